@@ -1,0 +1,33 @@
+# The project's verbs. A newcomer needs two of them: `make release` and `make test`.
+# Each target sets up what it needs: Debian packages through scripts/need.sh, .venv from the lock files.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+PYTHON := .venv/bin/python
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+.PHONY: help
+help: ## What each target does
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 20
+
+# --- Set-up -----------------------------------------------------------------------------------
+.PHONY: tools test-env lock
+tools: ## The pinned tools in .venv
+	@scripts/need.sh g++ git
+	@scripts/venv.sh ci/tools.lock
+
+test-env: tools ## The pinned tools and test packages (torch 2.10) in .venv
+	@scripts/venv.sh tests/tests.lock
+
+lock: tools ## Pin ci/tools.in and tests/tests.in anew
+	@$(PYTHON) -m pip install --quiet uv
+	.venv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 ci/tools.in -o ci/tools.lock
+	.venv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 -c ci/tools.lock tests/tests.in -o tests/tests.lock
+
+# --- The extension ------------------------------------------------------------------------------
+
+# --- wheelscope ---------------------------------------------------------------------------------
+
+# --- The pipeline -------------------------------------------------------------------------------
+
+# --- Tests --------------------------------------------------------------------------------------
