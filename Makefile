@@ -27,6 +27,12 @@ lock: tools ## Pin ci/tools.in and tests/tests.in anew
 # --- The extension ------------------------------------------------------------------------------
 
 # --- wheelscope ---------------------------------------------------------------------------------
+.PHONY: table-manylinux table-cudart
+table-manylinux: tools ## Renew wheelscope's platform policies from the installed auditwheel
+	$(PYTHON) scripts/tables/manylinux.py
+
+table-cudart: tools ## Renew wheelscope's traces of CUDA runtimes from NVIDIA's wheels
+	$(PYTHON) scripts/tables/cudart.py
 
 # --- The pipeline -------------------------------------------------------------------------------
 
