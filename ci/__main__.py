@@ -1,0 +1,109 @@
+"""`python -m ci`: one command per step, and `release` for all of them."""
+
+import argparse
+import importlib
+import signal
+import sys
+
+from rich.console import Console
+
+from ci import matrix, plan, release
+from ci.errors import Problem
+from ci.progress import Display
+
+STEPS = {
+    "image": "make the build and verify images",
+    "build": "make the sdist, and from it the wheels, with cibuildwheel",
+    "repair": "give the wheels their manylinux tag with auditwheel",
+    "gate": "judge the wheels: wheelscope, twine, check-wheel-contents",
+    "verify": "run the package's tests on each torch and Python, link against the rest",
+    "smoke": "run the wheel here, and look up the GPU evidence",
+    "publish": "upload to the index with twine",
+    "install": "install from the index by name, and smoke-test again",
+    "report": "write the report page",
+}
+
+
+def main() -> int:
+    arguments = _parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        return _dispatch(arguments)
+    except Problem as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on from here", file=sys.stderr)
+        return 130
+
+
+def _dispatch(arguments: argparse.Namespace) -> int:
+    if arguments.command == "plan":
+        facts = matrix.load()
+        made = plan.make(facts, arguments.strategy)
+        if arguments.github:
+            print(plan.github(facts, made))
+        else:
+            plan.show(facts, made, Console())
+        return 0
+
+    display = Display(verbose=arguments.verbose)
+    work = release.Release(
+        display, arguments.strategy, arguments.base, arguments.arch or [], arguments.index
+    )
+    names = list(STEPS)
+    force = arguments.command != "release"
+    if force:
+        names = [arguments.command]
+    elif arguments.only:
+        names, force = [arguments.only], True
+    elif arguments.start:
+        names, force = names[names.index(arguments.start) :], True
+    steps = {name: importlib.import_module(f"ci.{name}").tasks for name in names}
+    try:
+        release.run(work, steps, force=force)
+    finally:
+        if len(names) > 1:
+            display.show_summary()
+    if names[-1] == "report":
+        display.say(
+            f"In {work.wheelhouse}: {', '.join(path.name for path in work.artifacts().values())}"
+        )
+    return 0
+
+
+def _parse() -> argparse.Namespace:
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument(
+        "--strategy", choices=["universal", "each"], help="overrides the matrix's default"
+    )
+    run = argparse.ArgumentParser(add_help=False)
+    run.add_argument(
+        "--base", choices=["auto", "pypa", "debian"], default="auto", help="the build image's base"
+    )
+    run.add_argument("--arch", action="append", help="only this architecture's wheels; repeatable")
+    run.add_argument("--index", choices=["embedded", "testpypi", "pypi"], default="embedded")
+    run.add_argument("--verbose", action="store_true", help="a line for each finished task")
+
+    parser = argparse.ArgumentParser(prog="python -m ci", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    show = commands.add_parser(
+        "plan", parents=[shared], help="show what is built, served and verified"
+    )
+    show.add_argument(
+        "--github", action="store_true", help="print the workflow's job matrices as JSON"
+    )
+    whole = commands.add_parser(
+        "release", parents=[shared, run], help="run all steps; go on where a run stopped"
+    )
+    whole.add_argument(
+        "--from", dest="start", choices=STEPS, help="repeat this step and all that follow"
+    )
+    whole.add_argument("--only", choices=STEPS, help="repeat this step alone")
+    for name, help_text in STEPS.items():
+        commands.add_parser(name, parents=[shared, run], help=help_text)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

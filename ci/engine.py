@@ -1,0 +1,98 @@
+"""The container engine: docker or podman, found; as root on Debian, set up if missing."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ci import shell
+from ci.errors import Problem
+from ci.project import ROOT
+
+START_SECONDS = 60
+ADVICE = """no container engine: neither `docker` nor `podman` answers. On Debian or Ubuntu:
+  sudo apt-get install docker.io && sudo systemctl start docker && sudo usermod -aG docker $USER
+then log in again, or run the same command as root: it installs and starts docker by itself."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    command: str
+    ours: Path | None = None  # the note that we started it, with its process id
+
+    def has_image(self, tag: str) -> bool:
+        return (
+            shell.capture([self.command, "image", "inspect", "--format", "{{.Id}}", tag])
+            is not None
+        )
+
+    def stop_if_ours(self, say: Callable[[str], None]) -> None:
+        if self.ours is None:
+            return
+        pid = json.loads(self.ours.read_text())["pid"]
+        say(f"stopping the container engine that was started for this release (process {pid})")
+        os.kill(pid, signal.SIGTERM)
+        for _ in range(START_SECONDS * 10):
+            if not _is_dockerd(pid):
+                break
+            time.sleep(0.1)
+        self.ours.unlink()
+
+
+def ready(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
+    """An engine that answers."""
+    note = wheelhouse / "engine.json"
+    if not _left_by_us(note):
+        note.unlink(missing_ok=True)
+    for command in ("docker", "podman"):
+        if shell.capture([command, "info"]) is not None:
+            return Engine(command, note if command == "docker" and note.exists() else None)
+    if os.geteuid() != 0:
+        raise Problem(ADVICE)
+    if not shutil.which("dockerd"):
+        if not shutil.which("apt-get"):
+            raise Problem(ADVICE)
+        say("no container engine found: installing Debian's docker.io")
+        done = subprocess.run(
+            [ROOT / "scripts/need.sh", "docker.io", "iptables"], capture_output=True, text=True
+        )
+        if done.returncode != 0:
+            raise Problem(f"docker.io could not be installed:\n{done.stderr.strip()}\n{ADVICE}")
+    return _start(wheelhouse, note, say)
+
+
+def _start(wheelhouse: Path, note: Path, say: Callable[[str], None]) -> Engine:
+    say("starting the container engine (dockerd); it is stopped when the release ends")
+    log = wheelhouse / "logs" / "dockerd.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        daemon = subprocess.Popen(["dockerd"], stdout=output, stderr=output, start_new_session=True)
+    note.write_text(json.dumps({"pid": daemon.pid}))
+    for _ in range(START_SECONDS * 2):
+        if shell.capture(["docker", "info"]) is not None:
+            return Engine("docker", note)
+        if daemon.poll() is not None:
+            break
+        time.sleep(0.5)
+    note.unlink()
+    raise Problem(f"dockerd does not start:\n{shell.tail(log)}")
+
+
+def _left_by_us(note: Path) -> bool:
+    """Whether a run that was killed left its engine running."""
+    try:
+        return _is_dockerd(int(json.loads(note.read_text())["pid"]))
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def _is_dockerd(pid: int) -> bool:
+    try:  # a process that has ended, but was not waited for, has no command line
+        return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"dockerd")
+    except OSError:
+        return False

@@ -1,0 +1,77 @@
+"""What a person sees while a release runs: a bar and the time of each step, or plain lines."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+
+class Display:
+    def __init__(self, *, verbose: bool = False) -> None:
+        self.console = Console(highlight=False, soft_wrap=True)
+        self.verbose = verbose
+        self.summary: list[tuple[str, int, int, float, str]] = []
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(30),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("[dim]{task.fields[now]}"),
+            console=self.console,
+            disable=not self.console.is_terminal,
+        )
+
+    @contextmanager
+    def live(self) -> Iterator[None]:
+        with self._bars:
+            yield
+
+    def say(self, text: str) -> None:
+        """One line that must not be missed: a choice made, something installed or started."""
+        self._bars.console.print(text, markup=False)
+
+    def step(self, name: str, total: int, reused: int) -> "StepDisplay":
+        return StepDisplay(self, name, total, reused)
+
+    def show_summary(self) -> None:
+        table = Table(title="Release")
+        for column in ("step", "tasks", "unchanged", "seconds", "verdict"):
+            table.add_column(
+                column, justify="right" if column not in ("step", "verdict") else "left"
+            )
+        for step, total, reused, seconds, verdict in self.summary:
+            table.add_row(step, str(total), str(reused), f"{seconds:.1f}", verdict)
+        self.console.print(table)
+
+
+class StepDisplay:
+    """The bar of one step."""
+
+    def __init__(self, display: Display, name: str, total: int, reused: int) -> None:
+        self.display, self.name, self.total, self.reused = display, name, total, reused
+        self.began = time.monotonic()
+        self.now: list[str] = []
+        self.bar = display._bars.add_task(f"{name:8}", total=total, completed=reused, now="")
+
+    def started(self, unit: str) -> None:
+        self.now.append(unit)
+        self._update(0)
+
+    def finished(self, unit: str, seconds: float, verdict: str) -> None:
+        self.now.remove(unit)
+        self._update(1)
+        if not self.display.console.is_terminal or self.display.verbose:
+            self.display.say(f"{self.name:8} {unit:34} {seconds:7.1f} s  {verdict}")
+
+    def close(self, verdict: str) -> None:
+        seconds = time.monotonic() - self.began
+        self.display._bars.stop_task(self.bar)
+        self.display.summary.append((self.name, self.total, self.reused, seconds, verdict))
+        if self.reused == self.total and not self.display.console.is_terminal:
+            self.display.say(f"{self.name:8} unchanged ({self.total})")
+
+    def _update(self, advance: int) -> None:
+        self.display._bars.update(self.bar, advance=advance, now=", ".join(self.now))

@@ -1,0 +1,174 @@
+"""Runs the steps of a release in order, each task once, and goes on where a stopped run was."""
+
+import errno
+import fcntl
+import os
+import platform
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ci import shell
+from ci.engine import Engine
+from ci.engine import ready as engine_ready
+from ci.errors import Problem
+from ci.matrix import Matrix
+from ci.matrix import load as load_matrix
+from ci.plan import WheelBuild
+from ci.plan import make as make_plan
+from ci.progress import Display
+from ci.project import Project, commit, wheelhouse
+from ci.project import load as load_project
+from ci.state import Result, State, Task
+
+
+@dataclass
+class Release:
+    """All that a step may need to know."""
+
+    display: Display
+    strategy: str | None = None
+    base: str = "auto"
+    archs: list[str] = field(default_factory=list)
+    index: str = "embedded"
+    matrix: Matrix = field(default_factory=load_matrix)
+    project: Project = field(default_factory=load_project)
+    wheelhouse: Path = field(default_factory=wheelhouse)
+    machine: str = field(default_factory=platform.machine)
+
+    def __post_init__(self) -> None:
+        for arch in self.archs:
+            if arch not in self.matrix.arch:
+                raise Problem(
+                    f"no architecture `{arch}` in the matrix; it has {', '.join(self.matrix.arch)}"
+                )
+        self.plan = make_plan(self.matrix, self.strategy)
+        self.state = State(self.wheelhouse)
+        self._engine: Engine | None = None
+        self._engine_lock = threading.Lock()
+
+    @property
+    def builds(self) -> list[WheelBuild]:
+        """The wheels of the plan, those of the chosen architectures."""
+        return [b for b in self.plan.builds if not self.archs or b.arch in self.archs]
+
+    def folder(self, *names: str) -> Path:
+        """A folder below the wheelhouse, made if missing."""
+        path = self.wheelhouse.joinpath(*names)
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def artifacts(self) -> dict[str, Path]:
+        """The files to be published, by build name; each still what its task left."""
+        files = {build.name: self.state.outputs(f"repair/{build.name}")[0] for build in self.builds}
+        return {"sdist": self.state.outputs("build/sdist")[0], **files}
+
+    def wheels(self) -> dict[str, Path]:
+        return {name: path for name, path in self.artifacts().items() if name != "sdist"}
+
+    def sha256(self, name: str) -> str:
+        """The recorded hash of an artifact."""
+        (value,) = self.state.tasks["build/sdist" if name == "sdist" else f"repair/{name}"][
+            "outputs"
+        ].values()
+        return str(value)
+
+    @property
+    def engine(self) -> Engine:
+        """The container engine, found or started when the first task needs it."""
+        with self._engine_lock:
+            self._engine = self._engine or engine_ready(self.wheelhouse, self.display.say)
+            return self._engine
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.stop_if_ours(self.display.say)
+
+
+Step = Callable[[Release], list[Task]]
+
+
+def run(release: Release, steps: dict[str, Step], *, force: bool) -> None:
+    """Runs `steps` in order; `force` repeats finished tasks. Raises where a step fails."""
+    release.state.head |= {
+        "project": release.project.name,
+        "version": release.project.version,
+        "commit": commit(),
+        "strategy": release.plan.strategy,
+    }
+    with _only_run(release.wheelhouse), release.display.live():
+        try:
+            for name, step in steps.items():
+                _run_step(release, name, step(release), force)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            free = shutil.disk_usage(release.wheelhouse).free >> 20
+            raise Problem(
+                f"the disk is full ({free} MiB left below {release.wheelhouse}); free some space, "
+                "then run the same command again: it goes on from here"
+            ) from None
+        finally:
+            shell.stop_all()
+            release.close()
+
+
+def _run_step(release: Release, name: str, tasks: list[Task], force: bool) -> None:
+    todo = [task for task in tasks if force or not release.state.is_done(task)]
+    display = release.display.step(name, len(tasks), len(tasks) - len(todo))
+    problems: list[str] = []
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        futures = [
+            pool.submit(_run_task, release, task, display.started, display.finished)
+            for task in todo
+        ]
+        for future in as_completed(futures):
+            if error := future.exception():
+                if not isinstance(error, Problem):
+                    raise error
+                problems.append(str(error))
+    display.close("failed" if problems else "passed")
+    if problems:
+        raise Problem(f"step {name}: " + "\n".join(problems))
+
+
+def _run_task(
+    release: Release,
+    task: Task,
+    started: Callable[[str], None],
+    finished: Callable[[str, float, str], None],
+) -> None:
+    log = release.folder("logs") / f"{task.name.replace('/', '-')}.log"
+    log.unlink(missing_ok=True)
+    began = time.monotonic()
+    unit = task.unit or task.step
+    started(unit)
+    verdict = "failed"
+    try:
+        result = task.run(log) or Result()
+        release.state.passed(task, result, time.monotonic() - began)
+        verdict = str(result.facts.get("verdict", "ok"))
+    except Problem as problem:
+        release.state.failed(task, str(problem), time.monotonic() - began)
+        raise Problem(f"{task.name}: {problem}") from None
+    finally:
+        finished(unit, time.monotonic() - began, verdict)
+
+
+@contextmanager
+def _only_run(wheelhouse: Path) -> Iterator[None]:
+    """One release at a time in a wheelhouse."""
+    wheelhouse.mkdir(parents=True, exist_ok=True)
+    with (wheelhouse / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Problem(
+                f"another release is running in {wheelhouse}; wait for it, or stop it"
+            ) from None
+        yield

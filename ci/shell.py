@@ -1,0 +1,71 @@
+"""Runs other programs: output to a log file, a failure as a Problem that shows the end of it."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ci.errors import Problem
+from ci.project import ROOT
+
+TAIL_LINES = 15
+HINTS = {
+    "No space left on device": "The disk is full: free some space, then run again.",
+    "No matching distribution found": "The package index lacks that version: check the pin, "
+    "and which index pip's settings name.",
+    "TLS handshake timeout": "The image registry is not reachable: use BASE=debian.",
+}
+running: set[subprocess.Popen[bytes]] = set()
+
+
+def run(
+    command: Sequence[str | Path],
+    log: Path,
+    *,
+    what: str,
+    env: Mapping[str, str] | None = None,
+    cwd: Path = ROOT,
+    stdin: Path | None = None,
+) -> None:
+    """Runs `command` to its end; `what` names it in the message if it fails."""
+    words = [str(word) for word in command]
+    with log.open("ab") as output, (stdin or Path(os.devnull)).open("rb") as source:
+        output.write(f"$ {' '.join(words)}\n".encode())
+        output.flush()
+        process = subprocess.Popen(
+            words, stdin=source, stdout=output, stderr=output, cwd=cwd,
+            env={**os.environ, **(env or {})}, start_new_session=True,
+        )  # fmt: skip
+        running.add(process)
+        try:
+            code = process.wait()
+        finally:
+            running.discard(process)
+    if code != 0:
+        raise Problem(f"{what} failed (exit code {code})\n{tail(log)}")
+
+
+def capture(command: Sequence[str | Path]) -> str | None:
+    """The output of a short command, or None if it fails or does not exist."""
+    try:
+        done = subprocess.run(
+            [str(word) for word in command], capture_output=True, text=True, timeout=60
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def stop_all() -> None:
+    """Ends every program still running, each with its children."""
+    for process in list(running):
+        os.killpg(process.pid, signal.SIGTERM)
+
+
+def tail(log: Path) -> str:
+    """The last lines of a log, what they mean where we know it, and where the whole is."""
+    lines = log.read_text(errors="replace").splitlines()
+    hints = [hint for text, hint in HINTS.items() if any(text in line for line in lines)]
+    shown = [f"  | {line[:300]}" for line in lines[-TAIL_LINES:]]
+    return "\n".join([*shown, *hints, f"The whole log: {log}"])
