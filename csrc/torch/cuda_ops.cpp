@@ -1,0 +1,85 @@
+// The ops on CUDA: the kernels on torch's current stream of the tensors' device. In a build without CUDA, the error.
+#include <torch/csrc/stable/ops.h>
+
+#include "../kernels/add.h"
+#include "output.h"
+
+#if defined(CUDA_EXT_WITH_CUDA)
+#include "../kernels/cuda_error.h"
+#endif
+
+namespace cuda_ext {
+namespace {
+
+#if defined(CUDA_EXT_WITH_CUDA)
+
+using AddKernel = cudaError_t(DType, const void*, const void*, void*, int64_t, cudaStream_t);
+
+cudaStream_t current_stream(const Tensor& tensor) {
+  void* stream = nullptr;
+  TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(tensor.get_device_index(), &stream));
+  return static_cast<cudaStream_t>(stream);
+}
+
+void check_launch(const char* op, cudaError_t error) {
+  if (error != cudaSuccess) throw std::runtime_error(std::string(op) + ": " + explain(error));
+}
+
+Tensor add(const char* op, AddKernel* kernel, const Tensor& a, const Tensor& b) {
+  const DType dtype = checked_dtype(op, a, &b);
+  const OnDeviceOf device(a);
+  const cudaStream_t stream = current_stream(a);
+  const void *from_a = a.const_data_ptr(), *from_b = b.const_data_ptr();
+  return fill_output(
+      op, a, &b, [=](void* out, int64_t n) { check_launch(op, kernel(dtype, from_a, from_b, out, n, stream)); },
+      [=](void* out, const Layout& layout) {
+        check_launch(op, strided_add(dtype, from_a, from_b, out, layout, stream));
+      });
+}
+
+Tensor cust_add(const Tensor& x, const Scalar& value) {
+  const char* op = "cust_add";
+  const DType dtype = checked_dtype(op, x, nullptr);
+  check_scalar(op, dtype, value);
+  const OnDeviceOf device(x);
+  const cudaStream_t stream = current_stream(x);
+  const void* from = x.const_data_ptr();
+  return fill_output(
+      op, x, nullptr,
+      [=](void* out, int64_t n) { check_launch(op, cuda_ext::cust_add(dtype, from, value, out, n, stream)); },
+      [=](void* out, const Layout& layout) {
+        check_launch(op, strided_cust_add(dtype, from, value, out, layout, stream));
+      });
+}
+
+Tensor my_add(const Tensor& a, const Tensor& b) { return add("my_add", &cuda_ext::add, a, b); }
+Tensor my_fast_add(const Tensor& a, const Tensor& b) { return add("my_fast_add", &cuda_ext::fast_add, a, b); }
+
+#else
+
+[[noreturn]] Tensor without_cuda(const char* op) {
+  throw std::runtime_error(std::string(op) +
+                           ": this build of cuda_ext_example has no CUDA code; install a wheel from PyPI, or build it "
+                           "with CUDA_EXT_CUDA=on");
+}
+
+Tensor my_add(const Tensor&, const Tensor&) { without_cuda("my_add"); }
+Tensor my_fast_add(const Tensor&, const Tensor&) { without_cuda("my_fast_add"); }
+Tensor cust_add(const Tensor&, const Scalar&) { without_cuda("cust_add"); }
+
+#endif
+
+Tensor cust_add_int(const Tensor& x, int64_t value) { return cust_add(x, Scalar::from(value)); }
+Tensor cust_add_float(const Tensor& x, double value) { return cust_add(x, Scalar::from(value)); }
+Tensor cust_add_complex(const Tensor& x, double real, double imag) { return cust_add(x, Scalar::from(real, imag)); }
+
+}  // namespace
+}  // namespace cuda_ext
+
+STABLE_TORCH_LIBRARY_IMPL(cuda_ext_example, CUDA, m) {
+  m.impl("my_add", TORCH_BOX(&cuda_ext::my_add));
+  m.impl("my_fast_add", TORCH_BOX(&cuda_ext::my_fast_add));
+  m.impl("cust_add.int", TORCH_BOX(&cuda_ext::cust_add_int));
+  m.impl("cust_add.float", TORCH_BOX(&cuda_ext::cust_add_float));
+  m.impl("cust_add.complex", TORCH_BOX(&cuda_ext::cust_add_complex));
+}
