@@ -125,12 +125,12 @@ bool agrees(const Kernel& kernel, const Problem& p, cudaStream_t stream) {
   kernel.on_cpu(p, a.data() + offset, b.data() + offset, expected.data());
 
   DeviceBuffer on_device_a(a.size()), on_device_b(b.size()), on_device_out(offset + bytes);
-  CHECK_CUDA(cudaMemcpy(on_device_a.get(), a.data(), a.size(), cudaMemcpyHostToDevice));
-  CHECK_CUDA(cudaMemcpy(on_device_b.get(), b.data(), b.size(), cudaMemcpyHostToDevice));
-  CHECK_CUDA(cudaMemset(on_device_out.get(), 0xa5, offset + bytes));
+  CHECK_CUDA(cudaMemcpyAsync(on_device_a.get(), a.data(), a.size(), cudaMemcpyHostToDevice, stream));
+  CHECK_CUDA(cudaMemcpyAsync(on_device_b.get(), b.data(), b.size(), cudaMemcpyHostToDevice, stream));
+  CHECK_CUDA(cudaMemsetAsync(on_device_out.get(), 0xa5, offset + bytes, stream));
   kernel.on_device(p, on_device_a.get() + offset, on_device_b.get() + offset, on_device_out.get() + offset, stream);
+  CHECK_CUDA(cudaMemcpyAsync(got.data(), on_device_out.get() + offset, bytes, cudaMemcpyDeviceToHost, stream));
   CHECK_CUDA(cudaStreamSynchronize(stream));
-  CHECK_CUDA(cudaMemcpy(got.data(), on_device_out.get() + offset, bytes, cudaMemcpyDeviceToHost));
   if (expected == got) return true;
   const auto at = std::mismatch(expected.begin(), expected.end(), got.begin()).first - expected.begin();
   std::printf("MISMATCH %s %s n=%lld offset=%zu: first at element %zu\n", kernel.name, p.type.name,

@@ -1,15 +1,12 @@
 // fast_add: out[i] = a[i] + b[i] at memory speed, with 128-bit loads and stores.
 //
-// A block sums one tile. Each of its threads first issues all its loads, so that enough bytes are on their way to hide
-// the memory's latency, and then adds and stores. The last tile is partial and goes element by element. Pointers that
-// are not 16-byte aligned (a slice such as x[1:]) take a kernel of the same shape whose threads load single elements,
-// neighbours next to each other.
+// One vector of 16 bytes a thread: with enough threads in flight, more vectors a thread gain nothing (measured on an
+// H200: 4.36 TB/s with one, 4.34 with two, 4.28 with four). Pointers that are not 16-byte aligned (a slice such as
+// x[1:]) take a kernel whose threads add as many elements each, one at a time, neighbours next to each other.
 #include "launch.cuh"
 
 namespace cuda_ext {
 namespace {
-
-constexpr int vectors_per_thread = 2;
 
 template <typename T>
 struct alignas(16) Vector {
@@ -18,52 +15,28 @@ struct alignas(16) Vector {
 };
 
 template <typename T>
-constexpr int elements_per_thread = vectors_per_thread * Vector<T>::size;
-
-template <typename T>
-__device__ void add_tail(const T* a, const T* b, T* out, int64_t begin, int64_t n) {
-  for (int64_t i = begin + threadIdx.x; i < n; i += threads_per_block) out[i] = sum(a[i], b[i]);
-}
-
-template <typename T>
-__global__ void __launch_bounds__(threads_per_block)
-    vector_add_kernel(const T* a, const T* b, T* out, int64_t n) {
-  constexpr int tile = elements_per_thread<T> * threads_per_block;
-  const int64_t begin = static_cast<int64_t>(blockIdx.x) * tile;
-  if (begin + tile > n) return add_tail(a, b, out, begin, n);
-
-  const auto* from_a = reinterpret_cast<const Vector<T>*>(a + begin) + threadIdx.x;
-  const auto* from_b = reinterpret_cast<const Vector<T>*>(b + begin) + threadIdx.x;
-  auto* to = reinterpret_cast<Vector<T>*>(out + begin) + threadIdx.x;
-  Vector<T> x[vectors_per_thread], y[vectors_per_thread];
+__global__ void vector_add_kernel(const T* a, const T* b, T* out, int64_t n) {
+  int64_t i = thread_index() * Vector<T>::size;
+  if (i + Vector<T>::size <= n) {
+    auto x = *reinterpret_cast<const Vector<T>*>(a + i);
+    const auto y = *reinterpret_cast<const Vector<T>*>(b + i);
 #pragma unroll
-  for (int v = 0; v < vectors_per_thread; ++v) {
-    x[v] = from_a[v * threads_per_block];
-    y[v] = from_b[v * threads_per_block];
-  }
-#pragma unroll
-  for (int v = 0; v < vectors_per_thread; ++v) {
-#pragma unroll
-    for (int e = 0; e < Vector<T>::size; ++e) x[v].element[e] = sum(x[v].element[e], y[v].element[e]);
-    to[v * threads_per_block] = x[v];
+    for (int e = 0; e < Vector<T>::size; ++e) x.element[e] = sum(x.element[e], y.element[e]);
+    *reinterpret_cast<Vector<T>*>(out + i) = x;
+  } else {
+    for (; i < n; ++i) out[i] = sum(a[i], b[i]);  // the tail, shorter than a vector
   }
 }
 
 template <typename T>
-__global__ void __launch_bounds__(threads_per_block)
-    unaligned_add_kernel(const T* a, const T* b, T* out, int64_t n) {
-  constexpr int tile = elements_per_thread<T> * threads_per_block;
-  const int64_t begin = static_cast<int64_t>(blockIdx.x) * tile;
-  if (begin + tile > n) return add_tail(a, b, out, begin, n);
-
-  T x[elements_per_thread<T>], y[elements_per_thread<T>];
+__global__ void unaligned_add_kernel(const T* a, const T* b, T* out, int64_t n) {
+  constexpr int tile = threads_per_block * Vector<T>::size;
+  const int64_t begin = static_cast<int64_t>(blockIdx.x) * tile + threadIdx.x;
 #pragma unroll
-  for (int e = 0; e < elements_per_thread<T>; ++e) {
-    x[e] = a[begin + e * threads_per_block + threadIdx.x];
-    y[e] = b[begin + e * threads_per_block + threadIdx.x];
+  for (int e = 0; e < Vector<T>::size; ++e) {
+    const int64_t i = begin + e * threads_per_block;
+    if (i < n) out[i] = sum(a[i], b[i]);
   }
-#pragma unroll
-  for (int e = 0; e < elements_per_thread<T>; ++e) out[begin + e * threads_per_block + threadIdx.x] = sum(x[e], y[e]);
 }
 
 bool is_aligned(const void* pointer) {
@@ -76,7 +49,7 @@ cudaError_t fast_add(DType dtype, const void* a, const void* b, void* out, int64
   return with_element_type(dtype, [&](auto element) {
     using T = decltype(element);
     const bool aligned = is_aligned(a) && is_aligned(b) && is_aligned(out);
-    const int64_t threads = (n + elements_per_thread<T> - 1) / elements_per_thread<T>;
+    const int64_t threads = (n + Vector<T>::size - 1) / Vector<T>::size;
     return launch(aligned ? vector_add_kernel<T> : unaligned_add_kernel<T>, threads, stream, static_cast<const T*>(a),
                   static_cast<const T*>(b), static_cast<T*>(out), n);
   });
