@@ -27,6 +27,20 @@ lock: tools ## Pin ci/tools.in and tests/tests.in anew
 # --- The extension ------------------------------------------------------------------------------
 
 # --- wheelscope ---------------------------------------------------------------------------------
+WHEELSCOPE_LIBRARIES := libdeflate-dev libzstd-dev liblz4-dev libssl-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
+
+.PHONY: wheelscope
+wheelscope: tools ## Build build/bin/wheelscope
+	@scripts/need.sh pkg-config $(WHEELSCOPE_LIBRARIES)
+	@cmake -S csrc/wheelscope -B build/wheelscope -G Ninja --log-level=WARNING
+	@cmake --build build/wheelscope --target wheelscope
+	@cmake --install build/wheelscope --prefix build >/dev/null
+
+.PHONY: table-python-abi3
+table-python-abi3: tools ## Renew wheelscope's list of the limited Python API from abi3info
+	$(PYTHON) -m pip install --quiet abi3info
+	$(PYTHON) scripts/tables/python_abi3.py
+
 .PHONY: table-manylinux table-cudart
 table-manylinux: tools ## Renew wheelscope's platform policies from the installed auditwheel
 	$(PYTHON) scripts/tables/manylinux.py

@@ -1,0 +1,136 @@
+// Judges CUDA facts by NVIDIA's compatibility rules.
+//
+// SASS runs on its own architecture and on later ones of the same major version (8.0 on 8.6); with suffix `a` only on its
+// own, with `f` on its family (the same major version, from it on). PTX is compiled by the driver for any later GPU;
+// PTX with a suffix is bound like SASS. A CUDA runtime needs the first driver of its major version.
+#include "cuda.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "tables.h"
+#include "version.h"
+
+namespace wheelscope {
+namespace {
+
+struct Target {
+  int major = 0, minor = 0;
+  char suffix = 0;
+};
+
+Target parse(const std::string& text) {
+  int number = 0;
+  for (char c : text) {
+    if (c >= '0' && c <= '9' && number < 100000) number = number * 10 + (c - '0');
+  }
+  const char last = text.empty() ? '\0' : text.back();
+  return {number / 10, number % 10, last == 'a' || last == 'f' ? last : '\0'};
+}
+
+bool by_target(const std::string& a, const std::string& b) {
+  const auto left = parse(a), right = parse(b);
+  return std::tie(left.major, left.minor, left.suffix) < std::tie(right.major, right.minor, right.suffix);
+}
+
+// The major version in libcudart.so.12 or libcudart-1a2b3c4d.so.12; empty: another library.
+std::string cudart_major(const std::string& needed) {
+  const auto at = needed.find(".so.");
+  if (!needed.starts_with("libcudart") || at == needed.npos) return {};
+  if (at != 9 && needed[9] != '-') return {};
+  const auto version = needed.substr(at + 4);
+  return version.substr(0, version.find('.'));
+}
+
+void judge_runtime(const std::vector<LibraryFacts>& libraries, CudaVerdict& verdict) {
+  std::set<std::string> dynamic, fixed;
+  bool found_static = false;
+  for (const auto& library : libraries) {
+    for (const auto& name : library.needed) {
+      const auto major = cudart_major(name);
+      if (major.empty()) continue;
+      dynamic.insert(major);
+      verdict.evidence.push_back(library.path + " needs " + name);
+    }
+    if (!library.cudart_version) continue;
+    found_static = true;
+    if (!library.cudart_version->empty()) fixed.insert(*library.cudart_version);
+    for (const auto& sentence : library.cudart_evidence) verdict.evidence.push_back(library.path + ": " + sentence);
+  }
+  if (!dynamic.empty()) {
+    verdict.runtime = "dynamic";
+    verdict.runtime_version = *std::ranges::max_element(dynamic, older);
+  } else if (found_static) {
+    verdict.runtime = "static";
+    if (!fixed.empty()) verdict.runtime_version = *std::ranges::max_element(fixed, older);
+  }
+  if (!verdict.runtime_version) return;
+  const auto& drivers = cuda_table().drivers;
+  const auto major = verdict.runtime_version->substr(0, verdict.runtime_version->find('.'));
+  if (auto driver = drivers.find(major); driver != drivers.end()) verdict.min_driver = driver->second;
+}
+
+void judge_targets(const std::vector<LibraryFacts>& libraries, CudaVerdict& verdict) {
+  std::map<std::tuple<std::string, std::string, std::string, bool>, DeviceTarget> groups;
+  std::set<std::string> sass, ptx;
+  for (const auto& library : libraries) {
+    for (const auto& code : library.device_code) {
+      auto& group = groups[{code.kind, code.target, code.compression, code.relocatable}];
+      const auto [count, bytes, uncompressed] = std::tuple(group.count, group.bytes, group.uncompressed_bytes);
+      group = code;
+      group.count += count;
+      group.bytes += bytes;
+      group.uncompressed_bytes += uncompressed;
+      (code.kind == "ptx" ? ptx : sass).insert(code.target);
+    }
+  }
+  for (auto& [key, group] : groups) verdict.targets.push_back(group);
+  std::ranges::stable_sort(verdict.targets, [](const DeviceTarget& a, const DeviceTarget& b) {
+    return a.kind != b.kind ? a.kind > b.kind : by_target(a.target, b.target);
+  });
+  verdict.sass.assign(sass.begin(), sass.end());
+  verdict.ptx.assign(ptx.begin(), ptx.end());
+  std::ranges::sort(verdict.sass, by_target);
+  std::ranges::sort(verdict.ptx, by_target);
+}
+
+void judge_gpus(CudaVerdict& verdict) {
+  if (verdict.sass.empty() && verdict.ptx.empty()) return;
+  for (const auto& gpu : cuda_table().gpus) {
+    auto& entry = verdict.gpus.emplace_back(GpuVerdict{gpu.name, gpu.capability, "no", ""});
+    auto serve = [&](const std::vector<std::string>& targets, auto serves, const char* how, const char* prefix) {
+      for (const auto& target : targets) {  // the last is the nearest
+        if (serves(target, gpu.capability)) {
+          entry.served = how;
+          entry.by = prefix + target;
+        }
+      }
+    };
+    serve(verdict.ptx, ptx_serves, "jit", "compute_");
+    serve(verdict.sass, sass_serves, "native", "sm_");
+  }
+}
+
+}  // namespace
+
+bool sass_serves(const std::string& target, const std::string& capability) {
+  const auto code = parse(target), gpu = parse(capability);
+  if (code.major != gpu.major) return false;
+  return code.suffix == 'a' ? code.minor == gpu.minor : code.minor <= gpu.minor;
+}
+
+bool ptx_serves(const std::string& target, const std::string& capability) {
+  const auto code = parse(target), gpu = parse(capability);
+  if (code.suffix) return sass_serves(target, capability);
+  return std::tie(code.major, code.minor) <= std::tie(gpu.major, gpu.minor);
+}
+
+CudaVerdict judge_cuda(const std::vector<LibraryFacts>& libraries) {
+  CudaVerdict verdict;
+  judge_runtime(libraries, verdict);
+  judge_targets(libraries, verdict);
+  judge_gpus(verdict);
+  return verdict;
+}
+
+}  // namespace wheelscope

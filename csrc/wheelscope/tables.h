@@ -1,0 +1,45 @@
+// The tables that verdicts rest on: data files in data/, embedded in the program. Each file names its source.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wheelscope {
+
+// data/manylinux.json: for each libc ("manylinux", "musllinux") the oldest policy that allows a symbol version or library.
+struct PlatformTable {
+  struct Arch {
+    std::vector<std::string> policies;                                         // oldest first
+    std::map<std::string, std::map<std::string, std::string>> symbol_versions;  // GLIBC -> 2.28 -> policy
+  };
+  std::map<std::string, std::string> aliases;    // manylinux2014 -> manylinux_2_17
+  std::map<std::string, std::string> libraries;  // libm.so.6 -> policy
+  std::map<std::string, Arch> arches;
+};
+const PlatformTable& platform_table(std::string_view libc);
+
+// data/torch_shims.csv, `symbol,first_version,library`: the C functions of torch's stable ABI; library: cpu or cuda.
+struct TorchShim {
+  std::string first_version, library;
+};
+const std::map<std::string, TorchShim, std::less<>>& torch_shims();
+
+// data/python_abi3.csv, `symbol,first_version`: the symbols of Python's limited API.
+const std::map<std::string, std::string, std::less<>>& python_abi3();
+
+// data/cuda.toml: drivers and GPUs.
+struct CudaTable {
+  std::map<std::string, std::string> drivers;      // CUDA major -> oldest Linux driver
+  std::map<std::string, std::string> ptx_drivers;  // PTX ISA version -> oldest driver that compiles it
+  struct Gpu {
+    std::string name, capability;
+    bool tegra = false;
+  };
+  std::vector<Gpu> gpus;
+};
+const CudaTable& cuda_table();
+
+}  // namespace wheelscope
