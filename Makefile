@@ -39,14 +39,17 @@ wheelscope: tools ## Build build/bin/wheelscope
 .PHONY: table-python-abi3
 table-python-abi3: tools ## Renew wheelscope's list of the limited Python API from abi3info
 	$(PYTHON) -m pip install --quiet abi3info
-	$(PYTHON) scripts/tables/python_abi3.py
+	$(PYTHON) -m scripts.tables.python_abi3
 
-.PHONY: table-manylinux table-cudart
+.PHONY: table-manylinux table-cudart table-torch-shims
 table-manylinux: tools ## Renew wheelscope's platform policies from the installed auditwheel
-	$(PYTHON) scripts/tables/manylinux.py
+	$(PYTHON) -m scripts.tables.manylinux
 
 table-cudart: tools ## Renew wheelscope's traces of CUDA runtimes from NVIDIA's wheels
-	$(PYTHON) scripts/tables/cudart.py
+	$(PYTHON) -m scripts.tables.cudart
+
+table-torch-shims: tools wheelscope ## Renew wheelscope's stable torch functions from torch's wheels (5 GB; TORCH_WHEELS=DIR)
+	$(PYTHON) -m scripts.tables.torch_shims $(TORCH_WHEELS)
 
 # --- The pipeline -------------------------------------------------------------------------------
 

@@ -12,15 +12,16 @@ The source is NVIDIA's runtime wheels on PyPI, shared library and static one whe
 
 import re
 import struct
-import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
-import layout
 from elftools.elf.elffile import ELFFile
+
+from scripts import pypi
+from scripts.tables import layout
 
 WHEELS = Path("build/tables/cudart")
 PACKAGES = {
@@ -44,10 +45,7 @@ CODE = {
 def fetch(package: str, minor: str, arch: str) -> Path:
     folder = WHEELS / f"{minor}-{arch}"
     if not list(folder.glob("*.whl")):
-        only = [f"--platform={platform}_{arch}" for platform in ("manylinux1", "manylinux2014")]
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-        what = ["--only-binary=:all:", *only, f"--dest={folder}", f"{package}=={minor}.*"]
-        subprocess.run([*pip, *what], check=True)
+        pypi.download(f"{package}=={minor}.*", folder, pypi.platform_options(arch))
     return next(folder.glob("*.whl"))
 
 

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-import layout
+from scripts.tables import layout
 
 
 def read_policies(file_name: str) -> list[dict[str, Any]]:
