@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "fatbin.h"
+#include "elf.h"
 
 namespace wheelscope {
 
@@ -12,6 +12,6 @@ struct StaticCudart {
   std::vector<std::string> evidence;  // one sentence each
 };
 
-std::optional<StaticCudart> find_static_cudart(const Elf& elf, const Fatbin& fatbin);
+std::optional<StaticCudart> find_static_cudart(const Elf& elf);
 
 }  // namespace wheelscope

@@ -110,7 +110,7 @@ LibraryFacts read_library(const std::string& path, Bytes file, const ScanOptions
   const auto fatbin = read_device_code(*elf, file);
   for (const auto& problem : fatbin.problems) report("fatbin-broken", problem);
   library.device_code = sum_up(fatbin.codes);
-  if (auto cudart = find_static_cudart(*elf, fatbin)) {
+  if (auto cudart = find_static_cudart(*elf)) {
     library.cudart_version = cudart->version;
     library.cudart_evidence = cudart->evidence;
   }

@@ -30,6 +30,21 @@ const std::map<std::string, TorchShim, std::less<>>& torch_shims();
 // data/python_abi3.csv, `symbol,first_version`: the symbols of Python's limited API.
 const std::map<std::string, std::string, std::less<>>& python_abi3();
 
+// data/cudart.json: the traces of CUDA runtimes.
+struct CudartTable {
+  struct Minor {
+    std::string version;
+    std::vector<std::string> markers;  // texts that runtimes have since this version
+  };
+  struct Code {
+    std::string before, after;  // the bytes around the version constant
+  };
+  std::string present;  // a text that every runtime has
+  std::vector<Minor> minors;
+  std::map<std::string, Code> code;  // by machine
+};
+const CudartTable& cudart_table();
+
 // data/cuda.toml: drivers and GPUs.
 struct CudaTable {
   std::map<std::string, std::string> drivers;      // CUDA major -> oldest Linux driver

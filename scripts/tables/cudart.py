@@ -106,6 +106,8 @@ def main() -> None:
             continue  # the oldest minor has no predecessor to differ from
         new = set.intersection(*(shared for _, shared in read[i:]))
         new.difference_update(*(shared for _, shared in read[:i]))
+        if not new:
+            sys.exit(f"error: nothing new in CUDA {minor}; it cannot be told from the one before")
         table.append({"version": minor, "markers": sorted(new, key=rank)[:MARKERS_PER_MINOR]})
         print(minor, len(new), table[-1]["markers"])
     if not all(PRESENT in shared for _, shared in read):

@@ -1,17 +1,20 @@
-"""Writes csrc/wheelscope/data/python_abi3.csv from the installed abi3info, which carries CPython's stable_abi.toml."""
+"""Writes csrc/wheelscope/data/python_abi3.csv from abi3info, which carries CPython's own list."""
 
 from importlib.metadata import version
 from pathlib import Path
 
-from abi3info import DATAS, FUNCTIONS
+from abi3info import DATAS, FUNCTIONS  # type: ignore[import-untyped]
 
 TABLE = Path("csrc/wheelscope/data/python_abi3.csv")
 
 
 def main() -> None:
-    added = {symbol.name: fact.added for table in (FUNCTIONS, DATAS) for symbol, fact in table.items()}
+    added = {
+        symbol.name: fact.added for table in (FUNCTIONS, DATAS) for symbol, fact in table.items()
+    }
     lines = [
-        f"# Symbols of Python's limited API. Source: abi3info {version('abi3info')}. Generator: make table-python-abi3",
+        f"# Symbols of Python's limited API. Source: abi3info {version('abi3info')}. "
+        "Generator: make table-python-abi3",
         "symbol,first_version",
         *(f"{name},{added[name]}" for name in sorted(added)),
     ]

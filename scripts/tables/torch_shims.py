@@ -46,10 +46,9 @@ def exported(wheel: Path) -> dict[str, str]:
     output = subprocess.run(command, check=True, capture_output=True).stdout
     (item,) = json.loads(output)["items"]
     return {
-        symbol.partition("@")[0]: LIBRARIES[library["path"]]
-        for library in item["libraries"]
-        if library["path"] in LIBRARIES
-        for symbol in library["defined"]
+        symbol["name"]: LIBRARIES[symbol["library"]]
+        for symbol in item["symbols"]
+        if symbol["defined"] and symbol["library"] in LIBRARIES
     }
 
 
