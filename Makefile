@@ -52,5 +52,16 @@ table-torch-shims: tools wheelscope ## Renew wheelscope's stable torch functions
 	$(PYTHON) -m scripts.tables.torch_shims $(TORCH_WHEELS)
 
 # --- The pipeline -------------------------------------------------------------------------------
+BASE ?= auto
+
+.PHONY: plan release clean-release
+plan: tools ## What is built, what it serves, where it is verified
+	@$(PYTHON) -m ci plan
+
+release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, published to an embedded index
+	@$(PYTHON) -m ci release --base $(BASE)
+
+clean-release: ## Forget the release in wheelhouse/; images are kept
+	@find wheelhouse -mindepth 1 -not -name .gitkeep -delete
 
 # --- Tests --------------------------------------------------------------------------------------

@@ -23,7 +23,22 @@ then log in again, or run the same command as root: it installs and starts docke
 @dataclass(frozen=True)
 class Engine:
     command: str
+    label: str  # marks the containers of one wheelhouse
     ours: Path | None = None  # the note that we started it, with its process id
+
+    def run(
+        self, image: str, options: list[str], command: list[str], log: Path, *, what: str
+    ) -> None:
+        """Runs a command in a fresh container that is removed afterwards."""
+        words = [self.command, "run", "--rm", "--init", f"--label={self.label}", *options]
+        shell.run([*words, image, *command], log, what=what)
+
+    def remove_leftovers(self, say: Callable[[str], None]) -> None:
+        """Containers of a run that was killed."""
+        command = [self.command, "ps", "--all", "--quiet", f"--filter=label={self.label}"]
+        if left := (shell.capture(command) or "").split():
+            say(f"removing {len(left)} containers left by a stopped run")
+            shell.capture([self.command, "rm", "--force", "--volumes", *left])
 
     def has_image(self, tag: str) -> bool:
         return (
@@ -45,13 +60,20 @@ class Engine:
 
 
 def ready(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
-    """An engine that answers."""
+    """An engine that answers, without leftovers of an earlier run."""
+    engine = _found(wheelhouse, say)
+    engine.remove_leftovers(say)
+    return engine
+
+
+def _found(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
+    label = f"ci.release={wheelhouse}"
     note = wheelhouse / "engine.json"
     if not _left_by_us(note):
         note.unlink(missing_ok=True)
     for command in ("docker", "podman"):
         if shell.capture([command, "info"]) is not None:
-            return Engine(command, note if command == "docker" and note.exists() else None)
+            return Engine(command, label, note if command == "docker" and note.exists() else None)
     if os.geteuid() != 0:
         raise Problem(ADVICE)
     if not shutil.which("dockerd"):
@@ -63,10 +85,10 @@ def ready(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
         )
         if done.returncode != 0:
             raise Problem(f"docker.io could not be installed:\n{done.stderr.strip()}\n{ADVICE}")
-    return _start(wheelhouse, note, say)
+    return _start(wheelhouse, label, note, say)
 
 
-def _start(wheelhouse: Path, note: Path, say: Callable[[str], None]) -> Engine:
+def _start(wheelhouse: Path, label: str, note: Path, say: Callable[[str], None]) -> Engine:
     say("starting the container engine (dockerd); it is stopped when the release ends")
     log = wheelhouse / "logs" / "dockerd.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +97,7 @@ def _start(wheelhouse: Path, note: Path, say: Callable[[str], None]) -> Engine:
     note.write_text(json.dumps({"pid": daemon.pid}))
     for _ in range(START_SECONDS * 2):
         if shell.capture(["docker", "info"]) is not None:
-            return Engine("docker", note)
+            return Engine("docker", label, note)
         if daemon.poll() is not None:
             break
         time.sleep(0.5)

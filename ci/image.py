@@ -23,17 +23,19 @@ from ci.release import Release
 from ci.state import Result, Task
 
 DOCKERFILE = ROOT / "docker/Dockerfile"
+DEBOOTSTRAP = Path("/usr/share/debootstrap/scripts")
 REGISTRY_SECONDS = 5
+PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 _suite_locks: dict[str, threading.Lock] = collections.defaultdict(threading.Lock)
 CROSS_COMPILER = {"amd64": "g++-x86-64-linux-gnu", "arm64": "g++-aarch64-linux-gnu"}
 
 
 @dataclass(frozen=True)
 class Image:
-    """One image: a stage of the Dockerfile on a base, with its arguments."""
+    """One image: a stage of the Dockerfile, its base images and other arguments."""
 
     target: str
-    base: str  # a Debian suite, or the reference of an image in a registry
+    bases: tuple[tuple[str, str], ...]  # each a Debian suite, or an image in a registry
     arguments: tuple[tuple[str, str], ...]
 
     def tag(self, release: Release) -> str:
@@ -49,9 +51,7 @@ class Image:
 def tasks(release: Release) -> list[Task]:
     images = {for_build(release, build) for build in release.builds}
     images |= {for_verify(release.matrix, cell) for cell in release.matrix.verify.run}
-    return [
-        _task(release, image) for image in sorted(images, key=lambda i: (i.target, i.arguments))
-    ]
+    return [_task(release, i) for i in sorted(images, key=lambda i: (i.target, i.arguments))]
 
 
 def _task(release: Release, image: Image) -> Task:
@@ -67,44 +67,55 @@ def _task(release: Release, image: Image) -> Task:
 def for_build(release: Release, build: WheelBuild) -> Image:
     """The image that a wheel is built in."""
     matrix = release.matrix
-    base = choose_base(release, build.arch)
     python = build.python or matrix.build.python
-    torch = matrix.torch[build.torch or matrix.extension.stable_abi].release
-    other = [facts.debian for arch, facts in matrix.arch.items() if arch != release.machine]
+    tag = python_tag(python)
     arguments = {
-        "BASE": base,
         "PYTHON": python,
-        "PYTHON_TAG": f"{python_tag(python).rstrip('t')}-{python_tag(python)}",
-        "TORCH": torch,
+        "PYTHON_TAG": f"{tag.rstrip('t')}-{tag}",
+        "TORCH": matrix.torch[build.torch or matrix.extension.stable_abi].release,
     }
-    if base == "pypa":
-        return Image("build", _pypa_reference(matrix, release.machine), tuple(arguments.items()))
-    if python not in matrix.python.debian:
-        raise Problem(
-            f"base debian has no Python {python}: name its suite in python.debian of ci/matrix.toml"
-        )
-    arguments["PYTHON_SOURCE"] = matrix.python.debian[python]
-    arguments["CROSS_COMPILER"] = " ".join(CROSS_COMPILER[arch] for arch in other)
-    return Image("build", matrix.base.debian.suite, tuple(arguments.items()))
+    if choose_base(release, build.arch) == "pypa":
+        bases = {"BASE_IMAGE": _pypa_reference(matrix, release.machine)}
+        arguments["BASE"] = "pypa"
+    else:
+        if python not in matrix.python.debian:
+            raise Problem(f"base debian has no Python {python}: name its suite in python.debian")
+        bases = {
+            "BASE_IMAGE": matrix.base.debian.suite,
+            "PYTHON_IMAGE": matrix.python.debian[python],
+        }
+        others = [facts.debian for arch, facts in matrix.arch.items() if arch != release.machine]
+        arguments["CROSS_COMPILER"] = " ".join(CROSS_COMPILER[arch] for arch in others)
+    return Image("build", tuple(bases.items()), tuple(arguments.items()))
 
 
 def for_verify(matrix: Matrix, cell: RunCell) -> Image:
     """The image that a cell is run in."""
+    bases = {"PYTHON_IMAGE": matrix.python.debian[cell.python]}
     arguments = {"PYTHON": cell.python, "TORCH": matrix.torch[cell.torch].release}
-    return Image("verify", matrix.python.debian[cell.python], tuple(arguments.items()))
+    return Image("verify", tuple(bases.items()), tuple(arguments.items()))
 
 
 def choose_base(release: Release, arch: str) -> str:
     """pypa for native builds where its registry answers, else debian; `release.base` forces one."""
+    if arch not in release.bases:
+        base, reason = _choice(release, arch)
+        release.bases[arch] = base
+        release.display.say(f"base image for {arch}: {base} ({reason})")
+    return release.bases[arch]
+
+
+def _choice(release: Release, arch: str) -> tuple[str, str]:
+    pypa = release.matrix.base.pypa.image
+    if release.base == "pypa" and arch != release.machine:
+        raise Problem(f"base pypa cannot build for {arch} on {release.machine}; use BASE=debian")
     if release.base != "auto":
-        if release.base == "pypa" and arch != release.machine:
-            raise Problem(
-                f"base pypa has no cross compiler for {arch} on {release.machine}; use BASE=debian"
-            )
-        return release.base
-    if arch != release.machine or not _registry_answers(_pypa_reference(release.matrix, arch)):
-        return "debian"
-    return "pypa"
+        return release.base, "as asked"
+    if arch != release.machine:
+        return "debian", f"cross build on {release.machine}"
+    if not _registry_answers(_pypa_reference(release.matrix, arch)):
+        return "debian", f"the registry of {pypa} does not answer"
+    return "pypa", pypa
 
 
 def _pypa_reference(matrix: Matrix, arch: str) -> str:
@@ -132,40 +143,27 @@ def _registry_answers(reference: str) -> bool:
 def ensure(release: Release, image: Image, log: Path) -> str:
     """Makes the image unless the engine has it; returns its tag."""
     tag = image.tag(release)
-    engine = release.engine.command
     if release.engine.has_image(tag):
         return tag
-    is_suite = "/" not in image.base
-    base_image = _ensure_suite(release, image.base, log) if is_suite else image.base
+    bases = {arg: _base_image(release, base, log) for arg, base in image.bases}
     with tempfile.TemporaryDirectory() as folder:
-        secrets = _host_settings(Path(folder))
-        command = [
-            engine,
-            "build",
-            "--file",
-            str(DOCKERFILE),
-            "--target",
-            image.target,
-            "--tag",
-            tag,
-        ]
-        command += [f"--secret=id={name},src={file}" for name, file in secrets.items()]
-        for name, value in (("BASE_IMAGE", base_image), *image.arguments):
-            command += ["--build-arg", f"{name}={value}"]
-        for name in ("http_proxy", "https_proxy", "no_proxy"):
-            command += ["--build-arg", name] if name in os.environ else []
+        command = [release.engine.command, "build", f"--file={DOCKERFILE}", f"--tag={tag}"]
+        command += [f"--target={image.target}"]
+        command += [f"--secret=id={n},src={f}" for n, f in _host_settings(Path(folder)).items()]
+        command += [f"--build-arg={n}={v}" for n, v in (*bases.items(), *image.arguments)]
+        command += [f"--build-arg={name}" for name in PROXIES if name in os.environ]
         environment = {"DOCKER_BUILDKIT": "1", "BUILDKIT_PROGRESS": "plain"}
-        what = f"building the image {tag} on {image.base}"
-        try:
-            shell.run([*command, "."], log, what=what, env=environment)
-        except Problem as problem:
-            if not is_suite and not _registry_answers(image.base):
-                raise Problem(
-                    f"{problem}\n{image.base.split('@')[0]}: its registry is not reachable; "
-                    "use BASE=debian"
-                ) from None
-            raise
+        shell.run([*command, ROOT], log, what=f"building the image {tag}", env=environment)
     return tag
+
+
+def _base_image(release: Release, base: str, log: Path) -> str:
+    """The engine's name of a base: a suite is made, a registry's image must be reachable."""
+    if "/" not in base:
+        return _ensure_suite(release, base, log)
+    if not release.engine.has_image(base) and not _registry_answers(base):
+        raise Problem(f"the registry of {base.split('@')[0]} is not reachable; use BASE=debian")
+    return base
 
 
 def _ensure_suite(release: Release, suite: str, log: Path) -> str:
@@ -179,7 +177,7 @@ def _ensure_suite(release: Release, suite: str, log: Path) -> str:
         root = release.folder("work") / f"suite-{suite}"
         shutil.rmtree(root, ignore_errors=True)
         shell.run(
-            ["debootstrap", "--variant=minbase", suite, root, *_debian_mirror()],
+            ["debootstrap", "--variant=minbase", suite, root, _debian_mirror(), *_script(suite)],
             log, what=f"debootstrap of {suite}", env={"DEBIAN_FRONTEND": "noninteractive"},
         )  # fmt: skip
         archive = root.with_suffix(".tar")
@@ -204,15 +202,20 @@ def _install_debootstrap(release: Release) -> None:
         )
 
 
-def _debian_mirror() -> list[str]:
-    """The mirror in this machine's own apt settings; without one, debootstrap's own choice."""
+def _debian_mirror() -> str:
+    """The mirror in this machine's own apt settings; empty for debootstrap's own choice."""
     wanted = "$(ORIGIN) $(COMPONENT) $(REPO_URI) $(RELEASE)"
     targets = shell.capture(["apt-get", "indextargets", "--format", wanted, "Created-By: Packages"])
     for line in (targets or "").splitlines():
         origin, component, uri, suite = line.split()
         if (origin, component) == ("Debian", "main") and "-" not in suite:
-            return [uri]
-    return []
+            return uri
+    return ""
+
+
+def _script(suite: str) -> list[Path]:
+    """A suite newer than this machine's debootstrap is set up like the development suite."""
+    return [] if (DEBOOTSTRAP / suite).exists() else [DEBOOTSTRAP / "sid"]
 
 
 def _host_settings(folder: Path) -> dict[str, Path]:

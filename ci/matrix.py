@@ -98,6 +98,11 @@ class Verify:
 
 
 @dataclass(frozen=True)
+class Publish:
+    gpu_evidence: list[str]
+
+
+@dataclass(frozen=True)
 class Op:
     op: str
     args: list[str]
@@ -129,6 +134,7 @@ class Matrix:
     build: Build
     base: Bases
     verify: Verify
+    publish: Publish
     smoke: Smoke
 
 

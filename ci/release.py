@@ -40,6 +40,7 @@ class Release:
     project: Project = field(default_factory=load_project)
     wheelhouse: Path = field(default_factory=wheelhouse)
     machine: str = field(default_factory=platform.machine)
+    bases: dict[str, str] = field(default_factory=dict)  # the base image of each architecture
 
     def __post_init__(self) -> None:
         for arch in self.archs:

@@ -20,7 +20,7 @@ running: set[subprocess.Popen[bytes]] = set()
 
 
 def run(
-    command: Sequence[str | Path],
+    command: Sequence[object],
     log: Path,
     *,
     what: str,
@@ -46,7 +46,7 @@ def run(
         raise Problem(f"{what} failed (exit code {code})\n{tail(log)}")
 
 
-def capture(command: Sequence[str | Path]) -> str | None:
+def capture(command: Sequence[object]) -> str | None:
     """The output of a short command, or None if it fails or does not exist."""
     try:
         done = subprocess.run(

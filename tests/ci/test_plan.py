@@ -46,7 +46,7 @@ def test_a_cuda_without_a_toolkit_is_refused() -> None:
 
 
 def test_where_a_cell_is_verified() -> None:
-    run = plan.Cell("aarch64", "13.2", "2.15", "3.14")
+    run = plan.Cell("aarch64", "13.2", "2.15", "3.13")
     assert plan.verified_by(FACTS, run, "aarch64") == "run"
     assert plan.verified_by(FACTS, run, "x86_64") == "link"
     assert plan.verified_by(FACTS, dataclasses.replace(run, cuda="13.0"), "aarch64") == "cover"

@@ -1,0 +1,114 @@
+"""Publish: uploads what was gated and smoke-tested, byte for byte, and nothing twice."""
+
+import sys
+from pathlib import Path
+
+from ci import evidence, index, project, shell
+from ci.errors import Problem
+from ci.index import Index
+from ci.project import sha256
+from ci.release import Release
+from ci.state import Result, Task
+
+MEANINGS = {
+    "401 ": "The index refuses the user name or password.",
+    "403 ": "The index refuses the password, or this account may not upload the project.",
+    "409 ": "The index has a file of that name with other bytes.",
+    "ConnectionError": "The index does not answer.",
+    "Connection aborted": "The connection was cut off.",
+    "Connection refused": "The index does not answer.",
+}
+
+
+def tasks(release: Release) -> list[Task]:
+    files = release.artifacts()
+    check_judged(release, files)
+    if release.index != "embedded":
+        check_may_leave(release)
+
+    def publish(log: Path) -> Result:
+        with index.ready(release) as target:
+            sent = upload(target, release.project.name, list(files.values()), log)
+        verdict = f"{len(sent)} files uploaded, {len(files) - len(sent)} already there"
+        return Result(facts={"uploaded": sent, "verdict": verdict})
+
+    hashes = {file.name: release.sha256(name) for name, file in files.items()}
+    return [Task("publish", release.index, {"files": hashes}, publish)]
+
+
+def check_judged(release: Release, files: dict[str, Path]) -> None:
+    """Every file is what passed the gate and the smoke test."""
+    for name, file in files.items():
+        judged = [("gate", "file")] + ([("smoke", "wheel")] if file.suffix == ".whl" else [])
+        for step, key in judged:
+            record = release.state.tasks.get(f"{step}/{name}")
+            if not record or record["verdict"] != "passed" or record["inputs"][key] != sha256(file):
+                raise Problem(
+                    f"{file.name} is not what passed `{step}`; run `python -m ci release`, "
+                    "which does again what is needed"
+                )
+
+
+def check_may_leave(release: Release) -> None:
+    """What goes to a public index comes from a clean, tagged tree and was run on a GPU."""
+    commit, tag = project.commit(), project.version_tag()
+    if not commit or commit.endswith("+"):
+        raise Problem("the tree has uncommitted changes; commit them, tag, and build again")
+    if tag != f"v{release.project.version}":
+        raise Problem(
+            f"HEAD carries {tag or 'no version tag'}, but pyproject.toml says "
+            f"{release.project.version}; tag the release commit v{release.project.version}"
+        )
+    for name, wheel in release.wheels().items():
+        arch = name.split("-")[0]
+        if arch in release.matrix.publish.gpu_evidence and not evidence.on_gpu(
+            release.sha256(name)
+        ):
+            raise Problem(
+                f"no GPU evidence for {wheel.name}; on a machine with a GPU run\n"
+                f"  python ci/smoke.py {wheel.name} --evidence docs/evidence/{name}.json\n"
+                "and commit that file"
+            )
+
+
+def upload(target: Index, name: str, files: list[Path], log: Path) -> list[str]:
+    """Uploads the files that the index lacks, one by one; returns their names."""
+    there = target.files(name)
+    wrong = [f.name for f in files if f.name in there and there[f.name] != sha256(f)]
+    if wrong:
+        raise Problem(
+            f"the index {target.name} has {', '.join(wrong)} with other bytes; "
+            "a published file cannot change: raise the version"
+        )
+    missing = [file for file in files if file.name not in there]
+    for file in missing:
+        _twine(target, file, log)
+    there = target.files(name)
+    lost = [file.name for file in files if there.get(file.name) != sha256(file)]
+    if lost:
+        raise Problem(f"the index {target.name} took {', '.join(lost)}, but does not serve it")
+    return [file.name for file in missing]
+
+
+def _twine(target: Index, file: Path, log: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "twine",
+        "upload",
+        "--non-interactive",
+        "--disable-progress-bar",
+    ]
+    credentials = {}
+    if target.password is not None:
+        credentials = {"TWINE_USERNAME": index.USER, "TWINE_PASSWORD": target.password}
+    try:
+        shell.run(
+            [*command, "--repository-url", target.upload, file], log, env=credentials,
+            what=f"uploading {file.name} to {target.name}",
+        )  # fmt: skip
+    except Problem as problem:
+        text = log.read_text(errors="replace")
+        meanings = [meaning for sign, meaning in MEANINGS.items() if sign in text]
+        again = "Run the same command when it is mended: what is there is not sent again."
+        raise Problem("\n".join([str(problem), *meanings[:1], again])) from None
