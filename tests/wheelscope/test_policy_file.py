@@ -1,0 +1,20 @@
+"""Our release policy says what the matrix says."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+def read(name: str) -> dict[str, Any]:
+    return tomllib.loads((ROOT / "ci" / name).read_text())
+
+
+def test_targets_and_torch_are_those_of_the_matrix() -> None:
+    matrix, policy = read("matrix.toml"), read("policy.toml")
+    toolkit = matrix["toolkit"][matrix["strategy"]["universal"]["toolkit"]]
+    targets = [target.removesuffix("+PTX").replace(".", "") for target in toolkit["targets"]]
+    assert policy["cuda"]["sass"] == targets
+    assert policy["cuda"]["ptx"] == any(target.endswith("+PTX") for target in toolkit["targets"])
+    assert policy["torch"]["min"] == matrix["extension"]["stable_abi"]
