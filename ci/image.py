@@ -41,7 +41,7 @@ class Image:
     def tag(self, release: Release) -> str:
         files = [DOCKERFILE, ROOT / f"docker/{self.target}.lock"]
         made_from = repr((self, release.machine)).encode() + b"".join(f.read_bytes() for f in files)
-        return f"{release.project.name}-{self.target}:{hashlib.sha256(made_from).hexdigest()[:16]}"
+        return f"ci-{self.target}:{hashlib.sha256(made_from).hexdigest()[:16]}"
 
     @property
     def unit(self) -> str:
@@ -168,7 +168,7 @@ def _base_image(release: Release, base: str, log: Path) -> str:
 
 def _ensure_suite(release: Release, suite: str, log: Path) -> str:
     """A Debian suite as an image: its tag."""
-    tag = f"{release.project.name}-{suite}:{release.machine}"
+    tag = f"ci-{suite}:{release.machine}"
     with _suite_locks[suite]:
         if release.engine.has_image(tag):
             return tag

@@ -110,11 +110,10 @@ def _server(folder: Path, log: Path) -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    command = [PROGRAMS / "devpi-server", "--serverdir", folder, "--host=127.0.0.1"]
+    command = [PROGRAMS / "devpi-server", f"--serverdir={folder}", "--host=127.0.0.1"]
+    words = [*shell.WITH_PARENT, *map(str, command), f"--port={port}"]
     with log.open("ab") as output:
-        server = subprocess.Popen(
-            [*map(str, command), f"--port={port}"], stdout=output, stderr=output
-        )
+        server = subprocess.Popen(words, stdout=output, stderr=output)
     shell.running.add(server)
     try:
         _wait_for(url, server, log)

@@ -72,7 +72,7 @@ def check_may_leave(release: Release) -> None:
 
 
 def upload(target: Index, name: str, files: list[Path], log: Path) -> list[str]:
-    """Uploads the files that the index lacks, one by one; returns their names."""
+    """Uploads the files that the index lacks; returns their names."""
     there = target.files(name)
     wrong = [f.name for f in files if f.name in there and there[f.name] != sha256(f)]
     if wrong:
@@ -81,8 +81,8 @@ def upload(target: Index, name: str, files: list[Path], log: Path) -> list[str]:
             "a published file cannot change: raise the version"
         )
     missing = [file for file in files if file.name not in there]
-    for file in missing:
-        _twine(target, file, log)
+    if missing:
+        _twine(target, missing, log)
     there = target.files(name)
     lost = [file.name for file in files if there.get(file.name) != sha256(file)]
     if lost:
@@ -90,7 +90,7 @@ def upload(target: Index, name: str, files: list[Path], log: Path) -> list[str]:
     return [file.name for file in missing]
 
 
-def _twine(target: Index, file: Path, log: Path) -> None:
+def _twine(target: Index, files: list[Path], log: Path) -> None:
     command = [
         sys.executable,
         "-m",
@@ -104,8 +104,8 @@ def _twine(target: Index, file: Path, log: Path) -> None:
         credentials = {"TWINE_USERNAME": index.USER, "TWINE_PASSWORD": target.password}
     try:
         shell.run(
-            [*command, "--repository-url", target.upload, file], log, env=credentials,
-            what=f"uploading {file.name} to {target.name}",
+            [*command, "--repository-url", target.upload, *files], log, env=credentials,
+            what=f"uploading to {target.name}",
         )  # fmt: skip
     except Problem as problem:
         text = log.read_text(errors="replace")

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -16,6 +17,8 @@ HINTS = {
     "and which index pip's settings name.",
     "TLS handshake timeout": "The image registry is not reachable: use BASE=debian.",
 }
+# A program must not outlive a run that was killed: it would still write when the next one starts.
+WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"]
 running: set[subprocess.Popen[bytes]] = set()
 
 
@@ -30,12 +33,13 @@ def run(
 ) -> None:
     """Runs `command` to its end; `what` names it in the message if it fails."""
     words = [str(word) for word in command]
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     with log.open("ab") as output, (stdin or Path(os.devnull)).open("rb") as source:
         output.write(f"$ {' '.join(words)}\n".encode())
         output.flush()
         process = subprocess.Popen(
-            words, stdin=source, stdout=output, stderr=output, cwd=cwd,
-            env={**os.environ, **(env or {})}, start_new_session=True,
+            WITH_PARENT + words, stdin=source, stdout=output, stderr=output, cwd=cwd,
+            env={**os.environ, "PATH": programs, **(env or {})}, start_new_session=True,
         )  # fmt: skip
         running.add(process)
         try:
