@@ -65,3 +65,6 @@ clean-release: ## Forget the release in wheelhouse/; images are kept
 	@find wheelhouse -mindepth 1 -not -name .gitkeep -delete
 
 # --- Tests --------------------------------------------------------------------------------------
+.PHONY: test-release
+test-release: test-env wheelscope ## Real releases of another project, with faults injected (minutes)
+	RELEASE_TESTS=1 $(PYTHON) -m pytest -q tests/ci/test_demo_release.py

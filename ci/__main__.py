@@ -49,7 +49,7 @@ def _dispatch(arguments: argparse.Namespace) -> int:
 
     display = Display(verbose=arguments.verbose)
     work = release.Release(
-        display, arguments.strategy, arguments.base, arguments.arch or [], arguments.index
+        display, arguments.strategy, arguments.base, arguments.wheel or [], arguments.index
     )
     names = list(STEPS)
     force = arguments.command != "release"
@@ -81,7 +81,9 @@ def _parse() -> argparse.Namespace:
     run.add_argument(
         "--base", choices=["auto", "pypa", "debian"], default="auto", help="the build image's base"
     )
-    run.add_argument("--arch", action="append", help="only this architecture's wheels; repeatable")
+    run.add_argument(
+        "--wheel", action="append", metavar="NAME", help="only this wheel of the plan; a pattern"
+    )
     run.add_argument("--index", choices=["embedded", "testpypi", "pypi"], default="embedded")
     run.add_argument("--verbose", action="store_true", help="a line for each finished task")
 

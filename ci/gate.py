@@ -13,8 +13,10 @@ POLICY = ROOT / "ci/policy.toml"
 
 
 def tasks(release: Release) -> list[Task]:
-    files = [_file_task(release, name, file) for name, file in release.artifacts().items()]
-    return [*files, _cover_task(release)]
+    made = [_file_task(release, name, file) for name, file in release.artifacts().items()]
+    if release.builds == release.plan.builds:
+        made.append(_cover_task(release))
+    return made
 
 
 def _file_task(release: Release, name: str, file: Path) -> Task:

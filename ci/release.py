@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 
 from ci import shell
@@ -34,7 +35,7 @@ class Release:
     display: Display
     strategy: str | None = None
     base: str = "auto"
-    archs: list[str] = field(default_factory=list)
+    wanted: list[str] = field(default_factory=list)  # patterns of build names; empty: all
     index: str = "embedded"
     matrix: Matrix = field(default_factory=load_matrix)
     project: Project = field(default_factory=load_project)
@@ -43,20 +44,19 @@ class Release:
     bases: dict[str, str] = field(default_factory=dict)  # the base image of each architecture
 
     def __post_init__(self) -> None:
-        for arch in self.archs:
-            if arch not in self.matrix.arch:
-                raise Problem(
-                    f"no architecture `{arch}` in the matrix; it has {', '.join(self.matrix.arch)}"
-                )
         self.plan = make_plan(self.matrix, self.strategy)
+        if not self.builds:
+            names = ", ".join(build.name for build in self.plan.builds[:3])
+            raise Problem(f"no wheel of the plan is named {self.wanted}; names are like {names}")
         self.state = State(self.wheelhouse)
         self._engine: Engine | None = None
         self._engine_lock = threading.Lock()
 
     @property
     def builds(self) -> list[WheelBuild]:
-        """The wheels of the plan, those of the chosen architectures."""
-        return [b for b in self.plan.builds if not self.archs or b.arch in self.archs]
+        """The wheels of the plan that are wanted."""
+        wanted = self.wanted or ["*"]
+        return [b for b in self.plan.builds if any(fnmatch(b.name, w) for w in wanted)]
 
     def folder(self, *names: str) -> Path:
         """A folder below the wheelhouse, made if missing."""

@@ -3,6 +3,7 @@
 from html import escape
 from pathlib import Path
 
+from ci import static_index
 from ci.plan import Cell, verified_by
 from ci.release import Release
 from ci.state import Result, Task
@@ -23,7 +24,9 @@ def tasks(release: Release) -> list[Task]:
     def write(_: Path) -> Result:
         file = release.wheelhouse / "report.html"
         file.write_text(page)
-        return Result([file])
+        files = release.artifacts().values()
+        index = static_index.write(release.wheelhouse / "simple", release.project.name, files)
+        return Result([file, *index.iterdir()])
 
     done = {
         name: record["inputs"] for name, record in release.state.tasks.items() if name != "report"

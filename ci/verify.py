@@ -20,9 +20,8 @@ def tasks(release: Release) -> list[Task]:
         _run_task(release, b.name, c) for b in native for c in _cells(release, b.torch, b.python)
     ]
     for build in release.builds:
-        ran = {c.torch for c in release.matrix.verify.run if build in native}
         served = [build.torch] if build.torch else release.matrix.torch
-        made += [_link_task(release, build.name, build.arch, t) for t in served if t not in ran]
+        made += [_link_task(release, build.name, build.arch, torch) for torch in served]
     return made
 
 

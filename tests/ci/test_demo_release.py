@@ -1,0 +1,218 @@
+"""Real releases of another project in real containers, with the faults that real life injects."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ci.__main__ import STEPS
+from ci.project import ROOT, sha256
+
+pytestmark = pytest.mark.skipif(
+    "RELEASE_TESTS" not in os.environ,
+    reason="minutes of real container builds; `make test-release` runs them",
+)
+DEMO = Path(__file__).with_name("demo")
+
+
+def copy_of_demo(folder: Path) -> Path:
+    """The demo project in git, with our pipeline copied into it."""
+    shutil.copytree(DEMO, folder)
+    for file in (ROOT / "ci").glob("*.py"):
+        shutil.copy(file, folder / "ci")
+    shutil.copytree(ROOT / "docker", folder / "docker")
+    shutil.copytree(ROOT / "scripts", folder / "scripts")
+    (folder / "build/bin").mkdir(parents=True)
+    shutil.copy(ROOT / "build/bin/wheelscope", folder / "build/bin")
+    (folder / ".gitignore").write_text("/build/\n/wheelhouse/\n*.egg-info/\n__pycache__/\n")
+    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
+    for words in (["init", "--quiet"], ["add", "--all"], [*who, "commit", "--quiet", "-m", "demo"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    return folder
+
+
+def ci(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if name != "WHEELHOUSE"}
+    return subprocess.run(
+        [sys.executable, "-m", "ci", *words],
+        cwd=folder,
+        env={**clean, **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+def record(folder: Path) -> dict[str, dict[str, dict[str, str]]]:
+    tasks = json.loads((folder / "wheelhouse/release.json").read_text())["tasks"]
+    assert isinstance(tasks, dict)
+    return tasks
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished release of the demo project, killed with -9 once in every step on the way."""
+    folder = copy_of_demo(tmp_path_factory.mktemp("demo") / "project")
+    for step in STEPS:
+        running = subprocess.Popen(
+            [sys.executable, "-m", "ci", "release"], cwd=folder, stdout=subprocess.DEVNULL
+        )
+        wait_for_step(folder, step, running)
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+    done = ci(folder, "release")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def wait_for_step(folder: Path, step: str, running: subprocess.Popen[bytes]) -> None:
+    """Returns when a task of the step runs, or the whole release is over."""
+    logs = folder / "wheelhouse/logs"
+    before = {file: file.stat().st_mtime for file in logs.glob(f"{step}*.log")}
+    while running.poll() is None:
+        now = {file: file.stat().st_mtime for file in logs.glob(f"{step}*.log")}
+        if now.keys() - before.keys() or any(now[f] > before[f] for f in before if f in now):
+            return
+        time.sleep(0.05)
+
+
+def test_killed_in_every_step_it_still_finishes(released: Path) -> None:
+    tasks = record(released)
+    assert {name.split("/")[0] for name in tasks} == set(STEPS)
+    assert all(task["verdict"] == "passed" for task in tasks.values())
+    wheels = sorted(path.name for path in (released / "wheelhouse").glob("*.whl"))
+    assert [("aarch64" in name, "x86_64" in name) for name in wheels].count((True, False)) == 1
+    assert len(wheels) == 2
+
+
+def test_no_container_and_no_index_is_left(released: Path) -> None:
+    label = f"label=ci.release={released / 'wheelhouse'}"
+    listed = subprocess.run(
+        ["docker", "ps", "--all", "--quiet", "--filter", label], capture_output=True, text=True
+    )
+    assert listed.stdout == ""
+    processes = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    assert str(released) not in processes
+
+
+def test_run_again_does_nothing_and_is_fast(released: Path) -> None:
+    began = time.monotonic()
+    done = ci(released, "release")
+    assert done.returncode == 0
+    assert done.stdout.count("unchanged (") == len(STEPS)
+    assert time.monotonic() - began < 20
+
+
+def test_a_second_build_in_another_folder_is_bit_identical(released: Path, tmp_path: Path) -> None:
+    other = copy_of_demo(tmp_path / "elsewhere")
+    for step in ("build", "repair"):
+        done = ci(other, step)
+        assert done.returncode == 0, done.stderr
+    files = [*(released / "wheelhouse").glob("*.whl"), *(released / "wheelhouse").glob("*.tar.gz")]
+    assert len(files) == 3
+    for file in files:
+        assert sha256(file) == sha256(other / "wheelhouse" / file.name), file.name
+
+
+@pytest.fixture
+def altered(released: Path) -> Iterator[Path]:
+    """A wheel of the finished release, restored afterwards."""
+    (wheel,) = (released / "wheelhouse").glob("*x86_64*.whl")
+    content = wheel.read_bytes()
+    yield wheel
+    wheel.write_bytes(content)
+
+
+def test_a_wheel_altered_after_the_gate_stops_everything(released: Path, altered: Path) -> None:
+    altered.write_bytes(altered.read_bytes() + b"\0")
+    for command in (["release"], ["publish"], ["release", "--from", "publish"]):
+        done = ci(released, *command)
+        assert done.returncode == 1
+        assert f"{altered.name} was altered after repair/x86_64" in done.stderr
+
+
+def test_a_public_index_needs_a_tag_and_a_clean_tree(released: Path) -> None:
+    done = ci(released, "publish", "--index", "testpypi")
+    assert done.returncode == 1
+    assert "tag the release commit v1.0" in done.stderr
+    stray = released / "stray.txt"
+    stray.touch()
+    done = ci(released, "publish", "--index", "testpypi")
+    stray.unlink()
+    assert "uncommitted changes" in done.stderr
+
+
+def test_an_unserved_cell_fails_the_gate(released: Path) -> None:
+    matrix = released / "ci/matrix.toml"
+    text = matrix.read_text()
+    matrix.write_text(text.replace('["3.11", "3.12"]', '["2.7", "3.11", "3.12"]'))
+    try:
+        done = ci(released, "gate")
+    finally:
+        matrix.write_text(text)
+        assert ci(released, "gate").returncode == 0
+    assert done.returncode == 1
+    assert "wheelscope cover failed" in done.stderr
+    assert "2.7" in done.stderr
+
+
+def test_a_package_missing_from_the_index(released: Path, tmp_path: Path) -> None:
+    matrix = released / "ci/matrix.toml"
+    text = matrix.read_text()
+    matrix.write_text(text.replace('release = "2.10.0"', 'release = "2.10.99"'))
+    try:
+        done = ci(released, "image", WHEELHOUSE=str(tmp_path))
+    finally:
+        matrix.write_text(text)
+    assert done.returncode == 1
+    assert "torch==2.10.99" in done.stderr
+    assert "The package index lacks that version" in done.stderr
+
+
+def test_image_registry_unreachable(released: Path, tmp_path: Path) -> None:
+    machine = os.uname().machine
+    proxy = {"https_proxy": "http://127.0.0.1:9", "WHEELHOUSE": str(tmp_path)}
+    done = ci(released, "image", "--base", "pypa", "--wheel", machine, **proxy)
+    assert done.returncode == 1
+    assert "is not reachable; use BASE=debian" in done.stderr
+
+
+def test_engine_missing(released: Path, tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    words = [sys.executable, "-m", "ci", "image"]
+    where = {"WHEELHOUSE": str(tmp_path / "wheelhouse"), "PATH": "/nonexistent"}
+    if os.geteuid() == 0:
+        words = ["/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *words]
+    done = subprocess.run(
+        words, cwd=released, env={**where, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "no container engine" in done.stderr
+    assert "apt-get install docker.io" in done.stderr
+
+
+def test_an_unknown_key_names_line_and_key(released: Path) -> None:
+    matrix = released / "ci/matrix.toml"
+    text = matrix.read_text()
+    matrix.write_text(text.replace("stable_abi", "stabel_abi"))
+    try:
+        done = ci(released, "plan")
+    finally:
+        matrix.write_text(text)
+    assert "matrix.toml:3: unknown key `stabel_abi` in extension" in done.stderr
+
+
+def test_each_makes_a_wheel_for_one_python_torch_and_cuda(released: Path, tmp_path: Path) -> None:
+    name = f"{os.uname().machine}-cputorch2.10-cp311"
+    for step in ("build", "repair"):
+        done = ci(released, step, "--strategy", "each", "--wheel", name, WHEELHOUSE=str(tmp_path))
+        assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name.startswith("demo_ext-1.0+cputorch2.10-cp311-cp311-manylinux")
