@@ -50,8 +50,11 @@ cudaError_t fast_add(DType dtype, const void* a, const void* b, void* out, int64
     using T = decltype(element);
     const bool aligned = is_aligned(a) && is_aligned(b) && is_aligned(out);
     const int64_t threads = (n + Vector<T>::size - 1) / Vector<T>::size;
-    return launch(aligned ? vector_add_kernel<T> : unaligned_add_kernel<T>, threads, stream, static_cast<const T*>(a),
-                  static_cast<const T*>(b), static_cast<T*>(out), n);
+    const auto* from_a = static_cast<const T*>(a);
+    const auto* from_b = static_cast<const T*>(b);
+    auto* to = static_cast<T*>(out);
+    return aligned ? launch<vector_add_kernel<T>>(threads, stream, from_a, from_b, to, n)
+                   : launch<unaligned_add_kernel<T>>(threads, stream, from_a, from_b, to, n);
   });
 }
 

@@ -3,9 +3,11 @@
 
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <climits>
 
 #include "add.h"
+#include "driver.h"
 
 namespace cuda_ext {
 
@@ -36,15 +38,32 @@ __device__ T sum(T a, T b) {
 
 constexpr int threads_per_block = 256;
 
-// Launches `kernel` with one thread for each of `threads` and returns the launch's error. An empty launch is an error
-// in CUDA and success here. The last cudaGetLastError() takes the error off this library's runtime.
-template <typename... Params, typename... Args>
-cudaError_t launch(void (*kernel)(Params...), int64_t threads, cudaStream_t stream, Args... args) {
+template <typename T>
+struct Exactly {
+  using Type = T;
+};
+
+// Launches `kernel` with one thread for each of `threads` and returns the launch's error; an empty launch succeeds.
+// The second parameter is `kernel` again: its parameters are what the arguments are converted to.
+template <auto kernel, typename... Params>
+cudaError_t launch(void (*)(Params...), int64_t threads, cudaStream_t stream, typename Exactly<Params>::Type... args) {
   if (threads == 0) return cudaSuccess;
   const int64_t blocks = (threads + threads_per_block - 1) / threads_per_block;
   if (blocks > INT_MAX) return cudaErrorInvalidConfiguration;
-  kernel<<<static_cast<unsigned>(blocks), threads_per_block, 0, stream>>>(args...);
-  return cudaGetLastError();
+  static std::atomic<cudaKernel_t> known{nullptr};
+  cudaKernel_t handle = known.load(std::memory_order_relaxed);
+  if (!handle) {
+    const cudaError_t error = kernel_handle(reinterpret_cast<const void*>(kernel), handle);
+    if (error != cudaSuccess) return error;
+    known.store(handle, std::memory_order_relaxed);
+  }
+  void* pointers[] = {&args...};
+  return launch_handle(handle, static_cast<unsigned>(blocks), threads_per_block, stream, pointers);
+}
+
+template <auto kernel, typename... Args>
+cudaError_t launch(int64_t threads, cudaStream_t stream, Args... args) {
+  return launch<kernel>(kernel, threads, stream, args...);
 }
 
 __device__ inline int64_t thread_index() {

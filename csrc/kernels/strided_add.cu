@@ -63,7 +63,7 @@ cudaError_t strided_add(DType dtype, const void* a, const void* b, void* out, co
   return with_element_type(dtype, [&](auto element) {
     using T = decltype(element);
     return with_walk(layout, [&](auto walk) {
-      return launch(strided_add_kernel<T, std::decay_t<decltype(walk.sizes[0])>>, layout.numel, stream,
+      return launch<strided_add_kernel<T, std::decay_t<decltype(walk.sizes[0])>>>(layout.numel, stream,
                     static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(out), layout.numel, walk);
     });
   });
@@ -74,7 +74,7 @@ cudaError_t strided_cust_add(DType dtype, const void* x, Scalar value, void* out
   return with_element_type(dtype, [&](auto element) {
     using T = decltype(element);
     return with_walk(layout, [&](auto walk) {
-      return launch(strided_cust_add_kernel<T, std::decay_t<decltype(walk.sizes[0])>>, layout.numel, stream,
+      return launch<strided_cust_add_kernel<T, std::decay_t<decltype(walk.sizes[0])>>>(layout.numel, stream,
                     static_cast<const T*>(x), scalar_as<Compute<T>>(value), static_cast<T*>(out), layout.numel, walk);
     });
   });

@@ -17,7 +17,7 @@ void parallel(int64_t n, const Range& range) {
 
 Tensor add(const char* op, const Tensor& a, const Tensor& b) {
   const DType dtype = checked_dtype(op, a, &b);
-  const void *from_a = a.const_data_ptr(), *from_b = b.const_data_ptr();
+  const void *from_a = a.data(), *from_b = b.data();
   return fill_output(
       op, a, &b,
       [=](void* out, int64_t n) {
@@ -33,7 +33,7 @@ Tensor add(const char* op, const Tensor& a, const Tensor& b) {
 Tensor cust_add(const Tensor& x, const Scalar& value) {
   const DType dtype = checked_dtype("cust_add", x, nullptr);
   check_scalar("cust_add", dtype, value);
-  const void* from = x.const_data_ptr();
+  const void* from = x.data();
   return fill_output(
       "cust_add", x, nullptr,
       [=](void* out, int64_t n) {
@@ -56,9 +56,9 @@ Tensor cust_add_complex(const Tensor& x, double real, double imag) { return cust
 }  // namespace cuda_ext
 
 STABLE_TORCH_LIBRARY_IMPL(cuda_ext_example, CPU, m) {
-  m.impl("my_add", TORCH_BOX(&cuda_ext::my_add));
-  m.impl("my_fast_add", TORCH_BOX(&cuda_ext::my_fast_add));
-  m.impl("cust_add.int", TORCH_BOX(&cuda_ext::cust_add_int));
-  m.impl("cust_add.float", TORCH_BOX(&cuda_ext::cust_add_float));
-  m.impl("cust_add.complex", TORCH_BOX(&cuda_ext::cust_add_complex));
+  m.impl("my_add", cuda_ext::boxed<&cuda_ext::my_add>);
+  m.impl("my_fast_add", cuda_ext::boxed<&cuda_ext::my_fast_add>);
+  m.impl("cust_add.int", cuda_ext::boxed<&cuda_ext::cust_add_int>);
+  m.impl("cust_add.float", cuda_ext::boxed<&cuda_ext::cust_add_float>);
+  m.impl("cust_add.complex", cuda_ext::boxed<&cuda_ext::cust_add_complex>);
 }

@@ -1,11 +1,14 @@
 // The ops on CUDA: the kernels on torch's current stream of the tensors' device. In a build without CUDA, the error.
-#include <torch/csrc/stable/ops.h>
+#include <torch/csrc/stable/accelerator.h>
+
+#include <optional>
 
 #include "../kernels/add.h"
 #include "output.h"
 
 #if defined(CUDA_EXT_WITH_CUDA)
 #include "../kernels/cuda_error.h"
+#include "../kernels/driver.h"
 #endif
 
 namespace cuda_ext {
@@ -15,21 +18,36 @@ namespace {
 
 using AddKernel = cudaError_t(DType, const void*, const void*, void*, int64_t, cudaStream_t);
 
+// Makes the tensor's device current, for as long as this lives. It nearly always is already, and then this costs a
+// hundredth of torch's guard, which is asked for the rest.
+class OnDeviceOf {
+ public:
+  explicit OnDeviceOf(const Tensor& tensor) {
+    const int index = tensor.device_index();
+    if (current_device() == index) return;
+    guard_.emplace(index);
+    if (current_device() != index) cudaSetDevice(index);  // a thread that has not used CUDA yet has no context
+  }
+
+ private:
+  std::optional<torch::stable::accelerator::DeviceGuard> guard_;
+};
+
 cudaStream_t current_stream(const Tensor& tensor) {
   void* stream = nullptr;
-  TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(tensor.get_device_index(), &stream));
+  TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(tensor.device_index(), &stream));
   return static_cast<cudaStream_t>(stream);
 }
 
 void check_launch(const char* op, cudaError_t error) {
-  if (error != cudaSuccess) throw std::runtime_error(std::string(op) + ": " + explain(error));
+  if (error != cudaSuccess) fail(op, ": ", explain(error));
 }
 
 Tensor add(const char* op, AddKernel* kernel, const Tensor& a, const Tensor& b) {
   const DType dtype = checked_dtype(op, a, &b);
   const OnDeviceOf device(a);
   const cudaStream_t stream = current_stream(a);
-  const void *from_a = a.const_data_ptr(), *from_b = b.const_data_ptr();
+  const void *from_a = a.data(), *from_b = b.data();
   return fill_output(
       op, a, &b, [=](void* out, int64_t n) { check_launch(op, kernel(dtype, from_a, from_b, out, n, stream)); },
       [=](void* out, const Layout& layout) {
@@ -43,7 +61,7 @@ Tensor cust_add(const Tensor& x, const Scalar& value) {
   check_scalar(op, dtype, value);
   const OnDeviceOf device(x);
   const cudaStream_t stream = current_stream(x);
-  const void* from = x.const_data_ptr();
+  const void* from = x.data();
   return fill_output(
       op, x, nullptr,
       [=](void* out, int64_t n) { check_launch(op, cuda_ext::cust_add(dtype, from, value, out, n, stream)); },
@@ -57,10 +75,9 @@ Tensor my_fast_add(const Tensor& a, const Tensor& b) { return add("my_fast_add",
 
 #else
 
-[[noreturn]] Tensor without_cuda(const char* op) {
-  throw std::runtime_error(std::string(op) +
-                           ": this build of cuda_ext_example has no CUDA code; install a wheel from PyPI, or build it "
-                           "with CUDA_EXT_CUDA=on");
+[[noreturn]] void without_cuda(const char* op) {
+  fail(op, ": this build of cuda_ext_example has no CUDA code; install a wheel from PyPI, or build it with "
+           "CUDA_EXT_CUDA=on");
 }
 
 Tensor my_add(const Tensor&, const Tensor&) { without_cuda("my_add"); }
@@ -77,9 +94,9 @@ Tensor cust_add_complex(const Tensor& x, double real, double imag) { return cust
 }  // namespace cuda_ext
 
 STABLE_TORCH_LIBRARY_IMPL(cuda_ext_example, CUDA, m) {
-  m.impl("my_add", TORCH_BOX(&cuda_ext::my_add));
-  m.impl("my_fast_add", TORCH_BOX(&cuda_ext::my_fast_add));
-  m.impl("cust_add.int", TORCH_BOX(&cuda_ext::cust_add_int));
-  m.impl("cust_add.float", TORCH_BOX(&cuda_ext::cust_add_float));
-  m.impl("cust_add.complex", TORCH_BOX(&cuda_ext::cust_add_complex));
+  m.impl("my_add", cuda_ext::boxed<&cuda_ext::my_add>);
+  m.impl("my_fast_add", cuda_ext::boxed<&cuda_ext::my_fast_add>);
+  m.impl("cust_add.int", cuda_ext::boxed<&cuda_ext::cust_add_int>);
+  m.impl("cust_add.float", cuda_ext::boxed<&cuda_ext::cust_add_float>);
+  m.impl("cust_add.complex", cuda_ext::boxed<&cuda_ext::cust_add_complex>);
 }

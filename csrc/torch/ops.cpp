@@ -15,8 +15,8 @@ namespace cuda_ext {
 namespace {
 
 [[noreturn]] void refuse(const char* op) {
-  throw std::runtime_error(std::string(op) + ": only dense tensors are supported; convert sparse and MKL-DNN tensors "
-                                             "with .to_dense(), quantized ones with .dequantize()");
+  fail(op, ": only dense tensors are supported; convert sparse and MKL-DNN tensors with .to_dense(), quantized ones "
+           "with .dequantize()");
 }
 
 Tensor refuse_my_add(const Tensor&, const Tensor&) { refuse("my_add"); }
@@ -26,11 +26,11 @@ Tensor refuse_cust_add_float(const Tensor&, double) { refuse("cust_add"); }
 Tensor refuse_cust_add_complex(const Tensor&, double, double) { refuse("cust_add"); }
 
 void register_refusals(torch::stable::detail::StableLibrary& m) {
-  m.impl("my_add", TORCH_BOX(&refuse_my_add));
-  m.impl("my_fast_add", TORCH_BOX(&refuse_my_fast_add));
-  m.impl("cust_add.int", TORCH_BOX(&refuse_cust_add_int));
-  m.impl("cust_add.float", TORCH_BOX(&refuse_cust_add_float));
-  m.impl("cust_add.complex", TORCH_BOX(&refuse_cust_add_complex));
+  m.impl("my_add", boxed<&refuse_my_add>);
+  m.impl("my_fast_add", boxed<&refuse_my_fast_add>);
+  m.impl("cust_add.int", boxed<&refuse_cust_add_int>);
+  m.impl("cust_add.float", boxed<&refuse_cust_add_float>);
+  m.impl("cust_add.complex", boxed<&refuse_cust_add_complex>);
 }
 
 // One line a fact, `name=value`; the Python package reads it.

@@ -1,0 +1,16 @@
+"""Three CPU and CUDA ops for PyTorch, in one library for every Python and every torch from 2.10 on.
+
+    >>> import torch, cuda_ext_example
+    >>> a, b = torch.arange(3), torch.ones(3, dtype=torch.int64)
+    >>> cuda_ext_example.my_add(a, b)
+    tensor([1, 2, 3])
+
+`python -m cuda_ext_example` says what this installation can do on this machine.
+"""
+
+from cuda_ext_example._library import build_info, library_path
+from cuda_ext_example._ops import cust_add, my_add, my_fast_add
+
+__all__ = ["__version__", "build_info", "cust_add", "library_path", "my_add", "my_fast_add"]
+
+__version__: str = build_info()["version"]
