@@ -18,7 +18,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from setuptools import Distribution, Extension, setup
+from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
@@ -47,6 +47,10 @@ def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
 
 def target_machine() -> str:
     return choice("CUDA_EXT_TARGET", platform.machine(), ("x86_64", "aarch64"))
+
+
+def cuda_compiler() -> str:
+    return choice("CUDA_EXT_COMPILER", "nvcc", ("nvcc", "clang"))
 
 
 def torch_include() -> Path:
@@ -108,18 +112,24 @@ def default_targets(home: Path) -> list[str]:
     raise BuildError(f"ci/matrix.toml has no toolkit for CUDA {version // 1000}; set TORCH_CUDA_ARCH_LIST")
 
 
-def cross_arguments(machine: str, compiler: str) -> list[str]:
-    """CMake's arguments for another CPU than this machine's."""
-    if machine == platform.machine():
-        return []
+def compiler_arguments(compiler: str, machine: str) -> list[str]:
+    """CMake's arguments for the C++ compiler, and for a CPU other than this machine's."""
+    is_cross = machine != platform.machine()
     triple = f"{machine}-linux-gnu"
-    arguments = ["-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_SYSTEM_PROCESSOR={machine}"]
+    arguments = []
     if compiler == "clang":
-        return [*arguments, f"-DCMAKE_CXX_COMPILER_TARGET={triple}"]
-    cross = shutil.which(f"{triple}-g++")
-    if cross is None:
-        raise BuildError(f"{triple}-g++ is needed to build for {machine}; apt-get install g++-{machine.replace('_', '-')}-linux-gnu")
-    return [*arguments, f"-DCMAKE_CXX_COMPILER={cross}", f"-DCMAKE_CUDA_FLAGS=-target-dir {triple}"][:4]
+        arguments.append(f"-DCMAKE_CXX_COMPILER={os.environ.get('CXX', 'clang++')}")
+        if is_cross:
+            arguments.append(f"-DCMAKE_CXX_COMPILER_TARGET={triple}")
+    elif is_cross:
+        cross = shutil.which(f"{triple}-g++")
+        if cross is None:
+            package = f"g++-{triple.replace('_', '-')}"
+            raise BuildError(f"{triple}-g++ is needed to build for {machine}; apt-get install {package}")
+        arguments.append(f"-DCMAKE_CXX_COMPILER={cross}")
+    if is_cross:
+        arguments += ["-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_SYSTEM_PROCESSOR={machine}"]
+    return arguments
 
 
 class CMakeBuild(build_ext):
@@ -129,7 +139,7 @@ class CMakeBuild(build_ext):
         return str(Path(*fullname.split(".")[:-1]) / LIBRARY)
 
     def build_extension(self, ext: Extension) -> None:
-        build = ROOT / "build" / "lib-cmake" / target_machine()
+        build = ROOT / "build" / f"extension-{target_machine()}-{cuda_compiler()}"
         build_library(build, self.distribution.get_version())
         destination = Path(self.get_ext_fullpath(ext.name))
         destination.parent.mkdir(parents=True, exist_ok=True)
@@ -137,14 +147,14 @@ class CMakeBuild(build_ext):
 
 
 def build_library(build: Path, version: str) -> None:
-    compiler = choice("CUDA_EXT_COMPILER", "nvcc", ("nvcc", "clang"))
+    compiler = cuda_compiler()
     configure = [
-        "cmake", "-S", str(ROOT / "csrc"), "-B", str(build), "-G", "Ninja",
+        *("cmake", "-S", str(ROOT / "csrc"), "-B", str(build), "-G", "Ninja"),
         f"-DCUDA_EXT_VERSION={version}",
         f"-DCUDA_EXT_COMPILER={compiler}",
         f"-DTORCH_INCLUDE_DIR={torch_include()}",
         *cuda_arguments(compiler),
-        *cross_arguments(target_machine(), compiler),
+        *compiler_arguments(compiler, target_machine()),
     ]
     jobs = ["-j", os.environ["MAX_JOBS"]] if os.environ.get("MAX_JOBS") else []
     try:
@@ -166,5 +176,4 @@ class AnyPythonWheel(bdist_wheel):
 setup(
     ext_modules=[Extension("cuda_ext_example._library", sources=[])],
     cmdclass={"build_ext": CMakeBuild, "bdist_wheel": AnyPythonWheel},
-    distclass=Distribution,
 )
