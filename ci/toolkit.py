@@ -56,6 +56,7 @@ def assemble(cuda: str, machine: str, destination: Path) -> None:
                     shutil.copytree(source / package / name, destination / name, dirs_exist_ok=True)
         if not cuda.startswith("13"):
             adapt_for_clang(destination, here)
+    (destination / "lib64").symlink_to("lib")  # where nvcc looks
     for tool in (destination / "bin").iterdir():
         tool.chmod(0o755)
     stamp.write_text(recipe)
