@@ -158,8 +158,11 @@ def build_library(build: Path, version: str) -> None:
     ]
     jobs = ["-j", os.environ["MAX_JOBS"]] if os.environ.get("MAX_JOBS") else []
     try:
-        subprocess.run(configure, check=True)
-        subprocess.run(["cmake", "--build", str(build), "--target", "cuda_ext_example", *jobs], check=True)
+        # In the build folder: CMake tries to run what it compiled, and a shell that meets another CPU's program may
+        # take its bytes for commands and leave files behind.
+        build.mkdir(parents=True, exist_ok=True)
+        subprocess.run(configure, check=True, cwd=build)
+        subprocess.run(["cmake", "--build", ".", "--target", "cuda_ext_example", *jobs], check=True, cwd=build)
     except FileNotFoundError:
         raise BuildError("cmake is not installed; pip install cmake ninja") from None
     except subprocess.CalledProcessError as failed:
