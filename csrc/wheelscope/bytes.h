@@ -22,15 +22,16 @@ template <class T>
 using Result = std::expected<T, Error>;
 
 // Unwraps a Result or returns its error from the enclosing function.
-#define TRY(expression)                                              \
-  __extension__({                                                    \
-    auto try_result = (expression);                                  \
-    if (!try_result) return std::unexpected(try_result.error());     \
-    std::move(*try_result);                                          \
+#define TRY(expression)                                          \
+  __extension__({                                                \
+    auto try_result = (expression);                              \
+    if (!try_result) return std::unexpected(try_result.error()); \
+    std::move(*try_result);                                      \
   })
 
-// A view of input bytes that remembers its place in the file and its byte order. A reader slices out a record of
-// known size (checked), then picks fixed fields from it; a field outside of the slice is a bug of the reader: it aborts.
+// A view of input bytes that remembers its place in the file and its byte order. A reader slices
+// out a record of known size (checked), then picks fixed fields from it; a field outside of the
+// slice is a bug of the reader: it aborts.
 class Bytes {
  public:
   Bytes() = default;
@@ -47,7 +48,8 @@ class Bytes {
 
   Result<Bytes> slice(std::uint64_t offset, std::uint64_t length, std::string_view what) const {
     if (offset > data_.size() || length > data_.size() - offset) {
-      return std::unexpected(Error{origin_ + offset, std::string(what) + " of " + std::to_string(length) +
+      return std::unexpected(Error{origin_ + offset, std::string(what) + " of " +
+                                                         std::to_string(length) +
                                                          " bytes runs past the end (" +
                                                          std::to_string(data_.size()) + " bytes)"});
     }

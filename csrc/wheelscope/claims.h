@@ -12,6 +12,9 @@ Result<WheelClaims> parse_wheel_name(std::string_view file_name);
 void parse_wheel_file(std::string_view text, WheelClaims& claims);
 void parse_metadata(std::string_view text, WheelClaims& claims);
 
+// torch from "torch>=2.10; extra == 'x'".
+std::string_view requirement_name(std::string_view requirement);
+
 // A line of RECORD: path, sha256=<urlsafe base64 without padding>, size.
 struct RecordLine {
   std::string path, hash, size;

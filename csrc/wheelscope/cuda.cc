@@ -1,8 +1,10 @@
 // Judges CUDA facts by NVIDIA's compatibility rules.
 //
-// SASS runs on its own architecture and on later ones of the same major version (8.0 on 8.6); with suffix `a` only on its
-// own, with `f` on its family (the same major version, from it on). PTX is compiled by the driver for any later GPU;
-// PTX with a suffix is bound like SASS. A CUDA runtime needs the first driver of its major version.
+// SASS runs on its own architecture and on later ones of the same major version (8.0 on 8.6); with
+// suffix `a` only on its own, with `f` on its family (the same major version, from it on); a Jetson
+// board takes none but its own. PTX is compiled by the driver for any later GPU; PTX with a suffix
+// is bound like SASS, and the driver must be as new as the PTX. A CUDA runtime needs the first
+// driver of its major version.
 #include "cuda.h"
 
 #include <algorithm>
@@ -30,7 +32,8 @@ Target parse(const std::string& text) {
 
 bool by_target(const std::string& a, const std::string& b) {
   const auto left = parse(a), right = parse(b);
-  return std::tie(left.major, left.minor, left.suffix) < std::tie(right.major, right.minor, right.suffix);
+  return std::tie(left.major, left.minor, left.suffix) <
+         std::tie(right.major, right.minor, right.suffix);
 }
 
 // The major version in libcudart.so.12 or libcudart-1a2b3c4d.so.12; empty: another library.
@@ -55,7 +58,8 @@ void judge_runtime(const std::vector<LibraryFacts>& libraries, CudaVerdict& verd
     if (!library.cudart_version) continue;
     found_static = true;
     if (!library.cudart_version->empty()) fixed.insert(*library.cudart_version);
-    for (const auto& sentence : library.cudart_evidence) verdict.evidence.push_back(library.path + ": " + sentence);
+    for (const auto& sentence : library.cudart_evidence)
+      verdict.evidence.push_back(library.path + ": " + sentence);
   }
   if (!dynamic.empty()) {
     verdict.runtime = "dynamic";
@@ -67,7 +71,8 @@ void judge_runtime(const std::vector<LibraryFacts>& libraries, CudaVerdict& verd
   if (!verdict.runtime_version) return;
   const auto& drivers = cuda_table().drivers;
   const auto major = verdict.runtime_version->substr(0, verdict.runtime_version->find('.'));
-  if (auto driver = drivers.find(major); driver != drivers.end()) verdict.min_driver = driver->second;
+  if (auto driver = drivers.find(major); driver != drivers.end())
+    verdict.min_driver = driver->second;
 }
 
 void judge_targets(const std::vector<LibraryFacts>& libraries, CudaVerdict& verdict) {
@@ -76,11 +81,12 @@ void judge_targets(const std::vector<LibraryFacts>& libraries, CudaVerdict& verd
   for (const auto& library : libraries) {
     for (const auto& code : library.device_code) {
       auto& group = groups[{code.kind, code.target, code.compression, code.relocatable}];
-      const auto [count, bytes, uncompressed] = std::tuple(group.count, group.bytes, group.uncompressed_bytes);
+      const auto sum = group;
       group = code;
-      group.count += count;
-      group.bytes += bytes;
-      group.uncompressed_bytes += uncompressed;
+      group.count += sum.count;
+      group.bytes += sum.bytes;
+      group.uncompressed_bytes += sum.uncompressed_bytes;
+      if (older(group.isa, sum.isa)) group.isa = sum.isa;
       (code.kind == "ptx" ? ptx : sass).insert(code.target);
     }
   }
@@ -94,29 +100,39 @@ void judge_targets(const std::vector<LibraryFacts>& libraries, CudaVerdict& verd
   std::ranges::sort(verdict.ptx, by_target);
 }
 
-void judge_gpus(CudaVerdict& verdict) {
-  if (verdict.sass.empty() && verdict.ptx.empty()) return;
-  for (const auto& gpu : cuda_table().gpus) {
-    auto& entry = verdict.gpus.emplace_back(GpuVerdict{gpu.name, gpu.capability, "no", ""});
-    auto serve = [&](const std::vector<std::string>& targets, auto serves, const char* how, const char* prefix) {
-      for (const auto& target : targets) {  // the last is the nearest
-        if (serves(target, gpu.capability)) {
-          entry.served = how;
-          entry.by = prefix + target;
-        }
-      }
-    };
-    serve(verdict.ptx, ptx_serves, "jit", "compute_");
-    serve(verdict.sass, sass_serves, "native", "sm_");
+// The oldest driver that compiles the PTX for `target`: one as new as the newest of its texts.
+std::optional<std::string> driver_for_ptx(const CudaVerdict& verdict, const std::string& target) {
+  auto driver = verdict.min_driver;
+  for (const auto& code : verdict.targets) {
+    if (code.kind != "ptx" || code.target != target) continue;
+    const auto found = cuda_table().ptx_drivers.find(code.isa);
+    if (found == cuda_table().ptx_drivers.end()) return std::nullopt;
+    if (!driver || older(*driver, found->second)) driver = found->second;
   }
+  return driver;
+}
+
+GpuVerdict judge_gpu(const CudaVerdict& verdict, const CudaTable::Gpu& gpu) {
+  GpuVerdict entry{.name = gpu.name, .capability = gpu.capability, .served = "no"};
+  for (const auto& target : verdict.ptx) {  // in order: the last is the nearest
+    if (ptx_serves(target, gpu.capability))
+      entry = {gpu.name, gpu.capability, "jit", "compute_" + target,
+               driver_for_ptx(verdict, target)};
+  }
+  for (const auto& target : verdict.sass) {
+    if (sass_serves(target, gpu.capability, gpu.tegra))
+      entry = {gpu.name, gpu.capability, "native", "sm_" + target, verdict.min_driver};
+  }
+  return entry;
 }
 
 }  // namespace
 
-bool sass_serves(const std::string& target, const std::string& capability) {
+bool sass_serves(const std::string& target, const std::string& capability, bool tegra) {
   const auto code = parse(target), gpu = parse(capability);
   if (code.major != gpu.major) return false;
-  return code.suffix == 'a' ? code.minor == gpu.minor : code.minor <= gpu.minor;
+  const bool exact = code.suffix == 'a' || tegra;
+  return exact ? code.minor == gpu.minor : code.minor <= gpu.minor;
 }
 
 bool ptx_serves(const std::string& target, const std::string& capability) {
@@ -129,7 +145,8 @@ CudaVerdict judge_cuda(const std::vector<LibraryFacts>& libraries) {
   CudaVerdict verdict;
   judge_runtime(libraries, verdict);
   judge_targets(libraries, verdict);
-  judge_gpus(verdict);
+  if (verdict.targets.empty()) return verdict;
+  for (const auto& gpu : cuda_table().gpus) verdict.gpus.push_back(judge_gpu(verdict, gpu));
   return verdict;
 }
 

@@ -16,12 +16,23 @@ std::string numbered(std::size_t number) {
   return text;
 }
 
-void extract_from(const std::string& path, Bytes file, bool ptx, const std::function<void(const ExtractedCode&)>& use, std::vector<Finding>& findings) {
+void extract_from(const std::string& path, Bytes file, bool ptx,
+                  const std::function<void(const ExtractedCode&)>& use,
+                  std::vector<Finding>& findings) {
   const auto elf = read_elf(file);
-  if (!elf) return findings.push_back({.id = "elf-broken", .place = path, .what = elf.error().what, .fix = "replace the file", .offset = elf.error().offset});
+  if (!elf)
+    return findings.push_back({.id = "elf-broken",
+                               .place = path,
+                               .what = elf.error().what,
+                               .fix = "replace the file",
+                               .offset = elf.error().offset});
   const auto fatbin = read_device_code(*elf, file);
   for (const auto& problem : fatbin.problems) {
-    findings.push_back({.id = "fatbin-broken", .place = path, .what = problem.what, .fix = "replace the file", .offset = problem.offset});
+    findings.push_back({.id = "fatbin-broken",
+                        .place = path,
+                        .what = problem.what,
+                        .fix = "replace the file",
+                        .offset = problem.offset});
   }
   auto base = path;
   std::ranges::replace(base, '/', '_');
@@ -31,11 +42,17 @@ void extract_from(const std::string& path, Bytes file, bool ptx, const std::func
     auto contents = decompress(code);
     ++number;
     if (!contents) {
-      findings.push_back({.id = "fatbin-broken", .place = path, .what = contents.error().what, .fix = "replace the file", .offset = contents.error().offset});
+      findings.push_back({.id = "fatbin-broken",
+                          .place = path,
+                          .what = contents.error().what,
+                          .fix = "replace the file",
+                          .offset = contents.error().offset});
       continue;
     }
     if (ptx) contents->resize(std::min(contents->find('\0'), contents->size()));
-    use({base + "." + numbered(number) + (ptx ? ".compute_" : ".sm_") + code.target + (ptx ? ".ptx" : ".cubin"), std::move(*contents)});
+    use({base + "." + numbered(number) + (ptx ? ".compute_" : ".sm_") + code.target +
+             (ptx ? ".ptx" : ".cubin"),
+         std::move(*contents)});
   }
 }
 
@@ -49,10 +66,12 @@ std::map<std::string, std::string> definitions(const Item& item) {
   return providers;
 }
 
-std::string provider_of(const SymbolFact& symbol, const std::map<std::string, std::string>& inside) {
+std::string provider_of(const SymbolFact& symbol,
+                        const std::map<std::string, std::string>& inside) {
   if (!symbol.library.empty()) return symbol.library;
   if (auto found = inside.find(symbol.name); found != inside.end()) return found->second;
-  if (auto shim = torch_shims().find(symbol.name); shim != torch_shims().end()) return shim->second.library;
+  if (auto shim = torch_shims().find(symbol.name); shim != torch_shims().end())
+    return shim->second.library;
   if (symbol.name.starts_with("Py") || symbol.name.starts_with("_Py")) return "python";
   return {};
 }
@@ -96,7 +115,9 @@ std::string symbols_text(const Item& item) {
   return text;
 }
 
-Result<void> extract_code(const WheelInput& input, bool ptx, const std::function<void(const ExtractedCode&)>& use, std::vector<Finding>& findings) {
+Result<void> extract_code(const WheelInput& input, bool ptx,
+                          const std::function<void(const ExtractedCode&)>& use,
+                          std::vector<Finding>& findings) {
   if (looks_like_elf(input.bytes)) {
     extract_from(input.path.substr(input.path.rfind('/') + 1), input.bytes, ptx, use, findings);
     return {};
@@ -106,7 +127,11 @@ Result<void> extract_code(const WheelInput& input, bool ptx, const std::function
     if (!member.readable || member.is_folder()) continue;
     const auto data = read_member(input.bytes, member);
     if (!data) {
-      findings.push_back({.id = data.error().id, .place = member.name, .what = data.error().error.what, .fix = "build the wheel again", .offset = data.error().error.offset});
+      findings.push_back({.id = data.error().id,
+                          .place = member.name,
+                          .what = data.error().error.what,
+                          .fix = "build the wheel again",
+                          .offset = data.error().error.offset});
     } else if (looks_like_elf(data->bytes())) {
       extract_from(member.name, data->bytes(), ptx, use, findings);
     }

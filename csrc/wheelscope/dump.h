@@ -20,7 +20,10 @@ struct ExtractedCode {
   std::string contents;
 };
 
-// All PTX or all cubins of a wheel or ELF file; what cannot be decompressed becomes findings. `use` gets one at a time.
-Result<void> extract_code(const WheelInput& input, bool ptx, const std::function<void(const ExtractedCode&)>& use, std::vector<Finding>& findings);
+// All PTX or all cubins of a wheel or ELF file; what cannot be decompressed becomes findings. `use`
+// gets one at a time.
+Result<void> extract_code(const WheelInput& input, bool ptx,
+                          const std::function<void(const ExtractedCode&)>& use,
+                          std::vector<Finding>& findings);
 
 }  // namespace wheelscope

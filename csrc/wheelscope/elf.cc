@@ -1,9 +1,10 @@
 // Reads ELF files of either width and byte order, from the tables that the loader uses.
 //
-// A file has two indexes of the same bytes: program headers (segments, for the loader; always right in a file that
-// runs) and section headers (for linkers and debuggers; may be stripped or false). Everything about loading comes from
-// the dynamic segment, whose addresses are turned into file offsets through the PT_LOAD segments; only names of
-// sections, and the symbols of object files, come from section headers. Spec: System V ABI, and Linux' LSB for versions.
+// A file has two indexes of the same bytes: program headers (segments, for the loader; always right
+// in a file that runs) and section headers (for linkers and debuggers; may be stripped or false).
+// Everything about loading comes from the dynamic segment, whose addresses are turned into file
+// offsets through the PT_LOAD segments; only names of sections, and the symbols of object files,
+// come from section headers. Spec: System V ABI, and Linux' LSB for versions.
 #include "elf.h"
 
 #include <elf.h>
@@ -30,7 +31,9 @@ struct Dynamic {
   }
 };
 
-std::unexpected<Error> fail(std::uint64_t offset, std::string what) { return std::unexpected(Error{offset, std::move(what)}); }
+std::unexpected<Error> fail(std::uint64_t offset, std::string what) {
+  return std::unexpected(Error{offset, std::move(what)});
+}
 
 class Reader {
  public:
@@ -40,8 +43,10 @@ class Reader {
     const auto ident = TRY(file_.slice(0, EI_NIDENT, "ELF identification"));
     elf_.wide = ident.u8(EI_CLASS) == ELFCLASS64;
     elf_.big_endian = ident.u8(EI_DATA) == ELFDATA2MSB;
-    if (ident.u8(EI_CLASS) != ELFCLASS32 && !elf_.wide) return fail(EI_CLASS, "ELF class is neither 32 nor 64 bits");
-    if (ident.u8(EI_DATA) != ELFDATA2LSB && !elf_.big_endian) return fail(EI_DATA, "ELF byte order is unknown");
+    if (ident.u8(EI_CLASS) != ELFCLASS32 && !elf_.wide)
+      return fail(EI_CLASS, "ELF class is neither 32 nor 64 bits");
+    if (ident.u8(EI_DATA) != ELFDATA2LSB && !elf_.big_endian)
+      return fail(EI_DATA, "ELF byte order is unknown");
     if (elf_.big_endian) file_ = file_.in_big_endian();
     const auto header = TRY(file_.slice(0, elf_.wide ? 64 : 52, "ELF header"));
     elf_.type = header.u16(16);
@@ -65,10 +70,12 @@ class Reader {
 
   Result<void> read_segments(Bytes header) {
     const auto offset = word(header, 28, 32);
-    const std::uint64_t size = header.u16(elf_.wide ? 54 : 42), count = header.u16(elf_.wide ? 56 : 44);
+    const std::uint64_t size = header.u16(elf_.wide ? 54 : 42),
+                        count = header.u16(elf_.wide ? 56 : 44);
     const std::uint64_t expected = elf_.wide ? 56 : 32;
     if (count == 0) return {};
-    if (size != expected) return fail(elf_.wide ? 54 : 42, "program header size " + std::to_string(size));
+    if (size != expected)
+      return fail(elf_.wide ? 54 : 42, "program header size " + std::to_string(size));
     const auto table = TRY(file_.slice(offset, size * count, "program headers"));
     bool stack_declared = false, relro = false;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -85,12 +92,15 @@ class Reader {
       }
       relro |= segment.type == PT_GNU_RELRO;
       if (segment.type == PT_INTERP) {
-        if (auto bytes = file_.slice(segment.offset, segment.file_size, "interpreter"); bytes && bytes->size()) {
+        if (auto bytes = file_.slice(segment.offset, segment.file_size, "interpreter");
+            bytes && bytes->size()) {
           elf_.interpreter = bytes->text().substr(0, bytes->text().find('\0'));
         }
       }
     }
-    if (!stack_declared) elf_.hardening.nx = elf_.machine != EM_386 && elf_.machine != EM_X86_64;  // the kernel's default
+    if (!stack_declared)
+      elf_.hardening.nx =
+          elf_.machine != EM_386 && elf_.machine != EM_X86_64;  // the kernel's default
     elf_.hardening.relro = relro ? "partial" : "none";
     return {};
   }
@@ -98,16 +108,22 @@ class Reader {
   Result<void> read_sections(Bytes header) {
     const auto offset = word(header, 32, 40);
     const std::uint64_t size = header.u16(elf_.wide ? 58 : 46), expected = elf_.wide ? 64 : 40;
-    std::uint64_t count = header.u16(elf_.wide ? 60 : 48), names_index = header.u16(elf_.wide ? 62 : 50);
+    std::uint64_t count = header.u16(elf_.wide ? 60 : 48),
+                  names_index = header.u16(elf_.wide ? 62 : 50);
     if (offset == 0) return {};  // stripped of section headers
-    if (size != expected) return fail(elf_.wide ? 58 : 46, "section header size " + std::to_string(size));
+    if (size != expected)
+      return fail(elf_.wide ? 58 : 46, "section header size " + std::to_string(size));
     const auto first = TRY(file_.slice(offset, size, "first section header"));
     if (count == 0) count = word(first, 20, 32);
     if (names_index == SHN_XINDEX) names_index = first.u32(elf_.wide ? 40 : 24);
     if (count > most_entries) return fail(offset, std::to_string(count) + " sections");
     const auto table = TRY(file_.slice(offset, size * count, "section headers"));
-    auto contents = [&](Bytes entry) { return file_.slice(word(entry, 16, 24), word(entry, 20, 32), "section"); };
-    auto entry_at = [&](std::uint64_t index) { return table.slice(index * size, size, "section header"); };
+    auto contents = [&](Bytes entry) {
+      return file_.slice(word(entry, 16, 24), word(entry, 20, 32), "section");
+    };
+    auto entry_at = [&](std::uint64_t index) {
+      return table.slice(index * size, size, "section header");
+    };
     const auto names = TRY(contents(TRY(entry_at(names_index))));
     for (std::uint64_t i = 1; i < count; ++i) {
       const auto entry = TRY(entry_at(i));
@@ -123,7 +139,8 @@ class Reader {
       if (type == SHT_NOBITS) continue;
       auto data = contents(entry);
       if (!data) {
-        elf_.problems.push_back({data.error().offset, std::string(*name) + ": " + data.error().what});
+        elf_.problems.push_back(
+            {data.error().offset, std::string(*name) + ": " + data.error().what});
         continue;
       }
       elf_.sections.push_back({std::string(*name), *data});
@@ -140,14 +157,19 @@ class Reader {
   // The bytes from a virtual address to the end of its segment.
   Result<Bytes> at_address(std::uint64_t address, std::string_view what) const {
     for (const auto& segment : segments_) {
-      if (segment.type == PT_LOAD && address >= segment.address && address - segment.address < segment.file_size) {
+      if (segment.type == PT_LOAD && address >= segment.address &&
+          address - segment.address < segment.file_size) {
         const auto into = address - segment.address;
-        return file_.slice(segment.offset + into, std::min(segment.file_size - into, left_from(segment.offset + into)), what);
+        return file_.slice(segment.offset + into,
+                           std::min(segment.file_size - into, left_from(segment.offset + into)),
+                           what);
       }
     }
     return fail(address, std::string(what) + " is at an address that no segment loads");
   }
-  std::uint64_t left_from(std::uint64_t offset) const { return offset < file_.size() ? file_.size() - offset : 0; }
+  std::uint64_t left_from(std::uint64_t offset) const {
+    return offset < file_.size() ? file_.size() - offset : 0;
+  }
 
   Result<void> read_dynamic() {
     const auto segment = std::ranges::find(segments_, std::uint64_t{PT_DYNAMIC}, &Segment::type);
@@ -159,17 +181,20 @@ class Reader {
       const auto entry = TRY(table.slice(at, size, "dynamic entry"));
       const auto tag = word(entry, 0, 0), value = word(entry, 4, 8);
       if (tag == DT_NULL) break;
-      if (tag == DT_NEEDED) dynamic_.needed.push_back(value);
-      else dynamic_.values[tag] = value;
+      if (tag == DT_NEEDED)
+        dynamic_.needed.push_back(value);
+      else
+        dynamic_.values[tag] = value;
     }
     attempt([&] { return read_names(); });
     if (dynamic_[DT_VERDEF]) attempt([&] { return read_version_definitions(); });
     if (dynamic_[DT_VERNEED]) attempt([&] { return read_version_needs(); });
     if (dynamic_[DT_SYMTAB]) attempt([&] { return read_dynamic_symbols(); });
     auto& hardening = elf_.hardening;
-    hardening.bind_now = dynamic_.values.contains(DT_BIND_NOW) || (dynamic_[DT_FLAGS] & DF_BIND_NOW) ||
-                         (dynamic_[DT_FLAGS_1] & DF_1_NOW);
-    hardening.text_relocations = dynamic_.values.contains(DT_TEXTREL) || (dynamic_[DT_FLAGS] & DF_TEXTREL);
+    hardening.bind_now = dynamic_.values.contains(DT_BIND_NOW) ||
+                         (dynamic_[DT_FLAGS] & DF_BIND_NOW) || (dynamic_[DT_FLAGS_1] & DF_1_NOW);
+    hardening.text_relocations =
+        dynamic_.values.contains(DT_TEXTREL) || (dynamic_[DT_FLAGS] & DF_TEXTREL);
     if (hardening.relro == "partial" && hardening.bind_now) hardening.relro = "full";
     return {};
   }
@@ -177,11 +202,15 @@ class Reader {
   Result<void> read_names() {
     if (!dynamic_[DT_STRTAB]) return {};
     strings_ = TRY(at_address(dynamic_[DT_STRTAB], "dynamic string table"));
-    strings_ = TRY(strings_.slice(0, std::min(dynamic_[DT_STRSZ], strings_.size()), "dynamic string table"));
-    for (auto offset : dynamic_.needed) elf_.needed.emplace_back(TRY(strings_.c_string(offset, "NEEDED")));
+    strings_ = TRY(
+        strings_.slice(0, std::min(dynamic_[DT_STRSZ], strings_.size()), "dynamic string table"));
+    for (auto offset : dynamic_.needed)
+      elf_.needed.emplace_back(TRY(strings_.c_string(offset, "NEEDED")));
     using Name = std::pair<std::uint64_t, std::string*>;
-    for (auto [tag, target] : std::array{Name{DT_SONAME, &elf_.soname}, Name{DT_RPATH, &elf_.rpath}, Name{DT_RUNPATH, &elf_.runpath}}) {
-      if (dynamic_.values.contains(tag)) *target = TRY(strings_.c_string(dynamic_[tag], "dynamic string"));
+    for (auto [tag, target] : std::array{Name{DT_SONAME, &elf_.soname}, Name{DT_RPATH, &elf_.rpath},
+                                         Name{DT_RUNPATH, &elf_.runpath}}) {
+      if (dynamic_.values.contains(tag))
+        *target = TRY(strings_.c_string(dynamic_[tag], "dynamic string"));
     }
     return {};
   }
@@ -214,7 +243,8 @@ class Reader {
     std::uint64_t at = 0;
     for (std::uint64_t left = std::min(dynamic_[DT_VERDEFNUM], most_entries); left > 0; --left) {
       const auto definition = TRY(table.slice(at, 20, "version definition"));
-      const auto name_entry = TRY(table.slice(at + definition.u32(12), 8, "name of a version definition"));
+      const auto name_entry =
+          TRY(table.slice(at + definition.u32(12), 8, "name of a version definition"));
       const auto name = TRY(strings_.c_string(name_entry.u32(0), "defined version"));
       const bool names_file = definition.u16(2) & VER_FLG_BASE;
       if (!names_file) {
@@ -240,11 +270,13 @@ class Reader {
     const std::uint64_t buckets_at = 16 + std::uint64_t{header.u32(8)} * (elf_.wide ? 8 : 4);
     const auto buckets = TRY(table.slice(buckets_at, bucket_count * 4, "GNU hash buckets"));
     std::uint64_t last = 0;
-    for (std::uint64_t i = 0; i < bucket_count; ++i) last = std::max<std::uint64_t>(last, buckets.u32(i * 4));
+    for (std::uint64_t i = 0; i < bucket_count; ++i)
+      last = std::max<std::uint64_t>(last, buckets.u32(i * 4));
     if (last < first) return first;
     const auto chains_at = buckets_at + bucket_count * 4;
     for (;; ++last) {  // to the end of the last chain: its entry is odd
-      if (TRY(table.slice(chains_at + (last - first) * 4, 4, "GNU hash chain")).u32(0) & 1) return last + 1;
+      if (TRY(table.slice(chains_at + (last - first) * 4, 4, "GNU hash chain")).u32(0) & 1)
+        return last + 1;
     }
   }
 
@@ -252,10 +284,12 @@ class Reader {
     const std::uint64_t size = elf_.wide ? 24 : 16;
     auto table = TRY(at_address(dynamic_[DT_SYMTAB], "dynamic symbols"));
     const auto count = TRY(count_symbols());
-    if (count > most_entries) return fail(table.origin(), std::to_string(count) + " dynamic symbols");
+    if (count > most_entries)
+      return fail(table.origin(), std::to_string(count) + " dynamic symbols");
     table = TRY(table.slice(0, count * size, "dynamic symbols"));
     Bytes version_indexes;
-    if (dynamic_[DT_VERSYM]) version_indexes = TRY(at_address(dynamic_[DT_VERSYM], "symbol versions"));
+    if (dynamic_[DT_VERSYM])
+      version_indexes = TRY(at_address(dynamic_[DT_VERSYM], "symbol versions"));
     read_symbols(table, strings_, version_indexes);
     return {};
   }
@@ -273,7 +307,9 @@ class Reader {
         return;
       }
       if (name->empty()) continue;
-      ElfSymbol symbol{.name = *name, .defined = entry.u16(elf_.wide ? 6 : 14) != SHN_UNDEF, .weak = binding == STB_WEAK};
+      ElfSymbol symbol{.name = *name,
+                       .defined = entry.u16(elf_.wide ? 6 : 14) != SHN_UNDEF,
+                       .weak = binding == STB_WEAK};
       if (const auto raw = version_indexes.slice(i * 2, 2, "symbol version")) {
         symbol.default_version = !(raw->u16(0) & 0x8000);
         if (auto found = versions_.find(raw->u16(0) & 0x7FFF); found != versions_.end()) {
@@ -300,7 +336,9 @@ class Reader {
 
 }  // namespace
 
-bool looks_like_elf(Bytes file) { return file.text().starts_with(ELFMAG); }
+bool looks_like_elf(Bytes file) {
+  return file.text().starts_with(ELFMAG);
+}
 
 Result<Elf> read_elf(Bytes file) {
   if (!looks_like_elf(file)) return fail(file.origin(), "not an ELF file");
@@ -311,16 +349,26 @@ Result<Elf> read_elf(Bytes file) {
 
 std::string machine_name(const Elf& elf) {
   switch (elf.machine) {
-    case EM_X86_64: return elf.wide ? "x86_64" : "x32";
-    case EM_AARCH64: return elf.big_endian ? "aarch64_be" : "aarch64";
-    case EM_386: return "i686";
-    case EM_ARM: return "armv7l";
-    case EM_PPC64: return elf.big_endian ? "ppc64" : "ppc64le";
-    case EM_S390: return elf.wide ? "s390x" : "s390";
-    case EM_RISCV: return elf.wide ? "riscv64" : "riscv32";
-    case 258: return "loongarch64";  // EM_LOONGARCH, which older headers lack
-    case EM_CUDA: return "cuda";
-    default: return "machine-" + std::to_string(elf.machine);
+    case EM_X86_64:
+      return elf.wide ? "x86_64" : "x32";
+    case EM_AARCH64:
+      return elf.big_endian ? "aarch64_be" : "aarch64";
+    case EM_386:
+      return "i686";
+    case EM_ARM:
+      return "armv7l";
+    case EM_PPC64:
+      return elf.big_endian ? "ppc64" : "ppc64le";
+    case EM_S390:
+      return elf.wide ? "s390x" : "s390";
+    case EM_RISCV:
+      return elf.wide ? "riscv64" : "riscv32";
+    case 258:
+      return "loongarch64";  // EM_LOONGARCH, which older headers lack
+    case EM_CUDA:
+      return "cuda";
+    default:
+      return "machine-" + std::to_string(elf.machine);
   }
 }
 

@@ -55,7 +55,8 @@ struct Elf {
 
 bool looks_like_elf(Bytes file);
 
-// Fails when the file header is unreadable; a broken table is one of `problems` and the rest is still read.
+// Fails when the file header is unreadable; a broken table is one of `problems` and the rest is
+// still read.
 Result<Elf> read_elf(Bytes file);
 
 // x86_64, aarch64, ... as platform tags spell it; "machine-N" for what has no name here.

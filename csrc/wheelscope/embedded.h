@@ -5,9 +5,11 @@
 
 namespace wheelscope::embedded {
 
-#define EMBEDDED(name)                                                         \
-  extern "C" const char wheelscope_##name[], wheelscope_##name##_end[];        \
-  inline std::string_view name() { return {wheelscope_##name, wheelscope_##name##_end}; }
+#define EMBEDDED(name)                                                  \
+  extern "C" const char wheelscope_##name[], wheelscope_##name##_end[]; \
+  inline std::string_view name() {                                      \
+    return {wheelscope_##name, wheelscope_##name##_end};                \
+  }
 
 EMBEDDED(manylinux)
 EMBEDDED(cuda)

@@ -1,4 +1,5 @@
-// The facts about a wheel or file that everything after the readers works on: plain data, no views into the input.
+// The facts about a wheel or file that everything after the readers works on: plain data, no views
+// into the input.
 #pragma once
 
 #include <map>
@@ -29,6 +30,7 @@ struct DeviceTarget {
   std::string target;
   std::string compression;
   bool relocatable = false;
+  std::string isa;  // PTX: the newest version of its language
   std::uint64_t count = 0, bytes = 0, uncompressed_bytes = 0;
 };
 
@@ -53,9 +55,10 @@ struct LibraryFacts {
   std::vector<std::string> debug_sections;
   bool has_symbol_table = false;
   std::vector<DeviceTarget> device_code;
-  std::map<std::string, bool> python_symbols, torch_symbols;  // undefined name -> needed (false: weak)
+  std::map<std::string, bool> python_symbols,
+      torch_symbols;           // undefined name -> needed (false: weak)
   bool python_module = false;  // exports PyInit_<name>: something that Python imports
-  std::optional<std::string> cudart_version;                  // of a static runtime inside; "" if it cannot be told
+  std::optional<std::string> cudart_version;  // of a static runtime inside; "" if it cannot be told
   std::vector<std::string> cudart_evidence;
   std::vector<std::string> build_paths;  // only where ScanOptions asks for them
   std::vector<SymbolFact> symbols;       // likewise
@@ -68,13 +71,15 @@ struct WheelClaims {
   std::string generator, requires_python, summary, license;
   bool root_is_purelib = false;
   std::vector<std::string> requires_dist;
+  bool claims_cuda = false;           // an extension of torch that says it runs on GPUs
   std::uint64_t record_verified = 0;  // members whose hash and size are right
 };
 
 struct PlatformVerdict {
-  std::string tag;                             // manylinux_2_28_x86_64, linux_x86_64, any
-  std::vector<std::string> because;            // the versions that rule out an older tag
-  std::vector<std::string> external_libraries; // needed, neither in the wheel nor part of the platform
+  std::string tag;                   // manylinux_2_28_x86_64, linux_x86_64, any
+  std::vector<std::string> because;  // the versions that rule out an older tag
+  std::vector<std::string>
+      external_libraries;  // needed, neither in the wheel nor part of the platform
 };
 
 struct PythonVerdict {
@@ -94,6 +99,7 @@ struct GpuVerdict {
   std::string name, capability;
   std::string served;  // native, jit, no
   std::string by;      // sm_80, compute_90; empty if not served
+  std::optional<std::string> min_driver;
 };
 
 struct CudaVerdict {
@@ -116,14 +122,15 @@ struct Item {
   TorchVerdict torch;
   CudaVerdict cuda;
   std::vector<LibraryFacts> libraries;
-  std::map<std::string, std::uint64_t> size_by_part;  // uncompressed bytes of device code, libraries, Python, data
+  std::map<std::string, std::uint64_t>
+      size_by_part;  // uncompressed bytes of device code, libraries, Python, data
   std::vector<Finding> findings;
 };
 
 // What a command needs beyond the usual facts; costs time and memory.
 struct ScanOptions {
-  bool symbols = false;                      // every dynamic symbol
-  std::vector<std::string> build_prefixes;   // report strings in binaries that start so
+  bool symbols = false;                     // every dynamic symbol
+  std::vector<std::string> build_prefixes;  // report strings in binaries that start so
 };
 
 const char* name_of(Finding::Level level);

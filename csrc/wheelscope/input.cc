@@ -22,25 +22,31 @@ std::unexpected<Error> fail(const std::string& path, const std::string& what) {
   return std::unexpected(Error{0, path + ": " + what});
 }
 
-// Keeps a large mapping from counting as this process's memory: pages that were read go back to the kernel's cache, from
-// where they return at the cost of a minor fault if they are read again.
+// Keeps a large mapping from counting as this process's memory: pages that were read go back to the
+// kernel's cache, from where they return at the cost of a minor fault if they are read again.
 void trim(const std::stop_token& stop, void* memory, std::size_t size) {
   constexpr auto pause = std::chrono::milliseconds(20);
   std::mutex mutex;
   std::condition_variable_any stopped;
   std::unique_lock lock(mutex);
-  while (!stopped.wait_for(lock, stop, pause, [&] { return stop.stop_requested(); })) madvise(memory, size, MADV_DONTNEED);
+  while (!stopped.wait_for(lock, stop, pause, [&] { return stop.stop_requested(); }))
+    madvise(memory, size, MADV_DONTNEED);
 }
 
 bool starts_like_input(const std::filesystem::path& path) {
   char start[4] = {};
   std::ifstream(path, std::ios::binary).read(start, sizeof start);
-  return std::string_view(start, 4) == "\x7f" "ELF" || path.extension() == ".whl";
+  return std::string_view(start, 4) ==
+             "\x7f"
+             "ELF" ||
+         path.extension() == ".whl";
 }
 
 }  // namespace
 
-void MappedFile::Unmap::operator()(const std::byte* memory) const { munmap(const_cast<std::byte*>(memory), size); }
+void MappedFile::Unmap::operator()(const std::byte* memory) const {
+  munmap(const_cast<std::byte*>(memory), size);
+}
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -69,9 +75,12 @@ Result<std::vector<std::string>> expand_path(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return std::vector{path};
   std::vector<std::string> files;
-  for (auto entry = fs::recursive_directory_iterator(path, fs::directory_options::skip_permission_denied, error);
+  for (auto entry = fs::recursive_directory_iterator(
+           path, fs::directory_options::skip_permission_denied, error);
        !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    if (entry->is_regular_file(error) && !entry->is_symlink(error) && starts_like_input(entry->path())) files.push_back(entry->path());
+    if (entry->is_regular_file(error) && !entry->is_symlink(error) &&
+        starts_like_input(entry->path()))
+      files.push_back(entry->path());
   }
   if (error) return fail(path, error.message());
   std::ranges::sort(files);
@@ -82,7 +91,9 @@ Result<Item> read_item(const std::string& path, const ScanOptions& options) {
   const auto file = TRY(MappedFile::open(path));
   if (looks_like_elf(file.bytes())) return read_elf_file(path, file.bytes(), options);
   auto item = read_wheel({path, file.bytes()}, options);
-  if (!item) return fail(path, item.error().what + " (at offset " + std::to_string(item.error().offset) + ")");
+  if (!item)
+    return fail(path,
+                item.error().what + " (at offset " + std::to_string(item.error().offset) + ")");
   return item;
 }
 

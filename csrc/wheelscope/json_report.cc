@@ -4,12 +4,22 @@
 namespace wheelscope {
 namespace {
 
-Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-Json or_null(const std::optional<std::string>& text) { return text ? or_null(*text) : Json(nullptr); }
+Json or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+Json or_null(const std::optional<std::string>& text) {
+  return text ? or_null(*text) : Json(nullptr);
+}
 
 Json to_json(const DeviceTarget& code) {
-  return {{"kind", code.kind},   {"target", code.target},       {"compression", code.compression}, {"relocatable", code.relocatable},
-          {"count", code.count}, {"bytes", code.bytes}, {"uncompressed_bytes", code.uncompressed_bytes}};
+  return {{"kind", code.kind},
+          {"target", code.target},
+          {"compression", code.compression},
+          {"relocatable", code.relocatable},
+          {"isa", or_null(code.isa)},
+          {"count", code.count},
+          {"bytes", code.bytes},
+          {"uncompressed_bytes", code.uncompressed_bytes}};
 }
 
 Json to_json(const GpuVerdict& gpu);
@@ -23,7 +33,11 @@ Json list(const std::vector<T>& values) {
 }
 
 Json to_json(const GpuVerdict& gpu) {
-  return {{"name", gpu.name}, {"capability", gpu.capability}, {"served", gpu.served}, {"by", or_null(gpu.by)}};
+  return {{"name", gpu.name},
+          {"capability", gpu.capability},
+          {"served", gpu.served},
+          {"by", or_null(gpu.by)},
+          {"min_driver", or_null(gpu.min_driver)}};
 }
 
 Json to_json(const LibraryFacts& library) {
@@ -48,7 +62,10 @@ Json to_json(const LibraryFacts& library) {
             {"debug_sections", library.debug_sections},
             {"stripped", !library.has_symbol_table},
             {"device_code", list(library.device_code)}};
-  json["static_cudart"] = library.cudart_version ? Json{{"version", or_null(*library.cudart_version)}, {"evidence", library.cudart_evidence}} : Json(nullptr);
+  json["static_cudart"] = library.cudart_version
+                              ? Json{{"version", or_null(*library.cudart_version)},
+                                     {"evidence", library.cudart_evidence}}
+                              : Json(nullptr);
   return json;
 }
 
@@ -64,14 +81,19 @@ Json to_json(const WheelClaims& wheel) {
           {"file_name_tags", wheel.file_name_tags},
           {"wheel_file_tags", wheel.wheel_file_tags},
           {"root_is_purelib", wheel.root_is_purelib},
+          {"claims_cuda", wheel.claims_cuda},
           {"record_verified", wheel.record_verified}};
 }
 
 }  // namespace
 
 Json to_json(const Finding& finding) {
-  return {{"id", finding.id},     {"level", name_of(finding.level)}, {"place", or_null(finding.place)},
-          {"offset", finding.offset ? Json(*finding.offset) : Json(nullptr)}, {"what", finding.what}, {"fix", finding.fix}};
+  return {{"id", finding.id},
+          {"level", name_of(finding.level)},
+          {"place", or_null(finding.place)},
+          {"offset", finding.offset ? Json(*finding.offset) : Json(nullptr)},
+          {"what", finding.what},
+          {"fix", finding.fix}};
 }
 
 Json to_json(const Item& item) {
@@ -79,12 +101,23 @@ Json to_json(const Item& item) {
   Json json{{"file", item.file}, {"kind", item.kind}, {"size", item.size}};
   json["platform_tag"] = item.platform.tag;
   json["claimed_tags"] = item.wheel ? item.wheel->file_name_tags : std::vector<std::string>{};
-  json["python_abi"] = {{"kind", item.python.kind}, {"min", or_null(item.python.min)}, {"because", item.python.because}};
-  json["torch_abi"] = {{"kind", item.torch.kind}, {"min", or_null(item.torch.min)}, {"symbols", item.torch.symbols}, {"unknown", item.torch.unknown}};
-  json["cuda"] = {{"runtime", cuda.runtime}, {"runtime_version", or_null(cuda.runtime_version)}, {"evidence", cuda.evidence},
-                  {"sass", cuda.sass},       {"ptx", cuda.ptx},                              {"min_driver", or_null(cuda.min_driver)},
-                  {"targets", list(cuda.targets)}, {"gpus", list(cuda.gpus)}};
-  json["platform"] = {{"because", item.platform.because}, {"external_libraries", item.platform.external_libraries}};
+  json["python_abi"] = {{"kind", item.python.kind},
+                        {"min", or_null(item.python.min)},
+                        {"because", item.python.because}};
+  json["torch_abi"] = {{"kind", item.torch.kind},
+                       {"min", or_null(item.torch.min)},
+                       {"symbols", item.torch.symbols},
+                       {"unknown", item.torch.unknown}};
+  json["cuda"] = {{"runtime", cuda.runtime},
+                  {"runtime_version", or_null(cuda.runtime_version)},
+                  {"evidence", cuda.evidence},
+                  {"sass", cuda.sass},
+                  {"ptx", cuda.ptx},
+                  {"min_driver", or_null(cuda.min_driver)},
+                  {"targets", list(cuda.targets)},
+                  {"gpus", list(cuda.gpus)}};
+  json["platform"] = {{"because", item.platform.because},
+                      {"external_libraries", item.platform.external_libraries}};
   json["wheel"] = item.wheel ? to_json(*item.wheel) : Json(nullptr);
   json["size_by_part"] = item.size_by_part;
   json["elf"] = list(item.libraries);

@@ -12,7 +12,8 @@ using Json = nlohmann::ordered_json;
 Json to_json(const Finding& finding);
 Json to_json(const Item& item);
 
-// {"schema_version": 1, <key>: <value>} as text, with a final newline. Bytes that are not UTF-8 are replaced.
+// {"schema_version": 1, <key>: <value>} as text, with a final newline. Bytes that are not UTF-8 are
+// replaced.
 std::string json_document(const char* key, Json value);
 
 }  // namespace wheelscope

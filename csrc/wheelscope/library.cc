@@ -1,4 +1,5 @@
-// Turns one ELF file into facts: copies what outlives the file's bytes, and sums up its device code.
+// Turns one ELF file into facts: copies what outlives the file's bytes, and sums up its device
+// code.
 #include "library.h"
 
 #include <elf.h>
@@ -9,6 +10,7 @@
 #include "cudart.h"
 #include "fatbin.h"
 #include "torch_abi.h"
+#include "version.h"
 
 namespace wheelscope {
 namespace {
@@ -23,8 +25,10 @@ std::string kind_of(const Elf& elf) {
 std::vector<DeviceTarget> sum_up(const std::vector<DeviceCode>& codes) {
   std::map<std::tuple<std::string, std::string, std::string, bool>, DeviceTarget> groups;
   for (const auto& code : codes) {
-    auto& group = groups[{name_of(code.kind), code.target, name_of(code.compression), code.relocatable}];
+    auto& group =
+        groups[{name_of(code.kind), code.target, name_of(code.compression), code.relocatable}];
     ++group.count;
+    if (older(group.isa, code.isa)) group.isa = code.isa;
     group.bytes += code.payload.size();
     group.uncompressed_bytes += code.size;
   }
@@ -36,18 +40,27 @@ std::vector<DeviceTarget> sum_up(const std::vector<DeviceCode>& codes) {
   return targets;
 }
 
-bool printable(char c) { return c >= 0x20 && c < 0x7F; }
+bool printable(char c) {
+  return c >= 0x20 && c < 0x7F;
+}
 
-// Strings of read-only data that start with one of the prefixes: paths that the compiler left behind.
-std::vector<std::string> find_build_paths(const Elf& elf, const std::vector<std::string>& prefixes) {
+// Strings of read-only data that start with one of the prefixes: paths that the compiler left
+// behind.
+std::vector<std::string> find_build_paths(const Elf& elf,
+                                          const std::vector<std::string>& prefixes) {
   constexpr std::size_t most_paths = 50, longest_path = 300;
   std::set<std::string> paths;
   for (const auto& section : elf.sections) {
-    if (section.name == ".nv_fatbin" || section.name == "__nv_relfatbin" || section.name.starts_with(".text")) continue;
+    if (section.name == ".nv_fatbin" || section.name == "__nv_relfatbin" ||
+        section.name.starts_with(".text"))
+      continue;
     const auto text = section.data.text();
     for (const auto& prefix : prefixes) {
-      for (auto at = text.find(prefix); at != text.npos && paths.size() < most_paths; at = text.find(prefix, at + 1)) {
-        if (at > 0 && (std::isalnum(static_cast<unsigned char>(text[at - 1])) || text[at - 1] == '.')) continue;  // the middle of a name
+      for (auto at = text.find(prefix); at != text.npos && paths.size() < most_paths;
+           at = text.find(prefix, at + 1)) {
+        if (at > 0 &&
+            (std::isalnum(static_cast<unsigned char>(text[at - 1])) || text[at - 1] == '.'))
+          continue;  // the middle of a name
         auto end = at;
         while (end < text.size() && end - at < longest_path && printable(text[end])) ++end;
         paths.emplace(text.substr(at, end - at));
@@ -60,8 +73,9 @@ std::vector<std::string> find_build_paths(const Elf& elf, const std::vector<std:
 void copy_symbols(const Elf& elf, bool all, LibraryFacts& library) {
   for (const auto& symbol : elf.symbols) {
     if (all) {
-      library.symbols.push_back({std::string(symbol.name), std::string(symbol.version), std::string(symbol.library),
-                                 symbol.defined, symbol.weak, symbol.default_version});
+      library.symbols.push_back({std::string(symbol.name), std::string(symbol.version),
+                                 std::string(symbol.library), symbol.defined, symbol.weak,
+                                 symbol.default_version});
     }
     if (symbol.defined) {
       library.python_module |= symbol.name.starts_with("PyInit_");
@@ -73,15 +87,21 @@ void copy_symbols(const Elf& elf, bool all, LibraryFacts& library) {
       library.torch_symbols[std::string(symbol.name)] |= !symbol.weak;
     }
   }
-  std::ranges::sort(library.symbols, {}, [](const SymbolFact& s) { return std::tie(s.defined, s.name, s.version); });
+  std::ranges::sort(library.symbols, {},
+                    [](const SymbolFact& s) { return std::tie(s.defined, s.name, s.version); });
 }
 
 }  // namespace
 
-LibraryFacts read_library(const std::string& path, Bytes file, const ScanOptions& options, std::vector<Finding>& findings) {
+LibraryFacts read_library(const std::string& path, Bytes file, const ScanOptions& options,
+                          std::vector<Finding>& findings) {
   LibraryFacts library{.path = path, .size = file.size()};
   auto report = [&](const char* id, const Error& error) {
-    findings.push_back({.id = id, .place = path, .what = error.what, .fix = "rebuild or replace the file; it is damaged", .offset = error.offset});
+    findings.push_back({.id = id,
+                        .place = path,
+                        .what = error.what,
+                        .fix = "rebuild or replace the file; it is damaged",
+                        .offset = error.offset});
   };
   auto elf = read_elf(file);
   if (!elf) {
@@ -114,7 +134,8 @@ LibraryFacts read_library(const std::string& path, Bytes file, const ScanOptions
     library.cudart_version = cudart->version;
     library.cudart_evidence = cudart->evidence;
   }
-  if (!options.build_prefixes.empty()) library.build_paths = find_build_paths(*elf, options.build_prefixes);
+  if (!options.build_prefixes.empty())
+    library.build_paths = find_build_paths(*elf, options.build_prefixes);
   return library;
 }
 

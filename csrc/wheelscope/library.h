@@ -6,6 +6,7 @@
 namespace wheelscope {
 
 // Facts of the ELF file `path`; what cannot be read becomes findings.
-LibraryFacts read_library(const std::string& path, Bytes file, const ScanOptions& options, std::vector<Finding>& findings);
+LibraryFacts read_library(const std::string& path, Bytes file, const ScanOptions& options,
+                          std::vector<Finding>& findings);
 
 }  // namespace wheelscope

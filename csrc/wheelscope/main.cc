@@ -1,81 +1,84 @@
-// The command line: parses options, reads files, runs one command, prints.
+// The command line of wheelscope.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <iostream>
 
-#include "dump.h"
-#include "input.h"
-#include "json_report.h"
+#include "commands.h"
 
-namespace wheelscope {
 namespace {
 
-enum ExitCode { clean = 0, has_findings = 1, usage = 2, unreadable = 3 };
+constexpr const char* description =
+    "Says where a wheel will run, why, and whether it may be released: from the file alone.";
+constexpr const char* footer = R"(Examples:
+  wheelscope show wheelhouse/*.whl                       what is in it and where it runs
+  wheelscope show --json extension.so                    the same as JSON
+  wheelscope check --policy ci/policy.toml wheelhouse/   may it be released?
+  wheelscope cover --matrix ci/matrix.toml wheelhouse/   who is served, who is not, and why
+  wheelscope link my.whl torch-2.15.0-*.whl              will it load on that torch?
+  wheelscope diff old.whl new.whl                        what changes for users?
+  wheelscope dump --ptx -o ptx/ my.whl                   the PTX texts, as files
 
-struct Options {
-  std::vector<std::string> paths;
-  bool json = false, ptx = false, cubin = false, symbols = false;
-  std::string output;
-};
+Exit codes: 0 clean, 1 findings (differences, for diff), 2 wrong usage, 3 unreadable input.
+Colours: on a terminal, unless NO_COLOR is set.)";
 
-int complain(const Error& error) {
-  std::cerr << "wheelscope: " << error.what << "\n";
-  return unreadable;
-}
-
-Result<std::vector<std::string>> expand(const std::vector<std::string>& paths) {
-  std::vector<std::string> files;
-  for (const auto& path : paths) {
-    for (auto& file : TRY(expand_path(path))) files.push_back(std::move(file));
-  }
-  return files;
-}
-
-int show(const Options& options) {
-  const auto files = expand(options.paths);
-  if (!files) return complain(files.error());
-  int code = clean;
-  auto items = Json::array();
-  for (const auto& file : *files) {
-    const auto item = read_item(file, {});
-    if (!item) {
-      code = complain(item.error());
-      continue;
-    }
-    if (!item->findings.empty()) code = std::max<int>(code, has_findings);
-    items.push_back(to_json(*item));
-  }
-  std::cout << json_document("items", std::move(items));
-  return code;
-}
-
-int dump_symbols(const Options& options) {
-  auto items = Json::array();
-  for (const auto& path : options.paths) {
-    const auto item = read_item(path, {.symbols = true});
-    if (!item) return complain(item.error());
-    if (options.json) items.push_back(symbols_json(*item));
-    else std::cout << symbols_text(*item);
-  }
-  if (options.json) std::cout << json_document("items", std::move(items));
-  return clean;
+bool terminal_takes_colour() {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) && (!no_color || !*no_color) && terminal &&
+         std::string_view(terminal) != "dumb";
 }
 
 }  // namespace
-}  // namespace wheelscope
 
 int main(int argc, char** argv) {
-  using namespace wheelscope;
-  CLI::App app("Says where a wheel will run, why, and whether it may be released.");
-  Options options;
+  wheelscope::Options options{.style = {.colour = terminal_takes_colour()}};
+  CLI::App app(description, "wheelscope");
+  app.footer(footer);
   app.require_subcommand(1);
-  auto* show_command = app.add_subcommand("show", "Facts and verdicts");
-  show_command->add_flag("--json", options.json);
-  show_command->add_option("PATH", options.paths)->required();
-  auto* dump_command = app.add_subcommand("dump", "Symbols, PTX or cubins");
-  dump_command->add_flag("--symbols", options.symbols);
-  dump_command->add_flag("--json", options.json);
-  dump_command->add_option("PATH", options.paths)->required();
-  CLI11_PARSE(app, argc, argv);
-  if (show_command->parsed()) return show(options);
-  return dump_symbols(options);
+  app.set_help_all_flag("--help-all", "The help of every command");
+
+  using Command = int (*)(const wheelscope::Options&, wheelscope::Streams);
+  Command chosen = nullptr;
+  auto add = [&](const char* name, const char* help, Command run, const char* paths_help,
+                 int fewest = 1, int most = 0) {
+    auto* command = app.add_subcommand(name, help);
+    auto* paths = command->add_option("PATH", options.paths, paths_help)->required();
+    most ? paths->expected(fewest, most) : paths->expected(fewest, 1 << 20);
+    command->add_flag("--json", options.json, "Answer as JSON (schema_version 1)");
+    command->callback([&chosen, run] { chosen = run; });
+    return command;
+  };
+  constexpr const char* any_path = "wheels, ELF files, or folders of them";
+  add("show", "What is in a wheel or ELF file, and where it runs", wheelscope::show, any_path);
+  add("check", "Whether wheels keep to a policy", wheelscope::check, any_path)
+      ->add_option("--policy", options.policy,
+                   "TOML file with the rules; without it, what is wrong for every wheel")
+      ->type_name("FILE");
+  add("cover", "Which wheel serves which cell of a matrix of users", wheelscope::cover,
+      "wheels, or folders of them")
+      ->add_option("--matrix", options.matrix, "TOML file with the matrix")
+      ->type_name("FILE")
+      ->required();
+  add("link", "Whether every symbol of a wheel is found in providers", wheelscope::link,
+      "the wheel, then its providers: wheels, files or folders", 2);
+  add("diff", "What changed for users between two wheels", wheelscope::diff,
+      "the old and the new one", 2, 2);
+  auto* dump = add("dump", "PTX, cubins or symbols", wheelscope::dump, any_path);
+  auto* what = dump->add_option_group("what");
+  what->add_flag("--ptx", options.ptx, "PTX texts");
+  what->add_flag("--cubin", options.cubin, "Cubins");
+  what->add_flag("--symbols", options.symbols,
+                 "Dynamic symbols, defined or needed, and who provides them");
+  what->require_option(1);
+  dump->add_option("-o", options.output_folder, "Write files into this folder")->type_name("DIR");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? wheelscope::clean : wheelscope::usage;
+  }
+  std::ios::sync_with_stdio(false);
+  return chosen(options, {std::cout, std::cerr});
 }

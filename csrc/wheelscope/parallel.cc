@@ -10,8 +10,8 @@
 
 namespace wheelscope {
 
-void run_within_budget(const std::vector<std::uint64_t>& costs, std::uint64_t budget, unsigned threads,
-                       const std::function<void(std::size_t)>& run) {
+void run_within_budget(const std::vector<std::uint64_t>& costs, std::uint64_t budget,
+                       unsigned threads, const std::function<void(std::size_t)>& run) {
   std::vector<std::size_t> order(costs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::greater{}, [&](std::size_t job) { return costs[job]; });
@@ -23,7 +23,9 @@ void run_within_budget(const std::vector<std::uint64_t>& costs, std::uint64_t bu
   auto work = [&] {
     std::unique_lock lock(mutex);
     while (!waiting.empty()) {
-      const auto next = std::ranges::find_if(waiting, [&](std::size_t job) { return in_use == 0 || costs[job] <= budget - std::min(in_use, budget); });
+      const auto next = std::ranges::find_if(waiting, [&](std::size_t job) {
+        return in_use == 0 || costs[job] <= budget - std::min(in_use, budget);
+      });
       if (next == waiting.end()) {
         freed.wait(lock);
         continue;

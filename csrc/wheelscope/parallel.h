@@ -7,9 +7,9 @@
 
 namespace wheelscope {
 
-// Runs run(i) for every job, the costliest first, on `threads` threads; those under way never cost more than `budget`
-// together, unless one alone does.
-void run_within_budget(const std::vector<std::uint64_t>& costs, std::uint64_t budget, unsigned threads,
-                       const std::function<void(std::size_t)>& run);
+// Runs run(i) for every job, the costliest first, on `threads` threads; those under way never cost
+// more than `budget` together, unless one alone does.
+void run_within_budget(const std::vector<std::uint64_t>& costs, std::uint64_t budget,
+                       unsigned threads, const std::function<void(std::size_t)>& run);
 
 }  // namespace wheelscope

@@ -1,4 +1,5 @@
-// Judges the platform: the newest of the policies that the needed symbol versions name (PEP 600, as auditwheel does).
+// Judges the platform: the newest of the policies that the needed symbol versions name (PEP 600, as
+// auditwheel does).
 #include "platform.h"
 
 #include <algorithm>
@@ -14,12 +15,17 @@ bool is_loader(std::string_view library) {
 }
 
 bool is_musl(const LibraryFacts& library) {
-  return std::ranges::any_of(library.needed, [](const std::string& name) { return name.starts_with("libc.musl-") || name == "libc.so"; });
+  return std::ranges::any_of(library.needed, [](const std::string& name) {
+    return name.starts_with("libc.musl-") || name == "libc.so";
+  });
 }
 
-std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string file_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
 
-// The first alias-free name of a tag without its architecture: manylinux2014_x86_64 -> manylinux_2_17.
+// The first alias-free name of a tag without its architecture: manylinux2014_x86_64 ->
+// manylinux_2_17.
 std::string policy_of_tag(std::string_view tag) {
   const auto architecture = architecture_of_tag(tag);
   if (architecture.empty()) return std::string(tag);
@@ -32,7 +38,8 @@ std::string policy_of_tag(std::string_view tag) {
 }  // namespace
 
 std::string architecture_of_tag(std::string_view tag) {
-  static constexpr std::string_view known[] = {"x86_64", "aarch64", "i686", "armv7l", "ppc64le", "ppc64", "s390x", "riscv64", "loongarch64"};
+  static constexpr std::string_view known[] = {
+      "x86_64", "aarch64", "i686", "armv7l", "ppc64le", "ppc64", "s390x", "riscv64", "loongarch64"};
   for (auto name : known) {
     if (tag.ends_with(name) && tag.size() > name.size()) return std::string(name);
   }
@@ -41,22 +48,26 @@ std::string architecture_of_tag(std::string_view tag) {
 
 bool promises_more(std::string_view a, std::string_view b) {
   const auto left = policy_of_tag(a), right = policy_of_tag(b);
-  if (left == right) return false;
-  if (right == "linux") return left != "any";
-  if (left == "linux") return false;
+  if (left == right || left == "linux" || right == "any") return false;
+  if (left.substr(0, left.find('_')) != right.substr(0, right.find('_')))
+    return true;  // another libc, or none promised
   return older(left, right);
 }
 
-PlatformVerdict judge_platform(const std::vector<LibraryFacts>& libraries, const std::string& claimed_architecture) {
+PlatformVerdict judge_platform(const std::vector<LibraryFacts>& libraries,
+                               const std::string& claimed_architecture) {
   PlatformVerdict verdict{.tag = "any"};
   std::vector<const LibraryFacts*> hosts;
   for (const auto& library : libraries) {
     if (library.kind != "cubin" && library.kind != "broken") hosts.push_back(&library);
   }
   if (hosts.empty()) return verdict;
-  const auto architecture = claimed_architecture.empty() ? hosts.front()->machine : claimed_architecture;
-  std::erase_if(hosts, [&](const LibraryFacts* library) { return library->machine != architecture; });
-  const bool musl = std::ranges::any_of(hosts, [](const auto* library) { return is_musl(*library); });
+  const auto architecture =
+      claimed_architecture.empty() ? hosts.front()->machine : claimed_architecture;
+  std::erase_if(hosts,
+                [&](const LibraryFacts* library) { return library->machine != architecture; });
+  const bool musl =
+      std::ranges::any_of(hosts, [](const auto* library) { return is_musl(*library); });
   const auto& table = platform_table(musl ? "musllinux" : "manylinux");
   verdict.tag = "linux_" + architecture;
   const auto found = table.arches.find(architecture);
@@ -85,11 +96,13 @@ PlatformVerdict judge_platform(const std::vector<LibraryFacts>& libraries, const
         const auto prefix = found->second.symbol_versions.find(version.substr(0, split));
         if (split == version.npos || prefix == found->second.symbol_versions.end()) continue;
         const auto policy = prefix->second.find(version.substr(split + 1));
-        require(policy == prefix->second.end() ? policies.size() : rank(policy->second), version + " from " + provider + " in " + library->path);
+        require(policy == prefix->second.end() ? policies.size() : rank(policy->second),
+                version + " from " + provider + " in " + library->path);
       }
     }
     for (const auto& name : library->needed) {
-      if (!is_loader(name) && !inside.contains(name) && !table.libraries.contains(name)) external.insert(name);
+      if (!is_loader(name) && !inside.contains(name) && !table.libraries.contains(name))
+        external.insert(name);
     }
   }
   if (worst < policies.size()) verdict.tag = policies[worst] + "_" + architecture;

@@ -6,12 +6,14 @@
 namespace wheelscope {
 
 // `architecture` is the one that the wheel claims, or empty: then that of the first library.
-PlatformVerdict judge_platform(const std::vector<LibraryFacts>& libraries, const std::string& architecture);
+PlatformVerdict judge_platform(const std::vector<LibraryFacts>& libraries,
+                               const std::string& architecture);
 
 // manylinux_2_28_x86_64 -> x86_64; linux_x86_64 -> x86_64; any -> "".
 std::string architecture_of_tag(std::string_view platform_tag);
 
-// Whether tag `a` asks for an older system than tag `b`: manylinux_2_17 than manylinux_2_28, any manylinux than linux.
+// Whether tag `a` asks for an older system than tag `b`: manylinux_2_17 than manylinux_2_28, any
+// manylinux than linux.
 bool promises_more(std::string_view a, std::string_view b);
 
 }  // namespace wheelscope

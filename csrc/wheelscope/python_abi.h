@@ -1,4 +1,5 @@
-// Which Pythons a wheel's extension modules load in, from the symbols they need and their file names.
+// Which Pythons a wheel's extension modules load in, from the symbols they need and their file
+// names.
 #pragma once
 
 #include "facts.h"

@@ -11,7 +11,8 @@
 namespace wheelscope {
 namespace {
 
-// The rows of a CSV file without quoting; '#' starts a comment line, the first other line is the header.
+// The rows of a CSV file without quoting; '#' starts a comment line, the first other line is the
+// header.
 std::vector<std::vector<std::string>> csv_rows(std::string_view text) {
   std::vector<std::vector<std::string>> rows;
   bool header_seen = false;
@@ -50,15 +51,18 @@ PlatformTable parse_platform_table(const char* libc) {
 CudaTable parse_cuda_table() {
   const auto root = toml::parse(embedded::cuda());
   CudaTable table;
-  for (const auto& [major, driver] : *root["drivers"].as_table()) table.drivers.emplace(major.str(), **driver.as_string());
+  for (const auto& [major, driver] : *root["drivers"].as_table())
+    table.drivers.emplace(major.str(), **driver.as_string());
   for (const auto& [toolkit, facts] : *root["toolkits"].as_table()) {
-    const auto isa = facts.at_path("ptx").value_or<std::string>(""), driver = facts.at_path("driver").value_or<std::string>("");
+    const auto isa = facts.at_path("ptx").value_or<std::string>(""),
+               driver = facts.at_path("driver").value_or<std::string>("");
     auto& oldest = table.ptx_drivers.try_emplace(isa, driver).first->second;
     if (older(driver, oldest)) oldest = driver;
   }
   for (const auto& gpu : *root["gpu"].as_array()) {
     const auto& entry = *gpu.as_table();
-    table.gpus.push_back({**entry["name"].as_string(), **entry["capability"].as_string(), entry["tegra"].value_or(false)});
+    table.gpus.push_back({**entry["name"].as_string(), **entry["capability"].as_string(),
+                          entry["tegra"].value_or(false)});
   }
   return table;
 }
@@ -91,7 +95,8 @@ const PlatformTable& platform_table(std::string_view libc) {
 const std::map<std::string, TorchShim, std::less<>>& torch_shims() {
   static const auto table = [] {
     std::map<std::string, TorchShim, std::less<>> shims;
-    for (auto& row : csv_rows(embedded::torch_shims())) shims.try_emplace(row.at(0), TorchShim{row.at(1), "libtorch_" + row.at(2) + ".so"});
+    for (auto& row : csv_rows(embedded::torch_shims()))
+      shims.try_emplace(row.at(0), TorchShim{row.at(1), "libtorch_" + row.at(2) + ".so"});
     return shims;
   }();
   return table;

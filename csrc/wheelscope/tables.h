@@ -1,4 +1,5 @@
-// The tables that verdicts rest on: data files in data/, embedded in the program. Each file names its source.
+// The tables that verdicts rest on: data files in data/, embedded in the program. Each file names
+// its source.
 #pragma once
 
 #include <map>
@@ -9,11 +10,13 @@
 
 namespace wheelscope {
 
-// data/manylinux.json: for each libc ("manylinux", "musllinux") the oldest policy that allows a symbol version or library.
+// data/manylinux.json: for each libc ("manylinux", "musllinux") the oldest policy that allows a
+// symbol version or library.
 struct PlatformTable {
   struct Arch {
-    std::vector<std::string> policies;                                         // oldest first
-    std::map<std::string, std::map<std::string, std::string>> symbol_versions;  // GLIBC -> 2.28 -> policy
+    std::vector<std::string> policies;  // oldest first
+    std::map<std::string, std::map<std::string, std::string>>
+        symbol_versions;  // GLIBC -> 2.28 -> policy
   };
   std::map<std::string, std::string> aliases;    // manylinux2014 -> manylinux_2_17
   std::map<std::string, std::string> libraries;  // libm.so.6 -> policy
@@ -21,7 +24,8 @@ struct PlatformTable {
 };
 const PlatformTable& platform_table(std::string_view libc);
 
-// data/torch_shims.csv, `symbol,first_version,library`: the C functions of torch's stable ABI; library: cpu or cuda.
+// data/torch_shims.csv, `symbol,first_version,library`: the C functions of torch's stable ABI;
+// library: cpu or cuda.
 struct TorchShim {
   std::string first_version, library;
 };
@@ -47,8 +51,9 @@ const CudartTable& cudart_table();
 
 // data/cuda.toml: drivers and GPUs.
 struct CudaTable {
-  std::map<std::string, std::string> drivers;      // CUDA major -> oldest Linux driver
-  std::map<std::string, std::string> ptx_drivers;  // PTX ISA version -> oldest driver that compiles it
+  std::map<std::string, std::string> drivers;  // CUDA major -> oldest Linux driver
+  std::map<std::string, std::string>
+      ptx_drivers;  // PTX ISA version -> oldest driver that compiles it
   struct Gpu {
     std::string name, capability;
     bool tegra = false;

@@ -1,4 +1,5 @@
-// Judges the torch ABI: C shims are stable and each has a first version; a C++ name binds to the torch that built it.
+// Judges the torch ABI: C shims are stable and each has a first version; a C++ name binds to the
+// torch that built it.
 #include "torch_abi.h"
 
 #include <algorithm>
@@ -10,13 +11,17 @@
 namespace wheelscope {
 namespace {
 
-bool is_shim(std::string_view name) { return name.starts_with("aoti_torch_") || name.starts_with("torch_"); }
+bool is_shim(std::string_view name) {
+  return name.starts_with("aoti_torch_") || name.starts_with("torch_");
+}
 
-// Whether a mangled name mentions a type or function of at::, c10:: or torch:: (its header-only and stable parts apart).
+// Whether a mangled name mentions a type or function of at::, c10:: or torch:: (its header-only and
+// stable parts apart).
 bool mentions_torch(std::string_view mangled) {
   for (const std::string_view space : {"2at", "3c10", "5torch"}) {
     for (auto at = mangled.find(space); at != mangled.npos; at = mangled.find(space, at + 1)) {
-      if (at == 0 || (mangled[at - 1] != 'N' && mangled[at - 1] != 'K')) continue;  // not the outermost namespace
+      if (at == 0 || (mangled[at - 1] != 'N' && mangled[at - 1] != 'K'))
+        continue;  // not the outermost namespace
       const auto rest = mangled.substr(at + space.size());
       if (rest.starts_with("6stable") || rest.starts_with("10headeronly")) continue;
       return true;
@@ -52,8 +57,10 @@ TorchVerdict judge_torch(const std::vector<LibraryFacts>& libraries) {
       uses_shims = true;
       if (!needed) continue;  // weak: the library copes without it
       const auto shim = torch_shims().find(symbol);
-      if (shim == torch_shims().end()) unknown.insert(symbol);
-      else shims[shim->second.first_version].insert(symbol);
+      if (shim == torch_shims().end())
+        unknown.insert(symbol);
+      else
+        shims[shim->second.first_version].insert(symbol);
     }
   }
   verdict.unknown.assign(unknown.begin(), unknown.end());
@@ -62,7 +69,8 @@ TorchVerdict judge_torch(const std::vector<LibraryFacts>& libraries) {
     verdict.symbols.assign(bound.begin(), bound.end());
   } else if (uses_shims) {
     verdict.kind = "stable";
-    const auto newest = std::ranges::max_element(shims, older, [](const auto& entry) { return entry.first; });
+    const auto newest =
+        std::ranges::max_element(shims, older, [](const auto& entry) { return entry.first; });
     if (newest != shims.end()) {
       verdict.min = newest->first;
       verdict.symbols.assign(newest->second.begin(), newest->second.end());

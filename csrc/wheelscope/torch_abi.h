@@ -7,7 +7,8 @@
 
 namespace wheelscope {
 
-// Whether an undefined symbol belongs to torch: a C function of its stable ABI, or anything of its C++ ABI.
+// Whether an undefined symbol belongs to torch: a C function of its stable ABI, or anything of its
+// C++ ABI.
 bool is_torch_symbol(std::string_view name);
 
 TorchVerdict judge_torch(const std::vector<LibraryFacts>& libraries);

@@ -9,7 +9,8 @@ namespace {
 
 std::uint64_t take_number(std::string_view& text) {
   std::uint64_t number = 0;
-  while (!text.empty() && !std::isdigit(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
+  while (!text.empty() && !std::isdigit(static_cast<unsigned char>(text.front())))
+    text.remove_prefix(1);
   while (!text.empty() && std::isdigit(static_cast<unsigned char>(text.front()))) {
     number = number * 10 + static_cast<std::uint64_t>(text.front() - '0');
     text.remove_prefix(1);

@@ -6,7 +6,8 @@
 
 namespace wheelscope {
 
-// Whether `a` is an older version than `b`; missing numbers count as 0, other characters separate numbers.
+// Whether `a` is an older version than `b`; missing numbers count as 0, other characters separate
+// numbers.
 bool older(std::string_view a, std::string_view b);
 
 // "3.10" from "310" or "3_10"; "3.9" from "39".

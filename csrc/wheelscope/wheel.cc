@@ -1,4 +1,5 @@
-// Reads a wheel: members in parallel, each inflated, hashed and, if it is an ELF file, turned into facts; then verdicts.
+// Reads a wheel: members in parallel, each inflated, hashed and, if it is an ELF file, turned into
+// facts; then verdicts.
 #include "wheel.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "platform.h"
 #include "python_abi.h"
 #include "torch_abi.h"
+#include "version.h"
 
 namespace wheelscope {
 namespace {
@@ -27,33 +29,43 @@ struct MemberFacts {
 
 bool is_dist_info(std::string_view name, std::string_view file) {
   const auto slash = name.find('/');
-  return slash != name.npos && name.substr(0, slash).ends_with(".dist-info") && name.substr(slash + 1) == file;
+  return slash != name.npos && name.substr(0, slash).ends_with(".dist-info") &&
+         name.substr(slash + 1) == file;
 }
 
 bool is_described_here(std::string_view name) {
-  return is_dist_info(name, "RECORD") || is_dist_info(name, "WHEEL") || is_dist_info(name, "METADATA");
+  return is_dist_info(name, "RECORD") || is_dist_info(name, "WHEEL") ||
+         is_dist_info(name, "METADATA");
 }
 
 Finding zip_finding(const ZipProblem& problem) {
-  return {.id = problem.id, .place = problem.member, .what = problem.error.what, .fix = "build the wheel again with a standard tool", .offset = problem.error.offset};
+  return {.id = problem.id,
+          .place = problem.member,
+          .what = problem.error.what,
+          .fix = "build the wheel again with a standard tool",
+          .offset = problem.error.offset};
 }
 
-MemberFacts read_facts(const WheelInput& input, const ZipMember& member, const ScanOptions& options) {
+MemberFacts read_facts(const WheelInput& input, const ZipMember& member,
+                       const ScanOptions& options) {
   MemberFacts facts;
   const auto data = read_member(input.bytes, member);
   if (data) {
     const auto contents = data->bytes();
     facts.read = true;
     facts.hash = record_hash(contents.span());
-    if (looks_like_elf(contents)) facts.library = read_library(member.name, contents, options, facts.findings);
-    else if (is_described_here(member.name)) facts.text = contents.text();
+    if (looks_like_elf(contents))
+      facts.library = read_library(member.name, contents, options, facts.findings);
+    else if (is_described_here(member.name))
+      facts.text = contents.text();
   } else {
     facts.findings.push_back(zip_finding(data.error()));
   }
   return facts;
 }
 
-std::vector<MemberFacts> read_all(const WheelInput& input, const std::vector<ZipMember>& members, const ScanOptions& options) {
+std::vector<MemberFacts> read_all(const WheelInput& input, const std::vector<ZipMember>& members,
+                                  const ScanOptions& options) {
   std::vector<MemberFacts> facts(members.size());
   std::vector<std::size_t> jobs;
   std::vector<std::uint64_t> costs;
@@ -69,8 +81,11 @@ std::vector<MemberFacts> read_all(const WheelInput& input, const std::vector<Zip
   for (auto cost : largest) budget += cost;
   for (auto cost : costs) total += cost;
   constexpr std::uint64_t worth_a_thread = 1 << 20;
-  const auto threads = total < worth_a_thread ? 1 : std::max(1U, std::thread::hardware_concurrency());
-  run_within_budget(costs, budget, threads, [&](std::size_t job) { facts[jobs[job]] = read_facts(input, members[jobs[job]], options); });
+  const auto threads =
+      total < worth_a_thread ? 1 : std::max(1U, std::thread::hardware_concurrency());
+  run_within_budget(costs, budget, threads, [&](std::size_t job) {
+    facts[jobs[job]] = read_facts(input, members[jobs[job]], options);
+  });
   return facts;
 }
 
@@ -89,13 +104,18 @@ void verify_record(const ZipArchive& archive, const std::vector<MemberFacts>& fa
     }
   }
   auto report = [&](const char* id, const std::string& place, std::string what) {
-    item.findings.push_back({.id = id, .place = place, .what = std::move(what), .fix = "build the wheel again, or run `wheel pack`, which writes RECORD anew"});
+    item.findings.push_back(
+        {.id = id,
+         .place = place,
+         .what = std::move(what),
+         .fix = "build the wheel again, or run `wheel pack`, which writes RECORD anew"});
   };
   if (record_name.empty()) return report("record-missing", "", "the wheel has no RECORD");
   std::set<std::string> listed;
   for (const auto& line : parse_record(record_text)) {
     const auto found = index.find(line.path);
-    if (!listed.insert(line.path).second) report("record-duplicate", line.path, "RECORD lists it twice");
+    if (!listed.insert(line.path).second)
+      report("record-duplicate", line.path, "RECORD lists it twice");
     if (found == index.end()) {
       report("record-extra", line.path, "RECORD lists a file that the wheel does not have");
       continue;
@@ -104,18 +124,25 @@ void verify_record(const ZipArchive& archive, const std::vector<MemberFacts>& fa
     const auto& read = facts[found->second];
     if (!read.read || line.path == record_name) continue;
     if (!line.hash.starts_with("sha256=")) {
-      report("record-hash", line.path, line.hash.empty() ? "RECORD has no hash for it" : "RECORD's hash is not a sha256: " + line.hash.substr(0, line.hash.find('=')));
+      report("record-hash", line.path,
+             line.hash.empty()
+                 ? "RECORD has no hash for it"
+                 : "RECORD's hash is not a sha256: " + line.hash.substr(0, line.hash.find('=')));
     } else if (line.hash != read.hash) {
-      report("record-hash", line.path, "the contents have " + read.hash + "; RECORD says " + line.hash);
+      report("record-hash", line.path,
+             "the contents have " + read.hash + "; RECORD says " + line.hash);
     } else if (line.size != std::to_string(member.size)) {
-      report("record-size", line.path, "the file has " + std::to_string(member.size) + " bytes; RECORD says " + (line.size.empty() ? "nothing" : line.size));
+      report("record-size", line.path,
+             "the file has " + std::to_string(member.size) + " bytes; RECORD says " +
+                 (line.size.empty() ? "nothing" : line.size));
     } else {
       ++item.wheel->record_verified;
     }
   }
   for (const auto& [name, i] : index) {
     const bool signature = is_dist_info(name, "RECORD.jws") || is_dist_info(name, "RECORD.p7s");
-    if (!listed.contains(name) && name != record_name && !signature) report("record-unlisted", name, "RECORD does not list it");
+    if (!listed.contains(name) && name != record_name && !signature)
+      report("record-unlisted", name, "RECORD does not list it");
   }
 }
 
@@ -123,6 +150,15 @@ std::string part_of(const ZipMember& member, const MemberFacts& facts) {
   if (facts.library) return "libraries";
   if (member.name.ends_with(".py") || member.name.ends_with(".pyi")) return "python";
   return member.name.find(".dist-info/") != std::string::npos ? "metadata" : "data";
+}
+
+// Modules bound to one Python that do not name it are for the one in the wheel's tag.
+void name_python_from_tag(Item& item) {
+  if (!item.wheel || item.wheel->file_name_tags.empty()) return;
+  const auto tag = split_tag(item.wheel->file_name_tags.front());
+  if (!tag.python.starts_with("cp") || !tag.abi.starts_with(tag.python)) return;
+  item.python.min = python_version_of_tag(tag.abi.substr(2));
+  item.python.because.push_back("the wheel is tagged " + tag.python + "-" + tag.abi);
 }
 
 void judge(Item& item) {
@@ -134,6 +170,7 @@ void judge(Item& item) {
   }
   item.platform = judge_platform(item.libraries, architecture);
   item.python = judge_python(item.libraries);
+  if (item.python.kind == "version" && !item.python.min) name_python_from_tag(item);
   item.torch = judge_torch(item.libraries);
   item.cuda = judge_cuda(item.libraries);
   std::ranges::stable_sort(item.findings, [](const Finding& a, const Finding& b) {
@@ -143,12 +180,16 @@ void judge(Item& item) {
 
 }  // namespace
 
-Result<Item> read_wheel(const WheelInput& input, const ScanOptions& options, const ZipLimits& limits) {
+Result<Item> read_wheel(const WheelInput& input, const ScanOptions& options,
+                        const ZipLimits& limits) {
   const auto archive = TRY(read_zip(input.bytes, limits));
   Item item{.file = input.path, .kind = "wheel", .size = input.bytes.size()};
   for (const auto& problem : archive.problems) item.findings.push_back(zip_finding(problem));
   auto claims = parse_wheel_name(input.path.substr(input.path.rfind('/') + 1));
-  if (!claims) item.findings.push_back({.id = "wheel-name", .what = claims.error().what, .fix = "rename the wheel to what its builder called it"});
+  if (!claims)
+    item.findings.push_back({.id = "wheel-name",
+                             .what = claims.error().what,
+                             .fix = "rename the wheel to what its builder called it"});
   item.wheel = claims ? *claims : WheelClaims{};
   auto facts = read_all(input, archive.members, options);
   for (std::size_t i = 0; i < facts.size(); ++i) {
@@ -182,9 +223,12 @@ Item read_elf_file(const std::string& path, Bytes bytes, const ScanOptions& opti
 
 const char* name_of(Finding::Level level) {
   switch (level) {
-    case Finding::Level::note: return "note";
-    case Finding::Level::warning: return "warning";
-    default: return "error";
+    case Finding::Level::note:
+      return "note";
+    case Finding::Level::warning:
+      return "warning";
+    default:
+      return "error";
   }
 }
 

@@ -11,8 +11,10 @@ struct WheelInput {
   Bytes bytes;
 };
 
-// Reads every member on all cores, checks RECORD, and judges. Fails when the file is no zip archive at all.
-Result<Item> read_wheel(const WheelInput& input, const ScanOptions& options = {}, const ZipLimits& limits = {});
+// Reads every member on all cores, checks RECORD, and judges. Fails when the file is no zip archive
+// at all.
+Result<Item> read_wheel(const WheelInput& input, const ScanOptions& options = {},
+                        const ZipLimits& limits = {});
 
 Item read_elf_file(const std::string& path, Bytes bytes, const ScanOptions& options = {});
 

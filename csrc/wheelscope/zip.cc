@@ -1,9 +1,11 @@
 // Reads zip archives the way an installer does: from the central directory at the end of the file.
 //
-//   [local header, name, extra, data] ... [central header, name, extra, comment] ... [zip64 end] [end record]
+//   [local header, name, extra, data] ... [central header, name, extra, comment] ... [zip64 end]
+//   [end record]
 //
-// The end record says where the central directory lies; each of its headers repeats what the local header in front of
-// the data says. zip64 puts sizes of 0xFFFFFFFF into an extra field with id 1. Spec: PKWARE's APPNOTE.TXT.
+// The end record says where the central directory lies; each of its headers repeats what the local
+// header in front of the data says. zip64 puts sizes of 0xFFFFFFFF into an extra field with id 1.
+// Spec: PKWARE's APPNOTE.TXT.
 #include "zip.h"
 
 #include <libdeflate.h>
@@ -15,9 +17,11 @@
 namespace wheelscope {
 namespace {
 
-constexpr std::uint32_t local_magic = 0x04034b50, central_magic = 0x02014b50, end_magic = 0x06054b50,
-                        end64_magic = 0x06064b50, locator64_magic = 0x07064b50;
-constexpr std::uint64_t local_size = 30, central_size = 46, end_size = 22, end64_size = 56, locator64_size = 20;
+constexpr std::uint32_t local_magic = 0x04034b50, central_magic = 0x02014b50,
+                        end_magic = 0x06054b50, end64_magic = 0x06064b50,
+                        locator64_magic = 0x07064b50;
+constexpr std::uint64_t local_size = 30, central_size = 46, end_size = 22, end64_size = 56,
+                        locator64_size = 20;
 constexpr std::uint64_t longest_comment = 0xFFFF;
 constexpr std::uint64_t best_deflate_ratio = 1032;
 
@@ -42,18 +46,22 @@ Result<std::uint64_t> find_end_record(Bytes file) {
 
 Result<Directory> find_directory(Bytes file) {
   const auto end_at = TRY(find_end_record(file));
-  Directory directory{.offset = file.u32(end_at + 16), .size = file.u32(end_at + 12), .count = file.u16(end_at + 10)};
+  Directory directory{.offset = file.u32(end_at + 16),
+                      .size = file.u32(end_at + 12),
+                      .count = file.u16(end_at + 10)};
   auto directory_end = end_at;
   if (end_at >= locator64_size && file.u32(end_at - locator64_size) == locator64_magic) {
     const auto end64_at = file.u64(end_at - locator64_size + 8);
     const auto end64 = TRY(file.slice(end64_at, end64_size, "zip64 end record"));
-    if (end64.u32(0) != end64_magic) return fail(end64_at, "no zip64 end record where its locator points");
+    if (end64.u32(0) != end64_magic)
+      return fail(end64_at, "no zip64 end record where its locator points");
     directory = {.offset = end64.u64(48), .size = end64.u64(40), .count = end64.u64(32)};
     directory_end = end64_at;
   }
   if (directory.size > directory_end || directory.offset > directory_end - directory.size) {
     return fail(end_at, "central directory of " + std::to_string(directory.size) + " bytes at " +
-                            std::to_string(directory.offset) + " does not fit before its end record");
+                            std::to_string(directory.offset) +
+                            " does not fit before its end record");
   }
   directory.shift = directory_end - directory.size - directory.offset;
   return directory;
@@ -78,7 +86,8 @@ Result<bool> apply_zip64(Bytes extra, ZipMember& member) {
 }
 
 bool escapes(std::string_view name) {
-  if (name.starts_with('/') || name.find('\\') != name.npos || name.find('\0') != name.npos) return true;
+  if (name.starts_with('/') || name.find('\\') != name.npos || name.find('\0') != name.npos)
+    return true;
   if (name.size() > 1 && name[1] == ':') return true;
   for (std::size_t at = 0; at <= name.size();) {
     const auto end = std::min(name.find('/', at), name.size());
@@ -92,7 +101,8 @@ bool escapes(std::string_view name) {
 Result<void> locate_data(Bytes file, ZipMember& member) {
   const auto local = TRY(file.slice(member.header_offset, local_size, "local header"));
   if (local.u32(0) != local_magic) return fail(member.header_offset, "no local header here");
-  const auto name = TRY(file.slice(member.header_offset + local_size, local.u16(26), "name in local header"));
+  const auto name =
+      TRY(file.slice(member.header_offset + local_size, local.u16(26), "name in local header"));
   if (name.text() != member.name) {
     return fail(name.origin(), "local header names '" + std::string(name.text()) + "' instead");
   }
@@ -107,11 +117,15 @@ Result<void> locate_data(Bytes file, ZipMember& member) {
 
 class Reader {
  public:
-  Reader(Bytes file, const ZipLimits& limits, ZipArchive& archive) : file_(file), limits_(limits), archive_(archive) {}
+  Reader(Bytes file, const ZipLimits& limits, ZipArchive& archive)
+      : file_(file), limits_(limits), archive_(archive) {}
 
   Result<void> read_directory(const Directory& directory) {
-    if (directory.shift) problem("zip-prefix", {}, {0, std::to_string(directory.shift) + " bytes precede the archive"});
-    const auto headers = TRY(file_.slice(directory.offset + directory.shift, directory.size, "central directory"));
+    if (directory.shift)
+      problem("zip-prefix", {},
+              {0, std::to_string(directory.shift) + " bytes precede the archive"});
+    const auto headers =
+        TRY(file_.slice(directory.offset + directory.shift, directory.size, "central directory"));
     std::uint64_t at = 0;
     while (at < headers.size() && archive_.members.size() < limits_.members) {
       auto next = read_header(headers, at, directory.shift);
@@ -122,9 +136,10 @@ class Reader {
       at = *next;
     }
     if (archive_.members.size() != directory.count) {
-      problem("zip-directory", {}, {headers.origin(), "central directory has " + std::to_string(archive_.members.size()) +
-                                                          " readable entries; its end record counts " +
-                                                          std::to_string(directory.count)});
+      problem("zip-directory", {},
+              {headers.origin(),
+               "central directory has " + std::to_string(archive_.members.size()) +
+                   " readable entries; its end record counts " + std::to_string(directory.count)});
     }
     return {};
   }
@@ -140,7 +155,8 @@ class Reader {
     for (auto* member : by_place) {
       if (member->header_offset < end) {
         member->readable = false;
-        problem("zip-overlap", member->name, {member->header_offset, "shares bytes with " + previous->name});
+        problem("zip-overlap", member->name,
+                {member->header_offset, "shares bytes with " + previous->name});
       }
       if (const auto own_end = member->data_offset + member->compressed_size; own_end > end) {
         end = own_end;
@@ -153,9 +169,11 @@ class Reader {
   Result<std::uint64_t> read_header(Bytes headers, std::uint64_t at, std::uint64_t shift) {
     const auto header = TRY(headers.slice(at, central_size, "central header"));
     if (header.u32(0) != central_magic) return fail(header.origin(), "no central header here");
-    const std::uint64_t name_length = header.u16(28), extra_length = header.u16(30), comment_length = header.u16(32);
+    const std::uint64_t name_length = header.u16(28), extra_length = header.u16(30),
+                        comment_length = header.u16(32);
     const auto name = TRY(headers.slice(at + central_size, name_length, "member name"));
-    const auto extra = TRY(headers.slice(at + central_size + name_length, extra_length, "extra fields"));
+    const auto extra =
+        TRY(headers.slice(at + central_size + name_length, extra_length, "extra fields"));
     ZipMember member{.name = std::string(name.text()),
                      .header_offset = header.u32(42),
                      .compressed_size = header.u32(20),
@@ -168,31 +186,37 @@ class Reader {
     return at + central_size + name_length + extra_length + comment_length;
   }
 
-  void check(ZipMember& member, Bytes extra, bool encrypted, std::uint64_t shift, std::uint64_t at) {
+  void check(ZipMember& member, Bytes extra, bool encrypted, std::uint64_t shift,
+             std::uint64_t at) {
     auto reject = [&](const char* id, Error error) {
       member.readable = false;
       problem(id, member.name, std::move(error));
     };
     if (auto done = apply_zip64(extra, member); !done) return reject("zip-header", done.error());
-    if (member.header_offset > file_.size()) return reject("zip-header", {at, "local header lies past the end of the file"});
+    if (member.header_offset > file_.size())
+      return reject("zip-header", {at, "local header lies past the end of the file"});
     member.header_offset += shift;
     if (!names_.insert(member.name).second) reject("zip-duplicate", {at, "the name occurs twice"});
-    if (escapes(member.name)) reject("zip-traversal", {at, "the name leaves the folder it is unpacked in"});
+    if (escapes(member.name))
+      reject("zip-traversal", {at, "the name leaves the folder it is unpacked in"});
     if (encrypted) return reject("zip-encrypted", {at, "encrypted"});
     if (auto found = locate_data(file_, member); !found) return reject("zip-header", found.error());
     if (member.method != 0 && member.method != 8) {
-      return reject("zip-method", {at, "compression method " + std::to_string(member.method) + "; installers know 0 and 8"});
+      return reject("zip-method", {at, "compression method " + std::to_string(member.method) +
+                                           "; installers know 0 and 8"});
     }
     if (member.method == 0 && member.size != member.compressed_size) {
       return reject("zip-size", {at, "stored, yet its two sizes differ"});
     }
     if (member.size / best_deflate_ratio > member.compressed_size) {
       return reject("zip-bomb", {at, "claims " + std::to_string(member.size) + " bytes from " +
-                                         std::to_string(member.compressed_size) + ", which deflate cannot give"});
+                                         std::to_string(member.compressed_size) +
+                                         ", which deflate cannot give"});
     }
     total_size_ += std::min(member.size, limits_.member_size);
     if (member.size > limits_.member_size || total_size_ > limits_.total_size) {
-      return reject("zip-bomb", {at, "claims " + std::to_string(member.size) + " bytes, more than this program unpacks"});
+      return reject("zip-bomb", {at, "claims " + std::to_string(member.size) +
+                                         " bytes, more than this program unpacks"});
     }
   }
 
@@ -224,8 +248,10 @@ MemberData MemberData::allocate(std::uint64_t size) {
   if (size < worth_mapping) {
     data.owned_ = {static_cast<std::byte*>(std::malloc(size)), Free{0}};
   } else {
-    // Fresh pages straight from the kernel, huge where it can: a page that is never written costs nothing.
-    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    // Fresh pages straight from the kernel, huge where it can: a page that is never written costs
+    // nothing.
+    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return data;
     madvise(memory, size, MADV_HUGEPAGE);
     data.owned_ = {static_cast<std::byte*>(memory), Free{size}};
@@ -234,7 +260,9 @@ MemberData MemberData::allocate(std::uint64_t size) {
   return data;
 }
 
-void MemberData::Free::operator()(std::byte* memory) const { mapped ? void(munmap(memory, mapped)) : std::free(memory); }
+void MemberData::Free::operator()(std::byte* memory) const {
+  mapped ? void(munmap(memory, mapped)) : std::free(memory);
+}
 
 std::expected<MemberData, ZipProblem> read_member(Bytes file, const ZipMember& member) {
   auto reject = [&](const char* id, std::string what) {
@@ -245,18 +273,25 @@ std::expected<MemberData, ZipProblem> read_member(Bytes file, const ZipMember& m
   MemberData data(Bytes(input->span()));
   if (member.method == 8) {
     data = MemberData::allocate(member.size);
-    if (data.bytes().size() != member.size) return reject("zip-bomb", "no memory for " + std::to_string(member.size) + " bytes");
-    thread_local const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)> inflater(
-        libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
+    if (data.bytes().size() != member.size)
+      return reject("zip-bomb", "no memory for " + std::to_string(member.size) + " bytes");
+    thread_local const std::unique_ptr<libdeflate_decompressor,
+                                       decltype(&libdeflate_free_decompressor)>
+        inflater(libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
     auto output = data.writable();
     std::size_t used = 0;
     std::byte nothing{};
     switch (libdeflate_deflate_decompress_ex(inflater.get(), input->span().data(), input->size(),
-                                             output.empty() ? &nothing : output.data(), output.size(), &used, nullptr)) {
-      case LIBDEFLATE_SUCCESS: break;
-      case LIBDEFLATE_SHORT_OUTPUT: return reject("zip-size", "inflates to less than it claims");
-      case LIBDEFLATE_INSUFFICIENT_SPACE: return reject("zip-size", "inflates to more than it claims");
-      default: return reject("zip-data", "the deflated data is damaged");
+                                             output.empty() ? &nothing : output.data(),
+                                             output.size(), &used, nullptr)) {
+      case LIBDEFLATE_SUCCESS:
+        break;
+      case LIBDEFLATE_SHORT_OUTPUT:
+        return reject("zip-size", "inflates to less than it claims");
+      case LIBDEFLATE_INSUFFICIENT_SPACE:
+        return reject("zip-size", "inflates to more than it claims");
+      default:
+        return reject("zip-data", "the deflated data is damaged");
     }
   }
   const auto contents = data.bytes().span();

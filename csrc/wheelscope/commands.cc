@@ -1,0 +1,230 @@
+// Runs the commands: files in, facts, one judge, one report out.
+#include "commands.h"
+
+#include <algorithm>
+
+#include "dump.h"
+#include "input.h"
+#include "json_report.h"
+#include "policy.h"
+
+namespace wheelscope {
+namespace {
+
+int complain(const Error& error, Streams streams) {
+  streams.err << "wheelscope: " << error.what << "\n";
+  return unreadable;
+}
+
+bool matters(const Finding& finding) {
+  return finding.level != Finding::Level::note;
+}
+
+// Every file that the paths stand for, read; what cannot be is complained about and the rest still
+// read.
+struct Items {
+  std::vector<Item> items;
+  int code = clean;
+};
+
+Items read_items(const std::vector<std::string>& paths, const ScanOptions& options,
+                 Streams streams) {
+  Items read;
+  for (const auto& path : paths) {
+    const auto files = expand_path(path);
+    if (!files) {
+      read.code = complain(files.error(), streams);
+      continue;
+    }
+    if (files->empty())
+      read.code = complain({0, path + ": no wheel and no ELF file in this folder"}, streams);
+    for (const auto& file : *files) {
+      if (auto item = read_item(file, options))
+        read.items.push_back(std::move(*item));
+      else
+        read.code = complain(item.error(), streams);
+    }
+  }
+  return read;
+}
+
+int report_items(const Items& read, const Options& options, Streams streams,
+                 std::string (*text)(const Item&, const Style&)) {
+  auto code = read.code;
+  auto json = Json::array();
+  for (const auto& item : read.items) {
+    if (std::ranges::any_of(item.findings, matters)) code = std::max<int>(code, has_findings);
+    if (options.json)
+      json.push_back(to_json(item));
+    else
+      streams.out << text(item, options.style);
+  }
+  if (options.json) streams.out << json_document("items", std::move(json));
+  return code;
+}
+
+std::string check_text(const Item& item, const Style& style) {
+  const auto bad = std::ranges::count_if(item.findings, matters);
+  return style.bold(item.file) + "  " +
+         (bad == 0 ? style.good("passes")
+                   : style.bad(std::to_string(bad) + (bad == 1 ? " finding" : " findings"))) +
+         "\n" + findings_text(item.findings, style);
+}
+
+Json to_json(const LinkReport& report) {
+  auto missing = Json::array();
+  for (const auto& symbol : report.missing) {
+    missing.push_back(
+        {{"library", symbol.library},
+         {"symbol", symbol.symbol},
+         {"demangled", symbol.demangled},
+         {"expected_in", symbol.expected_in.empty() ? Json(nullptr) : Json(symbol.expected_in)},
+         {"why", symbol.why}});
+  }
+  return {{"resolved", report.resolved},   {"platform", report.platform},
+          {"python", report.python},       {"weak", report.weak},
+          {"missing", std::move(missing)}, {"missing_libraries", report.missing_libraries}};
+}
+
+int dump_code(const std::string& path, const Options& options, bool ptx, Streams streams) {
+  const auto file = MappedFile::open(path);
+  if (!file) return complain(file.error(), streams);
+  std::vector<Finding> findings;
+  int code = clean;
+  std::size_t count = 0;
+  auto use = [&](const ExtractedCode& extracted) {
+    ++count;
+    if (options.output_folder.empty()) {
+      streams.out << (ptx ? "// " + extracted.file_name + "\n" + extracted.contents + "\n"
+                          : extracted.file_name + "  " + std::to_string(extracted.contents.size()) +
+                                " bytes\n");
+    } else if (auto written = write_file(options.output_folder + "/" + extracted.file_name,
+                                         extracted.contents);
+               !written) {
+      code = complain(written.error(), streams);
+    }
+  };
+  if (auto done = extract_code({path, file->bytes()}, ptx, use, findings); !done)
+    return complain({0, path + ": " + done.error().what}, streams);
+  streams.err << findings_text(findings, options.style);
+  streams.err << path << ": " << count << (ptx ? " PTX texts" : " cubins")
+              << (options.output_folder.empty() ? "" : " written to " + options.output_folder)
+              << "\n";
+  return std::max<int>(code, findings.empty() ? clean : has_findings);
+}
+
+}  // namespace
+
+int show(const Options& options, Streams streams) {
+  return report_items(read_items(options.paths, {}, streams), options, streams, show_text);
+}
+
+int check(const Options& options, Streams streams) {
+  Policy policy{.size_limit_mb = 100};  // PyPI's limit
+  if (!options.policy.empty()) {
+    const auto text = read_text(options.policy);
+    if (!text) return complain(text.error(), streams);
+    auto parsed = parse_policy(*text);
+    if (!parsed) {
+      streams.err << "wheelscope: " << options.policy << ": " << parsed.error().what << "\n";
+      return usage;
+    }
+    policy = std::move(*parsed);
+  }
+  auto read = read_items(options.paths, {.build_prefixes = policy.build_paths}, streams);
+  for (auto& item : read.items) item.findings = judge(item, policy);
+  return report_items(read, options, streams, check_text);
+}
+
+int cover(const Options& options, Streams streams) {
+  const auto text = read_text(options.matrix);
+  if (!text) return complain(text.error(), streams);
+  const auto cells = parse_matrix(*text);
+  if (!cells) {
+    streams.err << "wheelscope: " << options.matrix << ": " << cells.error().what << "\n";
+    return usage;
+  }
+  const auto read = read_items(options.paths, {}, streams);
+  const auto verdicts = cover(read.items, *cells);
+  if (options.json) {
+    auto json = Json::array();
+    for (const auto& verdict : verdicts) {
+      auto reasons = Json::array();
+      for (const auto& [wheel, reason] : verdict.reasons)
+        reasons.push_back({{"wheel", wheel}, {"reason", reason}});
+      json.push_back({{"arch", verdict.cell.arch},
+                      {"torch", verdict.cell.torch},
+                      {"cuda", verdict.cell.cuda},
+                      {"python", verdict.cell.python},
+                      {"wheel", verdict.wheel.empty() ? Json(nullptr) : Json(verdict.wheel)},
+                      {"reasons", std::move(reasons)}});
+    }
+    streams.out << json_document("cells", std::move(json));
+  } else {
+    streams.out << cover_text(verdicts, options.style);
+  }
+  const bool unserved =
+      std::ranges::any_of(verdicts, [](const auto& verdict) { return verdict.wheel.empty(); });
+  return std::max<int>(read.code, unserved ? has_findings : clean);
+}
+
+int link(const Options& options, Streams streams) {
+  auto wheel = read_items({options.paths.front()}, {.symbols = true}, streams);
+  const auto providers =
+      read_items({options.paths.begin() + 1, options.paths.end()}, {.symbols = true}, streams);
+  if (wheel.items.size() != 1 || providers.code == unreadable) {
+    if (wheel.items.size() > 1)
+      complain({0, options.paths.front() + ": the first path must be one wheel or ELF file"},
+               streams);
+    return unreadable;
+  }
+  const auto report = link(wheel.items.front(), providers.items);
+  if (options.json)
+    streams.out << json_document("link", to_json(report));
+  else
+    streams.out << options.style.bold(wheel.items.front().file) << "\n"
+                << link_text(report, options.style);
+  return report.missing.empty() && report.missing_libraries.empty() ? clean : has_findings;
+}
+
+int diff(const Options& options, Streams streams) {
+  const auto read = read_items(options.paths, {.symbols = true}, streams);
+  if (read.items.size() != 2)
+    return read.code ? read.code : complain({0, "diff compares two wheels or files"}, streams);
+  const auto changes = diff(read.items[0], read.items[1]);
+  if (options.json) {
+    auto json = Json::array();
+    for (const auto& change : changes)
+      json.push_back(
+          {{"subject", change.subject}, {"before", change.before}, {"after", change.after}});
+    streams.out << json_document("changes", std::move(json));
+  } else {
+    streams.out << diff_text(changes, options.style);
+  }
+  return changes.empty() ? clean : has_findings;
+}
+
+int dump(const Options& options, Streams streams) {
+  if (!options.symbols) {
+    int code = clean;
+    for (const auto& path : options.paths) {
+      const auto files = expand_path(path);
+      if (!files) code = complain(files.error(), streams);
+      for (const auto& file : files.value_or(std::vector<std::string>{}))
+        code = std::max(code, dump_code(file, options, options.ptx, streams));
+    }
+    return code;
+  }
+  const auto read = read_items(options.paths, {.symbols = true}, streams);
+  auto json = Json::array();
+  for (const auto& item : read.items) {
+    if (options.json)
+      json.push_back(symbols_json(item));
+    else
+      streams.out << symbols_text(item);
+  }
+  if (options.json) streams.out << json_document("items", std::move(json));
+  return read.code;
+}
+
+}  // namespace wheelscope
