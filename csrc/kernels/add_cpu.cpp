@@ -80,6 +80,12 @@ CUDA_EXT_INLINE T sum(T a, T b) {
   return Store<T>::from(static_cast<Compute<T>>(load(a) + load(b)));
 }
 
+// torch's CPU ops round a scalar to the tensor's dtype before they add it; its CUDA ops do not.
+template <typename T>
+CUDA_EXT_INLINE Compute<T> rounded_scalar(const Scalar& value) {
+  return load(Store<T>::from(scalar_as<Compute<T>>(value)));
+}
+
 template <typename T>
 CUDA_EXT_INLINE T sum_scalar(T x, Compute<T> value) {
   return Store<T>::from(static_cast<Compute<T>>(load(x) + value));
@@ -155,7 +161,7 @@ CUDA_EXT_EVERY_CPU void add(DType dtype, const void* a, const void* b, void* out
 CUDA_EXT_EVERY_CPU void cust_add(DType dtype, const void* x, Scalar value, void* out, int64_t begin, int64_t end) {
   with_element_type(dtype, [=](auto element) __attribute__((always_inline)) {
     using T = decltype(element);
-    cust_add_row(as<T>(x) + begin, 1, scalar_as<Compute<T>>(value), static_cast<T*>(out) + begin, end - begin);
+    cust_add_row(as<T>(x) + begin, 1, rounded_scalar<T>(value), static_cast<T*>(out) + begin, end - begin);
   });
 }
 
@@ -175,8 +181,7 @@ CUDA_EXT_EVERY_CPU void strided_cust_add(DType dtype, const void* x, Scalar valu
   with_element_type(dtype, [&](auto element) __attribute__((always_inline)) {
     using T = decltype(element);
     for_each_row(layout, begin, end, [&](int64_t at, int64_t, int64_t position, int64_t n) {
-      cust_add_row(as<T>(x) + at, layout.strides[0][0], scalar_as<Compute<T>>(value), static_cast<T*>(out) + position,
-                   n);
+      cust_add_row(as<T>(x) + at, layout.strides[0][0], rounded_scalar<T>(value), static_cast<T*>(out) + position, n);
     });
   });
 }

@@ -67,19 +67,19 @@ void set_out_strides(Layout& l, const int* order) {
   }
 }
 
-// Inputs of one shape that are all contiguous, all channels_last or all alike give an output that is the same, also
-// where dimensions of size 1 have unusual strides. Otherwise the sorted `order` decides.
+// Two inputs of one shape that are both contiguous, both channels_last or just alike give an output that is the same,
+// also where dimensions of size 1 have unusual strides. Otherwise the sorted `order` decides.
 void choose_out_strides(const View& a, const View* b, const int* order, Layout& l) {
   static constexpr int channels_last_2d[] = {1, 3, 2, 0}, channels_last_3d[] = {1, 4, 3, 2, 0};
-  if (!b || same_sizes(a, *b)) {
+  if (b && same_sizes(a, *b)) {
     int contiguous[max_dims];
     std::iota(contiguous, contiguous + a.dims, 0);
     std::reverse(contiguous, contiguous + a.dims);
     const int* channels_last = a.dims == 4 ? channels_last_2d : a.dims == 5 ? channels_last_3d : nullptr;
     for (const int* known : {static_cast<const int*>(contiguous), channels_last}) {
-      if (known && is_dense_in(a, known) && (!b || is_dense_in(*b, known))) return set_out_strides(l, known);
+      if (known && is_dense_in(a, known) && is_dense_in(*b, known)) return set_out_strides(l, known);
     }
-    if (is_dense_in(a, order) && (!b || std::equal(a.strides, a.strides + a.dims, b->strides))) {
+    if (is_dense_in(a, order) && std::equal(a.strides, a.strides + a.dims, b->strides)) {
       std::copy_n(a.strides, a.dims, l.out_strides);
       return;
     }

@@ -11,22 +11,23 @@ inline bool is_same_shape(const Tensor& a, const Tensor& b) {
   return a.dims() == b.dims() && std::equal(a.sizes(), a.sizes() + a.dims(), b.sizes());
 }
 
-inline Tensor empty_contiguous(const Tensor& like) {
-  const int64_t dims = like.dims(), *sizes = like.sizes();
-  int64_t strides[max_dims], stride = 1;
-  for (int64_t d = dims - 1; d >= 0; --d) {
-    strides[d] = stride;
-    stride *= std::max<int64_t>(sizes[d], 1);
+// Whether the strides are those of a new tensor: stricter than is_contiguous(), which ignores dimensions of size 1.
+inline bool has_plain_strides(const Tensor& tensor) {
+  const int64_t *sizes = tensor.sizes(), *strides = tensor.strides();
+  int64_t expected = 1;
+  for (int64_t d = tensor.dims() - 1; d >= 0; --d) {
+    if (strides[d] != expected) return false;
+    expected *= std::max<int64_t>(sizes[d], 1);
   }
-  return empty_strided(like, dims, sizes, strides);
+  return tensor.dims() <= max_dims;
 }
 
 // `dense(out, n)` is called where every operand is one run of n elements, otherwise `strided(out, layout)`; neither
 // for an output without elements. `b` is null for an op of one tensor.
 template <typename Dense, typename Strided>
 Tensor fill_output(const char* op, const Tensor& a, const Tensor* b, Dense&& dense, Strided&& strided) {
-  if (a.dims() <= max_dims && a.is_contiguous() && (!b || (b->is_contiguous() && is_same_shape(a, *b)))) {
-    Tensor out = empty_contiguous(a);
+  if (has_plain_strides(a) && (!b || (b->is_contiguous() && is_same_shape(a, *b)))) {
+    Tensor out = empty_strided(a, a.dims(), a.sizes(), a.strides());
     if (const int64_t n = a.numel()) dense(out.mutable_data(), n);
     return out;
   }

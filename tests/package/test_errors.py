@@ -1,0 +1,160 @@
+"""What users see when something is wrong: what it is and what to do, and the process goes on."""
+
+import importlib.metadata
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import needs_gpu
+
+import cuda_ext_example
+from cuda_ext_example import cust_add, my_add, my_fast_add
+
+
+@pytest.fixture(params=[my_add, my_fast_add], ids=["my_add", "my_fast_add"])
+def add(request):
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def the_process_goes_on():
+    yield
+    assert my_add(torch.ones(2), torch.ones(2)).tolist() == [2, 2]
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+        assert my_add(torch.ones(2).cuda(), torch.ones(2).cuda()).tolist() == [2, 2]
+
+
+def test_mismatched_dtypes(add, device):
+    with pytest.raises(RuntimeError, match=rf"{add.__name__}: a is float32 and b is float64; convert"):
+        add(torch.ones(2, device=device), torch.ones(2, device=device).double())
+
+
+def test_shapes_that_do_not_broadcast(add, device):
+    with pytest.raises(RuntimeError, match=r"shapes \[2, 3\] and \[4\] do not broadcast"):
+        add(torch.ones(2, 3, device=device), torch.ones(4, device=device))
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support")
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint16, torch.complex32, torch.float8_e4m3fn])
+def test_unsupported_dtypes(add, device, dtype):
+    x = torch.zeros(2, device=device).to(dtype)
+    name = str(dtype).removeprefix("torch.")
+    with pytest.raises(RuntimeError, match=f"dtype {name} is not supported; use one of float32, .*complex128"):
+        add(x, x)
+    with pytest.raises(RuntimeError, match=f"dtype {name} is not supported"):
+        cust_add(x, 1)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
+def test_sparse_tensors(add, device):
+    dense = torch.eye(3, device=device)
+    for sparse in (dense.to_sparse(), dense.to_sparse_csr()):
+        with pytest.raises(RuntimeError, match=r"only dense tensors are supported; .*\.to_dense\(\)"):
+            add(sparse, sparse)
+        with pytest.raises(RuntimeError, match="cust_add: only dense tensors"):
+            cust_add(sparse, 1.0)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_quantized_tensors(add):
+    quantized = torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)
+    with pytest.raises(RuntimeError, match=r"\.dequantize\(\)"):
+        add(quantized, quantized)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.uint8])
+def test_a_float_for_an_integer_tensor(device, dtype):
+    name = str(dtype).removeprefix("torch.")
+    with pytest.raises(RuntimeError, match=f"a float value cannot be added to a {name} tensor.*pass an int"):
+        cust_add(torch.zeros(2, dtype=dtype, device=device), 1.5)
+
+
+def test_a_complex_value_for_a_real_tensor(device):
+    with pytest.raises(RuntimeError, match="a complex value cannot be added to a float32 tensor"):
+        cust_add(torch.zeros(2, device=device), 1j)
+
+
+def test_a_value_that_is_no_number():
+    with pytest.raises(TypeError, match="value must be an int, float or complex, not str"):
+        cust_add(torch.zeros(2), "1")  # type: ignore[arg-type]
+
+
+def test_more_dimensions_than_torch_allows(add):
+    x = torch.zeros([1] * 30)
+    with pytest.raises(RuntimeError, match="more than 25 dimensions"):
+        add(x, x)
+
+
+def test_mismatched_dtypes_when_compiled():
+    with pytest.raises(Exception, match=r"float32 and b is torch\.float64"):
+        torch.compile(my_add, fullgraph=True, backend="eager")(torch.ones(2), torch.ones(2).double())
+
+
+@needs_gpu
+def test_mismatched_devices(add):
+    with pytest.raises(RuntimeError, match=r"a is on cuda:0 and b is on cpu; move"):
+        add(torch.ones(2).cuda(), torch.ones(2))
+    with pytest.raises(RuntimeError, match=r"a is on cpu and b is on cuda:0; move"):
+        add(torch.ones(2), torch.ones(2).cuda())
+
+
+# --- Errors at import: each in a process of its own ------------------------------------------------------------------
+
+
+def import_with(site: Path) -> str:
+    """Imports the package as it lies in `site`, before everything else; returns the error."""
+    environment = os.environ | {"PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", "import cuda_ext_example"], env=environment, cwd=site, capture_output=True, text=True
+    )
+    assert done.returncode == 1, done
+    return done.stderr.splitlines()[-1]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A copy of the package."""
+    package = Path(cuda_ext_example.__file__).parent
+    shutil.copytree(package, tmp_path / "cuda_ext_example", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def test_torch_missing(site: Path):
+    (site / "torch.py").write_text("raise ImportError('No module named torch')")
+    assert import_with(site) == (
+        "ImportError: cuda_ext_example needs torch >= 2.10, and torch cannot be imported "
+        "(No module named torch); pip install torch"
+    )
+
+
+def test_torch_too_old(site: Path):
+    (site / "torch.py").write_text("__version__ = '2.9.1+cu126'")
+    assert import_with(site) == (
+        "ImportError: cuda_ext_example needs torch >= 2.10, and torch 2.9.1+cu126 is installed; "
+        "pip install --upgrade torch"
+    )
+
+
+def test_library_missing(site: Path):
+    (site / "cuda_ext_example/libcuda_ext_example.so").unlink()
+    error = import_with(site)
+    assert "has no library for this platform" in error
+    assert "libcuda_ext_example.so is missing" in error
+
+
+def test_library_of_another_platform(site: Path):
+    library = site / "cuda_ext_example/libcuda_ext_example.so"
+    content = bytearray(library.read_bytes())
+    content[18:20] = (8).to_bytes(2, "little")  # e_machine: MIPS
+    library.write_bytes(content)
+    assert f"does not load into torch {torch.__version__}" in import_with(site)
+
+
+def test_metadata_requires_this_torch():
+    requires = importlib.metadata.requires("cuda_ext_example")
+    assert requires == ["torch>=2.10"]

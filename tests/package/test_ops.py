@@ -1,0 +1,168 @@
+"""The ops' results: torch.add's, to the last bit, for every dtype and layout."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from conftest import COMPLEX, DTYPES, FLOATING, INTEGER, assert_same, make
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cuda_ext_example
+from cuda_ext_example import cust_add, my_add, my_fast_add
+
+@pytest.fixture(params=[my_add, my_fast_add], ids=["my_add", "my_fast_add"])
+def add(request):
+    return request.param
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 15, 16, 17, 255, 4096, 65537, 200_003])
+def test_every_dtype_and_size(add, dtype, device, n):
+    a, b = make((n,), dtype, device), make((n,), dtype, device)
+    assert_same(add(a, b), torch.add(a, b))
+
+
+@pytest.mark.parametrize(("start_a", "start_b"), list(itertools.product([0, 1, 2, 7], repeat=2)))
+def test_pointers_off_their_alignment(add, device, start_a, start_b):
+    for dtype in (torch.int8, torch.float16, torch.float32, torch.complex128):
+        a, b = make((5000 + start_a,), dtype, device)[start_a:], make((5000 + start_b,), dtype, device)[start_b:]
+        assert_same(add(a, b), torch.add(a, b))
+
+
+LAYOUTS = {
+    "transposed": lambda t: t(6, 7).t(),
+    "strided": lambda t: t(12, 14)[::2, ::3],
+    "reversed dims": lambda t: t(2, 3, 4).permute(2, 1, 0),
+    "channels_last": lambda t: t(2, 3, 4, 5).to(memory_format=torch.channels_last),
+    "channels_last_3d": lambda t: t(2, 3, 4, 5, 6).to(memory_format=torch.channels_last_3d),
+    "expanded": lambda t: t(1, 7).expand(6, 7),
+    "zero-size": lambda t: t(3, 0, 2),
+    "0-d": lambda t: t(),
+    "size-1 dims with odd strides": lambda t: t(5, 3).as_strided((1, 3), (1, 1)),
+    "overlapping": lambda t: t(10).as_strided((5, 3), (1, 2)),
+    "many dims": lambda t: t(*[2] * 12).permute(*reversed(range(12))),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_layouts(add, device, name):
+    a, b = (LAYOUTS[name](lambda *shape: make(shape, torch.float32, device)) for _ in range(2))
+    assert_same(add(a, b), torch.add(a, b))
+    assert_same(cust_add(a, 2.5), torch.add(a, 2.5))
+    assert_same(add(a, b.contiguous()), torch.add(a, b.contiguous()))
+
+
+BROADCASTS = [
+    ((3, 4), (4,)),
+    ((3, 1), (1, 4)),
+    ((2, 1, 5), (3, 1)),
+    ((), (2, 3)),
+    ((1,), (7,)),
+    ((0, 3), (1, 3)),
+    ((2, 3, 4, 5), (1, 3, 1, 1)),
+    ((1, 1, 1), (1,)),
+]
+
+
+@pytest.mark.parametrize(("a_shape", "b_shape"), BROADCASTS)
+def test_broadcasting(add, dtype, device, a_shape, b_shape):
+    a, b = make(a_shape, dtype, device), make(b_shape, dtype, device)
+    assert_same(add(a, b), torch.add(a, b))
+    assert_same(add(b, a), torch.add(b, a))
+
+
+@st.composite
+def views(draw):
+    """A tensor of any rank up to 4, with dimensions permuted, sliced, of size one, or expanded."""
+    shape = draw(st.lists(st.integers(1, 4), max_size=4))
+    tensor = torch.randn([size * 2 for size in shape])
+    tensor = tensor.permute(*draw(st.permutations(range(len(shape)))))
+    steps = draw(st.lists(st.integers(1, 2), min_size=len(shape), max_size=len(shape)))
+    return tensor[tuple(slice(None, None, step) for step in steps)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(views(), st.data())
+def test_any_two_views(a, data):
+    b_shape = [data.draw(st.sampled_from([1, size])) for size in a.shape[data.draw(st.integers(0, a.dim())) :]]
+    b = torch.randn(b_shape)
+    b = b.transpose(-1, -2).contiguous().transpose(-1, -2) if b.dim() > 1 and data.draw(st.booleans()) else b
+    for left, right in ((a, b), (b, a), (a, a)):
+        assert_same(my_add(left, right), torch.add(left, right))
+        assert_same(my_fast_add(left, right), torch.add(left, right))
+    assert_same(cust_add(a, 1), torch.add(a, 1))
+
+
+def test_every_half_precision_pair_of_bits(device):
+    """All 65536 bit patterns of the 16-bit floats, against a row of chosen ones."""
+    for dtype in (torch.float16, torch.bfloat16):
+        every = torch.arange(-(2**15), 2**15, dtype=torch.int16).view(dtype).to(device)
+        for other in (0.0, 1.0, 6.1e-5, 5.96e-8, 65504.0, float("inf")):
+            row = torch.full_like(every, other)
+            assert_same(my_add(every, row), torch.add(every, row))
+
+
+@pytest.mark.parametrize("value", [0, 1, -1, 127, 300, -(2**31), 2**53 + 1, 2**63 - 1, -(2**63), True])
+def test_cust_add_int_is_exact(device, value):
+    for dtype in INTEGER:
+        x = make((1000,), dtype, device)
+        expected = (x.to(torch.int64).cpu() + torch.tensor(value, dtype=torch.int64)).to(dtype)
+        assert_same(cust_add(x, value).cpu(), expected)
+    for dtype in FLOATING + COMPLEX:
+        x = make((1000,), dtype, device)
+        assert_same(cust_add(x, value), torch.add(x, value))
+
+
+@pytest.mark.parametrize("value", [0.1, -2.5, 1e30, float("inf"), float("nan")])
+def test_cust_add_float(device, value):
+    # torch multiplies a complex scalar by alpha=1, which turns infinity into NaN
+    for dtype in FLOATING + (COMPLEX if math.isfinite(value) else []):
+        x = make((1000,), dtype, device)
+        assert_same(cust_add(x, value), torch.add(x, value))
+
+
+def test_cust_add_complex(device):
+    for dtype in COMPLEX:
+        x = make((1000,), dtype, device)
+        assert_same(cust_add(x, 1.5 - 2j), torch.add(x, 1.5 - 2j))
+
+
+def test_cust_add_op_takes_every_number(device):
+    op = torch.ops.cuda_ext_example.cust_add
+    x = torch.tensor([0, 2**60], device=device)
+    assert_same(op(x, 2**53 + 1), x + (2**53 + 1))
+    assert_same(op(x.double(), 0.5), x.double() + 0.5)
+    assert_same(op(x.to(torch.complex64), 1j), x.to(torch.complex64) + 1j)
+    assert_same(op.default(x, 3), x + 3)
+
+
+def test_lazy_conjugate_and_negation(add, device):
+    x = make((100,), torch.complex64, device)
+    assert_same(add(x.conj(), x), torch.add(x.conj(), x).resolve_conj())
+    assert_same(add(x.imag, x.conj().imag), torch.add(x.imag, x.conj().imag).resolve_neg())
+
+
+def test_inputs_stay_as_they_are(add, device):
+    a, b = make((100,), torch.float32, device), make((100,), torch.float32, device)
+    before = a.clone(), b.clone()
+    add(a, b)
+    assert_same(a, before[0])
+    assert_same(b, before[1])
+
+
+def test_large_cpu_tensors_use_all_threads():
+    a, b = torch.randn(1 << 20), torch.randn(1 << 20)
+    threads = torch.get_num_threads()
+    try:
+        for count in (1, 2, 7):
+            torch.set_num_threads(count)
+            assert_same(my_fast_add(a, b), a + b)
+            assert_same(my_fast_add(a.view(1024, 1024).t(), b.view(1024, 1024)), a.view(1024, 1024).t() + b.view(1024, 1024))
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_public_names():
+    assert set(cuda_ext_example.__all__) <= set(dir(cuda_ext_example))
+    assert len(DTYPES) == 11
