@@ -77,7 +77,7 @@ def views(draw):
     """A tensor of any rank up to 4, with dimensions permuted, sliced, of size one, or expanded."""
     shape = draw(st.lists(st.integers(1, 4), max_size=4))
     tensor = torch.randn([size * 2 for size in shape])
-    tensor = tensor.permute(*draw(st.permutations(range(len(shape)))))
+    tensor = tensor.permute(draw(st.permutations(range(len(shape)))))
     steps = draw(st.lists(st.integers(1, 2), min_size=len(shape), max_size=len(shape)))
     return tensor[tuple(slice(None, None, step) for step in steps)]
 
