@@ -35,7 +35,7 @@ def _run_task(release: Release, name: str, cell: RunCell) -> Task:
     """Installs the wheel in a fresh container without network, runs the tests and the doctor."""
     made_in = image.for_verify(release.matrix, cell)
     wheel = release.wheels()[name]
-    tests = sorted((ROOT / "tests").glob("*.py"))
+    tests = sorted((ROOT / "tests/package").glob("*.py"))
     package = release.project.name
 
     def run(log: Path) -> Result:
