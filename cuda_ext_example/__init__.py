@@ -8,8 +8,15 @@
 `python -m cuda_ext_example` says what this installation can do on this machine.
 """
 
-from cuda_ext_example._library import build_info, library_path
-from cuda_ext_example._ops import cust_add, my_add, my_fast_add
+try:
+    from cuda_ext_example._library import build_info, library_path
+    from cuda_ext_example._ops import cust_add, my_add, my_fast_add
+except ImportError as error:
+    from cuda_ext_example import _doctor
+
+    if _doctor.is_being_started():  # and can say more about it
+        raise SystemExit(_doctor.main(error)) from None
+    raise
 
 __all__ = ["__version__", "build_info", "cust_add", "library_path", "my_add", "my_fast_add"]
 
