@@ -40,6 +40,8 @@ class Image:
 
     def tag(self, release: Release) -> str:
         files = [DOCKERFILE, ROOT / f"docker/{self.target}.lock"]
+        if self.target == "build":
+            files += [ROOT / "ci/toolkit.py", *sorted((ROOT / "ci/toolkits").iterdir())]
         made_from = repr((self, release.machine)).encode() + b"".join(f.read_bytes() for f in files)
         return f"ci-{self.target}:{hashlib.sha256(made_from).hexdigest()[:16]}"
 
@@ -73,6 +75,7 @@ def for_build(release: Release, build: WheelBuild) -> Image:
         "PYTHON": python,
         "PYTHON_TAG": f"{tag.rstrip('t')}-{tag}",
         "TORCH": matrix.torch[build.torch or matrix.extension.stable_abi].release,
+        "TOOLKITS": " ".join(sorted({b.toolkit_name for b in release.plan.builds if b.toolkit})),
     }
     if choose_base(release, build.arch) == "pypa":
         bases = {"BASE_IMAGE": _pypa_reference(matrix, release.machine)}

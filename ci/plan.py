@@ -42,6 +42,11 @@ class WheelBuild:
         """The wheel's local version: cu130torch2.15; none for a wheel that serves every torch."""
         return f"{cuda_name(self.cuda)}torch{self.torch}" if self.cuda and self.torch else ""
 
+    @property
+    def toolkit_name(self) -> str:
+        """The toolkit and the CPU it compiles for, as in the image: 12.9-x86_64."""
+        return f"{self.toolkit}-{self.arch}"
+
     def serves(self, cell: Cell) -> bool:
         wanted = ((self.torch, cell.torch), (self.cuda, cell.cuda), (self.python, cell.python))
         return self.arch == cell.arch and all(ours in (None, theirs) for ours, theirs in wanted)
