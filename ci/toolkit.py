@@ -34,6 +34,8 @@ def adapt_for_clang(toolkit: Path, of_13: Path) -> None:
     """clang calls fatbinary, which PyPI has for CUDA 13 only: a wrapper joins the two."""
     shutil.copy(of_13 / "cu13/bin/fatbinary", toolkit / "bin/fatbinary-13")
     shutil.copy(PINS / "fatbinary.sh", toolkit / "bin/fatbinary")
+    # clang 16 includes this header of cuRAND wherever CUDA is compiled; nothing uses it.
+    (toolkit / "include/curand_mtgp32_kernel.h").touch()
 
 
 def assemble(cuda: str, machine: str, destination: Path) -> None:
