@@ -51,7 +51,7 @@ def assemble(cuda: str, machine: str, destination: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         here = packages(pins, platform.machine(), Path(scratch) / "here")
         there = here if machine == platform.machine() else packages(pins, machine, Path(scratch) / "there")
-        own = ["cu13"] if cuda.startswith("13") else ["cuda_nvcc", "cuda_runtime"]
+        own = ["cu13"] if cuda.startswith("13") else ["cuda_nvcc", "cuda_runtime", "cuda_cccl"]
         for name, source in (("bin", here), ("nvvm", here), ("include", there), ("lib", there)):
             for package in own:
                 if (source / package / name).is_dir():
