@@ -25,6 +25,22 @@ lock: tools ## Pin ci/tools.in and tests/tests.in anew
 	.venv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 -c ci/tools.lock tests/tests.in -o tests/tests.lock
 
 # --- The extension ------------------------------------------------------------------------------
+# The CUDA toolkit: CUDA_HOME, or nvcc's on PATH, or else one from PyPI. setup.py's head lists what else can be chosen.
+ifeq ($(CUDA_HOME)$(shell command -v nvcc),)
+export CUDA_HOME := $(CURDIR)/build/toolkit/13.0
+toolkit: tools
+	@echo "no nvcc here: taking CUDA 13.0 from PyPI into build/toolkit"
+	@$(PYTHON) -m ci.toolkit --cuda 13.0 $(CUDA_HOME)
+else
+toolkit: ;
+endif
+
+.PHONY: toolkit install cpp
+install: test-env toolkit ## The package, editable, in .venv
+	@CUDA_EXT_CUDA=on $(PYTHON) -m pip install --quiet --no-build-isolation --editable .
+
+cpp: test-env toolkit ## The library and the standalone program, without pip: build/cpp
+	@CUDA_EXT_CUDA=on $(PYTHON) setup.py --quiet build_cpp --build-dir build/cpp
 
 # --- wheelscope ---------------------------------------------------------------------------------
 WHEELSCOPE_LIBRARIES := libdeflate-dev libzstd-dev liblz4-dev libssl-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
@@ -65,6 +81,18 @@ clean-release: ## Forget the release in wheelhouse/; images are kept
 	@find wheelhouse -mindepth 1 -not -name .gitkeep -delete
 
 # --- Tests --------------------------------------------------------------------------------------
+.PHONY: test test-package lint
+test: lint test-wheelscope install ## Every test that this machine can run
+	@$(PYTHON) -m pytest -n 2
+
+test-package: install ## The installed package's tests alone
+	@$(PYTHON) -m pytest -n 2 tests/package
+
+lint: test-env ## Format and type checks
+	@scripts/need.sh clang-format
+	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
+	@$(PYTHON) -m mypy
+	@git ls-files 'csrc/*.cpp' 'csrc/*.h' 'csrc/*.cu' 'csrc/*.cuh' | xargs clang-format --dry-run -Werror
 .PHONY: test-release
 test-release: test-env wheelscope ## Real releases of another project, with faults injected (minutes)
 	RELEASE_TESTS=1 $(PYTHON) -m pytest -q tests/ci/test_demo_release.py

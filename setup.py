@@ -1,4 +1,4 @@
-"""Builds the C++ library with CMake and Ninja and packs it into a wheel for every Python of one platform.
+"""Builds the C++ library with CMake and Ninja; packs a wheel for every Python of one platform.
 
 Environment:
   CUDA_EXT_CUDA         on, off or auto (the default): auto is on where a CUDA compiler is found
@@ -17,8 +17,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import ClassVar
 
-from setuptools import Extension, setup
+from setuptools import Command, Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
@@ -54,7 +55,7 @@ def cuda_compiler() -> str:
 
 
 def torch_include() -> Path:
-    """torch's headers, found without importing torch: they may be those of another platform's torch."""
+    """torch's headers, found without importing torch, which may be another platform's."""
     spec = importlib.util.find_spec("torch")
     if spec is None or spec.origin is None:
         raise BuildError(
@@ -63,7 +64,9 @@ def torch_include() -> Path:
         )
     include = Path(spec.origin).parent / "include"
     if not (include / "torch/csrc/stable/library.h").is_file():
-        raise BuildError(f"the torch in {include.parent} is older than 2.10; pip install 'torch>=2.10'")
+        raise BuildError(
+            f"the torch in {include.parent} is older than 2.10; pip install 'torch>=2.10'"
+        )
     return include
 
 
@@ -87,15 +90,23 @@ def cuda_arguments(compiler: str) -> list[str]:
     home = cuda_home()
     tool = None if home is None else home / "bin" / ("nvcc" if compiler == "nvcc" else "ptxas")
     if home is None or tool is None or not tool.is_file():
-        looked = f"{tool} does not exist" if tool else "CUDA_HOME is not set and nvcc is not on PATH"
+        looked = (
+            f"{tool} does not exist" if tool else "CUDA_HOME is not set and nvcc is not on PATH"
+        )
         if wanted == "on":
-            raise BuildError(f"CUDA_EXT_CUDA=on, but there is no CUDA compiler: {looked}; set CUDA_HOME")
-        print(f"CUDA: off, because there is no CUDA compiler ({looked}); this build will have no GPU code")
+            raise BuildError(
+                f"CUDA_EXT_CUDA=on, but there is no CUDA compiler: {looked}; set CUDA_HOME"
+            )
+        print(f"CUDA: off, as there is no CUDA compiler ({looked}); there will be no GPU code")
         return ["-DCUDA_EXT_CUDA=OFF"]
     targets = os.environ.get("TORCH_CUDA_ARCH_LIST") or ";".join(default_targets(home))
     targets = ";".join(targets.replace(",", ";").replace(" ", ";").split(";"))
     print(f"CUDA: on, with {tool}, for {targets}")
-    arguments = ["-DCUDA_EXT_CUDA=ON", f"-DCUDA_EXT_CUDA_HOME={home}", f"-DCUDA_EXT_TARGETS={targets}"]
+    arguments = [
+        "-DCUDA_EXT_CUDA=ON",
+        f"-DCUDA_EXT_CUDA_HOME={home}",
+        f"-DCUDA_EXT_TARGETS={targets}",
+    ]
     if compiler == "nvcc":
         arguments.append(f"-DCMAKE_CUDA_COMPILER={tool}")
     return arguments
@@ -109,7 +120,9 @@ def default_targets(home: Path) -> list[str]:
     for name, toolkit in sorted(toolkits.items(), reverse=True):
         if int(name.split(".")[0]) == version // 1000:
             return list(toolkit["targets"])
-    raise BuildError(f"ci/matrix.toml has no toolkit for CUDA {version // 1000}; set TORCH_CUDA_ARCH_LIST")
+    raise BuildError(
+        f"ci/matrix.toml has no toolkit for CUDA {version // 1000}; set TORCH_CUDA_ARCH_LIST"
+    )
 
 
 def compiler_arguments(compiler: str, machine: str) -> list[str]:
@@ -125,7 +138,9 @@ def compiler_arguments(compiler: str, machine: str) -> list[str]:
         cross = shutil.which(f"{triple}-g++")
         if cross is None:
             package = f"g++-{triple.replace('_', '-')}"
-            raise BuildError(f"{triple}-g++ is needed to build for {machine}; apt-get install {package}")
+            raise BuildError(
+                f"{triple}-g++ is needed to build for {machine}; apt-get install {package}"
+            )
         arguments.append(f"-DCMAKE_CXX_COMPILER={cross}")
     if is_cross:
         arguments += ["-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_SYSTEM_PROCESSOR={machine}"]
@@ -146,7 +161,7 @@ class CMakeBuild(build_ext):
         shutil.copyfile(build / "lib" / LIBRARY, destination)
 
 
-def build_library(build: Path, version: str) -> None:
+def build_library(build: Path, version: str, target: str = "cuda_ext_example") -> None:
     compiler = cuda_compiler()
     configure = [
         *("cmake", "-S", str(ROOT / "csrc"), "-B", str(build), "-G", "Ninja"),
@@ -158,15 +173,32 @@ def build_library(build: Path, version: str) -> None:
     ]
     jobs = ["-j", os.environ["MAX_JOBS"]] if os.environ.get("MAX_JOBS") else []
     try:
-        # In the build folder: CMake tries to run what it compiled, and a shell that meets another CPU's program may
-        # take its bytes for commands and leave files behind.
+        # In the build folder: CMake tries to run what it compiled, and a shell that meets another
+        # CPU's program may take its bytes for commands and leave files behind.
         build.mkdir(parents=True, exist_ok=True)
         subprocess.run(configure, check=True, cwd=build)
-        subprocess.run(["cmake", "--build", ".", "--target", "cuda_ext_example", *jobs], check=True, cwd=build)
+        subprocess.run(["cmake", "--build", ".", "--target", target, *jobs], check=True, cwd=build)
     except FileNotFoundError:
         raise BuildError("cmake is not installed; pip install cmake ninja") from None
     except subprocess.CalledProcessError as failed:
         raise BuildError(f"{' '.join(failed.cmd[:2])} failed; its output is above") from None
+
+
+class BuildCpp(Command):
+    """The library and the standalone program, without a package: `python setup.py build_cpp`."""
+
+    user_options: ClassVar = [("build-dir=", None, "where to build (default: build/cpp)")]
+
+    def initialize_options(self) -> None:
+        self.build_dir = "build/cpp"
+
+    def finalize_options(self) -> None:
+        self.build_dir = str(Path(self.build_dir).resolve())
+
+    def run(self) -> None:
+        build_library(Path(self.build_dir), self.distribution.get_version(), "all")
+        for made in (f"lib/{LIBRARY}", "bin/standalone"):
+            print(f"made {self.build_dir}/{made}")
 
 
 class AnyPythonWheel(bdist_wheel):
@@ -178,5 +210,5 @@ class AnyPythonWheel(bdist_wheel):
 
 setup(
     ext_modules=[Extension("cuda_ext_example._library", sources=[])],
-    cmdclass={"build_ext": CMakeBuild, "bdist_wheel": AnyPythonWheel},
+    cmdclass={"build_ext": CMakeBuild, "build_cpp": BuildCpp, "bdist_wheel": AnyPythonWheel},
 )

@@ -1,5 +1,6 @@
-"""Assembles a CUDA toolkit from NVIDIA's packages on PyPI, pinned with hashes: compilers for this machine, headers and
-static runtime for the CPU that the build is for.
+"""Assembles a CUDA toolkit from NVIDIA's packages on PyPI, pinned with hashes.
+
+The compilers are those for this machine, headers and static runtime those for the build's CPU.
 
     python -m ci.toolkit --cuda 12.9 --target x86_64 FOLDER
 """
@@ -21,11 +22,29 @@ def versions() -> list[str]:
 
 
 def packages(pins: Path, machine: str, folder: Path) -> Path:
-    """Installs the pinned packages for `machine` into `folder` and returns the folder of their files."""
+    """Installs the pinned packages for `machine` into `folder`; returns where their files are."""
     tags = [f"manylinux_2_{minor}_{machine}" for minor in (28, 27, 17, 12)]
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    command += ["--require-hashes", "--only-binary=:all:", "--target", str(folder), "--requirement", str(pins)]
-    command += [f"--platform={tag}" for tag in [*tags, f"manylinux2014_{machine}", f"manylinux2010_{machine}"]]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+    ]
+    command += [
+        "--require-hashes",
+        "--only-binary=:all:",
+        "--target",
+        str(folder),
+        "--requirement",
+        str(pins),
+    ]
+    command += [
+        f"--platform={tag}"
+        for tag in [*tags, f"manylinux2014_{machine}", f"manylinux2010_{machine}"]
+    ]
     subprocess.run(command, check=True)
     return folder / "nvidia"
 
@@ -50,7 +69,11 @@ def assemble(cuda: str, machine: str, destination: Path) -> None:
     destination.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as scratch:
         here = packages(pins, platform.machine(), Path(scratch) / "here")
-        there = here if machine == platform.machine() else packages(pins, machine, Path(scratch) / "there")
+        there = (
+            here
+            if machine == platform.machine()
+            else packages(pins, machine, Path(scratch) / "there")
+        )
         own = ["cu13"] if cuda.startswith("13") else ["cuda_nvcc", "cuda_runtime", "cuda_cccl"]
         for name, source in (("bin", here), ("nvvm", here), ("include", there), ("lib", there)):
             for package in own:
@@ -66,7 +89,9 @@ def assemble(cuda: str, machine: str, destination: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m ci.toolkit", description=__doc__)
-    parser.add_argument("--cuda", required=True, help=f"the toolkit's version: {', '.join(versions())}")
+    parser.add_argument(
+        "--cuda", required=True, help=f"the toolkit's version: {', '.join(versions())}"
+    )
     parser.add_argument("--target", default=platform.machine(), choices=["x86_64", "aarch64"])
     parser.add_argument("folder", type=Path)
     arguments = parser.parse_args()

@@ -1,4 +1,5 @@
-// The standalone program: checks every kernel and dtype against the CPU's result, then times them. No torch.
+// The standalone program: checks every kernel and dtype against the CPU's result, then times them.
+// No torch.
 //
 //   build/cpp/bin/standalone            check and time
 //   build/cpp/bin/standalone --check    check only
@@ -30,11 +31,17 @@ struct NamedDType {
   size_t size;
 };
 
-constexpr NamedDType dtypes[] = {
-    {DType::float16, "float16", 2}, {DType::bfloat16, "bfloat16", 2},   {DType::float32, "float32", 4},
-    {DType::float64, "float64", 8}, {DType::int8, "int8", 1},           {DType::int16, "int16", 2},
-    {DType::int32, "int32", 4},     {DType::int64, "int64", 8},         {DType::uint8, "uint8", 1},
-    {DType::complex64, "complex64", 8}, {DType::complex128, "complex128", 16}};
+constexpr NamedDType dtypes[] = {{DType::float16, "float16", 2},
+                                 {DType::bfloat16, "bfloat16", 2},
+                                 {DType::float32, "float32", 4},
+                                 {DType::float64, "float64", 8},
+                                 {DType::int8, "int8", 1},
+                                 {DType::int16, "int16", 2},
+                                 {DType::int32, "int32", 4},
+                                 {DType::int64, "int64", 8},
+                                 {DType::uint8, "uint8", 1},
+                                 {DType::complex64, "complex64", 8},
+                                 {DType::complex128, "complex128", 16}};
 
 void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
@@ -45,7 +52,9 @@ void check(cudaError_t error, const char* what) {
 
 class DeviceBuffer {
  public:
-  explicit DeviceBuffer(size_t bytes) { CHECK_CUDA(cudaMalloc(&data_, std::max<size_t>(bytes, 1))); }
+  explicit DeviceBuffer(size_t bytes) {
+    CHECK_CUDA(cudaMalloc(&data_, std::max<size_t>(bytes, 1)));
+  }
   ~DeviceBuffer() { cudaFree(data_); }
   DeviceBuffer(const DeviceBuffer&) = delete;
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
@@ -65,8 +74,8 @@ std::vector<char> random_elements(size_t bytes, unsigned seed) {
 
 struct Problem {
   const NamedDType& type;
-  int64_t n;         // elements of the output
-  size_t offset;     // elements by which every pointer is moved off its alignment
+  int64_t n;             // elements of the output
+  size_t offset;         // elements by which every pointer is moved off its alignment
   const Layout* layout;  // null: dense
 };
 
@@ -125,14 +134,19 @@ bool agrees(const Kernel& kernel, const Problem& p, cudaStream_t stream) {
   kernel.on_cpu(p, a.data() + offset, b.data() + offset, expected.data());
 
   DeviceBuffer on_device_a(a.size()), on_device_b(b.size()), on_device_out(offset + bytes);
-  CHECK_CUDA(cudaMemcpyAsync(on_device_a.get(), a.data(), a.size(), cudaMemcpyHostToDevice, stream));
-  CHECK_CUDA(cudaMemcpyAsync(on_device_b.get(), b.data(), b.size(), cudaMemcpyHostToDevice, stream));
+  CHECK_CUDA(
+      cudaMemcpyAsync(on_device_a.get(), a.data(), a.size(), cudaMemcpyHostToDevice, stream));
+  CHECK_CUDA(
+      cudaMemcpyAsync(on_device_b.get(), b.data(), b.size(), cudaMemcpyHostToDevice, stream));
   CHECK_CUDA(cudaMemsetAsync(on_device_out.get(), 0xa5, offset + bytes, stream));
-  kernel.on_device(p, on_device_a.get() + offset, on_device_b.get() + offset, on_device_out.get() + offset, stream);
-  CHECK_CUDA(cudaMemcpyAsync(got.data(), on_device_out.get() + offset, bytes, cudaMemcpyDeviceToHost, stream));
+  kernel.on_device(p, on_device_a.get() + offset, on_device_b.get() + offset,
+                   on_device_out.get() + offset, stream);
+  CHECK_CUDA(cudaMemcpyAsync(got.data(), on_device_out.get() + offset, bytes,
+                             cudaMemcpyDeviceToHost, stream));
   CHECK_CUDA(cudaStreamSynchronize(stream));
   if (expected == got) return true;
-  const auto at = std::mismatch(expected.begin(), expected.end(), got.begin()).first - expected.begin();
+  const auto at =
+      std::mismatch(expected.begin(), expected.end(), got.begin()).first - expected.begin();
   std::printf("MISMATCH %s %s n=%lld offset=%zu: first at element %zu\n", kernel.name, p.type.name,
               static_cast<long long>(p.n), p.offset, static_cast<size_t>(at) / p.type.size);
   return false;
@@ -171,7 +185,8 @@ int check_all(cudaStream_t stream) {
 }
 
 // The median time of one launch, by CUDA events after a warm-up.
-float median_ms(const Kernel& kernel, const Problem& p, const char* a, const char* b, char* out, cudaStream_t stream) {
+float median_ms(const Kernel& kernel, const Problem& p, const char* a, const char* b, char* out,
+                cudaStream_t stream) {
   constexpr int warm_up = 5, repeats = 21;
   cudaEvent_t start, stop;
   CHECK_CUDA(cudaEventCreate(&start));
@@ -205,7 +220,8 @@ void time_all(cudaStream_t stream) {
       const Problem problem{type, static_cast<int64_t>(operand_bytes / type.size), 0, nullptr};
       const float ms = median_ms(kernel, problem, a.get(), b.get(), out.get(), stream);
       const int operands = std::strcmp(kernel.name, "cust_add") == 0 ? 2 : 3;
-      std::printf("%-12s %-12s %12.4f %12.0f\n", kernel.name, type.name, ms, operands * operand_bytes / ms / 1e6);
+      std::printf("%-12s %-12s %12.4f %12.0f\n", kernel.name, type.name, ms,
+                  operands * operand_bytes / ms / 1e6);
     }
   }
 }

@@ -31,15 +31,18 @@ def _load() -> None:
     try:
         import torch
     except ImportError as error:
-        raise ImportError(f"{need}, and torch cannot be imported ({error}); pip install torch") from error
+        raise ImportError(
+            f"{need}, and torch cannot be imported ({error}); pip install torch"
+        ) from error
     version = torch.__version__
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_TORCH:
         raise ImportError(f"{need}, and torch {version} is installed; pip install --upgrade torch")
     if not LIBRARY.is_file():
         raise ImportError(
-            f"cuda_ext_example has no library for this platform ({platform.system()} {platform.machine()}): "
-            f"{LIBRARY.name} is missing from {LIBRARY.parent}; install a wheel for Linux on x86_64 or aarch64, "
-            "or build from source with `pip install .`"
+            "cuda_ext_example has no library for this platform "
+            f"({platform.system()} {platform.machine()}): {LIBRARY.name} is missing from "
+            f"{LIBRARY.parent}; install a wheel for Linux on x86_64 or aarch64, or build from "
+            "source with `pip install .`"
         )
     try:
         torch.ops.load_library(LIBRARY)

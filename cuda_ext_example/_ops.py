@@ -1,7 +1,8 @@
-"""The ops' Python face: what users call, and what torch needs to know for autograd, torch.compile and vmap.
+"""The ops' Python face: what users call, and what torch needs for autograd, compile and vmap.
 
-`torch.ops.cuda_ext_example.*` are the kernels alone. A Python autograd formula registered on them would run on every
-call and double its cost, so the functions here add autograd, and only where it is at work.
+`torch.ops.cuda_ext_example.*` are the kernels alone. A Python autograd formula registered on them
+would run on every call and double its cost, so the functions here add autograd, and only where it
+is at work.
 """
 
 from typing import Any
@@ -51,7 +52,8 @@ def my_fast_add(a: Tensor, b: Tensor) -> Tensor:
 def cust_add(x: Tensor, value: complex) -> Tensor:
     """Adds a Python number to every element and keeps the tensor's dtype. Differentiable in `x`.
 
-    An int is added exactly, to the last of 64 bits. A float needs a floating tensor, a complex number a complex one.
+    An int is added exactly, to the last of 64 bits. A float needs a floating tensor, a complex
+    number a complex one.
 
     >>> import torch
     >>> cust_add(torch.tensor([2**53, 0]), 1)
@@ -77,7 +79,7 @@ def _cust_add(x: Tensor, value: complex) -> Tensor:
     raise TypeError(f"cust_add: value must be an int, float or complex, not {type(value).__name__}")
 
 
-# --- Autograd: the gradient passes through, summed over what was broadcast -------------------------------------------
+# --- Autograd: the gradient passes through, summed over what was broadcast ------------------------
 
 
 def _differentiable_add(op: Any, a: Tensor, b: Tensor) -> Tensor:
@@ -116,7 +118,7 @@ class _DualAdd(_Add):
     @staticmethod
     def jvp(ctx: Any, _: None, a_tangent: Tensor | None, b_tangent: Tensor | None) -> Tensor:
         if a_tangent is None or b_tangent is None:
-            tangent = b_tangent if a_tangent is None else a_tangent
+            tangent: Any = b_tangent if a_tangent is None else a_tangent
             return tangent.expand(torch.broadcast_shapes(ctx.a_shape, ctx.b_shape)).clone()
         return a_tangent + b_tangent
 
@@ -145,7 +147,7 @@ class _DualCustAdd(_CustAdd):
         return x_tangent.clone()
 
 
-# --- What torch.compile, torch.export and vmap need ------------------------------------------------------------------
+# --- What torch.compile, torch.export and vmap need -----------------------------------------------
 
 
 def _meta_add(a: Tensor, b: Tensor) -> Tensor:
@@ -159,7 +161,9 @@ def _meta_cust_add(x: Tensor, *number: Any) -> Tensor:
 
 
 def _vmap_add(op: Any) -> Any:
-    def rule(info: Any, in_dims: tuple[int | None, int | None], a: Tensor, b: Tensor) -> tuple[Tensor, int]:
+    def rule(
+        info: Any, in_dims: tuple[int | None, int | None], a: Tensor, b: Tensor
+    ) -> tuple[Tensor, int]:
         rank = max(t.dim() - (d is not None) for t, d in zip((a, b), in_dims, strict=True))
 
         def batch_first(tensor: Tensor, dim: int | None) -> Tensor:
@@ -182,8 +186,8 @@ def _vmap_cust_add(op: Any) -> Any:
 
 
 def _register() -> torch.library.Library:
-    # Meta kernels, which fake tensors use too: torch.library.register_fake looks up each caller's source file and would
-    # make the import ten times as long.
+    # Meta kernels, which fake tensors use too: torch.library.register_fake looks up each caller's
+    # source file and would make the import ten times as long.
     library = torch.library.Library("cuda_ext_example", "FRAGMENT")
     for op in (_my_add, _my_fast_add):
         library.impl(op, _meta_add, "Meta")
@@ -191,7 +195,7 @@ def _register() -> torch.library.Library:
     for op in (_cust_add_int, _cust_add_float, _cust_add_complex):
         library.impl(op, _meta_cust_add, "Meta")
         torch.library.register_vmap(op, _vmap_cust_add(op), lib=library)
-    # The stable ABI has no Scalar, so the overload that takes any number is made of the three that do not.
+    # The stable ABI has no Scalar: the overload for any number is made of the three that are not.
     library.define("cust_add(Tensor x, Scalar value) -> Tensor")
     library.impl("cust_add", _cust_add, "CompositeImplicitAutograd")
     return library

@@ -1,8 +1,8 @@
 // The CPU's kernels: plain loops that compilers vectorise, for one range of output elements.
 //
-// On x86_64 each loop is compiled three times and the processor picks one when the library loads; aarch64's baseline
-// has the vectors it needs. 16-bit floats are converted with integer arithmetic that has no branch, so their loops
-// vectorise too.
+// On x86_64 each loop is compiled three times and the processor picks one when the library loads;
+// aarch64's baseline has the vectors it needs. 16-bit floats are converted with integer arithmetic
+// that has no branch, so their loops vectorise too.
 #include <algorithm>
 #include <cstring>
 
@@ -34,7 +34,8 @@ CUDA_EXT_INLINE float load(BFloat16 element) {
   return bit_cast<float>(static_cast<uint32_t>(element.bits) << 16);
 }
 
-// The exponent is moved by a multiplication, which also gets subnormals right; infinities and NaNs are then restored.
+// The exponent is moved by a multiplication, which also gets subnormals right; infinities and NaNs
+// are then restored.
 CUDA_EXT_INLINE float load(Half element) {
   const uint32_t sign = static_cast<uint32_t>(element.bits & 0x8000) << 16;
   const uint32_t magnitude = static_cast<uint32_t>(element.bits & 0x7fff) << 13;
@@ -58,8 +59,8 @@ struct Store<BFloat16> {
   }
 };
 
-// Normal results round as bfloat16 does. Subnormal ones get their bits from adding 0.5, whose last bit has the weight
-// of float16's smallest step, so that the addition itself rounds.
+// Normal results round as bfloat16 does. Subnormal ones get their bits from adding 0.5, whose last
+// bit has the weight of float16's smallest step, so that the addition itself rounds.
 template <>
 struct Store<Half> {
   static CUDA_EXT_INLINE Half from(float value) {
@@ -93,7 +94,8 @@ CUDA_EXT_INLINE T sum_scalar(T x, Compute<T> value) {
 
 // Rows: the loops over one run of elements. Input strides of 1 and 0 (a broadcast value) vectorise.
 template <typename T>
-CUDA_EXT_INLINE void add_row(const T* a, int64_t stride_a, const T* b, int64_t stride_b, T* out, int64_t n) {
+CUDA_EXT_INLINE void add_row(const T* a, int64_t stride_a, const T* b, int64_t stride_b, T* out,
+                             int64_t n) {
   if (stride_a == 1 && stride_b == 1) {
     for (int64_t i = 0; i < n; ++i) out[i] = sum(a[i], b[i]);
   } else if (stride_a == 1 && stride_b == 0) {
@@ -116,8 +118,8 @@ CUDA_EXT_INLINE void cust_add_row(const T* x, int64_t stride, Compute<T> value, 
   }
 }
 
-// Walks the output elements [begin, end) and calls `row(offset_a, offset_b, position, count)` for each run along the
-// fastest dimension.
+// Walks the output elements [begin, end) and calls `row(offset_a, offset_b, position, count)` for
+// each run along the fastest dimension.
 template <typename Row>
 CUDA_EXT_INLINE void for_each_row(const Layout& layout, int64_t begin, int64_t end, Row&& row) {
   int64_t index[max_dims] = {};
@@ -151,39 +153,49 @@ const T* as(const void* pointer) {
 
 }  // namespace
 
-CUDA_EXT_EVERY_CPU void add(DType dtype, const void* a, const void* b, void* out, int64_t begin, int64_t end) {
-  with_element_type(dtype, [=](auto element) __attribute__((always_inline)) {
-    using T = decltype(element);
-    add_row(as<T>(a) + begin, 1, as<T>(b) + begin, 1, static_cast<T*>(out) + begin, end - begin);
-  });
+CUDA_EXT_EVERY_CPU void add(DType dtype, const void* a, const void* b, void* out, int64_t begin,
+                            int64_t end) {
+  with_element_type(
+      dtype, [=](auto element) __attribute__((always_inline)) {
+        using T = decltype(element);
+        add_row(as<T>(a) + begin, 1, as<T>(b) + begin, 1, static_cast<T*>(out) + begin,
+                end - begin);
+      });
 }
 
-CUDA_EXT_EVERY_CPU void cust_add(DType dtype, const void* x, Scalar value, void* out, int64_t begin, int64_t end) {
-  with_element_type(dtype, [=](auto element) __attribute__((always_inline)) {
-    using T = decltype(element);
-    cust_add_row(as<T>(x) + begin, 1, rounded_scalar<T>(value), static_cast<T*>(out) + begin, end - begin);
-  });
+CUDA_EXT_EVERY_CPU void cust_add(DType dtype, const void* x, Scalar value, void* out, int64_t begin,
+                                 int64_t end) {
+  with_element_type(
+      dtype, [=](auto element) __attribute__((always_inline)) {
+        using T = decltype(element);
+        cust_add_row(as<T>(x) + begin, 1, rounded_scalar<T>(value), static_cast<T*>(out) + begin,
+                     end - begin);
+      });
 }
 
-CUDA_EXT_EVERY_CPU void strided_add(DType dtype, const void* a, const void* b, void* out, const Layout& layout,
-                                    int64_t begin, int64_t end) {
-  with_element_type(dtype, [&](auto element) __attribute__((always_inline)) {
-    using T = decltype(element);
-    for_each_row(layout, begin, end, [&](int64_t at_a, int64_t at_b, int64_t position, int64_t n) {
-      add_row(as<T>(a) + at_a, layout.strides[0][0], as<T>(b) + at_b, layout.strides[1][0],
-              static_cast<T*>(out) + position, n);
-    });
-  });
+CUDA_EXT_EVERY_CPU void strided_add(DType dtype, const void* a, const void* b, void* out,
+                                    const Layout& layout, int64_t begin, int64_t end) {
+  with_element_type(
+      dtype, [&](auto element) __attribute__((always_inline)) {
+        using T = decltype(element);
+        for_each_row(layout, begin, end,
+                     [&](int64_t at_a, int64_t at_b, int64_t position, int64_t n) {
+                       add_row(as<T>(a) + at_a, layout.strides[0][0], as<T>(b) + at_b,
+                               layout.strides[1][0], static_cast<T*>(out) + position, n);
+                     });
+      });
 }
 
-CUDA_EXT_EVERY_CPU void strided_cust_add(DType dtype, const void* x, Scalar value, void* out, const Layout& layout,
-                                         int64_t begin, int64_t end) {
-  with_element_type(dtype, [&](auto element) __attribute__((always_inline)) {
-    using T = decltype(element);
-    for_each_row(layout, begin, end, [&](int64_t at, int64_t, int64_t position, int64_t n) {
-      cust_add_row(as<T>(x) + at, layout.strides[0][0], rounded_scalar<T>(value), static_cast<T*>(out) + position, n);
-    });
-  });
+CUDA_EXT_EVERY_CPU void strided_cust_add(DType dtype, const void* x, Scalar value, void* out,
+                                         const Layout& layout, int64_t begin, int64_t end) {
+  with_element_type(
+      dtype, [&](auto element) __attribute__((always_inline)) {
+        using T = decltype(element);
+        for_each_row(layout, begin, end, [&](int64_t at, int64_t, int64_t position, int64_t n) {
+          cust_add_row(as<T>(x) + at, layout.strides[0][0], rounded_scalar<T>(value),
+                       static_cast<T*>(out) + position, n);
+        });
+      });
 }
 
 }  // namespace cuda_ext::cpu

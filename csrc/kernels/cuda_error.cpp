@@ -14,7 +14,8 @@ std::string explain_driver() {
   int driver = 0;
   cudaDriverGetVersion(&driver);
   const std::string built = "this library was built with CUDA " + version_text(CUDART_VERSION);
-  if (driver == 0) return built + " and found no NVIDIA driver (libcuda.so.1); install one to use CUDA tensors";
+  if (driver == 0)
+    return built + " and found no NVIDIA driver (libcuda.so.1); install one to use CUDA tensors";
   return "the NVIDIA driver supports CUDA " + version_text(driver) + " and " + built +
          ", which needs a driver for CUDA " + std::to_string(CUDART_VERSION / 1000) +
          ".0 or newer; update the driver, or install a build made with an older CUDA";
@@ -25,9 +26,11 @@ std::string explain_target() {
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
   cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-  return "this library has no code for this GPU, whose compute capability is " + std::to_string(major) + "." +
-         std::to_string(minor) + "; it holds code for " + CUDA_EXT_TARGETS +
-         "; build it from source with TORCH_CUDA_ARCH_LIST=" + std::to_string(major) + "." + std::to_string(minor);
+  return "this library has no code for this GPU, whose compute capability is " +
+         std::to_string(major) + "." + std::to_string(minor) + "; it holds code for " +
+         CUDA_EXT_TARGETS +
+         "; build it from source with TORCH_CUDA_ARCH_LIST=" + std::to_string(major) + "." +
+         std::to_string(minor);
 }
 
 }  // namespace
@@ -35,11 +38,16 @@ std::string explain_target() {
 std::string explain(cudaError_t error) {
   std::string text = std::string(cudaGetErrorName(error)) + ": ";
   switch (error) {
-    case cudaErrorInsufficientDriver: text += explain_driver(); break;
+    case cudaErrorInsufficientDriver:
+      text += explain_driver();
+      break;
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorInvalidDeviceFunction:
-    case cudaErrorUnsupportedPtxVersion: text += explain_target(); break;
-    default: text += cudaGetErrorString(error);
+    case cudaErrorUnsupportedPtxVersion:
+      text += explain_target();
+      break;
+    default:
+      text += cudaGetErrorString(error);
   }
   cudaGetLastError();
   return text;

@@ -7,7 +7,8 @@
 
 namespace cuda_ext {
 
-// One sentence that says what is wrong and what to do. Leaves no error pending in this library's CUDA runtime.
+// One sentence that says what is wrong and what to do. Leaves no error pending in this library's
+// CUDA runtime.
 std::string explain(cudaError_t error);
 
 }  // namespace cuda_ext

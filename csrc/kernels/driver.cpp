@@ -5,8 +5,8 @@ namespace cuda_ext {
 namespace {
 
 // The driver's types, as its header has them: cuda.h is not part of the runtime's package.
-using LaunchKernel = int (*)(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                             cudaStream_t, void** args, void** extra);
+using LaunchKernel = int (*)(void* function, unsigned, unsigned, unsigned, unsigned, unsigned,
+                             unsigned, unsigned, cudaStream_t, void** args, void** extra);
 using ContextDevice = int (*)(int* device);
 constexpr unsigned first_with_kernel_handles = 12000;
 
@@ -14,8 +14,8 @@ template <typename Function>
 Function entry_point(const char* name) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found;
-  const auto error = cudaGetDriverEntryPointByVersion(name, &function, first_with_kernel_handles, cudaEnableDefault,
-                                                      &found);
+  const auto error = cudaGetDriverEntryPointByVersion(name, &function, first_with_kernel_handles,
+                                                      cudaEnableDefault, &found);
   return error == cudaSuccess ? reinterpret_cast<Function>(function) : nullptr;
 }
 
@@ -33,11 +33,13 @@ cudaError_t kernel_handle(const void* kernel, cudaKernel_t& handle) {
   return error;
 }
 
-cudaError_t launch_handle(cudaKernel_t kernel, unsigned blocks, unsigned threads, cudaStream_t stream, void** args) {
+cudaError_t launch_handle(cudaKernel_t kernel, unsigned blocks, unsigned threads,
+                          cudaStream_t stream, void** args) {
   static const auto launch_kernel = entry_point<LaunchKernel>("cuLaunchKernel");
   if (!launch_kernel) return cudaErrorInsufficientDriver;
   // The driver numbers its errors as the runtime does.
-  return static_cast<cudaError_t>(launch_kernel(kernel, blocks, 1, 1, threads, 1, 1, 0, stream, args, nullptr));
+  return static_cast<cudaError_t>(
+      launch_kernel(kernel, blocks, 1, 1, threads, 1, 1, 0, stream, args, nullptr));
 }
 
 }  // namespace cuda_ext

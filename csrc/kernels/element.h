@@ -1,7 +1,8 @@
 // The element types the ops work on, and the arithmetic each is computed in.
 //
-// Addition has the same bits for signed and unsigned integers, and unsigned overflow is defined, so each integer
-// width is computed as the unsigned type. float16 and bfloat16 are added in float32 and rounded once, as torch does.
+// Addition has the same bits for signed and unsigned integers, and unsigned overflow is defined, so
+// each integer width is computed as the unsigned type. float16 and bfloat16 are added in float32
+// and rounded once, as torch does.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,19 @@
 
 namespace cuda_ext {
 
-enum class DType { float16, bfloat16, float32, float64, int8, int16, int32, int64, uint8, complex64, complex128 };
+enum class DType {
+  float16,
+  bfloat16,
+  float32,
+  float64,
+  int8,
+  int16,
+  int32,
+  int64,
+  uint8,
+  complex64,
+  complex128
+};
 
 template <typename T>
 struct Complex {
@@ -35,7 +48,9 @@ struct Scalar {
   int64_t integer;
   Complex<double> number;
 
-  static Scalar from(int64_t value) { return {Kind::integer, value, {static_cast<double>(value), 0}}; }
+  static Scalar from(int64_t value) {
+    return {Kind::integer, value, {static_cast<double>(value), 0}};
+  }
   static Scalar from(double value) { return {Kind::real, 0, {value, 0}}; }
   static Scalar from(double real, double imag) { return {Kind::complex, 0, {real, imag}}; }
 };
@@ -55,9 +70,11 @@ struct BFloat16 {
 
 // The type an element is computed in: itself, or float32 for the 16-bit floats.
 template <typename T>
-using Compute = std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
+using Compute =
+    std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
 
-// The scalar as the compute type C. The binding has refused what would lose meaning (a float for an integer tensor).
+// The scalar as the compute type C. The binding has refused what would lose meaning (a float for an
+// integer tensor).
 template <typename C>
 C scalar_as(const Scalar& value) {
   if constexpr (std::is_same_v<C, Complex<float>>) {
@@ -71,22 +88,32 @@ C scalar_as(const Scalar& value) {
   }
 }
 
-// Calls `use(T{})` with the element type of `dtype`. Always inlined, so that the CPU's loops are compiled for the
-// processor their caller is compiled for.
+// Calls `use(T{})` with the element type of `dtype`. Always inlined, so that the CPU's loops are
+// compiled for the processor their caller is compiled for.
 template <typename Use>
 inline __attribute__((always_inline)) auto with_element_type(DType dtype, Use&& use) {
   switch (dtype) {
-    case DType::float16: return use(Half{});
-    case DType::bfloat16: return use(BFloat16{});
-    case DType::float32: return use(float{});
-    case DType::float64: return use(double{});
+    case DType::float16:
+      return use(Half{});
+    case DType::bfloat16:
+      return use(BFloat16{});
+    case DType::float32:
+      return use(float{});
+    case DType::float64:
+      return use(double{});
     case DType::int8:
-    case DType::uint8: return use(uint8_t{});
-    case DType::int16: return use(uint16_t{});
-    case DType::int32: return use(uint32_t{});
-    case DType::int64: return use(uint64_t{});
-    case DType::complex64: return use(Complex<float>{});
-    case DType::complex128: break;
+    case DType::uint8:
+      return use(uint8_t{});
+    case DType::int16:
+      return use(uint16_t{});
+    case DType::int32:
+      return use(uint32_t{});
+    case DType::int64:
+      return use(uint64_t{});
+    case DType::complex64:
+      return use(Complex<float>{});
+    case DType::complex128:
+      break;
   }
   return use(Complex<double>{});
 }

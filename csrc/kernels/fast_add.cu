@@ -1,8 +1,9 @@
 // fast_add: out[i] = a[i] + b[i] at memory speed, with 128-bit loads and stores.
 //
-// One vector of 16 bytes a thread: with enough threads in flight, more vectors a thread gain nothing (measured on an
-// H200: 4.36 TB/s with one, 4.34 with two, 4.28 with four). Pointers that are not 16-byte aligned (a slice such as
-// x[1:]) take a kernel whose threads add as many elements each, one at a time, neighbours next to each other.
+// One vector of 16 bytes a thread: with enough threads in flight, more vectors a thread gain
+// nothing (measured on an H200: 4.36 TB/s with one, 4.34 with two, 4.28 with four). Pointers that
+// are not 16-byte aligned (a slice such as x[1:]) take a kernel whose threads add as many elements
+// each, one at a time, neighbours next to each other.
 #include "launch.cuh"
 
 namespace cuda_ext {
@@ -45,7 +46,8 @@ bool is_aligned(const void* pointer) {
 
 }  // namespace
 
-cudaError_t fast_add(DType dtype, const void* a, const void* b, void* out, int64_t n, cudaStream_t stream) {
+cudaError_t fast_add(DType dtype, const void* a, const void* b, void* out, int64_t n,
+                     cudaStream_t stream) {
   return with_element_type(dtype, [&](auto element) {
     using T = decltype(element);
     const bool aligned = is_aligned(a) && is_aligned(b) && is_aligned(out);

@@ -15,8 +15,12 @@ template <typename T>
 __device__ Compute<T> load(T element) {
   return element;
 }
-__device__ inline float load(Half element) { return __half2float(element); }
-__device__ inline float load(BFloat16 element) { return __bfloat162float(element); }
+__device__ inline float load(Half element) {
+  return __half2float(element);
+}
+__device__ inline float load(BFloat16 element) {
+  return __bfloat162float(element);
+}
 
 template <typename T>
 __device__ T store(Compute<T> value) {
@@ -43,10 +47,12 @@ struct Exactly {
   using Type = T;
 };
 
-// Launches `kernel` with one thread for each of `threads` and returns the launch's error; an empty launch succeeds.
-// The second parameter is `kernel` again: its parameters are what the arguments are converted to.
+// Launches `kernel` with one thread for each of `threads` and returns the launch's error; an empty
+// launch succeeds. The second parameter is `kernel` again: its parameters are what the arguments
+// are converted to.
 template <auto kernel, typename... Params>
-cudaError_t launch(void (*)(Params...), int64_t threads, cudaStream_t stream, typename Exactly<Params>::Type... args) {
+cudaError_t launch(void (*)(Params...), int64_t threads, cudaStream_t stream,
+                   typename Exactly<Params>::Type... args) {
   if (threads == 0) return cudaSuccess;
   const int64_t blocks = (threads + threads_per_block - 1) / threads_per_block;
   if (blocks > INT_MAX) return cudaErrorInvalidConfiguration;

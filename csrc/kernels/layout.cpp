@@ -14,7 +14,8 @@ std::string shape_text(const View& view) {
   return text + "]";
 }
 
-// Whether dimension `p` should lie outside dimension `q` (1), inside it (-1), or the inputs do not say (0).
+// Whether dimension `p` should lie outside dimension `q` (1), inside it (-1), or the inputs do not
+// say (0).
 int compare_dims(const Layout& l, int inputs, int p, int q) {
   for (int i = 0; i < inputs; ++i) {
     const int64_t stride_p = l.strides[i][p], stride_q = l.strides[i][q];
@@ -25,8 +26,8 @@ int compare_dims(const Layout& l, int inputs, int p, int q) {
   return 0;
 }
 
-// Orders the dimensions by the inputs' strides, fastest first. An insertion sort, because the order is only partial:
-// an undecided pair keeps its place, and later pairs still move past it.
+// Orders the dimensions by the inputs' strides, fastest first. An insertion sort, because the order
+// is only partial: an undecided pair keeps its place, and later pairs still move past it.
 void sort_dims(const Layout& l, int inputs, int* order) {
   std::iota(order, order + l.dims, 0);
   std::reverse(order, order + l.dims);
@@ -67,17 +68,21 @@ void set_out_strides(Layout& l, const int* order) {
   }
 }
 
-// Two inputs of one shape that are both contiguous, both channels_last or just alike give an output that is the same,
-// also where dimensions of size 1 have unusual strides. Otherwise the sorted `order` decides.
+// Two inputs of one shape that are both contiguous, both channels_last or just alike give an output
+// that is the same, also where dimensions of size 1 have unusual strides. Otherwise the sorted
+// `order` decides.
 void choose_out_strides(const View& a, const View* b, const int* order, Layout& l) {
   static constexpr int channels_last_2d[] = {1, 3, 2, 0}, channels_last_3d[] = {1, 4, 3, 2, 0};
   if (b && same_sizes(a, *b)) {
     int contiguous[max_dims];
     std::iota(contiguous, contiguous + a.dims, 0);
     std::reverse(contiguous, contiguous + a.dims);
-    const int* channels_last = a.dims == 4 ? channels_last_2d : a.dims == 5 ? channels_last_3d : nullptr;
+    const int* channels_last = a.dims == 4   ? channels_last_2d
+                               : a.dims == 5 ? channels_last_3d
+                                             : nullptr;
     for (const int* known : {static_cast<const int*>(contiguous), channels_last}) {
-      if (known && is_dense_in(a, known) && is_dense_in(*b, known)) return set_out_strides(l, known);
+      if (known && is_dense_in(a, known) && is_dense_in(*b, known))
+        return set_out_strides(l, known);
     }
     if (is_dense_in(a, order) && std::equal(a.strides, a.strides + a.dims, b->strides)) {
       std::copy_n(a.strides, a.dims, l.out_strides);
@@ -94,7 +99,8 @@ void merge_dims(Layout& l, int inputs) {
     bool merges = l.sizes[d] == 1 || l.sizes[last] == 1;
     if (!merges) {
       merges = true;
-      for (int i = 0; i < inputs; ++i) merges &= l.strides[i][last] * l.sizes[last] == l.strides[i][d];
+      for (int i = 0; i < inputs; ++i)
+        merges &= l.strides[i][last] * l.sizes[last] == l.strides[i][d];
     }
     if (!merges) ++last;
     for (int i = 0; i < inputs; ++i) {
@@ -117,8 +123,8 @@ std::string make_layout(const View& a, const View* b, Layout& l) {
   const int inputs = b ? 2 : 1;
   l.out_dims = l.dims = std::max(a.dims, b ? b->dims : 0);
   if (l.dims > max_dims) {
-    return "tensors of more than " + std::to_string(max_dims) + " dimensions are not supported, got " +
-           std::to_string(l.dims);
+    return "tensors of more than " + std::to_string(max_dims) +
+           " dimensions are not supported, got " + std::to_string(l.dims);
   }
   std::fill(l.sizes, l.sizes + l.dims, 1);
   for (int i = 0; i < inputs; ++i) {
@@ -126,7 +132,8 @@ std::string make_layout(const View& a, const View* b, Layout& l) {
       int64_t& size = l.sizes[l.dims - views[i]->dims + d];
       const int64_t own = views[i]->sizes[d];
       if (own == size || own == 1) continue;
-      if (size != 1) return "shapes " + shape_text(a) + " and " + shape_text(*b) + " do not broadcast";
+      if (size != 1)
+        return "shapes " + shape_text(a) + " and " + shape_text(*b) + " do not broadcast";
       size = own;
     }
   }
@@ -145,11 +152,13 @@ std::string make_layout(const View& a, const View* b, Layout& l) {
   std::copy(l.sizes, l.sizes + l.dims, l.out_sizes);
   choose_out_strides(a, b, order, l);
 
-  // A missing second input walks as the first does, so that kernels and is_dense() need no case for it.
+  // A missing second input walks as the first does, so that kernels and is_dense() need no case for
+  // it.
   Layout sorted = l;
   for (int d = 0; d < l.dims; ++d) {
     sorted.sizes[d] = l.sizes[order[d]];
-    for (int i = 0; i < max_inputs; ++i) sorted.strides[i][d] = l.strides[i < inputs ? i : 0][order[d]];
+    for (int i = 0; i < max_inputs; ++i)
+      sorted.strides[i][d] = l.strides[i < inputs ? i : 0][order[d]];
   }
   merge_dims(sorted, max_inputs);
   l = sorted;

@@ -1,8 +1,10 @@
-// How the elements of one or two inputs and one output lie in memory: broadcasting, output strides, merged dimensions.
+// How the elements of one or two inputs and one output lie in memory: broadcasting, output strides,
+// merged dimensions.
 //
-// The rules are torch.add's. Inputs broadcast against each other; the output's dimensions are ordered in memory as the
-// inputs' are (so channels_last in, channels_last out); dimensions that can be walked as one are merged, so that every
-// dense layout becomes a single dimension with stride 1.
+// The rules are torch.add's. Inputs broadcast against each other; the output's dimensions are
+// ordered in memory as the inputs' are (so channels_last in, channels_last out); dimensions that
+// can be walked as one are merged, so that every dense layout becomes a single dimension with
+// stride 1.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +37,8 @@ struct Layout {
   bool is_dense() const;
 };
 
-// Fills `layout` for one input (`b` null) or two; returns an error message, empty where there is none.
+// Fills `layout` for one input (`b` null) or two; returns an error message, empty where there is
+// none.
 std::string make_layout(const View& a, const View* b, Layout& layout);
 
 }  // namespace cuda_ext

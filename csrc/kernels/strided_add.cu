@@ -1,4 +1,5 @@
-// strided_add, strided_cust_add: the sums for inputs that broadcast or have gaps, one element a thread.
+// strided_add, strided_cust_add: the sums for inputs that broadcast or have gaps, one element a
+// thread.
 #include <algorithm>
 
 #include "launch.cuh"
@@ -36,7 +37,8 @@ __global__ void strided_add_kernel(const T* a, const T* b, T* out, int64_t n, Wa
 }
 
 template <typename T, typename Index>
-__global__ void strided_cust_add_kernel(const T* x, Compute<T> value, T* out, int64_t n, Walk<Index> walk) {
+__global__ void strided_cust_add_kernel(const T* x, Compute<T> value, T* out, int64_t n,
+                                        Walk<Index> walk) {
   const int64_t i = thread_index();
   if (i >= n) return;
   int64_t at, same;
@@ -50,7 +52,8 @@ cudaError_t with_walk(const Layout& layout, Use&& use) {
   const auto fill = [&](auto walk) {
     walk.dims = layout.dims;
     std::copy_n(layout.sizes, layout.dims, walk.sizes);
-    for (int i = 0; i < max_inputs; ++i) std::copy_n(layout.strides[i], layout.dims, walk.strides[i]);
+    for (int i = 0; i < max_inputs; ++i)
+      std::copy_n(layout.strides[i], layout.dims, walk.strides[i]);
     return use(walk);
   };
   return layout.numel <= INT_MAX ? fill(Walk<uint32_t>{}) : fill(Walk<uint64_t>{});
@@ -63,19 +66,21 @@ cudaError_t strided_add(DType dtype, const void* a, const void* b, void* out, co
   return with_element_type(dtype, [&](auto element) {
     using T = decltype(element);
     return with_walk(layout, [&](auto walk) {
-      return launch<strided_add_kernel<T, std::decay_t<decltype(walk.sizes[0])>>>(layout.numel, stream,
-                    static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(out), layout.numel, walk);
+      return launch<strided_add_kernel<T, std::decay_t<decltype(walk.sizes[0])>>>(
+          layout.numel, stream, static_cast<const T*>(a), static_cast<const T*>(b),
+          static_cast<T*>(out), layout.numel, walk);
     });
   });
 }
 
-cudaError_t strided_cust_add(DType dtype, const void* x, Scalar value, void* out, const Layout& layout,
-                             cudaStream_t stream) {
+cudaError_t strided_cust_add(DType dtype, const void* x, Scalar value, void* out,
+                             const Layout& layout, cudaStream_t stream) {
   return with_element_type(dtype, [&](auto element) {
     using T = decltype(element);
     return with_walk(layout, [&](auto walk) {
-      return launch<strided_cust_add_kernel<T, std::decay_t<decltype(walk.sizes[0])>>>(layout.numel, stream,
-                    static_cast<const T*>(x), scalar_as<Compute<T>>(value), static_cast<T*>(out), layout.numel, walk);
+      return launch<strided_cust_add_kernel<T, std::decay_t<decltype(walk.sizes[0])>>>(
+          layout.numel, stream, static_cast<const T*>(x), scalar_as<Compute<T>>(value),
+          static_cast<T*>(out), layout.numel, walk);
     });
   });
 }

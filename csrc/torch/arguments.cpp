@@ -65,7 +65,8 @@ const char* name_of(DType dtype) {
 
 std::string supported_names() {
   std::string names;
-  for (const auto& entry : supported()) names += (names.empty() ? "" : ", ") + std::string(entry.name);
+  for (const auto& entry : supported())
+    names += (names.empty() ? "" : ", ") + std::string(entry.name);
   return names;
 }
 
@@ -86,22 +87,23 @@ DType checked_dtype(const char* op, const Tensor& a, const Tensor* b) {
   if (b) {
     if (a.device_type() != b->device_type() || a.device_index() != b->device_index()) {
       fail(op, ": a is on ", device_name(a), " and b is on ", device_name(*b),
-            "; move one of them with .to()");
+           "; move one of them with .to()");
     }
     if (dtype != b->dtype()) {
       fail(op, ": a is ", name_of(dtype), " and b is ", name_of(b->dtype()),
-            "; convert one of them with .to()");
+           "; convert one of them with .to()");
     }
   }
   const auto* entry = find(dtype);
-  if (!entry) fail(op, ": dtype ", name_of(dtype), " is not supported; use one of ", supported_names());
+  if (!entry)
+    fail(op, ": dtype ", name_of(dtype), " is not supported; use one of ", supported_names());
   return entry->dtype;
 }
 
 void check_scalar(const char* op, DType dtype, const Scalar& value) {
   const bool is_complex = dtype == DType::complex64 || dtype == DType::complex128;
-  const bool is_floating = dtype == DType::float16 || dtype == DType::bfloat16 || dtype == DType::float32 ||
-                           dtype == DType::float64;
+  const bool is_floating = dtype == DType::float16 || dtype == DType::bfloat16 ||
+                           dtype == DType::float32 || dtype == DType::float64;
   if (value.kind == Scalar::Kind::complex && !is_complex) {
     fail(op, ": a complex value cannot be added to a ", name_of(dtype),
          " tensor without changing its dtype; convert the tensor with .to(torch.complex64)");

@@ -7,7 +7,8 @@
 
 namespace cuda_ext {
 
-// The dtype of the op's operands; throws where there is none that the op supports. `b` is null for one operand.
+// The dtype of the op's operands; throws where there is none that the op supports. `b` is null for
+// one operand.
 DType checked_dtype(const char* op, const Tensor& a, const Tensor* b);
 
 // Throws where adding `value` to a tensor of `dtype` would change the tensor's dtype.

@@ -11,7 +11,8 @@ constexpr int64_t grain_size = 32768;  // elements that are worth a thread: torc
 
 template <typename Range>
 void parallel(int64_t n, const Range& range) {
-  if (n <= grain_size) return range(0, n);  // saves the call into torch where one thread does it all
+  if (n <= grain_size)
+    return range(0, n);  // saves the call into torch where one thread does it all
   torch::stable::parallel_for(0, n, grain_size, range);
 }
 
@@ -21,7 +22,9 @@ Tensor add(const char* op, const Tensor& a, const Tensor& b) {
   return fill_output(
       op, a, &b,
       [=](void* out, int64_t n) {
-        parallel(n, [=](int64_t begin, int64_t end) { cpu::add(dtype, from_a, from_b, out, begin, end); });
+        parallel(n, [=](int64_t begin, int64_t end) {
+          cpu::add(dtype, from_a, from_b, out, begin, end);
+        });
       },
       [=](void* out, const Layout& layout) {
         parallel(layout.numel, [=, &layout](int64_t begin, int64_t end) {
@@ -37,7 +40,9 @@ Tensor cust_add(const Tensor& x, const Scalar& value) {
   return fill_output(
       "cust_add", x, nullptr,
       [=](void* out, int64_t n) {
-        parallel(n, [=](int64_t begin, int64_t end) { cpu::cust_add(dtype, from, value, out, begin, end); });
+        parallel(n, [=](int64_t begin, int64_t end) {
+          cpu::cust_add(dtype, from, value, out, begin, end);
+        });
       },
       [=](void* out, const Layout& layout) {
         parallel(layout.numel, [=, &layout](int64_t begin, int64_t end) {
@@ -46,11 +51,21 @@ Tensor cust_add(const Tensor& x, const Scalar& value) {
       });
 }
 
-Tensor my_add(const Tensor& a, const Tensor& b) { return add("my_add", a, b); }
-Tensor my_fast_add(const Tensor& a, const Tensor& b) { return add("my_fast_add", a, b); }
-Tensor cust_add_int(const Tensor& x, int64_t value) { return cust_add(x, Scalar::from(value)); }
-Tensor cust_add_float(const Tensor& x, double value) { return cust_add(x, Scalar::from(value)); }
-Tensor cust_add_complex(const Tensor& x, double real, double imag) { return cust_add(x, Scalar::from(real, imag)); }
+Tensor my_add(const Tensor& a, const Tensor& b) {
+  return add("my_add", a, b);
+}
+Tensor my_fast_add(const Tensor& a, const Tensor& b) {
+  return add("my_fast_add", a, b);
+}
+Tensor cust_add_int(const Tensor& x, int64_t value) {
+  return cust_add(x, Scalar::from(value));
+}
+Tensor cust_add_float(const Tensor& x, double value) {
+  return cust_add(x, Scalar::from(value));
+}
+Tensor cust_add_complex(const Tensor& x, double real, double imag) {
+  return cust_add(x, Scalar::from(real, imag));
+}
 
 }  // namespace
 }  // namespace cuda_ext

@@ -1,4 +1,5 @@
-// The ops on CUDA: the kernels on torch's current stream of the tensors' device. In a build without CUDA, the error.
+// The ops on CUDA: the kernels on torch's current stream of the tensors' device. In a build without
+// CUDA, the error.
 #include <torch/csrc/stable/accelerator.h>
 
 #include <optional>
@@ -18,15 +19,16 @@ namespace {
 
 using AddKernel = cudaError_t(DType, const void*, const void*, void*, int64_t, cudaStream_t);
 
-// Makes the tensor's device current, for as long as this lives. It nearly always is already, and then this costs a
-// hundredth of torch's guard, which is asked for the rest.
+// Makes the tensor's device current, for as long as this lives. It nearly always is already, and
+// then this costs a hundredth of torch's guard, which is asked for the rest.
 class OnDeviceOf {
  public:
   explicit OnDeviceOf(const Tensor& tensor) {
     const int index = tensor.device_index();
     if (current_device() == index) return;
     guard_.emplace(index);
-    if (current_device() != index) cudaSetDevice(index);  // a thread that has not used CUDA yet has no context
+    if (current_device() != index)
+      cudaSetDevice(index);  // a thread that has not used CUDA yet has no context
   }
 
  private:
@@ -49,7 +51,10 @@ Tensor add(const char* op, AddKernel* kernel, const Tensor& a, const Tensor& b) 
   const cudaStream_t stream = current_stream(a);
   const void *from_a = a.data(), *from_b = b.data();
   return fill_output(
-      op, a, &b, [=](void* out, int64_t n) { check_launch(op, kernel(dtype, from_a, from_b, out, n, stream)); },
+      op, a, &b,
+      [=](void* out, int64_t n) {
+        check_launch(op, kernel(dtype, from_a, from_b, out, n, stream));
+      },
       [=](void* out, const Layout& layout) {
         check_launch(op, strided_add(dtype, from_a, from_b, out, layout, stream));
       });
@@ -64,31 +69,51 @@ Tensor cust_add(const Tensor& x, const Scalar& value) {
   const void* from = x.data();
   return fill_output(
       op, x, nullptr,
-      [=](void* out, int64_t n) { check_launch(op, cuda_ext::cust_add(dtype, from, value, out, n, stream)); },
+      [=](void* out, int64_t n) {
+        check_launch(op, cuda_ext::cust_add(dtype, from, value, out, n, stream));
+      },
       [=](void* out, const Layout& layout) {
         check_launch(op, strided_cust_add(dtype, from, value, out, layout, stream));
       });
 }
 
-Tensor my_add(const Tensor& a, const Tensor& b) { return add("my_add", &cuda_ext::add, a, b); }
-Tensor my_fast_add(const Tensor& a, const Tensor& b) { return add("my_fast_add", &cuda_ext::fast_add, a, b); }
+Tensor my_add(const Tensor& a, const Tensor& b) {
+  return add("my_add", &cuda_ext::add, a, b);
+}
+Tensor my_fast_add(const Tensor& a, const Tensor& b) {
+  return add("my_fast_add", &cuda_ext::fast_add, a, b);
+}
 
 #else
 
 [[noreturn]] void without_cuda(const char* op) {
-  fail(op, ": this build of cuda_ext_example has no CUDA code; install a wheel from PyPI, or build it with "
-           "CUDA_EXT_CUDA=on");
+  fail(op,
+       ": this build of cuda_ext_example has no CUDA code; install a wheel from PyPI, or build it "
+       "with "
+       "CUDA_EXT_CUDA=on");
 }
 
-Tensor my_add(const Tensor&, const Tensor&) { without_cuda("my_add"); }
-Tensor my_fast_add(const Tensor&, const Tensor&) { without_cuda("my_fast_add"); }
-Tensor cust_add(const Tensor&, const Scalar&) { without_cuda("cust_add"); }
+Tensor my_add(const Tensor&, const Tensor&) {
+  without_cuda("my_add");
+}
+Tensor my_fast_add(const Tensor&, const Tensor&) {
+  without_cuda("my_fast_add");
+}
+Tensor cust_add(const Tensor&, const Scalar&) {
+  without_cuda("cust_add");
+}
 
 #endif
 
-Tensor cust_add_int(const Tensor& x, int64_t value) { return cust_add(x, Scalar::from(value)); }
-Tensor cust_add_float(const Tensor& x, double value) { return cust_add(x, Scalar::from(value)); }
-Tensor cust_add_complex(const Tensor& x, double real, double imag) { return cust_add(x, Scalar::from(real, imag)); }
+Tensor cust_add_int(const Tensor& x, int64_t value) {
+  return cust_add(x, Scalar::from(value));
+}
+Tensor cust_add_float(const Tensor& x, double value) {
+  return cust_add(x, Scalar::from(value));
+}
+Tensor cust_add_complex(const Tensor& x, double real, double imag) {
+  return cust_add(x, Scalar::from(real, imag));
+}
 
 }  // namespace
 }  // namespace cuda_ext

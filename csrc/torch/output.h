@@ -1,4 +1,5 @@
-// Allocates an op's output and picks the kernel's path: one dense run of elements, or a strided walk.
+// Allocates an op's output and picks the kernel's path: one dense run of elements, or a strided
+// walk.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,8 @@ inline bool is_same_shape(const Tensor& a, const Tensor& b) {
   return a.dims() == b.dims() && std::equal(a.sizes(), a.sizes() + a.dims(), b.sizes());
 }
 
-// Whether the strides are those of a new tensor: stricter than is_contiguous(), which ignores dimensions of size 1.
+// Whether the strides are those of a new tensor: stricter than is_contiguous(), which ignores
+// dimensions of size 1.
 inline bool has_plain_strides(const Tensor& tensor) {
   const int64_t *sizes = tensor.sizes(), *strides = tensor.strides();
   int64_t expected = 1;
@@ -22,10 +24,11 @@ inline bool has_plain_strides(const Tensor& tensor) {
   return tensor.dims() <= max_dims;
 }
 
-// `dense(out, n)` is called where every operand is one run of n elements, otherwise `strided(out, layout)`; neither
-// for an output without elements. `b` is null for an op of one tensor.
+// `dense(out, n)` is called where every operand is one run of n elements, otherwise `strided(out,
+// layout)`; neither for an output without elements. `b` is null for an op of one tensor.
 template <typename Dense, typename Strided>
-Tensor fill_output(const char* op, const Tensor& a, const Tensor* b, Dense&& dense, Strided&& strided) {
+Tensor fill_output(const char* op, const Tensor& a, const Tensor* b, Dense&& dense,
+                   Strided&& strided) {
   if (has_plain_strides(a) && (!b || (b->is_contiguous() && is_same_shape(a, *b)))) {
     Tensor out = empty_strided(a, a.dims(), a.sizes(), a.strides());
     if (const int64_t n = a.numel()) dense(out.mutable_data(), n);

@@ -1,4 +1,5 @@
-// The one place that knows the gaps in torch's stable ABI (target 2.10): each piece says what it stands in for.
+// The one place that knows the gaps in torch's stable ABI (target 2.10): each piece says what it
+// stands in for.
 #pragma once
 
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
@@ -9,20 +10,23 @@
 #include <tuple>
 #include <utility>
 
-// Lives in libtorch_cuda, which CPU-only torch does not have. Weak, so that one library loads on both.
-extern "C" __attribute__((weak)) AOTITorchError aoti_torch_get_current_cuda_stream(int32_t device_index,
-                                                                                   void** ret_stream);
+// Lives in libtorch_cuda, which CPU-only torch does not have. Weak, so that one library loads on
+// both.
+extern "C" __attribute__((weak)) AOTITorchError aoti_torch_get_current_cuda_stream(
+    int32_t device_index, void** ret_stream);
 
 namespace cuda_ext {
 
-// STD_TORCH_CHECK puts the function, file and line of the build machine in front of what users read.
+// STD_TORCH_CHECK puts the function, file and line of the build machine in front of what users
+// read.
 template <typename... Parts>
 [[noreturn]] void fail(const Parts&... parts) {
   throw std::runtime_error((std::string() + ... + parts));
 }
 
-// A tensor that this library owns, in the place of torch::stable::Tensor, which shares ownership and copies its handle
-// on the way out, and whose scalar_type() asks torch for each dtype in turn. Together they cost a tenth of a call.
+// A tensor that this library owns, in the place of torch::stable::Tensor, which shares ownership
+// and copies its handle on the way out, and whose scalar_type() asks torch for each dtype in turn.
+// Together they cost a tenth of a call.
 class Tensor {
  public:
   explicit Tensor(AtenTensorHandle handle) : handle_(handle) {}
@@ -55,15 +59,18 @@ class Tensor {
   AtenTensorHandle handle_;
 };
 
-// A new tensor with `like`'s dtype and device. torch::stable::empty() takes no strides and finds its op by name.
-inline Tensor empty_strided(const Tensor& like, int64_t dims, const int64_t* sizes, const int64_t* strides) {
+// A new tensor with `like`'s dtype and device. torch::stable::empty() takes no strides and finds
+// its op by name.
+inline Tensor empty_strided(const Tensor& like, int64_t dims, const int64_t* sizes,
+                            const int64_t* strides) {
   AtenTensorHandle out;
-  TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(dims, sizes, strides, like.dtype(), like.device_type(),
-                                                  like.device_index(), &out));
+  TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(dims, sizes, strides, like.dtype(),
+                                                  like.device_type(), like.device_index(), &out));
   return Tensor(out);
 }
 
-// boxed<&op> is `op` as torch calls it, in the place of TORCH_BOX, which knows only torch::stable::Tensor.
+// boxed<&op> is `op` as torch calls it, in the place of TORCH_BOX, which knows only
+// torch::stable::Tensor.
 template <typename T>
 T from_stack(StableIValue value) {
   if constexpr (std::is_same_v<T, Tensor>) {

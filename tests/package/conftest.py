@@ -1,6 +1,7 @@
-"""What the package's tests share: every device of this machine, every dtype, inputs that are not trivial.
+"""What the package's tests share: this machine's devices, every dtype, inputs that are not trivial.
 
-These tests need nothing but pytest, torch and the installed package, so that any wheel can be tested anywhere.
+These tests need nothing but pytest, hypothesis, torch and the installed package, so that any wheel
+can be tested anywhere.
 """
 
 import pytest
@@ -31,11 +32,21 @@ def make(shape: tuple[int, ...], dtype: torch.dtype, device: str = "cpu") -> tor
         limits = torch.iinfo(dtype)
         tensor = torch.randint(limits.min, limits.max, shape, dtype=torch.int64).to(dtype)
     else:
-        tensor = (torch.randn(shape, dtype=torch.complex128 if dtype in COMPLEX else torch.float64) * 50).to(dtype)
+        tensor = (
+            torch.randn(shape, dtype=torch.complex128 if dtype in COMPLEX else torch.float64) * 50
+        ).to(dtype)
         flat = tensor.view(-1)
         if flat.numel() > 8 and dtype in FLOATING:
             limits = torch.finfo(dtype)
-            special = [float("inf"), float("-inf"), float("nan"), limits.max, limits.tiny, limits.tiny / 2, -0.0]
+            special = [
+                float("inf"),
+                float("-inf"),
+                float("nan"),
+                limits.max,
+                limits.tiny,
+                limits.tiny / 2,
+                -0.0,
+            ]
             flat[: len(special)] = torch.tensor(special, dtype=torch.float64).to(dtype)
     return tensor.to(device)
 

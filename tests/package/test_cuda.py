@@ -1,4 +1,4 @@
-"""What only a GPU can show: streams, graphs, devices, threads, sizes beyond 32 bits, missing code."""
+"""What only a GPU can show: streams, graphs, devices, threads, sizes beyond 32 bits."""
 
 import threading
 
@@ -11,7 +11,10 @@ from cuda_ext_example import cust_add, my_add, my_fast_add
 pytestmark = needs_gpu
 
 
-@pytest.fixture(params=[my_add, my_fast_add, lambda a, b: cust_add(a, 1)], ids=["my_add", "my_fast_add", "cust_add"])
+@pytest.fixture(
+    params=[my_add, my_fast_add, lambda a, _: cust_add(a, 1)],
+    ids=["my_add", "my_fast_add", "cust_add"],
+)
 def op(request):
     return request.param
 

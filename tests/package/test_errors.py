@@ -30,7 +30,9 @@ def the_process_goes_on():
 
 
 def test_mismatched_dtypes(add, device):
-    with pytest.raises(RuntimeError, match=rf"{add.__name__}: a is float32 and b is float64; convert"):
+    with pytest.raises(
+        RuntimeError, match=rf"{add.__name__}: a is float32 and b is float64; convert"
+    ):
         add(torch.ones(2, device=device), torch.ones(2, device=device).double())
 
 
@@ -44,7 +46,9 @@ def test_shapes_that_do_not_broadcast(add, device):
 def test_unsupported_dtypes(add, device, dtype):
     x = torch.zeros(2, device=device).to(dtype)
     name = str(dtype).removeprefix("torch.")
-    with pytest.raises(RuntimeError, match=f"dtype {name} is not supported; use one of float32, .*complex128"):
+    with pytest.raises(
+        RuntimeError, match=f"dtype {name} is not supported; use one of float32, .*complex128"
+    ):
         add(x, x)
     with pytest.raises(RuntimeError, match=f"dtype {name} is not supported"):
         cust_add(x, 1)
@@ -54,7 +58,9 @@ def test_unsupported_dtypes(add, device, dtype):
 def test_sparse_tensors(add, device):
     dense = torch.eye(3, device=device)
     for sparse in (dense.to_sparse(), dense.to_sparse_csr()):
-        with pytest.raises(RuntimeError, match=r"only dense tensors are supported; .*\.to_dense\(\)"):
+        with pytest.raises(
+            RuntimeError, match=r"only dense tensors are supported; .*\.to_dense\(\)"
+        ):
             add(sparse, sparse)
         with pytest.raises(RuntimeError, match="cust_add: only dense tensors"):
             cust_add(sparse, 1.0)
@@ -70,7 +76,9 @@ def test_quantized_tensors(add):
 @pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.uint8])
 def test_a_float_for_an_integer_tensor(device, dtype):
     name = str(dtype).removeprefix("torch.")
-    with pytest.raises(RuntimeError, match=f"a float value cannot be added to a {name} tensor.*pass an int"):
+    with pytest.raises(
+        RuntimeError, match=f"a float value cannot be added to a {name} tensor.*pass an int"
+    ):
         cust_add(torch.zeros(2, dtype=dtype, device=device), 1.5)
 
 
@@ -92,7 +100,9 @@ def test_more_dimensions_than_torch_allows(add):
 
 def test_mismatched_dtypes_when_compiled():
     with pytest.raises(Exception, match=r"float32 and b is torch\.float64"):
-        torch.compile(my_add, fullgraph=True, backend="eager")(torch.ones(2), torch.ones(2).double())
+        torch.compile(my_add, fullgraph=True, backend="eager")(
+            torch.ones(2), torch.ones(2).double()
+        )
 
 
 @needs_gpu
@@ -103,14 +113,18 @@ def test_mismatched_devices(add):
         add(torch.ones(2), torch.ones(2).cuda())
 
 
-# --- Errors at import: each in a process of its own ------------------------------------------------------------------
+# --- Errors at import: each in a process of its own -----------------------------------------------
 
 
 def import_with(site: Path) -> str:
     """Imports the package as it lies in `site`, before everything else; returns the error."""
     environment = os.environ | {"PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", "import cuda_ext_example"], env=environment, cwd=site, capture_output=True, text=True
+        [sys.executable, "-c", "import cuda_ext_example"],
+        env=environment,
+        cwd=site,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 1, done
     return done.stderr.splitlines()[-1]
@@ -120,7 +134,9 @@ def import_with(site: Path) -> str:
 def site(tmp_path: Path) -> Path:
     """A copy of the package."""
     package = Path(cuda_ext_example.__file__).parent
-    shutil.copytree(package, tmp_path / "cuda_ext_example", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        package, tmp_path / "cuda_ext_example", ignore=shutil.ignore_patterns("__pycache__")
+    )
     return tmp_path
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import cuda_ext_example
 from cuda_ext_example import cust_add, my_add, my_fast_add
 
+
 @pytest.fixture(params=[my_add, my_fast_add], ids=["my_add", "my_fast_add"])
 def add(request):
     return request.param
@@ -26,7 +27,10 @@ def test_every_dtype_and_size(add, dtype, device, n):
 @pytest.mark.parametrize(("start_a", "start_b"), list(itertools.product([0, 1, 2, 7], repeat=2)))
 def test_pointers_off_their_alignment(add, device, start_a, start_b):
     for dtype in (torch.int8, torch.float16, torch.float32, torch.complex128):
-        a, b = make((5000 + start_a,), dtype, device)[start_a:], make((5000 + start_b,), dtype, device)[start_b:]
+        a, b = (
+            make((5000 + start_a,), dtype, device)[start_a:],
+            make((5000 + start_b,), dtype, device)[start_b:],
+        )
         assert_same(add(a, b), torch.add(a, b))
 
 
@@ -85,9 +89,16 @@ def views(draw):
 @settings(max_examples=300, deadline=None)
 @given(views(), st.data())
 def test_any_two_views(a, data):
-    b_shape = [data.draw(st.sampled_from([1, size])) for size in a.shape[data.draw(st.integers(0, a.dim())) :]]
+    b_shape = [
+        data.draw(st.sampled_from([1, size]))
+        for size in a.shape[data.draw(st.integers(0, a.dim())) :]
+    ]
     b = torch.randn(b_shape)
-    b = b.transpose(-1, -2).contiguous().transpose(-1, -2) if b.dim() > 1 and data.draw(st.booleans()) else b
+    b = (
+        b.transpose(-1, -2).contiguous().transpose(-1, -2)
+        if b.dim() > 1 and data.draw(st.booleans())
+        else b
+    )
     for left, right in ((a, b), (b, a), (a, a)):
         assert_same(my_add(left, right), torch.add(left, right))
         assert_same(my_fast_add(left, right), torch.add(left, right))
@@ -103,7 +114,9 @@ def test_every_half_precision_pair_of_bits(device):
             assert_same(my_add(every, row), torch.add(every, row))
 
 
-@pytest.mark.parametrize("value", [0, 1, -1, 127, 300, -(2**31), 2**53 + 1, 2**63 - 1, -(2**63), True])
+@pytest.mark.parametrize(
+    "value", [0, 1, -1, 127, 300, -(2**31), 2**53 + 1, 2**63 - 1, -(2**63), True]
+)
 def test_cust_add_int_is_exact(device, value):
     for dtype in INTEGER:
         x = make((1000,), dtype, device)
@@ -158,7 +171,10 @@ def test_large_cpu_tensors_use_all_threads():
         for count in (1, 2, 7):
             torch.set_num_threads(count)
             assert_same(my_fast_add(a, b), a + b)
-            assert_same(my_fast_add(a.view(1024, 1024).t(), b.view(1024, 1024)), a.view(1024, 1024).t() + b.view(1024, 1024))
+            assert_same(
+                my_fast_add(a.view(1024, 1024).t(), b.view(1024, 1024)),
+                a.view(1024, 1024).t() + b.view(1024, 1024),
+            )
     finally:
         torch.set_num_threads(threads)
 

@@ -19,7 +19,9 @@ def leaf(*shape, dtype=torch.float64, device="cpu"):
     return torch.randn(shape, dtype=dtype, device=device, requires_grad=True)
 
 
-@pytest.mark.parametrize(("a_shape", "b_shape"), [((3, 4), (3, 4)), ((3, 4), (4,)), ((3, 1), (1, 4)), ((), (2,))])
+@pytest.mark.parametrize(
+    ("a_shape", "b_shape"), [((3, 4), (3, 4)), ((3, 4), (4,)), ((3, 1), (1, 4)), ((), (2,))]
+)
 def test_gradients(add, device, a_shape, b_shape):
     a, b = leaf(*a_shape, device=device), leaf(*b_shape, device=device)
     assert torch.autograd.gradcheck(add, (a, b), check_forward_ad=True)
@@ -60,7 +62,10 @@ def test_functional_transforms(add):
     assert torch.func.grad(lambda a: add(a, a).sum())(torch.ones(3)).tolist() == [2, 2, 2]
     per_sample = torch.vmap(torch.func.grad(lambda a: cust_add(add(a, a), 2).pow(2).sum()))
     assert per_sample(torch.ones(2, 3)).tolist() == [[16, 16, 16]] * 2
-    assert torch.func.hessian(lambda a: add(a, a).pow(2).sum())(torch.ones(2)).tolist() == [[8, 0], [0, 8]]
+    assert torch.func.hessian(lambda a: add(a, a).pow(2).sum())(torch.ones(2)).tolist() == [
+        [8, 0],
+        [0, 8],
+    ]
 
 
 @pytest.mark.parametrize("in_dims", [(0, 0), (1, 0), (0, None), (None, 1), (-1, -1)])
@@ -71,15 +76,23 @@ def test_vmap(add, device, in_dims):
 
 def test_vmap_of_cust_add(device):
     x = torch.arange(12, device=device).view(3, 4)
-    assert torch.vmap(lambda row: cust_add(row, 2**53 + 1))(x).tolist() == (x + (2**53 + 1)).tolist()
-    assert torch.vmap(lambda column: cust_add(column, 1), in_dims=1, out_dims=1)(x).tolist() == (x + 1).tolist()
+    assert (
+        torch.vmap(lambda row: cust_add(row, 2**53 + 1))(x).tolist() == (x + (2**53 + 1)).tolist()
+    )
+    assert (
+        torch.vmap(lambda column: cust_add(column, 1), in_dims=1, out_dims=1)(x).tolist()
+        == (x + 1).tolist()
+    )
 
 
 SAMPLES = [
     (OPS.my_add.default, lambda x: (x, x)),
     (OPS.my_add.default, lambda x: (x.t(), x[:, 0])),
     (OPS.my_fast_add.default, lambda x: (x, x)),
-    (OPS.my_fast_add.default, lambda x: (x.view(1, 3, 3, 1).to(memory_format=torch.channels_last), x[0, 0])),
+    (
+        OPS.my_fast_add.default,
+        lambda x: (x.view(1, 3, 3, 1).to(memory_format=torch.channels_last), x[0, 0]),
+    ),
     (OPS.cust_add.float, lambda x: (x.t(), 2.5)),
     (OPS.cust_add.int, lambda x: (x.to(torch.int64), 2)),
     (OPS.cust_add.complex, lambda x: (x.to(torch.complex64), 1.0, 2.0)),
@@ -87,7 +100,11 @@ SAMPLES = [
 ]
 
 
-@pytest.mark.parametrize(("op", "arguments"), SAMPLES, ids=lambda value: str(value) if isinstance(value, torch._ops.OpOverload) else "")
+@pytest.mark.parametrize(
+    ("op", "arguments"),
+    SAMPLES,
+    ids=lambda value: str(value) if isinstance(value, torch._ops.OpOverload) else "",
+)
 def test_opcheck(op, arguments, device):
     opcheck(op, arguments(torch.randn(3, 3, device=device)))
 
@@ -119,7 +136,9 @@ class Module(torch.nn.Module):
 @pytest.mark.parametrize("strict", [False, True])
 def test_export(strict):
     rows = torch.export.Dim("rows")
-    program = torch.export.export(Module(), (torch.randn(3, 4),), dynamic_shapes=({0: rows},), strict=strict)
+    program = torch.export.export(
+        Module(), (torch.randn(3, 4),), dynamic_shapes=({0: rows},), strict=strict
+    )
     graph = program.graph_module.print_readable(print_output=False)  # with its subgraphs
     assert "cuda_ext_example.my_add.default" in graph
     assert "cuda_ext_example.my_fast_add.default" in graph
