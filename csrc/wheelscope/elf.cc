@@ -272,12 +272,22 @@ class Reader {
     std::uint64_t last = 0;
     for (std::uint64_t i = 0; i < bucket_count; ++i)
       last = std::max<std::uint64_t>(last, buckets.u32(i * 4));
-    if (last < first) return first;
+    if (last < first) return first > 1 ? first : symbols_before_next_table();
     const auto chains_at = buckets_at + bucket_count * 4;
     for (;; ++last) {  // to the end of the last chain: its entry is odd
       if (TRY(table.slice(chains_at + (last - first) * 4, 4, "GNU hash chain")).u32(0) & 1)
         return last + 1;
     }
+  }
+
+  // GNU ld counts no symbol in the hash table of a library that exports none; the next table ends them.
+  std::uint64_t symbols_before_next_table() const {
+    std::uint64_t end = 0;
+    for (const auto tag : {DT_STRTAB, DT_VERSYM, DT_VERNEED, DT_VERDEF, DT_GNU_HASH, DT_RELA, DT_REL}) {
+      const auto address = dynamic_[tag];
+      if (address > dynamic_[DT_SYMTAB] && (end == 0 || address < end)) end = address;
+    }
+    return end == 0 ? 0 : (end - dynamic_[DT_SYMTAB]) / (elf_.wide ? 24 : 16);
   }
 
   Result<void> read_dynamic_symbols() {
