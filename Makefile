@@ -39,8 +39,8 @@ endif
 install: test-env toolkit ## The package, editable, in .venv
 	@CUDA_EXT_CUDA=on $(PYTHON) -m pip install --quiet --no-build-isolation --editable .
 
-cpp: test-env toolkit ## The library and the standalone program, without pip: build/cpp
-	@CUDA_EXT_CUDA=on $(PYTHON) setup.py --quiet build_cpp --build-dir build/cpp
+cpp: test-env toolkit ## The library and the standalone program, without pip
+	@CUDA_EXT_CUDA=on $(PYTHON) setup.py --quiet build_cpp
 
 # --- wheelscope ---------------------------------------------------------------------------------
 WHEELSCOPE_LIBRARIES := libdeflate-dev libzstd-dev liblz4-dev libssl-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev

@@ -147,6 +147,11 @@ def compiler_arguments(compiler: str, machine: str) -> list[str]:
     return arguments
 
 
+def build_folder() -> Path:
+    """Kept between builds, so that a change compiles what it touches."""
+    return ROOT / "build" / f"extension-{target_machine()}-{cuda_compiler()}"
+
+
 class CMakeBuild(build_ext):
     """Hands the one extension to CMake; the library goes into the package."""
 
@@ -154,7 +159,7 @@ class CMakeBuild(build_ext):
         return str(Path(*fullname.split(".")[:-1]) / LIBRARY)
 
     def build_extension(self, ext: Extension) -> None:
-        build = ROOT / "build" / f"extension-{target_machine()}-{cuda_compiler()}"
+        build = build_folder()
         build_library(build, self.distribution.get_version())
         destination = Path(self.get_ext_fullpath(ext.name))
         destination.parent.mkdir(parents=True, exist_ok=True)
@@ -187,18 +192,17 @@ def build_library(build: Path, version: str, target: str = "cuda_ext_example") -
 class BuildCpp(Command):
     """The library and the standalone program, without a package: `python setup.py build_cpp`."""
 
-    user_options: ClassVar = [("build-dir=", None, "where to build (default: build/cpp)")]
+    user_options: ClassVar[list[tuple[str, str | None, str]]] = []
 
-    def initialize_options(self) -> None:
-        self.build_dir = "build/cpp"
+    def initialize_options(self) -> None: ...
 
-    def finalize_options(self) -> None:
-        self.build_dir = str(Path(self.build_dir).resolve())
+    def finalize_options(self) -> None: ...
 
     def run(self) -> None:
-        build_library(Path(self.build_dir), self.distribution.get_version(), "all")
+        build_library(build_folder(), self.distribution.get_version(), "all")
         for made in (f"lib/{LIBRARY}", "bin/standalone"):
-            print(f"made {self.build_dir}/{made}")
+            if (build_folder() / made).is_file():
+                print(f"made {build_folder() / made}")
 
 
 class AnyPythonWheel(bdist_wheel):

@@ -1,8 +1,8 @@
 // The standalone program: checks every kernel and dtype against the CPU's result, then times them.
 // No torch.
 //
-//   build/cpp/bin/standalone            check and time
-//   build/cpp/bin/standalone --check    check only
+//   standalone            check and time
+//   standalone --check    check only
 //
 // Exit status: 0 all right, 1 a mismatch, 2 no usable GPU.
 #include <cuda_runtime.h>

@@ -35,7 +35,8 @@ class OnDeviceOf {
   std::optional<torch::stable::accelerator::DeviceGuard> guard_;
 };
 
-cudaStream_t current_stream(const Tensor& tensor) {
+cudaStream_t current_stream(const char* op, const Tensor& tensor) {
+  if (!aoti_torch_get_current_cuda_stream) fail(op, ": this torch was built without CUDA");
   void* stream = nullptr;
   TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(tensor.device_index(), &stream));
   return static_cast<cudaStream_t>(stream);
@@ -48,7 +49,7 @@ void check_launch(const char* op, cudaError_t error) {
 Tensor add(const char* op, AddKernel* kernel, const Tensor& a, const Tensor& b) {
   const DType dtype = checked_dtype(op, a, &b);
   const OnDeviceOf device(a);
-  const cudaStream_t stream = current_stream(a);
+  const cudaStream_t stream = current_stream(op, a);
   const void *from_a = a.data(), *from_b = b.data();
   return fill_output(
       op, a, &b,
@@ -65,7 +66,7 @@ Tensor cust_add(const Tensor& x, const Scalar& value) {
   const DType dtype = checked_dtype(op, x, nullptr);
   check_scalar(op, dtype, value);
   const OnDeviceOf device(x);
-  const cudaStream_t stream = current_stream(x);
+  const cudaStream_t stream = current_stream(op, x);
   const void* from = x.data();
   return fill_output(
       op, x, nullptr,
