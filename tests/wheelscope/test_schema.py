@@ -1,0 +1,99 @@
+"""Every --json output is valid under the schema, and the schema refuses what it should."""
+
+import base64
+import copy
+import hashlib
+import json
+import sysconfig
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from program import ROOT, Scope
+
+SCHEMA = json.loads((ROOT / "csrc/wheelscope/schema.json").read_text())
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+MODULE = next(Path(sysconfig.get_path("purelib")).glob("numpy/_core/_multiarray_umath*.so"))
+LIBC = next(Path("/lib").glob("*-linux-gnu/libc.so.6"))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small real wheel: a compiled module of NumPy's under another name."""
+    members = {
+        "sample/module.so": MODULE.read_bytes(),
+        "sample-1.0.dist-info/METADATA": b"Metadata-Version: 2.1\nName: sample\nVersion: 1.0\n",
+        "sample-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: false\n"
+        b"Tag: py3-none-manylinux_2_28_x86_64\n",
+    }
+    rows = [
+        f"{name},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip('=')}"
+        f",{len(data)}\n"
+        for name, data in members.items()
+    ]
+    members["sample-1.0.dist-info/RECORD"] = "".join(
+        [*rows, "sample-1.0.dist-info/RECORD,,\n"]
+    ).encode()
+    path = tmp_path_factory.mktemp("wheel") / "sample-1.0-py3-none-manylinux_2_28_x86_64.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+def test_schema_is_itself_valid() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_show(scope: Scope, wheel: Path) -> None:
+    VALIDATOR.validate(scope("show", wheel))
+    VALIDATOR.validate(scope("show", MODULE, LIBC))
+
+
+def test_check(scope: Scope, wheel: Path) -> None:
+    output = scope("check", "--policy", ROOT / "ci/policy.toml", wheel, code=1)
+    assert output["items"][0]["findings"]
+    VALIDATOR.validate(output)
+
+
+def test_dump(scope: Scope, wheel: Path) -> None:
+    VALIDATOR.validate(scope("dump", "--symbols", wheel))
+
+
+def test_cover(scope: Scope, wheel: Path) -> None:
+    VALIDATOR.validate(scope("cover", "--matrix", ROOT / "ci/matrix.toml", wheel, code=1))
+
+
+def test_link(scope: Scope, wheel: Path) -> None:
+    output = scope("link", wheel, LIBC, code=1)  # its BLAS library is not there
+    assert output["link"]["missing"]
+    VALIDATOR.validate(output)
+
+
+def test_diff(scope: Scope, wheel: Path) -> None:
+    output = scope("diff", wheel, MODULE, code=1)
+    assert output["changes"]
+    VALIDATOR.validate(output)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["schema_version"], 2),
+        (["surprise"], True),
+        (["items", 0, "torch_abi", "kind"], "unstable"),
+        (["items", 0, "cuda", "sass"], ["sm_75"]),
+        (["items", 0, "cuda", "runtime_version"], "unknown"),
+        (["items", 0, "elf", 0, "hardening", "relro"], None),
+    ],
+)
+def test_schema_refuses(scope: Scope, wheel: Path, path: list[Any], value: Any) -> None:
+    output = copy.deepcopy(scope("show", wheel))
+    place = output
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(jsonschema.ValidationError):
+        VALIDATOR.validate(output)
