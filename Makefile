@@ -53,8 +53,7 @@ wheelscope: tools ## Build build/bin/wheelscope
 	@cmake --install build/wheelscope --prefix build >/dev/null
 
 .PHONY: table-python-abi3
-table-python-abi3: tools ## Renew wheelscope's list of the limited Python API from abi3info
-	$(PYTHON) -m pip install --quiet abi3info
+table-python-abi3: test-env ## Renew wheelscope's list of the limited Python API from abi3info
 	$(PYTHON) -m scripts.tables.python_abi3
 
 .PHONY: table-manylinux table-cudart table-torch-shims
@@ -66,6 +65,18 @@ table-cudart: tools ## Renew wheelscope's traces of CUDA runtimes from NVIDIA's 
 
 table-torch-shims: tools wheelscope ## Renew wheelscope's stable torch functions from torch's wheels (5 GB; TORCH_WHEELS=DIR)
 	$(PYTHON) -m scripts.tables.torch_shims $(TORCH_WHEELS)
+
+CORPUS ?= build/corpus
+.PHONY: corpus corpus-compare bench-wheelscope
+corpus: tools ## Download the real wheels that wheelscope is compared on (2.7 GB; CORPUS=DIR)
+	@$(PYTHON) -m scripts.corpus.download $(CORPUS)
+
+corpus-compare: test-env wheelscope corpus ## Compare wheelscope with auditwheel, cuobjdump and torch-abi-audit on them
+	@$(PYTHON) -m scripts.corpus.compare $(CORPUS)
+
+bench-wheelscope: tools wheelscope corpus ## Time wheelscope beside auditwheel and unzip
+	@scripts/need.sh unzip
+	@$(PYTHON) -m scripts.bench_wheelscope $(CORPUS)
 
 # --- The pipeline -------------------------------------------------------------------------------
 BASE ?= auto

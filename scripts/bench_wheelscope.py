@@ -1,0 +1,135 @@
+"""Measures `wheelscope show` beside auditwheel and unzip on one large and one small wheel.
+
+Prints a table and writes docs/bench/wheelscope.json. All commands of a round run one after the
+other, so that a busy machine slows all of them; each figure is the median of the rounds.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+REPORT = Path("docs/bench/wheelscope.json")
+WHEELSCOPE = "build/bin/wheelscope"
+LARGE = "torch-2.15.0-cp311-cp311-manylinux_2_28_aarch64.whl"
+SMALL = (
+    "coverage-7.17.2-cp311-cp311-"
+    "manylinux2014_aarch64.manylinux_2_17_aarch64.manylinux_2_28_aarch64.whl"
+)
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Run:
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+
+
+def run(command: list[str]) -> Run:
+    """Runs a command to its end, output thrown away; fails if it cannot be run."""
+    start = perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 1):  # 1: wheelscope has findings
+        sys.exit(f"error: {command} ended with {process.returncode}")
+    return Run(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+
+
+def median_runs(commands: dict[str, list[str]], rounds: int) -> dict[str, Run]:
+    runs: dict[str, list[Run]] = {name: [] for name in commands}
+    for _ in range(rounds):
+        for name, command in commands.items():
+            runs[name].append(run(command))
+    return {
+        name: Run(
+            statistics.median(r.seconds for r in done),
+            statistics.median(r.cpu_seconds for r in done),
+            max(r.peak_bytes for r in done),
+        )
+        for name, done in runs.items()
+    }
+
+
+def memory_allowed(wheel: Path) -> int:
+    """The two largest members and 64 MiB."""
+    with zipfile.ZipFile(wheel) as members:
+        sizes = sorted((info.file_size for info in members.infolist()), reverse=True)
+    return sum(sizes[:2]) + 64 * MIB
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("build/corpus"))
+    folder = parser.parse_args().folder
+    large, small = folder / LARGE, folder / SMALL
+    for wheel in (large, small):
+        if not wheel.exists():
+            sys.exit(f"error: {wheel} is missing; run `make corpus`")
+        # Into the page cache, for everyone alike; this process stays small, as a child's peak
+        # memory counts from its parent's size.
+        with wheel.open("rb") as stream:
+            while stream.read(MIB):
+                pass
+
+    on_large = median_runs(
+        {
+            "wheelscope show": [WHEELSCOPE, "show", "--json", str(large)],
+            "unzip -p": ["unzip", "-p", str(large)],
+            "auditwheel show": [sys.executable, "-m", "auditwheel", "show", str(large)],
+        },
+        rounds=3,
+    )
+    on_small = median_runs({"wheelscope show": [WHEELSCOPE, "show", str(small)]}, rounds=21)
+    ours, allowed = on_large["wheelscope show"], memory_allowed(large)
+    tiny = on_small["wheelscope show"].seconds
+
+    print(f"{LARGE}: {large.stat().st_size / 1e6:.0f} MB")
+    for name, measured in on_large.items():
+        ratio = measured.seconds / ours.seconds
+        peak = measured.peak_bytes / MIB
+        times = f"{measured.seconds:7.2f} s  {ratio:5.1f}x  (CPU {measured.cpu_seconds:6.2f} s)"
+        print(f"  {name:16} {times}  peak {peak:6.0f} MiB")
+    print(f"  peak memory allowed (two largest members + 64 MiB): {allowed / MIB:.0f} MiB")
+    print(f"{SMALL}: {small.stat().st_size / 1e3:.0f} KB")
+    print(f"  wheelscope show  {tiny * 1e3:7.1f} ms")
+
+    report = {
+        "cpus": os.cpu_count(),
+        "machine": os.uname().machine,
+        "large": {
+            "wheel": LARGE,
+            "bytes": large.stat().st_size,
+            "peak_bytes_allowed": allowed,
+            "rows": [
+                {
+                    "name": name,
+                    "seconds": round(measured.seconds, 3),
+                    "cpu_seconds": round(measured.cpu_seconds, 3),
+                    "times_wheelscope": round(measured.seconds / ours.seconds, 2),
+                    "peak_bytes": measured.peak_bytes,
+                }
+                for name, measured in on_large.items()
+            ],
+        },
+        "small": {
+            "wheel": SMALL,
+            "bytes": small.stat().st_size,
+            "seconds": round(tiny, 5),
+        },
+    }
+    REPORT.parent.mkdir(parents=True, exist_ok=True)
+    REPORT.write_text(json.dumps(report, indent=2) + "\n")
+    print(f"wrote {REPORT}")
+
+
+if __name__ == "__main__":
+    main()
