@@ -1,0 +1,242 @@
+"""The benchmark: it measures what it says, takes turns, judges rightly and writes its files."""
+
+import io
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+
+import benchmark  # noqa: E402
+import benchmark_report as report  # noqa: E402
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Runs the script with arguments; returns its exit status."""
+
+    def run_with(*arguments):
+        command = ["benchmark.py", "--output", str(tmp_path), *arguments]
+        monkeypatch.setattr(sys, "argv", command)
+        return benchmark.main()
+
+    return run_with
+
+
+SMALL_RUN = (
+    "--device",
+    "cpu",
+    "--sizes",
+    "4",
+    "10",
+    "--dtypes",
+    "float32",
+    "int64",
+    "--rounds",
+    "2",
+)
+
+
+def test_writes_text_json_and_plot(run, tmp_path, capsys):
+    assert run(*SMALL_RUN) == 0
+    result = json.loads((tmp_path / "benchmark.json").read_text())
+    assert result["schema_version"] == 1
+    assert set(result) == {
+        *("machine", "device", "rounds", "schema_version"),
+        *("bandwidth", "overhead", "skipped", "checks"),
+    }
+    cells = [(row["dtype"], row["elements"], report.label(row)) for row in result["bandwidth"]]
+    names = ["torch.add", "my_add", "my_fast_add", "torch.add number", "cust_add"]
+    assert cells == list(itertools.product(["float32", "int64"], [16, 1024], names))
+    for row in result["bandwidth"]:
+        operands = 3 if row["adds"] == "tensor" else 2
+        size = operands * row["elements"] * {"float32": 4, "int64": 8}[row["dtype"]]
+        assert row["gb_per_s"] == pytest.approx(size / row["us"] / 1e3)
+        assert 0 < row["us_q1"] <= row["us"] <= row["us_q3"]
+        assert row["in_cache"]
+    assert [row["layer"] for row in result["overhead"]].count("wrapper") == 3
+    assert (tmp_path / "benchmark.png").read_bytes().startswith(b"\x89PNG")
+    output = capsys.readouterr()
+    assert "int64: GB/s" in output.out
+    assert output.err.splitlines()[-1] == "4/5 int64, 2^10 elements"
+
+
+def test_without_matplotlib_it_says_so(run, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert run(*SMALL_RUN) == 0
+    assert [file.name for file in tmp_path.iterdir()] == ["benchmark.json"]
+    assert "no plot: matplotlib is not installed" in capsys.readouterr().out
+
+
+@without_gpu
+def test_without_a_gpu_it_measures_the_cpu_and_says_so(run, capsys):
+    assert run("--sizes", "10", "--dtypes", "int8", "--rounds", "2") == 0
+    assert "Measuring the CPU ops, because torch sees no GPU." in capsys.readouterr().out
+
+
+def test_what_does_not_fit_into_memory_is_skipped(run, capsys, monkeypatch):
+    monkeypatch.setattr(benchmark, "free_bytes", lambda _: 100 << 10)
+    assert run("--device", "cpu", "--sizes", "10", "20", "--dtypes", "int8", "--rounds", "2") == 0
+    output = capsys.readouterr().out
+    assert "skipped: int8, 2^20 elements: not enough free memory" in output
+    assert "2^10*" in output
+
+
+def test_batches_alternate_and_the_first_round_warms_up():
+    order = []
+
+    def clock(batch, calls):
+        assert calls == 7
+        batch(calls)
+        return float(len(order))
+
+    batches = [lambda _, name=name: order.append(name) for name in "abc"]
+    times = benchmark.rounds_of(clock, batches, calls=7, rounds=3)
+    assert "".join(order) == "abc" + "bca" + "cab" + "abc"
+    assert times == [[6, 8, 10], [4, 9, 11], [5, 7, 12]]
+
+
+def test_ratios_are_to_torch_adds_time_in_the_same_round():
+    entered = [c for c in benchmark.contestants(torch.float32) if c.layer != "wrapper"]
+    torch_add, torch_add_number = [1e-6, 2e-6, 4e-6], [1e-5, 1e-5, 1e-5]
+    own = [2e-6, 4e-6, 8e-6]  # twice torch.add's, however the clock drifts
+    rows = list(benchmark.rows_of(entered, [torch_add, own, own, torch_add_number, own]))
+    assert [row["time_ratio"] for row in rows] == pytest.approx([1, 2, 2, 1, 0.4])
+    assert [rows[1][key] for key in ("us_q1", "us", "us_q3")] == pytest.approx([3, 4, 6])
+
+
+def test_inputs_and_outputs_take_turns():
+    inputs = benchmark.InputSets(8, torch.int32, "cpu", sets=3)
+    seen = []
+
+    def remember(a, b):
+        seen.append((a.data_ptr(), b.data_ptr()))
+        return a
+
+    inputs.call(benchmark.Contestant("remember", "op", "tensor", remember), 4)
+    assert len(set(seen[:3])) == 3
+    assert seen[3] == seen[0]
+    assert all(output is not None for output in inputs.outputs)
+
+
+def result_of(device, name, ratio, overhead=1.0):
+    row = {"name": "my_fast_add", "layer": "op", "adds": "tensor", "time_ratio": ratio}
+    bandwidth = {**row, "dtype": "float32", "elements": 1 << 28, "gb_per_s": 4400.0}
+    small = [
+        {**row, "layer": layer, "time_ratio": overhead} for layer in ("torch", "op", "wrapper")
+    ]
+    return report.Result({"device": name}, device, 15, bandwidth=[bandwidth], overhead=small)
+
+
+@pytest.mark.parametrize(
+    ("result", "verdicts"),
+    [
+        (result_of("cuda", "NVIDIA H200", 1.0), [True, True, True, True]),
+        (result_of("cuda", "NVIDIA H200", 1.02), [False, True, True, True]),
+        (result_of("cuda", "NVIDIA H200", 1.0, 1.1), [True, True, False, True]),
+        (result_of("cuda", "NVIDIA H200", 1.0, 1.2), [True, True, False, False]),
+        (result_of("cuda", "NVIDIA L4", 1.0), [True, True, True]),  # 4.3 TB/s is the H200's promise
+        (result_of("cpu", "CPU aarch64", 1.09, 1.5), [True]),
+        (result_of("cpu", "CPU aarch64", 1.11), [False]),
+    ],
+)
+def test_judges_the_promised_ratios(result, verdicts):
+    assert [check["passed"] for check in report.judge(result)] == verdicts
+
+
+def test_a_missed_ratio_fails_the_run(run, monkeypatch, capsys):
+    missed = [{"what": "my_fast_add", "value": 1.2, "limit": "<= 1.1", "passed": False}]
+    monkeypatch.setattr(report, "judge", lambda _: missed)
+    monkeypatch.setattr(benchmark, "measure_bandwidth", lambda *_: [])
+    assert run("--device", "cpu", "--check", "--rounds", "2") == 1
+    assert "FAIL  my_fast_add: 1.200 <= 1.1" in capsys.readouterr().out
+
+
+def test_profile_shows_ops_at_atens_level(run, capsys):
+    assert run("--device", "cpu", "--profile") == 0
+    output = capsys.readouterr().out
+    for name in (
+        "aten::add",
+        *(f"cuda_ext_example::{op}" for op in ("my_add", "my_fast_add", "cust_add")),
+    ):
+        assert name in output
+
+
+@needs_gpu
+def test_profile_shows_kernels(run, capsys):
+    assert run("--profile") == 0
+    assert "fast_add_kernel" in capsys.readouterr().out
+
+
+@needs_gpu
+def test_the_gpus_clock_does_not_see_the_host():
+    """A tiny kernel takes the GPU less time than its call takes the host."""
+    x = torch.ones(1024, device="cuda")
+
+    def batch(calls):
+        for _ in range(calls):
+            torch.add(x, x)
+
+    clocks = benchmark.gpu_clock(), benchmark.host_clock("cuda")
+    on_gpu, on_host = (min(clock(batch, 20) for _ in range(10)) for clock in clocks)
+    assert on_gpu < on_host
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_a_bar_on_a_terminal():
+    terminal = Terminal()
+    progress = report.Progress(2, terminal)
+    progress.step("first")
+    progress.step("second")
+    progress.close()
+    frames = terminal.getvalue().split("\r\x1b[K")
+    assert frames == ["", f"[{'.' * 30}] 0/2 first", f"[{'#' * 15}{'.' * 15}] 1/2 second", ""]
+
+
+def test_progress_is_a_few_lines_elsewhere():
+    log = io.StringIO()
+    progress = report.Progress(200, log)
+    for i in range(200):
+        progress.step(f"step {i}")
+    assert [line.split()[0] for line in log.getvalue().splitlines()] == [
+        f"{i}/200" for i in range(0, 200, 20)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--check", "--sizes", "10"], "leave out --sizes"),
+        (["--sizes", "32"], "from 0 to 31"),
+        (["--rounds", "1"], "--rounds at least 2"),
+        (["--dtypes", "bool"], "invalid choice: 'bool'"),
+        pytest.param(["--device", "cuda"], "torch sees no GPU", marks=without_gpu),
+    ],
+)
+def test_wrong_usage(run, capsys, arguments, message):
+    with pytest.raises(SystemExit, match="2"):
+        run(*arguments)
+    assert message in capsys.readouterr().err
+
+
+def test_without_the_package_it_says_what_to_do(tmp_path):
+    (tmp_path / "torch.py").write_text("raise ImportError('no torch here')")
+    command = [sys.executable, str(SCRIPTS / "benchmark.py")]
+    environment = {"PYTHONPATH": str(tmp_path)}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert "no torch here" in result.stdout
+    assert "pip install ." in result.stdout
