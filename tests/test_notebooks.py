@@ -1,0 +1,56 @@
+"""The notebooks run from top to bottom, on the CPU where there is no GPU, and hold no outputs."""
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+import torch
+from nbclient import NotebookClient
+
+import cuda_ext_example
+
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def outputs_of(name, tmp_path, monkeypatch):
+    """What the notebook prints, with the very package that the tests use."""
+    package = str(Path(cuda_ext_example.__file__).parents[1])
+    monkeypatch.setenv("PYTHONPATH", package)
+    notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
+    resources = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(notebook, timeout=120, resources=resources).execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    return "".join(output["text"] for output in outputs if output["output_type"] == "stream")
+
+
+def test_the_tour(tmp_path, monkeypatch):
+    printed = outputs_of("test.ipynb", tmp_path, monkeypatch)
+    assert f"torch {torch.__version__}, on {DEVICE}" in printed
+    assert "tensor([0, 2, 4, 6, 8]" in printed
+    assert str(2**53 + 1 + 4) in printed
+    assert "d/drow: tensor([4., 4., 4., 0.]" in printed
+    assert "my_add: a is float32 and b is float64; convert one of them" in printed
+    assert "a float value cannot be added to a int64 tensor" in printed
+    for name in ("add", "my_add", "my_fast_add"):
+        assert re.search(rf"^{name} +\d+ us +\d+ GB/s$", printed, re.MULTILINE)
+    assert re.search(r"^import torch +[\d.]+ ms  Python modules", printed, re.MULTILINE)
+    assert ("not measured: torch sees no GPU" in printed) == (DEVICE == "cpu")
+
+
+def test_colab_smoke(tmp_path, monkeypatch):
+    printed = outputs_of("colab_smoke.ipynb", tmp_path, monkeypatch)
+    assert f"on {DEVICE}" in printed
+    assert "my_add tensor([0, 2, 4, 6, 8]" in printed
+    assert "my_fast_add tensor([0, 2, 4, 6, 8]" in printed
+    assert "pip" not in printed  # the package is there, so nothing was installed
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.name)
+def test_committed_without_outputs(path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    for cell in notebook.cells:
+        assert not cell.get("outputs")
+        assert cell.get("execution_count") is None
