@@ -123,6 +123,7 @@ GpuVerdict judge_gpu(const CudaVerdict& verdict, const CudaTable::Gpu& gpu) {
     if (sass_serves(target, gpu.capability, gpu.tegra))
       entry = {gpu.name, gpu.capability, "native", "sm_" + target, verdict.min_driver};
   }
+  if (entry.min_driver && older(*entry.min_driver, gpu.driver)) entry.min_driver = gpu.driver;
   return entry;
 }
 

@@ -51,6 +51,7 @@ bool promises_more(std::string_view a, std::string_view b) {
   if (left == right || left == "linux" || right == "any") return false;
   if (left.substr(0, left.find('_')) != right.substr(0, right.find('_')))
     return true;  // another libc, or none promised
+  if (left.starts_with("musllinux")) return false;  // musl leaves no trace of its version
   return older(left, right);
 }
 
@@ -82,7 +83,8 @@ PlatformVerdict judge_platform(const std::vector<LibraryFacts>& libraries,
   auto rank = [&](const std::string& policy) {
     return static_cast<std::size_t>(std::ranges::find(policies, policy) - policies.begin());
   };
-  std::size_t worst = 0;
+  // musl has no symbol versions: nothing rules its newest release out.
+  std::size_t worst = musl ? policies.size() - 1 : 0;
   auto require = [&](std::size_t policy, const std::string& reason) {
     if (policy > worst) because.clear();
     if (policy > 0 && policy >= worst) because.insert(reason);

@@ -61,8 +61,10 @@ CudaTable parse_cuda_table() {
   }
   for (const auto& gpu : *root["gpu"].as_array()) {
     const auto& entry = *gpu.as_table();
+    const auto& toolkit = **entry["toolkit"].as_string();
     table.gpus.push_back({**entry["name"].as_string(), **entry["capability"].as_string(),
-                          entry["tegra"].value_or(false)});
+                          entry["tegra"].value_or(false),
+                          root["toolkits"][toolkit]["driver"].value_or<std::string>("")});
   }
   return table;
 }

@@ -57,6 +57,7 @@ struct CudaTable {
   struct Gpu {
     std::string name, capability;
     bool tegra = false;
+    std::string driver;  // the first that knows it; empty: older than every driver named here
   };
   std::vector<Gpu> gpus;
 };

@@ -4,6 +4,8 @@ import base64
 import copy
 import hashlib
 import json
+import struct
+import subprocess
 import sysconfig
 import zipfile
 from pathlib import Path
@@ -19,11 +21,24 @@ MODULE = next(Path(sysconfig.get_path("purelib")).glob("numpy/_core/_multiarray_
 LIBC = next(Path("/lib").glob("*-linux-gnu/libc.so.6"))
 
 
+def fat_binary() -> bytes:
+    """One PTX text for sm_90, language version 8.0, not compressed."""
+    ptx = b".version 8.0\n.target sm_90\n".ljust(32, b"\0")
+    entry = bytearray(64)
+    struct.pack_into("<HHIQ", entry, 0, 1, 0x101, len(entry), len(ptx))
+    struct.pack_into("<HHI", entry, 24, 0, 8, 90)
+    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entry) + len(ptx)) + entry + ptx
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small real wheel: a compiled module of NumPy's under another name."""
+    """A small wheel: a compiled module of NumPy's with device code put into it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    code, module = folder / "code.fatbin", folder / "module.so"
+    code.write_bytes(fat_binary())
+    subprocess.run(["objcopy", "--add-section", f".nv_fatbin={code}", MODULE, module], check=True)
     members = {
-        "sample/module.so": MODULE.read_bytes(),
+        "sample/module.so": module.read_bytes(),
         "sample-1.0.dist-info/METADATA": b"Metadata-Version: 2.1\nName: sample\nVersion: 1.0\n",
         "sample-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: false\n"
         b"Tag: py3-none-manylinux_2_28_x86_64\n",
@@ -36,7 +51,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     members["sample-1.0.dist-info/RECORD"] = "".join(
         [*rows, "sample-1.0.dist-info/RECORD,,\n"]
     ).encode()
-    path = tmp_path_factory.mktemp("wheel") / "sample-1.0-py3-none-manylinux_2_28_x86_64.whl"
+    path = folder / "sample-1.0-py3-none-manylinux_2_28_x86_64.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in members.items():
             archive.writestr(name, data)
@@ -48,7 +63,9 @@ def test_schema_is_itself_valid() -> None:
 
 
 def test_show(scope: Scope, wheel: Path) -> None:
-    VALIDATOR.validate(scope("show", wheel))
+    output = scope("show", wheel)
+    assert output["items"][0]["cuda"]["ptx"] == ["90"]
+    VALIDATOR.validate(output)
     VALIDATOR.validate(scope("show", MODULE, LIBC))
 
 
