@@ -19,10 +19,13 @@ tools: ## The pinned tools in .venv
 test-env: tools ## The pinned tools and test packages (torch 2.10) in .venv
 	@scripts/venv.sh tests/tests.lock
 
-lock: tools ## Pin ci/tools.in and tests/tests.in anew
+LOCK := .venv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11
+lock: tools ## Pin every .in file anew: tools, tests, images, CUDA toolkits
 	@$(PYTHON) -m pip install --quiet uv
-	.venv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 ci/tools.in -o ci/tools.lock
-	.venv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 -c ci/tools.lock tests/tests.in -o tests/tests.lock
+	$(LOCK) ci/tools.in -o ci/tools.lock
+	$(LOCK) -c ci/tools.lock tests/tests.in -o tests/tests.lock
+	$(LOCK) docker/verify.in -o docker/verify.lock
+	for pins in docker/build ci/toolkits/12.9 ci/toolkits/13.0; do $(LOCK) --no-deps $$pins.in -o $$pins.lock; done
 
 # --- The extension ------------------------------------------------------------------------------
 # The CUDA toolkit: CUDA_HOME, or nvcc's on PATH, or else one from PyPI. setup.py's head lists what else can be chosen.

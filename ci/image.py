@@ -233,7 +233,7 @@ def _host_settings(folder: Path) -> dict[str, Path]:
     files = {"apt": "".join(f"{line}\n" for line in apt.splitlines() if line.startswith(wanted))}
     pip = shell.capture(["python3", "-m", "pip", "config", "list"]) or ""
     settings = {}
-    for line in pip.splitlines():
+    for line in sorted(pip.splitlines(), key=lambda line: line.startswith(":env:")):  # it wins
         name, _, value = line.partition("=")
         settings[name.rpartition(".")[2]] = value.strip("'\"")
     bundle = settings.pop("cert", None) or os.environ.get("SSL_CERT_FILE")

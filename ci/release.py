@@ -134,6 +134,8 @@ def _run_step(release: Release, name: str, tasks: list[Task], force: bool) -> No
                     raise error
                 problems.append(str(error))
     display.close("failed" if problems else "passed")
+    if not release.wanted:
+        release.state.forget_others(name, {task.name for task in tasks})
     if problems:
         raise Problem(f"step {name}: " + "\n".join(problems))
 

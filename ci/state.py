@@ -90,10 +90,13 @@ class State:
     def failed(self, task: Task, error: str, seconds: float) -> None:
         self._record(task, "failed", seconds, outputs={}, facts={"error": error})
 
-    def forget(self, names: list[str]) -> None:
-        for name in names:
-            self.tasks.pop(name, None)
-        self.write()
+    def forget_others(self, step: str, names: set[str]) -> None:
+        """Drops the records of a step's tasks that the plan no longer has."""
+        known = {name for name in self.tasks if name.split("/")[0] == step}
+        for name in known - names:
+            del self.tasks[name]
+        if known - names:
+            self.write()
 
     def _record(self, task: Task, verdict: str, seconds: float, **more: Facts) -> None:
         self.tasks[task.name] = {

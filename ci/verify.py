@@ -1,5 +1,6 @@
 """Verify: the package's tests on each torch and Python that runs here, linking for the rest."""
 
+import itertools
 import shutil
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from ci import image, shell
 from ci.errors import Problem
 from ci.matrix import RunCell
+from ci.plan import WheelBuild
 from ci.project import ROOT, sha256
 from ci.release import Release
 from ci.state import Result, Task
@@ -16,19 +18,24 @@ WHEELSCOPE = ROOT / "build/bin/wheelscope"
 
 def tasks(release: Release) -> list[Task]:
     native = [build for build in release.builds if build.arch == release.machine]
-    made = [
-        _run_task(release, b.name, c) for b in native for c in _cells(release, b.torch, b.python)
+    runs = [_run_task(release, b.name, c) for b in native for c in _cells(release, b)]
+    links = [
+        _link_task(release, build.name, build.arch, torch)
+        for build in release.builds
+        for torch in ([build.torch] if build.torch else release.matrix.torch)
     ]
-    for build in release.builds:
-        served = [build.torch] if build.torch else release.matrix.torch
-        made += [_link_task(release, build.name, build.arch, torch) for torch in served]
-    return made
+    # Runs need the processor, links the network: side by side they get most out of the machine.
+    pairs = itertools.zip_longest(runs, links)
+    return [task for pair in pairs for task in pair if task]
 
 
-def _cells(release: Release, torch: str | None, python: str | None) -> list[RunCell]:
-    """The cells to run that a wheel for this torch and Python serves."""
-    cells = release.matrix.verify.run
-    return [c for c in cells if torch in (None, c.torch) and python in (None, c.python)]
+def _cells(release: Release, build: WheelBuild) -> list[RunCell]:
+    """The cells to run that a wheel serves."""
+    return [
+        cell
+        for cell in release.matrix.verify.run
+        if build.torch in (None, cell.torch) and build.python in (None, cell.python)
+    ]
 
 
 def _run_task(release: Release, name: str, cell: RunCell) -> Task:
@@ -42,9 +49,14 @@ def _run_task(release: Release, name: str, cell: RunCell) -> Task:
         script = (
             f"pip install --quiet --no-deps --no-index /wheel/{wheel.name} && "
             f"python -m {package} && "
-            "cp -r /tests /tmp/tests && cd /tmp/tests && python -m pytest -q -p no:cacheprovider ."
+            "cp -r /tests /tmp/tests && cd /tmp/tests && "
+            "python -m pytest -q --durations=5 -p no:cacheprovider ."
         )
-        options = ["--network=none", f"--volume={wheel.parent}:/wheel:ro"]
+        options = [
+            "--network=none",
+            "--env=OMP_NUM_THREADS=1",
+            f"--volume={wheel.parent}:/wheel:ro",
+        ]
         options += [f"--volume={test}:/tests/{test.name}:ro" for test in tests]
         release.engine.run(
             image.ensure(release, made_in, log), options, ["sh", "-c", script], log,

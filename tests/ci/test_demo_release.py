@@ -101,6 +101,28 @@ def test_no_container_and_no_index_is_left(released: Path) -> None:
     assert str(released) not in processes
 
 
+def test_no_secret_and_no_cache_in_an_image(released: Path) -> None:
+    images = {
+        str(task["facts"]["image"]) for name, task in record(released).items() if "image/" in name
+    }
+    assert len(images) == 2
+    look = (
+        "cat /etc/pip.conf /etc/apt/apt.conf.d/99host 2>/dev/null; "
+        "find /run/secrets /root/.cache /var/cache/apt/archives /var/lib/apt/lists "
+        "-type f -size +0 2>/dev/null"
+    )
+    for image in images:
+        seen = subprocess.run(
+            ["docker", "run", "--rm", image, "sh", "-c", look], capture_output=True
+        )
+        assert seen.stdout.strip() == b"", image
+        told = subprocess.run(
+            ["docker", "history", "--no-trunc", image], capture_output=True, text=True
+        )
+        assert "index-url" not in told.stdout
+        assert "CERTIFICATE" not in told.stdout
+
+
 def test_run_again_does_nothing_and_is_fast(released: Path) -> None:
     began = time.monotonic()
     done = ci(released, "release")
