@@ -8,14 +8,14 @@ namespace {
 using LaunchKernel = int (*)(void* function, unsigned, unsigned, unsigned, unsigned, unsigned,
                              unsigned, unsigned, cudaStream_t, void** args, void** extra);
 using ContextDevice = int (*)(int* device);
-constexpr unsigned first_with_kernel_handles = 12000;
+constexpr unsigned oldest_driver = 12000;
 
 template <typename Function>
 Function entry_point(const char* name) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found;
-  const auto error = cudaGetDriverEntryPointByVersion(name, &function, first_with_kernel_handles,
-                                                      cudaEnableDefault, &found);
+  const auto error =
+      cudaGetDriverEntryPointByVersion(name, &function, oldest_driver, cudaEnableDefault, &found);
   return error == cudaSuccess ? reinterpret_cast<Function>(function) : nullptr;
 }
 
@@ -27,19 +27,19 @@ int current_device() {
   return context_device && context_device(&device) == cudaSuccess ? device : -1;
 }
 
-cudaError_t kernel_handle(const void* kernel, cudaKernel_t& handle) {
-  const cudaError_t error = cudaGetKernel(&handle, kernel);
+cudaError_t kernel_function(const void* kernel, cudaFunction_t& function) {
+  const cudaError_t error = cudaGetFuncBySymbol(&function, kernel);
   if (error != cudaSuccess) cudaGetLastError();  // the caller has it; nothing stays pending
   return error;
 }
 
-cudaError_t launch_handle(cudaKernel_t kernel, unsigned blocks, unsigned threads,
-                          cudaStream_t stream, void** args) {
+cudaError_t launch_function(cudaFunction_t function, unsigned blocks, unsigned threads,
+                            cudaStream_t stream, void** args) {
   static const auto launch_kernel = entry_point<LaunchKernel>("cuLaunchKernel");
   if (!launch_kernel) return cudaErrorInsufficientDriver;
   // The driver numbers its errors as the runtime does.
   return static_cast<cudaError_t>(
-      launch_kernel(kernel, blocks, 1, 1, threads, 1, 1, 0, stream, args, nullptr));
+      launch_kernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, args, nullptr));
 }
 
 }  // namespace cuda_ext

@@ -41,6 +41,7 @@ __device__ T sum(T a, T b) {
 }
 
 constexpr int threads_per_block = 256;
+constexpr int max_devices = 64;  // more work too, a little slower
 
 template <typename T>
 struct Exactly {
@@ -56,15 +57,18 @@ cudaError_t launch(void (*)(Params...), int64_t threads, cudaStream_t stream,
   if (threads == 0) return cudaSuccess;
   const int64_t blocks = (threads + threads_per_block - 1) / threads_per_block;
   if (blocks > INT_MAX) return cudaErrorInvalidConfiguration;
-  static std::atomic<cudaKernel_t> known{nullptr};
-  cudaKernel_t handle = known.load(std::memory_order_relaxed);
-  if (!handle) {
-    const cudaError_t error = kernel_handle(reinterpret_cast<const void*>(kernel), handle);
+  static std::atomic<cudaFunction_t> known[max_devices] = {};
+  const int device = current_device();
+  const bool can_know = device >= 0 && device < max_devices;
+  cudaFunction_t function = can_know ? known[device].load(std::memory_order_relaxed) : nullptr;
+  if (!function) {
+    const cudaError_t error = kernel_function(reinterpret_cast<const void*>(kernel), function);
     if (error != cudaSuccess) return error;
-    known.store(handle, std::memory_order_relaxed);
+    if (can_know) known[device].store(function, std::memory_order_relaxed);
   }
   void* pointers[] = {&args...};
-  return launch_handle(handle, static_cast<unsigned>(blocks), threads_per_block, stream, pointers);
+  return launch_function(function, static_cast<unsigned>(blocks), threads_per_block, stream,
+                         pointers);
 }
 
 template <auto kernel, typename... Args>

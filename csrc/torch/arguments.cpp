@@ -71,26 +71,26 @@ std::string supported_names() {
 }
 
 std::string device_name(const Tensor& tensor) {
-  if (tensor.device_type() == aoti_torch_device_type_cpu()) return "cpu";
-  const bool is_cuda = tensor.device_type() == aoti_torch_device_type_cuda();
-  return (is_cuda ? "cuda:" : "device ") + std::to_string(tensor.device_index());
+  if (tensor.device_type == aoti_torch_device_type_cpu()) return "cpu";
+  const bool is_cuda = tensor.device_type == aoti_torch_device_type_cuda();
+  return (is_cuda ? "cuda:" : "device ") + std::to_string(tensor.device_index);
 }
 
 View view_of(const Tensor& tensor) {
-  return {tensor.sizes(), tensor.strides(), static_cast<int>(tensor.dims())};
+  return {tensor.sizes, tensor.strides, static_cast<int>(tensor.dims)};
 }
 
 }  // namespace
 
 DType checked_dtype(const char* op, const Tensor& a, const Tensor* b) {
-  const int32_t dtype = a.dtype();
+  const int32_t dtype = a.dtype;
   if (b) {
-    if (a.device_type() != b->device_type() || a.device_index() != b->device_index()) {
+    if (a.device_type != b->device_type || a.device_index != b->device_index) {
       fail(op, ": a is on ", device_name(a), " and b is on ", device_name(*b),
            "; move one of them with .to()");
     }
-    if (dtype != b->dtype()) {
-      fail(op, ": a is ", name_of(dtype), " and b is ", name_of(b->dtype()),
+    if (dtype != b->dtype) {
+      fail(op, ": a is ", name_of(dtype), " and b is ", name_of(b->dtype),
            "; convert one of them with .to()");
     }
   }

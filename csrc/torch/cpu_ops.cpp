@@ -16,7 +16,7 @@ void parallel(int64_t n, const Range& range) {
   torch::stable::parallel_for(0, n, grain_size, range);
 }
 
-Tensor add(const char* op, const Tensor& a, const Tensor& b) {
+NewTensor add(const char* op, const Tensor& a, const Tensor& b) {
   const DType dtype = checked_dtype(op, a, &b);
   const void *from_a = a.data(), *from_b = b.data();
   return fill_output(
@@ -33,7 +33,7 @@ Tensor add(const char* op, const Tensor& a, const Tensor& b) {
       });
 }
 
-Tensor cust_add(const Tensor& x, const Scalar& value) {
+NewTensor cust_add(const Tensor& x, const Scalar& value) {
   const DType dtype = checked_dtype("cust_add", x, nullptr);
   check_scalar("cust_add", dtype, value);
   const void* from = x.data();
@@ -51,19 +51,19 @@ Tensor cust_add(const Tensor& x, const Scalar& value) {
       });
 }
 
-Tensor my_add(const Tensor& a, const Tensor& b) {
+NewTensor my_add(const Tensor& a, const Tensor& b) {
   return add("my_add", a, b);
 }
-Tensor my_fast_add(const Tensor& a, const Tensor& b) {
+NewTensor my_fast_add(const Tensor& a, const Tensor& b) {
   return add("my_fast_add", a, b);
 }
-Tensor cust_add_int(const Tensor& x, int64_t value) {
+NewTensor cust_add_int(const Tensor& x, int64_t value) {
   return cust_add(x, Scalar::from(value));
 }
-Tensor cust_add_float(const Tensor& x, double value) {
+NewTensor cust_add_float(const Tensor& x, double value) {
   return cust_add(x, Scalar::from(value));
 }
-Tensor cust_add_complex(const Tensor& x, double real, double imag) {
+NewTensor cust_add_complex(const Tensor& x, double real, double imag) {
   return cust_add(x, Scalar::from(real, imag));
 }
 

@@ -24,7 +24,7 @@ using AddKernel = cudaError_t(DType, const void*, const void*, void*, int64_t, c
 class OnDeviceOf {
  public:
   explicit OnDeviceOf(const Tensor& tensor) {
-    const int index = tensor.device_index();
+    const int index = tensor.device_index;
     if (current_device() == index) return;
     guard_.emplace(index);
     if (current_device() != index)
@@ -38,7 +38,7 @@ class OnDeviceOf {
 cudaStream_t current_stream(const char* op, const Tensor& tensor) {
   if (!aoti_torch_get_current_cuda_stream) fail(op, ": this torch was built without CUDA");
   void* stream = nullptr;
-  TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(tensor.device_index(), &stream));
+  TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(tensor.device_index, &stream));
   return static_cast<cudaStream_t>(stream);
 }
 
@@ -46,7 +46,7 @@ void check_launch(const char* op, cudaError_t error) {
   if (error != cudaSuccess) fail(op, ": ", explain(error));
 }
 
-Tensor add(const char* op, AddKernel* kernel, const Tensor& a, const Tensor& b) {
+NewTensor add(const char* op, AddKernel* kernel, const Tensor& a, const Tensor& b) {
   const DType dtype = checked_dtype(op, a, &b);
   const OnDeviceOf device(a);
   const cudaStream_t stream = current_stream(op, a);
@@ -61,7 +61,7 @@ Tensor add(const char* op, AddKernel* kernel, const Tensor& a, const Tensor& b) 
       });
 }
 
-Tensor cust_add(const Tensor& x, const Scalar& value) {
+NewTensor cust_add(const Tensor& x, const Scalar& value) {
   const char* op = "cust_add";
   const DType dtype = checked_dtype(op, x, nullptr);
   check_scalar(op, dtype, value);
@@ -78,10 +78,10 @@ Tensor cust_add(const Tensor& x, const Scalar& value) {
       });
 }
 
-Tensor my_add(const Tensor& a, const Tensor& b) {
+NewTensor my_add(const Tensor& a, const Tensor& b) {
   return add("my_add", &cuda_ext::add, a, b);
 }
-Tensor my_fast_add(const Tensor& a, const Tensor& b) {
+NewTensor my_fast_add(const Tensor& a, const Tensor& b) {
   return add("my_fast_add", &cuda_ext::fast_add, a, b);
 }
 
@@ -94,25 +94,25 @@ Tensor my_fast_add(const Tensor& a, const Tensor& b) {
        "CUDA_EXT_CUDA=on");
 }
 
-Tensor my_add(const Tensor&, const Tensor&) {
+NewTensor my_add(const Tensor&, const Tensor&) {
   without_cuda("my_add");
 }
-Tensor my_fast_add(const Tensor&, const Tensor&) {
+NewTensor my_fast_add(const Tensor&, const Tensor&) {
   without_cuda("my_fast_add");
 }
-Tensor cust_add(const Tensor&, const Scalar&) {
+NewTensor cust_add(const Tensor&, const Scalar&) {
   without_cuda("cust_add");
 }
 
 #endif
 
-Tensor cust_add_int(const Tensor& x, int64_t value) {
+NewTensor cust_add_int(const Tensor& x, int64_t value) {
   return cust_add(x, Scalar::from(value));
 }
-Tensor cust_add_float(const Tensor& x, double value) {
+NewTensor cust_add_float(const Tensor& x, double value) {
   return cust_add(x, Scalar::from(value));
 }
-Tensor cust_add_complex(const Tensor& x, double real, double imag) {
+NewTensor cust_add_complex(const Tensor& x, double real, double imag) {
   return cust_add(x, Scalar::from(real, imag));
 }
 

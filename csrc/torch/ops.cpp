@@ -21,19 +21,19 @@ namespace {
        "with .dequantize()");
 }
 
-Tensor refuse_my_add(const Tensor&, const Tensor&) {
+NewTensor refuse_my_add(const OwnedHandle&, const OwnedHandle&) {
   refuse("my_add");
 }
-Tensor refuse_my_fast_add(const Tensor&, const Tensor&) {
+NewTensor refuse_my_fast_add(const OwnedHandle&, const OwnedHandle&) {
   refuse("my_fast_add");
 }
-Tensor refuse_cust_add_int(const Tensor&, int64_t) {
+NewTensor refuse_cust_add_int(const OwnedHandle&, int64_t) {
   refuse("cust_add");
 }
-Tensor refuse_cust_add_float(const Tensor&, double) {
+NewTensor refuse_cust_add_float(const OwnedHandle&, double) {
   refuse("cust_add");
 }
-Tensor refuse_cust_add_complex(const Tensor&, double, double) {
+NewTensor refuse_cust_add_complex(const OwnedHandle&, double, double) {
   refuse("cust_add");
 }
 

@@ -5,6 +5,7 @@
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 #include <torch/csrc/stable/library.h>
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -24,71 +25,85 @@ template <typename... Parts>
   throw std::runtime_error((std::string() + ... + parts));
 }
 
-// A tensor that this library owns, in the place of torch::stable::Tensor, which shares ownership
-// and copies its handle on the way out, and whose scalar_type() asks torch for each dtype in turn.
-// Together they cost a tenth of a call.
+struct DeleteTensor {
+  void operator()(AtenTensorHandle handle) const { aoti_torch_delete_tensor_object(handle); }
+};
+using OwnedHandle = std::unique_ptr<AtenTensorOpaque, DeleteTensor>;
+
+// An op's input, in the place of torch::stable::Tensor, which asks torch anew for each fact, for
+// each dtype in turn, and shares ownership on the heap. Together that costs a tenth of a call.
 class Tensor {
  public:
-  explicit Tensor(AtenTensorHandle handle) : handle_(handle) {}
-  Tensor(Tensor&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  Tensor& operator=(Tensor&&) = delete;
-  ~Tensor() {
-    if (handle_) aoti_torch_delete_tensor_object(handle_);
+  explicit Tensor(AtenTensorHandle handle) : handle_(handle) {
+    dims = get<int64_t>(aoti_torch_get_dim);
+    sizes = get<int64_t*>(aoti_torch_get_sizes);
+    strides = get<int64_t*>(aoti_torch_get_strides);
+    dtype = get<int32_t>(aoti_torch_get_dtype);
+    device_type = get<int32_t>(aoti_torch_get_device_type);
+    device_index = get<int32_t>(aoti_torch_get_device_index);
   }
-  AtenTensorHandle release() { return std::exchange(handle_, nullptr); }
 
-  int64_t dims() const { return get<int64_t>(aoti_torch_get_dim); }
-  int64_t numel() const { return get<int64_t>(aoti_torch_get_numel); }
-  const int64_t* sizes() const { return get<int64_t*>(aoti_torch_get_sizes); }
-  const int64_t* strides() const { return get<int64_t*>(aoti_torch_get_strides); }
-  bool is_contiguous() const { return get<bool>(aoti_torch_is_contiguous); }
-  int32_t dtype() const { return get<int32_t>(aoti_torch_get_dtype); }
-  int32_t device_type() const { return get<int32_t>(aoti_torch_get_device_type); }
-  int32_t device_index() const { return get<int32_t>(aoti_torch_get_device_index); }
   const void* data() const { return get<const void*>(torch_get_const_data_ptr); }
-  void* mutable_data() const { return get<void*>(torch_get_mutable_data_ptr); }
+
+  int64_t dims;
+  const int64_t *sizes, *strides;
+  int32_t dtype;  // as the torch that is loaded numbers them
+  int32_t device_type, device_index;
 
  private:
   template <typename T>
   T get(AOTITorchError (*getter)(AtenTensorHandle, T*)) const {
     T value;
-    TORCH_ERROR_CODE_CHECK(getter(handle_, &value));
+    TORCH_ERROR_CODE_CHECK(getter(handle_.get(), &value));
     return value;
   }
 
-  AtenTensorHandle handle_;
+  OwnedHandle handle_;
 };
 
-// A new tensor with `like`'s dtype and device. torch::stable::empty() takes no strides and finds
-// its op by name.
-inline Tensor empty_strided(const Tensor& like, int64_t dims, const int64_t* sizes,
-                            const int64_t* strides) {
-  AtenTensorHandle out;
-  TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(dims, sizes, strides, like.dtype(),
-                                                  like.device_type(), like.device_index(), &out));
-  return Tensor(out);
-}
+// An op's output: new, with `like`'s dtype and device. torch::stable::empty() takes no strides and
+// finds its op by name.
+class NewTensor {
+ public:
+  NewTensor(const Tensor& like, int64_t dims, const int64_t* sizes, const int64_t* strides) {
+    AtenTensorHandle handle;
+    TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(dims, sizes, strides, like.dtype,
+                                                    like.device_type, like.device_index, &handle));
+    handle_.reset(handle);
+  }
+
+  void* data() const {
+    void* data;
+    TORCH_ERROR_CODE_CHECK(torch_get_mutable_data_ptr(handle_.get(), &data));
+    return data;
+  }
+
+  AtenTensorHandle release() { return handle_.release(); }
+
+ private:
+  OwnedHandle handle_;
+};
 
 // boxed<&op> is `op` as torch calls it, in the place of TORCH_BOX, which knows only
 // torch::stable::Tensor.
 template <typename T>
 T from_stack(StableIValue value) {
-  if constexpr (std::is_same_v<T, Tensor>) {
-    return Tensor(torch::stable::detail::to<AtenTensorHandle>(value));
+  if constexpr (std::is_same_v<T, Tensor> || std::is_same_v<T, OwnedHandle>) {
+    return T(torch::stable::detail::to<AtenTensorHandle>(value));
   } else {
     return torch::stable::detail::to<T>(value);
   }
 }
 
 template <typename... Params, size_t... I>
-Tensor call(Tensor (*op)(Params...), StableIValue* stack, std::index_sequence<I...>) {
+NewTensor call(NewTensor (*op)(Params...), StableIValue* stack, std::index_sequence<I...>) {
   // Every handle on the stack is owned before the op can throw.
   std::tuple<std::decay_t<Params>...> arguments{from_stack<std::decay_t<Params>>(stack[I])...};
   return std::apply(op, arguments);
 }
 
 template <typename... Params>
-Tensor call(Tensor (*op)(Params...), StableIValue* stack) {
+NewTensor call(NewTensor (*op)(Params...), StableIValue* stack) {
   return call(op, stack, std::index_sequence_for<Params...>{});
 }
 

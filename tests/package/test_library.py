@@ -1,6 +1,7 @@
 """The library itself: what it needs, what it says of itself, how fast it loads."""
 
 import importlib.metadata
+import os
 import shutil
 import subprocess
 import sys
@@ -77,12 +78,12 @@ print((time.process_time() - start) * 1e3)
 """
 
 
-def test_loading_costs_little_beside_torch(tmp_path):
+def test_loading_costs_little_beside_torch():
     """At most 5 ms of processor time on top of `import torch`: the best of a few processes."""
-    times = [
-        float(subprocess.check_output([sys.executable, "-c", TIME_IMPORT], cwd=tmp_path))
-        for _ in range(5)
-    ]
+    environment = dict(os.environ)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users have compiled modules
+    command = [sys.executable, "-c", TIME_IMPORT]
+    times = [float(subprocess.check_output(command, env=environment)) for _ in range(6)]
     assert min(times[1:]) <= 5, times
 
 
