@@ -1,0 +1,57 @@
+"""The standalone program: right results on a GPU, and the reason where there is no usable one."""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+PROGRAM = ROOT / f"build/extension-{platform.machine()}-nvcc/bin/standalone"
+HAS_GPU = Path("/dev/nvidia0").exists()
+
+pytestmark = pytest.mark.skipif(not PROGRAM.is_file(), reason="not built here: make cpp")
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [PROGRAM, *arguments], env=os.environ | environment, capture_output=True, text=True
+    )
+
+
+@pytest.mark.skipif(not HAS_GPU, reason="needs a GPU")
+def test_every_kernel_agrees_with_the_cpu():
+    done = run("--check")
+    assert done.returncode == 0
+    assert re.fullmatch(r"\d{3,} checks, 0 mismatches\n", done.stdout)
+
+
+@pytest.mark.skipif(HAS_GPU, reason="there is a GPU")
+def test_no_driver():
+    done = run()
+    assert done.returncode == 2
+    assert "found no NVIDIA driver (libcuda.so.1); install one" in done.stderr
+
+
+def test_a_driver_that_is_too_old(tmp_path: Path):
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    assert compiler, "needs a C compiler"
+    source = Path(__file__).parent / "fake_driver.c"
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-o", tmp_path / "libcuda.so.1", source], check=True
+    )
+    done = run(LD_LIBRARY_PATH=str(tmp_path))
+    assert done.returncode == 2
+    assert re.search(
+        r"the NVIDIA driver supports CUDA 11\.4 and this library was built with CUDA (1\d)\.\d+, "
+        r"which needs a driver for CUDA \1\.0 or newer; update the driver",
+        done.stderr,
+    )
+
+
+def test_usage():
+    assert run("--nonsense").returncode == 2
+    assert "usage:" in run("--nonsense").stderr

@@ -1,0 +1,149 @@
+"""setup.py: what is built is chosen, said, and never guessed; and what is built is whole."""
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the tracked files: no build folder, no library."""
+    copy = tmp_path_factory.mktemp("source")
+    listed = subprocess.check_output(["git", "ls-files", "-z", "--cached"], cwd=ROOT, text=True)
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file() and not name.startswith(("csrc/wheelscope/", "tests/", "docs/")):
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            (copy / name).write_bytes((ROOT / name).read_bytes())
+    return copy
+
+
+def setup_py(source: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("CUDA") and name not in ("TORCH_CUDA_ARCH_LIST", "CXX")
+    }
+    # The compiler of this environment, and no nvcc: what is found must be what a test gives.
+    clean["PATH"] = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    return subprocess.run(
+        [sys.executable, "setup.py", *arguments],
+        cwd=source,
+        env=clean | environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+def refused(source: Path, **environment: str) -> str:
+    done = setup_py(source, "build_ext", **environment)
+    assert done.returncode != 0
+    return done.stderr.splitlines()[-1]
+
+
+def test_cuda_on_without_a_compiler_fails_loudly(source: Path, tmp_path: Path):
+    assert refused(source, CUDA_EXT_CUDA="on", CUDA_HOME=str(tmp_path)) == (
+        "error: CUDA_EXT_CUDA=on, but there is no CUDA compiler: "
+        f"{tmp_path}/bin/nvcc does not exist; set CUDA_HOME"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("CUDA_EXT_CUDA", "yes"), ("CUDA_EXT_COMPILER", "gcc"), ("CUDA_EXT_TARGET", "riscv64")],
+)
+def test_a_choice_that_does_not_exist(source: Path, name: str, value: str):
+    assert f"error: {name}='{value}' is none of " in refused(source, **{name: value})
+
+
+def test_a_target_that_is_none(source: Path, tmp_path: Path):
+    home = tmp_path / "cuda"
+    (home / "bin").mkdir(parents=True)
+    (home / "bin/nvcc").touch()
+    done = setup_py(
+        source,
+        "build_ext",
+        CUDA_EXT_CUDA="on",
+        CUDA_HOME=str(home),
+        TORCH_CUDA_ARCH_LIST="8.0;hopper",
+    )
+    assert done.returncode != 0
+    assert "'hopper' is not a GPU target; write targets as TORCH_CUDA_ARCH_LIST does" in done.stderr
+
+
+def test_without_torch(source: Path):
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", "import runpy; runpy.run_path('setup.py')['torch_include']()"],
+        cwd=source,
+        env=os.environ | {"PYTHONPATH": setuptools_alone(source)},
+        capture_output=True,
+        text=True,
+    )
+    assert "torch is not installed, and its headers are needed" in done.stderr
+
+
+def setuptools_alone(folder: Path) -> str:
+    """A path on which setuptools is the only package."""
+    import setuptools
+
+    site = folder / "only-setuptools"
+    site.mkdir(exist_ok=True)
+    for name in ("setuptools", "_distutils_hack"):
+        if not (site / name).exists():
+            (site / name).symlink_to(Path(setuptools.__file__).parent.parent / name)
+    return str(site)
+
+
+def test_wheel_without_cuda(source: Path, tmp_path: Path):
+    """auto: no compiler is found, the build says so, and the wheel works without GPU code."""
+    done = setup_py(source, "bdist_wheel", "--dist-dir", str(tmp_path), CUDA_HOME=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "CUDA: off, as there is no CUDA compiler" in done.stdout
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name.split("-")[2:4] == ["py3", "none"]
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    check = (
+        "import torch, cuda_ext_example as c\n"
+        "assert c.build_info()['cuda'] is None and c.build_info()['sass'] == []\n"
+        "assert c.my_add(torch.ones(2), torch.ones(2)).tolist() == [2, 2]\n"
+        # CPU tensors handed to the CUDA implementation: all that a machine without a GPU can do
+        "cuda = torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)\n"
+        "try:\n"
+        "    op = torch.ops.cuda_ext_example.my_add.default\n"
+        "    op.redispatch(cuda, torch.ones(2), torch.ones(2))\n"
+        "except RuntimeError as error:\n"
+        "    print(error)\n"
+    )
+    said = subprocess.check_output(
+        [sys.executable, "-c", check],
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path / "site")},
+    )
+    assert said.startswith("my_add: this build of cuda_ext_example has no CUDA code; install a")
+
+
+def test_sdist_builds_the_same_wheel(source: Path, tmp_path: Path):
+    """The sdist holds all that a wheel needs: made from it alone, in an isolated environment."""
+    done = subprocess.run(
+        [sys.executable, "-m", "build", "--outdir", str(tmp_path), str(source)],
+        env=os.environ | {"CUDA_EXT_CUDA": "off"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    (sdist,), (wheel,) = tmp_path.glob("*.tar.gz"), tmp_path.glob("*.whl")
+    with tarfile.open(sdist) as archive:
+        names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
+    assert {"setup.py", "LICENSE", "ci/matrix.toml", "csrc/CMakeLists.txt"} <= names
+    assert not any(name.endswith(".so") for name in names)
+    packed = zipfile.ZipFile(wheel).namelist()
+    assert "cuda_ext_example/libcuda_ext_example.so" in packed
+    assert "cuda_ext_example/py.typed" in packed
