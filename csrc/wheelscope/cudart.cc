@@ -66,7 +66,7 @@ bool adjacent(const std::string& minor, const std::string& next) {
 
 std::optional<StaticCudart> find_static_cudart(const Elf& elf) {
   const auto& table = cudart_table();
-  if (elf.soname.starts_with("libcudart.so") || !has_text(elf, table.present)) return std::nullopt;
+  if (elf.soname.starts_with("libcudart") || !has_text(elf, table.present)) return std::nullopt;
   StaticCudart cudart{.evidence = {"has the text \"" + table.present + "\""}};
 
   const CudartTable::Minor *lowest = nullptr, *next = nullptr;  // lowest <= version < next; null: no bound

@@ -85,6 +85,8 @@ TEST(Cudart, OtherFilesHaveNone) {
   Runtime shared("12.6", version_function("x86_64", 12060));
   shared.elf.soname = "libcudart.so.12";
   EXPECT_EQ(version_of(shared), "no runtime");
+  shared.elf.soname = "libcudart-5a077122.so.12.0.107";  // as auditwheel renames it
+  EXPECT_EQ(version_of(shared), "no runtime");
   EXPECT_EQ(find_static_cudart(Elf{}), std::nullopt);
 }
 

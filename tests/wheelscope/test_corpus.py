@@ -15,6 +15,19 @@ FOLDER = Path(os.environ.get("CORPUS", ROOT / "build/corpus"))
 SCHEMA = json.loads((ROOT / "csrc/wheelscope/schema.json").read_text())
 WHEELS = read_list()
 
+# Wheels with a static CUDA runtime, and the toolkit that cuobjdump finds recorded in their cubins
+# (`cuobjdump -elf`, toolkit=) or, for NVIDIA's own libraries, the CUDA release they belong to.
+TOOLKITS = {
+    "catboost-1.2.10": "11.8",
+    "cupy_cuda12x-14.2.0": "12.9",
+    "cupy_cuda13x-14.2.0": "13.2",
+    "nvidia_cufft-12.4.0.43": "13.4",
+    "nvidia_curand_cu12-10.3.10.19": "12.9",
+    "nvidia_nvshmem_cu12-3.8.0": "12.9",
+    "warp_lang-1.19.0": "13.4",
+    "xgboost-3.2.0": "12.9",
+}
+
 
 @pytest.fixture(params=WHEELS, ids=[wheel.file_name for wheel in WHEELS])
 def wheel(request: pytest.FixtureRequest) -> Path:
@@ -35,6 +48,17 @@ def test_says_what_the_tools_say(scope: Scope, wheel: Path) -> None:
     jsonschema.validate(scope("show", wheel, code=None), SCHEMA)
     unexplained = [d for d in compare.differences(wheel) if not compare.is_explained(d)]
     assert not unexplained
+
+
+@pytest.mark.parametrize(("start", "toolkit"), TOOLKITS.items())
+def test_version_of_a_static_runtime(scope: Scope, start: str, toolkit: str) -> None:
+    paths = list(FOLDER.glob(f"{start}-*.whl"))
+    if not paths:
+        pytest.skip("the corpus is not downloaded; run `make corpus`")
+    (item,) = scope("show", paths[0], code=None)["items"]
+    assert item["cuda"]["runtime"] == "static"
+    assert item["cuda"]["runtime_version"] == toolkit
+    assert any("returns CUDA" in sentence for sentence in item["cuda"]["evidence"])
 
 
 def test_every_explanation_is_still_needed() -> None:
