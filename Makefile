@@ -45,6 +45,36 @@ install: test-env toolkit ## The package, editable, in .venv
 cpp: test-env toolkit ## The library and the standalone program, without pip
 	@CUDA_EXT_CUDA=on $(PYTHON) setup.py --quiet build_cpp
 
+# Looking inside: what the compilers made of a source (CU, for one GPU) and of the whole library.
+CU ?= csrc/kernels/fast_add.cu
+GPU ?= 9.0
+LIBRARY ?= cuda_ext_example/libcuda_ext_example.so
+NVCC = $(if $(CUDA_HOME),$(CUDA_HOME)/bin/nvcc,nvcc)
+PTX = build/inside/$(basename $(notdir $(CU))).ptx
+INSIDE = build/inside/$(basename $(notdir $(LIBRARY)))
+
+cuda_ext_example/libcuda_ext_example.so:
+	@$(MAKE) --no-print-directory install
+
+.PHONY: ptx inside symbols
+ptx: tools toolkit ## PTX of one source: CU=csrc/kernels/add.cu GPU=9.0
+	@mkdir -p build/inside
+	@$(NVCC) --ptx -std=c++17 -DCUDA_EXT_WITH_CUDA --expt-relaxed-constexpr \
+	  --gpu-architecture=compute_$(subst .,,$(GPU)) --output-file $(PTX) $(CU)
+	@echo "$(PTX): $$(grep -c '\.entry' $(PTX)) kernels"
+
+inside: test-env $(LIBRARY) ## PTX and SASS of the built library, or of LIBRARY=FILE.so
+	@mkdir -p build/inside
+	@PATH=$$(echo .venv/lib/python3*/site-packages/nvidia/cu13/bin):$$PATH; \
+	  cuobjdump --list-elf --list-ptx $(LIBRARY); \
+	  cuobjdump --dump-ptx $(LIBRARY) >$(INSIDE).ptx; \
+	  cuobjdump --dump-sass $(LIBRARY) | c++filt >$(INSIDE).sass
+	@wc -l $(INSIDE).ptx $(INSIDE).sass
+
+symbols: $(LIBRARY) ## What the built library, or LIBRARY=FILE.so, needs and defines
+	@readelf --dynamic --wide $(LIBRARY) | sed -n 's/.*(NEEDED).*\[\(.*\)\]/needs \1/p'
+	@nm --dynamic --demangle --with-symbol-versions $(LIBRARY)
+
 # --- wheelscope ---------------------------------------------------------------------------------
 WHEELSCOPE_LIBRARIES := libdeflate-dev libzstd-dev liblz4-dev libssl-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
 

@@ -13,6 +13,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+LOADING = {
+    "import torch": "Python modules and libtorch are loaded; no GPU is touched",
+    "load the library": "it is mapped and its ops are registered; no GPU code is loaded yet",
+}
+ON_GPU = {
+    "create the context": "the driver starts and prepares the GPU, once a process, whoever asks",
+    "first allocation": "torch's allocator takes its first block from the driver",
+    "first launch": "the driver loads the kernel, after compiling it if there is only PTX; it runs",
+    "steady launch": "what a later call costs: launch, run, wait (1,024 elements, median of 200)",
+}
+ON_CPU = {
+    "create the context": "not measured: torch sees no GPU here, so the steps below are the CPU's",
+    "first allocation": "torch's allocator takes its first memory",
+    "first launch": "the op's first call on the CPU: there is nothing left to load",
+    "steady launch": "what a later call costs (1,024 elements, median of 200)",
+}
+MEANINGS = {True: LOADING | ON_GPU, False: LOADING | ON_CPU}
+
 
 def measure_in_fresh_process() -> dict[str, Any]:
     """Runs this file by its path; {"problem": ...} where that fails."""
@@ -24,30 +42,24 @@ def measure_in_fresh_process() -> dict[str, Any]:
     return result
 
 
+def seconds(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
 def measure() -> dict[str, Any]:
-    steps: list[dict[str, Any]] = []
-
-    def step(name: str, meaning: str, action: Callable[[], object] | None) -> None:
-        start = time.perf_counter()
-        if action:
-            action()
-        ms = round((time.perf_counter() - start) * 1e3, 4)
-        steps.append({"step": name, "ms": ms if action else None, "meaning": meaning})
-
-    step(
-        "import torch",
-        "Python modules and libtorch are loaded; no GPU is touched",
-        lambda: __import__("torch"),
-    )
-    step(
-        "load the library",
-        "the library is mapped and its ops are registered; no GPU code is loaded yet",
-        lambda: __import__("cuda_ext_example"),
-    )
+    importing = seconds(lambda: __import__("torch"))
+    loading = seconds(lambda: __import__("cuda_ext_example"))
     import torch
 
     import cuda_ext_example
 
+    def start_gpu() -> None:
+        if torch.cuda.is_available():  # starts the driver
+            torch.cuda.synchronize()  # creates the context
+
+    starting = seconds(start_gpu)
     on_gpu = torch.cuda.is_available()
     device = "cuda:0" if on_gpu else "cpu"
     synchronize = torch.cuda.synchronize if on_gpu else lambda: None
@@ -61,26 +73,18 @@ def measure() -> dict[str, Any]:
         cuda_ext_example.my_fast_add(*tensors)
         synchronize()
 
-    def timed_call() -> float:
-        start = time.perf_counter()
-        call()
-        return time.perf_counter() - start
-
-    if on_gpu:
-        context = "the driver prepares the GPU for this process, once, whoever asks first"
-        allocation = "torch's allocator takes its first block from the driver"
-        launch = "the driver loads the kernel, after compiling it if there is only PTX, and runs it"
-        steady = "what each later call costs: launch, run, wait (1,024 elements, median of 200)"
-    else:
-        context = "not measured: torch sees no GPU here, so the steps below are the CPU's"
-        allocation = "torch's allocator takes its first memory"
-        launch = "the op's first call on the CPU: there is nothing left to load"
-        steady = "what each later call costs (1,024 elements, median of 200)"
-    step("create the context", context, synchronize if on_gpu else None)
-    step("first allocation", allocation, allocate)
-    step("first launch", launch, call)
-    median = statistics.median(timed_call() for _ in range(200))
-    steps.append({"step": "steady launch", "ms": round(median * 1e3, 4), "meaning": steady})
+    measured = [
+        importing,
+        loading,
+        starting if on_gpu else None,
+        seconds(allocate),
+        seconds(call),
+        statistics.median(seconds(call) for _ in range(200)),
+    ]
+    steps = [
+        {"step": name, "ms": None if took is None else round(took * 1e3, 4), "meaning": meaning}
+        for (name, meaning), took in zip(MEANINGS[on_gpu].items(), measured, strict=True)
+    ]
     return {"device": device, "steps": steps}
 
 
