@@ -85,6 +85,37 @@ wheelscope: tools ## Build build/bin/wheelscope
 	@cmake --build build/wheelscope --target wheelscope
 	@cmake --install build/wheelscope --prefix build >/dev/null
 
+.PHONY: test-wheelscope fuzz fuzzers coverage-wheelscope tidy-wheelscope
+FUZZ_SECONDS := 600
+test-wheelscope: wheelscope fuzzers ## wheelscope's unit tests and a short run of its fuzzers
+	@scripts/need.sh libgtest-dev
+	@cmake -S csrc/wheelscope -B build/wheelscope -DWHEELSCOPE_TESTS=ON --log-level=WARNING >/dev/null
+	@cmake --build build/wheelscope
+	build/wheelscope/wheelscope_tests --gtest_brief=1
+	scripts/fuzz.sh build/fuzz 5
+
+fuzz: fuzzers ## Fuzz wheelscope's readers for FUZZ_SECONDS each (600)
+	scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+
+fuzzers: tools
+	@scripts/need.sh pkg-config clang-19 libclang-rt-19-dev $(WHEELSCOPE_LIBRARIES)
+	@cmake -S csrc/wheelscope -B build/fuzz -G Ninja -DWHEELSCOPE_FUZZ=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS=-O1 -DCMAKE_CXX_COMPILER=clang++-19 --log-level=WARNING >/dev/null
+	@cmake --build build/fuzz
+
+coverage-wheelscope: tools ## Lines of wheelscope that its unit tests execute; fails below 90%
+	@scripts/need.sh pkg-config libgtest-dev $(WHEELSCOPE_LIBRARIES)
+	@cmake -S csrc/wheelscope -B build/coverage -G Ninja -DWHEELSCOPE_TESTS=ON -DWHEELSCOPE_COVERAGE=ON -DCMAKE_BUILD_TYPE=Debug --log-level=WARNING >/dev/null
+	@cmake --build build/coverage
+	@find build/coverage -name '*.gcda' -delete
+	@build/coverage/wheelscope_tests --gtest_brief=1
+	@$(PYTHON) scripts/coverage.py build/coverage csrc/wheelscope 90
+
+tidy-wheelscope: tools ## clang-tidy and clang-format over wheelscope; any finding fails
+	@scripts/need.sh pkg-config clang-tidy-19 clang-format-19 libgtest-dev $(WHEELSCOPE_LIBRARIES)
+	@cmake -S csrc/wheelscope -B build/tidy -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 --log-level=WARNING >/dev/null
+	clang-format-19 --dry-run -Werror csrc/wheelscope/*.cc csrc/wheelscope/*.h tests/wheelscope/*.cc tests/wheelscope/*.h tests/wheelscope/fuzz/*.cc
+	clang-tidy-19 --quiet -p build/tidy csrc/wheelscope/*.cc
+
 .PHONY: table-python-abi3
 table-python-abi3: test-env ## Renew wheelscope's list of the limited Python API from abi3info
 	$(PYTHON) -m scripts.tables.python_abi3

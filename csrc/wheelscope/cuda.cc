@@ -91,8 +91,10 @@ void judge_targets(const std::vector<LibraryFacts>& libraries, CudaVerdict& verd
     }
   }
   for (auto& [key, group] : groups) verdict.targets.push_back(group);
-  std::ranges::stable_sort(verdict.targets, [](const DeviceTarget& a, const DeviceTarget& b) {
-    return a.kind != b.kind ? a.kind > b.kind : by_target(a.target, b.target);
+  std::ranges::sort(verdict.targets, [](const DeviceTarget& a, const DeviceTarget& b) {
+    if (a.kind != b.kind) return a.kind > b.kind;
+    if (a.target != b.target) return by_target(a.target, b.target);
+    return std::tie(a.compression, a.relocatable) < std::tie(b.compression, b.relocatable);
   });
   verdict.sass.assign(sass.begin(), sass.end());
   verdict.ptx.assign(ptx.begin(), ptx.end());

@@ -1,7 +1,7 @@
-// Finds a static CUDA runtime and its version by two independent traces (data/README.md explains the table):
-// texts that came with each minor version, and the constant in cudaRuntimeGetVersion's code. Either may mislead alone: a
-// profiler holds names of newer functions, cuFFT has a function of the same shape. So the constant must lie where the texts
-// put the runtime.
+// Finds a static CUDA runtime and its version by two independent traces (data/README.md explains
+// the table): texts that came with each minor version, and the constant in cudaRuntimeGetVersion's
+// code. Either may mislead alone: a profiler holds names of newer functions, cuFFT has a function
+// of the same shape. So the constant must lie where the texts put the runtime.
 #include "cudart.h"
 
 #include <algorithm>
@@ -24,7 +24,9 @@ std::size_t find(std::string_view text, std::string_view wanted, std::size_t fro
 bool has_text(const Elf& elf, const std::string& text) {
   const auto whole = '\0' + text + '\0';
   for (const auto& section : elf.sections) {
-    if (section.name.starts_with(".rodata") && find(section.data.text(), whole) != std::string_view::npos) return true;
+    if (section.name.starts_with(".rodata") &&
+        find(section.data.text(), whole) != std::string_view::npos)
+      return true;
   }
   return false;
 }
@@ -69,9 +71,11 @@ std::optional<StaticCudart> find_static_cudart(const Elf& elf) {
   if (elf.soname.starts_with("libcudart") || !has_text(elf, table.present)) return std::nullopt;
   StaticCudart cudart{.evidence = {"has the text \"" + table.present + "\""}};
 
-  const CudartTable::Minor *lowest = nullptr, *next = nullptr;  // lowest <= version < next; null: no bound
+  const CudartTable::Minor *lowest = nullptr,
+                           *next = nullptr;  // lowest <= version < next; null: no bound
   for (const auto& minor : table.minors) {
-    const auto absent = std::ranges::find_if(minor.markers, [&](const std::string& marker) { return !has_text(elf, marker); });
+    const auto absent = std::ranges::find_if(
+        minor.markers, [&](const std::string& marker) { return !has_text(elf, marker); });
     if (absent == minor.markers.end()) {
       lowest = &minor;
       continue;
@@ -80,13 +84,17 @@ std::optional<StaticCudart> find_static_cudart(const Elf& elf) {
     cudart.evidence.push_back("lacks the text \"" + *absent + "\", new in CUDA " + next->version);
     break;
   }
-  if (lowest) cudart.evidence.push_back("has the text \"" + lowest->markers.front() + "\", new in CUDA " + lowest->version);
+  if (lowest)
+    cudart.evidence.push_back("has the text \"" + lowest->markers.front() + "\", new in CUDA " +
+                              lowest->version);
   for (const auto& version : versions_in_code(elf)) {
-    if ((lowest && older(version, lowest->version)) || (next && !older(version, next->version))) continue;
+    if ((lowest && older(version, lowest->version)) || (next && !older(version, next->version)))
+      continue;
     cudart.version = version;
     cudart.evidence.push_back("has code that returns CUDA " + version + " as its runtime version");
   }
-  if (cudart.version.empty() && lowest && next && adjacent(lowest->version, next->version)) cudart.version = lowest->version;
+  if (cudart.version.empty() && lowest && next && adjacent(lowest->version, next->version))
+    cudart.version = lowest->version;
   return cudart;
 }
 

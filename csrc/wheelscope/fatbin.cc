@@ -22,7 +22,7 @@ namespace wheelscope {
 namespace {
 
 constexpr std::uint32_t container_magic = 0xBA55ED50;
-constexpr std::uint64_t container_header = 16, entry_header = 64;
+constexpr std::uint64_t container_header = 16, entry_header = 64, alignment = 8;
 constexpr std::uint64_t flag_lz4 = 0x2000, flag_zstd = 0x8000, flag_a = 0x100000, flag_f = 0x200000;
 constexpr std::uint64_t largest_code = std::uint64_t{1} << 30;
 
@@ -93,22 +93,22 @@ std::string cubin_target(const Elf& elf, Bytes file) {
 }  // namespace
 
 void read_fatbin(Bytes section, bool relocatable, Fatbin& fatbin) {
-  std::uint64_t at = 0;
-  while (section.size() - at >= 4) {
-    if (section.u32(at) != container_magic) {
-      if (section.u32(at) != 0) {
-        fatbin.problems.push_back({section.origin() + at, "no fat binary header here"});
-        // The next container may still be sound: they are 8-byte aligned.
-      }
-      do at += at % 8 == 0 ? 8 : 8 - at % 8;
-      while (at < section.size() && section.size() - at >= 4 && section.u32(at) != container_magic);
-      if (at >= section.size()) return;
+  section = Bytes(section.span(), section.origin());  // little-endian, whatever the machine
+  bool lost = false;  // among foreign bytes; the next container may still be sound
+  for (std::uint64_t at = 0; section.size() >= 4 && at <= section.size() - 4;) {
+    const auto word = section.u32(at);
+    if (word == container_magic) {
+      const auto length = read_container(section, at, relocatable, fatbin);
+      lost = !length;
+      if (!length) fatbin.problems.push_back(length.error());
+      at += length ? *length : alignment;
       continue;
     }
-    auto length = read_container(section, at, relocatable, fatbin);
-    if (!length) fatbin.problems.push_back(length.error());
-    at += length ? *length : container_header;
-    if (at > section.size()) return;
+    if (word != 0 && !lost) {
+      fatbin.problems.push_back({section.origin() + at, "no fat binary header here"});
+      lost = true;
+    }
+    at += alignment - at % alignment;
   }
 }
 
@@ -123,6 +123,11 @@ Fatbin read_device_code(const Elf& elf, Bytes file) {
     if (section.name == ".nv_fatbin" || section.name == "__nv_relfatbin") {
       read_fatbin(section.data, section.name == "__nv_relfatbin", fatbin);
     }
+  }
+  if (elf.sections
+          .empty()) {  // stripped of section headers: search, and take foreign bytes for granted
+    read_fatbin(file, false, fatbin);
+    fatbin.problems.clear();
   }
   return fatbin;
 }

@@ -26,6 +26,17 @@ bool is_platform_library(const std::string& name) {
          name.starts_with("libc.musl-") || is_driver_library(name);
 }
 
+// Part of the C++ runtime: std:: and what compilers call on their own. Some linkers leave its
+// version out.
+bool is_cxx_runtime_symbol(std::string_view name) {
+  for (const std::string_view start :
+       {"_ZSt", "_ZNSt", "_ZNKSt", "_ZTISt", "_ZTVSt", "_ZTSSt", "_ZTINSt", "_ZTVNSt", "_Zna",
+        "_Znw", "_Zda", "_Zdl", "__cxa_", "__gxx_", "_ZTVN10__cxxabiv1"}) {
+    if (name.starts_with(start)) return true;
+  }
+  return false;
+}
+
 bool is_python_symbol(std::string_view name) {
   return name.starts_with("Py") || name.starts_with("_Py");
 }
@@ -129,6 +140,9 @@ class Linker {
     const bool provider_known = by_name_.contains(symbol.library);
     if (!symbol.library.empty() && !provider_known && is_platform_library(symbol.library))
       return void(++report_.platform);
+    if (symbol.version.empty() && scope.platform && is_cxx_runtime_symbol(symbol.name)) {
+      return void(++report_.platform);
+    }
     if (is_python_symbol(symbol.name)) return void(++report_.python);
     MissingSymbol missing{.library = library.path,
                           .symbol = spelled(symbol),

@@ -11,7 +11,8 @@ namespace wheelscope {
 namespace {
 
 bool is_loader(std::string_view library) {
-  return library.starts_with("ld-linux") || library == "ld64.so.1" || library == "ld64.so.2";
+  return library.starts_with("ld-linux") || library == "ld64.so.1" || library == "ld64.so.2" ||
+         library.starts_with("libc.musl-");  // musl's loader and libc are one file
 }
 
 bool is_musl(const LibraryFacts& library) {

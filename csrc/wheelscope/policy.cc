@@ -52,7 +52,8 @@ class Judge {
 
   // What the tags promise must be true.
   void judge_tags(const WheelClaims& wheel) {
-    if (!wheel.wheel_file_tags.empty() && wheel.wheel_file_tags != wheel.file_name_tags) {
+    if (!wheel.wheel_file_tags.empty() && !wheel.file_name_tags.empty() &&
+        wheel.wheel_file_tags != wheel.file_name_tags) {
       report("tag-mismatch", "",
              "the file name claims " + joined(wheel.file_name_tags) + "; its WHEEL file " +
                  joined(wheel.wheel_file_tags),

@@ -13,12 +13,12 @@ class PolicyReader {
 
   void take(const char* key, std::string& target) {
     with(key, [&](const auto& node) {
-      store(node.template value<std::string>(), target, key, "a string");
+      store(node.template value_exact<std::string>(), target, key, "a string");
     });
   }
   void take(const char* key, bool& target) {
     with(key, [&](const auto& node) {
-      store(node.template value<bool>(), target, key, "true or false");
+      store(node.template value_exact<bool>(), target, key, "true or false");
     });
   }
   void take(const char* key, std::optional<std::uint64_t>& target) {

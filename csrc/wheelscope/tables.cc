@@ -71,14 +71,16 @@ CudaTable parse_cuda_table() {
 
 std::string from_hex(const std::string& text) {
   std::string bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2) bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
+  for (std::size_t i = 0; i + 1 < text.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
   return bytes;
 }
 
 CudartTable parse_cudart_table() {
   const auto root = nlohmann::json::parse(embedded::cudart());
   CudartTable table{.present = root.at("present")};
-  for (const auto& minor : root.at("minors")) table.minors.push_back({minor.at("version"), minor.at("markers")});
+  for (const auto& minor : root.at("minors"))
+    table.minors.push_back({minor.at("version"), minor.at("markers")});
   for (const auto& [machine, code] : root.at("code").items()) {
     table.code[machine] = {from_hex(code.at("before")), from_hex(code.at("after"))};
   }

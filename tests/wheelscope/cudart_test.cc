@@ -1,4 +1,5 @@
-// A static CUDA runtime is recognised and dated by its texts and its version constant, and never guessed.
+// A static CUDA runtime is recognised and dated by its texts and its version constant, and never
+// guessed.
 #include "cudart.h"
 
 #include <elf.h>
@@ -10,12 +11,14 @@
 namespace wheelscope {
 namespace {
 
-// An ELF file whose read-only data has the texts of all runtimes up to `minor` (empty: none), and whose code is `code`.
+// An ELF file whose read-only data has the texts of all runtimes up to `minor` (empty: none), and
+// whose code is `code`.
 struct Runtime {
   std::string rodata, code;
   Elf elf;
 
-  Runtime(const std::string& minor, std::string code_bytes, std::uint16_t machine = EM_X86_64) : code(std::move(code_bytes)) {
+  Runtime(const std::string& minor, std::string code_bytes, std::uint16_t machine = EM_X86_64)
+      : code(std::move(code_bytes)) {
     rodata = '\0' + cudart_table().present + '\0';
     for (const auto& entry : cudart_table().minors) {
       if (minor.empty() || older(minor, entry.version)) break;
@@ -37,7 +40,9 @@ std::string little_endian(std::uint32_t word) {
 
 std::string version_function(const std::string& machine, std::uint32_t constant) {
   const auto& [before, after] = cudart_table().code.at(machine);
-  return "code" + before + little_endian(machine == "x86_64" ? constant : 0x52800002 | constant << 5) + after + "more";
+  return "code" + before +
+         little_endian(machine == "x86_64" ? constant : 0x52800002 | constant << 5) + after +
+         "more";
 }
 
 std::string version_of(const Runtime& runtime) {
@@ -60,7 +65,9 @@ TEST(Cudart, EvidenceNamesBothTraces) {
 }
 
 TEST(Cudart, ConstantOfAnotherLibraryDoesNotCount) {
-  EXPECT_EQ(version_of({"13.0", version_function("x86_64", 12000) + version_function("x86_64", 13000)}), "13.0");
+  EXPECT_EQ(
+      version_of({"13.0", version_function("x86_64", 12000) + version_function("x86_64", 13000)}),
+      "13.0");
 }
 
 TEST(Cudart, ConstantAloneDatesRuntimesOlderThanTheTable) {
@@ -78,7 +85,8 @@ TEST(Cudart, ContradictionIsUnknown) {
 
 TEST(Cudart, CutOffFunctionIsNoEvidence) {
   const auto whole = version_function("x86_64", 12060);
-  for (std::size_t size = 0; size < whole.size() - 4; ++size) EXPECT_EQ(version_of({"12.6", whole.substr(0, size)}), "") << size;
+  for (std::size_t size = 0; size < whole.size() - 4; ++size)
+    EXPECT_EQ(version_of({"12.6", whole.substr(0, size)}), "") << size;
 }
 
 TEST(Cudart, OtherFilesHaveNone) {

@@ -1,0 +1,98 @@
+// Every reason why a wheel does not serve a user is told; who is served is served for the right
+// reason.
+#include "cover.h"
+
+#include <gtest/gtest.h>
+
+#include "fixture.h"
+
+namespace wheelscope {
+namespace {
+
+const Cell usual{"x86_64", "2.15", "13.0", "3.13"};
+
+std::string reason(const std::string& wheel, const Cell& cell) {
+  return why_not(read_wheel_fixture(wheel), cell);
+}
+
+TEST(Cover, OneWheelServesEveryCell) {
+  const auto good = read_wheel_fixture("good");
+  for (const auto* cuda : {"12.6", "13.2", "cpu"}) {
+    for (const auto* python : {"3.10", "3.14t", "3.15"})
+      EXPECT_EQ(why_not(good, {"x86_64", "2.10", cuda, python}), "");
+  }
+}
+
+TEST(Cover, TellsTheReason) {
+  EXPECT_EQ(reason("good", {"aarch64", "2.15", "13.0", "3.13"}), "it is not for aarch64");
+  EXPECT_EQ(reason("good", {"x86_64", "2.15", "13.0", "3.9"}), "it requires Python >=3.10");
+  EXPECT_EQ(reason("good", {"x86_64", "2.9", "13.0", "3.13"}),
+            "it needs torch 2.10 for torch_call_dispatcher");
+  EXPECT_EQ(reason("one-python", usual), "its tag is not for Python 3.13");
+  EXPECT_EQ(reason("one-python-tagged-none", usual), "");
+  EXPECT_EQ(reason("abi3", {"x86_64", "2.15", "13.0", "3.10"}),
+            "PyObject_GetBuffer exists since Python 3.11");
+  EXPECT_EQ(reason("abi3", {"x86_64", "2.15", "13.0", "3.13t"}), "its tag is not for Python 3.13t");
+  EXPECT_EQ(reason("abi3", usual), "");
+  EXPECT_EQ(reason("cxx-abi", usual),
+            "it is bound to torch's C++ ABI and does not say of which torch");
+  EXPECT_EQ(reason("cxx-abi-of-2.15", {"x86_64", "2.14", "13.0", "3.13"}),
+            "it is bound to the C++ ABI of torch 2.15");
+  EXPECT_EQ(reason("cxx-abi-of-2.15", usual), "");
+  EXPECT_EQ(reason("torch-symbol-unknown", usual), "no known torch has torch_no_such_function");
+  EXPECT_EQ(reason("no-device-code", usual), "it has no device code");
+  EXPECT_EQ(reason("dynamic-cudart-13", {"x86_64", "2.15", "12.6", "3.13"}),
+            "it needs libcudart.so.13; torch brings CUDA 12.6");
+  EXPECT_EQ(reason("dynamic-cudart-13", {"x86_64", "2.15", "cpu", "3.13"}),
+            "pkg/_C.so needs libcudart.so.13, which a CPU build of torch lacks");
+  EXPECT_EQ(reason("needs-cuda-shim", {"x86_64", "2.15", "cpu", "3.13"}),
+            "pkg/_C.so needs aoti_torch_get_current_cuda_stream, which a CPU build of torch lacks");
+  EXPECT_EQ(why_not(Item{}, usual), "it is not a wheel");
+}
+
+TEST(Cover, StaticRuntimeServesLaterCudaOnly) {
+  auto wheel = read_wheel_fixture("good");
+  wheel.cuda.runtime = "static";
+  EXPECT_EQ(why_not(wheel, usual), "the version of its CUDA runtime cannot be told");
+  wheel.cuda.runtime_version = "12.9";
+  EXPECT_EQ(why_not(wheel, usual), "");
+  EXPECT_EQ(why_not(wheel, {"x86_64", "2.10", "12.6", "3.13"}), "");
+  wheel.cuda.runtime_version = "13.0";
+  EXPECT_EQ(why_not(wheel, {"x86_64", "2.10", "12.6", "3.13"}),
+            "its CUDA 13.0 runtime needs a newer driver than CUDA 12.6");
+}
+
+TEST(Cover, ReadsTheMatrix) {
+  const auto cells = parse_matrix(R"(
+    [arch.x86_64]
+    [torch."2.10"]
+    cuda = ["12.6", "cpu"]
+    pythons = ["3.10", "3.14t"]
+    [torch."2.9"]
+    cuda = ["cpu"]
+    pythons = ["3.10"])")
+                         .value();
+  ASSERT_EQ(cells.size(), 5U);
+  EXPECT_EQ(cells[0].torch, "2.9");
+  EXPECT_EQ(cells[4].python, "3.14t");
+}
+
+TEST(Cover, RefusesABadMatrix) {
+  EXPECT_FALSE(parse_matrix("x = "));
+  EXPECT_FALSE(parse_matrix("[arch.x86_64]"));
+  EXPECT_FALSE(parse_matrix("[arch.x86_64]\n[torch.'2.10']\ncuda = ['cpu']"));
+}
+
+TEST(Cover, TakesTheFirstWheelThatServes) {
+  const std::vector<Item> wheels{read_wheel_fixture("dynamic-cudart-13"),
+                                 read_wheel_fixture("good")};
+  const auto verdicts =
+      cover(wheels, {usual, {"x86_64", "2.15", "cpu", "3.13"}, {"arm", "2.15", "cpu", "3.13"}});
+  EXPECT_EQ(verdicts[0].wheel, wheels[0].file);
+  EXPECT_EQ(verdicts[1].wheel, wheels[1].file);
+  EXPECT_EQ(verdicts[2].wheel, "");
+  EXPECT_EQ(verdicts[2].reasons.size(), 2U);
+}
+
+}  // namespace
+}  // namespace wheelscope

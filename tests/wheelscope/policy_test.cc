@@ -1,0 +1,110 @@
+// Each rule of a policy finds its defect and nothing else; a policy with a typing error is refused.
+#include "policy.h"
+
+#include <gtest/gtest.h>
+
+#include "fixture.h"
+
+namespace wheelscope {
+namespace {
+
+// The ids found by a policy of these lines.
+Ids found(const std::string& defect, const std::string& toml) {
+  const auto policy = parse_policy(toml).value();
+  return ids(judge(read_wheel_fixture(defect, {.build_prefixes = policy.build_paths}), policy));
+}
+
+TEST(Policy, EmptyOneKeepsToWhatIsWrongForEveryWheel) {
+  EXPECT_EQ(found("good", ""), Ids{});
+  EXPECT_EQ(found("no-device-code", ""), Ids{"cuda-code"});
+  EXPECT_EQ(found("false-tag", ""), Ids{"tag-platform"});
+  EXPECT_EQ(found("tags-differ", ""), Ids{"tag-mismatch"});
+  EXPECT_EQ(found("any-with-binaries", ""), (Ids{"tag-platform", "tag-purelib"}));
+  EXPECT_EQ(found("other-machine", ""), Ids{"tag-machine"});
+  EXPECT_EQ(found("abi3", ""), Ids{"tag-python"}) << "tagged cp310, needs 3.11";
+  EXPECT_EQ(found("one-python-tagged-none", ""), Ids{"tag-python"});
+  EXPECT_EQ(found("one-python", ""), Ids{});
+  EXPECT_EQ(found("weak-hardening", ""), Ids{"hardening"}) << "text relocations";
+  EXPECT_EQ(found("torch-symbol-unknown", ""), Ids{"torch-symbol"});
+}
+
+struct Rule {
+  const char* name;
+  const char* toml;
+  const char* defect;
+  const char* id;
+};
+
+class PolicyRule : public testing::TestWithParam<Rule> {};
+
+TEST_P(PolicyRule, FindsItsDefect) {
+  EXPECT_EQ(found(GetParam().defect, GetParam().toml), Ids{GetParam().id});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Policy, PolicyRule,
+    testing::Values(
+        Rule{"platform", "platform.highest = 'manylinux_2_28'", "too-new-platform", "platform"},
+        Rule{"size", "size.limit_mb = 0", "good", "size-limit"},
+        Rule{"python_abi", "python.abi = ['none']", "one-python", "python-abi"},
+        Rule{"python_min", "python.min = '3.10'", "one-python", "python-min"},
+        Rule{"torch_abi", "torch.abi = ['stable']", "cxx-abi", "torch-abi"},
+        Rule{"torch_min", "torch.min = '2.10'", "torch-too-new", "torch-min"},
+        Rule{"cuda_runtime", "cuda.runtime = ['static']", "dynamic-cudart-13", "cuda-runtime"},
+        Rule{"cuda_driver", "cuda.driver = '525.60.13'", "dynamic-cudart-13", "cuda-driver"},
+        Rule{"cuda_driver_unknown", "cuda.driver = '525.60.13'", "good", "cuda-driver"},
+        Rule{"cuda_sass", "cuda.sass = ['80', '75']", "good", "cuda-sass"},
+        Rule{"cuda_ptx", "cuda.ptx = true", "debug-and-paths", "cuda-ptx"},
+        Rule{"needed", "libraries.needed = ['libtorch.so']", "debug-and-paths", "needed"},
+        Rule{"rpath", "libraries.rpath = ['$ORIGIN']", "debug-and-paths", "rpath"},
+        Rule{"relro", "hardening.relro = 'full'", "weak-hardening", "hardening"},
+        Rule{"debug", "contents.debug_info = false", "debug-and-paths", "debug-info"},
+        Rule{"paths", "contents.build_paths = ['/home/']", "debug-and-paths", "build-path"}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(Policy, GoodWheelKeepsToAllThatItCan) {
+  EXPECT_EQ(found("good", R"(
+    platform.highest = "manylinux_2_28"
+    size.limit_mb = 100
+    python = { abi = ["none"], min = "3.10" }
+    torch = { abi = ["stable"], min = "2.10" }
+    cuda = { runtime = ["none", "static"], sass = ["80"], ptx = true }
+    libraries = { needed = ["libtorch.so"], rpath = [] }
+    hardening = { relro = "full", bind_now = true, nx = true, stack_protector = true }
+    contents = { debug_info = false, build_paths = ["/home/"] })"),
+            Ids{});
+}
+
+TEST(Policy, HardeningNamesEachFault) {
+  const auto policy =
+      parse_policy(
+          "hardening = { relro = 'full', bind_now = true, nx = true, stack_protector = true }")
+          .value();
+  EXPECT_EQ(judge(read_wheel_fixture("weak-hardening"), policy).size(), 5U);
+}
+
+TEST(Policy, SetsLevels) {
+  EXPECT_EQ(found("no-device-code", "levels.cuda-code = 'off'"), Ids{});
+  for (const auto& [name, level] :
+       {std::pair{"note", Finding::Level::note}, std::pair{"warning", Finding::Level::warning},
+        std::pair{"error", Finding::Level::error}}) {
+    const auto policy = parse_policy(std::string("levels.cuda-code = '") + name + "'").value();
+    EXPECT_EQ(judge(read_wheel_fixture("no-device-code"), policy).at(0).level, level);
+    EXPECT_STREQ(name_of(level), name);
+  }
+}
+
+TEST(Policy, RefusesWhatItDoesNotKnow) {
+  for (const auto* wrong :
+       {"platform.hihgest = 'x'", "size.limit_mb = 'much'", "size.limit_mb = -1", "cuda.ptx = 1",
+        "cuda.sass = 'x'", "cuda.sass = [80]", "platform.highest = 28", "levels.x = 'fatal'",
+        "platform = 1", "not toml"}) {
+    EXPECT_FALSE(parse_policy(wrong)) << wrong;
+  }
+  EXPECT_NE(parse_policy("platform.hihgest = 'x'").error().what.find("platform.hihgest"),
+            std::string::npos);
+  EXPECT_NE(parse_policy("\n\nnot toml").error().what.find("line 3"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace wheelscope

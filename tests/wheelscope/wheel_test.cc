@@ -1,0 +1,144 @@
+// A wheel becomes facts and verdicts; RECORD is verified; one bad member leaves the rest.
+#include "wheel.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "cuda.h"
+#include "fixture.h"
+#include "json_report.h"
+#include "parallel.h"
+#include "platform.h"
+
+namespace wheelscope {
+namespace {
+
+TEST(Wheel, GoodOneHasNoFindings) {
+  for (const auto* name : {"good", "good-stored"}) {
+    const auto item = read_wheel_fixture(name);
+    EXPECT_TRUE(item.findings.empty()) << name;
+    EXPECT_EQ(item.wheel->record_verified, 4U);
+    EXPECT_EQ(item.platform.tag, "manylinux_2_27_x86_64");
+    EXPECT_EQ(item.platform.external_libraries, std::vector<std::string>{"libtorch.so"});
+    EXPECT_EQ(item.python.kind, "none");
+    EXPECT_EQ(item.torch.kind, "stable");
+    EXPECT_EQ(item.torch.min, "2.10");
+    EXPECT_EQ(item.cuda.runtime, "none");
+    EXPECT_EQ(item.cuda.sass, (std::vector<std::string>{"80", "90a"}));
+    EXPECT_EQ(item.cuda.ptx, std::vector<std::string>{"90"});
+  }
+}
+
+TEST(Wheel, ChecksRecord) {
+  EXPECT_EQ(ids(read_wheel_fixture("record-wrong-hash").findings),
+            (Ids{"record-hash", "record-unlisted"}));
+  EXPECT_EQ(ids(read_wheel_fixture("record-wrong-size").findings),
+            (Ids{"record-size", "record-unlisted"}));
+  EXPECT_EQ(ids(read_wheel_fixture("record-bad-lines").findings),
+            (Ids{"record-hash", "record-unlisted", "record-extra", "record-duplicate"}));
+  EXPECT_EQ(ids(read_wheel_fixture("no-record").findings), Ids{"record-missing"});
+}
+
+TEST(Wheel, OneBadMemberLeavesTheRest) {
+  const auto item = read_wheel_fixture("one-bad-member");
+  ASSERT_EQ(item.findings.size(), 1U);
+  EXPECT_EQ(item.findings[0].id, "zip-data");
+  EXPECT_EQ(item.findings[0].place, "pkg/_C.so");
+  EXPECT_TRUE(item.findings[0].offset.has_value());
+  EXPECT_EQ(item.wheel->record_verified, 3U);
+}
+
+TEST(Wheel, BrokenBinariesAreFindings) {
+  EXPECT_EQ(ids(read_wheel_fixture("broken-library").findings), Ids{"elf-broken"});
+  EXPECT_EQ(ids(read_wheel_fixture("broken-fatbin").findings), Ids{"fatbin-broken"});
+  EXPECT_EQ(ids(read_wheel_fixture("badly-named").findings), Ids{"wheel-name"});
+}
+
+TEST(Verdict, Python) {
+  const auto abi3 = read_wheel_fixture("abi3").python;
+  EXPECT_EQ(abi3.kind, "abi3");
+  EXPECT_EQ(abi3.min, "3.11");
+  const auto one = read_wheel_fixture("one-python").python;
+  EXPECT_EQ(one.kind, "version");
+  EXPECT_EQ(one.min, "3.11");
+  EXPECT_EQ(read_wheel_fixture("one-python-unnamed").python.min, "3.12") << "from the tag";
+  EXPECT_FALSE(read_wheel_fixture("one-python-tagged-none").python.min);
+}
+
+TEST(Verdict, Torch) {
+  const auto bound = read_wheel_fixture("cxx-abi").torch;
+  EXPECT_EQ(bound.kind, "cxx");
+  EXPECT_EQ(bound.symbols.size(), 2U);
+  const auto newer = read_wheel_fixture("torch-too-new").torch;
+  EXPECT_EQ(newer.min, "2.13");
+  EXPECT_EQ(newer.symbols, std::vector<std::string>{"torch_stream_native_handle"});
+  EXPECT_EQ(read_wheel_fixture("torch-symbol-unknown").torch.unknown.size(), 1U);
+  EXPECT_EQ(read_wheel_fixture("torch").torch.kind, "none") << "torch itself";
+}
+
+TEST(Verdict, Platform) {
+  EXPECT_EQ(read_wheel_fixture("too-new-platform").platform.tag, "linux_x86_64");
+  EXPECT_EQ(read_wheel_fixture("musl").platform.tag, "musllinux_1_1_x86_64");
+  EXPECT_EQ(read_wheel_fixture("pure").platform.tag, "any");
+  EXPECT_EQ(read_elf_file("x", Fixture("elf/big-endian-32-bit.so").bytes()).platform.tag,
+            "manylinux_2_27_i686");
+}
+
+TEST(Verdict, TagsPromise) {
+  EXPECT_TRUE(promises_more("manylinux2014_x86_64", "manylinux_2_28_x86_64"));
+  EXPECT_FALSE(promises_more("manylinux_2_28_x86_64", "manylinux2014_x86_64"));
+  EXPECT_TRUE(promises_more("manylinux_2_28_x86_64", "linux_x86_64"));
+  EXPECT_FALSE(promises_more("linux_x86_64", "manylinux_2_28_x86_64"));
+  EXPECT_TRUE(promises_more("manylinux_2_17_x86_64", "musllinux_1_2_x86_64"));
+  EXPECT_EQ(architecture_of_tag("any"), "");
+}
+
+TEST(Verdict, CudaRuntimeAndDriver) {
+  const auto cuda = read_wheel_fixture("dynamic-cudart-13").cuda;
+  EXPECT_EQ(cuda.runtime, "dynamic");
+  EXPECT_EQ(cuda.runtime_version, "13");
+  EXPECT_EQ(cuda.min_driver, "580.65.06");
+}
+
+TEST(Verdict, Gpus) {
+  EXPECT_TRUE(sass_serves("80", "8.6"));
+  EXPECT_FALSE(sass_serves("80", "8.7", true)) << "Jetson takes none but its own";
+  EXPECT_FALSE(sass_serves("86", "8.0"));
+  EXPECT_FALSE(sass_serves("80", "9.0"));
+  EXPECT_TRUE(sass_serves("100f", "10.3"));
+  EXPECT_FALSE(sass_serves("100a", "10.3"));
+  EXPECT_TRUE(ptx_serves("90", "12.0"));
+  EXPECT_FALSE(ptx_serves("90a", "10.0"));
+  const auto gpus = read_wheel_fixture("good").cuda.gpus;
+  const auto b200 = std::ranges::find(gpus, "10.0", &GpuVerdict::capability);
+  EXPECT_EQ(b200->served, "jit");
+  EXPECT_EQ(b200->by, "compute_90");
+  EXPECT_EQ(b200->min_driver, "550.54.14") << "as new as PTX 8.4";
+}
+
+TEST(Wheel, SameInputSameBytes) {
+  const auto document = [] {
+    return json_document("items", Json::array({to_json(read_wheel_fixture("record-bad-lines"))}));
+  };
+  EXPECT_EQ(document(), document());
+}
+
+TEST(Parallel, RunsEveryJobWithinTheBudget) {
+  const std::vector<std::uint64_t> costs{50, 1, 2, 30, 80, 4, 60, 0};
+  std::vector<std::atomic<int>> runs(costs.size());
+  std::atomic<std::uint64_t> in_use = 0, most = 0;
+  run_within_budget(costs, 100, 4, [&](std::size_t job) {
+    const auto now = in_use += costs[job];
+    for (auto seen = most.load(); now > seen && !most.compare_exchange_weak(seen, now);) {
+    }
+    ++runs[job];
+    in_use -= costs[job];
+  });
+  for (const auto& count : runs) EXPECT_EQ(count, 1);
+  EXPECT_LE(most, 100U);
+}
+
+}  // namespace
+}  // namespace wheelscope
