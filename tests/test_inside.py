@@ -13,7 +13,10 @@ ROOT = Path(__file__).parents[1]
 LIBRARY = cuda_ext_example.library_path()
 INSIDE = ROOT / "build/inside"
 
-pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("make") and (ROOT / ".venv").is_dir()),
+    reason="needs make and the .venv of `make test-env`",
+)
 
 
 def make(*arguments):

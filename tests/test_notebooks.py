@@ -3,13 +3,13 @@
 import re
 from pathlib import Path
 
-import nbformat
 import pytest
 import torch
-from nbclient import NotebookClient
 
 import cuda_ext_example
 
+nbformat = pytest.importorskip("nbformat", reason="needs nbformat")
+nbclient = pytest.importorskip("nbclient", reason="needs nbclient")
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -20,7 +20,7 @@ def outputs_of(name, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", package)
     notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
     resources = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(notebook, timeout=120, resources=resources).execute()
+    nbclient.NotebookClient(notebook, timeout=120, resources=resources).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     return "".join(output["text"] for output in outputs if output["output_type"] == "stream")
 

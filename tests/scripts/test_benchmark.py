@@ -47,6 +47,7 @@ SMALL_RUN = (
 
 
 def test_writes_text_json_and_plot(run, tmp_path, capsys):
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
     assert run(*SMALL_RUN) == 0
     result = json.loads((tmp_path / "benchmark.json").read_text())
     assert result["schema_version"] == 1
