@@ -1,14 +1,15 @@
-"""Repair: `auditwheel repair` gives each wheel the manylinux tag that its binaries deserve."""
+"""Repair: `auditwheel repair` gives each wheel the manylinux tag it deserves; then its SBOM."""
 
 import shutil
 import sys
 from pathlib import Path
 
-from ci import shell
+from ci import sbom, shell
 from ci.plan import WheelBuild, python_tag
 from ci.project import sha256
 from ci.release import Release
 from ci.state import Result, Task
+from ci.verify import tool_digest
 
 # torch's own libraries are the user's; they are never copied into a wheel.
 EXCLUDED = ["libtorch*", "libc10*"]
@@ -34,9 +35,11 @@ def _task(release: Release, build: WheelBuild) -> Task:
         if build.python and "-py3-none-" in wheel.name:
             _bind_to_python(wheel, build.python, log)
             (wheel,) = output.glob("*.whl")
+        sbom.add(wheel, sbom.document(sbom.look_into(wheel), build.toolkit))
         return Result([Path(shutil.move(wheel, release.wheelhouse / wheel.name))])
 
-    return Task("repair", build.name, {"wheel": sha256(built), "exclude": EXCLUDED}, repair)
+    inputs = {"wheel": sha256(built), "exclude": EXCLUDED, "tool": tool_digest()}
+    return Task("repair", build.name, inputs, repair)
 
 
 def _bind_to_python(wheel: Path, python: str, log: Path) -> None:
