@@ -7,7 +7,7 @@ import sys
 
 from rich.console import Console
 
-from ci import matrix, plan, release
+from ci import index, matrix, plan, release
 from ci.errors import Problem
 from ci.progress import Display
 
@@ -51,6 +51,8 @@ def _dispatch(arguments: argparse.Namespace) -> int:
     work = release.Release(
         display, arguments.strategy, arguments.base, arguments.wheel or [], arguments.index
     )
+    if arguments.command == "serve":
+        return _serve(work)
     names = list(STEPS)
     force = arguments.command != "release"
     if force:
@@ -69,6 +71,15 @@ def _dispatch(arguments: argparse.Namespace) -> int:
         display.say(
             f"In {work.wheelhouse}: {', '.join(path.name for path in work.artifacts().values())}"
         )
+    return 0
+
+
+def _serve(work: release.Release) -> int:
+    """Keeps the embedded index of the last release open."""
+    with index.embedded(work) as served:
+        work.display.say(f"pip install --extra-index-url {served.simple} {work.project.name}")
+        work.display.say("Ctrl-C ends it")
+        signal.pause()
     return 0
 
 
@@ -102,6 +113,7 @@ def _parse() -> argparse.Namespace:
         "--from", dest="start", choices=STEPS, help="repeat this step and all that follow"
     )
     whole.add_argument("--only", choices=STEPS, help="repeat this step alone")
+    commands.add_parser("serve", parents=[shared, run], help="serve the embedded index to pip")
     for name, help_text in STEPS.items():
         commands.add_parser(name, parents=[shared, run], help=help_text)
     return parser.parse_args()

@@ -113,7 +113,7 @@ def _server(folder: Path, log: Path) -> Iterator[str]:
     command = [PROGRAMS / "devpi-server", f"--serverdir={folder}", "--host=127.0.0.1"]
     words = [*shell.WITH_PARENT, *map(str, command), f"--port={port}"]
     with log.open("ab") as output:
-        server = subprocess.Popen(words, stdout=output, stderr=output)
+        server = subprocess.Popen(words, stdout=output, stderr=output, start_new_session=True)
     shell.running.add(server)
     try:
         _wait_for(url, server, log)

@@ -22,7 +22,7 @@ from ci.matrix import Matrix
 from ci.matrix import load as load_matrix
 from ci.plan import WheelBuild
 from ci.plan import make as make_plan
-from ci.progress import Display
+from ci.progress import Display, StepDisplay
 from ci.project import Project, commit, wheelhouse
 from ci.project import load as load_project
 from ci.state import Result, State, Task
@@ -124,15 +124,17 @@ def _run_step(release: Release, name: str, tasks: list[Task], force: bool) -> No
     display = release.display.step(name, len(tasks), len(tasks) - len(todo))
     problems: list[str] = []
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        futures = [
-            pool.submit(_run_task, release, task, display.started, display.finished)
-            for task in todo
-        ]
-        for future in as_completed(futures):
-            if error := future.exception():
-                if not isinstance(error, Problem):
-                    raise error
-                problems.append(str(error))
+        futures = [pool.submit(_run_task, release, task, display) for task in todo]
+        try:
+            for future in as_completed(futures):
+                if error := future.exception():
+                    if not isinstance(error, Problem):
+                        raise error
+                    problems.append(str(error))
+        except BaseException:  # also when someone stops us: no program may run on
+            pool.shutdown(wait=False, cancel_futures=True)
+            shell.stop_all()
+            raise
     display.close("failed" if problems else "passed")
     if not release.wanted:
         release.state.forget_others(name, {task.name for task in tasks})
@@ -140,17 +142,12 @@ def _run_step(release: Release, name: str, tasks: list[Task], force: bool) -> No
         raise Problem(f"step {name}: " + "\n".join(problems))
 
 
-def _run_task(
-    release: Release,
-    task: Task,
-    started: Callable[[str], None],
-    finished: Callable[[str, float, str], None],
-) -> None:
+def _run_task(release: Release, task: Task, display: StepDisplay) -> None:
     log = release.folder("logs") / f"{task.name.replace('/', '-')}.log"
-    log.unlink(missing_ok=True)
+    log.write_bytes(b"")
     began = time.monotonic()
     unit = task.unit or task.step
-    started(unit)
+    display.started(unit)
     verdict = "failed"
     try:
         result = task.run(log) or Result()
@@ -160,7 +157,7 @@ def _run_task(
         release.state.failed(task, str(problem), time.monotonic() - began)
         raise Problem(f"{task.name}: {problem}") from None
     finally:
-        finished(unit, time.monotonic() - began, verdict)
+        display.finished(unit, time.monotonic() - began, verdict)
 
 
 @contextmanager

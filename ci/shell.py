@@ -64,7 +64,8 @@ def capture(command: Sequence[object]) -> str | None:
 def stop_all() -> None:
     """Ends every program still running, each with its children."""
     for process in list(running):
-        os.killpg(process.pid, signal.SIGTERM)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
 
 
 def tail(log: Path) -> str:

@@ -8,13 +8,19 @@ from pathlib import Path
 EPOCH = (2020, 2, 2, 0, 0, 0)
 
 
-def make_wheel(folder: Path, name: str = "demo_ext", version: str = "1.0", text: str = "") -> Path:
-    """A real wheel of one empty module."""
+def make_wheel(
+    folder: Path,
+    name: str = "demo_ext",
+    version: str = "1.0",
+    text: str = "",
+    module: str = "",
+) -> Path:
+    """A real wheel of one module; another `text` gives other bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     info = f"{name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: {text}\n"
     files = {
-        f"{name}.py": f"text = {text!r}\n",
+        f"{name}.py": module or f"text = {text!r}\n",
         f"{info}/METADATA": metadata,
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nTag: py3-none-any\n",
     }

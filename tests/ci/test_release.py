@@ -64,6 +64,27 @@ def test_killed_anywhere_the_same_command_finishes(tmp_path: Path, victim: str) 
     assert done.stdout.count("unchanged") == 3
 
 
+def test_stopped_by_hand_it_ends_at_once_and_leaves_no_program(tmp_path: Path) -> None:
+    program = PROGRAM.replace("time.sleep(60)", 'shell.run(["sleep", "47.11"], log, what="it")')
+    program = program.replace("import release\n", "import release, shell\n")
+    environment = {**os.environ, "WHEELHOUSE": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    stopped = subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**environment, "HANG": "gate/x"},
+        cwd=ROOT,
+        stderr=subprocess.DEVNULL,
+    )
+    while not (tmp_path / "hanging").exists():
+        time.sleep(0.1)
+    time.sleep(0.5)
+    began = time.monotonic()
+    stopped.send_signal(signal.SIGINT)
+    assert stopped.wait(timeout=30) != 0
+    assert time.monotonic() - began < 10
+    processes = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    assert "sleep 47.11" not in processes
+
+
 def test_a_failed_task_is_shown_and_the_others_finish(release: Release) -> None:
     def bad(_: Path) -> Result:
         raise Problem("no compiler; install g++")
