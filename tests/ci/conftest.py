@@ -7,6 +7,8 @@ import pytest
 from ci.progress import Display
 from ci.release import Release
 
+collect_ignore = ["demo"]  # another project, with tests of its own
+
 
 @pytest.fixture
 def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
