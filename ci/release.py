@@ -122,15 +122,15 @@ def run(release: Release, steps: dict[str, Step], *, force: bool) -> None:
 def _run_step(release: Release, name: str, tasks: list[Task], force: bool) -> None:
     todo = [task for task in tasks if force or not release.state.is_done(task)]
     display = release.display.step(name, len(tasks), len(tasks) - len(todo))
-    problems: list[str] = []
+    problems: dict[str, list[str]] = {}  # what went wrong, and in which tasks
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        futures = [pool.submit(_run_task, release, task, display) for task in todo]
+        futures = {pool.submit(_run_task, release, task, display): task.name for task in todo}
         try:
             for future in as_completed(futures):
                 if error := future.exception():
                     if not isinstance(error, Problem):
                         raise error
-                    problems.append(str(error))
+                    problems.setdefault(str(error), []).append(futures[future])
         except BaseException:  # also when someone stops us: no program may run on
             pool.shutdown(wait=False, cancel_futures=True)
             shell.stop_all()
@@ -139,7 +139,8 @@ def _run_step(release: Release, name: str, tasks: list[Task], force: bool) -> No
     if not release.wanted:
         release.state.forget_others(name, {task.name for task in tasks})
     if problems:
-        raise Problem(f"step {name}: " + "\n".join(problems))
+        lines = (f"{', '.join(names)}: {problem}" for problem, names in problems.items())
+        raise Problem("\n".join(lines))
 
 
 def _run_task(release: Release, task: Task, display: StepDisplay) -> None:
@@ -155,7 +156,7 @@ def _run_task(release: Release, task: Task, display: StepDisplay) -> None:
         verdict = str(result.facts.get("verdict", "ok"))
     except Problem as problem:
         release.state.failed(task, str(problem), time.monotonic() - began)
-        raise Problem(f"{task.name}: {problem}") from None
+        raise
     finally:
         display.finished(unit, time.monotonic() - began, verdict)
 
