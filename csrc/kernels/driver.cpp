@@ -1,4 +1,4 @@
-// The two driver calls that the launch path makes itself: see driver.h.
+// The driver calls that the launch path makes itself: see driver.h.
 #include "driver.h"
 
 namespace cuda_ext {
@@ -7,6 +7,7 @@ namespace {
 // The driver's types, as its header has them: cuda.h is not part of the runtime's package.
 using LaunchKernel = int (*)(void* function, unsigned, unsigned, unsigned, unsigned, unsigned,
                              unsigned, unsigned, cudaStream_t, void** args, void** extra);
+using CurrentContext = int (*)(void** context);
 using ContextDevice = int (*)(int* device);
 constexpr unsigned oldest_driver = 12000;
 
@@ -22,9 +23,12 @@ Function entry_point(const char* name) {
 }  // namespace
 
 int current_device() {
+  static const auto current_context = entry_point<CurrentContext>("cuCtxGetCurrent");
   static const auto context_device = entry_point<ContextDevice>("cuCtxGetDevice");
+  void* context = nullptr;
   int device = -1;
-  return context_device && context_device(&device) == cudaSuccess ? device : -1;
+  if (!current_context || current_context(&context) || !context) return -1;
+  return context_device(&device) == cudaSuccess ? device : -1;
 }
 
 cudaError_t kernel_function(const void* kernel, cudaFunction_t& function) {
