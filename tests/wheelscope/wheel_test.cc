@@ -80,7 +80,7 @@ TEST(Verdict, Torch) {
 
 TEST(Verdict, Platform) {
   EXPECT_EQ(read_wheel_fixture("too-new-platform").platform.tag, "linux_x86_64");
-  EXPECT_EQ(read_wheel_fixture("musl").platform.tag, "musllinux_1_1_x86_64");
+  EXPECT_EQ(read_wheel_fixture("musl").platform.tag, "musllinux_1_2_x86_64");
   EXPECT_EQ(read_wheel_fixture("pure").platform.tag, "any");
   EXPECT_EQ(read_elf_file("x", Fixture("elf/big-endian-32-bit.so").bytes()).platform.tag,
             "manylinux_2_27_i686");
@@ -115,7 +115,7 @@ TEST(Verdict, Gpus) {
   const auto b200 = std::ranges::find(gpus, "10.0", &GpuVerdict::capability);
   EXPECT_EQ(b200->served, "jit");
   EXPECT_EQ(b200->by, "compute_90");
-  EXPECT_EQ(b200->min_driver, "550.54.14") << "as new as PTX 8.4";
+  EXPECT_EQ(b200->min_driver, "570.26") << "the first that knows the GPU";
 }
 
 TEST(Wheel, SameInputSameBytes) {
