@@ -52,5 +52,5 @@ def test_ptx_and_sass_of_the_library():
 def test_symbols_of_the_library():
     symbols = make("symbols", f"LIBRARY={LIBRARY}")
     assert "needs libtorch.so\n" in symbols
-    assert " U aoti_torch_get_numel\n" in symbols
+    assert " U aoti_torch_get_sizes\n" in symbols
     assert " w aoti_torch_get_current_cuda_stream\n" in symbols
