@@ -145,12 +145,15 @@ bench-wheelscope: tools wheelscope corpus ## Time wheelscope beside auditwheel a
 # --- The pipeline -------------------------------------------------------------------------------
 BASE ?= auto
 
-.PHONY: plan release clean-release
+.PHONY: plan release clean-release tag
 plan: tools ## What is built, what it serves, where it is verified
 	@$(PYTHON) -m ci plan
 
 release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, published to an embedded index
 	@$(PYTHON) -m ci release --base $(BASE)
+
+tag: tools ## Make the release commit and its tag: VERSION=x.y.z
+	@$(PYTHON) -m ci.tag $(or $(VERSION),$(error give the version: make tag VERSION=x.y.z))
 
 clean-release: ## Forget the release in wheelhouse/; images are kept
 	@find wheelhouse -mindepth 1 -not -name .gitkeep -delete

@@ -4,12 +4,14 @@ import argparse
 import importlib
 import signal
 import sys
+from fnmatch import fnmatch
 
 from rich.console import Console
 
-from ci import index, matrix, plan, release
+from ci import index, join, matrix, plan, release
 from ci.errors import Problem
 from ci.progress import Display
+from ci.state import Task
 
 STEPS = {
     "image": "make the build and verify images",
@@ -21,6 +23,13 @@ STEPS = {
     "publish": "upload to the index with twine",
     "install": "install from the index by name, and smoke-test again",
     "report": "write the report page",
+}
+# What only some machines can do: not part of `release`, each a job of the workflows.
+ALONE = {
+    "join": "take over what other jobs handed on, from wheelhouse/handed/",
+    "gpu": "run the wheels on this machine's GPU, and write the evidence",
+    "attest": "sign PEP 740 attestations with this job's GitHub identity",
+    "github": "make the release page of the tag on GitHub",
 }
 
 
@@ -48,9 +57,11 @@ def _dispatch(arguments: argparse.Namespace) -> int:
         return 0
 
     display = Display(verbose=arguments.verbose)
-    work = release.Release(
-        display, arguments.strategy, arguments.base, arguments.wheel or [], arguments.index
-    )
+    wanted = arguments.wheel or (["*"] if arguments.task else [])
+    work = release.Release(display, arguments.strategy, arguments.base, wanted, arguments.index)
+    if arguments.command == "join":
+        join.run(work)
+        return 0
     if arguments.command == "serve":
         return _serve(work)
     names = list(STEPS)
@@ -61,7 +72,7 @@ def _dispatch(arguments: argparse.Namespace) -> int:
         names, force = [arguments.only], True
     elif arguments.start:
         names, force = names[names.index(arguments.start) :], True
-    steps = {name: importlib.import_module(f"ci.{name}").tasks for name in names}
+    steps = {name: _step(name, arguments.task) for name in names}
     try:
         release.run(work, steps, force=force)
     finally:
@@ -83,6 +94,20 @@ def _serve(work: release.Release) -> int:
     return 0
 
 
+def _step(name: str, pattern: str | None) -> release.Step:
+    """The tasks of a step; only those that match the pattern, if there is one."""
+    tasks: release.Step = importlib.import_module(f"ci.{name}").tasks
+
+    def matching(work: release.Release) -> list[Task]:
+        found = [task for task in tasks(work) if fnmatch(task.unit, pattern or "*")]
+        if pattern and not found:
+            units = ", ".join(task.unit for task in tasks(work))
+            raise Problem(f"{name} has no task {pattern}; it has: {units}")
+        return found
+
+    return matching
+
+
 def _parse() -> argparse.Namespace:
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument(
@@ -95,6 +120,7 @@ def _parse() -> argparse.Namespace:
     run.add_argument(
         "--wheel", action="append", metavar="NAME", help="only this wheel of the plan; a pattern"
     )
+    run.add_argument("--task", metavar="NAME", help="only this task of the step; a pattern")
     run.add_argument("--index", choices=["embedded", "testpypi", "pypi"], default="embedded")
     run.add_argument("--verbose", action="store_true", help="a line for each finished task")
 
@@ -114,7 +140,7 @@ def _parse() -> argparse.Namespace:
     )
     whole.add_argument("--only", choices=STEPS, help="repeat this step alone")
     commands.add_parser("serve", parents=[shared, run], help="serve the embedded index to pip")
-    for name, help_text in STEPS.items():
+    for name, help_text in (STEPS | ALONE).items():
         commands.add_parser(name, parents=[shared, run], help=help_text)
     return parser.parse_args()
 

@@ -66,7 +66,7 @@ def _normalise(
             data = content[member.name]
             top, _, rest = member.name.partition("/")
             if version and rest == "pyproject.toml":
-                data = _with_version(data.decode(), version).encode()
+                data = with_version(data.decode(), version).encode()
             entry = tarfile.TarInfo(f"{renamed or top}/{rest}")
             entry.size, entry.mtime = len(data), epoch
             entry.mode = 0o755 if member.mode & 0o100 else 0o644
@@ -74,7 +74,7 @@ def _normalise(
     sdist.write_bytes(gzip.compress(raw.getvalue(), mtime=0))
 
 
-def _with_version(pyproject: str, version: str) -> str:
+def with_version(pyproject: str, version: str) -> str:
     """pyproject.toml with another project version."""
     old = tomllib.loads(pyproject)["project"]["version"]
     line = f'version = "{old}"'

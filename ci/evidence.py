@@ -1,11 +1,15 @@
-"""What is known of each wheel from running it: here, and on a GPU machine (docs/evidence)."""
+"""What is known of each wheel from running it: here, and on a GPU machine.
+
+That machine is another job, which hands its evidence on in the wheelhouse, or one that a person
+used; that evidence is committed in docs/evidence.
+"""
 
 import json
 from pathlib import Path
 from typing import Any
 
 from ci import image
-from ci.project import ROOT
+from ci.project import ROOT, wheelhouse
 from ci.release import Release
 from ci.state import Result, Task
 
@@ -33,9 +37,10 @@ def _task(release: Release, arch: str, name: str) -> Task:
 
 
 def on_gpu(digest: str) -> list[dict[str, Any]]:
-    """The committed evidence that the wheel with this sha256 passed on a GPU."""
+    """The evidence that the wheel with this sha256 passed on a GPU."""
     found = []
-    for file in sorted(FOLDER.glob("*.json")):
+    files = [*FOLDER.glob("*.json"), *(wheelhouse() / "evidence").glob("*.json")]
+    for file in sorted(files):
         evidence = json.loads(file.read_text())
         if evidence.get("sha256") == digest and evidence.get("gpu") and evidence.get("passed"):
             found.append({"file": file.name, **evidence})

@@ -163,14 +163,24 @@ def show(matrix: Matrix, plan: Plan, console: Console) -> None:
 
 
 def github(matrix: Matrix, plan: Plan) -> str:
-    """The job matrices of the workflow: builds and run cells, each on a native runner."""
+    """The job matrices of the workflow: builds, run cells and links, each on a native runner.
+
+    `name` is for people, `wheel` and `task` are what `python -m ci` is told.
+    """
     builds = [
         {"name": build.name, "arch": build.arch, "runner": matrix.arch[build.arch].runner}
         for build in plan.builds
     ]
-    verify = [
-        {"arch": arch, "runner": facts.runner, "torch": cell.torch, "python": cell.python}
-        for arch, facts in matrix.arch.items()
-        for cell in matrix.verify.run
-    ]
+    verify = []
+    for arch, facts in matrix.arch.items():
+        units = {
+            f"torch {cell.torch}, Python {cell.python}": f"torch{cell.torch}-python{cell.python}"
+            for cell in matrix.verify.run
+        }
+        units["link to every torch"] = "torch*-link"
+        verify += [
+            {"name": f"{arch}, {name}", "arch": arch, "runner": facts.runner,
+             "wheel": f"{arch}*", "task": f"{arch}*-{unit}"}
+            for name, unit in units.items()
+        ]  # fmt: skip
     return json.dumps({"build": {"include": builds}, "verify": {"include": verify}})

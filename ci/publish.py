@@ -3,12 +3,13 @@
 import sys
 from pathlib import Path
 
-from ci import evidence, index, project, shell
+from ci import attest, evidence, index, shell
 from ci.errors import Problem
 from ci.index import Index
 from ci.project import sha256
 from ci.release import Release
 from ci.state import Result, Task
+from ci.tag import check_agreement
 
 MEANINGS = {
     "401 ": "The index refuses the user name or password.",
@@ -51,14 +52,7 @@ def check_judged(release: Release, files: dict[str, Path]) -> None:
 
 def check_may_leave(release: Release) -> None:
     """What goes to a public index comes from a clean, tagged tree and was run on a GPU."""
-    commit, tag = project.commit(), project.version_tag()
-    if not commit or commit.endswith("+"):
-        raise Problem("the tree has uncommitted changes; commit them, tag, and build again")
-    if tag != f"v{release.project.version}":
-        raise Problem(
-            f"HEAD carries {tag or 'no version tag'}, but pyproject.toml says "
-            f"{release.project.version}; tag the release commit v{release.project.version}"
-        )
+    check_agreement()
     for name, wheel in release.wheels().items():
         arch = name.split("-")[0]
         if arch in release.matrix.publish.gpu_evidence and not evidence.on_gpu(
@@ -99,12 +93,15 @@ def _twine(target: Index, files: list[Path], log: Path) -> None:
         "--non-interactive",
         "--disable-progress-bar",
     ]
+    signed = [attest.path_for(file) for file in files if attest.path_for(file).exists()]
+    if signed:
+        command.append("--attestations")
     credentials = {}
     if target.password is not None:
         credentials = {"TWINE_USERNAME": index.USER, "TWINE_PASSWORD": target.password}
     try:
         shell.run(
-            [*command, "--repository-url", target.upload, *files], log, env=credentials,
+            [*command, "--repository-url", target.upload, *files, *signed], log, env=credentials,
             what=f"uploading to {target.name}",
         )  # fmt: skip
     except Problem as problem:

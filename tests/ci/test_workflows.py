@@ -1,0 +1,155 @@
+"""The workflows keep to the rules of publishing; each rule is seen failing on a changed copy."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ci.__main__ import ALONE, STEPS
+from ci.project import ROOT
+
+PROGRAMS = Path(sys.executable).parent
+READ = {"contents": "read"}
+PUBLISH = {"contents": "read", "id-token": "write"}
+PERMISSIONS = {
+    "ci.yml": {"lint": READ, "test": READ, "wheels": READ},
+    "wheels.yml": {"plan": READ, "build": READ, "gate": READ, "verify": READ},
+    "release.yml": {
+        "check": READ, "wheels": READ, "gpu": READ, "smoke": READ, "install": READ,
+        "testpypi": PUBLISH, "pypi": {**PUBLISH, "attestations": "write"},
+        "github": {"contents": "write"},
+    },
+}  # fmt: skip
+PLAIN = r"[^&|;<>$()]*"  # nothing that a shell would make more of than words
+CALL = rf"(sudo )?\.venv/bin/python -m ci(\.tag)? (?P<step>[a-z-]+){PLAIN}(\"\$[A-Z]+\"{PLAIN})*"
+COMMAND = re.compile(rf"{CALL}|make [a-z -]+")
+PLAN = 'echo "jobs=$(.venv/bin/python -m ci plan --github)" >>"$GITHUB_OUTPUT"'
+
+
+def workflow(folder: Path, name: str) -> dict[str, Any]:
+    return dict(yaml.safe_load((folder / ".github/workflows" / name).read_text()))
+
+
+def problems(folder: Path) -> Iterator[str]:
+    """Everything that is wrong with the workflows below `folder`."""
+    yield from zizmor(folder)
+    yield from schema(folder)
+    files = {path.name for path in (folder / ".github/workflows").iterdir()}
+    if files != PERMISSIONS.keys():
+        yield f"workflows are {files}"
+    for name, permissions in PERMISSIONS.items():
+        content = workflow(folder, name)
+        jobs = content["jobs"]
+        if content["permissions"] != {}:
+            yield f"{name}: permissions at the top"
+        if {job: facts.get("permissions") for job, facts in jobs.items()} != permissions:
+            yield f"{name}: permissions of a job"
+        text = (folder / ".github/workflows" / name).read_text()
+        if re.search(r"secrets\.|PASSWORD|API_TOKEN", text):
+            yield f"{name}: a long-lived token"
+        for job, facts in jobs.items():
+            for step in facts.get("steps", []):
+                yield from step_problems(f"{name}: {job}", step)
+
+
+def step_problems(where: str, step: dict[str, Any]) -> Iterator[str]:
+    uses, run = step.get("uses"), step.get("run")
+    if uses and not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", uses):
+        yield f"{where}: {uses} is not pinned to a commit"
+    if uses and "cache" in uses + json.dumps(step.get("with", {})):
+        yield f"{where}: a cache"
+    if run:
+        call = COMMAND.fullmatch(run)
+        known = {*STEPS, *ALONE, "--check", None}
+        if run != PLAN and (not call or call["step"] not in known):
+            yield f"{where}: `{run}` is more than one call of the pipeline or make"
+
+
+def zizmor(folder: Path) -> list[str]:
+    command = [PROGRAMS / "zizmor", "--offline", "--pedantic", "--format=json", folder / ".github"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout, done.stderr
+    return [f"zizmor: {finding['ident']}" for finding in json.loads(done.stdout)]
+
+
+def schema(folder: Path) -> Iterator[str]:
+    checks = {
+        "vendor.github-workflows": sorted((folder / ".github/workflows").iterdir()),
+        "vendor.dependabot": [folder / ".github/dependabot.yml"],
+    }
+    for name, files in checks.items():
+        command = [PROGRAMS / "check-jsonschema", "--builtin-schema", name, *files]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            yield f"schema: {done.stdout}"
+
+
+def test_no_problem() -> None:
+    assert list(problems(ROOT)) == []
+
+
+CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1"
+CHANGES = {
+    "permissions at the top": ("permissions: {}", "permissions: write-all"),
+    "permissions of a job": (
+        "needs: smoke\n    runs-on: ubuntu-24.04\n    timeout-minutes: 20\n"
+        "    environment: testpypi\n    permissions:\n      contents: read",
+        "needs: smoke\n    runs-on: ubuntu-24.04\n    timeout-minutes: 20\n"
+        "    environment: testpypi\n    permissions:\n      contents: write",
+    ),
+    "is not pinned": (CHECKOUT, "actions/checkout@v7"),
+    "zizmor: unpinned-uses": (CHECKOUT, "actions/checkout@v7"),
+    "zizmor: excessive-permissions": ("permissions: {}", "permissions: write-all"),
+    "a long-lived token": ("GH_TOKEN: ${{ github.token }}", "GH_TOKEN: ${{ secrets.TOKEN }}"),
+    "zizmor: template-injection": ("ci.tag --check", "ci.tag --check ${{ github.ref_name }}"),
+    "more than one call": ("python -m ci join", "python -m ci join && curl example.org"),
+    "a cache": ("name: smoke\n          path: wheelhouse/handed", "cache: pip"),
+    "schema:": ("timeout-minutes: 20", "timeout-minutes: [20]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("expected", CHANGES)
+def test_a_change_is_noticed(expected: str, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / ".github", tmp_path / ".github")
+    file = tmp_path / ".github/workflows/release.yml"
+    old, new = CHANGES[expected]
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    assert [found for found in problems(tmp_path) if expected in found]
+
+
+def test_artifacts_are_handed_on_by_a_job_that_comes_before() -> None:
+    """Each download names what a needed job, or one that it needed, uploads."""
+    inner, outer = workflow(ROOT, "wheels.yml")["jobs"], workflow(ROOT, "release.yml")["jobs"]
+    jobs = {**inner, **{name: job for name, job in outer.items() if name != "wheels"}}
+    uploads = {
+        step["with"]["name"].partition("${{")[0]: name
+        for name, job in jobs.items()
+        for step in job["steps"]
+        if "upload-artifact" in step.get("uses", "")
+    }
+    for name, job in jobs.items():
+        before = needed(jobs, name)
+        for step in job["steps"]:
+            if "download-artifact" in step.get("uses", ""):
+                wanted = step["with"].get("name") or step["with"]["pattern"]
+                for artifact in wanted.strip("{}").split(","):
+                    assert uploads[artifact.rstrip("*")] in before, f"{name} downloads {artifact}"
+
+
+def needed(jobs: dict[str, Any], name: str) -> set[str]:
+    """The jobs that must be over before this one starts."""
+    direct = jobs[name].get("needs", [])
+    direct = [direct] if isinstance(direct, str) else direct
+    direct = [
+        inner for job in direct for inner in (["gate", "verify"] if job == "wheels" else [job])
+    ]
+    return set(direct).union(*(needed(jobs, job) for job in direct))
