@@ -145,7 +145,7 @@ bench-wheelscope: tools wheelscope corpus ## Time wheelscope beside auditwheel a
 # --- The pipeline -------------------------------------------------------------------------------
 BASE ?= auto
 
-.PHONY: plan release clean-release tag
+.PHONY: plan release clean-release tag report screenshots
 plan: tools ## What is built, what it serves, where it is verified
 	@$(PYTHON) -m ci plan
 
@@ -154,6 +154,14 @@ release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, 
 
 tag: tools ## Make the release commit and its tag: VERSION=x.y.z
 	@$(PYTHON) -m ci.tag $(or $(VERSION),$(error give the version: make tag VERSION=x.y.z))
+
+report: tools wheelscope ## Write the report of the release in wheelhouse/, and open it
+	@$(PYTHON) -m ci report
+	@$(PYTHON) -m webbrowser -t "file://$(CURDIR)/wheelhouse/report.html" || true
+
+screenshots: test-env ## The report at desktop and phone width, into docs/report/
+	@scripts/need.sh chromium chromium-driver
+	@$(PYTHON) -m scripts.screenshots wheelhouse/report.html docs/report
 
 clean-release: ## Forget the release in wheelhouse/; images are kept
 	@find wheelhouse -mindepth 1 -not -name .gitkeep -delete
@@ -173,6 +181,11 @@ lint: test-env ## Format and type checks
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	@$(PYTHON) -m mypy
 	@git ls-files 'csrc/*.cpp' 'csrc/*.h' 'csrc/*.cu' 'csrc/*.cuh' | xargs clang-format --dry-run -Werror
+.PHONY: test-report
+test-report: test-env wheelscope ## The report page in a real Chromium
+	@scripts/need.sh chromium chromium-driver
+	@$(PYTHON) -m pytest -q tests/ci/test_report.py
+
 .PHONY: test-release
 test-release: test-env wheelscope ## Real releases of another project, with faults injected (minutes)
 	RELEASE_TESTS=1 $(PYTHON) -m pytest -q tests/ci/test_demo_release.py

@@ -1,93 +1,114 @@
-"""Report: wheelhouse/report.html, what was made, what it serves and how that is known."""
+"""Report: wheelhouse/report.html, what was made, what it serves and how each claim is known.
 
-from html import escape
-from pathlib import Path
-
-from ci import static_index
-from ci.plan import Cell, verified_by
-from ci.release import Release
-from ci.state import Result, Task
-
-STYLE = """
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
-body { max-width: 70rem; margin: 2rem auto; padding: 0 1rem }
-div { overflow-x: auto } table { border-collapse: collapse; margin: 1rem 0 }
-th, td { border: 1px solid; padding: .2rem .6rem; text-align: left } code { word-break: break-all }
-.run, .passed { background: #2e7d3260 } .link { background: #1565c040 }
-.failed { background: #c6282880 }
+The page is made from the record alone, also where steps failed or have not run. Beside it lies a
+static package index, so that the whole wheelhouse can be served from any web server.
 """
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ci import evidence, page, sbom, static_index
+from ci.errors import Problem
+from ci.matrix import Matrix
+from ci.plan import Cell
+from ci.project import ROOT
+from ci.release import Release
+from ci.state import Facts, Result, Task
+from ci.verify import WHEELSCOPE
+
+BENCHMARKS = ROOT / "docs/bench"
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of the release, and what wheelscope sees in it (None for an sdist)."""
+
+    path: Path
+    sha256: str
+    seen: Facts | None
 
 
 def tasks(release: Release) -> list[Task]:
-    page = render(release)
-
     def write(_: Path) -> Result:
-        file = release.wheelhouse / "report.html"
-        file.write_text(page)
-        files = release.artifacts().values()
-        index = static_index.write(release.wheelhouse / "simple", release.project.name, files)
-        return Result([file, *index.iterdir()])
+        made = files(release)
+        target = release.folder() / "report.html"
+        target.write_text(page.render(release, made, grid(release), benchmarks()))
+        paths = [file.path for file in made]
+        index = static_index.write(release.wheelhouse / "simple", release.project.name, paths)
+        return Result([target, *index.iterdir()])
 
     done = {
-        name: record["inputs"] for name, record in release.state.tasks.items() if name != "report"
+        name: [record["verdict"], record["inputs"]]
+        for name, record in release.state.tasks.items()
+        if name != "report"
     }
     return [Task("report", "", {"tasks": done}, write)]
 
 
-def render(release: Release) -> str:
-    """The whole page."""
-    head = release.state.head
-    title = escape(f"{head['project']} {head['version']}")
-    commit, strategy = escape(head["commit"]), escape(head["strategy"])
-    pythons = release.matrix.python.versions
-    return f"""<!doctype html>
-<html lang=en><meta charset=utf-8><title>{title}</title>
-<meta name=viewport content="width=device-width,initial-scale=1"><style>{STYLE}</style>
-<h1>{title}</h1>
-<p>commit <code>{commit}</code>, strategy {strategy}, {len(release.plan.cells)} cells</p>
-{_table("Files", ["file", "bytes", "sha256"], _files(release))}
-{_table("What it serves", ["arch", "torch", "CUDA", *pythons], _grid(release))}
-{_table("Tasks", ["task", "verdict", "seconds", "result"], _tasks(release))}
-</html>
-"""
+def files(release: Release) -> list[File]:
+    """The files that there are; a step that failed has left none."""
+    found = []
+    for name in ("sdist", *(build.name for build in release.builds)):
+        try:
+            step = "build" if name == "sdist" else "repair"
+            (path,) = release.state.outputs(f"{step}/{name}")
+        except Problem:
+            continue
+        look = path.suffix == ".whl" and WHEELSCOPE.exists()
+        found.append(File(path, release.sha256(name), sbom.look_into(path) if look else None))
+    return found
 
 
-def _files(release: Release) -> list[list[str]]:
-    return [
-        [file.name, f"{file.stat().st_size:,}", release.sha256(name)]
-        for name, file in release.artifacts().items()
-    ]
+def grid(release: Release) -> dict[Cell, str]:
+    """How each cell was verified: a key of page.WAYS."""
+    return {cell: _way(release, cell) for cell in release.plan.cells}
 
 
-def _grid(release: Release) -> list[list[str]]:
-    rows: dict[tuple[str, str, str], dict[str, str]] = {}
-    for cell in release.plan.cells:
-        row = rows.setdefault((cell.arch, cell.torch, cell.cuda), {})
-        row[cell.python] = _how(release, cell)
-    return [
-        [*key, *(row.get(p, "") for p in release.matrix.python.versions)]
-        for key, row in rows.items()
-    ]
+def _way(release: Release, cell: Cell) -> str:
+    """The strongest proof that the record has for a cell; a failure outweighs them all."""
+    (build,) = (build for build in release.plan.builds if build.serves(cell))
+    name = build.name
+    verdicts = {task: record["verdict"] for task, record in release.state.tasks.items()}
+    if (made := verdicts.get(f"repair/{name}")) != "passed":
+        return "failed" if made == "failed" else "open"
+    ran = verdicts.get(f"verify/{name}-torch{cell.torch}-python{cell.python}")
+    linked = verdicts.get(f"verify/{name}-torch{cell.torch}-link")
+    is_on_pypi = _on_pypi(release.matrix, cell)
+    covered = verdicts.get("gate/cover")
+    if "failed" in (verdicts.get(f"gate/{name}"), covered):
+        return "failed"
+    if is_on_pypi and "failed" in (ran, linked):
+        return "failed"
+    if any(_same_cell(seen, cell) for seen in evidence.on_gpu(release.sha256(name))):
+        return "gpu"
+    if is_on_pypi and ran == "passed":
+        return "run"
+    if is_on_pypi and linked == "passed":
+        return "linked"
+    return "covered" if covered == "passed" else "open"
 
 
-def _how(release: Release, cell: Cell) -> str:
-    return verified_by(release.matrix, cell, release.machine)
+def _on_pypi(matrix: Matrix, cell: Cell) -> bool:
+    """Is this CUDA build of torch the one that was installed or linked against?"""
+    return matrix.torch[cell.torch].pypi.get(cell.arch) == cell.cuda
 
 
-def _tasks(release: Release) -> list[list[str]]:
-    rows = []
-    for name, task in release.state.tasks.items():
-        result = task["facts"].get("verdict") or task["facts"].get("error", "")
-        rows.append([name, task["verdict"], f"{task['seconds']:.1f}", str(result)])
-    return rows
+def _same_cell(seen: Facts, cell: Cell) -> bool:
+    torch, python = ".".join(seen["torch"].split(".")[:2]), ".".join(seen["python"].split(".")[:2])
+    return (seen["machine"], torch, python, seen["torch_cuda"]) == (
+        cell.arch, cell.torch, cell.python, cell.cuda,
+    )  # fmt: skip
 
 
-def _table(title: str, header: list[str], rows: list[list[str]]) -> str:
-    names = "".join(f"<th scope=col>{escape(name)}" for name in header)
-    lines = "\n".join("<tr>" + "".join(map(_cell, row)) for row in rows)
-    return f"<h2>{title}</h2><div tabindex=0><table><tr>{names}\n{lines}</table></div>"
-
-
-def _cell(text: str) -> str:
-    coloured = text in ("run", "link", "passed", "failed")
-    return f"<td class={text}>{text}" if coloured else f"<td>{escape(text)}"
+def benchmarks() -> dict[str, Any]:
+    """The committed measurements of the ops over many sizes, by file name."""
+    results = {
+        file.stem: json.loads(file.read_text()) for file in sorted(BENCHMARKS.glob("*.json"))
+    }
+    return {
+        name: result
+        for name, result in results.items()
+        if len({row["elements"] for row in result.get("bandwidth", [])}) > 2
+    }

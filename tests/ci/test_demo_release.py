@@ -25,7 +25,7 @@ DEMO = Path(__file__).with_name("demo")
 def copy_of_demo(folder: Path) -> Path:
     """The demo project in git, with our pipeline copied into it."""
     shutil.copytree(DEMO, folder)
-    for file in (ROOT / "ci").glob("*.py"):
+    for file in [*(ROOT / "ci").glob("*.py"), ROOT / "ci/report.html"]:
         shutil.copy(file, folder / "ci")
     for tree in ("ci/toolkits", "docker", "scripts"):
         shutil.copytree(ROOT / tree, folder / tree)

@@ -1,0 +1,175 @@
+"""The report's HTML: plain, static, readable without colour, JavaScript or a wide screen."""
+
+import itertools
+from collections import Counter
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from ci import plot
+from ci.plan import Cell
+from ci.release import Release
+
+if TYPE_CHECKING:
+    from ci.report import File
+
+TEMPLATE = Path(__file__).with_name("report.html")
+# How a cell may have been verified: the label in the grid, and what it means.
+WAYS = {
+    "gpu": ("on GPU", "the ops ran on a GPU with this torch, CUDA and Python"),
+    "run": ("run", "installed in a fresh container, and the package's tests passed"),
+    "linked": ("linked", "every symbol was found in this torch's wheel on PyPI"),
+    "covered": ("covered", "served by the same library, judged by wheelscope cover"),
+    "failed": ("FAILED", "a check of this cell failed"),
+    "open": ("not yet", "nothing has verified it yet"),
+}
+
+
+def render(
+    release: Release, files: "list[File]", grid: dict[Cell, str], benchmarks: dict[str, Any]
+) -> str:
+    """The whole page."""
+    head = release.state.head
+    project, version = release.project.name, release.project.version
+    return Template(TEMPLATE.read_text()).substitute(
+        title=escape(f"{project} {version}"),
+        commit=escape(head.get("commit", "unknown")),
+        strategy=escape(release.plan.strategy),
+        verdict=_verdict(release),
+        files="\n".join(map(_file, files)) or "<p>No file has been made yet.</p>",
+        served=_legend(grid) + "\n".join(_arch_grid(release, grid, a) for a in release.matrix.arch),
+        findings=_findings(release, files),
+        steps=_steps(release) + _tasks(release),
+        speed="\n".join(plot.bandwidth(name, result) for name, result in benchmarks.items())
+        or "<p>No measurement is committed in docs/bench.</p>",
+    )
+
+
+def _failed(release: Release) -> list[str]:
+    return [n for n, task in release.state.tasks.items() if task["verdict"] == "failed"]
+
+
+def _verdict(release: Release) -> str:
+    tasks = [name for name in release.state.tasks if name != "report"]
+    failed = _failed(release)
+    if failed:
+        names = ", ".join(f"<code>{escape(name)}</code>" for name in failed)
+        return f'<p class="verdict failed"><strong>{len(failed)} of {len(tasks)} tasks FAILED:</strong> {names}</p>'  # noqa: E501
+    if not any(name.startswith("publish/") for name in tasks):
+        return f'<p class="verdict open"><strong>Not published yet:</strong> {len(tasks)} tasks passed so far.</p>'  # noqa: E501
+    return f'<p class="verdict run"><strong>Passed:</strong> all {len(tasks)} tasks.</p>'
+
+
+def _file(file: "File") -> str:
+    facts = {"size": f"{file.path.stat().st_size:,} bytes", "sha256": f"<code>{file.sha256}</code>"}
+    if file.seen:
+        cuda, torch = file.seen["cuda"], file.seen["torch_abi"]
+        facts["platform"] = escape(str(file.seen["platform_tag"]))
+        facts["torch ABI"] = escape(f"{torch['kind']}, from torch {torch['min']}")
+        if cuda["sass"] or cuda["ptx"]:
+            facts["GPU targets"] = escape(
+                f"native code for {', '.join(cuda['sass'])}; PTX for {', '.join(cuda['ptx'])}"
+            )
+            runtime = f"{cuda['runtime']} {cuda['runtime_version'] or ''}; driver from {cuda['min_driver']}"  # noqa: E501
+            facts["CUDA runtime"] = escape(runtime)
+    rows = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in facts.items())
+    link = escape(file.path.name.replace("+", "%2B"))
+    title = f'<h3><a href="{link}">{escape(file.path.name)}</a></h3>'
+    return f"<article>{title}<dl>{rows}</dl></article>"
+
+
+def _legend(grid: dict[Cell, str]) -> str:
+    counts = Counter(grid.values())
+    rows = "".join(
+        f'<tr><td><span class="key {way}">{label}</span></td>'
+        f'<td class="number">{counts[way]}</td><td>{meaning}</td></tr>'
+        for way, (label, meaning) in WAYS.items()
+    )
+    head = '<tr><th scope="col">label</th><th scope="col">cells</th><th scope="col">means</th></tr>'
+    return _scroll(
+        "How cells were verified",
+        f"<caption>{len(grid)} cells, by the strongest proof of each</caption>"
+        f"<thead>{head}</thead><tbody>{rows}</tbody>",
+    )
+
+
+def _arch_grid(release: Release, grid: dict[Cell, str], arch: str) -> str:
+    """One architecture: a row for each torch and CUDA, a column for each Python."""
+    pythons = release.matrix.python.versions
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("torch", "CUDA", *pythons))
+    rows = []
+    cells = [cell for cell in release.plan.cells if cell.arch == arch]
+    for (torch, cuda), group in itertools.groupby(
+        sorted(cells, key=lambda c: (int(c.torch.split(".")[1]), c.cuda)),
+        key=lambda c: (c.torch, c.cuda),
+    ):
+        ways = {cell.python: grid[cell] for cell in group}
+        boxes = "".join(_box(ways.get(python)) for python in pythons)
+        rows.append(f'<tr><th scope="row">{torch}</th><th scope="row">{cuda}</th>{boxes}</tr>')
+    return _scroll(
+        f"Grid of {arch}",
+        f"<caption>{arch}: torch and CUDA by Python</caption><thead><tr>{head}</tr></thead>"
+        f'<tbody id="grid-{arch}">{"".join(rows)}</tbody>',
+    )
+
+
+def _box(way: str | None) -> str:
+    return f'<td class="{way}">{WAYS[way][0]}</td>' if way else "<td>-</td>"
+
+
+def _findings(release: Release, files: "list[File]") -> str:
+    parts = []
+    for name in _failed(release):
+        error = escape(str(release.state.tasks[name]["facts"].get("error", "")))
+        parts.append(f"<h3>{escape(name)} failed</h3><pre>{error}</pre>")
+    for file in files:
+        for finding in (file.seen or {}).get("findings", []):
+            text = escape(finding.get("message", str(finding)))
+            parts.append(f"<p><code>{escape(file.path.name)}</code>: {text}</p>")
+    return "\n".join(parts) or "<p>None: every check passed, and wheelscope found nothing.</p>"
+
+
+def _steps(release: Release) -> str:
+    """Each step's share of the time. Its tasks ran side by side, so it was over sooner."""
+    seconds: Counter[str] = Counter()
+    for name, task in release.state.tasks.items():
+        seconds[name.split("/")[0]] += task["seconds"]
+    most = max(seconds.values(), default=0) or 1
+    rows = "".join(
+        f'<tr><th scope="row">{escape(step)}</th><td class="number">{time:.1f} s</td>'
+        f'<td style="width: 40%"><span class="bar" style="width: {100 * time / most:.1f}%"></span></td></tr>'  # noqa: E501
+        for step, time in seconds.items()
+    )
+    return _scroll(
+        "Time of each step",
+        "<caption>Seconds of all tasks of each step together</caption><thead><tr>"
+        '<th scope="col">step</th><th scope="col">time</th><th scope="col">share</th></tr></thead>'
+        f"<tbody>{rows}</tbody>",
+        style="width: 100%",
+    )
+
+
+def _tasks(release: Release) -> str:
+    rows = []
+    for name, task in release.state.tasks.items():
+        result = str(task["facts"].get("verdict") or task["facts"].get("error", ""))
+        way = "run" if task["verdict"] == "passed" else "failed"
+        rows.append(
+            f'<tr><th scope="row">{escape(name)}</th><td class="{way}">{task["verdict"]}</td>'
+            f'<td class="number">{task["seconds"]:.1f} s</td><td>{escape(result[:300])}</td></tr>'
+        )
+    head = "".join(f'<th scope="col">{n}</th>' for n in ("task", "verdict", "time", "result"))
+    table = _scroll(
+        "All tasks",
+        f"<caption>All tasks</caption><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>",
+    )
+    return f"<details><summary>All {len(rows)} tasks</summary>{table}</details>"
+
+
+def _scroll(label: str, table: str, style: str = "") -> str:
+    """A table that scrolls by itself on a narrow screen, with the keyboard too."""
+    return (
+        f'<div class="scroll" role="region" aria-label="{escape(label)}" tabindex="0">'
+        f'<table style="{style}">{table}</table></div>'
+    )
