@@ -26,6 +26,7 @@ DOCKERFILE = ROOT / "docker/Dockerfile"
 DEBOOTSTRAP = Path("/usr/share/debootstrap/scripts")
 REGISTRY_SECONDS = 5
 PROXIES = ("http_proxy", "https_proxy", "no_proxy")
+_install_lock = threading.Lock()
 _suite_locks: dict[str, threading.Lock] = collections.defaultdict(threading.Lock)
 CROSS_COMPILER = {"amd64": "g++-x86-64-linux-gnu", "arm64": "g++-aarch64-linux-gnu"}
 
@@ -175,8 +176,9 @@ def _ensure_suite(release: Release, suite: str, log: Path) -> str:
     with _suite_locks[suite]:
         if release.engine.has_image(tag):
             return tag
-        if not shutil.which("debootstrap"):
-            _install_debootstrap(release)
+        with _install_lock:
+            if not shutil.which("debootstrap"):
+                _install_debootstrap(release)
         root = release.folder("work") / f"suite-{suite}"
         shutil.rmtree(root, ignore_errors=True)
         shell.run(
