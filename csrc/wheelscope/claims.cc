@@ -2,10 +2,13 @@
 // metadata.
 #include "claims.h"
 
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
 #include <openssl/sha.h>
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 namespace wheelscope {
 namespace {
@@ -71,6 +74,20 @@ std::string take_field(std::string_view& text) {
   field += text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
   return field;
+}
+
+// The algorithm is fetched once and the context kept: for small members that costs more than
+// hashing.
+void sha256(std::span<const std::byte> contents, unsigned char* digest) {
+  static EVP_MD* const algorithm = [] {
+    OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+    return EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  }();
+  thread_local const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(
+      EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  EVP_DigestInit_ex2(context.get(), algorithm, nullptr);
+  EVP_DigestUpdate(context.get(), contents.data(), contents.size());
+  EVP_DigestFinal_ex(context.get(), digest, nullptr);
 }
 
 }  // namespace
@@ -149,7 +166,7 @@ std::vector<RecordLine> parse_record(std::string_view text) {
 
 std::string record_hash(std::span<const std::byte> contents) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(contents.data()), contents.size(), digest.data());
+  sha256(contents, digest.data());
   static constexpr char alphabet[] =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   std::string text = "sha256=";

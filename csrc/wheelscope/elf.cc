@@ -280,10 +280,12 @@ class Reader {
     }
   }
 
-  // GNU ld counts no symbol in the hash table of a library that exports none; the next table ends them.
+  // GNU ld counts no symbol in the hash table of a library that exports none; the next table ends
+  // them.
   std::uint64_t symbols_before_next_table() const {
     std::uint64_t end = 0;
-    for (const auto tag : {DT_STRTAB, DT_VERSYM, DT_VERNEED, DT_VERDEF, DT_GNU_HASH, DT_RELA, DT_REL}) {
+    for (const auto tag :
+         {DT_STRTAB, DT_VERSYM, DT_VERNEED, DT_VERDEF, DT_GNU_HASH, DT_RELA, DT_REL}) {
       const auto address = dynamic_[tag];
       if (address > dynamic_[DT_SYMTAB] && (end == 0 || address < end)) end = address;
     }

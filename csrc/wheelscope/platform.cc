@@ -51,7 +51,7 @@ bool promises_more(std::string_view a, std::string_view b) {
   const auto left = policy_of_tag(a), right = policy_of_tag(b);
   if (left == right || left == "linux" || right == "any") return false;
   if (left.substr(0, left.find('_')) != right.substr(0, right.find('_')))
-    return true;  // another libc, or none promised
+    return true;                                    // another libc, or none promised
   if (left.starts_with("musllinux")) return false;  // musl leaves no trace of its version
   return older(left, right);
 }
