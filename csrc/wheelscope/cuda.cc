@@ -23,7 +23,7 @@ struct Target {
 
 Target parse(const std::string& text) {
   int number = 0;
-  for (char c : text) {
+  for (const char c : text) {
     if (c >= '0' && c <= '9' && number < 100000) number = number * 10 + (c - '0');
   }
   const char last = text.empty() ? '\0' : text.back();
