@@ -19,16 +19,16 @@ namespace {
 
 using AddKernel = cudaError_t(DType, const void*, const void*, void*, int64_t, cudaStream_t);
 
-// Makes the tensor's device current, for as long as this lives. It nearly always is already, and
-// then this costs a hundredth of torch's guard, which is asked for the rest.
+// Makes the tensor's device current, for as long as this lives. It nearly always is already; only
+// where it is not, torch's guard is asked, which allocates.
 class OnDeviceOf {
  public:
   explicit OnDeviceOf(const Tensor& tensor) {
     const int index = tensor.device_index;
     if (current_device() == index) return;
     guard_.emplace(index);
-    if (current_device() != index)
-      cudaSetDevice(index);  // a thread that has not used CUDA yet has no context
+    // A thread that has not used CUDA yet has no context.
+    if (current_device() != index) cudaSetDevice(index);
   }
 
  private:
