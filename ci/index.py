@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import secrets
 import shutil
 import socket
@@ -63,6 +64,9 @@ def ready(release: Release) -> Iterator[Index]:
     if release.index == "embedded":
         with embedded(release) as index:
             yield index
+        return
+    if stand_in := os.environ.get(f"INDEX_{release.index.upper()}"):  # a rehearsal's
+        yield Index(release.index, stand_in, f"{stand_in}+simple/")
         return
     upload = (
         twine.utils.TEST_REPOSITORY

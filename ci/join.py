@@ -33,7 +33,7 @@ def run(release: Release) -> None:
 def _take(release: Release, record: Path) -> None:
     other = State(record.parent)
     job = record.parent.name
-    here = {"version": release.project.version, "commit": commit()}
+    here = {"version": release.project.version, "commit": commit().rstrip("+")}
     for key, value in here.items():
         if other.head.get(key) != value:
             raise Problem(

@@ -17,7 +17,7 @@ def job(release: Release, name: str, **tasks: list[Path]) -> Path:
     """The artifact of a job: its record, and the files that its tasks made."""
     folder = release.wheelhouse / join.FOLDER / name
     state = State(folder)
-    state.head |= {"version": release.project.version, "commit": project.commit()}
+    state.head |= {"version": release.project.version, "commit": project.commit().rstrip("+")}
     for task, files in tasks.items():
         folder.mkdir(parents=True, exist_ok=True)
         made = [Path(shutil.copy(file, folder)) for file in files]
