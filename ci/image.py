@@ -199,7 +199,8 @@ def _ensure_suite(release: Release, suite: str, log: Path) -> str:
 
 def _install_debootstrap(release: Release) -> None:
     release.display.say("installing Debian's debootstrap")
-    done = subprocess.run([ROOT / "scripts/need.sh", "debootstrap"], capture_output=True, text=True)
+    packages = ["debootstrap", "debian-archive-keyring"]  # which Ubuntu does not bring by itself
+    done = subprocess.run([ROOT / "scripts/need.sh", *packages], capture_output=True, text=True)
     if done.returncode != 0 or os.geteuid() != 0:
         raise Problem(
             "base debian and the verify images need root and `debootstrap`: run as root after "

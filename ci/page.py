@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ci import plot
 from ci.plan import Cell
 from ci.release import Release
+from ci.steps import ALONE, STEPS
 
 if TYPE_CHECKING:
     from ci.report import File
@@ -136,10 +137,11 @@ def _steps(release: Release) -> str:
     for name, task in release.state.tasks.items():
         seconds[name.split("/")[0]] += task["seconds"]
     most = max(seconds.values(), default=0) or 1
+    order = [*STEPS, *ALONE]
     rows = "".join(
         f'<tr><th scope="row">{escape(step)}</th><td class="number">{time:.1f} s</td>'
         f'<td style="width: 40%"><span class="bar" style="width: {100 * time / most:.1f}%"></span></td></tr>'  # noqa: E501
-        for step, time in seconds.items()
+        for step, time in sorted(seconds.items(), key=lambda item: order.index(item[0]))
     )
     return _scroll(
         "Time of each step",

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ci.__main__ import STEPS
 from ci.project import ROOT, sha256
+from ci.steps import STEPS
 
 pytestmark = pytest.mark.skipif(
     "RELEASE_TESTS" not in os.environ,

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ci.__main__ import ALONE, STEPS
 from ci.project import ROOT
+from ci.steps import ALONE, STEPS
 
 PROGRAMS = Path(sys.executable).parent
 READ = {"contents": "read"}
