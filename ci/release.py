@@ -92,6 +92,7 @@ class Release:
 
 
 Step = Callable[[Release], list[Task]]
+WAITING = 2  # tasks beyond the number of cores: some always wait for the network
 
 
 def run(release: Release, steps: dict[str, Step], *, force: bool) -> None:
@@ -123,7 +124,7 @@ def _run_step(release: Release, name: str, tasks: list[Task], force: bool) -> No
     todo = [task for task in tasks if force or not release.state.is_done(task)]
     display = release.display.step(name, len(tasks), len(tasks) - len(todo))
     problems: dict[str, list[str]] = {}  # what went wrong, and in which tasks
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+    with ThreadPoolExecutor(max_workers=(os.cpu_count() or 1) + WAITING) as pool:
         futures = {pool.submit(_run_task, release, task, display): task.name for task in todo}
         try:
             for future in as_completed(futures):
