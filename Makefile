@@ -188,4 +188,4 @@ test-report: test-env wheelscope ## The report page in a real Chromium
 
 .PHONY: test-release
 test-release: test-env wheelscope ## Real releases of another project, with faults injected (minutes)
-	RELEASE_TESTS=1 $(PYTHON) -m pytest -q tests/ci/test_demo_release.py tests/ci/test_each_release.py
+	RELEASE_TESTS=1 $(PYTHON) -m pytest -q tests/ci/test_demo_release.py tests/ci/test_each_release.py tests/ci/test_rehearsal.py

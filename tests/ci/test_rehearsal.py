@@ -1,0 +1,181 @@
+"""The release workflow, rehearsed: each job in a clean clone, a real index for both public ones."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rehearsal import GH, Failed, Rehearsal, jobs
+from test_demo_release import copy_of_demo
+
+from ci import index
+from ci.index import Index
+from ci.project import ROOT
+
+pytestmark = pytest.mark.skipif(
+    "RELEASE_TESTS" not in os.environ,
+    reason="minutes of real container builds; `make test-release` runs them",
+)
+
+
+def git(folder: Path, *words: str) -> None:
+    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
+    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo project with a changelog, tagged by the program behind `make tag`."""
+    folder = copy_of_demo(tmp_path_factory.mktemp("origin") / "project")
+    (folder / "CHANGELOG.md").write_text("# Changelog\n\n## [Unreleased]\n\n- All of it.\n")
+    with (folder / ".gitignore").open("a") as ignored:
+        ignored.write("/.venv\n")
+    git(folder, "config", "user.name", "test")
+    git(folder, "config", "user.email", "test@localhost")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--message", "Add a changelog")
+    subprocess.run([sys.executable, "-m", "ci.tag", "1.1.0"], cwd=folder, check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def indexes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Index]]:
+    """One devpi with an index in the place of TestPyPI, and one in the place of PyPI."""
+    folder = tmp_path_factory.mktemp("devpi")
+    password = index._initialised(folder / "index", folder / "log")
+    with index._server(folder / "index", folder / "log") as url:
+        for name in ("testpypi", "pypi"):
+            index._make_index(url, name, password)
+        yield {
+            name: Index(name, f"{url}/root/{name}/", f"{url}/root/{name}/+simple/", password)
+            for name in ("testpypi", "pypi")
+        }
+
+
+@pytest.fixture(scope="module")
+def rehearsal(
+    origin: Path, indexes: dict[str, Index], tmp_path_factory: pytest.TempPathFactory
+) -> Rehearsal:
+    """The whole workflow, run once."""
+    folder = tmp_path_factory.mktemp("rehearsal")
+    (folder / "bin").mkdir()
+    (folder / "bin/gh").write_text(GH)
+    (folder / "bin/gh").chmod(0o755)
+    keep = {n: v for n, v in os.environ.items() if n not in ("WHEELHOUSE", "GITHUB_ACTIONS")}
+    environment = {
+        **keep,
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        "GH_FOLDER": str(folder / "github"),
+        "TWINE_USERNAME": index.USER,
+        "TWINE_PASSWORD": indexes["pypi"].password or "",
+        **{f"INDEX_{name.upper()}": where.upload for name, where in indexes.items()},
+    }
+    made = Rehearsal(origin, "v1.1.0", folder, environment)
+    try:
+        made.run()
+    except Failed as failed:
+        pytest.fail(f"{failed.job}:\n{failed.output}")
+    return made
+
+
+def test_it_publishes_to_both_indexes(rehearsal: Rehearsal, indexes: dict[str, Index]) -> None:
+    for where in indexes.values():
+        assert len(where.files("demo_ext")) == 3
+    assert list(rehearsal.printed) == [name for name in jobs() if name in rehearsal.printed]
+
+
+def test_the_release_page_has_everything(rehearsal: Rehearsal) -> None:
+    names = [file.name for file in (rehearsal.folder / "github").iterdir()]
+    for wanted in ("SHA256SUMS", "report.html", "release.json", "demo_ext-1.1.0.tar.gz"):
+        assert wanted in names
+    assert len([name for name in names if name.endswith(".whl")]) == 2
+    assert len([name for name in names if name.endswith(".cyclonedx.json")]) == 2
+    command = ["sha256sum", "--check", "--quiet", "SHA256SUMS"]
+    subprocess.run(command, cwd=rehearsal.folder / "github", check=True)
+
+
+def test_a_second_run_uploads_nothing(rehearsal: Rehearsal) -> None:
+    rehearsal.printed.clear()
+    rehearsal.run("testpypi")
+    assert "0 files uploaded, 3 already there" in rehearsal.printed["testpypi"]
+    assert "0 files uploaded, 3 already there" in rehearsal.printed["pypi"]
+    assert "0 files added" in rehearsal.printed["github"]
+
+
+@pytest.fixture
+def copy(rehearsal: Rehearsal, tmp_path: Path) -> Rehearsal:
+    """The same run with artifacts and origin of its own, to be spoilt."""
+    shutil.copytree(rehearsal.artifacts, tmp_path / "artifacts")
+    shutil.copytree(rehearsal.origin, tmp_path / "origin")
+    return Rehearsal(
+        tmp_path / "origin", rehearsal.tag, tmp_path, rehearsal.environment, rehearsal.jobs_json
+    )
+
+
+def test_a_wheel_altered_after_the_smoke_test_stops(copy: Rehearsal) -> None:
+    (wheel, *_) = (copy.artifacts / "smoke").glob("*.whl")
+    wheel.write_bytes(wheel.read_bytes() + b"\0")
+    with pytest.raises(Failed, match="is not what its record says; run that job again") as failed:
+        copy.run("testpypi")
+    assert failed.value.job == "testpypi"
+
+
+def test_a_tag_that_disagrees_stops(copy: Rehearsal) -> None:
+    git(copy.origin, "tag", "v9.9.9", "v1.1.0^{}")
+    git(copy.origin, "tag", "--delete", "v1.1.0")
+    copy.tag = "v9.9.9"
+    with pytest.raises(
+        Failed, match=r"carries v9\.9\.9, but pyproject\.toml says 1\.1\.0"
+    ) as failed:
+        copy.run()
+    assert failed.value.job == "check"
+    with pytest.raises(Failed, match=r"make tag VERSION=1\.1\.0"):
+        copy.run("testpypi")
+
+
+def test_missing_gpu_evidence_stops(copy: Rehearsal) -> None:
+    """The wheel needs evidence by the matrix of the tagged commit, and the job handed none on."""
+    matrix = copy.origin / "ci/matrix.toml"
+    matrix.write_text(matrix.read_text().replace("gpu_evidence = []", 'gpu_evidence = ["x86_64"]'))
+    git(copy.origin, "commit", "--all", "--message", "Want evidence")
+    git(copy.origin, "tag", "--force", "v1.1.0")
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=copy.origin, capture_output=True, text=True
+    )
+    record = copy.artifacts / "smoke/release.json"
+    old = subprocess.run(
+        ["git", "rev-parse", "HEAD~1"], cwd=copy.origin, capture_output=True, text=True
+    )
+    record.write_text(record.read_text().replace(old.stdout.strip(), head.stdout.strip()))
+    with pytest.raises(
+        Failed, match=r"(?s)no GPU evidence for demo_ext.*on a machine with a GPU run"
+    ):
+        copy.run("testpypi")
+
+
+def test_a_dirty_tree_stops(copy: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
+    clean = Rehearsal.clone
+
+    def dirty(self: Rehearsal) -> Path:
+        clone = clean(self)
+        (clone / "stray.txt").touch()
+        return clone
+
+    monkeypatch.setattr(Rehearsal, "clone", dirty)
+    with pytest.raises(Failed, match="uncommitted changes; commit them, tag, and build again"):
+        copy.run("testpypi")
+
+
+def test_what_an_earlier_job_did_not_hand_on_is_missed(copy: Rehearsal) -> None:
+    for wheel in (copy.artifacts / "smoke").glob("*.whl"):
+        wheel.unlink()
+    with pytest.raises(Failed):
+        copy.run("testpypi", "testpypi")
+
+
+def test_the_workflows_are_those_of_the_repository() -> None:
+    assert list(jobs())[-1] == "github"
+    assert (ROOT / ".github/workflows/wheels.yml").exists()
