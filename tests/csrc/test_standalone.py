@@ -52,6 +52,28 @@ def test_a_driver_that_is_too_old(tmp_path: Path):
     )
 
 
+@pytest.mark.skipif(not HAS_GPU, reason="needs a GPU")
+def test_no_code_for_this_gpu(tmp_path: Path):
+    """Built for 7.5 alone, without PTX: no newer GPU can run it, and the program says which it is."""
+    import torch
+
+    if torch.cuda.get_device_capability()[0] == 7:
+        pytest.skip("this GPU runs code for 7.5")
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    configure = ["cmake", "-S", ROOT / "csrc", "-B", tmp_path, "-G", "Ninja"]
+    configure += ["-DCUDA_EXT_VERSION=0", "-DCUDA_EXT_CUDA=ON", "-DCUDA_EXT_COMPILER=nvcc"]
+    configure += [f"-DCMAKE_CUDA_COMPILER={nvcc}", "-DCUDA_EXT_TARGETS=7.5"]
+    configure += [f"-DCUDA_EXT_CUDA_HOME={Path(nvcc).resolve().parent.parent}"]
+    subprocess.run(configure, check=True, capture_output=True)
+    subprocess.run(["cmake", "--build", tmp_path, "--target", "standalone"], check=True)
+    done = subprocess.run([tmp_path / "bin/standalone"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert re.search(
+        r"has no code for this GPU, whose compute capability is \d+\.\d; it holds code for 7\.5",
+        done.stderr,
+    )
+
+
 def test_usage():
     assert run("--nonsense").returncode == 2
     assert "usage:" in run("--nonsense").stderr
