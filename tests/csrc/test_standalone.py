@@ -54,7 +54,7 @@ def test_a_driver_that_is_too_old(tmp_path: Path):
 
 @pytest.mark.skipif(not HAS_GPU, reason="needs a GPU")
 def test_no_code_for_this_gpu(tmp_path: Path):
-    """Built for 7.5 alone, without PTX: no newer GPU can run it, and the program says which it is."""
+    """Built for 7.5 alone, without PTX: no newer GPU can run it, and the program says so."""
     import torch
 
     if torch.cuda.get_device_capability()[0] == 7:
