@@ -40,7 +40,9 @@ def _dispatch(arguments: argparse.Namespace) -> int:
 
     display = Display(verbose=arguments.verbose)
     wanted = arguments.wheel or (["*"] if arguments.task else [])
-    work = release.Release(display, arguments.strategy, arguments.base, wanted, arguments.index)
+    work = release.Release(
+        display, arguments.strategy, arguments.base, wanted, arguments.index, arguments.toolkit
+    )
     if arguments.command == "join":
         join.run(work)
         return 0
@@ -99,6 +101,7 @@ def _parse() -> argparse.Namespace:
     run.add_argument(
         "--base", choices=["auto", "pypa", "debian"], default="auto", help="the build image's base"
     )
+    run.add_argument("--toolkit", help="make universal wheels with this toolkit of the matrix")
     run.add_argument(
         "--wheel", action="append", metavar="NAME", help="only this wheel of the plan; a pattern"
     )

@@ -70,12 +70,15 @@ def cuda_name(cuda: str) -> str:
     return cuda if cuda == "cpu" else "cu" + cuda.replace(".", "")
 
 
-def make(matrix: Matrix, strategy: str | None = None) -> Plan:
+def make(matrix: Matrix, strategy: str | None = None, toolkit: str | None = None) -> Plan:
     """The plan of the whole matrix; raises if a cell is served by no build."""
     strategy = strategy or matrix.strategy.default
     cells, left_out = _cells(matrix)
     if strategy == "universal":
-        builds = [WheelBuild(arch, matrix.strategy.universal.toolkit) for arch in matrix.arch]
+        toolkit = toolkit or matrix.strategy.universal.toolkit
+        if toolkit not in matrix.toolkit:
+            raise Problem(f"no toolkit {toolkit} in the matrix; it has {', '.join(matrix.toolkit)}")
+        builds = [WheelBuild(arch, toolkit) for arch in matrix.arch]
     elif strategy == "each":
         builds = [_own_build(matrix, cell) for cell in cells]
     else:

@@ -37,6 +37,7 @@ class Release:
     base: str = "auto"
     wanted: list[str] = field(default_factory=list)  # patterns of build names; empty: all
     index: str = "embedded"
+    toolkit: str | None = None  # for universal wheels, in place of the matrix's choice
     matrix: Matrix = field(default_factory=load_matrix)
     project: Project = field(default_factory=load_project)
     wheelhouse: Path = field(default_factory=wheelhouse)
@@ -44,7 +45,7 @@ class Release:
     bases: dict[str, str] = field(default_factory=dict)  # the base image of each architecture
 
     def __post_init__(self) -> None:
-        self.plan = make_plan(self.matrix, self.strategy)
+        self.plan = make_plan(self.matrix, self.strategy, self.toolkit)
         if not self.builds:
             names = ", ".join(build.name for build in self.plan.builds[:3])
             raise Problem(f"no wheel of the plan is named {self.wanted}; names are like {names}")

@@ -19,6 +19,12 @@ def test_universal_serves_every_cell_with_one_wheel_per_architecture() -> None:
     assert all(sum(build.serves(cell) for build in made.builds) == 1 for cell in made.cells)
 
 
+def test_universal_wheels_can_be_made_with_another_toolkit() -> None:
+    assert {build.toolkit for build in plan.make(FACTS, toolkit="13.0").builds} == {"13.0"}
+    with pytest.raises(Problem, match=r"no toolkit 11\.8 in the matrix; it has 12\.9"):
+        plan.make(FACTS, toolkit="11.8")
+
+
 def test_each_makes_one_wheel_per_cell() -> None:
     made = plan.make(FACTS, "each")
     assert len(made.builds) == len(made.cells)
