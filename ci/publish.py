@@ -3,12 +3,13 @@
 import sys
 from pathlib import Path
 
-from ci import attest, evidence, index, shell
+from ci import attest, build, evidence, index, shell
 from ci.errors import Problem
 from ci.index import Index
 from ci.project import sha256
 from ci.release import Release
 from ci.state import Result, Task
+from ci.steps import STEPS
 from ci.tag import check_agreement
 
 MEANINGS = {
@@ -19,6 +20,8 @@ MEANINGS = {
     "Connection aborted": "The connection was cut off.",
     "Connection refused": "The index does not answer.",
 }
+# The steps that come before publishing.
+BEFORE = list(STEPS)[: list(STEPS).index("publish")]
 
 
 def tasks(release: Release) -> list[Task]:
@@ -51,8 +54,14 @@ def check_judged(release: Release, files: dict[str, Path]) -> None:
 
 
 def check_may_leave(release: Release) -> None:
-    """What goes to a public index comes from a clean, tagged tree and was run on a GPU."""
+    """What goes to a public index comes from this clean, tagged tree and was run on a GPU."""
     check_agreement()
+    check_nothing_failed(release)
+    if sha256(build.make_sdist(release)) != release.sha256("sdist"):
+        raise Problem(
+            "the wheels were built from another state of the sources than this commit; "
+            "run `python -m ci release`, which builds again what changed"
+        )
     for name, wheel in release.wheels().items():
         arch = name.split("-")[0]
         if arch in release.matrix.publish.gpu_evidence and not evidence.on_gpu(
@@ -63,6 +72,14 @@ def check_may_leave(release: Release) -> None:
                 f"  python ci/smoke.py {wheel.name} --evidence docs/evidence/{name}.json\n"
                 "and commit that file"
             )
+
+
+def check_nothing_failed(release: Release) -> None:
+    """No check that ran before has failed."""
+    for name, record in release.state.tasks.items():
+        step = name.split("/")[0]
+        if step in BEFORE and record["verdict"] == "failed":
+            raise Problem(f"`{name}` failed; mend it, then run `python -m ci {step}` again")
 
 
 def upload(target: Index, name: str, files: list[Path], log: Path) -> list[str]:

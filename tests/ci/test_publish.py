@@ -150,3 +150,11 @@ def test_the_password_is_kept_private(tmp_path: Path) -> None:
     assert (folder / "password").stat().st_mode & 0o077 == 0
     assert (folder / "password").read_text() not in (tmp_path / "log").read_text()
     assert index._initialised(folder, tmp_path / "log") == (folder / "password").read_text()
+
+
+def test_a_failed_check_is_refused(release: Release) -> None:
+    publish.check_nothing_failed(release)
+    task = Task("verify", "x86_64-torch2.15-link", {}, lambda _: Result())
+    release.state.failed(task, "a symbol is missing", 1.0)
+    with pytest.raises(Problem, match=r"`verify/x86_64-torch2\.15-link` failed; mend it"):
+        publish.check_nothing_failed(release)

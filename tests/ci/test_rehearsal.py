@@ -136,23 +136,37 @@ def test_a_tag_that_disagrees_stops(copy: Rehearsal) -> None:
         copy.run("testpypi")
 
 
+def move_tag(copy: Rehearsal) -> None:
+    """Commits what changed, and has the tag and the record name that commit."""
+    old = head(copy.origin)
+    git(copy.origin, "commit", "--all", "--message", "Change something")
+    git(copy.origin, "tag", "--force", copy.tag)
+    record = copy.artifacts / "smoke/release.json"
+    record.write_text(record.read_text().replace(old, head(copy.origin)))
+
+
+def head(folder: Path) -> str:
+    command = ["git", "rev-parse", "HEAD"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True).stdout.strip()
+
+
 def test_missing_gpu_evidence_stops(copy: Rehearsal) -> None:
     """The wheel needs evidence by the matrix of the tagged commit, and the job handed none on."""
     matrix = copy.origin / "ci/matrix.toml"
     matrix.write_text(matrix.read_text().replace("gpu_evidence = []", 'gpu_evidence = ["x86_64"]'))
-    git(copy.origin, "commit", "--all", "--message", "Want evidence")
-    git(copy.origin, "tag", "--force", "v1.1.0")
-    head = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=copy.origin, capture_output=True, text=True
-    )
-    record = copy.artifacts / "smoke/release.json"
-    old = subprocess.run(
-        ["git", "rev-parse", "HEAD~1"], cwd=copy.origin, capture_output=True, text=True
-    )
-    record.write_text(record.read_text().replace(old.stdout.strip(), head.stdout.strip()))
+    move_tag(copy)
     with pytest.raises(
         Failed, match=r"(?s)no GPU evidence for demo_ext.*on a machine with a GPU run"
     ):
+        copy.run("testpypi")
+
+
+def test_wheels_of_other_sources_stop(copy: Rehearsal) -> None:
+    """The tag was moved to a commit whose sources are not those of the wheels."""
+    with (copy.origin / "demo_ext/demo.c").open("a") as source:
+        source.write("/* changed */\n")
+    move_tag(copy)
+    with pytest.raises(Failed, match="built from another state of the sources"):
         copy.run("testpypi")
 
 
