@@ -100,7 +100,7 @@ fuzz: fuzzers ## Fuzz wheelscope's readers for FUZZ_SECONDS each (600)
 fuzzers: tools
 	@scripts/need.sh pkg-config clang-19 libclang-rt-19-dev $(WHEELSCOPE_LIBRARIES)
 	@cmake -S csrc/wheelscope -B build/fuzz -G Ninja -DWHEELSCOPE_FUZZ=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS=-O1 -DCMAKE_CXX_COMPILER=clang++-19 --log-level=WARNING >/dev/null
-	@cmake --build build/fuzz
+	@cmake --build build/fuzz --target fuzzers
 
 coverage-wheelscope: tools ## Lines of wheelscope that its unit tests execute; fails below 90%
 	@scripts/need.sh pkg-config libgtest-dev $(WHEELSCOPE_LIBRARIES)
