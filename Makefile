@@ -171,6 +171,7 @@ clean-release: ## Forget the release in wheelhouse/; images are kept
 # Tests build for one GPU target, with PTX for the others: seconds instead of minutes.
 test test-package: export TORCH_CUDA_ARCH_LIST ?= 8.0+PTX
 test: lint test-wheelscope cpp install ## Every test that this machine can run
+	@scripts/need.sh chromium chromium-driver unzip
 	@$(PYTHON) -m pytest -n 2
 
 test-package: install ## The installed package's tests alone
