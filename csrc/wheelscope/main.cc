@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 
 #include "commands.h"
@@ -30,9 +32,7 @@ bool terminal_takes_colour() {
          std::string_view(terminal) != "dumb";
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   wheelscope::Options options{.style = {.colour = terminal_takes_colour()}};
   CLI::App app(description, "wheelscope");
   app.footer(footer);
@@ -81,4 +81,15 @@ int main(int argc, char** argv) {
   }
   std::ios::sync_with_stdio(false);
   return chosen(options, {std::cout, std::cerr});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {  // no memory, no thread
+    std::fprintf(stderr, "wheelscope: %s\n", error.what());
+    return wheelscope::unreadable;
+  }
 }
