@@ -49,6 +49,10 @@ class Engine:
     def stop_if_ours(self, say: Callable[[str], None]) -> None:
         if self.ours is None:
             return
+        if shell.capture([self.command, "ps", "--quiet"]):
+            say("the container engine was started for this release, but others use it: it stays up")
+            self.ours.unlink()
+            return
         pid = json.loads(self.ours.read_text())["pid"]
         say(f"stopping the container engine that was started for this release (process {pid})")
         os.kill(pid, signal.SIGTERM)
