@@ -73,6 +73,8 @@ def test_stopped_by_hand_it_ends_at_once_and_leaves_no_program(tmp_path: Path) -
         env={**environment, "HANG": "gate/x"},
         cwd=ROOT,
         stderr=subprocess.DEVNULL,
+        # A shell's background jobs, and so the tests among them, ignore this signal.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while not (tmp_path / "hanging").exists():
         time.sleep(0.1)
