@@ -11,7 +11,7 @@ help: ## What each target does
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 20
 
 # --- Set-up -----------------------------------------------------------------------------------
-.PHONY: tools test-env lock
+.PHONY: tools test-env lock lock-actions
 tools: ## The pinned tools in .venv
 	@scripts/need.sh g++ git
 	@scripts/venv.sh ci/tools.lock
@@ -26,6 +26,9 @@ lock: tools ## Pin every .in file anew: tools, tests, images, CUDA toolkits
 	$(LOCK) -c ci/tools.lock tests/tests.in -o tests/tests.lock
 	$(LOCK) docker/verify.in -o docker/verify.lock
 	for pins in docker/build ci/toolkits/12.9 ci/toolkits/13.0; do $(LOCK) --no-deps $$pins.in -o $$pins.lock; done
+
+lock-actions: ## Record the tags of the actions that the workflows pin, from their repositories
+	@python3 -m scripts.actions $(ACTIONS_SOURCE)
 
 # --- The extension ------------------------------------------------------------------------------
 # The CUDA toolkit: CUDA_HOME, or nvcc's on PATH, or else one from PyPI. setup.py's head lists what else can be chosen.
@@ -187,6 +190,9 @@ test-report: test-env wheelscope ## The report page in a real Chromium
 	@scripts/need.sh chromium chromium-driver
 	@$(PYTHON) -m pytest -q tests/ci/test_report.py
 
-.PHONY: test-release
+.PHONY: test-release rehearsal
+rehearsal: test-env ## The release workflow on this repository, every job, against an index on loopback (half an hour)
+	@RELEASE_TESTS=1 $(PYTHON) -m pytest -q -s tests/ci/test_own_rehearsal.py
+
 test-release: test-env wheelscope ## Real releases of another project, with faults injected (minutes)
 	RELEASE_TESTS=1 $(PYTHON) -m pytest -q tests/ci/test_demo_release.py tests/ci/test_each_release.py tests/ci/test_rehearsal.py

@@ -1,17 +1,21 @@
-"""Runs the jobs of the workflows here: their `run:` lines, in clean clones, artifacts passed on.
+"""Runs the jobs of the release workflow here: their `run:` lines, in clean clones.
 
-What a runner has and this machine has not is replaced, and only that: `make` (the tools of this
-checkout are used), runners of another architecture, a GPU, and GitHub's own `gh`.
+A job sees what a runner would give it: a clone of the tag, the outputs of the jobs it needs, the
+artifacts of those that must be over before it starts, and nothing else. Whatever the rehearsal
+does not know in a workflow stops it. Replaced is only what a runner has and this machine has not:
+runners of another architecture, a GPU (by evidence) and GitHub's own `gh`.
 """
 
 import json
+import os
 import platform
 import re
 import shutil
 import subprocess
-import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +23,21 @@ import yaml
 
 from ci.project import ROOT
 
-WORKFLOWS = ROOT / ".github/workflows"
-GH = """#!/bin/sh
-# Stands in for GitHub's `gh release`: keeps the files of a release in $GH_FOLDER.
-set -eu
-case "$2" in
-  view) [ -d "$GH_FOLDER" ] || exit 1
-    printf '{"assets": ['; first=
-    for file in "$GH_FOLDER"/*; do [ -e "$file" ] && printf '%s{"name": "%s"}' "$first" "${file##*/}"; first=,; done
-    printf ']}' ;;
-  create) mkdir "$GH_FOLDER" ;;
-  upload) shift 3; for file; do [ ! -e "$GH_FOLDER/${file##*/}" ]; cp "$file" "$GH_FOLDER"; done ;;
-esac
-"""  # noqa: E501
+STAND_INS = Path(__file__).with_name("stand_ins")
+# What the rehearsal does itself, and what leaves no file: signing, the runner's firewall.
+ACTIONS = {
+    "actions/checkout", "actions/upload-artifact", "actions/download-artifact",
+    "actions/attest", "step-security/harden-runner",
+}  # fmt: skip
+JOB_KEYS = {
+    "name", "needs", "runs-on", "timeout-minutes", "permissions", "environment", "strategy", "env",
+    "outputs", "steps",
+}  # fmt: skip
+STEP_KEYS = {"name", "id", "uses", "with", "run"}
+# Of a developer's shell, and not of a runner's.
+NOT_ON_A_RUNNER = ("WHEELHOUSE", "VIRTUAL_ENV", "PYTHON", "MAKE", "MFLAGS", "PYTEST", "GITHUB_")
+
+Job = dict[str, Any]
 
 
 @dataclass
@@ -41,119 +47,208 @@ class Failed(Exception):
     job: str
     output: str
 
+    def __str__(self) -> str:
+        return f"{self.job}: {self.output}"
+
 
 @dataclass
 class Rehearsal:
-    """One workflow run: its clones, its artifacts, what each job printed."""
+    """One workflow run: its clones, its artifacts, what each job printed and how long it took."""
 
     origin: Path
     tag: str
     folder: Path
-    environment: dict[str, str]
-    jobs_json: str = ""
+    environment: dict[str, str]  # beside the machine's own
+    workflows: Path = ROOT / ".github/workflows"
+    outputs: dict[str, dict[str, str]] = field(default_factory=dict)  # of each job
+    uploaders: dict[str, str] = field(default_factory=dict)  # the job of each artifact
     printed: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
 
-    @property
-    def artifacts(self) -> Path:
-        return self.folder / "artifacts"
+    def __post_init__(self) -> None:
+        self.artifacts, self.made = self.folder / "artifacts", self.folder / "made"
 
     def run(self, first: str = "", last: str = "") -> None:
-        """Runs the jobs from `first` to `last`, in the order of their needs."""
-        names = list(jobs())
-        chosen = names[names.index(first) if first else 0 :]
-        for name in chosen:
-            for job in instances(name, jobs()[name], self.jobs_json):
-                self.run_job(name, job)
-            if name == last:
-                return
+        """Runs the jobs from `first` to `last`, each after those that it needs."""
+        names = list(jobs(self.workflows))
+        start = names.index(first) if first else 0
+        for name in names[start : names.index(last) + 1 if last else None]:
+            self.run_job(name)
 
-    def run_job(self, name: str, job: dict[str, Any]) -> None:
+    def run_job(self, name: str) -> None:
+        job = jobs(self.workflows)[name]
+        for artifact in [a for a, uploader in self.uploaders.items() if uploader == name]:
+            shutil.rmtree(self.artifacts / artifact)  # of an earlier attempt
+            del self.uploaders[artifact]
+        self.printed[name] = ""
+        for values in self.instances(name, job):
+            title = self.filled(name, job["name"], values)
+            began = time.monotonic()
+            self.run_instance(name, job, values)
+            self.seconds[title] = time.monotonic() - began
+
+    def instances(self, name: str, job: Job) -> Iterator[dict[str, str]]:
+        """What `${{ }}` stands for, once, or for each entry of the matrix that can run here."""
+        needs = as_list(job.get("needs", []))
+        known = {
+            f"needs.{need}.outputs.{key}": value
+            for need in needs
+            for key, value in self.outputs.get(need, {}).items()
+        }
+        known["github.token"] = "a-token-for-the-stand-in"
+        if "strategy" not in job:
+            yield known
+            return
+        found = re.fullmatch(r"\$\{\{ fromJSON\((.*)\)\.(\w+) \}\}", job["strategy"]["matrix"])
+        assert found, job["strategy"]
+        if found[1] not in known:
+            raise Failed(name, f"{found[1]} is not known: does the job need that job?")
+        for number, entry in enumerate(json.loads(known[found[1]])[found[2]]["include"]):
+            foreign = entry["arch"] != platform.machine()
+            if foreign and "-python" in entry.get("task", ""):
+                continue  # runs the wheel, on a runner of that architecture
+            yield {**known, "strategy.job-index": str(number)} | {
+                f"matrix.{key}": str(value) for key, value in entry.items()
+            }
+
+    def filled(self, name: str, text: str, values: dict[str, str]) -> str:
+        """A text of the workflow with its expressions resolved."""
+
+        def value(expression: re.Match[str]) -> str:
+            if expression[1] not in values:
+                raise Failed(name, f"{expression[1]} is not known: does an earlier job give it?")
+            return values[expression[1]]
+
+        return re.sub(r"\$\{\{ (.*?) \}\}", value, text)
+
+    def run_instance(self, name: str, job: Job, values: dict[str, str]) -> None:
+        assert job.keys() <= JOB_KEYS, f"{name}: {job.keys() - JOB_KEYS}"
         clone = self.clone()
+        given = {key: self.filled(name, text, values) for key, text in job.get("env", {}).items()}
+        over = time.monotonic() + 60 * job["timeout-minutes"]
         for step in job["steps"]:
-            uses, options = step.get("uses", ""), step.get("with", {})
-            if "upload-artifact" in uses:
-                self.upload(clone, options)
-            elif "download-artifact" in uses:
-                self.download(clone, options)
-            elif "run" in step:
-                self.run_step(name, clone, step["run"], job.get("env", {}))
+            assert step.keys() <= STEP_KEYS, f"{name}: {step.keys() - STEP_KEYS}"
+            if "run" in step:
+                written = self.run_line(name, clone, step["run"], given, over - time.monotonic())
+                values |= {f"steps.{step.get('id')}.outputs.{k}": v for k, v in written.items()}
+                continue
+            action, options = step["uses"].split("@")[0], step.get("with", {})
+            assert action in ACTIONS, f"{name} uses {action}"
+            if action == "actions/upload-artifact":
+                self.upload(
+                    name, clone, self.filled(name, options["name"], values), options["path"]
+                )
+            elif action == "actions/download-artifact":
+                self.download(name, clone, options)
+        self.outputs[name] = {
+            key: self.filled(name, text, values) for key, text in job.get("outputs", {}).items()
+        }
+        shutil.rmtree(clone)
 
     def clone(self) -> Path:
+        """A clean clone of the tag, always in the same place."""
         clone = self.folder / "clone"
         shutil.rmtree(clone, ignore_errors=True)
-        command = ["git", "-c", "advice.detachedHead=false", "clone", "--quiet"]
-        subprocess.run([*command, "--branch", self.tag, self.origin, clone], check=True)
-        (clone / ".venv").symlink_to(Path(sys.prefix))
-        (clone / "build/bin").mkdir(parents=True)
-        shutil.copy(ROOT / "build/bin/wheelscope", clone / "build/bin")
+        command = ["git", "-c", "advice.detachedHead=false", "clone", "--quiet", "--depth=1"]
+        subprocess.run([*command, "--branch", self.tag, f"file://{self.origin}", clone], check=True)
         return clone
 
-    def run_step(self, name: str, clone: Path, line: str, env: dict[str, str]) -> None:
-        if line.startswith("make "):
-            makefile = (ROOT / "Makefile").read_text()
-            assert all(f"\n{target}:" in makefile for target in line.split()[1:]), line
-            return
-        if " -m ci gpu" in line and shutil.which("nvidia-smi") is None:
-            return
+    def run_line(
+        self, name: str, clone: Path, line: str, given: dict[str, str], seconds: float
+    ) -> dict[str, str]:
+        """Runs one line as a runner does; returns what it wrote to GITHUB_OUTPUT.
+
+        The same `make` line on the same commit makes the same: later jobs get what the first made.
+        """
+        made = self.made / line.replace(" ", "-")
+        if line.startswith("make ") and made.exists():
+            subprocess.run(["cp", "--archive", "--link", f"{made}/.", clone], check=True)
+            return {}
         output = self.folder / "github-output"
         output.write_text("")
-        given = {**self.environment, **env, "GITHUB_OUTPUT": str(output)}
+        words = line.removeprefix("sudo ") if os.geteuid() == 0 else line
         done = subprocess.run(
-            ["bash", "-e", "-c", line.removeprefix("sudo ")], cwd=clone, env=given,
-            capture_output=True, text=True,
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", words],
+            cwd=clone, env=self.shell_environment(given, output), timeout=seconds,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
-        self.printed[name] = self.printed.get(name, "") + done.stdout + done.stderr
+        self.printed[name] += f"$ {line}\n{done.stdout}"
         if done.returncode:
-            raise Failed(name, done.stdout + done.stderr)
-        if text := output.read_text():
-            self.jobs_json = text.removeprefix("jobs=")
+            raise Failed(name, f"{line}\n{done.stdout}")
+        if line.startswith("make "):
+            for part in (".venv", "build"):
+                if (clone / part).exists():
+                    made.mkdir(parents=True, exist_ok=True)
+                    command = ["cp", "--archive", "--link", clone / part, made]
+                    subprocess.run(command, check=True)
+        return dict(text.split("=", 1) for text in output.read_text().splitlines())
 
-    def upload(self, clone: Path, options: dict[str, Any]) -> None:
-        target = self.artifacts / options["name"]
+    def shell_environment(self, given: dict[str, str], output: Path) -> dict[str, str]:
+        """This machine's environment without this checkout's, and with the stand-ins first."""
+        kept = {n: v for n, v in os.environ.items() if not n.startswith(NOT_ON_A_RUNNER)}
+        places = [p for p in kept["PATH"].split(os.pathsep) if not Path(p).is_relative_to(ROOT)]
+        kept["PATH"] = os.pathsep.join([str(STAND_INS), *places])
+        if shutil.which("nvidia-smi") is None:
+            kept["TORCH_PYTHON"] = str(STAND_INS / "gpu-python")
+        return {**kept, **self.environment, **given, "GITHUB_OUTPUT": str(output)}
+
+    def upload(self, name: str, clone: Path, artifact: str, paths: str) -> None:
+        target = self.artifacts / artifact
         shutil.rmtree(target, ignore_errors=True)
-        files = [file for line in options["path"].split() for file in clone.glob(line)]
-        assert files, f"nothing to upload as {options['name']}"
-        for file in files:
-            place = target / file.relative_to(clone / "wheelhouse")
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(file, place)
+        for pattern in paths.split():
+            files = list(clone.glob(pattern))
+            if not files:
+                raise Failed(name, f"nothing to upload as {artifact}: there is no {pattern}")
+            for file in files:
+                place = target / file.relative_to(clone / "wheelhouse")
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file, place)
+        self.uploaders[artifact] = name
 
-    def download(self, clone: Path, options: dict[str, Any]) -> None:
-        place = clone / options["path"]
-        if name := options.get("name"):
-            shutil.copytree(self.artifacts / name, place, dirs_exist_ok=True)
-            return
-        for pattern in options["pattern"].strip("{}").split(","):
-            for artifact in self.artifacts.glob(pattern):
-                shutil.copytree(artifact, place / artifact.name)
+    def download(self, name: str, clone: Path, options: dict[str, str]) -> None:
+        """Every name, and every alternative of a pattern, must come from a job that was before."""
+        before = needed(jobs(self.workflows), name)
+        there = sorted(a for a, uploader in self.uploaders.items() if uploader in before)
+        for wanted in (options.get("name") or options["pattern"]).strip("{}").split(","):
+            found = [artifact for artifact in there if fnmatch(artifact, wanted)]
+            if not found:
+                raise Failed(name, f"no job before this one has uploaded {wanted}")
+            for artifact in found:
+                place = clone / options["path"] / ("" if "name" in options else artifact)
+                shutil.copytree(self.artifacts / artifact, place, dirs_exist_ok=True)
 
 
-def jobs() -> dict[str, dict[str, Any]]:
+def jobs(workflows: Path) -> dict[str, Job]:
     """The jobs of release.yml, with those of wheels.yml in the place of the job that calls it."""
-    found: dict[str, dict[str, Any]] = {}
-    for name, job in yaml.safe_load((WORKFLOWS / "release.yml").read_text())["jobs"].items():
-        if "uses" in job:
-            called = WORKFLOWS / Path(job["uses"]).name
-            found |= yaml.safe_load(called.read_text())["jobs"]
-        else:
-            found[name] = job
+    found: dict[str, Job] = {}
+    called: dict[str, list[str]] = {}
+    for name, job in yaml.safe_load((workflows / "release.yml").read_text())["jobs"].items():
+        before = [n for need in as_list(job.get("needs", [])) for n in called.get(need, [need])]
+        if "uses" not in job:
+            found[name] = {**job, "needs": before}
+            continue
+        inner = yaml.safe_load((workflows / Path(job["uses"]).name).read_text())["jobs"]
+        assert not found.keys() & inner.keys(), "two jobs of one name"
+        called[name] = list(inner)
+        found |= {n: {**j, "needs": as_list(j.get("needs", before))} for n, j in inner.items()}
     return found
 
 
-def instances(name: str, job: dict[str, Any], plan: str) -> Iterator[dict[str, Any]]:
-    """The job once, or once for each entry of its matrix that this machine can do."""
-    matrix = job.get("strategy", {}).get("matrix")
-    if matrix is None:
-        yield job
-        return
-    key = re.search(r"\.(\w+) }}$", matrix)
-    assert key, matrix
-    for number, entry in enumerate(json.loads(plan)[key[1]]["include"]):
-        foreign = entry["arch"] != platform.machine()
-        if name == "verify" and foreign:
-            continue  # needs a runner of that architecture
-        values = {f"matrix.{k}": v for k, v in entry.items()} | {"strategy.job-index": number}
-        text = json.dumps(job)
-        for expression, value in values.items():
-            text = text.replace("${{ " + expression + " }}", str(value))
-        yield json.loads(text)
+def as_list(needs: str | list[str]) -> list[str]:
+    return [needs] if isinstance(needs, str) else needs
+
+
+def needed(all_jobs: dict[str, Job], name: str) -> set[str]:
+    """The jobs that must be over before this one starts."""
+    direct = set(as_list(all_jobs[name].get("needs", [])))
+    return direct.union(*(needed(all_jobs, job) for job in direct))
+
+
+def use_tools_of(checkout: Path, rehearsal: Rehearsal) -> None:
+    """Has the `make` lines bring this checkout's tools: for a project without our Makefile."""
+    for line in ("make tools", "make tools wheelscope"):
+        made = rehearsal.made / line.replace(" ", "-")
+        (made / "build/bin").mkdir(parents=True)
+        (made / ".venv").symlink_to(checkout / ".venv")
+        if "wheelscope" in line:
+            shutil.copy(checkout / "build/bin/wheelscope", made / "build/bin")

@@ -5,7 +5,7 @@ import json
 import socket
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -24,14 +24,9 @@ NAME = "demo_ext"
 
 
 @pytest.fixture(scope="module")
-def devpi(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    """One devpi for all tests; each test has its own version of the package."""
-    folder = tmp_path_factory.mktemp("devpi") / "index"
-    log = tmp_path_factory.mktemp("log") / "devpi.log"
-    password = index._initialised(folder, log)
-    with index._server(folder, log) as url:
-        index._make_index(url, "test", password)
-        yield Index("embedded", f"{url}/root/test/", f"{url}/root/test/+simple/", password)
+def devpi(new_index: Callable[[str], Index]) -> Index:
+    """One index for all tests; each test has its own version of the package."""
+    return new_index("test")
 
 
 def test_uploads_once_and_serves_hashes(devpi: Index, tmp_path: Path) -> None:

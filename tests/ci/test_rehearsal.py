@@ -4,11 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rehearsal import GH, Failed, Rehearsal, jobs
+from rehearsal import Failed, Rehearsal, jobs, use_tools_of
 from test_demo_release import copy_of_demo
 
 from ci import index
@@ -19,11 +19,24 @@ pytestmark = pytest.mark.skipif(
     "RELEASE_TESTS" not in os.environ,
     reason="minutes of real container builds; `make test-release` runs them",
 )
+PUBLIC = ("testpypi", "pypi")  # the indexes, and the jobs that publish to them
 
 
-def git(folder: Path, *words: str) -> None:
+def git(folder: Path, *words: str) -> str:
     who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
-    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
+    command = ["git", *who, *words]
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def stand_ins(folder: Path, indexes: list[Index]) -> dict[str, str]:
+    """Has the pipeline use these indexes in the place of the public ones, a folder as GitHub."""
+    return {
+        "GH_FOLDER": str(folder / "github"),
+        "TWINE_USERNAME": index.USER,
+        "TWINE_PASSWORD": indexes[0].password or "",
+        **{f"INDEX_{n.upper()}": i.upload for n, i in zip(PUBLIC, indexes, strict=True)},
+    }
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +44,8 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo project with a changelog, tagged by the program behind `make tag`."""
     folder = copy_of_demo(tmp_path_factory.mktemp("origin") / "project")
     (folder / "CHANGELOG.md").write_text("# Changelog\n\n## [Unreleased]\n\n- All of it.\n")
+    matrix = folder / "ci/matrix.toml"
+    matrix.write_text(matrix.read_text().replace("gpu_evidence = []", 'gpu_evidence = ["x86_64"]'))
     with (folder / ".gitignore").open("a") as ignored:
         ignored.write("/.venv\n")
     git(folder, "config", "user.name", "test")
@@ -42,49 +57,29 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def indexes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Index]]:
-    """One devpi with an index in the place of TestPyPI, and one in the place of PyPI."""
-    folder = tmp_path_factory.mktemp("devpi")
-    password = index._initialised(folder / "index", folder / "log")
-    with index._server(folder / "index", folder / "log") as url:
-        for name in ("testpypi", "pypi"):
-            index._make_index(url, name, password)
-        yield {
-            name: Index(name, f"{url}/root/{name}/", f"{url}/root/{name}/+simple/", password)
-            for name in ("testpypi", "pypi")
-        }
+def indexes(new_index: Callable[[str], Index]) -> list[Index]:
+    return [new_index(name) for name in PUBLIC]
 
 
 @pytest.fixture(scope="module")
 def rehearsal(
-    origin: Path, indexes: dict[str, Index], tmp_path_factory: pytest.TempPathFactory
+    origin: Path, indexes: list[Index], tmp_path_factory: pytest.TempPathFactory
 ) -> Rehearsal:
     """The whole workflow, run once."""
     folder = tmp_path_factory.mktemp("rehearsal")
-    (folder / "bin").mkdir()
-    (folder / "bin/gh").write_text(GH)
-    (folder / "bin/gh").chmod(0o755)
-    keep = {n: v for n, v in os.environ.items() if n not in ("WHEELHOUSE", "GITHUB_ACTIONS")}
-    environment = {
-        **keep,
-        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
-        "GH_FOLDER": str(folder / "github"),
-        "TWINE_USERNAME": index.USER,
-        "TWINE_PASSWORD": indexes["pypi"].password or "",
-        **{f"INDEX_{name.upper()}": where.upload for name, where in indexes.items()},
-    }
-    made = Rehearsal(origin, "v1.1.0", folder, environment)
+    made = Rehearsal(origin, "v1.1.0", folder, stand_ins(folder, indexes))
+    use_tools_of(ROOT, made)
     try:
         made.run()
     except Failed as failed:
-        pytest.fail(f"{failed.job}:\n{failed.output}")
+        pytest.fail(str(failed))
     return made
 
 
-def test_it_publishes_to_both_indexes(rehearsal: Rehearsal, indexes: dict[str, Index]) -> None:
-    for where in indexes.values():
+def test_it_publishes_to_both_indexes(rehearsal: Rehearsal, indexes: list[Index]) -> None:
+    for where in indexes:
         assert len(where.files("demo_ext")) == 3
-    assert list(rehearsal.printed) == [name for name in jobs() if name in rehearsal.printed]
+    assert list(rehearsal.printed) == list(jobs(rehearsal.workflows))
 
 
 def test_the_release_page_has_everything(rehearsal: Rehearsal) -> None:
