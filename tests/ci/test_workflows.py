@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import rehearsal
 import yaml
 
 from ci.project import ROOT
 from ci.steps import ALONE, STEPS
+from scripts import actions
 
 PROGRAMS = Path(sys.executable).parent
 READ = {"contents": "read"}
@@ -44,6 +46,9 @@ def problems(folder: Path) -> Iterator[str]:
     files = {path.name for path in (folder / ".github/workflows").iterdir()}
     if files != PERMISSIONS.keys():
         yield f"workflows are {files}"
+    known = set(actions.recorded())
+    for pin in actions.pins(folder / ".github/workflows") - known:
+        yield f"{' '.join(pin)} is not in actions.lock"
     for name, permissions in PERMISSIONS.items():
         content = workflow(folder, name)
         jobs = content["jobs"]
@@ -105,6 +110,7 @@ CHANGES = {
         "    environment: testpypi\n    permissions:\n      contents: write",
     ),
     "is not pinned": (CHECKOUT, "actions/checkout@v7"),
+    "is not in actions.lock": (CHECKOUT, f"actions/checkout@{'0' * 40}"),
     "zizmor: unpinned-uses": (CHECKOUT, "actions/checkout@v7"),
     "zizmor: excessive-permissions": ("permissions: {}", "permissions: write-all"),
     "a long-lived token": ("GH_TOKEN: ${{ github.token }}", "GH_TOKEN: ${{ secrets.TOKEN }}"),
@@ -128,8 +134,7 @@ def test_a_change_is_noticed(expected: str, tmp_path: Path) -> None:
 
 def test_artifacts_are_handed_on_by_a_job_that_comes_before() -> None:
     """Each download names what a needed job, or one that it needed, uploads."""
-    inner, outer = workflow(ROOT, "wheels.yml")["jobs"], workflow(ROOT, "release.yml")["jobs"]
-    jobs = {**inner, **{name: job for name, job in outer.items() if name != "wheels"}}
+    jobs = rehearsal.jobs(ROOT / ".github/workflows")
     uploads = {
         step["with"]["name"].partition("${{")[0]: name
         for name, job in jobs.items()
@@ -137,19 +142,9 @@ def test_artifacts_are_handed_on_by_a_job_that_comes_before() -> None:
         if "upload-artifact" in step.get("uses", "")
     }
     for name, job in jobs.items():
-        before = needed(jobs, name)
+        before = rehearsal.needed(jobs, name)
         for step in job["steps"]:
             if "download-artifact" in step.get("uses", ""):
                 wanted = step["with"].get("name") or step["with"]["pattern"]
                 for artifact in wanted.strip("{}").split(","):
                     assert uploads[artifact.rstrip("*")] in before, f"{name} downloads {artifact}"
-
-
-def needed(jobs: dict[str, Any], name: str) -> set[str]:
-    """The jobs that must be over before this one starts."""
-    direct = jobs[name].get("needs", [])
-    direct = [direct] if isinstance(direct, str) else direct
-    direct = [
-        inner for job in direct for inner in (["gate", "verify"] if job == "wheels" else [job])
-    ]
-    return set(direct).union(*(needed(jobs, job) for job in direct))
