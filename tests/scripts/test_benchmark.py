@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
+
+REASON = "needs the package with its library: `make install`"
+torch = pytest.importorskip("torch", reason=REASON)
+pytest.importorskip("cuda_ext_example", reason=REASON, exc_type=ImportError)
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS))
