@@ -1,5 +1,7 @@
 """The container engine: docker or podman, found; as root on Debian, set up if missing."""
 
+import dataclasses
+import fcntl
 import json
 import os
 import shutil
@@ -9,12 +11,20 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from ci import shell
 from ci.errors import Problem
 from ci.project import ROOT
 
 START_SECONDS = 60
+# Whoever uses the engine shares this lock; who stops it must have it alone.
+USERS = Path("/run/lock/ci-engine")
+# Where dockerd and its containerd note their process ids.
+PIDS = {
+    "dockerd": Path("/run/docker.pid"),
+    "containerd": Path("/run/docker/containerd/containerd.pid"),
+}
 ADVICE = """no container engine: neither `docker` nor `podman` answers. On Debian or Ubuntu:
   sudo apt-get install docker.io && sudo systemctl start docker && sudo usermod -aG docker $USER
 then log in again, or run the same command as root: it installs and starts docker by itself."""
@@ -25,6 +35,7 @@ class Engine:
     command: str
     label: str  # marks the containers of one wheelhouse
     ours: Path | None = None  # the note that we started it, with its process id
+    users: IO[bytes] | None = None  # USERS, locked
 
     def run(
         self, image: str, options: list[str], command: list[str], log: Path, *, what: str
@@ -49,7 +60,7 @@ class Engine:
     def stop_if_ours(self, say: Callable[[str], None]) -> None:
         if self.ours is None:
             return
-        if shell.capture([self.command, "ps", "--quiet"]):
+        if not self._is_last_user():
             say("the container engine was started for this release, but others use it: it stays up")
             self.ours.unlink()
             return
@@ -57,15 +68,28 @@ class Engine:
         say(f"stopping the container engine that was started for this release (process {pid})")
         os.kill(pid, signal.SIGTERM)
         for _ in range(START_SECONDS * 10):
-            if not _is_dockerd(pid):
+            if not _is_running("dockerd", pid):
                 break
             time.sleep(0.1)
         self.ours.unlink()
 
+    def _is_last_user(self) -> bool:
+        """Whether no container runs, and no other release waits for its next one."""
+        try:
+            if self.users:
+                fcntl.flock(self.users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return not shell.capture([self.command, "ps", "--quiet"])
+
 
 def ready(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
     """An engine that answers, without leftovers of an earlier run."""
-    engine = _found(wheelhouse, say)
+    users = None
+    if os.geteuid() == 0:  # nobody else starts or stops one
+        users = USERS.open("ab")
+        fcntl.flock(users, fcntl.LOCK_SH)
+    engine = dataclasses.replace(_found(wheelhouse, say), users=users)
     engine.remove_leftovers(say)
     return engine
 
@@ -94,6 +118,7 @@ def _found(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
 
 def _start(wheelhouse: Path, label: str, note: Path, say: Callable[[str], None]) -> Engine:
     say("starting the container engine (dockerd); it is stopped when the release ends")
+    _forget_stale_pids()
     log = wheelhouse / "logs" / "dockerd.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
@@ -112,13 +137,23 @@ def _start(wheelhouse: Path, label: str, note: Path, say: Callable[[str], None])
 def _left_by_us(note: Path) -> bool:
     """Whether a run that was killed left its engine running."""
     try:
-        return _is_dockerd(int(json.loads(note.read_text())["pid"]))
+        return _is_running("dockerd", int(json.loads(note.read_text())["pid"]))
     except (OSError, ValueError, KeyError):
         return False
 
 
-def _is_dockerd(pid: int) -> bool:
+def _forget_stale_pids() -> None:
+    """After a kill another process may have got the noted id; dockerd would refuse to start."""
+    for program, file in PIDS.items():
+        if file.exists():
+            noted = file.read_text().strip()
+            if not noted.isdecimal() or not _is_running(program, int(noted)):
+                file.unlink()
+
+
+def _is_running(program: str, pid: int) -> bool:
     try:  # a process that has ended, but was not waited for, has no command line
-        return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"dockerd")
+        words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     except OSError:
         return False
+    return Path(words[0]).name == program
