@@ -23,6 +23,7 @@ namespace {
 using cuda_ext::DType;
 using cuda_ext::Layout;
 using cuda_ext::Scalar;
+using cuda_ext::Stream;
 using cuda_ext::View;
 
 struct NamedDType {
@@ -83,7 +84,7 @@ struct Problem {
 struct Kernel {
   const char* name;
   bool strided;
-  void (*on_device)(const Problem&, const char* a, const char* b, char* out, cudaStream_t);
+  void (*on_device)(const Problem&, const char* a, const char* b, char* out, Stream);
   void (*on_cpu)(const Problem&, const char* a, const char* b, char* out);
 };
 
@@ -91,35 +92,35 @@ const Scalar value = Scalar::from(int64_t{3});
 
 const Kernel kernels[] = {
     {"add", false,
-     [](const Problem& p, const char* a, const char* b, char* out, cudaStream_t stream) {
+     [](const Problem& p, const char* a, const char* b, char* out, Stream stream) {
        CHECK_CUDA(cuda_ext::add(p.type.dtype, a, b, out, p.n, stream));
      },
      [](const Problem& p, const char* a, const char* b, char* out) {
        cuda_ext::cpu::add(p.type.dtype, a, b, out, 0, p.n);
      }},
     {"fast_add", false,
-     [](const Problem& p, const char* a, const char* b, char* out, cudaStream_t stream) {
+     [](const Problem& p, const char* a, const char* b, char* out, Stream stream) {
        CHECK_CUDA(cuda_ext::fast_add(p.type.dtype, a, b, out, p.n, stream));
      },
      [](const Problem& p, const char* a, const char* b, char* out) {
        cuda_ext::cpu::add(p.type.dtype, a, b, out, 0, p.n);
      }},
     {"cust_add", false,
-     [](const Problem& p, const char* a, const char*, char* out, cudaStream_t stream) {
+     [](const Problem& p, const char* a, const char*, char* out, Stream stream) {
        CHECK_CUDA(cuda_ext::cust_add(p.type.dtype, a, value, out, p.n, stream));
      },
      [](const Problem& p, const char* a, const char*, char* out) {
        cuda_ext::cpu::cust_add(p.type.dtype, a, value, out, 0, p.n);
      }},
     {"strided_add", true,
-     [](const Problem& p, const char* a, const char* b, char* out, cudaStream_t stream) {
+     [](const Problem& p, const char* a, const char* b, char* out, Stream stream) {
        CHECK_CUDA(cuda_ext::strided_add(p.type.dtype, a, b, out, *p.layout, stream));
      },
      [](const Problem& p, const char* a, const char* b, char* out) {
        cuda_ext::cpu::strided_add(p.type.dtype, a, b, out, *p.layout, 0, p.n);
      }},
     {"strided_cust_add", true,
-     [](const Problem& p, const char* a, const char*, char* out, cudaStream_t stream) {
+     [](const Problem& p, const char* a, const char*, char* out, Stream stream) {
        CHECK_CUDA(cuda_ext::strided_cust_add(p.type.dtype, a, value, out, *p.layout, stream));
      },
      [](const Problem& p, const char* a, const char*, char* out) {
@@ -127,23 +128,23 @@ const Kernel kernels[] = {
      }},
 };
 
-bool agrees(const Kernel& kernel, const Problem& p, cudaStream_t stream) {
+bool agrees(const Kernel& kernel, const Problem& p, Stream stream) {
   const size_t offset = p.offset * p.type.size, bytes = p.n * p.type.size;
   const auto a = random_elements(offset + bytes, 1), b = random_elements(offset + bytes, 2);
   std::vector<char> expected(bytes), got(bytes);
   kernel.on_cpu(p, a.data() + offset, b.data() + offset, expected.data());
 
   DeviceBuffer on_device_a(a.size()), on_device_b(b.size()), on_device_out(offset + bytes);
-  CHECK_CUDA(
-      cudaMemcpyAsync(on_device_a.get(), a.data(), a.size(), cudaMemcpyHostToDevice, stream));
-  CHECK_CUDA(
-      cudaMemcpyAsync(on_device_b.get(), b.data(), b.size(), cudaMemcpyHostToDevice, stream));
-  CHECK_CUDA(cudaMemsetAsync(on_device_out.get(), 0xa5, offset + bytes, stream));
+  CHECK_CUDA(cudaMemcpyAsync(on_device_a.get(), a.data(), a.size(), cudaMemcpyHostToDevice,
+                             stream.handle));
+  CHECK_CUDA(cudaMemcpyAsync(on_device_b.get(), b.data(), b.size(), cudaMemcpyHostToDevice,
+                             stream.handle));
+  CHECK_CUDA(cudaMemsetAsync(on_device_out.get(), 0xa5, offset + bytes, stream.handle));
   kernel.on_device(p, on_device_a.get() + offset, on_device_b.get() + offset,
                    on_device_out.get() + offset, stream);
   CHECK_CUDA(cudaMemcpyAsync(got.data(), on_device_out.get() + offset, bytes,
-                             cudaMemcpyDeviceToHost, stream));
-  CHECK_CUDA(cudaStreamSynchronize(stream));
+                             cudaMemcpyDeviceToHost, stream.handle));
+  CHECK_CUDA(cudaStreamSynchronize(stream.handle));
   if (expected == got) return true;
   const auto at =
       std::mismatch(expected.begin(), expected.end(), got.begin()).first - expected.begin();
@@ -162,7 +163,7 @@ Layout transposed_plus_row(int64_t rows, int64_t columns) {
   return layout;
 }
 
-int check_all(cudaStream_t stream) {
+int check_all(Stream stream) {
   int checks = 0, mismatches = 0;
   const Layout layout = transposed_plus_row(123, 457);
   for (const auto& kernel : kernels) {
@@ -186,16 +187,16 @@ int check_all(cudaStream_t stream) {
 
 // The median time of one launch, by CUDA events after a warm-up.
 float median_ms(const Kernel& kernel, const Problem& p, const char* a, const char* b, char* out,
-                cudaStream_t stream) {
+                Stream stream) {
   constexpr int warm_up = 5, repeats = 21;
   cudaEvent_t start, stop;
   CHECK_CUDA(cudaEventCreate(&start));
   CHECK_CUDA(cudaEventCreate(&stop));
   std::vector<float> times;
   for (int i = 0; i < warm_up + repeats; ++i) {
-    CHECK_CUDA(cudaEventRecord(start, stream));
+    CHECK_CUDA(cudaEventRecord(start, stream.handle));
     kernel.on_device(p, a, b, out, stream);
-    CHECK_CUDA(cudaEventRecord(stop, stream));
+    CHECK_CUDA(cudaEventRecord(stop, stream.handle));
     CHECK_CUDA(cudaEventSynchronize(stop));
     float ms = 0;
     CHECK_CUDA(cudaEventElapsedTime(&ms, start, stop));
@@ -207,7 +208,7 @@ float median_ms(const Kernel& kernel, const Problem& p, const char* a, const cha
   return times[repeats / 2];
 }
 
-void time_all(cudaStream_t stream) {
+void time_all(Stream stream) {
   constexpr size_t operand_bytes = size_t{1} << 30;  // far more than any cache holds
   const auto data = random_elements(operand_bytes, 3);
   DeviceBuffer a(operand_bytes), b(operand_bytes), out(operand_bytes);
@@ -234,10 +235,11 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: %s [--check]\n", argv[0]);
     return 2;
   }
-  cudaStream_t stream;
-  CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  Stream stream;
+  CHECK_CUDA(cudaGetDevice(&stream.device));
+  CHECK_CUDA(cudaStreamCreateWithFlags(&stream.handle, cudaStreamNonBlocking));
   const int mismatches = check_all(stream);
   if (!mismatches && !check_only) time_all(stream);
-  CHECK_CUDA(cudaStreamDestroy(stream));
+  CHECK_CUDA(cudaStreamDestroy(stream.handle));
   return mismatches ? 1 : 0;
 }

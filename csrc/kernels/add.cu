@@ -12,8 +12,7 @@ __global__ void add_kernel(const T* a, const T* b, T* out, int64_t n) {
 
 }  // namespace
 
-cudaError_t add(DType dtype, const void* a, const void* b, void* out, int64_t n,
-                cudaStream_t stream) {
+cudaError_t add(DType dtype, const void* a, const void* b, void* out, int64_t n, Stream stream) {
   return with_element_type(dtype, [&](auto element) {
     using T = decltype(element);
     return launch<add_kernel<T>>(n, stream, static_cast<const T*>(a), static_cast<const T*>(b),

@@ -13,7 +13,7 @@ __global__ void cust_add_kernel(const T* x, Compute<T> value, T* out, int64_t n)
 }  // namespace
 
 cudaError_t cust_add(DType dtype, const void* x, Scalar value, void* out, int64_t n,
-                     cudaStream_t stream) {
+                     Stream stream) {
   return with_element_type(dtype, [&](auto element) {
     using T = decltype(element);
     return launch<cust_add_kernel<T>>(n, stream, static_cast<const T*>(x),

@@ -25,9 +25,15 @@ Function entry_point(const char* name) {
 int current_device() {
   static const auto current_context = entry_point<CurrentContext>("cuCtxGetCurrent");
   static const auto context_device = entry_point<ContextDevice>("cuCtxGetDevice");
-  void* context = nullptr;
+  // Asked for the device of a thread without a context, the driver reports an error to whoever
+  // traces its calls. A thread that has one keeps it, so this is asked once a thread.
+  thread_local bool has_context = false;
+  if (!has_context) {
+    void* context = nullptr;
+    if (!current_context || current_context(&context) || !context) return -1;
+    has_context = true;
+  }
   int device = -1;
-  if (!current_context || current_context(&context) || !context) return -1;
   return context_device(&device) == cudaSuccess ? device : -1;
 }
 

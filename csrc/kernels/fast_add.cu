@@ -47,7 +47,7 @@ bool is_aligned(const void* pointer) {
 }  // namespace
 
 cudaError_t fast_add(DType dtype, const void* a, const void* b, void* out, int64_t n,
-                     cudaStream_t stream) {
+                     Stream stream) {
   return with_element_type(dtype, [&](auto element) {
     using T = decltype(element);
     const bool aligned = is_aligned(a) && is_aligned(b) && is_aligned(out);

@@ -52,27 +52,27 @@ struct Exactly {
 // launch succeeds. The second parameter is `kernel` again: its parameters are what the arguments
 // are converted to.
 template <auto kernel, typename... Params>
-cudaError_t launch(void (*)(Params...), int64_t threads, cudaStream_t stream,
+cudaError_t launch(void (*)(Params...), int64_t threads, Stream stream,
                    typename Exactly<Params>::Type... args) {
   if (threads == 0) return cudaSuccess;
   const int64_t blocks = (threads + threads_per_block - 1) / threads_per_block;
   if (blocks > INT_MAX) return cudaErrorInvalidConfiguration;
   static std::atomic<cudaFunction_t> known[max_devices] = {};
-  const int device = current_device();
-  const bool can_know = device >= 0 && device < max_devices;
-  cudaFunction_t function = can_know ? known[device].load(std::memory_order_relaxed) : nullptr;
+  const bool can_know = stream.device < max_devices;
+  cudaFunction_t function =
+      can_know ? known[stream.device].load(std::memory_order_relaxed) : nullptr;
   if (!function) {
     const cudaError_t error = kernel_function(reinterpret_cast<const void*>(kernel), function);
     if (error != cudaSuccess) return error;
-    if (can_know) known[device].store(function, std::memory_order_relaxed);
+    if (can_know) known[stream.device].store(function, std::memory_order_relaxed);
   }
   void* pointers[] = {&args...};
-  return launch_function(function, static_cast<unsigned>(blocks), threads_per_block, stream,
+  return launch_function(function, static_cast<unsigned>(blocks), threads_per_block, stream.handle,
                          pointers);
 }
 
 template <auto kernel, typename... Args>
-cudaError_t launch(int64_t threads, cudaStream_t stream, Args... args) {
+cudaError_t launch(int64_t threads, Stream stream, Args... args) {
   return launch<kernel>(kernel, threads, stream, args...);
 }
 

@@ -62,7 +62,7 @@ cudaError_t with_walk(const Layout& layout, Use&& use) {
 }  // namespace
 
 cudaError_t strided_add(DType dtype, const void* a, const void* b, void* out, const Layout& layout,
-                        cudaStream_t stream) {
+                        Stream stream) {
   return with_element_type(dtype, [&](auto element) {
     using T = decltype(element);
     return with_walk(layout, [&](auto walk) {
@@ -74,7 +74,7 @@ cudaError_t strided_add(DType dtype, const void* a, const void* b, void* out, co
 }
 
 cudaError_t strided_cust_add(DType dtype, const void* x, Scalar value, void* out,
-                             const Layout& layout, cudaStream_t stream) {
+                             const Layout& layout, Stream stream) {
   return with_element_type(dtype, [&](auto element) {
     using T = decltype(element);
     return with_walk(layout, [&](auto walk) {

@@ -17,7 +17,7 @@ namespace {
 
 #if defined(CUDA_EXT_WITH_CUDA)
 
-using AddKernel = cudaError_t(DType, const void*, const void*, void*, int64_t, cudaStream_t);
+using AddKernel = cudaError_t(DType, const void*, const void*, void*, int64_t, Stream);
 
 // Makes the tensor's device current, for as long as this lives. It nearly always is already; only
 // where it is not, torch's guard is asked, which allocates.
@@ -35,11 +35,11 @@ class OnDeviceOf {
   std::optional<torch::stable::accelerator::DeviceGuard> guard_;
 };
 
-cudaStream_t current_stream(const char* op, const Tensor& tensor) {
+Stream current_stream(const char* op, const Tensor& tensor) {
   if (!aoti_torch_get_current_cuda_stream) fail(op, ": this torch was built without CUDA");
   void* stream = nullptr;
   TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(tensor.device_index, &stream));
-  return static_cast<cudaStream_t>(stream);
+  return {static_cast<cudaStream_t>(stream), tensor.device_index};
 }
 
 void check_launch(const char* op, cudaError_t error) {
@@ -49,7 +49,7 @@ void check_launch(const char* op, cudaError_t error) {
 NewTensor add(const char* op, AddKernel* kernel, const Tensor& a, const Tensor& b) {
   const DType dtype = checked_dtype(op, a, &b);
   const OnDeviceOf device(a);
-  const cudaStream_t stream = current_stream(op, a);
+  const Stream stream = current_stream(op, a);
   const void *from_a = a.data(), *from_b = b.data();
   return fill_output(
       op, a, &b,
@@ -66,7 +66,7 @@ NewTensor cust_add(const Tensor& x, const Scalar& value) {
   const DType dtype = checked_dtype(op, x, nullptr);
   check_scalar(op, dtype, value);
   const OnDeviceOf device(x);
-  const cudaStream_t stream = current_stream(op, x);
+  const Stream stream = current_stream(op, x);
   const void* from = x.data();
   return fill_output(
       op, x, nullptr,
