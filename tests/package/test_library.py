@@ -83,8 +83,10 @@ def test_loading_costs_little_beside_torch():
     environment = dict(os.environ)
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users have compiled modules
     command = [sys.executable, "-c", TIME_IMPORT]
-    times = [float(subprocess.check_output(command, env=environment)) for _ in range(6)]
-    assert min(times[1:]) <= 5, times
+    times = []
+    while not times or (min(times) > 5 and len(times) < 6):
+        times.append(float(subprocess.check_output(command, env=environment)))
+    assert min(times) <= 5, times
 
 
 def test_ops_survive_loading_twice():
