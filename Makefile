@@ -117,7 +117,7 @@ tidy-wheelscope: tools ## clang-tidy and clang-format over wheelscope; any findi
 	@scripts/need.sh pkg-config clang-tidy-19 clang-format-19 libgtest-dev $(WHEELSCOPE_LIBRARIES)
 	@cmake -S csrc/wheelscope -B build/tidy -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 --log-level=WARNING >/dev/null
 	clang-format-19 --dry-run -Werror csrc/wheelscope/*.cc csrc/wheelscope/*.h tests/wheelscope/*.cc tests/wheelscope/*.h tests/wheelscope/fuzz/*.cc
-	clang-tidy-19 --quiet -p build/tidy csrc/wheelscope/*.cc
+	printf '%s\n' csrc/wheelscope/*.cc | xargs -n 1 -P $$(nproc) clang-tidy-19 --quiet -p build/tidy
 
 .PHONY: table-python-abi3
 table-python-abi3: test-env ## Renew wheelscope's list of the limited Python API from abi3info

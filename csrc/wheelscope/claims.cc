@@ -2,8 +2,9 @@
 // metadata.
 #include "claims.h"
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
+// OpenSSL's plain hash functions: setting up the providers behind its newer interface takes longer
+// than hashing a small wheel.
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 
 #include <algorithm>
@@ -74,20 +75,6 @@ std::string take_field(std::string_view& text) {
   field += text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
   return field;
-}
-
-// The algorithm is fetched once and the context kept: for small members that costs more than
-// hashing.
-void sha256(std::span<const std::byte> contents, unsigned char* digest) {
-  static EVP_MD* const algorithm = [] {
-    OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
-    return EVP_MD_fetch(nullptr, "SHA256", nullptr);
-  }();
-  thread_local const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(
-      EVP_MD_CTX_new(), EVP_MD_CTX_free);
-  EVP_DigestInit_ex2(context.get(), algorithm, nullptr);
-  EVP_DigestUpdate(context.get(), contents.data(), contents.size());
-  EVP_DigestFinal_ex(context.get(), digest, nullptr);
 }
 
 }  // namespace
@@ -166,7 +153,10 @@ std::vector<RecordLine> parse_record(std::string_view text) {
 
 std::string record_hash(std::span<const std::byte> contents) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-  sha256(contents, digest.data());
+  SHA256_CTX context;
+  SHA256_Init(&context);
+  SHA256_Update(&context, contents.data(), contents.size());
+  SHA256_Final(digest.data(), &context);
   static constexpr char alphabet[] =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   std::string text = "sha256=";

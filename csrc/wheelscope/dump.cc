@@ -71,7 +71,7 @@ std::string provider_of(const SymbolFact& symbol,
   if (!symbol.library.empty()) return symbol.library;
   if (auto found = inside.find(symbol.name); found != inside.end()) return found->second;
   if (auto shim = torch_shims().find(symbol.name); shim != torch_shims().end())
-    return shim->second.library;
+    return std::string(shim->second.library);
   if (symbol.name.starts_with("Py") || symbol.name.starts_with("_Py")) return "python";
   return {};
 }

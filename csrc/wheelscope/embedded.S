@@ -6,7 +6,7 @@
   wheelscope_##name##_end: .byte 0
 
 .section .rodata
-EMBED(manylinux, "manylinux.json")
+EMBED(manylinux, "manylinux.csv")
 EMBED(cuda, "cuda.toml")
 EMBED(torch_shims, "torch_shims.csv")
 EMBED(python_abi3, "python_abi3.csv")

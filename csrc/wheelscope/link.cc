@@ -165,7 +165,7 @@ class Linker {
   // namespace.
   static std::string expected_provider(const std::string& name, const Scope& scope) {
     if (auto shim = torch_shims().find(name); shim != torch_shims().end())
-      return shim->second.library;
+      return std::string(shim->second.library);
     auto mentions = [&](std::string_view mangled) {
       return name.starts_with("_Z") && name.find(mangled) != name.npos;
     };

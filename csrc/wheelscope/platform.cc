@@ -30,10 +30,10 @@ std::string file_name(const std::string& path) {
 std::string policy_of_tag(std::string_view tag) {
   const auto architecture = architecture_of_tag(tag);
   if (architecture.empty()) return std::string(tag);
-  const std::string policy(tag.substr(0, tag.size() - architecture.size() - 1));
+  const auto policy = tag.substr(0, tag.size() - architecture.size() - 1);
   const auto& aliases = platform_table("manylinux").aliases;
   const auto alias = aliases.find(policy);
-  return alias == aliases.end() ? policy : alias->second;
+  return std::string(alias == aliases.end() ? policy : alias->second);
 }
 
 }  // namespace
@@ -81,7 +81,7 @@ PlatformVerdict judge_platform(const std::vector<LibraryFacts>& libraries,
     inside.insert(file_name(library->path));
     if (!library->soname.empty()) inside.insert(library->soname);
   }
-  auto rank = [&](const std::string& policy) {
+  auto rank = [&](std::string_view policy) {
     return static_cast<std::size_t>(std::ranges::find(policies, policy) - policies.begin());
   };
   // musl has no symbol versions: nothing rules its newest release out.
@@ -96,7 +96,8 @@ PlatformVerdict judge_platform(const std::vector<LibraryFacts>& libraries,
       if (is_loader(provider)) continue;
       for (const auto& version : versions) {
         const auto split = version.find('_');
-        const auto prefix = found->second.symbol_versions.find(version.substr(0, split));
+        const auto prefix =
+            found->second.symbol_versions.find(std::string_view(version).substr(0, split));
         if (split == version.npos || prefix == found->second.symbol_versions.end()) continue;
         const auto policy = prefix->second.find(version.substr(split + 1));
         require(policy == prefix->second.end() ? policies.size() : rank(policy->second),
@@ -108,7 +109,7 @@ PlatformVerdict judge_platform(const std::vector<LibraryFacts>& libraries,
         external.insert(name);
     }
   }
-  if (worst < policies.size()) verdict.tag = policies[worst] + "_" + architecture;
+  if (worst < policies.size()) verdict.tag = std::string(policies[worst]) + "_" + architecture;
   verdict.because.assign(because.begin(), because.end());
   verdict.external_libraries.assign(external.begin(), external.end());
   return verdict;

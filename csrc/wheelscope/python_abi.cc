@@ -37,7 +37,7 @@ PythonVerdict judge_python(const std::vector<LibraryFacts>& libraries) {
       if (found == python_abi3().end())
         private_symbols.insert(symbol);
       else
-        limited[found->second].insert(symbol);
+        limited[std::string(found->second)].insert(symbol);
     }
   }
   if (!versions.empty() || !private_symbols.empty()) {

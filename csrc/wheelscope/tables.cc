@@ -1,7 +1,9 @@
 // Parses the embedded data files, each when it is first asked for.
 #include "tables.h"
 
+#include <array>
 #include <nlohmann/json.hpp>
+#include <utility>
 #define TOML_EXCEPTIONS 1
 #include <toml++/toml.h>
 
@@ -11,40 +13,41 @@
 namespace wheelscope {
 namespace {
 
-// The rows of a CSV file without quoting; '#' starts a comment line, the first other line is the
-// header.
-std::vector<std::vector<std::string>> csv_rows(std::string_view text) {
-  std::vector<std::vector<std::string>> rows;
+// Calls use(fields) for each row of a CSV file without quoting; '#' starts a comment line, the
+// first other line is the header.
+template <std::size_t columns, class Use>
+void for_each_row(std::string_view text, Use use) {
   bool header_seen = false;
   while (!text.empty()) {
     auto line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     if (line.empty() || line.front() == '#') continue;
-    if (!header_seen) {
-      header_seen = true;
-      continue;
+    std::array<std::string_view, columns> fields;
+    for (auto& field : fields) {
+      field = line.substr(0, line.find(','));
+      line.remove_prefix(std::min(field.size() + 1, line.size()));
     }
-    auto& row = rows.emplace_back();
-    while (true) {
-      const auto comma = line.find(',');
-      row.emplace_back(line.substr(0, comma));
-      if (comma == line.npos) break;
-      line.remove_prefix(comma + 1);
-    }
+    if (std::exchange(header_seen, true)) use(fields);
   }
-  return rows;
 }
 
-PlatformTable parse_platform_table(const char* libc) {
-  const auto root = nlohmann::json::parse(embedded::manylinux()).at(libc);
+PlatformTable parse_platform_table(std::string_view libc) {
   PlatformTable table;
-  root.at("aliases").get_to(table.aliases);
-  root.at("libraries").get_to(table.libraries);
-  for (const auto& [name, facts] : root.at("arches").items()) {
-    auto& arch = table.arches[name];
-    facts.at("policies").get_to(arch.policies);
-    facts.at("symbol_versions").get_to(arch.symbol_versions);
-  }
+  for_each_row<4>(embedded::manylinux(), [&](const auto& fields) {
+    const auto [kind, arch, name, policy] = fields;
+    if (!policy.starts_with(libc)) return;
+    if (kind == "alias") {
+      table.aliases.emplace(name, policy);
+    } else if (kind == "library") {
+      table.libraries.emplace(name, policy);
+    } else if (kind == "policy") {
+      table.arches[arch].policies.push_back(policy);
+    } else {
+      const auto split = name.find('_');
+      table.arches[arch].symbol_versions[name.substr(0, split)].emplace(name.substr(split + 1),
+                                                                        policy);
+    }
+  });
   return table;
 }
 
@@ -96,20 +99,26 @@ const PlatformTable& platform_table(std::string_view libc) {
   return musllinux;
 }
 
-const std::map<std::string, TorchShim, std::less<>>& torch_shims() {
+const std::map<std::string_view, TorchShim>& torch_shims() {
   static const auto table = [] {
-    std::map<std::string, TorchShim, std::less<>> shims;
-    for (auto& row : csv_rows(embedded::torch_shims()))
-      shims.try_emplace(row.at(0), TorchShim{row.at(1), "libtorch_" + row.at(2) + ".so"});
+    std::map<std::string_view, TorchShim> shims;
+    for_each_row<3>(embedded::torch_shims(), [&](const auto& fields) {
+      const auto [symbol, first_version, library] = fields;
+      shims.emplace_hint(
+          shims.end(), symbol,
+          TorchShim{first_version, library == "cuda" ? "libtorch_cuda.so" : "libtorch_cpu.so"});
+    });
     return shims;
   }();
   return table;
 }
 
-const std::map<std::string, std::string, std::less<>>& python_abi3() {
+const std::map<std::string_view, std::string_view>& python_abi3() {
   static const auto table = [] {
-    std::map<std::string, std::string, std::less<>> symbols;
-    for (auto& row : csv_rows(embedded::python_abi3())) symbols.try_emplace(row.at(0), row.at(1));
+    std::map<std::string_view, std::string_view> symbols;
+    for_each_row<2>(embedded::python_abi3(), [&](const auto& fields) {
+      symbols.emplace_hint(symbols.end(), fields[0], fields[1]);
+    });
     return symbols;
   }();
   return table;

@@ -1,5 +1,6 @@
 // The tables that verdicts rest on: data files in data/, embedded in the program. Each file names
-// its source.
+// its source. The large ones are CSV, and their tables views into it: parsing them takes most of
+// the time that a small wheel needs.
 #pragma once
 
 #include <map>
@@ -10,29 +11,29 @@
 
 namespace wheelscope {
 
-// data/manylinux.json: for each libc ("manylinux", "musllinux") the oldest policy that allows a
-// symbol version or library.
+// data/manylinux.csv, `kind,arch,name,policy`: for each libc ("manylinux", "musllinux") the oldest
+// policy that allows a symbol version or library.
 struct PlatformTable {
   struct Arch {
-    std::vector<std::string> policies;  // oldest first
-    std::map<std::string, std::map<std::string, std::string>>
+    std::vector<std::string_view> policies;  // oldest first
+    std::map<std::string_view, std::map<std::string_view, std::string_view>>
         symbol_versions;  // GLIBC -> 2.28 -> policy
   };
-  std::map<std::string, std::string> aliases;    // manylinux2014 -> manylinux_2_17
-  std::map<std::string, std::string> libraries;  // libm.so.6 -> policy
-  std::map<std::string, Arch> arches;
+  std::map<std::string_view, std::string_view> aliases;    // manylinux2014 -> manylinux_2_17
+  std::map<std::string_view, std::string_view> libraries;  // libm.so.6 -> policy
+  std::map<std::string_view, Arch> arches;
 };
 const PlatformTable& platform_table(std::string_view libc);
 
-// data/torch_shims.csv, `symbol,first_version,library`: the C functions of torch's stable ABI;
-// library: cpu or cuda.
+// data/torch_shims.csv, `symbol,first_version,library`: the C functions of torch's stable ABI.
 struct TorchShim {
-  std::string first_version, library;
+  std::string_view first_version;
+  std::string_view library;  // libtorch_cpu.so, libtorch_cuda.so
 };
-const std::map<std::string, TorchShim, std::less<>>& torch_shims();
+const std::map<std::string_view, TorchShim>& torch_shims();
 
 // data/python_abi3.csv, `symbol,first_version`: the symbols of Python's limited API.
-const std::map<std::string, std::string, std::less<>>& python_abi3();
+const std::map<std::string_view, std::string_view>& python_abi3();
 
 // data/cudart.json: the traces of CUDA runtimes.
 struct CudartTable {

@@ -60,7 +60,7 @@ TorchVerdict judge_torch(const std::vector<LibraryFacts>& libraries) {
       if (shim == torch_shims().end())
         unknown.insert(symbol);
       else
-        shims[shim->second.first_version].insert(symbol);
+        shims[std::string(shim->second.first_version)].insert(symbol);
     }
   }
   verdict.unknown.assign(unknown.begin(), unknown.end());

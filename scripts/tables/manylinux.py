@@ -1,4 +1,4 @@
-"""Writes csrc/wheelscope/data/manylinux.json from the policies of the installed auditwheel.
+"""Writes csrc/wheelscope/data/manylinux.csv from the policies of the installed auditwheel.
 
 auditwheel lists for each policy all that it allows, and a newer policy allows whatever an older one
 does. Turned round, each symbol version and each library has one fact: the oldest policy that allows
@@ -6,6 +6,7 @@ it. A wheel deserves the newest of the policies that its needs name.
 """
 
 import json
+from collections.abc import Iterator
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
@@ -20,49 +21,33 @@ def read_policies(file_name: str) -> list[dict[str, Any]]:
     return sorted(tagged, key=lambda policy: -policy["priority"])
 
 
-def oldest_for_symbol_versions(policies: list[dict[str, Any]]) -> dict[str, Any]:
-    """For each architecture its policies, and the oldest that allows each symbol version."""
-    arches: dict[str, Any] = {}
+def oldest_first(policies: list[dict[str, Any]]) -> Iterator[tuple[str, str, str, str]]:
+    """Rows of the table; of several policies that allow the same, the oldest."""
+    seen = set()
     for policy in policies:
+        name = policy["name"]
+        rows = [("alias", "", alias, name) for alias in policy["aliases"]]
+        rows += [("library", "", library, name) for library in sorted(policy["lib_whitelist"])]
         for arch, prefixes in policy["symbol_versions"].items():
-            facts = arches.setdefault(arch, {"policies": [], "symbol_versions": {}})
-            facts["policies"].append(policy["name"])
-            for prefix, versions in prefixes.items():
-                oldest = facts["symbol_versions"].setdefault(prefix, {})
-                for symbol_version in versions:
-                    oldest.setdefault(symbol_version, policy["name"])
-    return arches
-
-
-def oldest_for_libraries(policies: list[dict[str, Any]]) -> dict[str, str]:
-    """The oldest policy that lets a wheel need each library of the system."""
-    oldest: dict[str, str] = {}
-    for policy in policies:
-        for library in sorted(policy["lib_whitelist"]):
-            oldest.setdefault(library, policy["name"])
-    return oldest
-
-
-def libc_table(file_name: str) -> dict[str, Any]:
-    policies = read_policies(file_name)
-    return {
-        "aliases": {alias: policy["name"] for policy in policies for alias in policy["aliases"]},
-        "libraries": oldest_for_libraries(policies),
-        "forbidden_symbols": {policy["name"]: policy["blacklist"] for policy in policies},
-        "arches": oldest_for_symbol_versions(policies),
-    }
+            rows.append(("policy", arch, name, name))
+            rows += [
+                ("version", arch, f"{prefix}_{number}", name)
+                for prefix, numbers in prefixes.items()
+                for number in numbers
+            ]
+        yield from (row for row in rows if row[:3] not in seen)
+        seen.update(row[:3] for row in rows)
 
 
 def main() -> None:
-    layout.write(
-        "manylinux.json",
-        {
-            "source": f"auditwheel {version('auditwheel')}, auditwheel/policy/*-policy.json",
-            "generator": "make table-manylinux",
-            "manylinux": libc_table("manylinux-policy.json"),
-            "musllinux": libc_table("musllinux-policy.json"),
-        },
-    )
+    lines = [
+        "# The platform policies. Source: the policies of auditwheel "
+        f"{version('auditwheel')}. Generator: make table-manylinux",
+        "kind,arch,name,policy",
+    ]
+    for libc in ("manylinux", "musllinux"):
+        lines += map(",".join, oldest_first(read_policies(f"{libc}-policy.json")))
+    (layout.DATA / "manylinux.csv").write_text("\n".join([*lines, ""]))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def test_policies_are_those_of_the_installed_auditwheel(
 ) -> None:
     monkeypatch.setattr(layout, "DATA", tmp_path)
     manylinux.main()
-    assert (tmp_path / "manylinux.json").read_text() == (DATA / "manylinux.json").read_text()
+    assert (tmp_path / "manylinux.csv").read_text() == (DATA / "manylinux.csv").read_text()
 
 
 def test_torch_functions_agree_with_torch_abi_audit() -> None:
