@@ -162,9 +162,10 @@ report: tools wheelscope ## Write the report of the release in wheelhouse/, and 
 	@$(PYTHON) -m ci report
 	@$(PYTHON) -m webbrowser -t "file://$(CURDIR)/wheelhouse/report.html" || true
 
-screenshots: test-env ## The report at desktop and phone width, into docs/report/
+screenshots: test-env wheelscope ## Pictures of the report of the release in wheelhouse/, into docs/report/
 	@scripts/need.sh chromium chromium-driver
-	@$(PYTHON) -m scripts.screenshots wheelhouse/report.html docs/report
+	@$(PYTHON) -m ci report
+	@$(PYTHON) -m scripts.screenshots wheelhouse docs/report
 
 clean-release: ## Forget the release in wheelhouse/; images are kept
 	@find wheelhouse -mindepth 1 -not -name .gitkeep -delete

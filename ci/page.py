@@ -58,7 +58,9 @@ def _verdict(release: Release) -> str:
         names = ", ".join(f"<code>{escape(name)}</code>" for name in failed)
         return f'<p class="verdict failed"><strong>{len(failed)} of {len(tasks)} tasks FAILED:</strong> {names}</p>'  # noqa: E501
     if not any(name.startswith("publish/") for name in tasks):
-        return f'<p class="verdict open"><strong>Not published yet:</strong> {len(tasks)} tasks passed so far.</p>'  # noqa: E501
+        begun = {name.split("/")[0] for name in tasks}
+        left = ", ".join(step for step in STEPS if step not in begun)
+        return f'<p class="verdict open"><strong>Not published yet:</strong> {len(tasks)} tasks passed; still to come: {left}.</p>'  # noqa: E501
     return f'<p class="verdict run"><strong>Passed:</strong> all {len(tasks)} tasks.</p>'
 
 
@@ -74,10 +76,21 @@ def _file(file: "File") -> str:
             )
             runtime = f"{cuda['runtime']} {cuda['runtime_version'] or ''}; driver from {cuda['min_driver']}"  # noqa: E501
             facts["CUDA runtime"] = escape(runtime)
+        facts["SBOM"] = escape(", ".join(file.linked_in) or "names nothing")
+        facts["run on a GPU"] = "<br>".join(map(_on_gpu, file.on_gpu)) or "not these bytes"
     rows = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in facts.items())
     link = escape(file.path.name.replace("+", "%2B"))
     title = f'<h3><a href="{link}">{escape(file.path.name)}</a></h3>'
     return f"<article>{title}<dl>{rows}</dl></article>"
+
+
+def _on_gpu(evidence: dict[str, Any]) -> str:
+    """What a GPU machine saw of a wheel, in one line."""
+    gpu, timing = evidence["gpu"], evidence.get("timing", {}).get("cuda", {})
+    speeds = [f"{op} {v:,.0f} GB/s" for op, v in timing.get("gigabytes_per_second", {}).items()]
+    where = f"{gpu['name']}, driver {gpu['driver']}, torch {evidence['torch']}"
+    passed = f"{evidence.get('checks', 0)} checks passed"
+    return escape("; ".join([where, passed, *speeds]))
 
 
 def _legend(grid: dict[Cell, str]) -> str:
@@ -101,17 +114,20 @@ def _arch_grid(release: Release, grid: dict[Cell, str], arch: str) -> str:
     head = "".join(f'<th scope="col">{name}</th>' for name in ("torch", "CUDA", *pythons))
     rows = []
     cells = [cell for cell in release.plan.cells if cell.arch == arch]
+    last = ""
     for (torch, cuda), group in itertools.groupby(
         sorted(cells, key=lambda c: (int(c.torch.split(".")[1]), c.cuda)),
         key=lambda c: (c.torch, c.cuda),
     ):
+        first, last = torch != last, torch
         ways = {cell.python: grid[cell] for cell in group}
         boxes = "".join(_box(ways.get(python)) for python in pythons)
-        rows.append(f'<tr><th scope="row">{torch}</th><th scope="row">{cuda}</th>{boxes}</tr>')
+        heads = f'<th scope="row">{torch}</th><th scope="row">{cuda}</th>'
+        rows.append(f'<tr class="{"first" if first else ""}">{heads}{boxes}</tr>')
     return _scroll(
         f"Grid of {arch}",
         f"<caption>{arch}: torch and CUDA by Python</caption><thead><tr>{head}</tr></thead>"
-        f'<tbody id="grid-{arch}">{"".join(rows)}</tbody>',
+        f'<tbody class="grid" id="grid-{arch}">{"".join(rows)}</tbody>',
     )
 
 
@@ -140,7 +156,7 @@ def _steps(release: Release) -> str:
     order = [*STEPS, *ALONE]
     rows = "".join(
         f'<tr><th scope="row">{escape(step)}</th><td class="number">{time:.1f} s</td>'
-        f'<td style="width: 40%"><span class="bar" style="width: {100 * time / most:.1f}%"></span></td></tr>'  # noqa: E501
+        f'<td style="width: 60%"><span class="bar" style="width: {100 * time / most:.1f}%"></span></td></tr>'  # noqa: E501
         for step, time in sorted(seconds.items(), key=lambda item: order.index(item[0]))
     )
     return _scroll(

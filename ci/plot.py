@@ -4,7 +4,7 @@ import math
 from html import escape
 from typing import Any
 
-WIDTH, HEIGHT, LEFT, BOTTOM, RIGHT, TOP = 640, 320, 60, 44, 140, 16
+WIDTH, HEIGHT, LEFT, BOTTOM, RIGHT, TOP = 640, 320, 60, 44, 140, 32
 DASHES = ["", "8 4", "2 4", "10 3 2 3", "4 4"]
 
 
@@ -26,7 +26,8 @@ def bandwidth(name: str, result: dict[str, Any], dtype: str = "float32") -> str:
 
 def _svg(lines: dict[str, dict[int, float]], label: str) -> str:
     sizes = sorted({size for line in lines.values() for size in line})
-    top = max(value for line in lines.values() for value in line.values()) * 1.05
+    step = _round_step(max(value for line in lines.values() for value in line.values()) / 5)
+    top = 5 * step
     first, last = math.log2(sizes[0]), math.log2(sizes[-1]) or 1
 
     def place(size: int, value: float) -> tuple[float, float]:
@@ -34,11 +35,10 @@ def _svg(lines: dict[str, dict[int, float]], label: str) -> str:
         return x, HEIGHT - BOTTOM - value / top * (HEIGHT - BOTTOM - TOP)
 
     parts = []
-    for step in range(5):
-        value = top * step / 4
-        _, y = place(sizes[0], value)
+    for number in range(6):
+        _, y = place(sizes[0], number * step)
         parts.append(_line([(LEFT, y), (WIDTH - RIGHT, y)], "", 0.25))
-        parts.append(_text(LEFT - 6, y + 4, f"{value:,.0f}", "end"))
+        parts.append(_text(LEFT - 6, y + 4, f"{number * step:,.0f}", "end"))
     for size in (sizes[0], sizes[len(sizes) // 2], sizes[-1]):
         parts.append(_text(place(size, 0)[0], HEIGHT - BOTTOM + 18, f"{size:,}", "middle"))
     parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, "elements", "middle"))
@@ -55,6 +55,12 @@ def _svg(lines: dict[str, dict[int, float]], label: str) -> str:
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
         f'aria-label="{escape(label)}" font-size="12">{"".join(parts)}</svg>'
     )
+
+
+def _round_step(least: float) -> float:
+    """The first of 1, 2, 5, 10, 20, 50 ... that is not below `least`."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= least)
 
 
 def _line(points: list[tuple[float, float]], dash: str, width: float) -> str:

@@ -5,7 +5,7 @@ static package index, so that the whole wheelhouse can be served from any web se
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,13 @@ BENCHMARKS = ROOT / "docs/bench"
 
 @dataclass(frozen=True)
 class File:
-    """One file of the release, and what wheelscope sees in it (None for an sdist)."""
+    """One file of the release; for a wheel, what wheelscope, its SBOM and GPUs saw of it."""
 
     path: Path
     sha256: str
-    seen: Facts | None
+    seen: Facts | None = None
+    linked_in: list[str] = field(default_factory=list)
+    on_gpu: list[Facts] = field(default_factory=list)
 
 
 def tasks(release: Release) -> list[Task]:
@@ -56,8 +58,12 @@ def files(release: Release) -> list[File]:
             (path,) = release.state.outputs(f"{step}/{name}")
         except Problem:
             continue
-        look = path.suffix == ".whl" and WHEELSCOPE.exists()
-        found.append(File(path, release.sha256(name), sbom.look_into(path) if look else None))
+        digest = release.sha256(name)
+        if path.suffix == ".whl":
+            seen = sbom.look_into(path) if WHEELSCOPE.exists() else None
+            found.append(File(path, digest, seen, sbom.linked_in(path), evidence.on_gpu(digest)))
+        else:
+            found.append(File(path, digest))
     return found
 
 

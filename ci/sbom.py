@@ -110,6 +110,14 @@ def add(wheel: Path, content: dict[str, Any]) -> None:
     new.replace(wheel)
 
 
+def linked_in(wheel: Path) -> list[str]:
+    """What a wheel's own SBOM says is linked into it."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = [n for n in archive.namelist() if n.endswith(f".dist-info/sboms/{NAME}")]
+        parts = [part for name in names for part in json.loads(archive.read(name))["components"]]
+    return [f"{part['name']} {part['version']}" for part in parts]
+
+
 def extract(wheel: Path, folder: Path) -> Path:
     """The SBOM inside a wheel, as a file of its own."""
     with zipfile.ZipFile(wheel) as archive:

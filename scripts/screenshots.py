@@ -1,7 +1,11 @@
-"""Takes pictures of a page at desktop and phone width, light and dark: `make screenshots`."""
+"""Takes pictures of a release's report, and of it with a failure: `make screenshots`."""
 
+import json
+import os
 import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +14,14 @@ from PIL import Image
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 
 WIDTHS = {"desktop": 1280, "phone": 390}
+PHONE = 600  # narrower is a phone
+PICTURES = [
+    ("desktop", WIDTHS["desktop"], "light"),
+    ("phone", WIDTHS["phone"], "light"),
+    ("phone-dark", WIDTHS["phone"], "dark"),
+]
+BEFORE = ("image", "build", "repair", "gate", "verify")  # the steps up to the one that failed
+ERROR = "the package's tests failed (exit code 1)\n  | 1 failed: made up for this picture"
 PROGRAM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
 
@@ -22,7 +34,7 @@ def browser(width: int = 1280, scheme: str = "light") -> Iterator[Chrome]:
         options.add_argument(word)
     driver = Chrome(options=options, service=ChromeService(DRIVER or "chromedriver"))
     try:
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < PHONE}
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
@@ -31,21 +43,46 @@ def browser(width: int = 1280, scheme: str = "light") -> Iterator[Chrome]:
         driver.quit()
 
 
+def failed_release(wheelhouse: Path, folder: Path) -> Path:
+    """The report of the same release as if one check had failed, and all after it never ran."""
+    kept = ["release.json", "*.whl", "*.tar.gz", "evidence/*.json"]
+    for file in (file for pattern in kept for file in wheelhouse.glob(pattern)):
+        target = folder / file.relative_to(wheelhouse)
+        target.parent.mkdir(exist_ok=True)
+        shutil.copy(file, target)
+    record = json.loads((folder / "release.json").read_text())
+    tasks = {name: t for name, t in record["tasks"].items() if name.split("/")[0] in BEFORE}
+    victim = next(task for name, task in reversed(tasks.items()) if "-python" in name)
+    victim |= {"verdict": "failed", "outputs": {}, "facts": {"error": ERROR}}
+    (folder / "release.json").write_text(json.dumps({**record, "tasks": tasks}))
+    command = [sys.executable, "-m", "ci", "report"]
+    subprocess.run(command, env={**os.environ, "WHEELHOUSE": str(folder)}, check=True)
+    return folder / "report.html"
+
+
+def take(page: Path, target: Path, width: int, scheme: str) -> None:
+    """The whole page, or its first 4000 pixels, as a small PNG."""
+    with browser(width, scheme) as driver:
+        driver.get(page.as_uri())
+        height = driver.execute_script("return document.documentElement.scrollHeight")
+        size = {"width": width, "height": min(height, 4000), "deviceScaleFactor": 1}
+        size["mobile"] = width < PHONE
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        driver.save_screenshot(str(target))
+    Image.open(target).quantize(128).save(target, optimize=True)
+    print(target)
+
+
 def main() -> None:
-    page, folder = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
-    prefix = sys.argv[3] + "-" if len(sys.argv) > 3 else ""
+    wheelhouse, folder = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
-    for name, scheme in (("desktop", "light"), ("phone", "light"), ("phone", "dark")):
-        with browser(WIDTHS[name], scheme) as driver:
-            driver.get(page.as_uri())
-            height = driver.execute_script("return document.documentElement.scrollHeight")
-            size = {"width": WIDTHS[name], "height": min(height, 4000), "deviceScaleFactor": 1}
-            size["mobile"] = name == "phone"
-            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-            file = folder / f"{prefix}{name}{'-dark' if scheme == 'dark' else ''}.png"
-            driver.save_screenshot(str(file))
-            Image.open(file).quantize(128).save(file, optimize=True)
-            print(file)
+    page = wheelhouse / "report.html"
+    for name, width, scheme in PICTURES:
+        take(page, folder / f"{name}.png", width, scheme)
+    with tempfile.TemporaryDirectory() as other:
+        page = failed_release(wheelhouse, Path(other))
+        for name, width, scheme in PICTURES[:2]:
+            take(page, folder / f"failed-{name}.png", width, scheme)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from demo_wheel import make_wheel
 from selenium.webdriver import Chrome, Keys
 from selenium.webdriver.common.by import By
 
-from ci import report
+from ci import report, sbom
 from ci.plan import Cell
 from ci.progress import Display
 from ci.project import sha256
@@ -36,8 +36,10 @@ def finish(release: Release, *, failing: str = "") -> Path:
             release.state.passed(task, Result(list(files)), 2.0)
 
     record("build", "sdist", make_wheel(release.wheelhouse, "sdist"))
+    part = {"name": "a-static-library", "version": "12.9.79"}
     for build in release.builds:
         wheel = make_wheel(release.wheelhouse, build.arch)
+        sbom.add(wheel, {"components": [part]})
         record("repair", build.name, wheel)
         record("gate", build.name)
         for torch in release.matrix.torch:
@@ -48,7 +50,8 @@ def finish(release: Release, *, failing: str = "") -> Path:
     record("publish", "embedded")
     evidence = {"sha256": sha256(release.wheelhouse / "x86_64-1.0-py3-none-any.whl"), "gpu": GPU,
                 "passed": True, "torch": "2.11.0+cu130", "torch_cuda": "13.0",
-                "python": "3.12.3", "machine": "x86_64"}  # fmt: skip
+                "python": "3.12.3", "machine": "x86_64", "checks": 75,
+                "timing": {"cuda": {"gigabytes_per_second": {"my_fast_add": 4281.2}}}}  # fmt: skip
     (release.folder("evidence") / "gpu-x86_64.json").write_text(json.dumps(evidence))
     (task,) = report.tasks(release)
     task.run(release.wheelhouse / "log")
@@ -182,6 +185,23 @@ def test_axe_would_find_one(page: Path, driver: Chrome) -> None:
     driver.get(page.as_uri())
     driver.execute_script("document.documentElement.removeAttribute('lang')")
     assert "html-has-lang" in [found["id"] for found in Axe().run(driver)["violations"]]
+
+
+def test_a_wheel_is_told_with_its_sbom_and_its_gpu(release: Release) -> None:
+    text = finish(release).read_text()
+    assert text.count("<dt>SBOM</dt><dd>a-static-library 12.9.79</dd>") == 2
+    assert text.count("NVIDIA &lt;H200&gt;, driver 580, torch 2.11.0+cu130; 75 checks passed") == 1
+    assert "my_fast_add 4,281 GB/s" in text
+    assert "<dt>run on a GPU</dt><dd>not these bytes</dd>" in text
+
+
+def test_what_is_not_published_says_what_is_to_come(release: Release) -> None:
+    for step in ("image", "build"):
+        release.state.passed(Task(step, "x", {}, lambda _: Result()), Result(), 1.0)
+    (task,) = report.tasks(release)
+    task.run(release.wheelhouse / "log")
+    text = (release.wheelhouse / "report.html").read_text()
+    assert "2 tasks passed; still to come: repair, gate, verify, smoke, publish, install" in text
 
 
 def test_a_failure_is_told_first_and_nothing_is_taken_for_html(release: Release) -> None:
