@@ -63,23 +63,35 @@ class State:
         record = self.tasks.get(task.name)
         if record is None or record["verdict"] != "passed" or record["inputs"] != task.inputs:
             return False
-        return all(path.exists() for path in self.outputs(task.name))
+        return not self._missing(task.name)
 
     def outputs(self, name: str) -> list[Path]:
         """The files a finished task left, each checked to be what was recorded."""
         record = self.tasks.get(name)
+        step = name.split("/")[0]
         if record is None or record["verdict"] != "passed":
-            step = name.split("/")[0]
             raise Problem(f"`{name}` has not passed yet; run `python -m ci {step}` first")
-        for relative, recorded in record["outputs"].items():
+        if missing := self._missing(name):
+            raise Problem(
+                f"{', '.join(missing)} of {name} is missing; run `python -m ci {step}` again, "
+                "or have the job that made it hand it on"
+            )
+        return [self.wheelhouse / relative for relative in record["outputs"]]
+
+    def _missing(self, name: str) -> list[str]:
+        """The files of a task that are gone; one that was altered is refused."""
+        missing = []
+        for relative, recorded in self.tasks[name]["outputs"].items():
             path = self.wheelhouse / relative
-            if path.exists() and (now := sha256(path)) != recorded:
+            if not path.exists():
+                missing.append(path.name)
+            elif (now := sha256(path)) != recorded:
                 raise Problem(
                     f"{path.name} was altered after {name}: its sha256 is {now[:16]}..., "
                     f"recorded was {recorded[:16]}...\nNothing goes on with it: delete {path}, "
                     "then run again to make it anew."
                 )
-        return [self.wheelhouse / relative for relative in record["outputs"]]
+        return missing
 
     def passed(self, task: Task, result: Result, seconds: float) -> None:
         outputs = {str(p.relative_to(self.wheelhouse)): sha256(p) for p in result.outputs}

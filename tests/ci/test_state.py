@@ -34,6 +34,10 @@ def test_other_inputs_are_not_done(state: State) -> None:
 def test_a_missing_output_is_not_done(state: State) -> None:
     (state.wheelhouse / "a.whl").unlink()
     assert not state.is_done(task(sdist="1"))
+    with pytest.raises(
+        Problem, match=r"a\.whl of build/x86_64 is missing; run `python -m ci build`"
+    ):
+        state.outputs("build/x86_64")
 
 
 def test_an_altered_output_is_refused(state: State) -> None:
