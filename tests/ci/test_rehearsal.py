@@ -1,19 +1,22 @@
 """The release workflow, rehearsed: each job in a clean clone, a real index for both public ones."""
 
+import dataclasses
+import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from rehearsal import Failed, Rehearsal, jobs, use_tools_of
+import yaml
+from rehearsal import Failed, Job, Rehearsal, jobs, use_tools_of
 from test_demo_release import copy_of_demo
 
 from ci import index
 from ci.index import Index
-from ci.project import ROOT
+from ci.project import ROOT, sha256
 
 pytestmark = pytest.mark.skipif(
     "RELEASE_TESTS" not in os.environ,
@@ -100,72 +103,88 @@ def test_a_second_run_uploads_nothing(rehearsal: Rehearsal) -> None:
     assert "0 files added" in rehearsal.printed["github"]
 
 
+# --- What must stop before anything is uploaded ---------------------------------------------------
+
+
 @pytest.fixture
-def copy(rehearsal: Rehearsal, tmp_path: Path) -> Rehearsal:
-    """The same run with artifacts and origin of its own, to be spoilt."""
-    shutil.copytree(rehearsal.artifacts, tmp_path / "artifacts")
+def spoilt(
+    rehearsal: Rehearsal, new_index: Callable[[str], Index], tmp_path: Path
+) -> Iterator[Rehearsal]:
+    """The same run with all of its own, to be spoilt; nothing may reach its empty indexes."""
+    for name in ("artifacts", "made"):
+        shutil.copytree(rehearsal.folder / name, tmp_path / name, symlinks=True)
     shutil.copytree(rehearsal.origin, tmp_path / "origin")
-    return Rehearsal(
-        tmp_path / "origin", rehearsal.tag, tmp_path, rehearsal.environment, rehearsal.jobs_json
+    shutil.copytree(rehearsal.workflows, tmp_path / "workflows")
+    empty = [new_index(f"{tmp_path.name.replace('_', '-')}-{name}") for name in PUBLIC]
+    yield dataclasses.replace(
+        rehearsal,
+        origin=tmp_path / "origin",
+        folder=tmp_path,
+        environment=stand_ins(tmp_path, empty),
+        workflows=tmp_path / "workflows",
+        outputs=dict(rehearsal.outputs),
+        uploaders=dict(rehearsal.uploaders),
+        printed={},
+    )
+    assert [where.files("demo_ext") for where in empty] == [{}, {}]
+    assert not (tmp_path / "github").exists()
+
+
+def stops(run: Rehearsal, message: str, first: str, at: str) -> None:
+    """The run from `first` on goes red in the job `at`, with that message."""
+    with pytest.raises(Failed, match=f"(?s){message}") as failed:
+        run.run(first)
+    assert failed.value.job == at
+
+
+def test_a_wheel_altered_after_the_smoke_test(spoilt: Rehearsal) -> None:
+    (wheel, *_) = (spoilt.artifacts / "smoke").glob("*.whl")
+    wheel.write_bytes(wheel.read_bytes() + b"\0")
+    stops(spoilt, "is not what its record says; run that job again", "testpypi", at="testpypi")
+
+
+def test_a_wheel_and_its_record_altered_after_the_smoke_test(spoilt: Rehearsal) -> None:
+    """What passed is written down more than once: by the gate, and by the smoke test."""
+    (wheel, *_) = (spoilt.artifacts / "smoke").glob("*.whl")
+    record = spoilt.artifacts / "smoke/release.json"
+    content, old = json.loads(record.read_text()), sha256(wheel)
+    wheel.write_bytes(wheel.read_bytes() + b"\0")
+    for task in content["tasks"].values():
+        task["outputs"] = {k: sha256(wheel) if v == old else v for k, v in task["outputs"].items()}
+    record.write_text(json.dumps(content))
+    stops(
+        spoilt, "is not what passed `gate`; run `python -m ci release`", "testpypi", at="testpypi"
     )
 
 
-def test_a_wheel_altered_after_the_smoke_test_stops(copy: Rehearsal) -> None:
-    (wheel, *_) = (copy.artifacts / "smoke").glob("*.whl")
-    wheel.write_bytes(wheel.read_bytes() + b"\0")
-    with pytest.raises(Failed, match="is not what its record says; run that job again") as failed:
-        copy.run("testpypi")
-    assert failed.value.job == "testpypi"
+def test_missing_gpu_evidence(spoilt: Rehearsal) -> None:
+    for file in (spoilt.artifacts / "gpu/evidence").iterdir():
+        file.unlink()
+    advice = "no GPU evidence for demo_ext.*on a machine with a GPU run.*and commit that file"
+    stops(spoilt, advice, "smoke", at="testpypi")
 
 
-def test_a_tag_that_disagrees_stops(copy: Rehearsal) -> None:
-    git(copy.origin, "tag", "v9.9.9", "v1.1.0^{}")
-    git(copy.origin, "tag", "--delete", "v1.1.0")
-    copy.tag = "v9.9.9"
-    with pytest.raises(
-        Failed, match=r"carries v9\.9\.9, but pyproject\.toml says 1\.1\.0"
-    ) as failed:
-        copy.run()
-    assert failed.value.job == "check"
-    with pytest.raises(Failed, match=r"make tag VERSION=1\.1\.0"):
-        copy.run("testpypi")
+def test_gpu_evidence_of_another_wheel(spoilt: Rehearsal) -> None:
+    """The wheel that ran on the GPU is not the one to be published."""
+    record = spoilt.artifacts / "gpu/release.json"
+    content = json.loads(record.read_text())
+    (file,) = (spoilt.artifacts / "gpu/evidence").iterdir()
+    file.write_text(file.read_text().replace('"sha256": "', '"sha256": "0'))
+    content["tasks"]["gpu/x86_64"]["outputs"] = {f"evidence/{file.name}": sha256(file)}
+    record.write_text(json.dumps(content))
+    stops(spoilt, "no GPU evidence for demo_ext", "smoke", at="testpypi")
 
 
-def move_tag(copy: Rehearsal) -> None:
-    """Commits what changed, and has the tag and the record name that commit."""
-    old = head(copy.origin)
-    git(copy.origin, "commit", "--all", "--message", "Change something")
-    git(copy.origin, "tag", "--force", copy.tag)
-    record = copy.artifacts / "smoke/release.json"
-    record.write_text(record.read_text().replace(old, head(copy.origin)))
+def test_a_tag_that_disagrees_with_the_version(spoilt: Rehearsal) -> None:
+    git(spoilt.origin, "tag", "v9.9.9", "v1.1.0^{}")
+    spoilt.tag = "v9.9.9"
+    git(spoilt.origin, "tag", "--delete", "v1.1.0")
+    advice = r"carries v9\.9\.9, but pyproject\.toml says 1\.1\.0.*make tag VERSION=1\.1\.0"
+    stops(spoilt, advice, "check", at="check")
+    stops(spoilt, advice, "testpypi", at="testpypi")
 
 
-def head(folder: Path) -> str:
-    command = ["git", "rev-parse", "HEAD"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True).stdout.strip()
-
-
-def test_missing_gpu_evidence_stops(copy: Rehearsal) -> None:
-    """The wheel needs evidence by the matrix of the tagged commit, and the job handed none on."""
-    matrix = copy.origin / "ci/matrix.toml"
-    matrix.write_text(matrix.read_text().replace("gpu_evidence = []", 'gpu_evidence = ["x86_64"]'))
-    move_tag(copy)
-    with pytest.raises(
-        Failed, match=r"(?s)no GPU evidence for demo_ext.*on a machine with a GPU run"
-    ):
-        copy.run("testpypi")
-
-
-def test_wheels_of_other_sources_stop(copy: Rehearsal) -> None:
-    """The tag was moved to a commit whose sources are not those of the wheels."""
-    with (copy.origin / "demo_ext/demo.c").open("a") as source:
-        source.write("/* changed */\n")
-    move_tag(copy)
-    with pytest.raises(Failed, match="built from another state of the sources"):
-        copy.run("testpypi")
-
-
-def test_a_dirty_tree_stops(copy: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dirty_tree(spoilt: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
     clean = Rehearsal.clone
 
     def dirty(self: Rehearsal) -> Path:
@@ -174,17 +193,105 @@ def test_a_dirty_tree_stops(copy: Rehearsal, monkeypatch: pytest.MonkeyPatch) ->
         return clone
 
     monkeypatch.setattr(Rehearsal, "clone", dirty)
-    with pytest.raises(Failed, match="uncommitted changes; commit them, tag, and build again"):
-        copy.run("testpypi")
+    advice = "uncommitted changes; commit them, tag, and build again"
+    stops(spoilt, advice, "check", at="check")
+    stops(spoilt, advice, "testpypi", at="testpypi")
 
 
-def test_what_an_earlier_job_did_not_hand_on_is_missed(copy: Rehearsal) -> None:
-    for wheel in (copy.artifacts / "smoke").glob("*.whl"):
-        wheel.unlink()
-    with pytest.raises(Failed):
-        copy.run("testpypi", "testpypi")
+def test_wheels_of_other_sources(spoilt: Rehearsal) -> None:
+    """The tag was moved to a commit whose sources are not those of the wheels."""
+    with (spoilt.origin / "demo_ext/demo.c").open("a") as source:
+        source.write("/* changed */\n")
+    old = git(spoilt.origin, "rev-parse", "HEAD")
+    git(spoilt.origin, "commit", "--all", "--message", "Change something")
+    git(spoilt.origin, "tag", "--force", spoilt.tag)
+    stops(spoilt, "was made for commit .* run that job again", "testpypi", at="testpypi")
+    record = spoilt.artifacts / "smoke/release.json"
+    record.write_text(record.read_text().replace(old, git(spoilt.origin, "rev-parse", "HEAD")))
+    stops(spoilt, "built from another state of the sources", "testpypi", at="testpypi")
 
 
-def test_the_workflows_are_those_of_the_repository() -> None:
-    assert list(jobs())[-1] == "github"
-    assert (ROOT / ".github/workflows/wheels.yml").exists()
+# --- What an earlier job does not hand on ---------------------------------------------------------
+
+# A change of a job in a workflow: the lines to take out or to replace; where it stops, and how.
+UPLOAD = "actions/upload-artifact"
+HOLES = {
+    "smoke does not upload": (
+        ("smoke", lambda job: drop_step(job, UPLOAD)),
+        "smoke", "testpypi", "no job before this one has uploaded smoke",
+    ),
+    "smoke uploads no wheel": (
+        ("smoke", lambda job: drop_path(job, "wheelhouse/*.whl")),
+        "smoke", "testpypi", "whl of repair/.* is missing; run",
+    ),
+    "gpu does not upload": (
+        ("gpu", lambda job: drop_step(job, UPLOAD)),
+        "gpu", "smoke", "no job before this one has uploaded gpu",
+    ),
+    "gpu uploads no evidence": (
+        ("gpu", lambda job: drop_path(job, "wheelhouse/evidence/*.json")),
+        "gpu", "testpypi", "no GPU evidence",
+    ),
+    "verify does not upload": (
+        ("verify", lambda job: drop_step(job, UPLOAD)),
+        "verify", "smoke", r"no job before this one has uploaded verify-\*",
+    ),
+    "testpypi does not need smoke": (
+        ("testpypi", lambda job: job.pop("needs")),
+        "testpypi", "testpypi", "no job before this one has uploaded smoke",
+    ),
+    "verify does not need plan": (
+        ("verify", lambda job: job.update(needs="gate")),
+        "verify", "verify", "needs.plan.outputs.jobs is not known",
+    ),
+    "gate takes nothing over": (
+        ("gate", lambda job: drop_step(job, "ci join")),
+        "gate", "gate", "`repair/.*` has not passed yet",
+    ),
+    "gate has no wheelscope": (
+        ("gate", lambda job: job["steps"][1].update(run="make tools")),
+        "gate", "gate", "wheelscope is missing; run `make wheelscope`",
+    ),
+    "testpypi has no tools": (
+        ("testpypi", lambda job: drop_step(job, "make tools")),
+        "testpypi", "testpypi", "No such file or directory",
+    ),
+}  # fmt: skip
+
+
+def drop_step(job: Job, word: str) -> None:
+    kept = [step for step in job["steps"] if word not in step.get("uses", step.get("run"))]
+    assert len(kept) == len(job["steps"]) - 1
+    job["steps"] = kept
+
+
+def drop_path(job: Job, path: str) -> None:
+    (upload,) = (step for step in job["steps"] if UPLOAD in step.get("uses", ""))
+    assert path in upload["with"]["path"]
+    upload["with"]["path"] = upload["with"]["path"].replace(path, "")
+
+
+@pytest.mark.parametrize("hole", HOLES)
+def test_what_is_not_handed_on_is_missed(spoilt: Rehearsal, hole: str) -> None:
+    (name, change), first, at, message = HOLES[hole]
+    for file in spoilt.workflows.iterdir():
+        content = yaml.safe_load(file.read_text())
+        if name in content["jobs"]:
+            change(content["jobs"][name])
+            file.write_text(yaml.safe_dump(content, sort_keys=False))
+    stops(spoilt, message, first, at)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "job"),
+    [
+        ("timeout-minutes: 15", "continue-on-error: true", "check"),
+        ("actions/attest@", "someone/action@", "pypi"),
+    ],
+)
+def test_what_it_does_not_know_stops_it(spoilt: Rehearsal, old: str, new: str, job: str) -> None:
+    file = spoilt.workflows / "release.yml"
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+    with pytest.raises(AssertionError, match=new.strip("@").split(":")[0]):
+        spoilt.run(job, job)
