@@ -36,15 +36,9 @@ def make_sdist(release: Release) -> Path:
     shutil.rmtree(folder)
     log = release.folder("logs") / "sdist.log"
     log.unlink(missing_ok=True)
-    command = [
-        sys.executable,
-        "-m",
-        "build",
-        "--sdist",
-        "--no-isolation",
-        "--skip-dependency-check",
-    ]
-    shell.run([*command, "--outdir", folder, ROOT], log, what="making the sdist")
+    command = [sys.executable, "-m", "build", "--sdist", "--no-isolation"]
+    command += ["--skip-dependency-check", "--outdir", str(folder), str(ROOT)]
+    shell.run(command, log, what="making the sdist")
     (sdist,) = folder.iterdir()
     _normalise(sdist, release.matrix.build.source_date_epoch)
     return sdist
@@ -148,12 +142,5 @@ def _cibuildwheel(
         "CIBW_REPAIR_WHEEL_COMMAND": "",
         "CIBW_ENVIRONMENT": " ".join(f"{name}='{value}'" for name, value in environment.items()),
     }
-    command = [
-        sys.executable,
-        "-m",
-        "cibuildwheel",
-        "--output-dir",
-        output,
-        source,
-    ]
+    command = [sys.executable, "-m", "cibuildwheel", "--output-dir", output, source]
     shell.run(command, log, what=what, env=settings, cwd=source.parent)

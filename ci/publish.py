@@ -57,6 +57,7 @@ def check_may_leave(release: Release) -> None:
     """What goes to a public index comes from this clean, tagged tree and was run on a GPU."""
     check_agreement()
     check_nothing_failed(release)
+    check_verified(release)
     if sha256(build.make_sdist(release)) != release.sha256("sdist"):
         raise Problem(
             "the wheels were built from another state of the sources than this commit; "
@@ -82,6 +83,16 @@ def check_nothing_failed(release: Release) -> None:
             raise Problem(f"`{name}` failed; mend it, then run `python -m ci {step}` again")
 
 
+def check_verified(release: Release) -> None:
+    """Something has verified each wheel: it was run, or linked against a torch."""
+    for name in (wheel.name for wheel in release.builds):
+        if not any(task.startswith(f"verify/{name}-") for task in release.state.tasks):
+            raise Problem(
+                f"nothing has verified the wheel {name}; run `python -m ci verify`, or have "
+                "the jobs that did hand their records on"
+            )
+
+
 def upload(target: Index, name: str, files: list[Path], log: Path) -> list[str]:
     """Uploads the files that the index lacks; returns their names."""
     there = target.files(name)
@@ -102,14 +113,8 @@ def upload(target: Index, name: str, files: list[Path], log: Path) -> list[str]:
 
 
 def _twine(target: Index, files: list[Path], log: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "twine",
-        "upload",
-        "--non-interactive",
-        "--disable-progress-bar",
-    ]
+    command = [sys.executable, "-m", "twine", "upload", "--non-interactive"]
+    command.append("--disable-progress-bar")
     signed = [attest.path_for(file) for file in files if attest.path_for(file).exists()]
     if signed:
         command.append("--attestations")

@@ -147,6 +147,15 @@ def test_the_password_is_kept_private(tmp_path: Path) -> None:
     assert index._initialised(folder, tmp_path / "log") == (folder / "password").read_text()
 
 
+def test_a_wheel_that_nothing_verified_is_refused(release: Release) -> None:
+    for build in release.builds[1:]:
+        task = Task("verify", f"{build.name}-torch2.15-link", {}, lambda _: Result())
+        release.state.passed(task, Result(), 1.0)
+    name = release.builds[0].name
+    with pytest.raises(Problem, match=f"verified the wheel {name}; run `python -m ci verify`"):
+        publish.check_verified(release)
+
+
 def test_a_failed_check_is_refused(release: Release) -> None:
     publish.check_nothing_failed(release)
     task = Task("verify", "x86_64-torch2.15-link", {}, lambda _: Result())
