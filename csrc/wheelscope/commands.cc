@@ -86,7 +86,9 @@ Json to_json(const LinkReport& report) {
           {"missing", std::move(missing)}, {"missing_libraries", report.missing_libraries}};
 }
 
-int dump_code(const std::string& path, const Options& options, bool ptx, Streams streams) {
+int dump_code(const std::string& path, const std::string& folder, const Options& options,
+              Streams streams) {
+  const bool ptx = options.ptx;
   const auto file = MappedFile::open(path);
   if (!file) return complain(file.error(), streams);
   std::vector<Finding> findings;
@@ -94,12 +96,11 @@ int dump_code(const std::string& path, const Options& options, bool ptx, Streams
   std::size_t count = 0;
   auto use = [&](const ExtractedCode& extracted) {
     ++count;
-    if (options.output_folder.empty()) {
+    if (folder.empty()) {
       streams.out << (ptx ? "// " + extracted.file_name + "\n" + extracted.contents + "\n"
                           : extracted.file_name + "  " + std::to_string(extracted.contents.size()) +
                                 " bytes\n");
-    } else if (auto written = write_file(options.output_folder + "/" + extracted.file_name,
-                                         extracted.contents);
+    } else if (auto written = write_file(folder + "/" + extracted.file_name, extracted.contents);
                !written) {
       code = complain(written.error(), streams);
     }
@@ -108,8 +109,7 @@ int dump_code(const std::string& path, const Options& options, bool ptx, Streams
     return complain({0, path + ": " + done.error().what}, streams);
   streams.err << findings_text(findings, options.style);
   streams.err << path << ": " << count << (ptx ? " PTX texts" : " cubins")
-              << (options.output_folder.empty() ? "" : " written to " + options.output_folder)
-              << "\n";
+              << (folder.empty() ? "" : " written to " + folder) << "\n";
   return std::max<int>(code, findings.empty() ? clean : has_findings);
 }
 
@@ -207,11 +207,21 @@ int diff(const Options& options, Streams streams) {
 int dump(const Options& options, Streams streams) {
   if (!options.symbols) {
     int code = clean;
+    std::vector<std::string> files;
     for (const auto& path : options.paths) {
-      const auto files = expand_path(path);
-      if (!files) code = complain(files.error(), streams);
-      for (const auto& file : files.value_or(std::vector<std::string>{}))
-        code = std::max(code, dump_code(file, options, options.ptx, streams));
+      if (const auto found = expand_path(path))
+        files.insert(files.end(), found->begin(), found->end());
+      else
+        code = complain(found.error(), streams);
+    }
+    std::map<std::string, int> uses;  // of each folder: files of several inputs may be named alike
+    for (const auto& file : files) {
+      auto folder = options.output_folder;
+      if (!folder.empty() && files.size() > 1) {
+        folder += "/" + file.substr(file.rfind('/') + 1);
+        if (const auto use = ++uses[folder]; use > 1) folder += "." + std::to_string(use);
+      }
+      code = std::max(code, dump_code(file, folder, options, streams));
     }
     return code;
   }

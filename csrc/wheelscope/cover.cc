@@ -128,7 +128,8 @@ std::string why_not_cuda(const Item& wheel, const Cell& cell) {
   if (!cuda.runtime_version)
     return cuda.runtime == "none" ? "" : "the version of its CUDA runtime cannot be told";
   const auto own = cuda.runtime_version->substr(0, cuda.runtime_version->find('.'));
-  if (cuda.runtime == "dynamic" && own != major)
+  if (cuda.runtime == "dynamic" &&
+      std::ranges::find(cuda.runtime_choices, major) == cuda.runtime_choices.end())
     return "it needs libcudart.so." + own + "; torch brings CUDA " + cell.cuda;
   // A static runtime stands alone: it needs the driver of its major version, which users of a later
   // CUDA have.

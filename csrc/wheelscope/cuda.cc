@@ -4,7 +4,8 @@
 // suffix `a` only on its own, with `f` on its family (the same major version, from it on); a Jetson
 // board takes none but its own. PTX is compiled by the driver for any later GPU; PTX with a suffix
 // is bound like SASS, and the driver must be as new as the PTX. A CUDA runtime needs the first
-// driver of its major version.
+// driver of its major version. Libraries that need libcudart of different majors are alternatives,
+// of which one is loaded: the wheel's oldest driver is the oldest that any of them works with.
 #include "cuda.h"
 
 #include <algorithm>
@@ -36,50 +37,78 @@ bool by_target(const std::string& a, const std::string& b) {
          std::tie(right.major, right.minor, right.suffix);
 }
 
-// The major version in libcudart.so.12 or libcudart-1a2b3c4d.so.12; empty: another library.
-std::string cudart_major(const std::string& needed) {
+using Libraries = std::vector<const LibraryFacts*>;
+
+// The CUDA version that libcudart.so.12, libcudart-1a2b3c4d.so.12 or libcudart.so.10.2 is for;
+// since CUDA 11 the major alone, as one library serves it all. Empty: another library.
+std::string cudart_version(const std::string& needed) {
   const auto at = needed.find(".so.");
   if (!needed.starts_with("libcudart") || at == needed.npos) return {};
   if (at != 9 && needed[9] != '-') return {};
   const auto version = needed.substr(at + 4);
-  return version.substr(0, version.find('.'));
+  const auto dot = version.find('.');
+  const auto major = version.substr(0, dot);
+  if (dot == version.npos || cuda_table().drivers.contains(major)) return major;
+  return version.substr(0, version.find('.', dot + 1));
 }
 
-void judge_runtime(const std::vector<LibraryFacts>& libraries, CudaVerdict& verdict) {
-  std::set<std::string> dynamic, fixed;
-  bool found_static = false;
-  for (const auto& library : libraries) {
-    for (const auto& name : library.needed) {
-      const auto major = cudart_major(name);
-      if (major.empty()) continue;
-      dynamic.insert(major);
-      verdict.evidence.push_back(library.path + " needs " + name);
-    }
-    if (!library.cudart_version) continue;
-    found_static = true;
-    if (!library.cudart_version->empty()) fixed.insert(*library.cudart_version);
-    for (const auto& sentence : library.cudart_evidence)
-      verdict.evidence.push_back(library.path + ": " + sentence);
+std::optional<std::string> driver_of_runtime(const std::string& version) {
+  const auto& table = cuda_table();
+  if (const auto found = table.drivers.find(version.substr(0, version.find('.')));
+      found != table.drivers.end())
+    return found->second;
+  if (const auto found = table.toolkit_drivers.find(version); found != table.toolkit_drivers.end())
+    return found->second;
+  return std::nullopt;
+}
+
+// The versions of libcudart that libraries need, oldest first.
+std::vector<std::string> dynamic_versions(const Libraries& libraries) {
+  std::set<std::string> versions;
+  for (const auto* library : libraries) {
+    for (const auto& name : library->needed) versions.insert(cudart_version(name));
   }
-  if (!dynamic.empty()) {
+  versions.erase("");
+  std::vector<std::string> sorted(versions.begin(), versions.end());
+  std::ranges::sort(sorted, older);
+  return sorted;
+}
+
+void judge_runtime(const Libraries& libraries, CudaVerdict& verdict) {
+  std::vector<std::string> fixed;
+  bool found_static = false;
+  for (const auto* library : libraries) {
+    for (const auto& name : library->needed) {
+      if (!cudart_version(name).empty())
+        verdict.evidence.push_back(library->path + " needs " + name);
+    }
+    if (!library->cudart_version) continue;
+    found_static = true;
+    if (!library->cudart_version->empty()) fixed.push_back(*library->cudart_version);
+    for (const auto& sentence : library->cudart_evidence)
+      verdict.evidence.push_back(library->path + ": " + sentence);
+  }
+  verdict.runtime_choices = dynamic_versions(libraries);
+  if (!verdict.runtime_choices.empty()) {
     verdict.runtime = "dynamic";
-    verdict.runtime_version = *std::ranges::max_element(dynamic, older);
+    verdict.runtime_version = verdict.runtime_choices.front();
+    verdict.min_driver = driver_of_runtime(*verdict.runtime_version);
   } else if (found_static) {
     verdict.runtime = "static";
     if (!fixed.empty()) verdict.runtime_version = *std::ranges::max_element(fixed, older);
   }
-  if (!verdict.runtime_version) return;
-  const auto& drivers = cuda_table().drivers;
-  const auto major = verdict.runtime_version->substr(0, verdict.runtime_version->find('.'));
-  if (auto driver = drivers.find(major); driver != drivers.end())
-    verdict.min_driver = driver->second;
+  for (const auto& version : fixed) {  // a runtime inside a library comes with it in any case
+    const auto driver = driver_of_runtime(version);
+    if (driver && (!verdict.min_driver || older(*verdict.min_driver, *driver)))
+      verdict.min_driver = driver;
+  }
 }
 
-void judge_targets(const std::vector<LibraryFacts>& libraries, CudaVerdict& verdict) {
+void judge_targets(const Libraries& libraries, CudaVerdict& verdict) {
   std::map<std::tuple<std::string, std::string, std::string, bool>, DeviceTarget> groups;
   std::set<std::string> sass, ptx;
-  for (const auto& library : libraries) {
-    for (const auto& code : library.device_code) {
+  for (const auto* library : libraries) {
+    for (const auto& code : library->device_code) {
       auto& group = groups[{code.kind, code.target, code.compression, code.relocatable}];
       const auto sum = group;
       group = code;
@@ -129,6 +158,19 @@ GpuVerdict judge_gpu(const CudaVerdict& verdict, const CudaTable::Gpu& gpu) {
   return entry;
 }
 
+CudaVerdict judge_together(const Libraries& libraries) {
+  CudaVerdict verdict;
+  judge_runtime(libraries, verdict);
+  judge_targets(libraries, verdict);
+  if (verdict.targets.empty()) return verdict;
+  for (const auto& gpu : cuda_table().gpus) verdict.gpus.push_back(judge_gpu(verdict, gpu));
+  return verdict;
+}
+
+int rank(const GpuVerdict& gpu) {
+  return gpu.served == "native" ? 2 : gpu.served == "jit" ? 1 : 0;
+}
+
 }  // namespace
 
 bool sass_serves(const std::string& target, const std::string& capability, bool tegra) {
@@ -145,11 +187,23 @@ bool ptx_serves(const std::string& target, const std::string& capability) {
 }
 
 CudaVerdict judge_cuda(const std::vector<LibraryFacts>& libraries) {
-  CudaVerdict verdict;
-  judge_runtime(libraries, verdict);
-  judge_targets(libraries, verdict);
-  if (verdict.targets.empty()) return verdict;
-  for (const auto& gpu : cuda_table().gpus) verdict.gpus.push_back(judge_gpu(verdict, gpu));
+  Libraries all;
+  for (const auto& library : libraries) all.push_back(&library);
+  auto verdict = judge_together(all);
+  if (verdict.runtime_choices.size() < 2) return verdict;
+  verdict.gpus.clear();
+  for (const auto& version : verdict.runtime_choices) {
+    auto loaded = all;  // with this version of libcudart
+    std::erase_if(loaded, [&](const LibraryFacts* library) {
+      const auto needed = dynamic_versions({library});
+      return !needed.empty() && std::ranges::find(needed, version) == needed.end();
+    });
+    const auto gpus = judge_together(loaded).gpus;
+    if (verdict.gpus.empty()) verdict.gpus = gpus;
+    for (std::size_t i = 0; i < gpus.size(); ++i) {
+      if (rank(gpus[i]) > rank(verdict.gpus[i])) verdict.gpus[i] = gpus[i];
+    }
+  }
   return verdict;
 }
 

@@ -34,8 +34,6 @@ void extract_from(const std::string& path, Bytes file, bool ptx,
                         .fix = "replace the file",
                         .offset = problem.offset});
   }
-  auto base = path;
-  std::ranges::replace(base, '/', '_');
   std::size_t number = 0;
   for (const auto& code : fatbin.codes) {
     if ((code.kind == DeviceCode::Kind::ptx) != ptx) continue;
@@ -50,7 +48,7 @@ void extract_from(const std::string& path, Bytes file, bool ptx,
       continue;
     }
     if (ptx) contents->resize(std::min(contents->find('\0'), contents->size()));
-    use({base + "." + numbered(number) + (ptx ? ".compute_" : ".sm_") + code.target +
+    use({path + "." + numbered(number) + (ptx ? ".compute_" : ".sm_") + code.target +
              (ptx ? ".ptx" : ".cubin"),
          std::move(*contents)});
   }

@@ -16,7 +16,7 @@ std::string symbols_text(const Item& item);
 
 // One piece of device code, decompressed.
 struct ExtractedCode {
-  std::string file_name;  // library.0001.sm_90a.cubin
+  std::string file_name;  // pkg/library.so.0001.sm_90a.cubin
   std::string contents;
 };
 

@@ -105,6 +105,7 @@ struct GpuVerdict {
 struct CudaVerdict {
   std::string runtime = "none";  // none, static, dynamic
   std::optional<std::string> runtime_version;
+  std::vector<std::string> runtime_choices;  // dynamic: the versions, of which one is enough
   std::vector<std::string> evidence;
   std::vector<std::string> sass, ptx;  // targets in order
   std::optional<std::string> min_driver;

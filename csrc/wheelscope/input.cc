@@ -49,7 +49,8 @@ void MappedFile::Unmap::operator()(const std::byte* memory) const {
 }
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // O_NONBLOCK: not to wait for the writer of a pipe, which is refused below.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return fail(path, std::strerror(errno));
   struct stat facts = {};
   const bool usable = fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode);

@@ -110,6 +110,7 @@ Json to_json(const Item& item) {
                        {"unknown", item.torch.unknown}};
   json["cuda"] = {{"runtime", cuda.runtime},
                   {"runtime_version", or_null(cuda.runtime_version)},
+                  {"runtime_choices", cuda.runtime_choices},
                   {"evidence", cuda.evidence},
                   {"sass", cuda.sass},
                   {"ptx", cuda.ptx},

@@ -72,7 +72,9 @@ int run(int argc, char** argv) {
   what->add_flag("--symbols", options.symbols,
                  "Dynamic symbols, defined or needed, and who provides them");
   what->require_option(1);
-  dump->add_option("-o", options.output_folder, "Write files into this folder")->type_name("DIR");
+  dump->add_option("-o", options.output_folder,
+                   "Write files into this folder; into one inside it for each of several inputs")
+      ->type_name("DIR");
 
   try {
     app.parse(argc, argv);

@@ -59,6 +59,7 @@ CudaTable parse_cuda_table() {
   for (const auto& [toolkit, facts] : *root["toolkits"].as_table()) {
     const auto isa = facts.at_path("ptx").value_or<std::string>(""),
                driver = facts.at_path("driver").value_or<std::string>("");
+    table.toolkit_drivers.emplace(toolkit.str(), driver);
     auto& oldest = table.ptx_drivers.try_emplace(isa, driver).first->second;
     if (older(driver, oldest)) oldest = driver;
   }

@@ -52,7 +52,8 @@ const CudartTable& cudart_table();
 
 // data/cuda.toml: drivers and GPUs.
 struct CudaTable {
-  std::map<std::string, std::string> drivers;  // CUDA major -> oldest Linux driver
+  std::map<std::string, std::string> drivers;  // CUDA major, from 11 on -> oldest Linux driver
+  std::map<std::string, std::string> toolkit_drivers;  // CUDA 10.2 -> the driver that came with it
   std::map<std::string, std::string>
       ptx_drivers;  // PTX ISA version -> oldest driver that compiles it
   struct Gpu {

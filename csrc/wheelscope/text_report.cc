@@ -72,7 +72,10 @@ std::string torch_sentence(const TorchVerdict& torch) {
 std::string cuda_sentence(const CudaVerdict& cuda) {
   if (cuda.runtime == "none")
     return cuda.targets.empty() ? "none" : "device code without a CUDA runtime of its own";
-  return cuda.runtime + " runtime " + cuda.runtime_version.value_or("of unknown version") +
+  std::string version = cuda.runtime_version.value_or("of unknown version");
+  for (std::size_t i = 1; i < cuda.runtime_choices.size(); ++i)
+    version += " or " + cuda.runtime_choices[i];
+  return cuda.runtime + " runtime " + version +
          (cuda.min_driver ? ", driver >= " + *cuda.min_driver : "");
 }
 

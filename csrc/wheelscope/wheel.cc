@@ -33,6 +33,10 @@ bool is_dist_info(std::string_view name, std::string_view file) {
          name.substr(slash + 1) == file;
 }
 
+bool is_signature(std::string_view name) {
+  return is_dist_info(name, "RECORD.jws") || is_dist_info(name, "RECORD.p7s");
+}
+
 bool is_described_here(std::string_view name) {
   return is_dist_info(name, "RECORD") || is_dist_info(name, "WHEEL") ||
          is_dist_info(name, "METADATA");
@@ -122,7 +126,7 @@ void verify_record(const ZipArchive& archive, const std::vector<MemberFacts>& fa
     }
     const auto& member = archive.members[found->second];
     const auto& read = facts[found->second];
-    if (!read.read || line.path == record_name) continue;
+    if (!read.read || line.path == record_name || is_signature(line.path)) continue;
     if (!line.hash.starts_with("sha256=")) {
       report("record-hash", line.path,
              line.hash.empty()
@@ -140,8 +144,7 @@ void verify_record(const ZipArchive& archive, const std::vector<MemberFacts>& fa
     }
   }
   for (const auto& [name, i] : index) {
-    const bool signature = is_dist_info(name, "RECORD.jws") || is_dist_info(name, "RECORD.p7s");
-    if (!listed.contains(name) && name != record_name && !signature)
+    if (!listed.contains(name) && name != record_name && !is_signature(name))
       report("record-unlisted", name, "RECORD does not list it");
   }
 }
@@ -161,6 +164,28 @@ void name_python_from_tag(Item& item) {
   item.python.because.push_back("the wheel is tagged " + tag.python + "-" + tag.abi);
 }
 
+// A wheel for another system than Linux has no ELF files: what it says of itself is all there is.
+void judge_foreign(Item& item) {
+  if (!item.wheel || !item.libraries.empty()) return;
+  for (const auto& text : item.wheel->file_name_tags) {
+    const auto tag = split_tag(text);
+    if (tag.platform == "any" || tag.platform.find("linux") != std::string::npos) continue;
+    item.platform = {.tag = tag.platform, .because = {"the wheel says so"}};
+    if (tag.abi == "abi3" && tag.python.size() > 2)
+      item.python = {.kind = "abi3",
+                     .min = python_version_of_tag(tag.python.substr(2)),
+                     .because = {"the wheel is tagged " + tag.python + "-abi3"}};
+    else if (tag.abi.starts_with("cp"))
+      item.python = {.kind = "version"};
+    item.findings.push_back(
+        {.id = "foreign-platform",
+         .level = Finding::Level::warning,
+         .what = "the wheel is for " + tag.platform + "; only Linux' ELF files are judged here",
+         .fix = "judge it with a tool for that system (delocate, delvewheel)"});
+    return;
+  }
+}
+
 void judge(Item& item) {
   std::string architecture;
   if (item.wheel) {
@@ -170,6 +195,7 @@ void judge(Item& item) {
   }
   item.platform = judge_platform(item.libraries, architecture);
   item.python = judge_python(item.libraries);
+  judge_foreign(item);
   if (item.python.kind == "version" && !item.python.min) name_python_from_tag(item);
   item.torch = judge_torch(item.libraries);
   item.cuda = judge_cuda(item.libraries);
@@ -201,6 +227,14 @@ Result<Item> read_wheel(const WheelInput& input, const ScanOptions& options,
     if (is_dist_info(name, "WHEEL")) parse_wheel_file(member.text, *item.wheel);
     if (is_dist_info(name, "METADATA")) parse_metadata(member.text, *item.wheel);
     if (member.library) item.libraries.push_back(std::move(*member.library));
+  }
+  for (const auto* file : {"METADATA", "WHEEL"}) {
+    if (std::ranges::none_of(archive.members,
+                             [&](const auto& member) { return is_dist_info(member.name, file); }))
+      item.findings.push_back({.id = "wheel-incomplete",
+                               .what = "the wheel has no " + std::string(file) +
+                                       " in a .dist-info folder: installers refuse it",
+                               .fix = "build the wheel again with a standard tool"});
   }
   verify_record(archive, facts, item);
   for (const auto& library : item.libraries) {

@@ -165,8 +165,8 @@ TEST(Dump, ExtractsCode) {
   const auto folder = testing::TempDir() + "/extracted";
   EXPECT_EQ(run(dump, {.paths = {wheel_path("good")}, .cubin = true, .output_folder = folder}).code,
             clean);
-  EXPECT_EQ(read_text(folder + "/pkg__C.so.0001.sm_80.cubin")->substr(1, 3), "ELF");
-  EXPECT_TRUE(std::filesystem::exists(folder + "/pkg__C.so.0002.sm_90a.cubin"));
+  EXPECT_EQ(read_text(folder + "/pkg/_C.so.0001.sm_80.cubin")->substr(1, 3), "ELF");
+  EXPECT_TRUE(std::filesystem::exists(folder + "/pkg/_C.so.0002.sm_90a.cubin"));
   const auto ptx = run(dump, {.paths = {fixture_path("elf/good.so")}, .ptx = true});
   EXPECT_TRUE(has(ptx.out, "// good.so.0001.compute_90.ptx\n.version 8.4\n"));
   EXPECT_TRUE(has(ptx.err, "1 PTX texts"));
@@ -181,6 +181,19 @@ TEST(Dump, ExtractsCode) {
       run(dump, {.paths = {wheel_path("good")}, .ptx = true, .output_folder = "/proc/nowhere"})
           .code,
       unreadable);
+}
+
+TEST(Dump, KeepsTheFilesOfSeveralInputsApart) {
+  const auto folder = testing::TempDir() + "/several";
+  const auto good = wheel_path("good"), stored = wheel_path("good-stored"),
+             name = good.substr(good.rfind('/') + 1);
+  ASSERT_EQ(name, stored.substr(stored.rfind('/') + 1));
+  run(dump, {.paths = {good, stored, fixture_path("elf/good.so")},
+             .cubin = true,
+             .output_folder = folder});
+  for (const auto& input :
+       {name + "/pkg/_C.so", name + ".2/pkg/_C.so", std::string("good.so/good.so")})
+    EXPECT_TRUE(std::filesystem::exists(folder + "/" + input + ".0001.sm_80.cubin")) << input;
 }
 
 TEST(Text, SizesForPeople) {

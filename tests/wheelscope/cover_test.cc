@@ -50,6 +50,11 @@ TEST(Cover, TellsTheReason) {
   EXPECT_EQ(why_not(Item{}, usual), "it is not a wheel");
 }
 
+TEST(Cover, ALibraryPerCudaServesEach) {
+  for (const auto* cuda : {"12.6", "13.0"})
+    EXPECT_EQ(reason("one-library-per-cuda", {"x86_64", "2.15", cuda, "3.13"}), "") << cuda;
+}
+
 TEST(Cover, StaticRuntimeServesLaterCudaOnly) {
   auto wheel = read_wheel_fixture("good");
   wheel.cuda.runtime = "static";

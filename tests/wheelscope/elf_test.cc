@@ -38,6 +38,16 @@ INSTANTIATE_TEST_SUITE_P(Elf, SoundElf,
                            return name;
                          });
 
+// GNU ld leaves the hash table of such a library empty: it does not say how many symbols there are.
+TEST(Elf, FindsTheNeedsOfALibraryThatExportsNothing) {
+  const Fixture file("elf/exports-nothing.so");
+  const auto elf = read_elf(file.bytes()).value();
+  EXPECT_TRUE(elf.problems.empty());
+  ASSERT_EQ(elf.symbols.size(), 4U);
+  EXPECT_EQ(elf.symbols[2].name, "torch_call_dispatcher");
+  EXPECT_TRUE(std::ranges::none_of(elf.symbols, &ElfSymbol::defined));
+}
+
 TEST(Elf, NamesMachines) {
   const std::pair<const char*, const char*> machines[] = {{"good.so", "x86_64"},
                                                           {"32-bit.so", "i686"},

@@ -108,6 +108,8 @@ class _Builder:
         count = len(self.elf.symbols) + 1
         if not self.elf.gnu_hash:
             return self.pack("II", 1, count) + self.pack("I", 0) * (1 + count)
+        if not any(symbol.defined for symbol in self.elf.symbols):
+            return self.pack("IIII", 1, 1, 1, 0) + self.pack("W", 0) + self.pack("I", 0)
         chains = b"".join(self.pack("I", 3 if i == count - 1 else 2) for i in range(1, count))
         return self.pack("IIII", 1, 1, 1, 0) + self.pack("W", 0) + self.pack("I", 1) + chains
 

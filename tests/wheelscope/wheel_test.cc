@@ -38,7 +38,8 @@ TEST(Wheel, ChecksRecord) {
             (Ids{"record-size", "record-unlisted"}));
   EXPECT_EQ(ids(read_wheel_fixture("record-bad-lines").findings),
             (Ids{"record-hash", "record-unlisted", "record-extra", "record-duplicate"}));
-  EXPECT_EQ(ids(read_wheel_fixture("no-record").findings), Ids{"record-missing"});
+  EXPECT_EQ(ids(read_wheel_fixture("no-record").findings),
+            (Ids{"record-missing", "wheel-incomplete"}));
 }
 
 TEST(Wheel, OneBadMemberLeavesTheRest) {
@@ -100,6 +101,41 @@ TEST(Verdict, CudaRuntimeAndDriver) {
   EXPECT_EQ(cuda.runtime, "dynamic");
   EXPECT_EQ(cuda.runtime_version, "13");
   EXPECT_EQ(cuda.min_driver, "580.65.06");
+}
+
+TEST(Verdict, OneLibraryPerCudaNeedsTheDriverOfTheOldest) {
+  const auto cuda = read_wheel_fixture("one-library-per-cuda").cuda;
+  EXPECT_EQ(cuda.runtime_version, "12");
+  EXPECT_EQ(cuda.runtime_choices, (std::vector<std::string>{"12", "13"}));
+  EXPECT_EQ(cuda.min_driver, "525.60.13");
+  auto driver = [&](const char* capability) {
+    return std::ranges::find(cuda.gpus, capability, &GpuVerdict::capability)->min_driver;
+  };
+  EXPECT_EQ(driver("8.0"), "525.60.13");
+  EXPECT_EQ(driver("9.0"), "525.60.13");
+  EXPECT_EQ(driver("10.0"), "580.65.06") << "only the library for CUDA 13 serves it";
+}
+
+TEST(Verdict, RuntimesBeforeCuda11NeedTheDriverOfTheirToolkit) {
+  const auto cuda = read_wheel_fixture("old-cuda").cuda;
+  EXPECT_EQ(cuda.runtime_version, "10.2");
+  EXPECT_EQ(cuda.min_driver, "440.33");
+}
+
+TEST(Verdict, WheelsForOtherSystemsAreNotJudged) {
+  const auto windows = read_wheel_fixture("win_amd64");
+  EXPECT_EQ(windows.platform.tag, "win_amd64");
+  EXPECT_EQ(windows.python.kind, "abi3");
+  EXPECT_EQ(windows.python.min, "3.10");
+  EXPECT_EQ(ids(windows.findings), Ids{"foreign-platform"});
+  const auto mac = read_wheel_fixture("macosx_11_0_arm64");
+  EXPECT_EQ(mac.platform.tag, "macosx_11_0_arm64");
+  EXPECT_EQ(mac.python.kind, "version");
+  EXPECT_EQ(mac.python.min, "3.11");
+}
+
+TEST(Wheel, SignaturesHaveNoHash) {
+  EXPECT_TRUE(read_wheel_fixture("signed").findings.empty());
 }
 
 TEST(Verdict, Gpus) {
