@@ -48,9 +48,21 @@ install: test-env toolkit ## The package, editable, in .venv
 cpp: test-env toolkit ## The library and the standalone program, without pip
 	@CUDA_EXT_CUDA=on $(PYTHON) setup.py --quiet build_cpp
 
+# The kernel developer's loop, for the GPU in this machine or the one that GPU=9.0 names.
+TESTS ?= tests/package/test_ops.py
+.PHONY: dev watch cache-stats
+dev watch: test-env toolkit
+	@scripts/need.sh ccache || echo "building without a compiler cache"
+	@$(PYTHON) -m ci.dev $(if $(GPU),--gpu '$(GPU)') $(if $(filter watch,$@),--watch $(TESTS))
+dev: ## Build for this machine's GPU (or GPU=9.0), only what changed, into the editable package
+watch: ## The same at each save, and run TESTS=tests/package/test_ops.py
+
+cache-stats: ## Hits and size of the compiler cache
+	@cache=$$(command -v ccache || command -v sccache) || { echo "error: no compiler cache; apt-get install ccache" >&2; exit 1; }; \
+	  $$cache --show-stats
+
 # Looking inside: what the compilers made of a source (CU, for one GPU) and of the whole library.
 CU ?= csrc/kernels/fast_add.cu
-GPU ?= 9.0
 LIBRARY ?= cuda_ext_example/libcuda_ext_example.so
 NVCC = $(if $(CUDA_HOME),$(CUDA_HOME)/bin/nvcc,nvcc)
 PTX = build/inside/$(basename $(notdir $(CU))).ptx
@@ -63,7 +75,7 @@ cuda_ext_example/libcuda_ext_example.so:
 ptx: tools toolkit ## PTX of one source: CU=csrc/kernels/add.cu GPU=9.0
 	@mkdir -p build/inside
 	@$(NVCC) --ptx -std=c++17 -DCUDA_EXT_WITH_CUDA --expt-relaxed-constexpr \
-	  --gpu-architecture=compute_$(subst .,,$(GPU)) --output-file $(PTX) $(CU)
+	  --gpu-architecture=compute_$(subst .,,$(or $(GPU),9.0)) --output-file $(PTX) $(CU)
 	@echo "$(PTX): $$(grep -c '\.entry' $(PTX)) kernels"
 
 inside: test-env $(LIBRARY) ## PTX and SASS of the built library, or of LIBRARY=FILE.so

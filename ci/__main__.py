@@ -5,6 +5,7 @@ import importlib
 import signal
 import sys
 from fnmatch import fnmatch
+from types import ModuleType
 
 from rich.console import Console
 
@@ -12,7 +13,7 @@ from ci import index, join, matrix, plan, release
 from ci.errors import Problem
 from ci.progress import Display
 from ci.state import Task
-from ci.steps import ALONE, STEPS
+from ci.steps import ALONE, DEVELOPER, STEPS
 
 
 def main() -> int:
@@ -29,6 +30,8 @@ def main() -> int:
 
 
 def _dispatch(arguments: argparse.Namespace) -> int:
+    if arguments.command in DEVELOPER:
+        return int(_module(arguments.command).run(arguments))
     if arguments.command == "plan":
         facts = matrix.load()
         made = plan.make(facts, arguments.strategy)
@@ -80,7 +83,7 @@ def _serve(work: release.Release) -> int:
 
 def _step(name: str, pattern: str | None) -> release.Step:
     """The tasks of a step; only those that match the pattern, if there is one."""
-    tasks: release.Step = importlib.import_module(f"ci.{name}").tasks
+    tasks: release.Step = _module(name).tasks
 
     def matching(work: release.Release) -> list[Task]:
         found = [task for task in tasks(work) if fnmatch(task.unit, pattern or "*")]
@@ -90,6 +93,10 @@ def _step(name: str, pattern: str | None) -> release.Step:
         return found
 
     return matching
+
+
+def _module(command: str) -> ModuleType:
+    return importlib.import_module(f"ci.{command.replace('-', '_')}")
 
 
 def _parse() -> argparse.Namespace:
@@ -127,6 +134,8 @@ def _parse() -> argparse.Namespace:
     commands.add_parser("serve", parents=[shared, run], help="serve the embedded index to pip")
     for name, help_text in (STEPS | ALONE).items():
         commands.add_parser(name, parents=[shared, run], help=help_text)
+    for name, help_text in DEVELOPER.items():
+        _module(name).add_arguments(commands.add_parser(name, help=help_text))
     return parser.parse_args()
 
 

@@ -12,6 +12,7 @@ from ci import machine, toolchain
 from ci.toolchain import ROOT, BuildError
 
 LIBRARY = "libcuda_ext_example.so"
+MADE_WITH = "made with "
 RECIPE = "recipe.txt"  # in the build folder: the programs and the words it was made with
 CUDA_SOURCES = len(list((ROOT / "csrc/kernels").glob("*.cu")))
 
@@ -68,19 +69,34 @@ def _configure(folder: Path, command: list[str]) -> None:
     stamp.write_text("\n".join([*programs, *command]))
 
 
+def changed_since(folder: Path) -> Path | None:
+    """The first of a folder's programs and headers that is not what it was made with."""
+    for line in (folder / RECIPE).read_text().splitlines():
+        if line.startswith(MADE_WITH):
+            file = Path(line.removeprefix(MADE_WITH).rsplit(" ", 2)[0])
+            if _identity(file) != line:
+                return file
+    return None
+
+
+def _identity(file: Path) -> str:
+    if not file.is_file():
+        return f"{file} is missing"
+    facts = file.stat()
+    return f"{MADE_WITH}{file.resolve()} {facts.st_size} {facts.st_mtime_ns}"
+
+
 def _identities(configure: list[str]) -> list[str]:
-    """One line for each program and header that decides what is built: its path, size and time."""
+    """The source, and each program and header that decides what is built: path, size, time."""
     given = dict(word[2:].split("=", 1) for word in configure if word.startswith("-D"))
     home = Path(given.get("CUDA_EXT_CUDA_HOME", "/nowhere"))
     cxx = given.get("CMAKE_CXX_COMPILER") or os.environ.get("CXX") or "c++"
     files = [home / name for name in ("bin/nvcc", "bin/ptxas", "include/cuda_runtime_api.h")]
-    files += [Path(shutil.which(cxx) or cxx), Path(given["TORCH_INCLUDE_DIR"]) / "torch/headeronly/version.h"]
-    lines = []
-    for file in files:
-        if file.is_file():
-            facts = file.stat()
-            lines.append(f"{file.resolve()} {facts.st_size} {facts.st_mtime_ns}")
-    return lines
+    files += [
+        Path(shutil.which(cxx) or cxx),
+        Path(given["TORCH_INCLUDE_DIR"]) / "torch/headeronly/version.h",
+    ]
+    return [f"made from {ROOT}", *(_identity(file) for file in files if file.is_file())]
 
 
 def _cuda_arguments(compiler: str) -> list[str]:

@@ -18,3 +18,8 @@ ALONE = {
     "attest": "sign PEP 740 attestations with this job's GitHub identity",
     "github": "make the release page of the tag on GitHub",
 }
+# For the developer's machine; each a module with add_arguments() and run().
+DEVELOPER = {
+    "doctor": "check this machine: compilers, toolkit, cache, jobs, GPU; say what mends it",
+    "explain-build": "say where the last build's time went",
+}
