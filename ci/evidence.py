@@ -37,14 +37,14 @@ def _task(release: Release, arch: str, name: str) -> Task:
 
 
 def on_gpu(digest: str) -> list[dict[str, Any]]:
-    """The evidence that the wheel with this sha256 passed on a GPU."""
-    found = []
+    """The evidence that the wheel with this sha256 passed on a GPU, each once."""
+    found: dict[str, dict[str, Any]] = {}
     files = [*FOLDER.glob("*.json"), *(wheelhouse() / "evidence").glob("*.json")]
     for file in sorted(files):
         evidence = json.loads(file.read_text())
         if evidence.get("sha256") == digest and evidence.get("gpu") and evidence.get("passed"):
-            found.append({"file": file.name, **evidence})
-    return found
+            found[json.dumps(evidence, sort_keys=True)] = {"file": file.name, **evidence}
+    return list(found.values())
 
 
 def _run_here(release: Release, name: str, log: Path) -> Path:
