@@ -63,7 +63,7 @@ class Rehearsal:
     outputs: dict[str, dict[str, str]] = field(default_factory=dict)  # of each job
     uploaders: dict[str, str] = field(default_factory=dict)  # the job of each artifact
     printed: dict[str, str] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)  # of each job and `make` line
 
     def __post_init__(self) -> None:
         self.artifacts, self.made = self.folder / "artifacts", self.folder / "made"
@@ -84,8 +84,10 @@ class Rehearsal:
         for values in self.instances(name, job):
             title = self.filled(name, job["name"], values)
             began = time.monotonic()
+            known = sum(self.seconds.values())
             self.run_instance(name, job, values)
-            self.seconds[title] = time.monotonic() - began
+            set_up = sum(self.seconds.values()) - known
+            self.seconds[title] = time.monotonic() - began - set_up
 
     def instances(self, name: str, job: Job) -> Iterator[dict[str, str]]:
         """What `${{ }}` stands for, once, or for each entry of the matrix that can run here."""
@@ -164,6 +166,7 @@ class Rehearsal:
         if line.startswith("make ") and made.exists():
             subprocess.run(["cp", "--archive", "--link", f"{made}/.", clone], check=True)
             return {}
+        began = time.monotonic()
         output = self.folder / "github-output"
         output.write_text("")
         words = line.removeprefix("sudo ") if os.geteuid() == 0 else line
@@ -176,6 +179,7 @@ class Rehearsal:
         if done.returncode:
             raise Failed(name, f"{line}\n{done.stdout}")
         if line.startswith("make "):
+            self.seconds[line] = time.monotonic() - began
             for part in (".venv", "build"):
                 if (clone / part).exists():
                     made.mkdir(parents=True, exist_ok=True)
