@@ -18,8 +18,9 @@ from ci.errors import Problem
 from ci.project import ROOT
 
 START_SECONDS = 60
-# Whoever uses the engine shares this lock; who stops it must have it alone.
-USERS = Path("/run/lock/ci-engine")
+# Whoever uses the engine shares the one lock, and who stops it must have it alone; the other is for
+# looking and starting, one at a time.
+USERS, TURN = Path("/run/lock/ci-engine-users"), Path("/run/lock/ci-engine-turn")
 # Where dockerd and its containerd note their process ids.
 PIDS = {
     "dockerd": Path("/run/docker.pid"),
@@ -57,21 +58,26 @@ class Engine:
             is not None
         )
 
-    def stop_if_ours(self, say: Callable[[str], None]) -> None:
-        if self.ours is None:
-            return
+    def leave(self, say: Callable[[str], None]) -> None:
+        """Stops an engine that we started, unless others use it."""
+        if self.ours is not None:
+            self._stop(self.ours, say)
+        if self.users is not None:
+            self.users.close()
+
+    def _stop(self, note: Path, say: Callable[[str], None]) -> None:
         if not self._is_last_user():
             say("the container engine was started for this release, but others use it: it stays up")
-            self.ours.unlink()
+            note.unlink()
             return
-        pid = json.loads(self.ours.read_text())["pid"]
+        pid = json.loads(note.read_text())["pid"]
         say(f"stopping the container engine that was started for this release (process {pid})")
         os.kill(pid, signal.SIGTERM)
         for _ in range(START_SECONDS * 10):
             if not _is_running("dockerd", pid):
                 break
             time.sleep(0.1)
-        self.ours.unlink()
+        note.unlink()
 
     def _is_last_user(self) -> bool:
         """Whether no container runs, and no other release waits for its next one."""
@@ -85,11 +91,14 @@ class Engine:
 
 def ready(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
     """An engine that answers, without leftovers of an earlier run."""
-    users = None
-    if os.geteuid() == 0:  # nobody else starts or stops one
+    if os.geteuid() != 0:  # and so neither starts nor stops one
+        engine = _found(wheelhouse, say)
+    else:
         users = USERS.open("ab")
         fcntl.flock(users, fcntl.LOCK_SH)
-    engine = dataclasses.replace(_found(wheelhouse, say), users=users)
+        with TURN.open("ab") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            engine = dataclasses.replace(_found(wheelhouse, say), users=users)
     engine.remove_leftovers(say)
     return engine
 

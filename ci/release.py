@@ -89,7 +89,7 @@ class Release:
 
     def close(self) -> None:
         if self._engine is not None:
-            self._engine.stop_if_ours(self.display.say)
+            self._engine.leave(self.display.say)
 
 
 Step = Callable[[Release], list[Task]]

@@ -3,8 +3,11 @@
 import dataclasses
 import fcntl
 import json
+import os
+import signal
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -57,7 +60,7 @@ def stopped(ours: Engine) -> tuple[bool, str]:
     assert ours.ours is not None
     pid = json.loads(ours.ours.read_text())["pid"]
     said: list[str] = []
-    ours.stop_if_ours(said.append)
+    ours.leave(said.append)
     assert not ours.ours.exists()
     return not engine._is_running("dockerd", pid), " ".join(said)
 
@@ -81,7 +84,38 @@ def test_it_stays_up_while_another_release_runs(ours: Engine, tmp_path: Path) ->
         assert not stopped(ours)[0]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts an engine")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the engine outlives who started it
+def test_two_releases_start_one_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that stand in for the engine: it takes a second until it answers."""
+    programs = {
+        "docker": f"[ $1 = ps ] || [ -e {tmp_path}/up ]",
+        "dockerd": f"echo $$ >>{tmp_path}/started; sleep 1; touch {tmp_path}/up; "
+        "exec -a dockerd sleep 60",
+    }
+    for name, line in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    for name in ("USERS", "TURN"):
+        monkeypatch.setattr(engine, name, tmp_path / name)
+    monkeypatch.setattr(engine, "PIDS", {})
+    houses = [tmp_path / "a", tmp_path / "b"]
+    for house in houses:
+        house.mkdir()
+    with ThreadPoolExecutor() as pool:
+        engines = list(pool.map(lambda house: engine.ready(house, lambda _: None), houses))
+    (first,) = (tmp_path / "started").read_text().split()
+    assert [made.ours is not None for made in engines].count(True) == 1
+    (starter,) = (made for made in engines if made.ours)
+    starter.leave(lambda _: None)
+    assert engine._is_running("dockerd", int(first))  # the other release still uses it
+    os.kill(int(first), signal.SIGTERM)
+    for made in engines:
+        dataclasses.replace(made, ours=None).leave(pytest.fail)
+
+
 def test_an_engine_of_others_is_never_stopped(ours: Engine) -> None:
-    dataclasses.replace(ours, ours=None).stop_if_ours(pytest.fail)
+    dataclasses.replace(ours, ours=None).leave(pytest.fail)
     assert ours.ours is not None
     assert ours.ours.exists()
