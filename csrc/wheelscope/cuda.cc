@@ -82,6 +82,8 @@ void judge_runtime(const Libraries& libraries, CudaVerdict& verdict) {
       if (!cudart_version(name).empty())
         verdict.evidence.push_back(library->path + " needs " + name);
     }
+    if (!library->toolkit.empty())
+      verdict.evidence.push_back(library->path + ": device code built by CUDA " + library->toolkit);
     if (!library->cudart_version) continue;
     found_static = true;
     if (!library->cudart_version->empty()) fixed.push_back(*library->cudart_version);

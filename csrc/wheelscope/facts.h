@@ -55,6 +55,7 @@ struct LibraryFacts {
   std::vector<std::string> debug_sections;
   bool has_symbol_table = false;
   std::vector<DeviceTarget> device_code;
+  std::string toolkit;  // the CUDA version that its device code was built by; empty: not recorded
   std::map<std::string, bool> python_symbols,
       torch_symbols;           // undefined name -> needed (false: weak)
   bool python_module = false;  // exports PyInit_<name>: something that Python imports

@@ -61,7 +61,8 @@ Json to_json(const LibraryFacts& library) {
               {"text_relocations", library.hardening.text_relocations}}},
             {"debug_sections", library.debug_sections},
             {"stripped", !library.has_symbol_table},
-            {"device_code", list(library.device_code)}};
+            {"device_code", list(library.device_code)},
+            {"toolkit", or_null(library.toolkit)}};
   json["static_cudart"] = library.cudart_version
                               ? Json{{"version", or_null(*library.cudart_version)},
                                      {"evidence", library.cudart_evidence}}

@@ -40,6 +40,33 @@ std::vector<DeviceTarget> sum_up(const std::vector<DeviceCode>& codes) {
   return targets;
 }
 
+// The CUDA version that cubins record since 12.8 for new GPUs and 13.0 for all; asked of the
+// smallest for the newest GPU.
+std::string toolkit_of(const std::vector<DeviceCode>& codes) {
+  constexpr std::uint64_t largest_asked = 16 << 20;
+  const DeviceCode* asked = nullptr;
+  for (const auto& code : codes) {
+    if (code.kind != DeviceCode::Kind::sass || code.size > largest_asked) continue;
+    if (!asked || older(asked->target, code.target) ||
+        (code.target == asked->target && code.size < asked->size))
+      asked = &code;
+  }
+  if (!asked) return {};
+  const auto cubin = decompress(*asked);
+  if (!cubin) return {};
+  const auto elf = read_elf(Bytes(std::as_bytes(std::span(*cubin))));
+  if (!elf) return {};
+  for (const auto& section : elf->sections) {
+    constexpr std::string_view mark = "compilation tools, release ";
+    const auto text = section.data.text();
+    if (const auto at = text.find(mark); section.name == ".note.nv.tkinfo" && at != text.npos) {
+      const auto version = text.substr(at + mark.size());
+      return std::string(version.substr(0, version.find_first_not_of("0123456789.")));
+    }
+  }
+  return {};
+}
+
 bool printable(char c) {
   return c >= 0x20 && c < 0x7F;
 }
@@ -130,6 +157,7 @@ LibraryFacts read_library(const std::string& path, Bytes file, const ScanOptions
   const auto fatbin = read_device_code(*elf, file);
   for (const auto& problem : fatbin.problems) report("fatbin-broken", problem);
   library.device_code = sum_up(fatbin.codes);
+  library.toolkit = toolkit_of(fatbin.codes);
   if (auto cudart = find_static_cudart(*elf)) {
     library.cudart_version = cudart->version;
     library.cudart_evidence = cudart->evidence;

@@ -248,10 +248,14 @@ def wheel_files() -> Iterator[tuple[str, bytes]]:
         name("dynamic-cudart-13"),
         wheel(with_elf(needed=["libtorch.so", "libcudart.so.13", "libc.so.6"])),
     )
+    note = b"\0nvlink\0Cuda compilation tools, release 13.2, V13.2.51\0"
+    cubin = Elf(machine="cuda", type=2, sections={".note.nv.tkinfo": note}).build()
     both = {
         f"pkg/cuda{major}.so": extension(
             needed=[f"libcudart.so.{major}", "libc.so.6"],
-            sections={".nv_fatbin": fatbin([Code("sass", 80, CUBIN), Code("sass", newest, CUBIN)])},
+            sections={
+                ".nv_fatbin": fatbin([Code("sass", 80, CUBIN), Code("sass", newest, cubin, "zstd")])
+            },
         ).build()
         for major, newest in ((12, 90), (13, 100))
     }

@@ -104,7 +104,9 @@ TEST(Verdict, CudaRuntimeAndDriver) {
 }
 
 TEST(Verdict, OneLibraryPerCudaNeedsTheDriverOfTheOldest) {
-  const auto cuda = read_wheel_fixture("one-library-per-cuda").cuda;
+  const auto wheel = read_wheel_fixture("one-library-per-cuda");
+  EXPECT_EQ(wheel.libraries.front().toolkit, "13.2");
+  const auto& cuda = wheel.cuda;
   EXPECT_EQ(cuda.runtime_version, "12");
   EXPECT_EQ(cuda.runtime_choices, (std::vector<std::string>{"12", "13"}));
   EXPECT_EQ(cuda.min_driver, "525.60.13");
