@@ -1,0 +1,56 @@
+#!/bin/bash
+# What a machine with a GPU says of a wheel: scripts/gpu_test.sh WHEEL [smoke|tests|bench|sanitize ...]
+# All four by default; results go into build/gpu-test, or into OUT. PYTHON (python3) has torch; tests and sanitize need
+# pytest and hypothesis too; sanitize a CUDA toolkit with compute-sanitizer, CMake and Ninja. Nothing is installed.
+set -euo pipefail
+here=$(cd "$(dirname "$0")/.." && pwd)
+wheel=$(realpath "${1:?usage: scripts/gpu_test.sh WHEEL [smoke|tests|bench|sanitize ...]}")
+shift
+out=$(realpath -m "${OUT:-$here/build/gpu-test}")
+python=${PYTHON:-python3}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$out"
+
+# The wheel apart from this tree, and no bytecode beside the tests.
+"$python" -m pip install --quiet --no-deps --no-index --target "$work/site" "$wheel"
+export PYTHONPATH=$work/site${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1
+cp -r "$here/tests/package" "$work/package"
+run_tests() { (cd "$work/package" && "$@"); }
+pytest=("$python" -m pytest -q -p no:cacheprovider)
+
+# logged NAME COMMAND...: what it prints goes to a file, its summary here; fails as the command does.
+logged() {
+  local log=$out/$1.txt name=$1 status=0
+  shift
+  "$@" >"$log" 2>&1 || status=$?
+  echo "$name: $(grep -E '^[0-9]+ (passed|failed)|SUMMARY|checks' "$log" | tr '\n' ' ')"
+  [ $status = 0 ] || { tail -n 30 "$log" && exit $status; }
+}
+
+smoke() { "$python" "$here/ci/smoke.py" "$wheel" --evidence "$out/evidence.json"; }
+
+tests() { logged tests run_tests "${pytest[@]}" .; }
+
+bench() {
+  "$python" -m cuda_ext_example | tee "$out/doctor.txt"
+  "$python" "$here/scripts/benchmark.py" --check --output "$out/check"
+  "$python" "$here/scripts/benchmark.py" --output "$out/bench"
+}
+
+# compute-sanitizer on the standalone program, then on the GPU's tests; those with many threads apart, as racecheck hangs
+# on them at the end of a long run. Left out: torch.compile, whose kernels are not ours, and sizes beyond 2^31.
+sanitize() {
+  capability=$("$python" -c 'import torch; print(*torch.cuda.get_device_capability(), sep=".")')
+  (cd "$here" && CUDA_EXT_CUDA=on TORCH_CUDA_ARCH_LIST=$capability "$python" setup.py --quiet build_cpp >/dev/null)
+  for tool in memcheck racecheck initcheck synccheck; do
+    sanitizer=(compute-sanitizer --tool "$tool" --error-exitcode 9)
+    logged "$tool-standalone" "${sanitizer[@]}" "$here"/build/extension-*/bin/standalone --check
+    logged "$tool-tests" run_tests "${sanitizer[@]}" "${pytest[@]}" test_ops.py test_cuda.py \
+      -k "cuda and not inductor and not 32_bits and not many_threads"
+    logged "$tool-threads" run_tests "${sanitizer[@]}" "${pytest[@]}" test_cuda.py -k many_threads
+  done
+}
+
+[ $# -gt 0 ] || set -- smoke tests bench sanitize
+for step in "$@"; do echo "== $step" && "$step"; done
