@@ -74,8 +74,9 @@ def _dispatch(arguments: argparse.Namespace) -> int:
 
 def _serve(work: release.Release) -> int:
     """Keeps the embedded index of the last release open."""
+    requirement = f"{work.project.name}=={work.project.version}"
     with index.embedded(work) as served:
-        work.display.say(f"pip install --extra-index-url {served.simple} {work.project.name}")
+        work.display.say(f"pip install --extra-index-url {served.simple} {requirement}")
         work.display.say("Ctrl-C ends it")
         signal.pause()
     return 0
