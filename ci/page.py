@@ -58,8 +58,9 @@ def _verdict(release: Release) -> str:
         names = ", ".join(f"<code>{escape(name)}</code>" for name in failed)
         return f'<p class="verdict failed"><strong>{len(failed)} of {len(tasks)} tasks FAILED:</strong> {names}</p>'  # noqa: E501
     if not any(name.startswith("publish/") for name in tasks):
-        begun = {name.split("/")[0] for name in tasks}
-        left = ", ".join(step for step in STEPS if step not in begun)
+        order = [step for step in STEPS if step != "report"]
+        begun = [order.index(name.split("/")[0]) for name in tasks if name.split("/")[0] in order]
+        left = ", ".join(order[max(begun, default=-1) + 1 :])
         return f'<p class="verdict open"><strong>Not published yet:</strong> {len(tasks)} tasks passed; still to come: {left}.</p>'  # noqa: E501
     return f'<p class="verdict run"><strong>Passed:</strong> all {len(tasks)} tasks.</p>'
 
@@ -144,7 +145,10 @@ def _findings(release: Release, files: "list[File]") -> str:
         for finding in (file.seen or {}).get("findings", []):
             text = escape(finding.get("message", str(finding)))
             parts.append(f"<p><code>{escape(file.path.name)}</code>: {text}</p>")
-    return "\n".join(parts) or "<p>None: every check passed, and wheelscope found nothing.</p>"
+    return (
+        "\n".join(parts)
+        or "<p>None: every check that ran has passed, and wheelscope found nothing.</p>"
+    )
 
 
 def _steps(release: Release) -> str:
