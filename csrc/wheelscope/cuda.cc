@@ -47,7 +47,7 @@ std::string cudart_version(const std::string& needed) {
   if (at != 9 && needed[9] != '-') return {};
   const auto version = needed.substr(at + 4);
   const auto dot = version.find('.');
-  const auto major = version.substr(0, dot);
+  auto major = version.substr(0, dot);
   if (dot == version.npos || cuda_table().drivers.contains(major)) return major;
   return version.substr(0, version.find('.', dot + 1));
 }
