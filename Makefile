@@ -25,6 +25,7 @@ lock: tools ## Pin every .in file anew: tools, tests, images, CUDA toolkits
 	$(LOCK) ci/tools.in -o ci/tools.lock
 	$(LOCK) -c ci/tools.lock tests/tests.in -o tests/tests.lock
 	$(LOCK) docker/verify.in -o docker/verify.lock
+	$(LOCK) scripts/bench_build/bench.in -o scripts/bench_build/bench.lock
 	for pins in docker/build ci/toolkits/12.9 ci/toolkits/13.0; do $(LOCK) --no-deps $$pins.in -o $$pins.lock; done
 
 lock-actions: ## Record the tags of the actions that the workflows pin, from their repositories
@@ -60,6 +61,13 @@ watch: ## The same at each save, and run TESTS=tests/package/test_ops.py
 cache-stats: ## Hits and size of the compiler cache
 	@cache=$$(command -v ccache || command -v sccache) || { echo "error: no compiler cache; apt-get install ccache" >&2; exit 1; }; \
 	  $$cache --show-stats
+
+ROWS ?=
+.PHONY: bench-build
+bench-build: test-env toolkit ## Time builds, the usual way's and ours, into docs/bench/ (an hour; ROWS=ours-cold,... for some)
+	@scripts/need.sh ccache
+	@VENV=build/bench/venv scripts/venv.sh scripts/bench_build/bench.lock
+	@$(PYTHON) -m scripts.bench_build $(if $(ROWS),--rows $(ROWS) --again)
 
 # Looking inside: what the compilers made of a source (CU, for one GPU) and of the whole library.
 CU ?= csrc/kernels/fast_add.cu
@@ -187,7 +195,7 @@ clean-release: ## Forget the release in wheelhouse/; images are kept
 # Tests build for one GPU target, with PTX for the others: seconds instead of minutes.
 test test-package: export TORCH_CUDA_ARCH_LIST ?= 8.0+PTX
 test: lint test-wheelscope cpp install ## Every test that this machine can run
-	@scripts/need.sh chromium chromium-driver unzip
+	@scripts/need.sh chromium chromium-driver unzip ccache redis-server
 	@$(PYTHON) -m pytest -n 2
 
 test-package: install ## The installed package's tests alone
@@ -197,7 +205,7 @@ lint: test-env ## Format and type checks
 	@scripts/need.sh clang-format
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	@$(PYTHON) -m mypy
-	@git ls-files 'csrc/*.cpp' 'csrc/*.h' 'csrc/*.cu' 'csrc/*.cuh' | xargs clang-format --dry-run -Werror
+	@git ls-files '*.cpp' '*.h' '*.cu' '*.cuh' ':!tests' | xargs clang-format --dry-run -Werror
 .PHONY: test-report
 test-report: test-env wheelscope ## The report page in a real Chromium
 	@scripts/need.sh chromium chromium-driver

@@ -12,6 +12,8 @@ from ci import machine, toolchain
 from ci.toolchain import ROOT, BuildError
 
 LIBRARY = "libcuda_ext_example.so"
+# Read by CMake the first time only, or by nvcc itself.
+FLAGS = ("CXXFLAGS", "CUDAFLAGS", "LDFLAGS", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 MADE_WITH = "made with "
 RECIPE = "recipe.txt"  # in the build folder: the programs and the words it was made with
 CUDA_SOURCES = len(list((ROOT / "csrc/kernels").glob("*.cu")))
@@ -59,7 +61,7 @@ def _configure(folder: Path, command: list[str]) -> None:
     if known == [*programs, *command]:
         return
     if folder.exists() and known[: len(programs)] != programs:
-        print(f"{folder} was made with other compilers or headers: building it anew")
+        print(f"{folder} was made with other compilers, flags or headers: building it anew")
         shutil.rmtree(folder)
     # In the build folder: CMake tries to run what it compiled, and a shell that meets another
     # CPU's program may take its bytes for commands and leave files behind.
@@ -96,7 +98,8 @@ def _identities(configure: list[str]) -> list[str]:
         Path(shutil.which(cxx) or cxx),
         Path(given["TORCH_INCLUDE_DIR"]) / "torch/headeronly/version.h",
     ]
-    return [f"made from {ROOT}", *(_identity(file) for file in files if file.is_file())]
+    flags = [f"{name}={os.environ[name]}" for name in FLAGS if os.environ.get(name)]
+    return [f"made from {ROOT}", *flags, *(_identity(file) for file in files if file.is_file())]
 
 
 def _cuda_arguments(compiler: str) -> list[str]:

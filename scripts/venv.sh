@@ -1,18 +1,19 @@
 #!/bin/sh
-# Makes .venv hold exactly the pinned packages of the given lock files: `scripts/venv.sh LOCK...`.
+# Makes .venv, or the folder VENV, hold exactly the pinned packages of the given lock files: `scripts/venv.sh LOCK...`.
 # A lock file already installed is not looked at again until it changes.
 set -eu
 cd "$(dirname "$0")/.."
-if ! [ -x .venv/bin/python ]; then
+venv=${VENV:-.venv}
+if ! [ -x "$venv/bin/python" ]; then
   python3 -c 'import ensurepip, venv' 2>/dev/null || scripts/need.sh python3-venv
-  echo "creating .venv with $(python3 --version)"
-  python3 -m venv .venv
+  echo "creating $venv with $(python3 --version)"
+  python3 -m venv "$venv"
 fi
 for lock in "$@"; do
-  stamp=.venv/$(basename "$lock").installed
+  stamp=$venv/$(basename "$lock").installed
   if ! cmp -s "$lock" "$stamp"; then
     echo "installing the pinned packages of $lock"
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r "$lock"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$lock"
     cp "$lock" "$stamp"
   fi
 done

@@ -1,0 +1,181 @@
+"""Times builds of the same ops, dtypes and GPU targets: the usual way, step by step, and ours.
+
+    python -m scripts.bench_build [--rows usual,ours-cold] [--again]
+
+Each row is `python setup.py build` by one interpreter with one torch, in a folder of its own. The
+usual way takes minutes a row, so rows that are measured are kept in build/bench/rows.json; --again
+measures them anew. Writes docs/bench/build.json, build.md and build.svg once every row is there.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ci.project import ROOT
+from ci.toolchain import cuda_home, matrix_targets
+from scripts.bench_build import report
+
+BENCH = ROOT / "build/bench"
+PYTHON = BENCH / "venv/bin/python"
+USUAL = ROOT / "scripts/bench_build/usual"
+ONE_TARGET = "9.0"
+KERNEL = "csrc/kernels/add.cu"
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    what: str
+    is_ours: bool
+    one_target: bool = False
+    environment: dict[str, str] = field(default_factory=dict)
+    folder: str = ""  # of an earlier row, where this one goes on; empty: a folder of its own
+    prepare: Callable[[Path], None] = lambda _: None
+
+
+def edit_kernel(folder: Path) -> None:
+    """A change of code, not of a comment: no cache could answer it."""
+    source = folder / KERNEL
+    text = source.read_text()
+    assert text.count("if (i < n)") == 1
+    source.write_text(text.replace("if (i < n)", f"if (i < n + {time.time_ns() % 1000} * 0)"))
+
+
+OFF, ON = {"CUDA_EXT_CACHE": "off"}, {"CUDA_EXT_CACHE": "ccache"}
+NO_NINJA, ONE_JOB = {"USE_NINJA": "0"}, {"MAX_JOBS": "1"}
+CORES = {"MAX_JOBS": str(len(os.sched_getaffinity(0)))}
+ROWS = [
+    Row("usual", "the usual way: CUDAExtension on torch/extension.h", False, environment=NO_NINJA),
+    Row("ninja", "... with Ninja", False, environment=ONE_JOB),
+    Row("one-target", "... for one GPU target", False, True, ONE_JOB),
+    Row("jobs", "... with a job for each core", False, True, CORES),
+    Row("ours-cold", "ours, from nothing, every target", True, environment=OFF),
+    Row("ours-one-target", "ours, from nothing, one GPU target", True, True, OFF),
+    Row("ours-edit", "ours, one kernel edited", True, True, OFF, "ours-one-target", edit_kernel),
+    Row("ours-cached", "ours, a clean checkout, from the cache", True, environment=ON),
+    Row("ours-noop", "ours, nothing to do", True, environment=OFF, folder="ours-cold"),
+]
+
+
+def copy_source(row: Row, folder: Path) -> None:
+    """The usual way's files, or this project's, as a clean checkout has them."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if not row.is_ours:
+        shutil.copytree(USUAL, folder)
+        return
+    listed = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True)
+    for name in filter(None, listed.split("\0")):
+        if not name.startswith(("tests/", "docs/", "csrc/wheelscope/")):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+
+
+def environment(row: Row, home: Path) -> dict[str, str]:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CCACHE", "SCCACHE", "CUDA_EXT", "PYTHON"))
+    }
+    targets = [ONE_TARGET] if row.one_target else matrix_targets(home)
+    return kept | {
+        "PATH": f"{PYTHON.parent}:{home}/bin:{kept['PATH']}",
+        "CUDA_HOME": str(home),
+        "CUDA_EXT_CUDA": "on",
+        "CCACHE_DIR": str(BENCH / "ccache"),
+        "TORCH_CUDA_ARCH_LIST": ";".join(targets),
+        **row.environment,
+    }
+
+
+def timed_build(folder: Path, variables: dict[str, str], log: Path) -> float:
+    with log.open("wb") as output:
+        start = time.perf_counter()
+        done = subprocess.run(
+            [PYTHON, "setup.py", "build"], cwd=folder, env=variables, stdout=output, stderr=output
+        )
+        seconds = time.perf_counter() - start
+    if done.returncode != 0:
+        sys.exit(f"error: the build of {folder} failed; its output is in {log}")
+    return seconds
+
+
+def measure(row: Row, home: Path) -> dict[str, object]:
+    folder = BENCH / (row.folder or row.name)
+    variables = environment(row, home)
+    if row.folder and not folder.is_dir():
+        sys.exit(f"error: {row.name} goes on from {row.folder}; measure that first")
+    if not row.folder:
+        copy_source(row, folder)
+    if row.environment == ON:  # what a colleague's build, or yesterday's, left in the cache
+        filler = BENCH / "cache-filler"
+        copy_source(row, filler)
+        timed_build(filler, variables, BENCH / f"{row.name}-fill.log")
+        shutil.rmtree(filler)
+    row.prepare(folder)
+    load = os.getloadavg()[0]
+    seconds = timed_build(folder, variables, BENCH / f"{row.name}.log")
+    found: dict[str, object] = {"name": row.name, "what": row.what, "seconds": round(seconds, 3)}
+    found |= {"load_before": round(load, 2), "targets": variables["TORCH_CUDA_ARCH_LIST"]}
+    if row.name in ("usual", "ours-cold"):
+        found |= sizes(folder, variables)
+    return found
+
+
+def sizes(folder: Path, variables: dict[str, str]) -> dict[str, object]:
+    """Bytes of the library and of the wheel with it."""
+    pack = [PYTHON, "setup.py", "bdist_wheel", "--skip-build", "--dist-dir", "dist"]
+    subprocess.run(pack, cwd=folder, env=variables, check=True, stdout=subprocess.DEVNULL)
+    (wheel,) = (folder / "dist").glob("*.whl")
+    (library,) = (folder / "build").glob("lib*/**/*.so")
+    return {"library_bytes": library.stat().st_size, "wheel_bytes": wheel.stat().st_size}
+
+
+def facts(home: Path) -> dict[str, object]:
+    ask = "import torch; print(torch.__version__)"
+    nvcc = subprocess.check_output([home / "bin/nvcc", "--version"], text=True)
+    return {
+        "cpu": platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+        "torch": subprocess.check_output([PYTHON, "-c", ask], text=True).strip(),
+        "nvcc": nvcc.split("release ")[1].split(",")[0],
+        "compiler": subprocess.check_output(["c++", "-dumpfullversion"], text=True).strip(),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m scripts.bench_build", description=__doc__)
+    parser.add_argument("--rows", help="only these, separated by commas")
+    parser.add_argument("--again", action="store_true", help="measure rows that are there anew")
+    arguments = parser.parse_args()
+    home = cuda_home()
+    if home is None or not PYTHON.is_file():
+        sys.exit("error: needs nvcc and build/bench/venv; run `make bench-build`")
+    names = arguments.rows.split(",") if arguments.rows else [row.name for row in ROWS]
+    if unknown := set(names) - {row.name for row in ROWS}:
+        sys.exit(f"error: no row {', '.join(unknown)}; rows: {', '.join(r.name for r in ROWS)}")
+    store = BENCH / "rows.json"
+    measured = json.loads(store.read_text()) if store.is_file() else {}
+    for row in ROWS:
+        if row.name in names and (arguments.again or row.name not in measured):
+            print(f"{row.name}: {row.what}", flush=True)
+            measured[row.name] = measure(row, home)
+            store.write_text(json.dumps(measured, indent=2))
+            print(f"  {measured[row.name]['seconds']:.1f} s", flush=True)
+    missing = [row.name for row in ROWS if row.name not in measured]
+    if missing:
+        print(f"not measured yet, so no report: {', '.join(missing)}")
+        return
+    report.write({"machine": facts(home), "rows": [measured[row.name] for row in ROWS]})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""The JIT example: right results on the CPU and on a GPU, and a build folder that is kept."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).parents[2]
+CHECK = """
+import sys, torch
+from pathlib import Path
+sys.path.insert(0, {examples!r})
+import load
+load.load(with_cuda={device!r} == "cuda", build=Path({build!r}))
+for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.int64, torch.complex128):
+    a, b = (torch.randn(1000, device={device!r}).mul(100).to(dtype) for _ in range(2))
+    assert torch.equal(torch.ops.cuda_ext_jit.my_add(a, b), a + b), dtype
+"""
+
+
+def check(device: str, build: Path) -> None:
+    code = CHECK.format(examples=str(ROOT / "examples/jit"), device=device, build=str(build))
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # where ninja is
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        "cpu",
+        pytest.param(
+            "cuda",
+            marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU"),
+        ),
+    ],
+)
+def test_right_results_and_a_second_process_compiles_nothing(device: str, tmp_path: Path):
+    check(device, tmp_path)
+    folder = tmp_path / f"jit-{device}"
+    first = {file: file.stat().st_mtime_ns for file in folder.glob("*.o")}
+    assert len(first) == (6 if device == "cuda" else 4)
+    check(device, tmp_path)
+    assert {file: file.stat().st_mtime_ns for file in folder.glob("*.o")} == first
