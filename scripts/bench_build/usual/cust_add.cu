@@ -1,4 +1,5 @@
 // cust_add: out[i] = x[i] + value.
+#include <ATen/OpMathType.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
