@@ -1,10 +1,10 @@
 #!/bin/bash
-# What a machine with a GPU says of a wheel: scripts/gpu_test.sh WHEEL [smoke|tests|bench|sanitize ...]
-# All four by default; results go into build/gpu-test, or into OUT. PYTHON (python3) has torch; tests and sanitize need
-# pytest and hypothesis too; sanitize a CUDA toolkit with compute-sanitizer, CMake and Ninja. Nothing is installed.
+# What a machine with a GPU says of a wheel: scripts/gpu_test.sh WHEEL [smoke|tests|jit|bench|sanitize ...]
+# All five by default; results go into build/gpu-test, or into OUT. PYTHON (python3) has torch; tests and sanitize need
+# pytest and hypothesis too; jit a CUDA toolkit and Ninja; sanitize CMake and compute-sanitizer too. Nothing is installed.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
-wheel=$(realpath "${1:?usage: scripts/gpu_test.sh WHEEL [smoke|tests|bench|sanitize ...]}")
+wheel=$(realpath "${1:?usage: scripts/gpu_test.sh WHEEL [smoke|tests|jit|bench|sanitize ...]}")
 shift
 out=$(realpath -m "${OUT:-$here/build/gpu-test}")
 python=${PYTHON:-python3}
@@ -32,6 +32,8 @@ smoke() { "$python" "$here/ci/smoke.py" "$wheel" --evidence "$out/evidence.json"
 
 tests() { logged tests run_tests "${pytest[@]}" .; }
 
+jit() { logged jit "${pytest[@]}" "$here/tests/examples"; }
+
 bench() {
   "$python" -m cuda_ext_example | tee "$out/doctor.txt"
   "$python" "$here/scripts/benchmark.py" --check --output "$out/check"
@@ -52,5 +54,5 @@ sanitize() {
   done
 }
 
-[ $# -gt 0 ] || set -- smoke tests bench sanitize
+[ $# -gt 0 ] || set -- smoke tests jit bench sanitize
 for step in "$@"; do echo "== $step" && "$step"; done

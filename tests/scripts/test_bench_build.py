@@ -1,4 +1,4 @@
-"""The build benchmark: its report, from figures made up here, and that both ways have the same ops."""
+"""The build benchmark: its report, from figures made up here, and the ops of both ways."""
 
 import json
 import re
