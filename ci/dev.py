@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from ci import library, machine, project
-from ci.toolchain import BuildError
+from ci.toolchain import PACKAGE, BuildError
 
 FOLDER = "build/dev"  # apart from other builds, whose targets differ
 WITHOUT_GPU = "8.0"
@@ -38,7 +38,7 @@ def build() -> None:
     start = time.perf_counter()
     if _is_installed():
         built = library.build(library.build_folder(), project.load().version)
-        _replace(built, project.ROOT / "cuda_ext_example" / library.LIBRARY)
+        _replace(built, project.ROOT / PACKAGE / library.LIBRARY)
     else:
         print("installing the package, editable")
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -49,7 +49,7 @@ def build() -> None:
 
 
 def _is_installed() -> bool:
-    for found in importlib.metadata.distributions(name="cuda_ext_example"):
+    for found in importlib.metadata.distributions(name=PACKAGE):
         origin = json.loads(found.read_text("direct_url.json") or "{}")
         if origin.get("url") == project.ROOT.as_uri() and origin.get("dir_info", {}).get(
             "editable"
@@ -92,7 +92,7 @@ def watch(tests: list[str]) -> None:
 
 def _saved_times(tests: list[str]) -> dict[Path, int]:
     times = {}
-    for name in (*WATCHED, "cuda_ext_example", *(test.split("::")[0] for test in tests)):
+    for name in (*WATCHED, PACKAGE, *(test.split("::")[0] for test in tests)):
         top = project.ROOT / name
         for file in top.rglob("*") if top.is_dir() else [top]:
             if file.suffix not in (".so", ".new", ".pyc") and file.is_file():

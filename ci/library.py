@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 
 from ci import machine, toolchain
-from ci.toolchain import ROOT, BuildError
+from ci.toolchain import PACKAGE, ROOT, BuildError
 
-LIBRARY = "libcuda_ext_example.so"
+LIBRARY = f"lib{PACKAGE}.so"
 # Read by CMake the first time only, or by nvcc itself.
 FLAGS = ("CXXFLAGS", "CUDAFLAGS", "LDFLAGS", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 MADE_WITH = "made with "
@@ -25,7 +25,7 @@ def build_folder() -> Path:
     return ROOT / (os.environ.get("CUDA_EXT_BUILD_FOLDER") or default)
 
 
-def build(folder: Path, version: str, target: str = "cuda_ext_example") -> Path:
+def build(folder: Path, version: str, target: str = PACKAGE) -> Path:
     """Builds `target` and returns the library's path, whichever target was asked for."""
     compiler = toolchain.cuda_compiler()
     configure = [

@@ -17,6 +17,7 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["name"]
 # Names that torch's own builds take in TORCH_CUDA_ARCH_LIST.
 GENERATIONS = {
     "Volta": "7.0+PTX",
