@@ -132,7 +132,8 @@ def measure(row: Row, home: Path) -> dict[str, object]:
 def sizes(folder: Path, variables: dict[str, str]) -> dict[str, object]:
     """Bytes of the library and of the wheel with it."""
     pack = [PYTHON, "setup.py", "bdist_wheel", "--skip-build", "--dist-dir", "dist"]
-    subprocess.run(pack, cwd=folder, env=variables, check=True, stdout=subprocess.DEVNULL)
+    with (BENCH / f"{folder.name}.log").open("ab") as log:
+        subprocess.run(pack, cwd=folder, env=variables, check=True, stdout=log, stderr=log)
     (wheel,) = (folder / "dist").glob("*.whl")
     (library,) = (folder / "build").glob("lib*/**/*.so")
     return {"library_bytes": library.stat().st_size, "wheel_bytes": wheel.stat().st_size}
