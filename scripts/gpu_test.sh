@@ -35,7 +35,7 @@ tests() { logged tests run_tests "${pytest[@]}" .; }
 jit() { logged jit "${pytest[@]}" "$here/tests/examples"; }
 
 bench() {
-  "$python" -m cuda_ext_example | tee "$out/doctor.txt"
+  (cd "$work" && "$python" -m cuda_ext_example) | tee "$out/doctor.txt"
   "$python" "$here/scripts/benchmark.py" --check --output "$out/check"
   "$python" "$here/scripts/benchmark.py" --output "$out/bench"
 }

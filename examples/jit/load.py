@@ -35,6 +35,8 @@ def load(with_cuda: bool | None = None, build: Path = BUILD) -> None:
         extra_include_paths=[str(CSRC)],
         extra_cflags=flags,
         extra_cuda_cflags=[*flags, "--expt-relaxed-constexpr"],
+        # The binding's one function of libtorch_cuda is weak, so a linker may think it not needed.
+        extra_ldflags=["-Wl,--no-as-needed"],
         build_directory=str(folder),
         with_cuda=with_cuda,
         is_python_module=False,

@@ -27,6 +27,7 @@ NewTensor my_add_cuda(const Tensor& a, const Tensor& b) {
   check_inputs(a, b);
   const torch::stable::accelerator::DeviceGuard guard(a.device_index);
   NewTensor out(a, a.dims, a.sizes, a.strides);
+  if (!aoti_torch_get_current_cuda_stream) fail("jit my_add: linked without libtorch_cuda");
   void* stream = nullptr;
   TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(a.device_index, &stream));
   const cudaError_t error = add(dtype, a.data(), b.data(), out.data(), element_count(a),
