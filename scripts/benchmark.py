@@ -330,7 +330,7 @@ def main() -> int:
     cells = list(itertools.product(options.dtypes, options.sizes))
     progress = report.Progress(len(cells) + 1)
     progress.step("the cost of a call")
-    result.overhead = measure_overhead(options.device, 2 * options.rounds)
+    result.overhead = measure_overhead(options.device, 10 * options.rounds)
     for dtype, exponent in cells:
         progress.step(f"{dtype}, 2^{exponent} elements")
         rows = measure_bandwidth(options.device, dtype, exponent, options.rounds)
