@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ def process(name: str) -> Iterator[subprocess.Popen[bytes]]:
     """A process that goes by that name."""
     running = subprocess.Popen([name, "60"], executable="/bin/sleep")
     try:
+        while not engine._is_running(Path(name).name, running.pid):  # it has no name at first
+            time.sleep(0.01)
         yield running
     finally:
         running.kill()
