@@ -1,8 +1,8 @@
 """The ops' Python face: what users call, and what torch needs for autograd, compile and vmap.
 
-`torch.ops.cuda_ext_example.*` are the kernels alone. A Python autograd formula registered on them
-would run on every call and double its cost, so the functions here add autograd, and only where it
-is at work.
+`torch.ops.cuda_ext_example.*` are the kernels alone: autograd does not see them. A Python formula
+registered on them would run on every call and double its cost, and even torch's stand-in for a
+missing one costs a hundredth. So the functions here add autograd, and only where it is at work.
 """
 
 from typing import Any
@@ -189,12 +189,13 @@ def _register() -> torch.library.Library:
     # Meta kernels, which fake tensors use too: torch.library.register_fake looks up each caller's
     # source file and would make the import ten times as long.
     library = torch.library.Library("cuda_ext_example", "FRAGMENT")
-    for op in (_my_add, _my_fast_add):
-        library.impl(op, _meta_add, "Meta")
-        torch.library.register_vmap(op, _vmap_add(op), lib=library)
-    for op in (_cust_add_int, _cust_add_float, _cust_add_complex):
-        library.impl(op, _meta_cust_add, "Meta")
-        torch.library.register_vmap(op, _vmap_cust_add(op), lib=library)
+    rules = [(op, _meta_add, _vmap_add) for op in (_my_add, _my_fast_add)]
+    cust_adds = (_cust_add_int, _cust_add_float, _cust_add_complex)
+    rules += [(op, _meta_cust_add, _vmap_cust_add) for op in cust_adds]
+    for op, meta, vmap in rules:
+        library.impl(op, meta, "Meta")
+        library.impl(op, torch.library.fallthrough_kernel, "Autograd")
+        torch.library.register_vmap(op, vmap(op), lib=library)
     # The stable ABI has no Scalar: the overload for any number is made of the three that are not.
     library.define("cust_add(Tensor x, Scalar value) -> Tensor")
     library.impl("cust_add", _cust_add, "CompositeImplicitAutograd")

@@ -109,6 +109,15 @@ def test_opcheck(op, arguments, device):
     opcheck(op, arguments(torch.randn(3, 3, device=device)))
 
 
+@pytest.mark.parametrize("number", [2, 2.5])
+def test_the_ops_alone_are_not_differentiated(number, device):
+    a = leaf(3, device=device)
+    for sum_ in (OPS.my_add(a, a), OPS.my_fast_add(a, a), OPS.cust_add(a, number)):
+        assert not sum_.requires_grad
+        with pytest.raises(RuntimeError, match="does not require grad"):
+            sum_.sum().backward()
+
+
 def model(a, b):
     return cust_add(my_fast_add(my_add(a, b), b), 2)
 
