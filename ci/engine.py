@@ -1,8 +1,6 @@
 """The container engine: docker or podman, found; as root on Debian, set up if missing."""
 
-import dataclasses
 import fcntl
-import json
 import os
 import shutil
 import signal
@@ -18,9 +16,9 @@ from ci.errors import Problem
 from ci.project import ROOT
 
 START_SECONDS = 60
-# Whoever uses the engine shares the one lock, and who stops it must have it alone; the other is for
-# looking and starting, one at a time.
-USERS, TURN = Path("/run/lock/ci-engine-users"), Path("/run/lock/ci-engine-turn")
+# Root's alone. Whoever uses the engine shares the lock on `users`, and who stops it must have it
+# alone; `turn` is for looking and starting, one at a time. `pid` is an engine that we started.
+USERS, TURN, STARTED = (Path(f"/run/ci-engine.{name}") for name in ("users", "turn", "pid"))
 # Where dockerd and its containerd note their process ids.
 PIDS = {
     "dockerd": Path("/run/docker.pid"),
@@ -29,13 +27,20 @@ PIDS = {
 ADVICE = """no container engine: neither `docker` nor `podman` answers. On Debian or Ubuntu:
   sudo apt-get install docker.io && sudo systemctl start docker && sudo usermod -aG docker $USER
 then log in again, or run the same command as root: it installs and starts docker by itself."""
+# A docker client has BuildKit in itself up to version 22, later in a plugin that may be missing. In
+# that case Debian's own client may do, beside one that was put on PATH by hand.
+CLIENTS = ("docker", "/usr/bin/docker")
+LAST_WITHOUT_PLUGIN = 22
+NO_BUILDER = """docker cannot build images: its plugin buildx is missing. On Debian or Ubuntu:
+  sudo apt-get install docker-buildx
+or, with Docker's own packages, docker-buildx-plugin."""
 
 
 @dataclass(frozen=True)
 class Engine:
     command: str
     label: str  # marks the containers of one wheelhouse
-    ours: Path | None = None  # the note that we started it, with its process id
+    builder: str  # the client that builds images
     users: IO[bytes] | None = None  # USERS, locked
 
     def run(
@@ -59,31 +64,30 @@ class Engine:
         )
 
     def leave(self, say: Callable[[str], None]) -> None:
-        """Stops an engine that we started, unless others use it."""
-        if self.ours is not None:
-            self._stop(self.ours, say)
-        if self.users is not None:
-            self.users.close()
-
-    def _stop(self, note: Path, say: Callable[[str], None]) -> None:
-        if not self._is_last_user():
-            say("the container engine was started for this release, but others use it: it stays up")
-            note.unlink()
+        """The last user stops an engine that a release started."""
+        if self.users is None:
             return
-        pid = json.loads(note.read_text())["pid"]
-        say(f"stopping the container engine that was started for this release (process {pid})")
+        if (pid := _noted("dockerd", STARTED)) is not None:
+            if self._is_last_user():
+                self._stop(pid, say)
+            else:
+                say("the container engine was started for a release; it stays up for other users")
+        self.users.close()
+
+    def _stop(self, pid: int, say: Callable[[str], None]) -> None:
+        say(f"stopping the container engine that was started for a release (process {pid})")
         os.kill(pid, signal.SIGTERM)
         for _ in range(START_SECONDS * 10):
             if not _is_running("dockerd", pid):
                 break
             time.sleep(0.1)
-        note.unlink()
+        STARTED.unlink()
 
     def _is_last_user(self) -> bool:
         """Whether no container runs, and no other release waits for its next one."""
+        assert self.users is not None
         try:
-            if self.users:
-                fcntl.flock(self.users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self.users, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return not shell.capture([self.command, "ps", "--quiet"])
@@ -91,73 +95,89 @@ class Engine:
 
 def ready(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
     """An engine that answers, without leftovers of an earlier run."""
+    label = f"ci.release={wheelhouse}"
     if os.geteuid() != 0:  # and so neither starts nor stops one
-        engine = _found(wheelhouse, say)
+        command = _answering()
+        if command is None:
+            raise Problem(ADVICE)
+        engine = Engine(command, label, _builder(command, say))
     else:
         users = USERS.open("ab")
         fcntl.flock(users, fcntl.LOCK_SH)
         with TURN.open("ab") as turn:
             fcntl.flock(turn, fcntl.LOCK_EX)
-            engine = dataclasses.replace(_found(wheelhouse, say), users=users)
+            command = _answering() or _start(wheelhouse / "logs" / "dockerd.log", say)
+            engine = Engine(command, label, _builder(command, say), users)
     engine.remove_leftovers(say)
     return engine
 
 
-def _found(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
-    label = f"ci.release={wheelhouse}"
-    note = wheelhouse / "engine.json"
-    if not _left_by_us(note):
-        note.unlink(missing_ok=True)
-    for command in ("docker", "podman"):
-        if shell.capture([command, "info"]) is not None:
-            return Engine(command, label, note if command == "docker" and note.exists() else None)
+def _answering() -> str | None:
+    return next((c for c in ("docker", "podman") if shell.capture([c, "info"]) is not None), None)
+
+
+def _builder(command: str, say: Callable[[str], None]) -> str:
+    """The client that builds images: with secrets and caches, which take BuildKit or podman."""
+    if command == "podman":
+        return command
+    for client in CLIENTS:
+        if _has_buildkit(client):
+            return client
     if os.geteuid() != 0:
-        raise Problem(ADVICE)
+        raise Problem(NO_BUILDER)
+    _install(say, ["docker-buildx"], NO_BUILDER)
+    return command
+
+
+def _has_buildkit(client: str) -> bool:
+    version = shell.capture([client, "version", "--format={{.Client.Version}}"]) or ""
+    if (major := version.partition(".")[0]).isdecimal() and int(major) <= LAST_WITHOUT_PLUGIN:
+        return True
+    return shell.capture([client, "buildx", "version"]) is not None
+
+
+def _install(say: Callable[[str], None], packages: list[str], advice: str) -> None:
+    if not shutil.which("apt-get"):
+        raise Problem(advice)
+    say(f"installing Debian's {packages[0]} for the container engine")
+    done = subprocess.run([ROOT / "scripts/need.sh", *packages], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Problem(f"{packages[0]} could not be installed:\n{done.stderr.strip()}\n{advice}")
+
+
+def _start(log: Path, say: Callable[[str], None]) -> str:
     if not shutil.which("dockerd"):
-        if not shutil.which("apt-get"):
-            raise Problem(ADVICE)
-        say("no container engine found: installing Debian's docker.io")
-        done = subprocess.run(
-            [ROOT / "scripts/need.sh", "docker.io", "iptables"], capture_output=True, text=True
-        )
-        if done.returncode != 0:
-            raise Problem(f"docker.io could not be installed:\n{done.stderr.strip()}\n{ADVICE}")
-    return _start(wheelhouse, label, note, say)
-
-
-def _start(wheelhouse: Path, label: str, note: Path, say: Callable[[str], None]) -> Engine:
+        _install(say, ["docker.io", "iptables"], ADVICE)
     say("starting the container engine (dockerd); it is stopped when the release ends")
     _forget_stale_pids()
-    log = wheelhouse / "logs" / "dockerd.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         daemon = subprocess.Popen(["dockerd"], stdout=output, stderr=output, start_new_session=True)
-    note.write_text(json.dumps({"pid": daemon.pid}))
+    STARTED.write_text(f"{daemon.pid}\n")
     for _ in range(START_SECONDS * 2):
         if shell.capture(["docker", "info"]) is not None:
-            return Engine("docker", label, note)
+            return "docker"
         if daemon.poll() is not None:
             break
         time.sleep(0.5)
-    note.unlink()
+    STARTED.unlink()
     raise Problem(f"dockerd does not start:\n{shell.tail(log)}")
-
-
-def _left_by_us(note: Path) -> bool:
-    """Whether a run that was killed left its engine running."""
-    try:
-        return _is_running("dockerd", int(json.loads(note.read_text())["pid"]))
-    except (OSError, ValueError, KeyError):
-        return False
 
 
 def _forget_stale_pids() -> None:
     """After a kill another process may have got the noted id; dockerd would refuse to start."""
     for program, file in PIDS.items():
-        if file.exists():
-            noted = file.read_text().strip()
-            if not noted.isdecimal() or not _is_running(program, int(noted)):
-                file.unlink()
+        if _noted(program, file) is None:
+            file.unlink(missing_ok=True)
+
+
+def _noted(program: str, file: Path) -> int | None:
+    """The process whose id a file holds, if it still is that program."""
+    try:
+        pid = int(file.read_text())
+    except (OSError, ValueError):
+        return None
+    return pid if _is_running(program, pid) else None
 
 
 def _is_running(program: str, pid: int) -> bool:

@@ -151,7 +151,7 @@ def ensure(release: Release, image: Image, log: Path) -> str:
         return tag
     bases = {arg: _base_image(release, base, log) for arg, base in image.bases}
     with tempfile.TemporaryDirectory() as folder:
-        command = [release.engine.command, "build", f"--file={DOCKERFILE}", f"--tag={tag}"]
+        command = [release.engine.builder, "build", f"--file={DOCKERFILE}", f"--tag={tag}"]
         command += [f"--target={image.target}"]
         command += [f"--secret=id={n},src={f}" for n, f in _host_settings(Path(folder)).items()]
         command += [f"--build-arg={n}={v}" for n, v in (*bases.items(), *image.arguments)]

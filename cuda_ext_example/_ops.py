@@ -189,10 +189,13 @@ def _register() -> torch.library.Library:
     # Meta kernels, which fake tensors use too: torch.library.register_fake looks up each caller's
     # source file and would make the import ten times as long.
     library = torch.library.Library("cuda_ext_example", "FRAGMENT")
-    rules = [(op, _meta_add, _vmap_add) for op in (_my_add, _my_fast_add)]
-    cust_adds = (_cust_add_int, _cust_add_float, _cust_add_complex)
-    rules += [(op, _meta_cust_add, _vmap_cust_add) for op in cust_adds]
-    for op, meta, vmap in rules:
+    rules: dict[Any, tuple[Any, Any]] = {
+        **dict.fromkeys((_my_add, _my_fast_add), (_meta_add, _vmap_add)),
+        **dict.fromkeys(
+            (_cust_add_int, _cust_add_float, _cust_add_complex), (_meta_cust_add, _vmap_cust_add)
+        ),
+    }
+    for op, (meta, vmap) in rules.items():
         library.impl(op, meta, "Meta")
         library.impl(op, torch.library.fallthrough_kernel, "Autograd")
         torch.library.register_vmap(op, vmap(op), lib=library)

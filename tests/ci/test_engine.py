@@ -2,9 +2,7 @@
 
 import dataclasses
 import fcntl
-import json
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -16,6 +14,7 @@ import pytest
 
 from ci import engine
 from ci.engine import Engine
+from ci.errors import Problem
 
 
 @contextmanager
@@ -43,82 +42,108 @@ def test_a_process_id_that_another_got_is_forgotten(
     assert [name for name, file in files.items() if file.exists()] == ["dockerd"]
 
 
+def program(folder: Path, name: str, line: str) -> str:
+    """A program that stands in for one of the engine's."""
+    file = folder / name
+    file.write_text(f"#!/bin/bash\n{line}\n")
+    file.chmod(0o755)
+    return str(file)
+
+
+@pytest.fixture(autouse=True)
+def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing here touches the machine's own engine."""
+    for name in ("USERS", "TURN", "STARTED"):
+        monkeypatch.setattr(engine, name, tmp_path / name)
+    monkeypatch.setattr(engine, "START_SECONDS", 5)
+
+
 @pytest.fixture
-def ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+def ours(tmp_path: Path) -> Iterator[Engine]:
     """An engine that we started: its process, and a program that lists the containers in a file."""
-    monkeypatch.setattr(engine, "START_SECONDS", 1)
     (tmp_path / "containers").touch()
-    command = tmp_path / "docker"
-    command.write_text(f"#!/bin/sh\ncat {tmp_path}/containers\n")
-    command.chmod(0o755)
-    note = tmp_path / "engine.json"
-    with process("dockerd") as daemon, (tmp_path / "users").open("ab") as users:
-        note.write_text(json.dumps({"pid": daemon.pid}))
+    docker = program(tmp_path, "docker", f"cat {tmp_path}/containers")
+    with process("dockerd") as daemon, engine.USERS.open("ab") as users:
+        engine.STARTED.write_text(str(daemon.pid))
         fcntl.flock(users, fcntl.LOCK_SH)
-        yield Engine(str(command), "label", note, users)
+        yield Engine(docker, "label", docker, users)
 
 
-def stopped(ours: Engine) -> tuple[bool, str]:
-    """Whether ending the release ended the engine, and what was said."""
-    assert ours.ours is not None
-    pid = json.loads(ours.ours.read_text())["pid"]
+def left(ours: Engine) -> tuple[bool, str]:
+    """Whether the engine still runs when we have left, and what was said."""
+    pid = int(engine.STARTED.read_text())
     said: list[str] = []
     ours.leave(said.append)
-    assert not ours.ours.exists()
-    return not engine._is_running("dockerd", pid), " ".join(said)
+    runs = engine._is_running("dockerd", pid)
+    assert engine.STARTED.exists() == runs
+    return runs, " ".join(said)
 
 
 def test_it_is_stopped_with_the_release(ours: Engine) -> None:
-    is_stopped, said = stopped(ours)
-    assert is_stopped
+    runs, said = left(ours)
+    assert not runs
     assert "stopping the container engine" in said
 
 
 def test_it_stays_up_while_a_container_of_others_runs(ours: Engine, tmp_path: Path) -> None:
     (tmp_path / "containers").write_text("0123456789ab\n")
-    is_stopped, said = stopped(ours)
-    assert not is_stopped
-    assert "others use it: it stays up" in said
+    runs, said = left(ours)
+    assert runs
+    assert "stays up for other users" in said
 
 
-def test_it_stays_up_while_another_release_runs(ours: Engine, tmp_path: Path) -> None:
-    with (tmp_path / "users").open("ab") as other:
-        fcntl.flock(other, fcntl.LOCK_SH)
-        assert not stopped(ours)[0]
+def test_the_last_of_two_releases_stops_it(ours: Engine) -> None:
+    other = engine.USERS.open("ab")
+    fcntl.flock(other, fcntl.LOCK_SH)
+    assert left(ours)[0]
+    assert not left(dataclasses.replace(ours, users=other))[0]
+
+
+def test_an_engine_of_others_is_never_stopped(ours: Engine) -> None:
+    engine.STARTED.unlink()
+    ours.leave(pytest.fail)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts an engine")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the engine outlives who started it
 def test_two_releases_start_one_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Programs that stand in for the engine: it takes a second until it answers."""
-    programs = {
-        "docker": f"[ $1 = ps ] || [ -e {tmp_path}/up ]",
-        "dockerd": f"echo $$ >>{tmp_path}/started; sleep 1; touch {tmp_path}/up; "
-        "exec -a dockerd sleep 60",
-    }
-    for name, line in programs.items():
-        (tmp_path / name).write_text(f"#!/bin/bash\n{line}\n")
-        (tmp_path / name).chmod(0o755)
+    """It takes a second until the engine answers."""
+    program(tmp_path, "docker", f"[ $1 = ps ] || [ -e {tmp_path}/up ]")
+    start = f"echo $$ >>{tmp_path}/started; sleep 1; touch {tmp_path}/up"
+    program(tmp_path, "dockerd", f"{start}; exec -a dockerd sleep 60")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    for name in ("USERS", "TURN"):
-        monkeypatch.setattr(engine, name, tmp_path / name)
     monkeypatch.setattr(engine, "PIDS", {})
     houses = [tmp_path / "a", tmp_path / "b"]
-    for house in houses:
-        house.mkdir()
     with ThreadPoolExecutor() as pool:
-        engines = list(pool.map(lambda house: engine.ready(house, lambda _: None), houses))
-    (first,) = (tmp_path / "started").read_text().split()
-    assert [made.ours is not None for made in engines].count(True) == 1
-    (starter,) = (made for made in engines if made.ours)
-    starter.leave(lambda _: None)
-    assert engine._is_running("dockerd", int(first))  # the other release still uses it
-    os.kill(int(first), signal.SIGTERM)
-    for made in engines:
-        dataclasses.replace(made, ours=None).leave(pytest.fail)
+        first, second = pool.map(lambda house: engine.ready(house, lambda _: None), houses)
+    (pid,) = map(int, (tmp_path / "started").read_text().split())
+    first.leave(lambda _: None)
+    assert engine._is_running("dockerd", pid)
+    second.leave(lambda _: None)
+    assert not engine._is_running("dockerd", pid)
 
 
-def test_an_engine_of_others_is_never_stopped(ours: Engine) -> None:
-    dataclasses.replace(ours, ours=None).leave(pytest.fail)
-    assert ours.ours is not None
-    assert ours.ours.exists()
+OLD, NEW, NEW_WITH_PLUGIN = (
+    "echo 20.10.24+dfsg1",
+    "[ $1 = version ] && echo 28.2.2",
+    "echo 28.2.2",
+)
+
+
+@pytest.mark.parametrize(
+    ("on_path", "debians", "chosen"),
+    [(OLD, NEW, 0), (NEW_WITH_PLUGIN, OLD, 0), (NEW, OLD, 1), (NEW, NEW_WITH_PLUGIN, 1)],
+)
+def test_a_client_that_can_build_is_taken(
+    on_path: str, debians: str, chosen: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clients = [program(tmp_path, "docker", on_path), program(tmp_path, "debians", debians)]
+    monkeypatch.setattr(engine, "CLIENTS", clients)
+    assert engine._builder("docker", pytest.fail) == clients[chosen]
+
+
+def test_without_one_the_plugin_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "CLIENTS", [program(tmp_path, "docker", NEW)])
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(Problem, match="apt-get install docker-buildx"):
+        engine._builder("docker", pytest.fail)
