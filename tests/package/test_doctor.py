@@ -194,7 +194,7 @@ def test_a_library_that_is_missing(without_library):
     assert f"torch       {torch.__version__.split('+')[0]}" in result.stdout
     assert "The package cannot be imported:" in result.stdout
     assert "libcuda_ext_example.so is missing from" in result.stdout
-    assert result.stderr == ""
+    assert "Traceback" not in result.stderr  # torch itself warns there where NumPy is missing
 
 
 def test_a_torch_that_cannot_be_imported(without_torch):
