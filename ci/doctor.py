@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci import library, machine, shell, toolchain
+from ci.engine import answering
 
 OK, NOTE, FAULT = "ok", "note", "FAULT"  # a note leaves builds working
 
@@ -183,9 +184,8 @@ def build_folders() -> Finding:
 
 
 def engine() -> Finding:
-    for name in ("docker", "podman"):
-        if shell.capture([name, "info"]) is not None:
-            return Finding(OK, f"{name} answers")
+    if name := answering():
+        return Finding(OK, f"{name} answers")
     mend = "sudo apt-get install docker.io && sudo systemctl start docker"
     return Finding(NOTE, "no container engine answers; `make release` needs one", mend)
 

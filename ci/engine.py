@@ -97,7 +97,7 @@ def ready(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
     """An engine that answers, without leftovers of an earlier run."""
     label = f"ci.release={wheelhouse}"
     if os.geteuid() != 0:  # and so neither starts nor stops one
-        command = _answering()
+        command = answering()
         if command is None:
             raise Problem(ADVICE)
         engine = Engine(command, label, _builder(command, say))
@@ -106,13 +106,14 @@ def ready(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
         fcntl.flock(users, fcntl.LOCK_SH)
         with TURN.open("ab") as turn:
             fcntl.flock(turn, fcntl.LOCK_EX)
-            command = _answering() or _start(wheelhouse / "logs" / "dockerd.log", say)
+            command = answering() or _start(wheelhouse / "logs" / "dockerd.log", say)
             engine = Engine(command, label, _builder(command, say), users)
     engine.remove_leftovers(say)
     return engine
 
 
-def _answering() -> str | None:
+def answering() -> str | None:
+    """The command of an engine that runs."""
     return next((c for c in ("docker", "podman") if shell.capture([c, "info"]) is not None), None)
 
 

@@ -112,7 +112,7 @@ def test_no_secret_and_no_cache_in_an_image(released: Path) -> None:
     assert len(images) == 2
     look = (
         "cat /etc/pip.conf /etc/apt/apt.conf.d/99host 2>/dev/null; "
-        "find /run/secrets /root/.cache /var/cache/apt/archives /var/lib/apt/lists "
+        "find /run/secrets ~/.cache /var/cache/pip /var/cache/apt/archives /var/lib/apt/lists "
         "-type f -size +0 2>/dev/null"
     )
     for image in images:
