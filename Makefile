@@ -155,10 +155,10 @@ table-torch-shims: tools wheelscope ## Renew wheelscope's stable torch functions
 
 CORPUS ?= build/corpus
 .PHONY: corpus corpus-compare bench-wheelscope
-corpus: tools ## Download the real wheels that wheelscope is compared on (2.7 GB; CORPUS=DIR)
+corpus: tools ## Download the real wheels that wheelscope is compared on (11 GB; CORPUS=DIR)
 	@$(PYTHON) -m scripts.corpus.download $(CORPUS)
 
-corpus-compare: test-env wheelscope corpus ## Compare wheelscope with auditwheel, cuobjdump and torch-abi-audit on them
+corpus-compare: test-env wheelscope corpus ## Compare wheelscope on them with email, packaging, auditwheel, cuobjdump, torch-abi-audit and the loader
 	@$(PYTHON) -m scripts.corpus.compare $(CORPUS)
 
 bench-wheelscope: tools wheelscope corpus ## Time wheelscope beside auditwheel and unzip

@@ -1,10 +1,13 @@
 """Downloads the wheels of tests/wheelscope/corpus.txt from PyPI and checks their hashes.
 
-The list has sha256sum's format. A wheel's file name says all that pip must know to find it.
+A line of the list has a wheel's SHA-256, its file name and what it is there for. The file name says
+all that pip must know to find it.
 """
 
 import argparse
+import re
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,19 +21,31 @@ LIST = ROOT / "tests/wheelscope/corpus.txt"
 class Wheel:
     file_name: str
     sha256: str
+    purpose: str
 
 
 def read_list() -> list[Wheel]:
-    lines = [line.split() for line in LIST.read_text().splitlines()]
-    return [Wheel(line[1], line[0]) for line in lines if line and not line[0].startswith("#")]
+    lines = [line.split(maxsplit=2) for line in LIST.read_text().splitlines()]
+    return [
+        Wheel(file_name, sha256, purpose)
+        for sha256, file_name, purpose in (line for line in lines if line and line[0] != "#")
+    ]
 
 
 def pip_options(file_name: str) -> tuple[str, list[str]]:
-    """The requirement and the options with which pip finds exactly this file."""
-    name, version, *_, python, abi, platforms = file_name.removesuffix(".whl").split("-")
-    options = [f"--platform={platform}" for platform in platforms.split(".")] + [f"--abi={abi}"]
-    if abi.startswith("cp"):
-        options.append(f"--python-version={python.removeprefix('cp')}")
+    """The requirement and the options with which pip finds exactly this file.
+
+    Its Python need not be one that the package supports: a wheel for any Python 3 is looked for
+    with the Python that runs this.
+    """
+    name, version, *_, python, abis, platforms = file_name.removesuffix(".whl").split("-")
+    options = ["--ignore-requires-python"]
+    options += [f"--platform={platform}" for platform in platforms.split(".")]
+    options += [f"--abi={abi}" for abi in abis.split(".")]
+    implementation, digits = re.fullmatch(r"([a-z]+)(\d+)", python.split(".")[-1]).groups()  # type: ignore[union-attr]
+    options.append(f"--implementation={implementation}")
+    if len(digits) > 1:
+        options.append(f"--python-version={digits}")
     return f"{name}=={version}", options
 
 
@@ -38,7 +53,10 @@ def fetch(wheel: Wheel, folder: Path) -> None:
     file = folder / wheel.file_name
     if not file.exists():
         requirement, options = pip_options(wheel.file_name)
-        pypi.download(requirement, folder, options)
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as pinned:
+            # With its hash, for the tags of two files of a release may overlap.
+            print(f"{requirement} --hash=sha256:{wheel.sha256}", file=pinned, flush=True)
+            pypi.download(f"--requirement={pinned.name}", folder, options)
     if not file.exists():
         sys.exit(f"error: PyPI gave another file for {wheel.file_name}; see {folder}")
     if pypi.sha256(file) != wheel.sha256:

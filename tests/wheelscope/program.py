@@ -8,8 +8,10 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "build/bin/wheelscope"
+QUESTIONS = ROOT / "build/wheelscope/wheelscope_questions"
 
 Scope = Callable[..., Any]
+Ask = Callable[..., Any]
 
 
 def run_json(command: str, *arguments: str | Path, code: int | None = 0) -> Any:

@@ -1,0 +1,86 @@
+"""cuobjdump -all, as the reference for the GPU targets of each file."""
+
+import platform
+import subprocess
+import sysconfig
+import tempfile
+import zipfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from scripts.corpus.reference import Facts, Reference, starts_with
+
+CUOBJDUMP = Path(sysconfig.get_path("purelib")) / "nvidia/cu13/bin/cuobjdump"
+MAGICS = (b"\x7fELF", b"!<arch>\n", b"\x50\xed\x55\xba")  # ELF file, archive, lone fat binary
+
+
+def by_target(target: str) -> tuple[int, str]:
+    return int(target.rstrip("af")), target
+
+
+def older_cuobjdump(folder: Path) -> Path:
+    """CUDA 12.8's, which a wheel of the corpus brings along; CUDA 13's gives up on old cubins."""
+    tool = folder / "cuobjdump-12.8"
+    if not tool.exists():
+        wheel = next(folder.glob(f"triton-3.5.0-*{platform.machine()}.whl"))
+        with zipfile.ZipFile(wheel) as members:
+            tool.write_bytes(members.read("triton/backends/nvidia/bin/cuobjdump"))
+        tool.chmod(0o755)
+    return tool
+
+
+def targets_in(output: str) -> dict[str, list[str]]:
+    kinds = {"elf": "sass", "ptx": "ptx"}
+    found: dict[str, set[str]] = {}
+    kind = ""
+    for line in output.splitlines():
+        if line.startswith("Fatbin "):
+            word = line.split()[1]
+            kind = kinds.get(word, word)
+        elif line.startswith("arch = sm_"):
+            found.setdefault(kind, set()).add(line.removeprefix("arch = sm_"))
+    return {kind: sorted(targets, key=by_target) for kind, targets in found.items()}
+
+
+def ask_file(file: Path, folder: Path) -> dict[str, Any]:
+    # It ends with 255 where there is no device code, with 1 where it gives up.
+    with tempfile.TemporaryFile("w+") as output:
+        tool = CUOBJDUMP
+        for _ in range(2):
+            done = subprocess.run(
+                [tool, "-all", file], stdout=output, stderr=subprocess.PIPE, text=True
+            )
+            if done.returncode in (0, 255):
+                output.seek(0)
+                return targets_in(output.read())
+            output.truncate(0)
+            output.seek(0)
+            tool = older_cuobjdump(folder)
+    return {"no answer": done.stderr.strip()}
+
+
+def ask(wheel: Path, tree: Path) -> Facts:
+    facts = {}
+    for file in sorted(path for path in tree.rglob("*") if path.is_file()):
+        if any(starts_with(file, magic) for magic in MAGICS):
+            found = ask_file(file, wheel.parent)
+            if found:
+                facts[file.relative_to(tree).as_posix()] = found
+    return facts
+
+
+def ours(item: Any, wheel: Path, theirs: Facts) -> Facts:  # noqa: ARG001
+    facts: Facts = {}
+    for library in item["elf"]:
+        found: dict[str, set[str]] = {}
+        for code in library["device_code"]:
+            found.setdefault(code["kind"], set()).add(code["target"])
+        if found:
+            facts[library["path"]] = {
+                kind: sorted(targets, key=by_target) for kind, targets in found.items()
+            }
+    return facts
+
+
+CUOBJDUMP_ALL = Reference("cuobjdump", lambda: version("nvidia-cuda-cuobjdump"), ask, ours)
