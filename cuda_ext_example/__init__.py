@@ -1,4 +1,4 @@
-"""Three CPU and CUDA ops for PyTorch, in one library for every Python and every torch from 2.10 on.
+"""CPU and CUDA ops for PyTorch, in one library for every Python and every torch from 2.10 on.
 
     >>> import torch, cuda_ext_example
     >>> a, b = torch.arange(3), torch.ones(3, dtype=torch.int64)
@@ -9,8 +9,9 @@
 """
 
 try:
-    from cuda_ext_example._library import build_info, library_path
-    from cuda_ext_example._ops import cust_add, my_add, my_fast_add
+    from cuda_ext_example._library import build_info, library_path  # first: it says what is wrong
+    from cuda_ext_example._ops import *  # noqa: F403
+    from cuda_ext_example._ops import __all__ as _functions
 except ImportError as error:
     from cuda_ext_example import _doctor
 
@@ -18,6 +19,6 @@ except ImportError as error:
         raise SystemExit(_doctor.main(error)) from None
     raise
 
-__all__ = ["__version__", "build_info", "cust_add", "library_path", "my_add", "my_fast_add"]
+__all__ = ["__version__", "build_info", "library_path", *_functions]
 
 __version__: str = build_info()["version"]

@@ -37,6 +37,7 @@ class Diagnosis:
     torch_problem: str | None = None  #: why torch cannot use a GPU
     driver: _gpu.Driver = field(default_factory=_gpu.Driver)
     gpus: list[_gpu.Gpu] = field(default_factory=list)
+    ops: list[str] = field(default_factory=list)
     self_tests: "list[SelfTest]" = field(default_factory=list)
     first_call: dict[str, Any] | None = None
 
@@ -61,7 +62,7 @@ def diagnose(import_error: ImportError | None = None) -> Diagnosis:
 
     import torch
 
-    from cuda_ext_example import _first_call, _library, _self_test
+    from cuda_ext_example import _first_call, _library, _ops, _self_test
 
     build = _library.build_info()
     found.build, found.version = build, build["version"]
@@ -69,6 +70,7 @@ def diagnose(import_error: ImportError | None = None) -> Diagnosis:
     found.driver, found.gpus = _gpu.find_gpus(build["sass"], build["ptx"])
     found.torch_problem = _why_torch_has_no_gpu()
     devices = [] if found.torch_problem else [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    found.ops = [op.name for op in _ops.OPS]
     found.self_tests = [_self_test.self_test(device) for device in ("cpu", *devices)]
     found.first_call = _first_call.measure_in_fresh_process()
     return found
@@ -112,7 +114,7 @@ def text(found: Diagnosis) -> str:
     elif found.torch_problem:
         lines.append(f"  not tried below, because torch cannot use them: {found.torch_problem}")
 
-    lines += ["", "Self-test: 3 ops, every dtype, dense and strided"]
+    lines += ["", f"Self-test: {len(found.ops)} ops, every dtype, dense and strided"]
     for test in found.self_tests:
         passed = test.checks - len(test.failures)
         lines.append(f"  {test.device:<8}{passed} of {test.checks} right")
@@ -177,7 +179,15 @@ def main(import_error: ImportError | None = None) -> int:
         epilog="Exit status: 0 all right, 1 something is broken, 2 wrong usage.",
     )
     parser.add_argument("--json", action="store_true", help="the same as JSON")
+    parser.add_argument(
+        "--smoke-spec", action="store_true", help="as JSON, how a smoke test calls each op"
+    )
     options = parser.parse_args()
+    if options.smoke_spec and not import_error:
+        from cuda_ext_example._ops import smoke_spec
+
+        sys.stdout.write(json.dumps(smoke_spec(), indent=2) + "\n")
+        return 0
     found = diagnose(import_error)
     sys.stdout.write(json.dumps(asdict(found), indent=2) + "\n" if options.json else text(found))
     return 0 if found.is_well() else 1

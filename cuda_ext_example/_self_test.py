@@ -1,4 +1,4 @@
-"""Runs each op on a device, for every dtype, against sums that Python made."""
+"""Runs each op on a device, for every dtype, beside torch's own on the CPU."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,25 +6,11 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from cuda_ext_example import cust_add, my_add, my_fast_add
+from cuda_ext_example._ops import OPS, Op
 
-DTYPES = (
-    *("float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8"),
-    *("complex64", "complex128"),
-)
-VALUE = 3
-# Small enough for every dtype to hold exactly; as many as leave a tail behind every vector.
-A = [i % 40 for i in range(1021)]
-B = [i % 7 for i in range(1021)]
-
-OPS: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], list[int]]] = {
-    "my_add": (my_add, [a + b for a, b in zip(A, B, strict=True)]),
-    "my_fast_add": (my_fast_add, [a + b for a, b in zip(A, B, strict=True)]),
-    "cust_add": (lambda a, _: cust_add(a, VALUE), [a + VALUE for a in A]),
-}
 LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
     "dense": lambda x: x,
-    "strided": lambda x: x.repeat_interleave(2)[::2],
+    "strided": lambda x: x.repeat_interleave(2, dim=0)[::2],
 }
 
 
@@ -35,29 +21,38 @@ class SelfTest:
     failures: list[str] = field(default_factory=list)
 
 
-def self_test(device: str) -> SelfTest:
+def self_test(device: str, ops: tuple[Op, ...] = OPS) -> SelfTest:
     """Each op, dtype and layout once."""
     result = SelfTest(device)
-    for name, (op, expected) in OPS.items():
-        for dtype in DTYPES:
+    for op in ops:
+        for dtype in op.dtypes:
             for layout, arrange in LAYOUTS.items():
                 result.checks += 1
                 try:
-                    a, b = (arrange(_tensor(values, dtype, device)) for values in (A, B))
-                    problem = _difference(op(a, b).tolist(), expected)
+                    problem = _problem(op, getattr(torch, dtype), device, arrange)
                 except Exception as error:  # whatever it is, it is what the user wants to know
                     problem = str(error)
                 if problem is not None:
-                    result.failures.append(f"{name}, {dtype}, {layout}: {problem}")
+                    result.failures.append(f"{op.name}, {dtype}, {layout}: {problem}")
     return result
 
 
-def _tensor(values: list[int], dtype: str, device: str) -> Tensor:
-    return torch.tensor(values, dtype=getattr(torch, dtype), device=device)
-
-
-def _difference(got: list[complex], expected: list[int]) -> str | None:
-    for i, (is_, should_be) in enumerate(zip(got, expected, strict=True)):
-        if is_ != should_be:
-            return f"element {i} is {is_}, not {should_be}"
+def _problem(
+    op: Op, dtype: torch.dtype, device: str, arrange: Callable[[Tensor], Tensor]
+) -> str | None:
+    # Small enough for every dtype to hold exactly; as many as leave a tail behind every vector.
+    shape = op.shapes[-2]
+    steps = torch.arange(torch.Size(shape).numel()).view(shape)
+    x, y = (arrange((steps % period).to(dtype)) for period in (40, 7))
+    expected = op.torchs_own()(*op.arguments_for(x, y, reference=True))
+    actual = op.function(*op.arguments_for(x.to(device), y.to(device))).cpu()
+    if actual.shape != expected.shape:
+        return f"the shape is {list(actual.shape)}, not {list(expected.shape)}"
+    eps = torch.finfo(dtype).eps if op.tolerance else 0.0
+    wrong = (actual != expected) & ~(
+        (actual - expected).abs() <= op.tolerance * eps * expected.abs()
+    )
+    for where in wrong.flatten().nonzero()[:1].flatten().tolist():
+        is_, should_be = (tensor.flatten()[where].item() for tensor in (actual, expected))
+        return f"element {where} is {is_}, not {should_be}"
     return None

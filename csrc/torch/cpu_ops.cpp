@@ -76,4 +76,9 @@ STABLE_TORCH_LIBRARY_IMPL(cuda_ext_example, CPU, m) {
   m.impl("cust_add.int", cuda_ext::boxed<&cuda_ext::cust_add_int>);
   m.impl("cust_add.float", cuda_ext::boxed<&cuda_ext::cust_add_float>);
   m.impl("cust_add.complex", cuda_ext::boxed<&cuda_ext::cust_add_complex>);
+  m.impl("_my_add", cuda_ext::boxed<&cuda_ext::my_add>);
+  m.impl("_my_fast_add", cuda_ext::boxed<&cuda_ext::my_fast_add>);
+  m.impl("_cust_add.int", cuda_ext::boxed<&cuda_ext::cust_add_int>);
+  m.impl("_cust_add.float", cuda_ext::boxed<&cuda_ext::cust_add_float>);
+  m.impl("_cust_add.complex", cuda_ext::boxed<&cuda_ext::cust_add_complex>);
 }

@@ -43,6 +43,11 @@ void register_refusals(torch::stable::detail::StableLibrary& m) {
   m.impl("cust_add.int", boxed<&refuse_cust_add_int>);
   m.impl("cust_add.float", boxed<&refuse_cust_add_float>);
   m.impl("cust_add.complex", boxed<&refuse_cust_add_complex>);
+  m.impl("_my_add", boxed<&refuse_my_add>);
+  m.impl("_my_fast_add", boxed<&refuse_my_fast_add>);
+  m.impl("_cust_add.int", boxed<&refuse_cust_add_int>);
+  m.impl("_cust_add.float", boxed<&refuse_cust_add_float>);
+  m.impl("_cust_add.complex", boxed<&refuse_cust_add_complex>);
 }
 
 // One line a fact, `name=value`; the Python package reads it.
@@ -70,6 +75,12 @@ STABLE_TORCH_LIBRARY(cuda_ext_example, m) {
   m.def("cust_add.int(Tensor x, int value) -> Tensor");
   m.def("cust_add.float(Tensor x, float value) -> Tensor");
   m.def("cust_add.complex(Tensor x, float real, float imag) -> Tensor");
+  // The kernels alone: what the package's functions call where nothing is being differentiated.
+  m.def("_my_add(Tensor a, Tensor b) -> Tensor");
+  m.def("_my_fast_add(Tensor a, Tensor b) -> Tensor");
+  m.def("_cust_add.int(Tensor x, int value) -> Tensor");
+  m.def("_cust_add.float(Tensor x, float value) -> Tensor");
+  m.def("_cust_add.complex(Tensor x, float real, float imag) -> Tensor");
   m.def("build_info() -> str");
 }
 

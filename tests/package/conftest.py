@@ -4,8 +4,13 @@ These tests need nothing but pytest, hypothesis, torch and the installed package
 can be tested anywhere.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
 import pytest
 import torch
+
+import cuda_ext_example
 
 FLOATING = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 INTEGER = [torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8]
@@ -55,3 +60,43 @@ def assert_same(actual: torch.Tensor, expected: torch.Tensor) -> None:
     """Same values to the last bit, dtype, device, shape and strides."""
     torch.testing.assert_close(actual, expected, rtol=0, atol=0, equal_nan=True)
     assert actual.stride() == expected.stride()
+
+
+@dataclass(frozen=True)
+class Differentiable:
+    """An op as a function of the tensors that it is differentiable in, beside torch's own."""
+
+    name: str
+    function: Callable[..., torch.Tensor]
+    reference: Callable[..., torch.Tensor]
+    shapes: tuple[tuple[int, ...], ...]
+    sees_every_way: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    def tensors(self, device: str) -> list[torch.Tensor]:
+        return [torch.randn(shape, dtype=torch.float64, device=device) for shape in self.shapes]
+
+    def program(self, function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        """Something that is not linear, around the op."""
+        return lambda first, *rest: torch.sin(first) * function(first * first, *rest)
+
+
+def _differentiable() -> list[Differentiable]:
+    ops = torch.ops.cuda_ext_example
+    adds = {
+        "my_add": cuda_ext_example.my_add,
+        "my_fast_add": cuda_ext_example.my_fast_add,
+        "my_add op": ops.my_add,
+        "my_fast_add op": ops.my_fast_add.default,
+    }
+    cust_adds = {"cust_add": cuda_ext_example.cust_add, "cust_add op": ops.cust_add}
+    cases = [Differentiable(name, add, torch.add, ((2, 3), (3,))) for name, add in adds.items()]
+    for name, add in cust_adds.items():
+        case = Differentiable(name, lambda x, add=add: add(x, 2.5), lambda x: x + 2.5, ((2, 3),))
+        cases.append(case)
+    return [replace(case, sees_every_way=case.name in ("my_add", "cust_add")) for case in cases]
+
+
+DIFFERENTIABLE = _differentiable()

@@ -1,5 +1,6 @@
 """The doctor: right on a healthy machine, of use on a broken one, open about what it cannot see."""
 
+import itertools
 import json
 import os
 import shutil
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 import cuda_ext_example
-from cuda_ext_example import _doctor, _first_call, _gpu, _self_test
+from cuda_ext_example import _doctor, _first_call, _gpu, _ops, _self_test
 
 PACKAGE = Path(cuda_ext_example.__file__).parent
 
@@ -62,7 +63,9 @@ def test_says_where_things_are_and_what_they_are(found):
 def test_tests_every_op_and_dtype_on_every_device(found):
     devices = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
     assert [test.device for test in found.self_tests] == devices
-    assert all(test.checks == 66 and not test.failures for test in found.self_tests)
+    cells = 2 * sum(len(op.dtypes) for op in _ops.OPS)  # dense and strided
+    assert all(test.checks == cells and not test.failures for test in found.self_tests)
+    assert f"{len(_ops.OPS)} ops" in _doctor.text(found)
 
 
 def test_tells_the_story_of_the_first_call(found):
@@ -78,25 +81,49 @@ def test_tells_the_story_of_the_first_call(found):
     assert all(step["meaning"] in _doctor.text(found) for step in steps.values())
 
 
-def test_a_wrong_result_is_shown_and_fails(found, monkeypatch):
-    op, expected = _self_test.OPS["my_add"]
-    monkeypatch.setitem(_self_test.OPS, "my_add", (op, [*expected[:-1], 99]))
+def off_by_one(a, b):
+    out = cuda_ext_example.my_add(a, b)
+    out[-1] += 1
+    return out
+
+
+def test_a_wrong_result_is_shown_and_fails(found):
+    ops = (*_ops.OPS[1:], _ops.Op(off_by_one, "x, y", "torch.add"))
     broken = _doctor.Diagnosis(build=found.build, first_call=found.first_call)
-    broken.self_tests = [_self_test.self_test("cpu")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_ops, "dtypes_of", lambda _: ("float16", "int8", "complex64"))
+        broken.self_tests = [_self_test.self_test("cpu", ops)]
     assert not broken.is_well()
     text = _doctor.text(broken)
-    assert "44 of 66 right" in text
-    assert "WRONG my_add, float16, dense: element 1020 is 25.0, not 99" in text
-    assert "and 17 more" in text
+    cells = 6 * len(ops)
+    assert f"{cells - 6} of {cells} right" in text
+    assert "WRONG off_by_one, float16, dense: element 1020 is 26.0, not 25.0" in text
+    assert "and 1 more" in text
 
 
 def test_an_op_that_raises_is_shown(monkeypatch):
     def refuse(*_):
         raise RuntimeError("no code for this GPU")
 
-    monkeypatch.setattr(_self_test, "OPS", {"my_add": (refuse, [])})
-    failures = _self_test.self_test("cpu").failures
-    assert failures[0] == "my_add, float16, dense: no code for this GPU"
+    monkeypatch.setattr(_ops, "dtypes_of", lambda _: ("float16",))
+    ops = (_ops.Op(refuse, "x, y", "torch.add"),)
+    assert _self_test.self_test("cpu", ops).failures[0] == (
+        "refuse, float16, dense: no code for this GPU"
+    )
+
+
+def test_the_smoke_spec_is_right_about_every_op():
+    """Its expressions are what a smoke test evaluates: they run, and agree."""
+    spec = json.loads(run_doctor("--smoke-spec").stdout)
+    assert [check["name"] for check in spec["checks"]] == [op.name for op in _ops.OPS]
+    assert spec["timing"]["name"] in {op.name for op in _ops.OPS}
+    for check in spec["checks"]:
+        for dtype, shape in itertools.product(check["dtypes"], check["shapes"]):
+            count = torch.Size(shape).numel()
+            x = (torch.arange(count) % 50).view(shape).to(getattr(torch, dtype))
+            n = 0.5 if x.is_floating_point() or x.is_complex() else 3
+            names = {"torch": torch, "x": x, "y": x.flip(0), "n": n}
+            torch.testing.assert_close(eval(check["call"], names), eval(check["reference"], names))
 
 
 def test_a_first_call_that_crashes_is_shown(found, monkeypatch, tmp_path):

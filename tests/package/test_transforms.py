@@ -44,6 +44,7 @@ def test_a_gradient_for_one_input_only(add):
 
 def test_no_grad_records_nothing(add):
     a = leaf(3)
+    assert add(a, a).grad_fn.name() == f"{add.__name__}Backward"
     with torch.no_grad():
         assert add(a, a).grad_fn is None
         assert cust_add(a, 1).grad_fn is None
@@ -106,16 +107,10 @@ SAMPLES = [
     ids=lambda value: str(value) if isinstance(value, torch._ops.OpOverload) else "",
 )
 def test_opcheck(op, arguments, device):
-    opcheck(op, arguments(torch.randn(3, 3, device=device)))
-
-
-@pytest.mark.parametrize("number", [2, 2.5])
-def test_the_ops_alone_are_not_differentiated(number, device):
-    a = leaf(3, device=device)
-    for sum_ in (OPS.my_add(a, a), OPS.my_fast_add(a, a), OPS.cust_add(a, number)):
-        assert not sum_.requires_grad
-        with pytest.raises(RuntimeError, match="does not require grad"):
-            sum_.sum().backward()
+    inputs = arguments(torch.randn(3, 3, device=device))
+    opcheck(op, inputs)
+    if inputs[0].is_floating_point():
+        opcheck(op, (inputs[0].detach().requires_grad_(), *inputs[1:]))
 
 
 def model(a, b):

@@ -1,0 +1,70 @@
+"""my_add and my_fast_add: the sum of two tensors, by the kernel to read and by the fast one."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import handle_torch_function, has_torch_function_variadic
+
+from cuda_ext_example import _batch
+from cuda_ext_example._torch import Entry, Rules, is_plain, promote
+
+
+def my_add(a: Tensor, b: Tensor) -> Tensor:
+    """Adds two tensors, one element a GPU thread: the readable kernel.
+
+    Both need one dtype and one device; shapes broadcast as torch.add's do. Differentiable.
+
+    >>> import torch
+    >>> my_add(torch.tensor([1.0, 2.0]), torch.tensor([10.0]))
+    tensor([11., 12.])
+    """
+    return _fast_my_add(a, b) if is_plain(a, b) else _call_add(my_add, _my_add, a, b)
+
+
+def my_fast_add(a: Tensor, b: Tensor) -> Tensor:
+    """Adds two tensors at memory speed, with 128-bit loads and stores.
+
+    Both need one dtype and one device; shapes broadcast as torch.add's do. Differentiable.
+
+    >>> import torch
+    >>> my_fast_add(torch.arange(3), torch.arange(3))
+    tensor([0, 2, 4])
+    """
+    return _fast_my_fast_add(a, b) if is_plain(a, b) else _call_add(my_fast_add, _my_fast_add, a, b)
+
+
+def _call_add(function: Any, entry: Entry, a: Tensor, b: Tensor) -> Tensor:
+    if has_torch_function_variadic(a, b):
+        return handle_torch_function(function, (a, b), a, b)
+    for name, argument in (("a", a), ("b", b)):
+        if not isinstance(argument, Tensor):
+            raise TypeError(
+                f"{function.__name__}: {name} must be a tensor, not {type(argument).__name__}; "
+                "cust_add adds a number to a tensor"
+            )
+    return entry(a, b)
+
+
+def _reference_add(a: Tensor, b: Tensor) -> Tensor:
+    if a.dtype != b.dtype:
+        raise RuntimeError(f"a is {a.dtype} and b is {b.dtype}; convert one of them with .to()")
+    return torch.add(a, b)
+
+
+def _save_shapes(ctx: Any, inputs: tuple[Tensor, Tensor], _: Tensor) -> None:
+    ctx.shapes = inputs[0].shape, inputs[1].shape
+
+
+def _backward_of_add(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """The gradient passes through, summed over what was broadcast."""
+    a, b = (
+        grad.sum_to_size(shape) if needed else None
+        for shape, needed in zip(ctx.shapes, ctx.needs_input_grad[1:], strict=True)
+    )
+    return a, b
+
+
+_ADD = Rules(_reference_add, _batch.elementwise, _save_shapes, _backward_of_add, promote)
+_my_add, _my_fast_add = (Entry(name, _ADD, twin=f"_{name}") for name in ("my_add", "my_fast_add"))
+_fast_my_add, _fast_my_fast_add = _my_add.fast, _my_fast_add.fast

@@ -1,0 +1,22 @@
+"""How ops batch under vmap: the rules that _torch.Rules takes."""
+
+from typing import Any
+
+from torch import Tensor
+
+InDims = tuple[int | None, ...]
+
+
+def elementwise(op: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
+    """The batch is one more dimension in front, behind which shapes broadcast as without it."""
+    pairs = list(zip(args, in_dims, strict=True))
+    rank = max(arg.dim() - (dim is not None) for arg, dim in pairs if isinstance(arg, Tensor))
+
+    def batch_first(arg: Any, dim: int | None) -> Any:
+        if dim is None:
+            return arg
+        moved = arg.movedim(dim, 0)
+        # Broadcasting aligns the last dimensions: fill up to the common rank behind the batch.
+        return moved.reshape(moved.shape[0], *[1] * (rank - moved.dim() + 1), *moved.shape[1:])
+
+    return op(*(batch_first(arg, dim) for arg, dim in pairs)), 0

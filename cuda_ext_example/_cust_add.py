@@ -1,0 +1,114 @@
+"""cust_add: the sum of a tensor and a number."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.compiler import is_dynamo_compiling
+from torch.overrides import handle_torch_function, has_torch_function_variadic
+
+from cuda_ext_example import _batch
+from cuda_ext_example._add import my_fast_add
+from cuda_ext_example._torch import Entry, Rules, is_plain, library, nothing_watches
+
+
+def cust_add(x: Tensor, value: complex | Tensor) -> Tensor:
+    """Adds a number to every element and keeps the tensor's dtype. Differentiable in `x`.
+
+    An int is added exactly, to the last of 64 bits. A float needs a floating tensor, a complex
+    number a complex one. A tensor without dimensions is a number too, and differentiable.
+
+    >>> import torch
+    >>> cust_add(torch.tensor([2**53, 0]), 1)
+    tensor([9007199254740993,                1])
+    """
+    if is_plain(x, x):
+        kind = type(value)
+        if kind is float:
+            return _fast_cust_add_float(x, value)
+        if kind is int and -(2**63) <= value < 2**63:  # type: ignore[operator]
+            return _fast_cust_add_int(x, value)
+    if has_torch_function_variadic(x, value):
+        return handle_torch_function(cust_add, (x, value), x, value)
+    if not isinstance(x, Tensor):
+        raise TypeError(f"cust_add: x must be a tensor, not {type(x).__name__}")
+    return _cust_add(x, value)
+
+
+def _cust_add(x: Tensor, value: Any) -> Tensor:
+    """The overload for the number's type."""
+    if isinstance(value, Tensor):
+        return _add_scalar_tensor(x, value)
+    if type(value).__module__ == "numpy" and hasattr(value, "item") and value.shape == ():
+        value = value.item()
+    if isinstance(value, float | torch.SymFloat):
+        return _cust_add_float(x, value)
+    if isinstance(value, bool):
+        value = int(value)
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise OverflowError(
+                f"cust_add: {value} does not fit into 64 bits; pass it as a float if that is meant"
+            )
+        return _cust_add_int(x, value)
+    if isinstance(value, torch.SymInt):
+        return _cust_add_int(x, value)
+    if isinstance(value, complex):
+        return _cust_add_complex(x, value.real, value.imag)
+    raise TypeError(f"cust_add: value must be an int, float or complex, not {type(value).__name__}")
+
+
+def _add_scalar_tensor(x: Tensor, value: Tensor) -> Tensor:
+    if value.dim() > 0:
+        raise TypeError(
+            f"cust_add: value is a tensor of shape {list(value.shape)}; my_add and my_fast_add add "
+            "two tensors, cust_add takes a number or a tensor without dimensions"
+        )
+    if _is_a_number(value):  # as torch.add, which then computes with all of the number's digits
+        return _cust_add(x, value.item())
+    _check_kind(x, value.is_floating_point(), value.is_complex())
+    return my_fast_add(x, value.to(device=x.device, dtype=x.dtype))
+
+
+def _is_a_number(value: Tensor) -> bool:
+    """Whether a tensor can be read without waiting for a GPU, and nothing else watches it."""
+    return (
+        type(value) is Tensor
+        and value.device.type == "cpu"
+        and not value.requires_grad
+        and not is_dynamo_compiling()
+        and nothing_watches()
+    )
+
+
+def _check_kind(x: Tensor, is_float: bool, is_complex: bool) -> None:
+    if (is_complex and not x.is_complex()) or (
+        is_float and not (x.is_floating_point() or x.is_complex())
+    ):
+        raise RuntimeError(
+            f"cust_add: a {'complex' if is_complex else 'float'} value cannot be added to a "
+            f"{str(x.dtype).removeprefix('torch.')} tensor without changing its dtype; convert the "
+            "tensor with .to()"
+        )
+
+
+def _reference_cust_add(x: Tensor, *number: Any) -> Tensor:
+    _check_kind(x, isinstance(number[0], float | torch.SymFloat), len(number) == 2)
+    if not (x.is_floating_point() or x.is_complex()):
+        return torch.add(x, 1)  # for its shape: an int too large for the dtype wraps, as in C
+    return torch.add(x, complex(*number) if len(number) == 2 else number[0])
+
+
+def _backward_of_cust_add(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    return (grad, *[None] * (len(ctx.needs_input_grad) - 2))
+
+
+_CUST_ADD = Rules(_reference_cust_add, _batch.elementwise, backward=_backward_of_cust_add)
+_cust_add_int, _cust_add_float, _cust_add_complex = (
+    Entry(f"cust_add.{kind}", _CUST_ADD, twin=f"_cust_add.{kind}")
+    for kind in ("int", "float", "complex")
+)
+_fast_cust_add_int, _fast_cust_add_float = _cust_add_int.fast, _cust_add_float.fast
+# The stable ABI has no Scalar: the overload for any number is made of the three that are not.
+library.define("cust_add(Tensor x, Scalar value) -> Tensor")
+library.impl("cust_add", _cust_add, "CompositeImplicitAutograd")
