@@ -5,6 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 PYTHON := .venv/bin/python
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+WHEELYARD := .venv/bin/wheelyard
 
 .PHONY: help
 help: ## What each target does
@@ -15,6 +16,7 @@ help: ## What each target does
 tools: ## The pinned tools in .venv
 	@scripts/need.sh g++ git
 	@scripts/venv.sh ci/tools.lock
+	@test -x $(WHEELYARD) || $(PYTHON) -m pip install --quiet --no-deps --no-build-isolation --editable ci
 
 test-env: tools ## The pinned tools and test packages (torch 2.10) in .venv
 	@scripts/venv.sh tests/tests.lock
@@ -26,7 +28,7 @@ lock: tools ## Pin every .in file anew: tools, tests, images, CUDA toolkits
 	$(LOCK) -c ci/tools.lock tests/tests.in -o tests/tests.lock
 	$(LOCK) docker/verify.in -o docker/verify.lock
 	$(LOCK) scripts/bench_build/bench.in -o scripts/bench_build/bench.lock
-	for pins in docker/build ci/toolkits/12.9 ci/toolkits/13.0; do $(LOCK) --no-deps $$pins.in -o $$pins.lock; done
+	for pins in docker/build docker/toolkits/12.9 docker/toolkits/13.0; do $(LOCK) --no-deps $$pins.in -o $$pins.lock; done
 
 lock-actions: ## Record the tags of the actions that the workflows pin, from their repositories
 	@python3 -m scripts.actions $(ACTIONS_SOURCE)
@@ -37,7 +39,7 @@ ifeq ($(CUDA_HOME)$(shell command -v nvcc),)
 export CUDA_HOME := $(CURDIR)/build/toolkit/13.0
 toolkit: tools
 	@echo "no nvcc here: taking CUDA 13.0 from PyPI into build/toolkit"
-	@$(PYTHON) -m ci.toolkit --cuda 13.0 $(CUDA_HOME)
+	@$(PYTHON) docker/toolkit.py --cuda 13.0 $(CUDA_HOME)
 else
 toolkit: ;
 endif
@@ -54,7 +56,7 @@ TESTS ?= tests/package/test_ops.py
 .PHONY: dev watch cache-stats
 dev watch: test-env toolkit
 	@scripts/need.sh ccache || echo "building without a compiler cache"
-	@$(PYTHON) -m ci.dev $(if $(GPU),--gpu '$(GPU)') $(if $(filter watch,$@),--watch $(TESTS))
+	@$(PYTHON) -m scripts.builder dev $(if $(GPU),--gpu '$(GPU)') $(if $(filter watch,$@),--watch $(TESTS))
 dev: ## Build for this machine's GPU (or GPU=9.0), only what changed, into the editable package
 watch: ## The same at each save, and run TESTS=tests/package/test_ops.py
 
@@ -107,6 +109,7 @@ wheelscope: tools ## Build build/bin/wheelscope
 	@cmake -S csrc/wheelscope -B build/wheelscope -G Ninja --log-level=WARNING
 	@cmake --build build/wheelscope --target wheelscope
 	@cmake --install build/wheelscope --prefix build >/dev/null
+	@install build/bin/wheelscope .venv/bin/wheelscope
 
 .PHONY: test-wheelscope fuzz fuzzers coverage-wheelscope tidy-wheelscope
 FUZZ_SECONDS := 600
@@ -166,25 +169,25 @@ bench-wheelscope: tools wheelscope corpus ## Time wheelscope beside auditwheel a
 	@$(PYTHON) -m scripts.bench_wheelscope $(CORPUS)
 
 # --- The pipeline -------------------------------------------------------------------------------
-BASE ?= auto
+BASE ?=
 
 .PHONY: plan release clean-release tag report screenshots
 plan: tools ## What is built, what it serves, where it is verified
-	@$(PYTHON) -m ci plan
+	@$(WHEELYARD) plan
 
 release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, published to an embedded index
-	@$(PYTHON) -m ci release --base $(BASE)
+	@$(WHEELYARD) release $(if $(BASE),--base $(BASE))
 
 tag: tools ## Make the release commit and its tag: VERSION=x.y.z
-	@$(PYTHON) -m ci.tag $(or $(VERSION),$(error give the version: make tag VERSION=x.y.z))
+	@$(WHEELYARD) tag $(or $(VERSION),$(error give the version: make tag VERSION=x.y.z))
 
 report: tools wheelscope ## Write the report of the release in wheelhouse/, and open it
-	@$(PYTHON) -m ci report
+	@$(WHEELYARD) report
 	@$(PYTHON) -m webbrowser -t "file://$(CURDIR)/wheelhouse/report.html" || true
 
 screenshots: test-env wheelscope ## Pictures of the report of the release in wheelhouse/, into docs/report/
 	@scripts/need.sh chromium chromium-driver
-	@$(PYTHON) -m ci report
+	@$(WHEELYARD) report
 	@$(PYTHON) -m scripts.screenshots wheelhouse docs/report
 
 clean-release: ## Forget the release in wheelhouse/; images are kept

@@ -1,4 +1,4 @@
-"""Packs a wheel for every Python of one platform; ci/library.py builds its C++ library.
+"""Packs a wheel for every Python of one platform; scripts/builder builds its C++ library.
 
 Environment:
   CUDA_EXT_CUDA          on, off or auto (the default): auto is on where a CUDA compiler is found
@@ -22,7 +22,7 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, str(Path(__file__).parent.resolve()))
-from ci import library, toolchain
+from scripts.builder import library, toolchain
 
 
 class CMakeBuild(build_ext):

@@ -29,7 +29,9 @@ logged() {
   [ $status = 0 ] || { tail -n 30 "$log" && exit $status; }
 }
 
-smoke() { "$python" "$here/ci/smoke.py" "$wheel" --evidence "$out/evidence.json"; }
+smoke() {
+  "$python" "$here/ci/wheelyard/programs/smoke.py" "$wheel" --spec "$here/ci/matrix.toml" --evidence "$out/evidence.json"
+}
 
 tests() { logged tests run_tests "${pytest[@]}" .; }
 

@@ -19,9 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ci.project import ROOT
-from ci.toolchain import cuda_home, matrix_targets
 from scripts.bench_build import report
+from scripts.builder.toolchain import ROOT, cuda_home, matrix_targets
 
 BENCH = ROOT / "build/bench"
 PYTHON = BENCH / "venv/bin/python"

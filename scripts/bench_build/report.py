@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ci.project import ROOT
+from scripts.builder.toolchain import ROOT
 
 DOCS = ROOT / "docs/bench"
 # Row -> how many times faster than the usual way it must be.

@@ -1,34 +1,41 @@
-"""What the pipeline's tests share: a release in a wheelhouse of its own, and a real index."""
+"""What the pipeline's tests share: the plan of this project in a wheelhouse of its own, and a real index."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-
-from ci import index
-from ci.index import Index
-from ci.progress import Display
-from ci.release import Release
+from repository import ROOT
+from wheelyard.core.record import Record
+from wheelyard.plan import plan as planning
+from wheelyard.plan.plan import Options, Plan
+from wheelyard.tools import index
+from wheelyard.tools.index import Index
 
 collect_ignore = ["demo"]  # another project, with tests of its own
 
 
 @pytest.fixture
-def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
-    """A release in an empty wheelhouse."""
+def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """The plan of this repository, with an empty wheelhouse."""
     monkeypatch.setenv("WHEELHOUSE", str(tmp_path / "wheelhouse"))
-    return Release(Display(verbose=True))
+    return planning.load(Options(), ROOT)
+
+
+@pytest.fixture
+def record(plan: Plan) -> Record:
+    plan.project.wheelhouse.mkdir()
+    return Record(plan.project.wheelhouse)
 
 
 @pytest.fixture(scope="module")
 def new_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Index]]:
     """Makes an empty index of that name in a real devpi."""
     folder = tmp_path_factory.mktemp("devpi")
-    password = index._initialised(folder / "index", folder / "log")
-    with index._server(folder / "index", folder / "log") as url:
+    password = index.initialised(folder / "index", folder / "log")
+    with index.server(folder / "index", folder / "log") as url:
 
         def make(name: str) -> Index:
-            index._make_index(url, name, password)
+            index.make_stage(url, name, password)
             place = f"{url}/{index.USER}/{name}/"
             return Index(name, place, f"{place}+simple/", password)
 

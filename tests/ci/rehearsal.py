@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-
-from ci.project import ROOT
+from repository import ROOT
 
 STAND_INS = Path(__file__).with_name("stand_ins")
 # What the rehearsal does itself, and what leaves no file: signing, the runner's firewall.
@@ -31,9 +30,9 @@ ACTIONS = {
 }  # fmt: skip
 JOB_KEYS = {
     "name", "needs", "runs-on", "timeout-minutes", "permissions", "environment", "strategy", "env",
-    "outputs", "steps",
+    "outputs", "steps", "calls",
 }  # fmt: skip
-STEP_KEYS = {"name", "id", "uses", "with", "run"}
+STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env"}
 # Of a developer's shell, and not of a runner's.
 NOT_ON_A_RUNNER = ("WHEELHOUSE", "VIRTUAL_ENV", "PYTHON", "MAKE", "MFLAGS", "PYTEST", "GITHUB_")
 
@@ -98,17 +97,37 @@ class Rehearsal:
             for key, value in self.outputs.get(need, {}).items()
         }
         known["github.token"] = "a-token-for-the-stand-in"
+        known["inputs.wheelyard"] = ""
+        contexts = [known]
+        for call in job.get("calls", []):  # the jobs that call this one's workflow, outermost first
+            contexts = [
+                context
+                | {f"inputs.{k}": self.filled(name, v, context) for k, v in call["with"].items()}
+                for outer in contexts
+                for context in self.matrix(name, call, outer)
+            ]
+        for context in contexts:
+            for entry in self.matrix(name, job, context):
+                foreign = entry.get("matrix.arch", platform.machine()) != platform.machine()
+                if foreign and (name == "smoke" or "-python" in entry.get("matrix.task", "")):
+                    continue  # runs the wheel, on a runner of that architecture
+                yield entry
+
+    def matrix(self, name: str, job: Job, known: dict[str, str]) -> Iterator[dict[str, str]]:
+        """What `${{ }}` stands for in each job of a matrix; once where there is none."""
         if "strategy" not in job:
             yield known
             return
-        found = re.fullmatch(r"\$\{\{ fromJSON\((.*)\)\.(\w+) \}\}", job["strategy"]["matrix"])
+        found = re.fullmatch(
+            r"\$\{\{ fromJSON\((.*?)\)(?:\.(\w+))? \}\}", job["strategy"]["matrix"]
+        )
         assert found, job["strategy"]
         if found[1] not in known:
             raise Failed(name, f"{found[1]} is not known: does the job need that job?")
-        for number, entry in enumerate(json.loads(known[found[1]])[found[2]]["include"]):
-            foreign = entry["arch"] != platform.machine()
-            if foreign and "-python" in entry.get("task", ""):
-                continue  # runs the wheel, on a runner of that architecture
+        matrix = json.loads(known[found[1]])
+        entries = (matrix[found[2]] if found[2] else matrix)["include"]
+        assert 0 < len(entries) <= 256, f"{name} has {len(entries)} jobs in one matrix"
+        for number, entry in enumerate(entries):
             yield {**known, "strategy.job-index": str(number)} | {
                 f"matrix.{key}": str(value) for key, value in entry.items()
             }
@@ -130,8 +149,12 @@ class Rehearsal:
         over = time.monotonic() + 60 * job["timeout-minutes"]
         for step in job["steps"]:
             assert step.keys() <= STEP_KEYS, f"{name}: {step.keys() - STEP_KEYS}"
+            if not is_wanted(step.get("if", ""), values):
+                continue
             if "run" in step:
-                written = self.run_line(name, clone, step["run"], given, over - time.monotonic())
+                told = {k: self.filled(name, v, values) for k, v in step.get("env", {}).items()}
+                left = over - time.monotonic()
+                written = self.run_line(name, clone, step["run"], given | told, left)
                 values |= {f"steps.{step.get('id')}.outputs.{k}": v for k, v in written.items()}
                 continue
             action, options = step["uses"].split("@")[0], step.get("with", {})
@@ -194,7 +217,8 @@ class Rehearsal:
         kept["PATH"] = os.pathsep.join([str(STAND_INS), *places])
         if shutil.which("nvidia-smi") is None:
             kept["TORCH_PYTHON"] = str(STAND_INS / "gpu-python")
-        return {**kept, **self.environment, **given, "GITHUB_OUTPUT": str(output)}
+        there = {"WHEELYARD_MACHINES": platform.machine(), "GITHUB_OUTPUT": str(output)}
+        return {**kept, **self.environment, **given, **there}
 
     def upload(self, name: str, clone: Path, artifact: str, paths: str) -> None:
         target = self.artifacts / artifact
@@ -222,19 +246,29 @@ class Rehearsal:
                 shutil.copytree(self.artifacts / artifact, place, dirs_exist_ok=True)
 
 
-def jobs(workflows: Path) -> dict[str, Job]:
-    """The jobs of release.yml, with those of wheels.yml in the place of the job that calls it."""
+def is_wanted(condition: str, values: dict[str, str]) -> bool:
+    """A step's `if`: whether an input is empty; no other is known here."""
+    if not condition:
+        return True
+    found = re.fullmatch(r"(inputs\.\w+) (==|!=) ''", condition)
+    assert found, condition
+    return (values[found[1]] == "") == (found[2] == "==")
+
+
+def jobs(workflows: Path, file: str = "release.yml", calls: tuple[Job, ...] = ()) -> dict[str, Job]:
+    """The jobs of a workflow, with those of the workflows that it calls in the place of the calling job."""
     found: dict[str, Job] = {}
     called: dict[str, list[str]] = {}
-    for name, job in yaml.safe_load((workflows / "release.yml").read_text())["jobs"].items():
+    for name, job in yaml.safe_load((workflows / file).read_text())["jobs"].items():
         before = [n for need in as_list(job.get("needs", [])) for n in called.get(need, [need])]
         if "uses" not in job:
-            found[name] = {**job, "needs": before}
+            found[name] = {**job, "needs": before} | ({"calls": list(calls)} if calls else {})
             continue
-        inner = yaml.safe_load((workflows / Path(job["uses"]).name).read_text())["jobs"]
+        chain = (*calls, job) if "with" in job else calls
+        inner = jobs(workflows, Path(job["uses"]).name, chain)
         assert not found.keys() & inner.keys(), "two jobs of one name"
         called[name] = list(inner)
-        found |= {n: {**j, "needs": as_list(j.get("needs", before))} for n, j in inner.items()}
+        found |= {n: {**j, "needs": [*j["needs"], *before]} for n, j in inner.items()}
     return found
 
 
@@ -252,7 +286,5 @@ def use_tools_of(checkout: Path, rehearsal: Rehearsal) -> None:
     """Has the `make` lines bring this checkout's tools: for a project without our Makefile."""
     for line in ("make tools", "make tools wheelscope"):
         made = rehearsal.made / line.replace(" ", "-")
-        (made / "build/bin").mkdir(parents=True)
+        made.mkdir(parents=True)
         (made / ".venv").symlink_to(checkout / ".venv")
-        if "wheelscope" in line:
-            shutil.copy(checkout / "build/bin/wheelscope", made / "build/bin")

@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from ci import project, static_index
-from ci.project import ROOT
+from repository import ROOT
+from wheelyard.plan import project
+from wheelyard.report import static_index
+from wheelyard.tools import wheelscope
 
 pytestmark = pytest.mark.skipif(
     "RELEASE_TESTS" not in os.environ,
@@ -25,7 +26,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         choice += ["--wheel", f"{os.uname().machine}-{cell}"]
     for step in ("build", "repair"):
         done = subprocess.run(
-            [sys.executable, "-m", "ci", step, *choice],
+            [sys.executable, "-m", "wheelyard", step, *choice],
             cwd=ROOT,
             env={**os.environ, "WHEELHOUSE": str(wheelhouse)},
             capture_output=True,
@@ -36,7 +37,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def test_each_cell_has_its_own_name(wheels: list[Path]) -> None:
-    facts = project.load()
+    facts = project.load(ROOT)
     for wheel, cell in zip(wheels, CELLS, strict=True):
         local, python = cell.rsplit("-", 1)
         start = f"{facts.name}-{facts.version}+{local}-{python}-{python}-manylinux_2_"
@@ -45,9 +46,7 @@ def test_each_cell_has_its_own_name(wheels: list[Path]) -> None:
 
 def test_the_cuda_wheel_has_the_newer_runtime(wheels: list[Path]) -> None:
     shown = [
-        subprocess.run(
-            [ROOT / "build/bin/wheelscope", "show", wheel], capture_output=True, text=True
-        )
+        subprocess.run([wheelscope.program(), "show", wheel], capture_output=True, text=True)
         for wheel in wheels
     ]
     assert "static runtime 13.0" not in shown[0].stdout
@@ -55,7 +54,7 @@ def test_the_cuda_wheel_has_the_newer_runtime(wheels: list[Path]) -> None:
 
 
 def test_pip_finds_each_in_a_static_index(wheels: list[Path], tmp_path: Path) -> None:
-    name = project.load().name
+    name = project.load(ROOT).name
     place = static_index.write(tmp_path, name, wheels, base=f"file://{wheels[0].parent}/")
     text = (place / "index.html").read_text()
     assert all(wheel.name.replace("+", "%2B") in text for wheel in wheels)

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 from rehearsal import Failed, Rehearsal, jobs
+from repository import ROOT
 from test_rehearsal import PUBLIC, git, stand_ins
-
-from ci import project
-from ci.index import Index
-from ci.project import ROOT, sha256
+from wheelyard.core.digest import sha256
+from wheelyard.plan import project
+from wheelyard.tools.index import Index
 
 pytestmark = pytest.mark.skipif(
     "RELEASE_TESTS" not in os.environ,
     reason="half an hour of real builds; `make rehearsal` runs it",
 )
-FACTS = project.load()
+FACTS = project.load(ROOT)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_every_job_ran(rehearsal: Rehearsal, origin: Path) -> None:
 
 
 def test_it_publishes_to_both_indexes(rehearsal: Rehearsal, indexes: list[Index]) -> None:
-    handed = rehearsal.artifacts / "smoke"
+    handed = rehearsal.artifacts / "gate"
     files = [*handed.glob("*.whl"), *handed.glob("*.tar.gz")]
     assert len(files) == 3
     for where in indexes:

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 import rehearsal
 import yaml
+from repository import ROOT
+from wheelyard.cli import OTHERS
+from wheelyard.steps import ELSEWHERE, STEPS
 
-from ci.project import ROOT
-from ci.steps import ALONE, STEPS
 from scripts import actions
 
 PROGRAMS = Path(sys.executable).parent
@@ -22,17 +23,22 @@ READ = {"contents": "read"}
 PUBLISH = {"contents": "read", "id-token": "write"}
 PERMISSIONS = {
     "ci.yml": {"lint": READ, "test": READ, "wheels": READ},
-    "wheels.yml": {"plan": READ, "build": READ, "gate": READ, "verify": READ},
+    "wheels.yml": {"plan": READ, "build": READ, "gate": READ, "verify": READ, "smoke": READ},
+    "build.yml": {"build": READ},
+    "verify.yml": {"verify": READ},
     "release.yml": {
-        "check": READ, "wheels": READ, "gpu": READ, "smoke": READ, "install": READ,
+        "check": READ, "wheels": READ, "gpu": READ, "install": READ,
         "testpypi": PUBLISH, "pypi": {**PUBLISH, "attestations": "write"},
         "github": {"contents": "write"},
     },
 }  # fmt: skip
 PLAIN = r"[^&|;<>$()]*"  # nothing that a shell would make more of than words
-CALL = rf"(sudo )?\.venv/bin/python -m ci(\.tag)? (?P<step>[a-z-]+){PLAIN}(\"\$[A-Z]+\"{PLAIN})*"
+CALL = rf"(sudo )?\.venv/bin/wheelyard (?P<step>[a-z-]+){PLAIN}(\"\$[A-Z]+\"{PLAIN})*"
 COMMAND = re.compile(rf"{CALL}|make [a-z -]+")
-PLAN = 'echo "jobs=$(.venv/bin/python -m ci plan --github)" >>"$GITHUB_OUTPUT"'
+WHOLE = {
+    'echo "jobs=$(.venv/bin/wheelyard plan --place github --github)" >>"$GITHUB_OUTPUT"',
+    'python3 -m venv .venv && .venv/bin/pip install "wheelyard==$WHEELYARD"',
+}
 
 
 def workflow(folder: Path, name: str) -> dict[str, Any]:
@@ -72,8 +78,8 @@ def step_problems(where: str, step: dict[str, Any]) -> Iterator[str]:
         yield f"{where}: a cache"
     if run:
         call = COMMAND.fullmatch(run)
-        known = {*STEPS, *ALONE, "--check", None}
-        if run != PLAN and (not call or call["step"] not in known):
+        known = {*STEPS, *ELSEWHERE, *OTHERS, "tag", None}
+        if run not in WHOLE and (not call or call["step"] not in known):
             yield f"{where}: `{run}` is more than one call of the pipeline or make"
 
 
@@ -104,9 +110,9 @@ CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1"
 CHANGES = {
     "permissions at the top": ("permissions: {}", "permissions: write-all"),
     "permissions of a job": (
-        "needs: smoke\n    runs-on: ubuntu-24.04\n    timeout-minutes: 20\n"
+        "needs: [wheels, gpu]\n    runs-on: ubuntu-24.04\n    timeout-minutes: 20\n"
         "    environment: testpypi\n    permissions:\n      contents: read",
-        "needs: smoke\n    runs-on: ubuntu-24.04\n    timeout-minutes: 20\n"
+        "needs: [wheels, gpu]\n    runs-on: ubuntu-24.04\n    timeout-minutes: 20\n"
         "    environment: testpypi\n    permissions:\n      contents: write",
     ),
     "is not pinned": (CHECKOUT, "actions/checkout@v7"),
@@ -114,9 +120,9 @@ CHANGES = {
     "zizmor: unpinned-uses": (CHECKOUT, "actions/checkout@v7"),
     "zizmor: excessive-permissions": ("permissions: {}", "permissions: write-all"),
     "a long-lived token": ("GH_TOKEN: ${{ github.token }}", "GH_TOKEN: ${{ secrets.TOKEN }}"),
-    "zizmor: template-injection": ("ci.tag --check", "ci.tag --check ${{ github.ref_name }}"),
-    "more than one call": ("python -m ci join", "python -m ci join && curl example.org"),
-    "a cache": ("name: smoke\n          path: wheelhouse/handed", "cache: pip"),
+    "zizmor: template-injection": ("wheelyard tag --check", "wheelyard tag --check ${{ github.ref_name }}"),
+    "more than one call": ("wheelyard join", "wheelyard join && curl example.org"),
+    "a cache": ("name: gate\n          path: wheelhouse/handed", "cache: pip"),
     "schema:": ("timeout-minutes: 20", "timeout-minutes: [20]"),
 }  # fmt: skip
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ci.project import ROOT
 from scripts.bench_build import __main__ as bench
 from scripts.bench_build import report
+from scripts.builder.toolchain import ROOT
 
 NAMES = [
     *("usual", "ninja", "one-target", "jobs"),

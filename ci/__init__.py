@@ -1,1 +1,0 @@
-"""The release pipeline: from ci/matrix.toml to wheels that users can install; one module a step."""

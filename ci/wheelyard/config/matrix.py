@@ -1,0 +1,304 @@
+"""ci/matrix.toml: whom a project serves, what it builds for them, and how that is verified."""
+
+import copy
+import tomllib
+import typing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wheelyard.config.schema import Source, key, parse, read
+
+FILE = "ci/matrix.toml"
+KNOWN = Path(__file__).with_name("known.toml")
+STRATEGIES = ("universal", "abi3", "each")
+
+
+@dataclass(frozen=True)
+class Project:
+    name: str = key("The distribution's name; by default pyproject.toml's.", "")
+    import_name: str = key("What users import; by default the name with `_` for `-`.", "")
+
+
+@dataclass(frozen=True)
+class Arch:
+    debian: str = key("Debian's name of the architecture: amd64 or arm64.")
+    runner: str = key("The GitHub runner that builds and runs its wheels.")
+
+
+@dataclass(frozen=True)
+class Pythons:
+    versions: list[str] = key(
+        "The Pythons that are served; a trailing t is a free-threaded build. "
+        "By default all that the torch releases have wheels for.",
+        [],
+    )
+    debian: dict[str, str] = key("The Debian suite whose packages have that Python.", {})
+
+
+@dataclass(frozen=True)
+class Torch:
+    release: str = key("The release that is built with and tested on: 2.14.1.")
+    pythons: list[str] = key("The Pythons that this torch has wheels for.")
+    cuda: list[str] = key('Its CUDA builds that are served: "13.0", "cpu".')
+    pypi: dict[str, str] = key("The CUDA build that PyPI has, by architecture.", {})
+    index: dict[str, str] = key(
+        "Where pip finds the other builds: the URL of a package index, by CUDA version.", {}
+    )
+
+
+@dataclass(frozen=True)
+class Toolkit:
+    compiler: str = key("What compiles CUDA.", "nvcc", ("nvcc", "clang"))
+    targets: list[str] = key("GPU targets, as TORCH_CUDA_ARCH_LIST writes them.", [])
+    image: str = key(
+        "A base image that brings this toolkit, for CUDA versions that PyPI has no nvcc of.", ""
+    )
+
+
+@dataclass(frozen=True)
+class Universal:
+    toolkit: str = key("The toolkit of the one wheel that serves every CUDA.", "12.9")
+    torch: str = key(
+        "The torch whose stable ABI the wheel targets, and on whose headers it is built.", ""
+    )
+
+
+@dataclass(frozen=True)
+class Abi3:
+    python: str = key("The oldest Python served; the wheels are built with it.", "")
+
+
+@dataclass(frozen=True)
+class Each:
+    toolkits: list[str] = key("The toolkits to build with; by default every known one.", [])
+
+
+@dataclass(frozen=True)
+class Strategy:
+    default: str = key(
+        "universal: one wheel an architecture, on torch's stable ABI without Python's C API. abi3: one for each "
+        "torch and CUDA, on Python's limited API. each: one for each torch, CUDA and Python.",
+        "each",
+        STRATEGIES,
+    )
+    universal: Universal = key("Settings of that strategy.", Universal())
+    abi3: Abi3 = key("Settings of that strategy.", Abi3())
+    each: Each = key("Settings of that strategy.", Each())
+
+
+@dataclass(frozen=True)
+class Build:
+    python: str = key("The Python that runs the build of wheels that serve every Python.", "")
+    base: str = key(
+        "The build image's base. pypa: the manylinux image that cibuildwheel pins, native builds only. debian: made by "
+        "debootstrap, where no registry can be reached; cross-compiles. auto: pypa where its registry answers.",
+        "auto",
+        ("auto", "pypa", "debian"),
+    )
+    source_date_epoch: int = key("The time that all files of a wheel have.", 1580601600)
+    requires: list[str] = key(
+        "What the build needs beside torch, as pip names it; the image has setuptools, wheel, cmake and ninja.",
+        [],
+    )
+    apt: list[str] = key("Debian packages that the build needs.", [])
+    before: str = key("A command that runs in the unpacked sources before the build.", "")
+    environment: dict[str, str] = key(
+        "What the build is told. {arch}, {toolkit}, {compiler} and {targets} are those of the wheel.",
+        {},
+    )
+    environment_cpu: dict[str, str] = key("The same for a wheel without CUDA.", {})
+    torch_dependencies: bool = key(
+        "Whether torch is installed with its own dependencies: `import torch` needs them, its headers do not.",
+        True,
+    )
+    job_memory_mb: int = key("Memory that one compiler may need; MAX_JOBS follows from it.", 2048)
+
+
+@dataclass(frozen=True)
+class Pypa:
+    image: str = key(
+        "The name in cibuildwheel's list of images pinned by digest.", "manylinux_2_28"
+    )
+
+
+@dataclass(frozen=True)
+class Debian:
+    suite: str = key(
+        "The suite that wheels are built on; its glibc is the oldest they run on.", "bullseye"
+    )
+
+
+@dataclass(frozen=True)
+class Bases:
+    pypa: Pypa = key("The manylinux image.", Pypa())
+    debian: Debian = key("The image made by debootstrap.", Debian())
+
+
+@dataclass(frozen=True)
+class Repair:
+    exclude: list[str] = key(
+        "Libraries that users have and that are never copied into a wheel; torch's and CUDA's always are excluded.",
+        [],
+    )
+    graft_from: list[str] = key(
+        "Folders of the build image where libraries to be copied in are searched.", []
+    )
+
+
+@dataclass(frozen=True)
+class RunCell:
+    torch: str = key("A torch of this file.")
+    python: str = key("One of its Pythons.")
+    gpu: bool = key("Whether this cell is run where there is a GPU.", False)
+
+
+@dataclass(frozen=True)
+class Verify:
+    run: list[RunCell] = key(
+        "Cells that are run in fresh containers; by default the oldest and the newest torch, each with a Python that "
+        "Debian has.",
+        [],
+    )
+    tests: list[str] = key(
+        "Files and folders that the test command needs; it starts in a copy of them.", []
+    )
+    command: str = key(
+        "The test command; by default pytest, where there are tests, else an import.", ""
+    )
+    requires: list[str] = key(
+        "What the tests need beside the package, as pip names it; pytest is there.", []
+    )
+    apt: list[str] = key("Debian packages that the tests need.", [])
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str = key("What is checked.")
+    call: str = key("A Python expression over torch, the tensors x and y and the number n.")
+    reference: str = key("The expression that gives the right answer.")
+    dtypes: list[str] = key("The dtypes of x and y.", ["float32"])
+    shapes: list[list[int]] = key("Their shapes.", [[0], [1], [7], [1024], [100003]])
+
+
+@dataclass(frozen=True)
+class Timing:
+    name: str = key("The check whose call is timed beside its reference.")
+    dtype: str = key("The dtype of x and y.", "float32")
+    shape: list[int] = key("Their shape on a GPU; on a CPU it is smaller.", [268435456])
+    bytes_per_element: int = key("Bytes moved for each element.", 12)
+
+
+@dataclass(frozen=True)
+class Smoke:
+    command: str = key("A command that succeeds where the installed package works.", "")
+    spec: str = key(
+        "A command of the installed package that prints `checks` and `timing` as JSON.", ""
+    )
+    checks: list[Check] = key("Calls and the expressions that give the right answers.", [])
+    timing: Timing | None = key("One call to be timed.", None)
+
+
+@dataclass(frozen=True)
+class Publish:
+    gpu_evidence: list[str] = key(
+        "Architectures whose wheels leave for a public index only with evidence from a GPU.",
+        [],
+        ("x86_64", "aarch64"),
+    )
+
+
+@dataclass(frozen=True)
+class Matrix:
+    arch: dict[str, Arch] = key(
+        "The architectures served: x86_64, aarch64. An empty table takes what is known."
+    )
+    torch: dict[str, Torch] = key(
+        'The torch releases served, as [torch."2.14"]. An empty table takes what is known.'
+    )
+    project: Project = key("Names, where they do not follow from pyproject.toml.", Project())
+    python: Pythons = key("The Pythons served.", Pythons())
+    toolkit: dict[str, Toolkit] = key('CUDA toolkits to build with, as [toolkit."13.0"].', {})
+    strategy: Strategy = key("How many wheels are made.", Strategy())
+    build: Build = key("How a wheel is built.", Build())
+    base: Bases = key("What the build image is made from.", Bases())
+    repair: Repair = key("How a wheel gets its manylinux tag.", Repair())
+    verify: Verify = key("How wheels are tested.", Verify())
+    smoke: Smoke = key(
+        "What is run once with each wheel, on a GPU too; by default it is imported.", Smoke()
+    )
+    publish: Publish = key("What may be published.", Publish())
+
+
+def load(file: Path) -> Matrix:
+    """The matrix in `file`, with what is known filled in, every key and cross-reference checked."""
+    tables, source = parse(file, file.name)
+    matrix: Matrix = read(Matrix, with_known(tables), [], source)
+    _check_references(matrix, source)
+    return matrix
+
+
+def with_known(tables: dict[str, Any]) -> dict[str, Any]:
+    """The file's tables, completed by what wheelyard knows; nothing that the file says is changed."""
+    known = tomllib.loads(KNOWN.read_text())
+    full = copy.deepcopy(tables)
+    for section in ("arch", "torch"):
+        for name, table in _tables(full.get(section)).items():
+            if isinstance(table, dict):
+                full[section][name] = known[section].get(name, {}) | table
+    python = full.setdefault("python", {})
+    torches = _tables(full.get("torch"))
+    if isinstance(python, dict):
+        named = [p for t in torches.values() if isinstance(t, dict) for p in t.get("pythons", [])]
+        python["versions"] = python.get("versions") or sorted(set(named), key=version_key)
+        python["debian"] = python.get("debian") or known["python"]["debian"]
+        for name, table in torches.items():
+            if isinstance(table, dict) and "pythons" not in tables["torch"][name]:
+                served = [p for p in table.get("pythons", []) if p in python["versions"]]
+                full["torch"][name]["pythons"] = served
+    if "toolkit" not in full:
+        full["toolkit"] = known["toolkit"]
+    for name, table in _tables(full["toolkit"]).items():
+        if isinstance(table, dict):
+            full["toolkit"][name] = known["toolkit"].get(name, {}) | table
+    return full
+
+
+def _tables(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """3.9 before 3.10 before 3.10t."""
+    plain = version.rstrip("t")
+    return (
+        *(int(part) for part in plain.split(".") if part.isdecimal()),
+        len(version) - len(plain),
+    )
+
+
+def _check_references(matrix: Matrix, source: Source) -> None:
+    """Names used in one table must exist in the other."""
+
+    def need(name: str, names: typing.Collection[str], *path: str) -> None:
+        if name not in names:
+            raise source.problem(
+                list(path), f"{'.'.join(path)} names `{name}`; known: {', '.join(names)}"
+            )
+
+    strategy = matrix.strategy
+    if strategy.universal.torch:
+        need(strategy.universal.torch, matrix.torch, "strategy", "universal", "torch")
+    for toolkit in (strategy.universal.toolkit, *strategy.each.toolkits):
+        need(toolkit, matrix.toolkit, "strategy")
+    if matrix.build.python:
+        need(matrix.build.python, matrix.python.debian, "build", "python")
+    for name, torch in matrix.torch.items():
+        for python in torch.pythons:
+            need(python, matrix.python.versions, "torch", name, "pythons")
+        for cuda in torch.index:
+            need(cuda, torch.cuda, "torch", name, "index")
+    for cell in matrix.verify.run:
+        need(cell.torch, matrix.torch, "verify", "run")
+        need(cell.python, matrix.torch[cell.torch].pythons, "verify", "run")
+        need(cell.python, matrix.python.debian, "python", "debian")

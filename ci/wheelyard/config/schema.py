@@ -1,0 +1,125 @@
+"""Reads a TOML file into dataclasses, which are its schema; what is wrong names file, line and a suggestion.
+
+A dataclass is a table and a field is a key: `key("what it means", default)`. A key without a default must be there.
+The same definition gives the JSON schema for editors (json_schema.py) and the reference page (reference.py).
+"""
+
+import dataclasses
+import difflib
+import re
+import tomllib
+import types
+import typing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wheelyard.problem import Problem
+
+NAMES = {
+    str: "a string",
+    int: "a whole number",
+    bool: "true or false",
+    list: "a list",
+    dict: "a table",
+}
+
+
+def key(doc: str, default: Any = dataclasses.MISSING, choices: tuple[str, ...] = ()) -> Any:
+    """A key of a table; without a default it must be given."""
+    metadata = {"doc": doc, "choices": choices}
+    if isinstance(default, list | dict) or dataclasses.is_dataclass(default):
+        return dataclasses.field(default_factory=lambda: default, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The file's text, to say on which line a key stands."""
+
+    name: str
+    text: str
+
+    def problem(self, path: list[str], what: str) -> Problem:
+        return Problem(f"{self.name}:{self.line(path)}: {what}")
+
+    def line(self, path: list[str]) -> int:
+        """The line of the last key of `path` that is written down, searched below its parents."""
+        lines = self.text.splitlines()
+        found, start = 1, 0
+        for part in path:
+            pattern = re.compile(rf"""(^|[\[{{,.\s])["']?{re.escape(part)}["']?\s*([=.\]])""")
+            for number in range(start, len(lines)):
+                if pattern.search(lines[number].split("#")[0]):
+                    found, start = number + 1, number
+                    break
+        return found
+
+
+def parse(file: Path, shown: str) -> tuple[dict[str, Any], Source]:
+    """The tables of a file; `shown` is how messages call it."""
+    try:
+        text = file.read_text()
+        return tomllib.loads(text), Source(shown, text)
+    except FileNotFoundError:
+        raise Problem(
+            f"{file} is missing; `wheelyard init` writes one for the project that it finds"
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Problem(f"{shown} is not valid TOML: {error}") from None
+
+
+def read(kind: Any, value: Any, path: list[str], source: Source) -> Any:
+    """`value` as `kind`: a dataclass, dict, list, str, int, bool, or one of these or None."""
+    place = ".".join(path) or "the file"
+    if typing.get_origin(kind) is types.UnionType:  # X | None
+        (kind,) = (part for part in typing.get_args(kind) if part is not types.NoneType)
+    origin = typing.get_origin(kind)
+    if dataclasses.is_dataclass(kind):
+        return _table(kind, value, path, source)
+    plain = origin or kind
+    if not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool):
+        raise source.problem(path, f"{place} must be {NAMES[plain]}, not {value!r}")
+    if origin is list:
+        (item,) = typing.get_args(kind)
+        return [read(item, v, path, source) for v in value]
+    if origin is dict:
+        _, item = typing.get_args(kind)
+        return {k: read(item, v, [*path, k], source) for k, v in value.items()}
+    return value
+
+
+def _table(kind: Any, value: Any, path: list[str], source: Source) -> Any:
+    place = ".".join(path) or "the file"
+    if not isinstance(value, dict):
+        raise source.problem(path, f"{place} must be a table, not {value!r}")
+    hints = typing.get_type_hints(kind)
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    for unknown in value.keys() - fields.keys():
+        raise source.problem([*path, unknown], _unknown(unknown, place, list(fields)))
+    for name, field in fields.items():
+        if name not in value and is_required(field):
+            raise source.problem(path, f"{place} lacks the key `{name}`: {field.metadata['doc']}")
+    given = {k: read(hints[k], v, [*path, k], source) for k, v in value.items()}
+    for name, got in given.items():
+        choices = fields[name].metadata["choices"]
+        wrong = [
+            v for v in (got if isinstance(got, list) else [got]) if choices and v not in choices
+        ]
+        if wrong:
+            known = ", ".join(choices)
+            raise source.problem(
+                [*path, name], f"{place}.{name} is `{wrong[0]}`; it is one of: {known}"
+            )
+    make = typing.cast(types.FunctionType, kind)
+    return make(**given)
+
+
+def is_required(field: "dataclasses.Field[Any]") -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _unknown(name: str, place: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1, 0.6)
+    hint = f"did you mean `{near[0]}`?" if near else f"it takes: {', '.join(sorted(known))}"
+    return f"unknown key `{name}` in {place}; {hint}"

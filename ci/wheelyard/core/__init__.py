@@ -1,0 +1,1 @@
+"""What every step and every runner stands on: jobs as data, their record, their workspace, containers, programs."""

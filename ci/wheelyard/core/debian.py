@@ -1,0 +1,34 @@
+"""Installs Debian packages where this program may: as root. Elsewhere it says what to type."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+
+from wheelyard.problem import Problem
+
+
+def need(packages: Sequence[str], say: Callable[[str], None], advice: str) -> None:
+    """Installs the packages that are missing; `advice` is for who cannot."""
+    wanted = [package for package in packages if not _is_installed(package)]
+    if not wanted:
+        return
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        raise Problem(advice)
+    say(f"installing Debian's {', '.join(wanted)}")
+    install = ["apt-get", "-qy", "install", "--no-install-recommends", *wanted]
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in (["apt-get", "-q", "update"], install):
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        if done.returncode != 0:
+            end = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
+            raise Problem(f"{', '.join(wanted)} could not be installed:\n{end}\n{advice}")
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        query = ["dpkg-query", "-W", "-f=${Status}", package]
+        done = subprocess.run(query, capture_output=True, text=True)
+    except FileNotFoundError:
+        return False
+    return "ok installed" in done.stdout

@@ -1,0 +1,66 @@
+"""Digests of what a job's result depends on: files, the code of its step, the versions of the tools that it calls."""
+
+import ast
+import functools
+import hashlib
+import importlib.metadata
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+PACKAGE = Path(__file__).resolve().parent.parent
+# What these give to a step is data, and stands in its jobs' inputs.
+DATA = ("config", "plan", "problem")
+
+
+def sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def of(value: Any) -> str:
+    """The digest of a JSON value."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def tools(*names: str) -> dict[str, str]:
+    """The installed version of each Python package that a step runs as a program."""
+    return {name: importlib.metadata.version(name) for name in names}
+
+
+@functools.cache
+def code(module: str) -> str:
+    """The code that a step runs: its module and, in turn, every module of ours that it imports."""
+    seen: dict[str, str] = {}
+    _collect(module, seen)
+    return of(seen)
+
+
+def _collect(module: str, seen: dict[str, str]) -> None:
+    file = _file(module)
+    if file is None or module in seen or module.split(".")[1] in DATA:
+        return
+    seen[module] = sha256(file)
+    for name in _imports(ast.parse(file.read_text())):
+        _collect(name, seen)
+
+
+def _file(module: str) -> Path | None:
+    first, *rest = module.split(".")
+    if first != PACKAGE.name or not rest:
+        return None
+    plain = PACKAGE.joinpath(*rest).with_suffix(".py")
+    return plain if plain.is_file() else None
+
+
+def _imports(tree: ast.Module) -> Iterable[str]:
+    """The modules that a module imports when it runs; what is only for type checkers is no code."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            node.body = []
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)

@@ -1,0 +1,179 @@
+"""The container engine: docker or podman, found; as root on Debian, set up if missing."""
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from wheelyard.core import debian, shell
+from wheelyard.problem import Problem
+
+START_SECONDS = 60
+# Root's alone. Whoever uses the engine shares the lock on `users`, and who stops it must have it
+# alone; `turn` is for looking and starting, one at a time. `pid` is an engine that we started.
+USERS, TURN, STARTED = (Path(f"/run/ci-engine.{name}") for name in ("users", "turn", "pid"))
+# Where dockerd and its containerd note their process ids.
+PIDS = {
+    "dockerd": Path("/run/docker.pid"),
+    "containerd": Path("/run/docker/containerd/containerd.pid"),
+}
+ADVICE = """no container engine: neither `docker` nor `podman` answers. On Debian or Ubuntu:
+  sudo apt-get install docker.io && sudo systemctl start docker && sudo usermod -aG docker $USER
+then log in again, or run the same command as root: it installs and starts docker by itself."""
+# A docker client has BuildKit in itself up to version 22, later in a plugin that may be missing. In
+# that case Debian's own client may do, beside one that was put on PATH by hand.
+CLIENTS = ("docker", "/usr/bin/docker")
+LAST_WITHOUT_PLUGIN = 22
+NO_BUILDER = """docker cannot build images: its plugin buildx is missing. On Debian or Ubuntu:
+  sudo apt-get install docker-buildx
+or, with Docker's own packages, docker-buildx-plugin."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    command: str
+    label: str  # marks the containers of one wheelhouse
+    builder: str  # the client that builds images
+    users: IO[bytes] | None = None  # USERS, locked
+
+    def run(
+        self, image: str, options: list[str], command: list[str], log: Path, *, what: str
+    ) -> None:
+        """Runs a command in a fresh container that is removed afterwards."""
+        words = [self.command, "run", "--rm", "--init", f"--label={self.label}", *options]
+        shell.run([*words, image, *command], log, what=what)
+
+    def remove_leftovers(self, say: Callable[[str], None]) -> None:
+        """Containers of a run that was killed."""
+        command = [self.command, "ps", "--all", "--quiet", f"--filter=label={self.label}"]
+        if left := (shell.capture(command) or "").split():
+            say(f"removing {len(left)} containers left by a stopped run")
+            shell.capture([self.command, "rm", "--force", "--volumes", *left])
+
+    def has_image(self, tag: str) -> bool:
+        return (
+            shell.capture([self.command, "image", "inspect", "--format", "{{.Id}}", tag])
+            is not None
+        )
+
+    def leave(self, say: Callable[[str], None]) -> None:
+        """The last user stops an engine that a release started."""
+        if self.users is None:
+            return
+        if (pid := _noted("dockerd", STARTED)) is not None:
+            if self._is_last_user():
+                self._stop(pid, say)
+            else:
+                say("the container engine was started for a release; it stays up for other users")
+        self.users.close()
+
+    def _stop(self, pid: int, say: Callable[[str], None]) -> None:
+        say(f"stopping the container engine that was started for a release (process {pid})")
+        os.kill(pid, signal.SIGTERM)
+        for _ in range(START_SECONDS * 10):
+            if not _is_running("dockerd", pid):
+                break
+            time.sleep(0.1)
+        STARTED.unlink()
+
+    def _is_last_user(self) -> bool:
+        """Whether no container runs, and no other release waits for its next one."""
+        assert self.users is not None
+        try:
+            fcntl.flock(self.users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return not shell.capture([self.command, "ps", "--quiet"])
+
+
+def ready(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
+    """An engine that answers, without leftovers of an earlier run."""
+    label = f"wheelyard.release={wheelhouse}"
+    if os.geteuid() != 0:  # and so neither starts nor stops one
+        command = answering()
+        if command is None:
+            raise Problem(ADVICE)
+        engine = Engine(command, label, _builder(command, say))
+    else:
+        users = USERS.open("ab")
+        fcntl.flock(users, fcntl.LOCK_SH)
+        with TURN.open("ab") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            command = answering() or _start(wheelhouse / "logs" / "dockerd.log", say)
+            engine = Engine(command, label, _builder(command, say), users)
+    engine.remove_leftovers(say)
+    return engine
+
+
+def answering() -> str | None:
+    """The command of an engine that runs."""
+    return next((c for c in ("docker", "podman") if shell.capture([c, "info"]) is not None), None)
+
+
+def _builder(command: str, say: Callable[[str], None]) -> str:
+    """The client that builds images: with secrets and caches, which take BuildKit or podman."""
+    if command == "podman":
+        return command
+    for client in CLIENTS:
+        if _has_buildkit(client):
+            return client
+    if os.geteuid() != 0:
+        raise Problem(NO_BUILDER)
+    debian.need(["docker-buildx"], say, NO_BUILDER)
+    return command
+
+
+def _has_buildkit(client: str) -> bool:
+    version = shell.capture([client, "version", "--format={{.Client.Version}}"]) or ""
+    if (major := version.partition(".")[0]).isdecimal() and int(major) <= LAST_WITHOUT_PLUGIN:
+        return True
+    return shell.capture([client, "buildx", "version"]) is not None
+
+
+def _start(log: Path, say: Callable[[str], None]) -> str:
+    if not shutil.which("dockerd"):
+        debian.need(["docker.io", "iptables"], say, ADVICE)
+    say("starting the container engine (dockerd); it is stopped when the release ends")
+    _forget_stale_pids()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        daemon = subprocess.Popen(["dockerd"], stdout=output, stderr=output, start_new_session=True)
+    STARTED.write_text(f"{daemon.pid}\n")
+    for _ in range(START_SECONDS * 2):
+        if shell.capture(["docker", "info"]) is not None:
+            return "docker"
+        if daemon.poll() is not None:
+            break
+        time.sleep(0.5)
+    STARTED.unlink()
+    raise Problem(f"dockerd does not start:\n{shell.tail(log)}")
+
+
+def _forget_stale_pids() -> None:
+    """After a kill another process may have got the noted id; dockerd would refuse to start."""
+    for program, file in PIDS.items():
+        if _noted(program, file) is None:
+            file.unlink(missing_ok=True)
+
+
+def _noted(program: str, file: Path) -> int | None:
+    """The process whose id a file holds, if it still is that program."""
+    try:
+        pid = int(file.read_text())
+    except (OSError, ValueError):
+        return None
+    return pid if _is_running(program, pid) else None
+
+
+def _is_running(program: str, pid: int) -> bool:
+    try:  # a process that has ended, but was not waited for, has no command line
+        words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except OSError:
+        return False
+    return Path(words[0]).name == program

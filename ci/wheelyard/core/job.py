@@ -1,0 +1,93 @@
+"""A job: one piece of a step, as plain data that can be compared, written down and sent to another machine.
+
+`inputs` name everything that the result depends on, and are all that the step's `run` is given: JSON values, and
+references to files. `Made` are files that other jobs make; the record turns it into their paths and digests. `Source`
+are files of the project. `Passed` are jobs that must have passed on the same files before this one may run.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a machine must have to run a job."""
+
+    arch: str | None = None  # None: any
+    engine: bool = False  # containers
+    gpu: bool = False
+    network: bool = False
+    secrets: bool = False  # stays with whoever started the release: credentials, the embedded index
+
+
+@dataclass(frozen=True)
+class Made:
+    jobs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Passed:
+    jobs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    files: Mapping[str, str]  # path below the project's root -> sha256
+
+
+def made(*jobs: str) -> Made:
+    return Made(jobs)
+
+
+def passed(*jobs: str) -> Passed:
+    return Passed(jobs)
+
+
+@dataclass(frozen=True)
+class Job:
+    step: str
+    unit: str
+    needs: Needs
+    inputs: Mapping[str, Any]
+    # Patterns of the paths, below the wheelhouse, of the files it makes. `?` in front: it may be missing.
+    outputs: tuple[str, ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        return f"{self.step}/{self.unit}"
+
+    @property
+    def after(self) -> list[str]:
+        """The jobs that must have passed before."""
+        references = [v for v in self.inputs.values() if isinstance(v, Made | Passed)]
+        return list(dict.fromkeys(job for reference in references for job in reference.jobs))
+
+    def as_json(self) -> dict[str, Any]:
+        inputs = {name: _tagged(value) for name, value in self.inputs.items()}
+        return asdict(self) | {"inputs": inputs, "outputs": list(self.outputs)}
+
+
+KINDS: dict[str, type[Made] | type[Passed]] = {"made": Made, "passed": Passed}
+
+
+def _tagged(value: Any) -> Any:
+    for kind, of in KINDS.items():
+        if isinstance(value, of):
+            return {"$": kind, "jobs": list(value.jobs)}
+    return {"$": "source", "files": dict(value.files)} if isinstance(value, Source) else value
+
+
+def from_json(data: Mapping[str, Any]) -> Job:
+    """The job that `as_json` wrote down."""
+
+    def value(tagged: Any) -> Any:
+        if not isinstance(tagged, dict) or "$" not in tagged:
+            return tagged
+        if tagged["$"] == "source":
+            return Source(tagged["files"])
+        return KINDS[tagged["$"]](tuple(tagged["jobs"]))
+
+    inputs = {name: value(tagged) for name, tagged in data["inputs"].items()}
+    outputs = tuple(data["outputs"])
+    return Job(data["step"], data["unit"], Needs(**data["needs"]), inputs, outputs)

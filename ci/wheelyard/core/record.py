@@ -1,0 +1,211 @@
+"""wheelhouse/release.json: what was made from which inputs, every sha256, every verdict.
+
+A job is finished when its record names the same inputs and its outputs are still there. An output whose bytes
+changed since is refused: it is not what was built, gated or tested. What a job says about itself is not believed: the
+record looks at the files that it left, takes only those that the job is for, and hashes them itself.
+"""
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from wheelyard.core import digest
+from wheelyard.core.digest import sha256
+from wheelyard.core.graph import Graph
+from wheelyard.core.job import Job, Made, Passed, Source
+from wheelyard.problem import Problem
+
+Facts = dict[str, Any]
+
+
+class Record:
+    """The record of a release, written to disk after every change."""
+
+    def __init__(self, wheelhouse: Path) -> None:
+        self.wheelhouse = wheelhouse
+        self.file = wheelhouse / "release.json"
+        self._lock = threading.RLock()
+        self.head: Facts = {"schema_version": 2}
+        self.jobs: dict[str, Facts] = {}
+        if self.file.exists():
+            try:
+                content = json.loads(self.file.read_text())
+                self.jobs = content.pop("jobs")
+                self.head = content
+            except (ValueError, KeyError, AttributeError) as error:
+                raise Problem(
+                    f"{self.file} is damaged, or of another version ({error}); delete it to start anew"
+                ) from None
+
+    # --- What is known ---------------------------------------------------------------------------
+
+    def resolve(self, job: Job) -> Facts:
+        """A job's inputs with digests in the place of references; each job named there has passed."""
+        return {name: self._value(value) for name, value in job.inputs.items()}
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, Made):
+            return {p: d for job in value.jobs for p, d in self.outputs(job).items()}
+        if isinstance(value, Passed):
+            return {job: digest.of(self._passed(job)["inputs"]) for job in value.jobs}
+        return dict(value.files) if isinstance(value, Source) else value
+
+    def is_done(self, job: Job) -> bool:
+        """Whether it passed with the very inputs that it has now, and what it made is there."""
+        entry = self.jobs.get(job.name)
+        if entry is None or entry["verdict"] != "passed" or self._missing(job.name):
+            return False
+        try:
+            return bool(entry["inputs"] == self.resolve(job))
+        except Problem:
+            return False
+
+    def check_ready(self, job: Job, graph: Graph) -> None:
+        """Everything that a job waits for has passed on the files that there are now."""
+        for name in job.after:
+            entry = self._passed(name)
+            earlier = graph.jobs[name]
+            for key, value in earlier.inputs.items():
+                if not isinstance(value, Made):
+                    continue
+                now = {p: d for job in value.jobs for p, d in self._passed(job)["outputs"].items()}
+                if entry["inputs"].get(key) != now:
+                    files = ", ".join(PurePosixPath(path).name for path in now)
+                    raise Problem(
+                        f"{files} is not what passed `{name}`; run `wheelyard release`, which does "
+                        "again what is needed"
+                    )
+            self.check_ready(earlier, graph)
+
+    def outputs(self, name: str) -> dict[str, str]:
+        """The files that a job left: path below the wheelhouse, sha256; each there and unaltered."""
+        entry = self._passed(name)
+        if missing := self._missing(name):
+            step = name.split("/")[0]
+            raise Problem(
+                f"{', '.join(missing)} of {name} is missing; run `wheelyard {step}` again, "
+                "or have the job that made it hand it on"
+            )
+        return dict(entry["outputs"])
+
+    def files(self, *names: str) -> list[Path]:
+        return [self.wheelhouse / path for name in names for path in self.outputs(name)]
+
+    def _passed(self, name: str) -> Facts:
+        entry = self.jobs.get(name)
+        if entry is None or entry["verdict"] != "passed":
+            step = name.split("/")[0]
+            what = "failed" if entry else "has not passed yet"
+            raise Problem(f"`{name}` {what}; run `wheelyard {step}` first")
+        return entry
+
+    def _missing(self, name: str) -> list[str]:
+        """The files of a job that are gone; one that was altered is refused."""
+        missing = []
+        for relative, recorded in self.jobs[name]["outputs"].items():
+            path = self.wheelhouse / relative
+            if not path.exists():
+                missing.append(path.name)
+            elif (now := sha256(path)) != recorded:
+                raise Problem(
+                    f"{path.name} was altered after {name}: its sha256 is {now[:16]}..., "
+                    f"recorded was {recorded[:16]}...\nNothing goes on with it: delete {path}, "
+                    "then run again to make it anew."
+                )
+        return missing
+
+    # --- What happens ----------------------------------------------------------------------------
+
+    def passed(self, job: Job, inputs: Facts, made_in: Path, facts: Facts, seconds: float) -> None:
+        """Takes over the files that a job left in a folder of its own."""
+        outputs = {path: sha256(made_in / path) for path in acceptable(job, made_in)}
+        for path in outputs:
+            target = self.wheelhouse / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (made_in / path).replace(target)
+        for stale in self.jobs.get(job.name, {}).get("outputs", {}).keys() - outputs.keys():
+            if not self._is_anothers(stale, job.name):
+                (self.wheelhouse / stale).unlink(missing_ok=True)
+        self._enter(job.name, "passed", seconds, inputs=inputs, outputs=outputs, facts=facts)
+
+    def failed(self, job: Job, inputs: Facts, error: str, seconds: float) -> None:
+        self._enter(job.name, "failed", seconds, inputs=inputs, outputs={}, facts={"error": error})
+
+    def take(self, name: str, entry: Facts, folder: Path, job: Job) -> None:
+        """Takes over a record of another machine with the files that came along in `folder`."""
+        for relative, recorded in entry["outputs"].items():
+            check_path(job, relative)
+            source = folder / relative
+            if not source.exists():  # whoever needs it will miss it
+                continue
+            if source.is_symlink() or sha256(source) != recorded:
+                raise Problem(
+                    f"{source.name} from {folder.name} is not what its record says; run that job again: "
+                    "the file was altered, or cut off on its way"
+                )
+            target = self.wheelhouse / relative
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+        with self._lock:
+            self.jobs[name] = entry
+
+    def keep_only(self, names: Iterable[str]) -> None:
+        """Drops the records of jobs that the plan no longer has, of the steps that it has."""
+        wanted = set(names)
+        steps = {name.split("/")[0] for name in wanted}
+        gone = [n for n in self.jobs if n not in wanted and n.split("/")[0] in steps]
+        for name in gone:
+            del self.jobs[name]
+        if gone:
+            self.write()
+
+    def _is_anothers(self, path: str, name: str) -> bool:
+        return any(path in e["outputs"] for other, e in self.jobs.items() if other != name)
+
+    def _enter(self, name: str, verdict: str, seconds: float, **more: Facts) -> None:
+        with self._lock:
+            self.jobs[name] = {"verdict": verdict, "seconds": round(seconds, 1), **more}
+            self.write()
+
+    def write(self) -> None:
+        """Atomic: whoever reads it, also after a kill, sees the old or the new record."""
+        with self._lock:
+            self.wheelhouse.mkdir(parents=True, exist_ok=True)
+            temporary = self.file.with_suffix(".json.new")
+            with temporary.open("w") as stream:
+                json.dump({**self.head, "jobs": self.jobs}, stream, indent=2, sort_keys=True)
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.replace(self.file)
+
+
+def acceptable(job: Job, folder: Path) -> list[str]:
+    """The files in the folder that a job left; refuses what the job is not for, and what is no plain file."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder).as_posix()
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise Problem(f"{job.name} left {relative}, which is no plain file")
+        if path.is_file():
+            check_path(job, relative)
+            found.append(relative)
+    for pattern in job.outputs:
+        if not pattern.startswith("?") and not any(fnmatchcase(f, pattern) for f in found):
+            raise Problem(f"{job.name} made no {pattern}")
+    return found
+
+
+def check_path(job: Job, relative: str) -> None:
+    """A path that this job may leave: below the wheelhouse, and what the job is for."""
+    parts = PurePosixPath(relative).parts
+    is_plain = relative == "/".join(parts) and ".." not in parts and not relative.startswith("/")
+    patterns = [pattern.removeprefix("?") for pattern in job.outputs]
+    if not is_plain or not any(
+        fnmatchcase(relative, p) and relative.count("/") == p.count("/") for p in patterns
+    ):
+        raise Problem(f"{job.name} names the file {relative}, which it is not for")

@@ -1,0 +1,79 @@
+"""Runs other programs: output to a log file, a failure as a Problem that shows the end of it."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from wheelyard.problem import Problem
+
+TAIL_LINES = 15
+HINTS = {
+    "No space left on device": "The disk is full: free some space, then run again.",
+    "No matching distribution found": "The package index lacks that version: check the pin, "
+    "and which index pip's settings name.",
+    "TLS handshake timeout": "The image registry is not reachable: use BASE=debian.",
+}
+# A program must not outlive a run that was killed: it would still write when the next one starts.
+WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"]
+running: set[subprocess.Popen[bytes]] = set()
+stopping = threading.Event()  # set while a run is being stopped: nothing new starts
+
+
+def run(
+    command: Sequence[object],
+    log: Path,
+    *,
+    what: str,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    stdin: Path | None = None,
+) -> None:
+    """Runs `command` to its end; `what` names it in the message if it fails."""
+    if stopping.is_set():
+        raise Problem(f"{what} was not started: the run is being stopped")
+    words = [str(word) for word in command]
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    with log.open("ab") as output, (stdin or Path(os.devnull)).open("rb") as source:
+        output.write(f"$ {' '.join(words)}\n".encode())
+        output.flush()
+        process = subprocess.Popen(
+            WITH_PARENT + words, stdin=source, stdout=output, stderr=output, cwd=cwd,
+            env={**os.environ, "PATH": programs, **(env or {})}, start_new_session=True,
+        )  # fmt: skip
+        running.add(process)
+        try:
+            code = process.wait()
+        finally:
+            running.discard(process)
+    if code != 0:
+        raise Problem(f"{what} failed (exit code {code})\n{tail(log)}")
+
+
+def capture(command: Sequence[object]) -> str | None:
+    """The output of a short command, or None if it fails or does not exist."""
+    try:
+        done = subprocess.run(
+            [str(word) for word in command], capture_output=True, text=True, timeout=60
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def stop_all() -> None:
+    """Ends every program still running, each with its children."""
+    for process in list(running):
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+
+
+def tail(log: Path) -> str:
+    """The last lines of a log, what they mean where we know it, and where the whole is."""
+    lines = log.read_text(errors="replace").splitlines()
+    hints = [hint for text, hint in HINTS.items() if any(text in line for line in lines)]
+    shown = [f"  | {line[:300]}" for line in lines[-TAIL_LINES:]]
+    return "\n".join([*shown, *hints, f"The whole log: {log}"])

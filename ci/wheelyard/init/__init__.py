@@ -1,0 +1,1 @@
+"""`wheelyard init`: finds out what a project is, and writes the files that get it started."""

@@ -1,0 +1,130 @@
+"""Which cells exist, and the fewest wheels that serve them under each strategy."""
+
+import itertools
+from dataclasses import dataclass
+
+from wheelyard.config.matrix import Matrix, RunCell, version_key
+from wheelyard.problem import Problem
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one user has."""
+
+    arch: str
+    cuda: str
+    torch: str
+    python: str
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """One wheel to be made. `torch`, `cuda` and `python` are None where it serves all of them."""
+
+    arch: str
+    toolkit: str | None
+    torch: str | None = None
+    cuda: str | None = None
+    python: str | None = None
+
+    @property
+    def name(self) -> str:
+        parts = (self.arch, self.local_version, python_tag(self.python) if self.python else "")
+        return "-".join(part for part in parts if part)
+
+    @property
+    def local_version(self) -> str:
+        """The wheel's local version: cu130torch2.15; none for a wheel that serves every torch."""
+        return f"{cuda_name(self.cuda)}torch{self.torch}" if self.cuda and self.torch else ""
+
+    @property
+    def toolkit_name(self) -> str:
+        """The toolkit and the CPU it compiles for, as in the image: 12.9-x86_64."""
+        return f"{self.toolkit}-{self.arch}"
+
+    def serves(self, cell: Cell) -> bool:
+        wanted = ((self.torch, cell.torch), (self.cuda, cell.cuda), (self.python, cell.python))
+        return self.arch == cell.arch and all(ours in (None, theirs) for ours, theirs in wanted)
+
+
+def python_tag(version: str) -> str:
+    """3.14t -> cp314t"""
+    return "cp" + version.replace(".", "")
+
+
+def cuda_name(cuda: str) -> str:
+    """13.0 -> cu130, cpu -> cpu"""
+    return cuda if cuda == "cpu" else "cu" + cuda.replace(".", "")
+
+
+def cells(matrix: Matrix) -> tuple[list[Cell], dict[str, int]]:
+    """All combinations that exist, and the number of those that do not by reason."""
+    found: list[Cell] = []
+    left_out: dict[str, int] = {}
+    cudas = sorted({cuda for torch in matrix.torch.values() for cuda in torch.cuda})
+    for name, torch in matrix.torch.items():
+        for arch, cuda, python in itertools.product(matrix.arch, cudas, matrix.python.versions):
+            if python not in torch.pythons:
+                reason = f"torch {name} has no wheel for Python {python}"
+            elif cuda not in torch.cuda:
+                reason = f"torch {name} has no {cuda_name(cuda)} build"
+            else:
+                found.append(Cell(arch, cuda, name, python))
+                continue
+            left_out[reason] = left_out.get(reason, 0) + 1
+    return found, left_out
+
+
+def wheels(matrix: Matrix, strategy: str, toolkit: str | None = None) -> list[Wheel]:
+    """The wheels of a strategy; every cell is served by exactly one."""
+    existing, _ = cells(matrix)
+    if strategy == "universal":
+        toolkit = toolkit or matrix.strategy.universal.toolkit
+        if toolkit not in matrix.toolkit:
+            raise Problem(f"no toolkit {toolkit} in the matrix; it has {', '.join(matrix.toolkit)}")
+        return [Wheel(arch, toolkit) for arch in matrix.arch]
+    bound = strategy == "each"
+    made = (
+        Wheel(c.arch, toolkit_for(matrix, c.cuda), c.torch, c.cuda, c.python if bound else None)
+        for c in existing
+    )
+    return list(dict.fromkeys(made))
+
+
+def toolkit_for(matrix: Matrix, cuda: str) -> str | None:
+    """The toolkit for a torch's CUDA: its own version, else the newest of its major that is not newer, else any."""
+    if cuda == "cpu":
+        return None
+    allowed = matrix.strategy.each.toolkits or list(matrix.toolkit)
+    same = sorted((t for t in allowed if t.split(".")[0] == cuda.split(".")[0]), key=version_key)
+    if not same:
+        raise Problem(f"no toolkit for CUDA {cuda}; the matrix has {', '.join(allowed)}")
+    fitting = [t for t in same if version_key(t) <= version_key(cuda)]
+    return fitting[-1] if fitting else same[0]
+
+
+def run_cells(matrix: Matrix) -> list[RunCell]:
+    """The cells that are run: those that the matrix names, or the oldest and the newest torch."""
+    if matrix.verify.run:
+        return matrix.verify.run
+    torches = sorted(matrix.torch, key=version_key)
+    chosen = []
+    for torch in dict.fromkeys((torches[0], torches[-1])):
+        pythons = [p for p in matrix.torch[torch].pythons if p in matrix.python.debian]
+        if pythons:
+            chosen.append(RunCell(torch, pythons[0]))
+    return chosen
+
+
+def cuda_of_run(matrix: Matrix, torch: str, arch: str) -> str | None:
+    """The CUDA build of torch that pip installs in a run cell: PyPI's."""
+    return matrix.torch[torch].pypi.get(arch)
+
+
+def verified_by(matrix: Matrix, cell: Cell, machines: tuple[str, ...]) -> str:
+    """How a cell is verified: run, link or cover."""
+    if cuda_of_run(matrix, cell.torch, cell.arch) != cell.cuda:
+        return "cover"
+    runs = [(run.torch, run.python) for run in run_cells(matrix)]
+    is_run = cell.arch in machines and (cell.torch, cell.python) in runs
+    return "run" if is_run else "link"

@@ -1,0 +1,101 @@
+"""The plan of a release: the project, its matrix, the wheels to be made, and where their jobs can run."""
+
+import os
+import platform
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from wheelyard.config import matrix as matrix_file
+from wheelyard.config.matrix import Matrix
+from wheelyard.plan import project as project_facts
+from wheelyard.plan.cells import Cell, Wheel, cells, wheels
+from wheelyard.plan.project import Project
+from wheelyard.problem import Problem
+
+INDEXES = ("embedded", "testpypi", "pypi")
+PLACES = ("here", "github")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a person may choose for one run."""
+
+    strategy: str | None = None
+    base: str | None = None
+    toolkit: str | None = None  # for universal wheels, in place of the matrix's choice
+    wanted: tuple[str, ...] = ()  # patterns of wheels' names; none: all
+    index: str = "embedded"
+    place: str = "here"
+    cache: Path | None = None  # a compiler cache for trial builds; a release has none
+
+
+@dataclass(frozen=True)
+class Plan:
+    project: Project
+    matrix: Matrix
+    options: Options = field(default_factory=Options)
+    machine: str = field(default_factory=platform.machine)
+
+    @property
+    def strategy(self) -> str:
+        return self.options.strategy or self.matrix.strategy.default
+
+    @property
+    def cells(self) -> list[Cell]:
+        return cells(self.matrix)[0]
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        return cells(self.matrix)[1]
+
+    @property
+    def all_wheels(self) -> list[Wheel]:
+        return wheels(self.matrix, self.strategy, self.options.toolkit)
+
+    @property
+    def wheels(self) -> list[Wheel]:
+        """The wheels that are wanted."""
+        patterns = self.options.wanted or ("*",)
+        every = self.all_wheels
+        found = [w for w in every if any(fnmatchcase(w.name, p) for p in patterns)]
+        if not found:
+            names = ", ".join(wheel.name for wheel in every[:3])
+            raise Problem(f"no wheel of the plan is named {patterns}; names are like {names}")
+        return found
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """The architectures that jobs can run on: this machine's, or those that have runners."""
+        if self.options.place == "here":
+            return (self.machine,)
+        named = os.environ.get("WHEELYARD_MACHINES")
+        return tuple(named.split()) if named else tuple(self.matrix.arch)
+
+    def builder(self, arch: str) -> str:
+        """The architecture of the machine that builds a wheel: its own where there is one."""
+        return arch if arch in self.machines else self.machine
+
+    @property
+    def natives(self) -> list[Wheel]:
+        """The wheels that can be run."""
+        return [wheel for wheel in self.wheels if wheel.arch in self.machines]
+
+    @property
+    def stable_torch(self) -> str:
+        """The torch on whose headers a wheel for every torch is built."""
+        return self.matrix.strategy.universal.torch or next(iter(self.matrix.torch))
+
+    @property
+    def build_python(self) -> str:
+        """The Python that runs builds of wheels which serve every Python."""
+        given = self.matrix.strategy.abi3.python if self.strategy == "abi3" else ""
+        return given or self.matrix.build.python or next(iter(self.matrix.python.debian))
+
+
+def load(options: Options, root: Path | None = None) -> Plan:
+    """The plan of the project that the current folder is in."""
+    root = root or project_facts.find()
+    matrix = matrix_file.load(root / matrix_file.FILE)
+    project = project_facts.load(root, matrix.project.name, matrix.project.import_name)
+    return Plan(project, matrix, options)

@@ -1,0 +1,108 @@
+"""Facts about the project that is released: where it is, its names and version, its files, its commit."""
+
+import os
+import subprocess
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wheelyard.core.digest import sha256
+from wheelyard.problem import Problem
+
+CONFIGURATION = "ci/matrix.toml"
+
+
+@dataclass(frozen=True)
+class Project:
+    root: Path
+    name: str
+    import_name: str
+    version: str  # empty where only a build tells it
+
+    @property
+    def normalised(self) -> str:
+        """The name as files and indexes write it: a wheel's file name begins with it."""
+        return self.name.replace("-", "_").replace(".", "_").lower()
+
+    @property
+    def wheelhouse(self) -> Path:
+        """Where a release is made; WHEELHOUSE moves it."""
+        return Path(os.environ.get("WHEELHOUSE") or self.root / "wheelhouse").resolve()
+
+    def files(self, *folders: str) -> dict[str, str]:
+        """The sha256 of each file below the folders, or of all files that git would take."""
+        return {path: _digest(self.root / path) for path in self._listed(*folders)}
+
+    def _listed(self, *folders: str) -> list[str]:
+        tracked = _git(self.root, "ls-files", "-z", "--recurse-submodules", "--", *folders)
+        others = _git(self.root, "ls-files", "-z", "--others", "--exclude-standard", "--", *folders)
+        if tracked is None or others is None:
+            raise Problem(f"{self.root} is not a git repository; `git init` makes it one")
+        names = {name for name in (tracked + others).split("\0") if name}
+        return sorted(n for n in names if (self.root / n).is_file() or (self.root / n).is_symlink())
+
+    @property
+    def described(self) -> str:
+        """What git says of HEAD: versions that are made from tags depend on it."""
+        return _git(self.root, "describe", "--tags", "--long", "--always") or ""
+
+    @property
+    def commit(self) -> str:
+        """The commit that the tree stands on; a trailing + marks changes since; empty outside git."""
+        head = _git(self.root, "rev-parse", "HEAD") or ""
+        return head + "+" if head and _git(self.root, "status", "--porcelain") else head
+
+    @property
+    def version_tag(self) -> str:
+        """The version tag on HEAD, or an empty string."""
+        tags = _git(self.root, "tag", "--points-at", "HEAD", "--list", "v*") or ""
+        return tags.split("\n")[0]
+
+
+def find(start: Path | None = None) -> Path:
+    """The project's root: the nearest folder upwards that has a ci/matrix.toml."""
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / CONFIGURATION).is_file():
+            return folder
+    raise Problem(
+        f"there is no {CONFIGURATION} in {here} or above it; `wheelyard init` writes one for your project"
+    )
+
+
+def load(root: Path, name: str = "", import_name: str = "") -> Project:
+    """The project below `root`; the names given, by its matrix, win over pyproject.toml's."""
+    table = metadata(root)
+    name = name or table.get("name", "")
+    if not name:
+        raise Problem(
+            f"{root / 'pyproject.toml'} has no [project] name; say it in {CONFIGURATION}:\n"
+            '  [project]\n  name = "your-distribution"'
+        )
+    default = name.replace("-", "_").replace(".", "_")
+    return Project(root, name, import_name or default, table.get("version", ""))
+
+
+def metadata(root: Path) -> dict[str, Any]:
+    """pyproject.toml's [project] table; empty where there is none."""
+    file = root / "pyproject.toml"
+    if not file.is_file():
+        return {}
+    try:
+        return dict(tomllib.loads(file.read_text()).get("project", {}))
+    except tomllib.TOMLDecodeError as error:
+        raise Problem(f"{file} is not valid TOML: {error}") from None
+
+
+def _digest(path: Path) -> str:
+    return f"link to {path.readlink()}" if path.is_symlink() else sha256(path)
+
+
+def _git(root: Path, *words: str) -> str | None:
+    """What git says, or None where it fails."""
+    try:
+        done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True)
+    except FileNotFoundError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

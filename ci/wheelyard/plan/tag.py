@@ -1,0 +1,127 @@
+"""Tag: makes the release commit and its tag, or nothing.
+
+The tree must be clean and the changelog must say what is new. If anything fails on the way, the
+tree is put back as it was. `--check` asks instead whether HEAD's tag, version and changelog agree.
+"""
+
+import datetime
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from wheelyard.plan.project import Project, load
+from wheelyard.problem import Problem
+
+UNRELEASED = "## [Unreleased]"
+
+
+def check_head(project: Project) -> None:
+    """The tag on HEAD is the version in pyproject.toml, and the changelog has that version."""
+    version = project.version
+    check_agreement(project)
+    if not section(_changelog(project).read_text(), version):
+        raise Problem(f"CHANGELOG.md says nothing under [{version}]; write it, then tag again")
+    print(f"HEAD is v{version}")
+
+
+def check_agreement(project: Project) -> None:
+    """HEAD is a clean tree that carries the tag of its own version."""
+    if not project.commit or project.commit.endswith("+"):
+        raise Problem("the tree has uncommitted changes; commit them, tag, and build again")
+    if not project.version and project.version_tag:
+        return  # the version is made from the tag
+    if project.version_tag != f"v{project.version}":
+        raise Problem(
+            f"HEAD carries {project.version_tag or 'no version tag'}, but pyproject.toml says "
+            f"{project.version}; tag the release commit v{project.version}: `wheelyard tag {project.version}`"
+        )
+
+
+def make(project: Project, text: str) -> None:
+    version = _checked(project, text)
+    head, changelog, pyproject = (
+        project.commit,
+        _changelog(project),
+        project.root / "pyproject.toml",
+    )
+    released_text = released(
+        changelog.read_text(), version, datetime.datetime.now(datetime.UTC).date()
+    )
+    versioned = with_version(pyproject.read_text(), version)
+    try:
+        changelog.write_text(released_text)
+        pyproject.write_text(versioned)
+        if project.commit.endswith("+"):
+            _git(project, "commit", "--quiet", "--all", "--message", f"Release {version}")
+        _git(project, "tag", "--annotate", f"v{version}", "--message", f"Release {version}")
+        check_head(load(project.root))
+    except BaseException:
+        undo = [["tag", "--delete", f"v{version}"], ["reset", "--quiet", "--hard", head]]
+        for words in undo:
+            subprocess.run(["git", *words], cwd=project.root, capture_output=True)
+        print("undone: the tree and the tags are as they were", file=sys.stderr)
+        raise
+    print(
+        f"Look at it:  git show v{version}\n"
+        f"Release it:  git push --atomic origin HEAD v{version}\n"
+        f"Or undo it:  git tag --delete v{version} && git reset --hard {head}"
+    )
+
+
+def _checked(project: Project, text: str) -> str:
+    """A version that may be tagged now."""
+    try:
+        version = Version(text)
+    except InvalidVersion:
+        raise Problem(f"`{text}` is no version; give it like 1.2.3 or 1.2.3rc1") from None
+    if str(version) != text or len(version.release) != 3 or version.local:
+        raise Problem(f"`{text}` is not of the form 1.2.3 or 1.2.3rc1; PyPI would not serve it so")
+    if version < Version(project.version):
+        raise Problem(
+            f"{text} is older than {project.version} in pyproject.toml; choose a newer one"
+        )
+    if not project.commit or project.commit.endswith("+"):
+        raise Problem("the tree has changes; commit or stash them first (`git status`)")
+    if _git(project, "tag", "--list", f"v{text}"):
+        raise Problem(f"the tag v{text} exists; a released version never changes: choose the next")
+    return text
+
+
+def with_version(pyproject: str, version: str) -> str:
+    """pyproject.toml with another project version."""
+    old = tomllib.loads(pyproject)["project"]["version"]
+    line = f'version = "{old}"'
+    if pyproject.count(line) != 1:
+        raise Problem(f"pyproject.toml must have the line `{line}` exactly once")
+    return pyproject.replace(line, f'version = "{version}"')
+
+
+def released(changelog: str, version: str, day: datetime.date) -> str:
+    """The changelog with the unreleased entries under the version, where it has none yet."""
+    if section(changelog, version):
+        return changelog
+    if UNRELEASED not in changelog:
+        raise Problem(f"CHANGELOG.md lacks the line `{UNRELEASED}`; see keepachangelog.com")
+    if not section(changelog, "Unreleased"):
+        raise Problem("CHANGELOG.md says nothing under [Unreleased]; tell users what is new")
+    return changelog.replace(UNRELEASED, f"{UNRELEASED}\n\n## [{version}] - {day}", 1)
+
+
+def section(changelog: str, name: str) -> str:
+    """What the changelog says under a heading; empty if nothing."""
+    _, _, rest = changelog.partition(f"\n## [{name}]")
+    return rest.partition("\n")[2].partition("\n## [")[0].strip()
+
+
+def _changelog(project: Project) -> Path:
+    return project.root / "CHANGELOG.md"
+
+
+def _git(project: Project, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=project.root, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Problem(f"git {words[0]} failed: {done.stderr.strip()}")
+    return done.stdout.strip()

@@ -1,0 +1,215 @@
+"""Smoke: runs a wheel on this machine, on its GPU if it has one, and writes what it saw.
+
+It needs nothing but Python >= 3.10, torch and the wheel:
+
+    python smoke.py WHEEL --spec-command "python -m mypackage --smoke-spec" --evidence FILE
+
+A spec is JSON: `checks`, each with a `call` and the `reference` that gives the right answer, Python expressions over
+torch, the tensors x and y and the number n; and `timing`, one check to be timed. `--spec FILE` reads it from a file.
+`--command` runs a command instead, which succeeds where the package works. With neither, the package is imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+SHAPES = [[0], [1], [7], [1024], [100_003]]
+CPU_ELEMENTS = 1 << 20
+GPU_SHAPE = [1 << 28]
+EXACT_IN_DOUBLE = (
+    1 << 53
+)  # whole numbers beyond it lose bits where an op computes in floating point
+REPEATS = 20
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("wheel", type=Path, help="the wheel to run")
+    parser.add_argument("--import-name", help="what is imported (default: the wheel's name)")
+    parser.add_argument("--spec", type=Path, help="the checks: a JSON file, or a matrix.toml")
+    parser.add_argument("--spec-command", help="a command of the package that prints them")
+    parser.add_argument("--command", help="a command that succeeds where the package works")
+    parser.add_argument("--evidence", type=Path, help="write what was seen to this JSON file")
+    parser.add_argument("--installed", action="store_true", help="use the installed package")
+    arguments = parser.parse_args()
+    package = arguments.import_name or arguments.wheel.name.split("-")[0]
+    with tempfile.TemporaryDirectory() as folder:
+        if not arguments.installed:
+            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+            subprocess.run([*command, "--target", folder, str(arguments.wheel)], check=True)
+            sys.path.insert(0, folder)
+            os.environ["PYTHONPATH"] = os.pathsep.join(
+                filter(None, [folder, os.environ.get("PYTHONPATH")])
+            )
+        evidence = see(package, read_spec(arguments), arguments.command)
+    digest = hashlib.sha256(arguments.wheel.read_bytes()).hexdigest()
+    evidence = {"schema_version": 2, "wheel": arguments.wheel.name, "sha256": digest, **evidence}
+    text = json.dumps(evidence, indent=2) + "\n"
+    if arguments.evidence:
+        arguments.evidence.parent.mkdir(parents=True, exist_ok=True)
+        arguments.evidence.write_text(text)
+    print(text, end="")
+    return 0 if evidence["passed"] else 1
+
+
+def read_spec(arguments: argparse.Namespace) -> dict[str, Any]:
+    if arguments.spec and arguments.spec.suffix == ".toml":  # a project's matrix
+        import tomllib
+
+        return dict(tomllib.loads(arguments.spec.read_text())["smoke"])
+    if arguments.spec:
+        return dict(json.loads(arguments.spec.read_text()))
+    if arguments.spec_command:
+        done = run(arguments.spec_command)
+        return dict(json.loads(done.stdout))
+    return {}
+
+
+def run(command: str) -> subprocess.CompletedProcess[str]:
+    """A command of the package, with this Python as `python`."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, env={**os.environ, "PATH": path}
+    )
+    if done.returncode != 0:
+        sys.exit(
+            f"error: `{command}` failed (exit code {done.returncode})\n{done.stdout}{done.stderr}"
+        )
+    return done
+
+
+def see(package: str, spec: dict[str, Any], command: str | None) -> dict[str, Any]:
+    """Every check on every dtype and device: what passed, what did not, and the time of one."""
+    torch: Any = importlib.import_module("torch")
+    imported = importlib.import_module(package)
+    devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+    failures: list[str] = []
+    passed: dict[str, int] = {}
+    for device in devices:
+        for check in spec.get("checks", []):
+            for dtype in check["dtypes"]:
+                for case in (_shapes, _graph) if device == "cuda" else (_shapes,):
+                    key = f"{check['name']} {dtype} {device} {case.__name__.strip('_')}"
+                    try:
+                        passed[key] = case(torch, check, getattr(torch, dtype), device)
+                    except Exception as error:
+                        failures.append(f"{key}: {str(error).strip().splitlines()[:1]}")
+    if command:
+        run(command)
+    return {
+        "package_version": getattr(imported, "__version__", None),
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "torch": torch.__version__,
+        "torch_cuda": torch.version.cuda,
+        "gpu": _gpu(torch) if "cuda" in devices else None,
+        "program": hashlib.sha256(Path(__file__).read_bytes()).hexdigest(),
+        "spec": hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest(),
+        "command": command,
+        "checks": passed,
+        "failures": failures,
+        "timing": {d: _timing(torch, spec, d) for d in devices} if spec.get("timing") else {},
+        "passed": not failures,
+    }
+
+
+def _values(
+    torch: Any, shape: list[int], dtype: Any, device: str, beyond: int = 0
+) -> dict[str, Any]:
+    """What expressions may name: whole numbers that every dtype holds exactly."""
+    count = 1
+    for size in shape:
+        count *= size
+    x = (torch.arange(count, device=device) % 50 + beyond).reshape(shape).to(dtype)
+    is_whole = not (x.is_floating_point() or x.is_complex())
+    return {"torch": torch, "x": x, "y": x.flip(0), "n": 3 if is_whole else 0.5}
+
+
+def _evaluate(expression: str, values: dict[str, Any]) -> Any:
+    return eval(expression, {"__builtins__": {}}, values)
+
+
+def _close(torch: Any, check: dict[str, Any], values: dict[str, Any], actual: Any) -> None:
+    tolerances = {name: check[name] for name in ("rtol", "atol") if name in check}
+    torch.testing.assert_close(actual, _evaluate(check["reference"], values), **tolerances)
+
+
+def _shapes(torch: Any, check: dict[str, Any], dtype: Any, device: str) -> int:
+    shapes = check.get("shapes") or SHAPES
+    beyond = (0, EXACT_IN_DOUBLE) if dtype == torch.int64 else (0,)
+    for shape in shapes:
+        for start in beyond:
+            values = _values(torch, shape, dtype, device, start)
+            _close(torch, check, values, _evaluate(check["call"], values))
+    return len(shapes) * len(beyond)
+
+
+def _graph(torch: Any, check: dict[str, Any], dtype: Any, device: str) -> int:
+    """Captured once, replayed on other data."""
+    shape = max(check.get("shapes") or SHAPES, key=lambda sizes: sizes[-1])
+    values = _values(torch, shape, dtype, device)
+    _evaluate(check["call"], values)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = _evaluate(check["call"], values)
+    values["x"].copy_(values["x"].flip(0))
+    graph.replay()
+    torch.cuda.synchronize()
+    _close(torch, check, values, result)
+    return 1
+
+
+def _gpu(torch: Any) -> dict[str, str]:
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    driver = subprocess.run(query, capture_output=True, text=True).stdout.split("\n")[0]
+    major, minor = torch.cuda.get_device_capability()
+    name = torch.cuda.get_device_name()
+    return {"name": name, "capability": f"{major}.{minor}", "driver": driver}
+
+
+def _timing(torch: Any, spec: dict[str, Any], device: str) -> dict[str, Any]:
+    """The best time of the call and of its reference, and the bandwidth that follows."""
+    timing = spec["timing"]
+    (check,) = (check for check in spec["checks"] if check["name"] == timing["name"])
+    shape = timing.get("shape", GPU_SHAPE) if device == "cuda" else [CPU_ELEMENTS]
+    values = _values(torch, shape, getattr(torch, timing.get("dtype", "float32")), device)
+    seconds = {}
+    for name, expression in ((check["name"], check["call"]), ("reference", check["reference"])):
+        times = []
+        for _ in range(REPEATS):
+            _synchronize(torch, device)
+            began = time.perf_counter()
+            _evaluate(expression, values)
+            _synchronize(torch, device)
+            times.append(time.perf_counter() - began)
+        seconds[name] = min(times)
+    gigabytes = timing.get("bytes_per_element", 12) * values["x"].numel() / 1e9
+    return {
+        "dtype": str(values["x"].dtype).removeprefix("torch."),
+        "elements": values["x"].numel(),
+        "microseconds": {name: round(value * 1e6, 1) for name, value in seconds.items()},
+        "gigabytes_per_second": {n: round(gigabytes / value, 1) for n, value in seconds.items()},
+    }
+
+
+def _synchronize(torch: Any, device: str) -> None:
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

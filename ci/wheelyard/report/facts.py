@@ -1,0 +1,114 @@
+"""What the report says: each file with what was seen of it, and how each cell is known to be served."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wheelyard.core.record import Facts, Record
+from wheelyard.plan.cells import Cell, cuda_of_run
+from wheelyard.plan.plan import Plan
+from wheelyard.problem import Problem
+from wheelyard.steps import verify
+from wheelyard.tools import evidence, sbom, wheelscope
+
+# How a cell may have been verified: the label in the grid, and what it means.
+WAYS = {
+    "gpu": ("on GPU", "the ops ran on a GPU with this torch, CUDA and Python"),
+    "run": ("run", "installed in a fresh container, and the package's tests passed"),
+    "linked": ("linked", "every symbol was found in this torch's wheel on PyPI"),
+    "covered": ("covered", "served by the same library, judged by wheelscope cover"),
+    "failed": ("FAILED", "a check of this cell failed"),
+    "open": ("not yet", "nothing has verified it yet"),
+}
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of the release; for a wheel, what wheelscope, its SBOM and GPUs saw of it."""
+
+    path: Path
+    sha256: str
+    seen: Facts | None = None
+    linked_in: list[str] = field(default_factory=list)
+    on_gpu: list[Facts] = field(default_factory=list)
+
+
+def files(plan: Plan, record: Record) -> list[File]:
+    """The files that there are; a step that failed has left none."""
+    found = []
+    for name in ("build/sdist", *(f"repair/{wheel.name}" for wheel in plan.wheels)):
+        try:
+            ((path, digest),) = record.outputs(name).items()
+        except Problem:
+            continue
+        file = record.wheelhouse / path
+        if file.suffix == ".whl":
+            on_gpu = evidence.on_gpu(digest, evidence_files(plan, record))
+            found.append(File(file, digest, _seen(file), sbom.linked_in(file), on_gpu))
+        else:
+            found.append(File(file, digest))
+    return found
+
+
+def _seen(wheel: Path) -> Facts | None:
+    try:
+        return wheelscope.show(wheel)
+    except Problem:
+        return None
+
+
+def evidence_files(plan: Plan, record: Record) -> list[Path]:
+    """Committed evidence, and what jobs have handed on."""
+    handed = (record.wheelhouse / "evidence").glob("*.json")
+    return [*(plan.project.root / evidence.FOLDER).glob("*.json"), *handed]
+
+
+def grid(plan: Plan, record: Record) -> dict[Cell, str]:
+    """How each cell was verified: a key of WAYS."""
+    known = evidence_files(plan, record)
+    return {cell: _way(plan, record, cell, known) for cell in plan.cells}
+
+
+def _way(plan: Plan, record: Record, cell: Cell, known: list[Path]) -> str:
+    """The strongest proof that the record has for a cell; a failure outweighs them all."""
+    (wheel,) = (wheel for wheel in plan.all_wheels if wheel.serves(cell))
+    name = wheel.name
+    verdicts = {job: entry["verdict"] for job, entry in record.jobs.items()}
+    if (made := verdicts.get(f"repair/{name}")) != "passed":
+        return "failed" if made == "failed" else "open"
+    ran = verdicts.get(f"verify/{verify.unit(name, cell.torch, cell.python)}")
+    linked = verdicts.get(f"verify/{name}-torch{cell.torch}-link")
+    is_on_pypi = cuda_of_run(plan.matrix, cell.torch, cell.arch) == cell.cuda
+    covered = verdicts.get("gate/cover")
+    if "failed" in (verdicts.get(f"gate/{name}"), covered):
+        return "failed"
+    if is_on_pypi and "failed" in (ran, linked):
+        return "failed"
+    (digest,) = record.jobs[f"repair/{name}"]["outputs"].values()
+    if any(_same_cell(seen, cell) for seen in evidence.on_gpu(digest, known)):
+        return "gpu"
+    if is_on_pypi and ran == "passed":
+        return "run"
+    if is_on_pypi and linked == "passed":
+        return "linked"
+    return "covered" if covered == "passed" else "open"
+
+
+def _same_cell(seen: Facts, cell: Cell) -> bool:
+    torch, python = ".".join(seen["torch"].split(".")[:2]), ".".join(seen["python"].split(".")[:2])
+    return (seen["machine"], torch, python, seen["torch_cuda"]) == (
+        cell.arch, cell.torch, cell.python, cell.cuda,
+    )  # fmt: skip
+
+
+def benchmarks(plan: Plan) -> dict[str, Any]:
+    """The committed measurements of the ops over many sizes, by file name."""
+    folder = plan.project.root / "docs/bench"
+    results = {file.stem: json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))}
+    return {
+        name: result
+        for name, result in results.items()
+        if isinstance(result, dict)
+        and len({row["elements"] for row in result.get("bandwidth", [])}) > 2
+    }

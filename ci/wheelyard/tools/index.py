@@ -1,0 +1,163 @@
+"""The package indexes: the embedded one (devpi on loopback), TestPyPI and PyPI."""
+
+import base64
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import twine.utils
+
+from wheelyard.core import shell
+from wheelyard.problem import Problem
+
+START_SECONDS = 60
+USER = "root"
+PROGRAMS = Path(sys.executable).parent
+
+
+@dataclass(frozen=True)
+class Index:
+    """Where files are uploaded to, and where pip finds them."""
+
+    name: str
+    upload: str
+    simple: str
+    password: str | None = None  # None: twine finds the credentials by itself
+
+    def files(self, project: str) -> dict[str, str]:
+        """The sha256 of each file of a project that the index has."""
+        accept = {"Accept": "application/vnd.pypi.simple.v1+json"}
+        request = urllib.request.Request(
+            f"{self.simple}{project.replace('_', '-')}/", headers=accept
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                listing = json.load(answer)
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                return {}
+            raise Problem(f"the index {self.name} answers {error.code}: {error.reason}") from None
+        except OSError as error:
+            raise Problem(
+                f"the index {self.name} does not answer ({error}); "
+                "run the same command again when it does"
+            ) from None
+        return {file["filename"]: file["hashes"].get("sha256", "") for file in listing["files"]}
+
+
+@contextmanager
+def ready(name: str, folder: Path, stage: str, log: Path) -> Iterator[Index]:
+    """The index of that name; the embedded one lies in `folder` and runs as long as it is in use."""
+    if name == "embedded":
+        with embedded(folder, stage, log) as index:
+            yield index
+        return
+    if stand_in := os.environ.get(f"INDEX_{name.upper()}"):  # a rehearsal's
+        yield Index(name, stand_in, f"{stand_in}+simple/")
+        return
+    public = twine.utils.TEST_REPOSITORY if name == "testpypi" else twine.utils.DEFAULT_REPOSITORY
+    simple = public.replace("/legacy/", "/simple/").replace("upload.", "")
+    yield Index(name, public, simple)
+
+
+@contextmanager
+def embedded(folder: Path, stage: str, log: Path) -> Iterator[Index]:
+    """Starts devpi, makes the stage of this source state if it is new, and stops devpi again.
+
+    A tree changes while its version stays the same, which no index allows. So each state of the
+    sources has a stage of its own.
+    """
+    password = initialised(folder, log)
+    with server(folder, log) as url:
+        make_stage(url, stage, password)
+        yield Index(
+            "embedded", f"{url}/{USER}/{stage}/", f"{url}/{USER}/{stage}/+simple/", password
+        )
+
+
+def stage_of(sdist: str) -> str:
+    """The stage for a source state, by its sdist's digest."""
+    return f"state-{sdist[:12]}"
+
+
+def initialised(folder: Path, log: Path) -> str:
+    """The server's password, made with its data folder on first use; half a folder never counts."""
+    if not folder.exists():
+        new = folder.with_suffix(".new")
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(parents=True)
+        secret = {"DEVPISERVER_ROOT_PASSWD": secrets.token_urlsafe(24)}
+        command = [PROGRAMS / "devpi-init", "--serverdir", new, "--no-root-pypi"]
+        shell.run(command, log, what="making the embedded index", env=secret)
+        (new / "password").touch(mode=0o600)
+        (new / "password").write_text(*secret.values())
+        new.rename(folder)
+    return (folder / "password").read_text()
+
+
+@contextmanager
+def server(folder: Path, log: Path) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    command = [PROGRAMS / "devpi-server", f"--serverdir={folder}", "--host=127.0.0.1"]
+    words = [*shell.WITH_PARENT, *map(str, command), f"--port={port}"]
+    with log.open("ab") as output:
+        server = subprocess.Popen(words, stdout=output, stderr=output, start_new_session=True)
+    shell.running.add(server)
+    try:
+        _wait_for(url, server, log)
+        yield url
+    finally:
+        server.terminate()
+        server.wait()
+        shell.running.discard(server)
+
+
+def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(START_SECONDS * 5):
+        if server.poll() is not None:
+            break
+        try:
+            _call(f"{url}/+api")
+        except OSError:
+            time.sleep(0.2)
+        else:
+            return
+    raise Problem(f"the embedded index does not start:\n{shell.tail(log)}")
+
+
+def make_stage(url: str, name: str, password: str) -> None:
+    token = _call(f"{url}/+login", "POST", {"user": USER, "password": password})["result"][
+        "password"
+    ]
+    auth = base64.b64encode(f"{USER}:{token}".encode()).decode()
+    if name not in _call(f"{url}/{USER}")["result"]["indexes"]:
+        settings = {"type": "stage", "bases": [], "volatile": False}
+        _call(f"{url}/{USER}/{name}", "PUT", settings, {"X-Devpi-Auth": auth})
+
+
+def _call(
+    url: str,
+    method: str = "GET",
+    body: dict[str, Any] | None = None,
+    headers: dict[str, str] | None = None,
+) -> Any:
+    data = json.dumps(body).encode() if body is not None else None
+    types = {"Accept": "application/json", "Content-Type": "application/json"}
+    request = urllib.request.Request(url, data, {**types, **(headers or {})}, method=method)
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return json.load(answer)

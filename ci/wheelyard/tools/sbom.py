@@ -1,0 +1,119 @@
+"""SBOM: a CycloneDX list of what is inside a wheel, kept in its .dist-info/sboms (PEP 770).
+
+The wheel itself names no dependency that is linked into it: the static CUDA runtime is invisible to
+pip and to scanners. It is named here, with the version that its toolkit's lock file pins. The same
+wheel always gets the same bytes.
+"""
+
+import base64
+import hashlib
+import json
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from wheelyard.problem import Problem
+from wheelyard.tools.images import FOLDER
+
+NAME = "cyclonedx.json"
+RUNTIME = re.compile(r"^(nvidia-cuda-runtime(?:-cu12)?)==([0-9.]+)", re.MULTILINE)
+
+
+def document(facts: dict[str, Any], runtime: list[str] | None) -> dict[str, Any]:
+    """The SBOM of a wheel, from what `wheelscope show` saw in it and the runtime that its toolkit pins."""
+    about = facts["wheel"]
+    root = f"pkg:pypi/{about['name'].replace('_', '-').lower()}@{about['version']}"
+    ours = {
+        "type": "library",
+        "bom-ref": root,
+        "name": about["name"],
+        "version": about["version"],
+        "purl": root,
+    }
+    if about["license"]:
+        ours["licenses"] = [{"expression": about["license"]}]
+    is_static = facts["cuda"]["runtime"] == "static"
+    parts = [_cuda_runtime(facts["cuda"]["runtime_version"], runtime)] if is_static else []
+    return {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {"component": ours},
+        "components": parts,
+        "dependencies": [
+            {"ref": root, "dependsOn": [part["bom-ref"] for part in parts]},
+            *({"ref": part["bom-ref"]} for part in parts),
+        ],
+    }
+
+
+def pinned_runtime(toolkit: str | None) -> list[str] | None:
+    """The package and version that a toolkit's lock file takes libcudart_static.a from."""
+    lock = FOLDER / f"toolkits/{toolkit}.lock"
+    found = RUNTIME.search(lock.read_text()) if lock.exists() else None
+    return list(found.groups()) if found else None
+
+
+def _cuda_runtime(seen: str | None, pinned: list[str] | None) -> dict[str, Any]:
+    """libcudart_static.a, by the package that the toolkit's lock file takes it from."""
+    if pinned is None:
+        raise Problem(
+            "the wheel has a static CUDA runtime, but its toolkit's lock file pins none; "
+            "add it to docker/toolkits/, then `make lock`"
+        )
+    name, version = pinned
+    if seen and not version.startswith(f"{seen}."):
+        raise Problem(f"the wheel has CUDA runtime {seen}, but its toolkit pins {version}")
+    purl = f"pkg:pypi/{name}@{version}"
+    return {
+        "type": "library",
+        "bom-ref": purl,
+        "supplier": {"name": "NVIDIA Corporation"},
+        "name": name,
+        "version": version,
+        "description": "CUDA runtime, linked statically (libcudart_static.a)",
+        "scope": "required",
+        "licenses": [{"license": {"name": "NVIDIA CUDA Toolkit EULA"}}],
+        "purl": purl,
+    }
+
+
+def add(wheel: Path, content: dict[str, Any]) -> None:
+    """Rewrites `wheel` with the SBOM in it; every other member keeps its bytes and its place."""
+    data = (json.dumps(content, indent=1) + "\n").encode()
+    new = wheel.with_suffix(".new")
+    with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as made:
+        (record,) = (m for m in old.infolist() if m.filename.endswith(".dist-info/RECORD"))
+        place = f"{record.filename.rpartition('/')[0]}/sboms/{NAME}"
+        for member in old.infolist():
+            if member.filename not in (record.filename, place):
+                made.writestr(member, old.read(member))
+        entry = zipfile.ZipInfo(place, record.date_time)
+        entry.external_attr, entry.compress_type = record.external_attr, zipfile.ZIP_DEFLATED
+        made.writestr(entry, data)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        lines = [
+            line for line in old.read(record).decode().splitlines() if not line.startswith(place)
+        ]
+        lines.insert(-1, f"{place},sha256={digest},{len(data)}")
+        made.writestr(record, "\n".join(lines) + "\n")
+    new.replace(wheel)
+
+
+def linked_in(wheel: Path) -> list[str]:
+    """What a wheel's own SBOM says is linked into it."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = [n for n in archive.namelist() if n.endswith(f".dist-info/sboms/{NAME}")]
+        parts = [part for name in names for part in json.loads(archive.read(name))["components"]]
+    return [f"{part['name']} {part['version']}" for part in parts]
+
+
+def extract(wheel: Path, folder: Path) -> Path:
+    """The SBOM inside a wheel, as a file of its own."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith(f".dist-info/sboms/{NAME}"))
+        file = folder / f"{wheel.stem}.cyclonedx.json"
+        file.write_bytes(archive.read(name))
+    return file

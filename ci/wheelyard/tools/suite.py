@@ -1,0 +1,67 @@
+"""A Debian suite as an image, made by debootstrap: it needs no image registry."""
+
+import collections
+import os
+import platform
+import shutil
+import threading
+from pathlib import Path
+
+from wheelyard.core import debian, shell
+from wheelyard.core.engine import Engine
+from wheelyard.core.workspace import Workspace
+from wheelyard.problem import Problem
+
+SCRIPTS = Path("/usr/share/debootstrap/scripts")
+ADVICE = """base debian and the verify images need root and `debootstrap`: run as root after
+`apt-get install debootstrap debian-archive-keyring`, or use --base pypa"""
+_install_lock = threading.Lock()
+_locks: dict[str, threading.Lock] = collections.defaultdict(threading.Lock)
+
+
+def ensure(suite: str, engine: Engine, workspace: Workspace) -> str:
+    """Makes the image of a suite unless the engine has it; returns its tag."""
+    tag = f"wheelyard-{suite}:{platform.machine()}"
+    with _locks[suite]:
+        if engine.has_image(tag):
+            return tag
+        _need_debootstrap(workspace)
+        root = workspace.scratch(f"suite-{suite}")
+        shutil.rmtree(root)
+        shell.run(
+            ["debootstrap", "--variant=minbase", suite, root, _mirror(), *_script(suite)],
+            workspace.log, what=f"debootstrap of {suite}", env={"DEBIAN_FRONTEND": "noninteractive"},
+        )  # fmt: skip
+        archive = root.with_suffix(".tar")
+        pack = ["tar", "--numeric-owner", "-C", root, "-cf", archive, "."]
+        shell.run(pack, workspace.log, what="packing the suite")
+        shell.run(
+            [engine.command, "import", archive, tag], workspace.log, what="importing the suite"
+        )
+        shutil.rmtree(root)
+        archive.unlink()
+    return tag
+
+
+def _need_debootstrap(workspace: Workspace) -> None:
+    with _install_lock:
+        if os.geteuid() != 0:
+            raise Problem(ADVICE)
+        # Ubuntu's debootstrap does not bring the keyring by itself.
+        debian.need(["debootstrap", "debian-archive-keyring"], workspace.say, ADVICE)
+
+
+def _mirror() -> str:
+    """The mirror in this machine's own apt settings; empty for debootstrap's own choice."""
+    wanted = "$(ORIGIN) $(COMPONENT) $(REPO_URI) $(RELEASE)"
+    targets = shell.capture(["apt-get", "indextargets", "--format", wanted, "Created-By: Packages"])
+    for line in (targets or "").splitlines():
+        origin, component, uri, suite = line.split()
+        if (origin, component) == ("Debian", "main") and "-" not in suite:
+            return uri
+    return ""
+
+
+def _script(suite: str) -> list[Path]:
+    """A suite newer than this machine's debootstrap is set up like the development suite."""
+    return [] if (SCRIPTS / suite).exists() else [SCRIPTS / "sid"]

@@ -1,0 +1,57 @@
+"""The one place that calls wheelscope, the wheel inspector."""
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from wheelyard.core import shell
+from wheelyard.core.digest import sha256
+from wheelyard.problem import Problem
+
+
+def program() -> Path:
+    """WHEELSCOPE, or the one beside this Python, or the one on PATH."""
+    beside = Path(sys.executable).with_name("wheelscope")
+    found = os.environ.get("WHEELSCOPE") or (str(beside) if beside.exists() else None)
+    found = found or shutil.which("wheelscope")
+    if not found or not Path(found).exists():
+        raise Problem(
+            "wheelscope is missing; `pip install wheelscope`, or build it: `make wheelscope`"
+        )
+    return Path(found)
+
+
+@functools.cache
+def digest() -> str:
+    """The sha256 of the program: its verdicts are inputs of what follows from them."""
+    return sha256(program())
+
+
+def show(wheel: Path) -> dict[str, Any]:
+    """What it sees in a wheel."""
+    done = subprocess.run([program(), "show", "--json", wheel], capture_output=True, text=True)
+    if done.returncode > 1:
+        raise Problem(f"wheelscope cannot read {wheel.name}: {done.stderr.strip()}")
+    (facts,) = json.loads(done.stdout)["items"]
+    return dict(facts)
+
+
+def check(wheel: Path, policy: Path, log: Path) -> None:
+    """Whether a wheel is what the policy wants."""
+    command = [program(), "check", "--policy", policy, wheel]
+    shell.run(command, log, what=f"wheelscope check of {wheel.name}")
+
+
+def cover(wheels: list[Path], matrix: Path, log: Path) -> None:
+    """Whether every cell of a matrix is served."""
+    shell.run([program(), "cover", "--matrix", matrix, *wheels], log, what="wheelscope cover")
+
+
+def link(wheel: Path, torch: Path, log: Path) -> None:
+    """Whether every symbol that a wheel needs is in a torch's wheel."""
+    shell.run([program(), "link", wheel, torch], log, what=f"linking {wheel.name} to {torch.name}")

@@ -1,0 +1,1 @@
+"""Maintainers' tools, and in builder/ what builds the extension."""

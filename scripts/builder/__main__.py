@@ -1,0 +1,33 @@
+"""`python -m scripts.builder`: build for this machine's GPU, find out why it fails or where its time went."""
+
+import argparse
+import sys
+
+from scripts.builder import dev, doctor, explain_build
+from scripts.builder.toolchain import BuildError
+
+COMMANDS = {
+    "dev": (dev, "build for this machine's GPU behind an editable install"),
+    "doctor": (
+        doctor,
+        "check this machine: compilers, toolkit, cache, jobs, GPU; say what mends it",
+    ),
+    "explain-build": (explain_build, "say where the last build's time went"),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m scripts.builder", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (module, help_text) in COMMANDS.items():
+        module.add_arguments(commands.add_parser(name, help=help_text))
+    arguments = parser.parse_args()
+    try:
+        return int(COMMANDS[arguments.command][0].run(arguments))
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""What the library is built with: the CUDA toolkit, its GPU targets, torch's headers, the compiler
+cache. setup.py's head lists the environment variables that choose."""
+
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from scripts.builder import machine
+
+if sys.version_info >= (3, 11):  # noqa: UP036 - setup.py imports this with every Python we serve
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[2]
+_project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PACKAGE, VERSION = _project["name"], _project["version"]
+# Names that torch's own builds take in TORCH_CUDA_ARCH_LIST.
+GENERATIONS = {
+    "Volta": "7.0+PTX",
+    "Turing": "7.5+PTX",
+    "Ampere": "8.0;8.6+PTX",
+    "Ada": "8.9+PTX",
+    "Hopper": "9.0+PTX",
+    "Blackwell": "10.0;10.3;12.0;12.1+PTX",
+}
+
+
+class BuildError(SystemExit):
+    """A build that cannot go on; the message says what to do."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"error: {message}")
+
+
+def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
+    value = os.environ.get(name) or default
+    if value not in allowed:
+        raise BuildError(f"{name}={value!r} is none of {', '.join(allowed)}")
+    return value
+
+
+def target_machine() -> str:
+    return choice("CUDA_EXT_TARGET", platform.machine(), ("x86_64", "aarch64"))
+
+
+def cuda_compiler() -> str:
+    return choice("CUDA_EXT_COMPILER", "nvcc", ("nvcc", "clang"))
+
+
+def torch_include() -> Path:
+    """torch's headers, found without importing torch, which may be another platform's."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        raise BuildError(
+            "torch is not installed, and its headers are needed; pip install 'torch>=2.10', "
+            "or build with isolation, which brings it"
+        )
+    include = Path(spec.origin).parent / "include"
+    if not (include / "torch/csrc/stable/library.h").is_file():
+        raise BuildError(
+            f"the torch in {include.parent} is older than 2.10; pip install 'torch>=2.10'"
+        )
+    return include
+
+
+def cuda_home() -> Path | None:
+    """The toolkit to build with, or None where there is none."""
+    if home := os.environ.get("CUDA_HOME"):
+        return Path(home)
+    nvcc = shutil.which("nvcc")
+    if nvcc:
+        return Path(nvcc).resolve().parent.parent
+    default = Path("/usr/local/cuda")
+    return default if (default / "bin/nvcc").is_file() else None
+
+
+def toolkit_version(home: Path) -> int:
+    """As the toolkit's own header says it: 13000 is 13.0."""
+    header = (home / "include/cuda_runtime_api.h").read_text()
+    return int(header.split("#define CUDART_VERSION")[1].split()[0])
+
+
+def targets(home: Path) -> list[str]:
+    """The GPU targets of TORCH_CUDA_ARCH_LIST; `native` is this machine's, none the matrix's."""
+    wanted = os.environ.get("TORCH_CUDA_ARCH_LIST", "")
+    if not wanted.strip():
+        return matrix_targets(home)
+    for name, meaning in GENERATIONS.items():
+        wanted = re.sub(rf"\b{name}\b", meaning, wanted)
+    listed = [target for target in re.split("[;, ]+", wanted) if target]
+    if "native" in listed:
+        found = machine.gpu_targets()
+        if not found:
+            raise BuildError(
+                "TORCH_CUDA_ARCH_LIST=native, but nvidia-smi sees no GPU here; name the target, "
+                "such as TORCH_CUDA_ARCH_LIST=9.0"
+            )
+        listed[listed.index("native") : listed.index("native") + 1] = found
+    return list(dict.fromkeys(listed))
+
+
+def matrix_targets(home: Path) -> list[str]:
+    """The matrix's GPU targets for the toolkit's CUDA version."""
+    toolkits = tomllib.loads((ROOT / "ci/matrix.toml").read_text())["toolkit"]
+    version = toolkit_version(home)
+    for name, toolkit in sorted(toolkits.items(), reverse=True):
+        if int(name.split(".")[0]) == version // 1000:
+            return list(toolkit["targets"])
+    raise BuildError(
+        f"ci/matrix.toml has no toolkit for CUDA {version // 1000}; set TORCH_CUDA_ARCH_LIST"
+    )
+
+
+def cache_program() -> str | None:
+    """The compiler cache to use: ccache before sccache, whose server must be up to compile."""
+    wanted = choice("CUDA_EXT_CACHE", "auto", ("auto", "off", "ccache", "sccache"))
+    if wanted == "off":
+        return None
+    for name in ("ccache", "sccache") if wanted == "auto" else (wanted,):
+        if program := shutil.which(name):
+            return program
+    if wanted != "auto":
+        raise BuildError(
+            f"CUDA_EXT_CACHE={wanted}, but there is no {wanted} on PATH; install it, "
+            "or set CUDA_EXT_CACHE=off"
+        )
+    return None
+
+
+def cache_launcher() -> list[str]:
+    """What CMake puts before each compiler.
+
+    Clones in different folders share results: paths below the root are taken relative to the build
+    folder, and what does not change an object is left out of its key. A store that does not answer
+    is a miss.
+    """
+    program = cache_program()
+    if program is None:
+        return []
+    if Path(program).name == "sccache":
+        settings = {"SCCACHE_BASEDIRS": str(ROOT), "SCCACHE_IGNORE_SERVER_IO_ERROR": "1"}
+    else:
+        settings = {
+            "CCACHE_BASEDIR": str(ROOT),
+            "CCACHE_NOHASHDIR": "1",
+            "CCACHE_IGNOREOPTIONS": "--threads=*",
+        }
+    return ["/usr/bin/env", *(f"{name}={value}" for name, value in settings.items()), program]

@@ -1,0 +1,81 @@
+"""ci/matrix.toml is read strictly: a bad key names its line and a suggestion; what is known need not be said."""
+
+from pathlib import Path
+
+import pytest
+from repository import ROOT
+from wheelyard.config import matrix
+from wheelyard.problem import Problem
+
+FILE = ROOT / matrix.FILE
+
+
+def edited(tmp_path: Path, old: str, new: str) -> Path:
+    text = FILE.read_text()
+    assert old in text
+    file = tmp_path / "matrix.toml"
+    file.write_text(text.replace(old, new, 1))
+    return file
+
+
+def test_the_committed_file_is_sound() -> None:
+    facts = matrix.load(FILE)
+    assert set(facts.arch) == {"x86_64", "aarch64"}
+    assert facts.torch["2.10"].release == "2.10.0"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('compiler = "nvcc"', 'compilr = "nvcc"', "unknown key `compilr` in toolkit.13.0; did you mean `compiler`?"),
+        ("[strategy]", "[stratgy]", "unknown key `stratgy` in the file; did you mean `strategy`?"),
+        ('default = "universal"', 'default = "all"', "is `all`; it is one of: universal, abi3, each"),
+        ('compiler = "nvcc"', "compiler = 13.0", "toolkit.13.0.compiler must be a string, not 13.0"),
+        ('torch = "2.10" }', 'torch = "2.9" }', "names `2.9`; known: 2.10, 2.11"),
+        ('"2.10", python = "3.11" }', '"2.10", python = "3.15" }', "names `3.15`"),
+        ("torch_dependencies = false", "torch_dependencies = 0", "must be true or false, not 0"),
+        ('name = "my_add"\n', "", "lacks the key `name`: What is checked."),
+    ],
+)  # fmt: skip
+def test_a_bad_key_names_its_line(tmp_path: Path, old: str, new: str, message: str) -> None:
+    file = edited(tmp_path, old, new)
+    with pytest.raises(Problem) as caught:
+        matrix.load(file)
+    assert message in str(caught.value)
+    line = int(str(caught.value).split(":")[1])
+    first_changed = FILE.read_text()[: FILE.read_text().index(old)].count("\n") + 1
+    assert abs(line - first_changed) <= 5
+
+
+def test_not_toml(tmp_path: Path) -> None:
+    with pytest.raises(Problem, match=r"matrix\.toml is not valid TOML.*line \d"):
+        matrix.load(edited(tmp_path, "[arch.aarch64]", "[arch.aarch64"))
+
+
+def test_a_missing_file_names_init(tmp_path: Path) -> None:
+    with pytest.raises(Problem, match="`wheelyard init` writes one"):
+        matrix.load(tmp_path / "matrix.toml")
+
+
+SHORT = '[arch.x86_64]\n[torch."2.14"]\ncuda = ["13.0"]\n[torch."2.15"]\n[python]\nversions = ["3.11", "3.13"]\n'
+
+
+def test_what_is_known_need_not_be_said(tmp_path: Path) -> None:
+    file = tmp_path / "matrix.toml"
+    file.write_text(SHORT)
+    facts = matrix.load(file)
+    assert facts.arch["x86_64"].debian == "amd64"
+    assert facts.torch["2.14"].release == "2.14.1"
+    assert facts.torch["2.14"].cuda == ["13.0"]
+    assert facts.torch["2.14"].pythons == ["3.11", "3.13"]
+    assert facts.python.debian["3.13"] == "trixie"
+    assert "13.0" in facts.toolkit
+
+
+def test_a_torch_that_nobody_knows_must_be_told_whole(tmp_path: Path) -> None:
+    file = tmp_path / "matrix.toml"
+    file.write_text(SHORT + '[torch."9.9"]\n')
+    with pytest.raises(
+        Problem, match=r"torch\.9\.9 lacks the key `release`: The release that is built"
+    ):
+        matrix.load(file)

@@ -1,0 +1,148 @@
+"""The container engine: started and stopped with care for what else runs on the machine."""
+
+import dataclasses
+import fcntl
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from wheelyard.core import engine
+from wheelyard.core.engine import Engine
+from wheelyard.problem import Problem
+
+
+@contextmanager
+def process(name: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that goes by that name."""
+    running = subprocess.Popen([name, "60"], executable="/bin/sleep")
+    try:
+        while not engine._is_running(Path(name).name, running.pid):  # it has no name at first
+            time.sleep(0.01)
+        yield running
+    finally:
+        running.kill()
+        running.wait()
+
+
+def test_a_process_id_that_another_got_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {name: tmp_path / name for name in engine.PIDS}
+    monkeypatch.setattr(engine, "PIDS", files)
+    with process("/usr/sbin/dockerd") as right, process("postgres") as wrong:
+        files["dockerd"].write_text(f"{right.pid}\n")
+        files["containerd"].write_text(f"{wrong.pid}\n")
+        engine._forget_stale_pids()
+    assert [name for name, file in files.items() if file.exists()] == ["dockerd"]
+
+
+def program(folder: Path, name: str, line: str) -> str:
+    """A program that stands in for one of the engine's."""
+    file = folder / name
+    file.write_text(f"#!/bin/bash\n{line}\n")
+    file.chmod(0o755)
+    return str(file)
+
+
+@pytest.fixture(autouse=True)
+def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing here touches the machine's own engine."""
+    for name in ("USERS", "TURN", "STARTED"):
+        monkeypatch.setattr(engine, name, tmp_path / name)
+    monkeypatch.setattr(engine, "START_SECONDS", 5)
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Iterator[Engine]:
+    """An engine that we started: its process, and a program that lists the containers in a file."""
+    (tmp_path / "containers").touch()
+    docker = program(tmp_path, "docker", f"cat {tmp_path}/containers")
+    with process("dockerd") as daemon, engine.USERS.open("ab") as users:
+        engine.STARTED.write_text(str(daemon.pid))
+        fcntl.flock(users, fcntl.LOCK_SH)
+        yield Engine(docker, "label", docker, users)
+
+
+def left(ours: Engine) -> tuple[bool, str]:
+    """Whether the engine still runs when we have left, and what was said."""
+    pid = int(engine.STARTED.read_text())
+    said: list[str] = []
+    ours.leave(said.append)
+    runs = engine._is_running("dockerd", pid)
+    assert engine.STARTED.exists() == runs
+    return runs, " ".join(said)
+
+
+def test_it_is_stopped_with_the_release(ours: Engine) -> None:
+    runs, said = left(ours)
+    assert not runs
+    assert "stopping the container engine" in said
+
+
+def test_it_stays_up_while_a_container_of_others_runs(ours: Engine, tmp_path: Path) -> None:
+    (tmp_path / "containers").write_text("0123456789ab\n")
+    runs, said = left(ours)
+    assert runs
+    assert "stays up for other users" in said
+
+
+def test_the_last_of_two_releases_stops_it(ours: Engine) -> None:
+    other = engine.USERS.open("ab")
+    fcntl.flock(other, fcntl.LOCK_SH)
+    assert left(ours)[0]
+    assert not left(dataclasses.replace(ours, users=other))[0]
+
+
+def test_an_engine_of_others_is_never_stopped(ours: Engine) -> None:
+    engine.STARTED.unlink()
+    ours.leave(pytest.fail)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts an engine")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the engine outlives who started it
+def test_two_releases_start_one_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes a second until the engine answers."""
+    program(tmp_path, "docker", f"[ $1 = ps ] || [ -e {tmp_path}/up ]")
+    start = f"echo $$ >>{tmp_path}/started; sleep 1; touch {tmp_path}/up"
+    program(tmp_path, "dockerd", f"{start}; exec -a dockerd sleep 60")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(engine, "PIDS", {})
+    houses = [tmp_path / "a", tmp_path / "b"]
+    with ThreadPoolExecutor() as pool:
+        first, second = pool.map(lambda house: engine.ready(house, lambda _: None), houses)
+    (pid,) = map(int, (tmp_path / "started").read_text().split())
+    first.leave(lambda _: None)
+    assert engine._is_running("dockerd", pid)
+    second.leave(lambda _: None)
+    assert not engine._is_running("dockerd", pid)
+
+
+OLD, NEW, NEW_WITH_PLUGIN = (
+    "echo 20.10.24+dfsg1",
+    "[ $1 = version ] && echo 28.2.2",
+    "echo 28.2.2",
+)
+
+
+@pytest.mark.parametrize(
+    ("on_path", "debians", "chosen"),
+    [(OLD, NEW, 0), (NEW_WITH_PLUGIN, OLD, 0), (NEW, OLD, 1), (NEW, NEW_WITH_PLUGIN, 1)],
+)
+def test_a_client_that_can_build_is_taken(
+    on_path: str, debians: str, chosen: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clients = [program(tmp_path, "docker", on_path), program(tmp_path, "debians", debians)]
+    monkeypatch.setattr(engine, "CLIENTS", clients)
+    assert engine._builder("docker", pytest.fail) == clients[chosen]
+
+
+def test_without_one_the_plugin_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "CLIENTS", [program(tmp_path, "docker", NEW)])
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(Problem, match="apt-get install docker-buildx"):
+        engine._builder("docker", pytest.fail)

@@ -1,0 +1,97 @@
+"""The plan: cells by rule, the fewest wheels of each strategy, every cell served by exactly one."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+import wheelyard
+from repository import ROOT
+from wheelyard.config import matrix
+from wheelyard.plan import cells
+from wheelyard.plan.cells import Cell, Wheel
+from wheelyard.problem import Problem
+
+FACTS = matrix.load(ROOT / matrix.FILE)
+CELLS, LEFT_OUT = cells.cells(FACTS)
+
+
+@pytest.mark.parametrize("strategy", matrix.STRATEGIES)
+def test_every_cell_is_served_by_exactly_one_wheel(strategy: str) -> None:
+    made = cells.wheels(FACTS, strategy)
+    assert len({wheel.name for wheel in made}) == len(made)
+    assert all(sum(wheel.serves(cell) for wheel in made) == 1 for cell in CELLS)
+
+
+def test_universal_is_one_wheel_an_architecture() -> None:
+    assert [wheel.arch for wheel in cells.wheels(FACTS, "universal")] == list(FACTS.arch)
+    assert len(CELLS) > 100
+
+
+def test_universal_wheels_can_be_made_with_another_toolkit() -> None:
+    assert {wheel.toolkit for wheel in cells.wheels(FACTS, "universal", "13.0")} == {"13.0"}
+    with pytest.raises(Problem, match=r"no toolkit 11\.8 in the matrix; it has 12\.9"):
+        cells.wheels(FACTS, "universal", "11.8")
+
+
+def test_abi3_is_one_wheel_for_each_torch_and_cuda() -> None:
+    made = cells.wheels(FACTS, "abi3")
+    builds = sum(len(torch.cuda) for torch in FACTS.torch.values())
+    assert len(made) == builds * len(FACTS.arch)
+    assert "x86_64-cu130torch2.15" in [wheel.name for wheel in made]
+
+
+def test_each_is_one_wheel_a_cell() -> None:
+    made = cells.wheels(FACTS, "each")
+    assert len(made) == len(CELLS)
+    assert "x86_64-cu130torch2.15-cp313" in [wheel.name for wheel in made]
+
+
+def test_what_cannot_exist_is_left_out_with_its_reason() -> None:
+    assert not any((c.torch, c.python) == ("2.15", "3.10") for c in CELLS)
+    assert "torch 2.15 has no wheel for Python 3.10" in LEFT_OUT
+    assert "torch 2.10 has no cu132 build" in LEFT_OUT
+    cudas = {cuda for torch in FACTS.torch.values() for cuda in torch.cuda}
+    product = len(FACTS.arch) * len(FACTS.torch) * len(FACTS.python.versions) * len(cudas)
+    assert len(CELLS) + sum(LEFT_OUT.values()) == product
+
+
+TOOLKITS = {"13.0": "13.0", "13.2": "13.0", "12.6": "12.9", "12.9": "12.9", "cpu": None}
+
+
+@pytest.mark.parametrize("cuda", TOOLKITS)
+def test_a_cuda_is_built_with_the_nearest_toolkit_of_its_major(cuda: str) -> None:
+    assert cells.toolkit_for(FACTS, cuda) == TOOLKITS[cuda]
+
+
+def test_a_toolkit_of_the_very_version_wins() -> None:
+    strategy = dataclasses.replace(FACTS.strategy, each=matrix.Each(["13.0", "13.2"]))
+    assert cells.toolkit_for(dataclasses.replace(FACTS, strategy=strategy), "13.2") == "13.2"
+
+
+def test_a_cuda_without_a_toolkit_is_refused() -> None:
+    with pytest.raises(Problem, match=r"no toolkit for CUDA 14\.0; the matrix has 12\.9, 13\.0"):
+        cells.toolkit_for(FACTS, "14.0")
+
+
+def test_where_a_cell_is_verified() -> None:
+    run = Cell("aarch64", "13.2", "2.15", "3.13")
+    assert cells.verified_by(FACTS, run, ("aarch64",)) == "run"
+    assert cells.verified_by(FACTS, run, ("x86_64",)) == "link"
+    assert cells.verified_by(FACTS, dataclasses.replace(run, cuda="13.0"), ("aarch64",)) == "cover"
+
+
+def test_without_cells_to_run_the_oldest_and_the_newest_torch_are() -> None:
+    silent = dataclasses.replace(FACTS, verify=matrix.Verify())
+    assert [(run.torch, run.python) for run in cells.run_cells(silent)] == [
+        ("2.10", "3.11"),
+        ("2.15", "3.11"),
+    ]
+
+
+def test_names() -> None:
+    assert Wheel("x86_64", None, "2.10", "cpu", "3.14t").name == "x86_64-cputorch2.10-cp314t"
+
+
+def test_nothing_in_the_tool_names_this_package() -> None:
+    for file in Path(wheelyard.__file__).parent.rglob("*.py"):
+        assert "cuda_ext_example" not in file.read_text(), f"{file.name} names the package"

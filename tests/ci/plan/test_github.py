@@ -1,0 +1,42 @@
+"""The plan as GitHub's job matrices: each within GitHub's limit, every job once, on a native runner."""
+
+import dataclasses
+import json
+from typing import Any
+
+from wheelyard.plan import github
+from wheelyard.plan.cells import run_cells
+from wheelyard.plan.plan import Options, Plan
+
+
+def jobs(chunked: dict[str, Any]) -> list[dict[str, str]]:
+    """All jobs of a matrix of chunks, each of which must be within the limit."""
+    parts = [json.loads(chunk["jobs"])["include"] for chunk in chunked["include"]]
+    assert len(parts) <= github.LIMIT
+    assert all(0 < len(part) <= github.LIMIT for part in parts)
+    return [job for part in parts for job in part]
+
+
+def test_each_of_our_matrix_is_298_builds_in_two_chunks(plan: Plan) -> None:
+    each = dataclasses.replace(plan, options=Options(strategy="each"))
+    made = github.matrices(each)
+    builds = jobs(made["build"])
+    assert [len(json.loads(c["jobs"])["include"]) for c in made["build"]["include"]] == [256, 42]
+    assert sorted(job["name"] for job in builds) == sorted(wheel.name for wheel in each.all_wheels)
+    assert {arch: sum(j["arch"] == arch for j in builds) for arch in plan.matrix.arch} == {
+        "x86_64": 149, "aarch64": 149,
+    }  # fmt: skip
+
+
+def test_every_job_has_a_native_runner(plan: Plan) -> None:
+    made = github.matrices(plan)
+    for job in [*jobs(made["build"]), *jobs(made["verify"]), *made["smoke"]["include"]]:
+        assert job["runner"] == plan.matrix.arch[job["arch"]].runner
+    verify = jobs(made["verify"])
+    assert len(verify) == len(plan.matrix.arch) * (len(run_cells(plan.matrix)) + 1)
+
+
+def test_the_limit_is_kept_whatever_the_number() -> None:
+    for count in (1, 255, 256, 257, 1000):
+        named = [{"name": str(number)} for number in range(count)]
+        assert jobs(github.chunks(named)) == named

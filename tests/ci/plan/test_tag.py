@@ -1,0 +1,115 @@
+"""`make tag`: the release commit and its tag, or the tree as it was."""
+
+import datetime
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from wheelyard.plan import tag
+from wheelyard.problem import Problem
+
+CHANGELOG = "# Changelog\n\n## [Unreleased]\n\n- New.\n\n## [1.0.0] - 2026-01-01\n\n- First.\n"
+PYPROJECT = '[project]\nname = "demo"\nversion = "1.0.0"\n'
+
+
+def git(folder: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A small project in git."""
+    folder = tmp_path / "project"
+    (folder / "ci").mkdir(parents=True)
+    (folder / "ci/matrix.toml").write_text('[arch.x86_64]\n[torch."2.15"]\n')
+    (folder / "CHANGELOG.md").write_text(CHANGELOG)
+    (folder / "pyproject.toml").write_text(PYPROJECT)
+    (folder / ".gitignore").write_text("__pycache__/\n")
+    git(folder, "init", "--quiet")
+    git(folder, "config", "user.name", "test")
+    git(folder, "config", "user.email", "test@localhost")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "start")
+    return folder
+
+
+def call(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "wheelyard", "tag", *words]
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def test_bumps_commits_and_tags(tree: Path) -> None:
+    done = call(tree, "1.1.0")
+    assert done.returncode == 0, done.stderr
+    assert "git push --atomic origin HEAD v1.1.0" in done.stdout
+    assert git(tree, "tag", "--points-at", "HEAD") == "v1.1.0"
+    assert git(tree, "status", "--porcelain") == ""
+    assert 'version = "1.1.0"' in (tree / "pyproject.toml").read_text()
+    assert tag.section((tree / "CHANGELOG.md").read_text(), "1.1.0") == "- New."
+    assert tag.section((tree / "CHANGELOG.md").read_text(), "Unreleased") == ""
+    assert call(tree, "--check").returncode == 0
+
+
+REFUSED = {
+    "1.1": "is not of the form",
+    "one": "is no version",
+    "0.9.0": "is older than 1.0.0",
+    "1.1.0+local": "is not of the form",
+}
+
+
+@pytest.mark.parametrize("version", REFUSED)
+def test_a_wrong_version_is_refused(tree: Path, version: str) -> None:
+    done = call(tree, version)
+    assert done.returncode == 1
+    assert REFUSED[version] in done.stderr
+    assert git(tree, "tag") == ""
+
+
+def test_a_dirty_tree_is_refused_and_keeps_its_changes(tree: Path) -> None:
+    (tree / "new.txt").write_text("work")
+    done = call(tree, "1.1.0")
+    assert "the tree has changes; commit or stash them" in done.stderr
+    assert (tree / "new.txt").read_text() == "work"
+    assert git(tree, "tag") == ""
+
+
+def test_a_tag_that_exists_is_refused(tree: Path) -> None:
+    git(tree, "tag", "v1.1.0")
+    assert "the tag v1.1.0 exists" in call(tree, "1.1.0").stderr
+
+
+def test_when_git_fails_everything_is_undone(tree: Path) -> None:
+    before = git(tree, "rev-parse", "HEAD")
+    hook = tree / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho no commits today >&2\nexit 1\n")
+    hook.chmod(0o755)
+    done = call(tree, "1.1.0")
+    assert done.returncode == 1
+    assert "no commits today" in done.stderr
+    assert "undone" in done.stderr
+    assert git(tree, "rev-parse", "HEAD") == before
+    assert git(tree, "status", "--porcelain") == ""
+    assert git(tree, "tag") == ""
+
+
+def test_a_tag_that_disagrees_with_the_version(tree: Path) -> None:
+    git(tree, "tag", "v2.0.0")
+    done = call(tree, "--check")
+    assert done.returncode == 1
+    assert "HEAD carries v2.0.0, but pyproject.toml says 1.0.0" in done.stderr
+    assert "wheelyard tag 1.0.0" in done.stderr
+
+
+def test_the_changelog_must_say_something() -> None:
+    day = datetime.date(2026, 11, 15)
+    with pytest.raises(Problem, match=r"says nothing under \[Unreleased\]"):
+        tag.released(CHANGELOG.replace("- New.\n", ""), "1.1.0", day)
+    with pytest.raises(Problem, match="lacks the line"):
+        tag.released("# Changelog\n", "1.1.0", day)
+    assert tag.released(CHANGELOG, "1.0.0", day) == CHANGELOG

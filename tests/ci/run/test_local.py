@@ -1,0 +1,187 @@
+"""The runner on this machine: kill -9 anywhere and the same command finishes; faults end with what to do."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import types
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from recorded import job
+from wheelyard.core import graph
+from wheelyard.core.job import Job, Needs
+from wheelyard.core.progress import Display
+from wheelyard.core.record import Facts, Record
+from wheelyard.core.workspace import Workspace
+from wheelyard.problem import Problem
+from wheelyard.run import local
+
+# Three steps of two jobs; each job notes that it ran, and one waits to be killed if told so.
+PROGRAM = textwrap.dedent("""
+    import os, sys, time, types
+    from pathlib import Path
+    from wheelyard.core import graph, shell
+    from wheelyard.core.job import Job, Needs, made
+    from wheelyard.core.progress import Display
+    from wheelyard.problem import Problem
+    from wheelyard.run import local
+
+    house = Path(os.environ["WHEELHOUSE"])
+
+    def run(job, workspace):
+        (workspace.out / f"{job.step}-{job.unit}.txt").write_text(job.step)
+        log = workspace.log
+        if os.environ.get("HANG") == job.name:
+            (house / "hanging").touch()
+            time.sleep(60)
+        with (house / "ran").open("a") as ran:
+            ran.write(f"{job.name} ")
+        return {}
+
+    jobs, before = [], {}
+    for step in ("build", "gate", "publish"):
+        for unit in "xy":
+            inputs = {"v": "1"} | ({"of": made(before[unit])} if unit in before else {})
+            jobs.append(Job(step, unit, Needs(), inputs, (f"{step}-{unit}.txt",)))
+            before[unit] = f"{step}/{unit}"
+    try:
+        with local.only_run(house) as record:
+            here = local.Here(house, Display())
+            step = lambda _: types.SimpleNamespace(run=run)
+            whole = local.Local(graph.make(jobs), record, house, step, here.display, here)
+            whole.run(jobs, force=False)
+    except Problem as problem:
+        sys.exit(f"error: {problem}")
+""")
+
+
+@pytest.mark.parametrize("victim", ["build/x", "build/y", "gate/x", "publish/y"])
+def test_killed_anywhere_the_same_command_finishes(tmp_path: Path, victim: str) -> None:
+    environment = {**os.environ, "WHEELHOUSE": str(tmp_path)}
+    command = [sys.executable, "-c", PROGRAM]
+    killed = subprocess.Popen(command, env={**environment, "HANG": victim})
+    for _ in range(300):
+        if (tmp_path / "hanging").exists():
+            break
+        time.sleep(0.1)
+    time.sleep(0.3)
+    killed.send_signal(signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    ran = (tmp_path / "ran").read_text().split()
+    assert sorted(ran) == sorted(f"{s}/{u}" for s in ("build", "gate", "publish") for u in "xy")
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout.count("unchanged") == 3
+
+
+def test_stopped_by_hand_it_ends_at_once_and_leaves_no_program(tmp_path: Path) -> None:
+    program = PROGRAM.replace("time.sleep(60)", 'shell.run(["sleep", "47.11"], log, what="it")')
+    stopped = subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, "WHEELHOUSE": str(tmp_path), "HANG": "gate/x"},
+        stderr=subprocess.DEVNULL,
+        # A shell's background jobs, and so the tests among them, ignore this signal.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    while not (tmp_path / "hanging").exists():
+        time.sleep(0.1)
+    time.sleep(0.5)
+    began = time.monotonic()
+    stopped.send_signal(signal.SIGINT)
+    assert stopped.wait(timeout=30) != 0
+    assert time.monotonic() - began < 10
+    processes = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    assert "sleep 47.11" not in processes
+
+
+Run = Callable[[Job, Workspace], Facts]
+
+
+def run(record: Record, run_one: Run, *jobs: Job, force: bool = False) -> None:
+    """Runs jobs whose step does `run_one`."""
+    here = local.Here(record.wheelhouse, Display(verbose=True))
+    step = types.ModuleType("step")
+    step.run = run_one  # type: ignore[attr-defined]
+    runner = local.Local(
+        graph.make(jobs), record, record.wheelhouse, lambda _: step, here.display, here
+    )
+    runner.run(list(jobs), force=force)
+
+
+def test_a_failed_job_is_shown_and_the_others_finish(record: Record) -> None:
+    def one(job: Job, _: Workspace) -> Facts:
+        if job.unit == "bad":
+            raise Problem("no compiler; install g++")
+        return {}
+
+    with pytest.raises(Problem, match=r"build/bad: no compiler; install g\+\+"):
+        run(record, one, job("build/bad"), job("build/good"))
+    assert record.jobs["build/good"]["verdict"] == "passed"
+    assert record.jobs["build/bad"]["verdict"] == "failed"
+
+
+def test_a_need_that_this_machine_lacks_is_an_error_before_anything_starts(record: Record) -> None:
+    wanting = Job("verify", "s390x", Needs("s390x"), {})
+    with pytest.raises(Problem, match=r"verify/s390x needs a machine of s390x, and this is"):
+        run(record, lambda *_: pytest.fail("ran"), job("verify/first"), wanting)
+    assert record.jobs == {}
+
+
+def test_a_job_that_may_not_start_yet_leaves_no_trace(record: Record) -> None:
+    """Publishing by hand before the gate is wrong use: no part of the release has failed."""
+    from wheelyard.core.job import passed
+
+    early = Job("publish", "pypi", Needs(), {"judged": passed("gate/x")})
+    here = local.Here(record.wheelhouse, Display())
+    runner = local.Local(
+        graph.make([job("gate/x"), early]),
+        record,
+        record.wheelhouse,
+        pytest.fail,
+        here.display,
+        here,
+    )
+    with pytest.raises(Problem, match="`gate/x` has not passed yet"):
+        runner.run([early], force=True)
+    assert record.jobs == {}
+
+
+def test_a_job_sees_only_its_inputs_and_cleans_up(record: Record) -> None:
+    def one(_: Job, workspace: Workspace) -> Facts:
+        (workspace.scratch("big") / "file").write_text("temporary")
+        assert set(workspace.inputs) == {"n"}
+        return {}
+
+    run(record, one, job("build/x", {"n": 1}))
+    assert list((record.wheelhouse / "work").iterdir()) == []
+
+
+def test_two_releases_at_once(record: Record) -> None:
+    with (
+        local.only_run(record.wheelhouse),
+        pytest.raises(Problem, match="another release is running"),
+        local.only_run(record.wheelhouse),
+    ):
+        pytest.fail("both run")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file system, which needs root")
+def test_disk_full(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", small], check=True)
+    program = PROGRAM.replace(".write_text(job.step)", ".write_text(job.step * 300_000)")
+    environment = {**os.environ, "WHEELHOUSE": str(small)}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+        )
+    finally:
+        subprocess.run(["umount", small], check=True)
+    assert done.returncode != 0
+    assert "the disk is full" in done.stderr
+    assert "run the same command again" in done.stderr.replace("\n", " ")

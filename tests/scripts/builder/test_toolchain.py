@@ -1,0 +1,70 @@
+"""GPU targets as everyone writes them, and the compiler cache that is used."""
+
+from pathlib import Path
+
+import pytest
+
+from scripts.builder import toolchain
+from scripts.builder.toolchain import BuildError
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include/cuda_runtime_api.h").write_text("#define CUDART_VERSION  13000\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("8.0;9.0+PTX", ["8.0", "9.0+PTX"]),
+        ("8.0 8.6, 9.0a", ["8.0", "8.6", "9.0a"]),
+        ("Hopper", ["9.0+PTX"]),
+        ("Ampere;8.0;9.0", ["8.0", "8.6+PTX", "9.0"]),
+        ("native", ["8.6", "9.0"]),
+        ("native;9.0;10.0", ["8.6", "9.0", "10.0"]),
+    ],
+)
+def test_targets(home: Path, monkeypatch: pytest.MonkeyPatch, written: str, meant: list[str]):
+    monkeypatch.setattr(toolchain.machine, "gpu_targets", lambda: ["8.6", "9.0"])
+    monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", written)
+    assert toolchain.targets(home) == meant
+
+
+def test_the_matrix_decides_where_nothing_is_written(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", " ")
+    assert toolchain.targets(home) == toolchain.matrix_targets(home)
+    assert "9.0" in toolchain.targets(home)
+
+
+def test_native_without_a_gpu(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(toolchain.machine, "gpu_targets", list)
+    monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "native")
+    with pytest.raises(BuildError, match="sees no GPU here; name the target"):
+        toolchain.targets(home)
+
+
+def test_the_cache_that_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CUDA_EXT_CACHE", raising=False)
+    assert toolchain.cache_launcher() == []
+    for name in ("sccache", "ccache"):
+        (tmp_path / name).touch(mode=0o755)
+        assert toolchain.cache_launcher()[-1] == str(tmp_path / name)
+    monkeypatch.setenv("CUDA_EXT_CACHE", "sccache")
+    assert toolchain.cache_launcher()[-1] == str(tmp_path / "sccache")
+    monkeypatch.setenv("CUDA_EXT_CACHE", "off")
+    assert toolchain.cache_launcher() == []
+    (tmp_path / "ccache").unlink()
+    monkeypatch.setenv("CUDA_EXT_CACHE", "ccache")
+    with pytest.raises(BuildError, match="no ccache on PATH; install it"):
+        toolchain.cache_program()
+
+
+def test_a_release_never_uses_a_cache():
+    from wheelyard.config import matrix
+
+    build = matrix.load(toolchain.ROOT / matrix.FILE).build
+    assert build.environment["CUDA_EXT_CACHE"] == "off"
+    assert build.environment_cpu["CUDA_EXT_CACHE"] == "off"
