@@ -190,6 +190,13 @@ screenshots: test-env wheelscope ## Pictures of the report of the release in whe
 	@$(WHEELYARD) report
 	@$(PYTHON) -m scripts.screenshots wheelhouse docs/report
 
+.PHONY: docs
+docs: tools ## The reference pages and JSON schemas of wheelyard's files, from their definition
+	@for file in matrix policy; do \
+	  $(WHEELYARD) schema $$file --markdown >docs/wheelyard/$$file.md; \
+	  $(WHEELYARD) schema $$file >docs/wheelyard/$$file.schema.json; \
+	done
+
 clean-release: ## Forget the release in wheelhouse/; images are kept
 	@find wheelhouse -mindepth 1 -not -name .gitkeep -delete
 

@@ -44,6 +44,13 @@ def main() -> int:
 
 
 def _dispatch(arguments: argparse.Namespace) -> int:
+    if arguments.command == "schema":
+        return _schema(arguments.file, arguments.markdown)
+    if arguments.command == "init":
+        from wheelyard import init
+
+        init.run(Path.cwd(), Display())
+        return 0
     plan = planning.load(_options(arguments))
     match arguments.command:
         case "plan":
@@ -79,6 +86,18 @@ def _options(arguments: argparse.Namespace) -> Options:
         if field.name in given
     }
     return Options(**fields | {"wanted": wanted})
+
+
+def _schema(file: str, as_markdown: bool) -> int:
+    """The schema of a configuration file: for editors, or as the reference page."""
+    from wheelyard.config import json_schema, matrix, policy, reference
+
+    kind, name = (matrix.Matrix, matrix.FILE) if file == "matrix" else (policy.Policy, policy.FILE)
+    if as_markdown:
+        print(reference.page(kind, name), end="")
+    else:
+        print(json.dumps(json_schema.of_file(kind, name), indent=1))
+    return 0
 
 
 def _plan(plan: Plan, as_matrices: bool) -> int:
@@ -201,6 +220,10 @@ def _parse() -> argparse.Namespace:
     commands.choices["build"].add_argument(
         "--cache", type=Path, metavar="FOLDER", help="a trial build: compile from this cache"
     )
+    commands.add_parser("init", help="write the files that get the project in this folder started")
+    schema = commands.add_parser("schema", help="print a configuration file's JSON schema")
+    schema.add_argument("file", choices=["matrix", "policy"])
+    schema.add_argument("--markdown", action="store_true", help="as the reference page")
     tagging = commands.add_parser("tag", help="make the release commit and its tag, or nothing")
     what = tagging.add_mutually_exclusive_group(required=True)
     what.add_argument("version", nargs="?", help="the version to release: x.y.z")

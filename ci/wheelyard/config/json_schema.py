@@ -41,7 +41,8 @@ def _table(kind: Any) -> dict[str, Any]:
         if choices := field.metadata["choices"]:
             entry.get("items", entry)["enum"] = list(choices)
         properties[field.name] = entry
-    required = [field.name for field in dataclasses.fields(kind) if is_required(field)]
+    fields = dataclasses.fields(kind)
+    required = [f.name for f in fields if is_required(f) and not f.metadata["known"]]
     schema: dict[str, Any] = {
         "type": "object",
         "properties": properties,

@@ -22,8 +22,8 @@ class Project:
 
 @dataclass(frozen=True)
 class Arch:
-    debian: str = key("Debian's name of the architecture: amd64 or arm64.")
-    runner: str = key("The GitHub runner that builds and runs its wheels.")
+    debian: str = key("Debian's name of the architecture: amd64 or arm64.", known=True)
+    runner: str = key("The GitHub runner that builds and runs its wheels.", known=True)
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Pythons:
 
 @dataclass(frozen=True)
 class Torch:
-    release: str = key("The release that is built with and tested on: 2.14.1.")
-    pythons: list[str] = key("The Pythons that this torch has wheels for.")
-    cuda: list[str] = key('Its CUDA builds that are served: "13.0", "cpu".')
+    release: str = key("The release that is built with and tested on: 2.14.1.", known=True)
+    pythons: list[str] = key("The Pythons that this torch has wheels for.", known=True)
+    cuda: list[str] = key('Its CUDA builds that are served: "13.0", "cpu".', known=True)
     pypi: dict[str, str] = key("The CUDA build that PyPI has, by architecture.", {})
     index: dict[str, str] = key(
         "Where pip finds the other builds: the URL of a package index, by CUDA version.", {}
@@ -111,6 +111,10 @@ class Build:
     torch_dependencies: bool = key(
         "Whether torch is installed with its own dependencies: `import torch` needs them, its headers do not.",
         True,
+    )
+    cross: bool = key(
+        "Whether the build can make wheels for another architecture than the machine's, which {arch} names.",
+        False,
     )
     job_memory_mb: int = key("Memory that one compiler may need; MAX_JOBS follows from it.", 2048)
 
@@ -210,6 +214,8 @@ class Publish:
 
 @dataclass(frozen=True)
 class Matrix:
+    """Whom a project serves, what it builds for them, and how that is verified."""
+
     arch: dict[str, Arch] = key(
         "The architectures served: x86_64, aarch64. An empty table takes what is known."
     )

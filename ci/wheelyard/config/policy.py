@@ -64,6 +64,8 @@ class Contents:
 
 @dataclass(frozen=True)
 class Policy:
+    """What a project's wheels must be before they may be released; what is not named is not judged."""
+
     platform: Platform = key("The systems that must be served.", Platform())
     size: Size = key("The size of a wheel.", Size())
     python: Python = key("The Python ABI.", Python())

@@ -25,9 +25,15 @@ NAMES = {
 }
 
 
-def key(doc: str, default: Any = dataclasses.MISSING, choices: tuple[str, ...] = ()) -> Any:
-    """A key of a table; without a default it must be given."""
-    metadata = {"doc": doc, "choices": choices}
+def key(
+    doc: str,
+    default: Any = dataclasses.MISSING,
+    choices: tuple[str, ...] = (),
+    *,
+    known: bool = False,
+) -> Any:
+    """A key of a table; without a default it must be given, unless wheelyard knows it by the table's name."""
+    metadata = {"doc": doc, "choices": choices, "known": known}
     if isinstance(default, list | dict) or dataclasses.is_dataclass(default):
         return dataclasses.field(default_factory=lambda: default, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)

@@ -1,1 +1,62 @@
-"""`wheelyard init`: finds out what a project is, and writes the files that get it started."""
+"""`wheelyard init`: finds out what a project is, writes the files that get it started, and says why."""
+
+import tomllib
+from pathlib import Path
+
+from rich.table import Table
+
+from wheelyard.config.matrix import KNOWN
+from wheelyard.core.progress import Display
+from wheelyard.init import files, metadata, sources
+from wheelyard.init.choice import Choice, choose
+from wheelyard.init.sources import Found
+from wheelyard.problem import Problem
+
+MATRIX, POLICY, WORKFLOW = "ci/matrix.toml", "ci/policy.toml", ".github/workflows/wheels.yml"
+
+
+def run(root: Path, display: Display) -> None:
+    """Asks nothing and overwrites nothing."""
+    if not any((root / name).is_file() for name in ("pyproject.toml", "setup.py")):
+        raise Problem(f"{root} has no pyproject.toml and no setup.py: it is no Python project")
+    found = sources.read(root)
+    known = tomllib.loads(KNOWN.read_text())
+    if not found.name or not found.import_name:
+        metadata.build(found, files.matrix(found, choose(found, known)), display)
+    choice = choose(found, known)
+    _show(found, choice, display)
+    texts = {
+        MATRIX: files.matrix(found, choice),
+        POLICY: files.policy(choice),
+        WORKFLOW: files.workflow(),
+    }
+    for name, text in texts.items():
+        file = root / name
+        if file.exists():
+            display.say(f"left alone: {name} is there already")
+            continue
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        display.say(f"written: {name}")
+    display.say("next: `wheelyard plan` shows what will be made, `wheelyard release` makes it")
+
+
+def _show(found: Found, choice: Choice, display: Display) -> None:
+    table = Table(title=f"{found.name}: what was found, what was chosen, and why", show_lines=False)
+    for column in ("what", "is", "because"):
+        table.add_column(column, overflow="fold")
+    reasons = found.reasons | choice.reasons
+    rows = {
+        "name": found.name,
+        "import": found.import_name,
+        "build": found.backend,
+        "cuda": "yes" if found.has_cuda else "no",
+        "tests": " ".join(found.tests) or "none",
+        "strategy": choice.strategy,
+        "torch": ", ".join(f"{torch} ({cuda})" for torch, cuda in choice.torches.items()),
+        "python": ", ".join(choice.pythons),
+        "requires": ", ".join(choice.requires) or "nothing beyond the image's",
+    }
+    for name, value in rows.items():
+        table.add_row(name, value, reasons.get(name, ""))
+    display.console.print(table)

@@ -54,13 +54,19 @@ class Plan:
         return wheels(self.matrix, self.strategy, self.options.toolkit)
 
     @property
+    def buildable(self) -> list[Wheel]:
+        """The wheels that there is a machine for: of their own architecture, or one that can build for it."""
+        can_cross = self.matrix.build.cross
+        return [wheel for wheel in self.all_wheels if can_cross or wheel.arch in self.machines]
+
+    @property
     def wheels(self) -> list[Wheel]:
         """The wheels that are wanted."""
         patterns = self.options.wanted or ("*",)
-        every = self.all_wheels
+        every = self.buildable
         found = [w for w in every if any(fnmatchcase(w.name, p) for p in patterns)]
         if not found:
-            names = ", ".join(wheel.name for wheel in every[:3])
+            names = ", ".join(wheel.name for wheel in (every or self.all_wheels)[:3])
             raise Problem(f"no wheel of the plan is named {patterns}; names are like {names}")
         return found
 

@@ -38,6 +38,10 @@ def _wheels(plan: Plan, console: Console) -> None:
         compiler = toolkit.compiler if toolkit else "g++"
         table.add_row(wheel.name, wheel.toolkit or "-", compiler, targets, str(served))
     console.print(table)
+    if left := len(plan.all_wheels) - len(plan.buildable):
+        console.print(
+            f"{left} wheels of other architectures are built on runners of theirs (--place github)"
+        )
     if len(wheels) > SHOWN:
         counts = {arch: sum(w.arch == arch for w in wheels) for arch in plan.matrix.arch}
         each = ", ".join(f"{count} for {arch}" for arch, count in counts.items())

@@ -34,8 +34,8 @@ def run(job: Job, workspace: Workspace) -> Facts:
 
 def _sdist_job(plan: Plan) -> Job:
     """Made in the image of the first wheel: a project's setup.py may import torch."""
-    here = [w for w in plan.all_wheels if plan.builder(w.arch) == plan.machine] or plan.all_wheels
-    recipe = images.for_build(plan, here[0])
+    here = [wheel for wheel in plan.buildable if plan.builder(wheel.arch) == plan.machine]
+    recipe = images.for_build(plan, (here or plan.buildable)[0])
     inputs = {
         "sources": Source(plan.project.files()),
         "git": plan.project.described,

@@ -17,7 +17,7 @@ COVER = "cover"
 def jobs(plan: Plan) -> list[Job]:
     origins = {"sdist": "build/sdist", **{w.name: f"repair/{w.name}" for w in plan.wheels}}
     found = [_file_job(plan, name, origin) for name, origin in origins.items()]
-    if plan.wheels == plan.all_wheels:
+    if plan.wheels == plan.buildable:
         found.append(_cover_job(plan))
     return found
 
@@ -63,7 +63,7 @@ def _cover_job(plan: Plan) -> Job:
     inputs = {
         "wheels": made(*(f"repair/{wheel.name}" for wheel in plan.wheels)),
         "cells": {
-            "arch": list(plan.matrix.arch),
+            "arch": list(dict.fromkeys(wheel.arch for wheel in plan.wheels)),
             "torch": {
                 n: {"cuda": t.cuda, "pythons": t.pythons} for n, t in plan.matrix.torch.items()
             },

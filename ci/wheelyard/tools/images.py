@@ -40,7 +40,7 @@ def for_build(plan: Plan, wheel: Wheel) -> Recipe:
     matrix, machine = plan.matrix, plan.builder(wheel.arch)
     python = wheel.python or plan.build_python
     tag = python_tag(python)
-    toolkits = {w.toolkit_name for w in plan.all_wheels if w.toolkit and _same_image(w, wheel)}
+    toolkits = {w.toolkit_name for w in plan.buildable if w.toolkit and _same_image(w, wheel)}
     arguments = {
         "PYTHON": python,
         "PYTHON_TAG": f"{tag.rstrip('t')}-{tag}",

@@ -1,0 +1,78 @@
+"""The reference page of a configuration file, made from its schema."""
+
+import dataclasses
+import types
+import typing
+from typing import Any
+
+from wheelyard.config.schema import is_required
+
+MADE = "Made from the schema (`wheelyard schema --markdown`). An unknown key is an error that names its line."
+PLAIN = {str: "string", int: "number", bool: "true or false"}
+
+
+def page(kind: Any, file: str) -> str:
+    """A table of keys for each table of the file, in Markdown."""
+    lines = [f"# {file}", "", kind.__doc__, "", MADE, "", *_table(kind, [])]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _table(kind: Any, path: list[str]) -> list[str]:
+    """The keys of one table, then the tables inside it."""
+    hints = typing.get_type_hints(kind)
+    rows: list[str] = []
+    below: list[str] = []
+    for field in dataclasses.fields(kind):
+        inner = _inner(hints[field.name])
+        if inner is not None:
+            name, table = inner
+            below += _section([*path, field.name, *name], table, field.metadata["doc"])
+        else:
+            rows.append(_row(field, hints[field.name]))
+    head = ["| key | type | default | meaning |", "|---|---|---|---|"] if rows else []
+    return [*head, *rows, *([""] if rows else []), *below]
+
+
+def _section(path: list[str], table: Any, doc: str) -> list[str]:
+    return [f"## `[{'.'.join(path)}]`", "", doc, "", *_table(table, path)]
+
+
+def _inner(hint: Any) -> tuple[list[str], Any] | None:
+    """The table behind a key: of its own, one of several by name, or one of a list."""
+    hint = _without_none(hint)
+    if dataclasses.is_dataclass(hint):
+        return [], hint
+    arguments = typing.get_args(hint)
+    if arguments and dataclasses.is_dataclass(arguments[-1]):
+        return (["NAME"] if typing.get_origin(hint) is dict else []), arguments[-1]
+    return None
+
+
+def _row(field: "dataclasses.Field[Any]", hint: Any) -> str:
+    choices = field.metadata["choices"]
+    kind = ", ".join(f"`{c}`" for c in choices if c) if choices else _words(_without_none(hint))
+    doc = field.metadata["doc"].replace("|", "\\|")
+    return f"| `{field.name}` | {kind} | {_default(field)} | {doc} |"
+
+
+def _default(field: "dataclasses.Field[Any]") -> str:
+    if is_required(field):
+        return "known" if field.metadata["known"] else "**required**"
+    factory = field.default_factory
+    value = field.default if factory is dataclasses.MISSING else factory()
+    return f"`{value}`" if value not in ("", None) and value != [] and value != {} else ""
+
+
+def _words(hint: Any) -> str:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is list:
+        return f"list of {_words(arguments[0])}"
+    if origin is dict:
+        return f"table of {_words(arguments[1])}"
+    return PLAIN[hint]
+
+
+def _without_none(hint: Any) -> Any:
+    if typing.get_origin(hint) is types.UnionType:
+        return next(part for part in typing.get_args(hint) if part is not types.NoneType)
+    return hint

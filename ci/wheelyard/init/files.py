@@ -1,0 +1,66 @@
+"""The files that get a project started: its matrix, its policy, and a workflow that calls the reusable one."""
+
+import platform
+
+from wheelyard import __version__
+from wheelyard.init.choice import Choice
+from wheelyard.init.sources import Found
+
+MATRIX_HEAD = """# What is released, and for whom: `wheelyard plan` shows it.
+# Every key there is: `wheelyard schema matrix --markdown`."""
+POLICY_HEAD = """# What the wheels must be before they may be released.
+# Every key there is: `wheelyard schema policy --markdown`."""
+CUDA_BUILD = ["", "[build.environment]", 'TORCH_CUDA_ARCH_LIST = "{targets}"', 'FORCE_CUDA = "1"']
+WORKFLOWS = "cuda-ext-example/cuda_ext_example/.github/workflows/wheels.yml"
+
+
+def matrix(found: Found, choice: Choice) -> str:
+    lines = [MATRIX_HEAD, ""]
+    lines += ["[project]", f'name = "{found.name}"', f'import_name = "{found.import_name}"', ""]
+    lines += [f"[arch.{platform.machine()}]", ""]
+    lines += ["[python]", f"versions = {_list(choice.pythons)}", ""]
+    for torch, cuda in choice.torches.items():
+        lines += [f'[torch."{torch}"]', f'cuda = ["{cuda}"]', ""]
+    lines += ["[strategy]", f'default = "{choice.strategy}"', ""]
+    lines += [
+        "[build]",
+        f"requires = {_list(choice.requires)}",
+        *(CUDA_BUILD if found.has_cuda else []),
+    ]
+    runs = [f'{{ torch = "{t}", python = "{p}" }}' for t, p in _cells(choice)]
+    lines += ["", "[verify]", f"run = [{', '.join(runs)}]"]
+    lines += [f"tests = {_list(found.tests)}"] if found.tests else []
+    return "\n".join([*lines, ""])
+
+
+def _cells(choice: Choice) -> list[tuple[str, str]]:
+    return [(torch, python) for torch in choice.torches for python in choice.pythons]
+
+
+def policy(choice: Choice) -> str:
+    abi = '["abi3", "none"]' if choice.strategy == "abi3" else '["abi3", "version", "none"]'
+    lines = [
+        "# What the wheels must be before they may be released. Every key: `wheelyard schema policy --markdown`.",
+        "",
+    ]
+    lines += ["[platform]", 'highest = "manylinux_2_31"', "", "[python]", f"abi = {abi}"]
+    return "\n".join([*lines, ""])
+
+
+def workflow() -> str:
+    return f"""# Wheels for every push, built, gated and verified by wheelyard.
+name: wheels
+on: [push, pull_request]
+permissions: {{}}
+jobs:
+  wheels:
+    permissions:
+      contents: read
+    uses: {WORKFLOWS}@v{__version__}
+    with:
+      wheelyard: "{__version__}"
+"""
+
+
+def _list(values: list[str]) -> str:
+    return "[" + ", ".join(f'"{value}"' for value in values) + "]"

@@ -1,0 +1,144 @@
+"""What a project is, as far as reading its files tells: names, build, CUDA code, which ABIs its sources use."""
+
+import ast
+import configparser
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp")
+SKIPPED = {"build", "dist", "third_party", "node_modules", "docs", "benchmarks", "wheelhouse"}
+LARGEST = 1 << 20  # a source beyond this is generated
+TESTS = ("tests", "test")
+# What in a C++ source binds a wheel, and to what.
+USES = {
+    "stable": re.compile(r"STABLE_TORCH_LIBRARY|torch/csrc/stable|torch/headeronly"),
+    "torch": re.compile(
+        r"#include\s*[<\"](torch/(extension|all|torch|script|library)\.h|ATen/|c10/)"
+    ),
+    "pybind": re.compile(r"#include\s*[<\"](pybind11/|torch/(extension|python)\.h)"),
+    "python": re.compile(r"#include\s*[<\"]Python\.h"),
+}
+
+
+@dataclass
+class Found:
+    """Facts with their reasons; what reading cannot tell is empty."""
+
+    root: Path
+    name: str = ""
+    import_name: str = ""
+    requires_python: str = ""
+    requires: list[str] = field(default_factory=list)  # of the build
+    backend: str = "setuptools"
+    has_cuda: bool = False
+    limited_api: bool = False
+    uses: dict[str, list[str]] = field(default_factory=dict)  # a key of USES -> the files
+    tests: list[str] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+
+def read(root: Path) -> Found:
+    found = Found(root)
+    _pyproject(found)
+    _setup_py(found)
+    _sources(found)
+    _packages(found)
+    for name in TESTS:
+        if any((root / name).rglob("test*.py")):
+            found.tests = [name]
+            found.reasons["tests"] = f"{name}/ has tests"
+            break
+    return found
+
+
+def _pyproject(found: Found) -> None:
+    file = found.root / "pyproject.toml"
+    tables: dict[str, Any] = tomllib.loads(file.read_text()) if file.is_file() else {}
+    project, system = tables.get("project", {}), tables.get("build-system", {})
+    if project.get("name"):
+        found.name, found.reasons["name"] = project["name"], "pyproject.toml, [project] name"
+    found.requires_python = project.get("requires-python", "")
+    found.requires = list(system.get("requires", []))
+    found.backend = system.get("build-backend", "setuptools.build_meta").split(".")[0]
+    found.reasons["build"] = (
+        "pyproject.toml, [build-system]" if system else "no [build-system]: setuptools"
+    )
+
+
+def _setup_py(found: Found) -> None:
+    """Keywords of setup() that are written as plain values, and what kind of extension it makes."""
+    setup_cfg = configparser.ConfigParser()
+    setup_cfg.read(found.root / "setup.cfg")
+    if not found.name and setup_cfg.has_option("metadata", "name"):
+        found.name, found.reasons["name"] = (
+            setup_cfg["metadata"]["name"],
+            "setup.cfg, [metadata] name",
+        )
+    file = found.root / "setup.py"
+    if not file.is_file():
+        return
+    text = file.read_text(errors="replace")
+    keywords = _keywords(text)
+    if not found.name and isinstance(keywords.get("name"), str):
+        found.name, found.reasons["name"] = keywords["name"], "setup.py, setup(name=...)"
+    found.requires_python = found.requires_python or str(keywords.get("python_requires") or "")
+    if re.search(r"py_limited_api[\"']?\s*[:=]\s*True|bdist_wheel.*py_limited_api", text):
+        found.limited_api = True
+        found.reasons["limited_api"] = "setup.py sets py_limited_api"
+
+
+def _keywords(text: str) -> dict[str, Any]:
+    """The keywords of the call of setup() whose values can be read; names are looked up at the top of the file."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return {}
+    values: dict[str, Any] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            values |= {t.id: node.value.value for t in node.targets if isinstance(t, ast.Name)}
+    found: dict[str, Any] = {}
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] == "setup":
+            for keyword in call.keywords:
+                if isinstance(keyword.value, ast.Constant):
+                    found[keyword.arg or ""] = keyword.value.value
+                elif isinstance(keyword.value, ast.Name) and keyword.value.id in values:
+                    found[keyword.arg or ""] = values[keyword.value.id]
+    return found
+
+
+def _sources(found: Found) -> None:
+    for file in sorted(found.root.rglob("*")):
+        inside = file.relative_to(found.root)
+        is_skipped = SKIPPED.intersection(inside.parts[:-1]) or inside.parts[0].startswith(".")
+        if is_skipped or file.suffix not in SOURCES or not file.is_file():
+            continue
+        if file.suffix == ".cu" and not found.has_cuda:
+            found.has_cuda, found.reasons["cuda"] = True, f"{inside} is CUDA code"
+        if file.stat().st_size > LARGEST:
+            continue
+        text = file.read_text(errors="replace")
+        for use, pattern in USES.items():
+            if pattern.search(text):
+                found.uses.setdefault(use, []).append(str(inside))
+
+
+def _packages(found: Found) -> None:
+    """What users import: the package folder named like the distribution, else the only one."""
+    tops = {"": found.root, "src/": found.root / "src"}
+    packages = {
+        file.parent.name: f"{prefix}{file.parent.name}/"
+        for prefix, top in tops.items()
+        for file in sorted(top.glob("*/__init__.py"))
+        if file.parent.name not in {*TESTS, *SKIPPED, "examples", "scripts", "csrc"}
+    }
+    wanted = found.name.replace("-", "_").replace(".", "_")
+    if wanted and wanted in packages:
+        found.import_name, found.reasons["import"] = wanted, f"the package {packages[wanted]}"
+    elif len(packages) == 1:
+        ((found.import_name, place),) = packages.items()
+        found.reasons["import"] = f"the only package, {place}"

@@ -1,0 +1,115 @@
+"""`wheelyard init`: what a project is, by its files; what is written is sound, and nothing is overwritten."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from wheelyard.config import matrix, policy
+from wheelyard.config.matrix import KNOWN
+from wheelyard.init import sources
+from wheelyard.init.choice import choose
+from wheelyard.plan import plan as planning
+from wheelyard.plan.plan import Options
+
+NO_PROJECT_TABLE = {  # as pytorch/extension-cpp has it: all names are in setup.py
+    "pyproject.toml": '[build-system]\nrequires = ["setuptools", "torch"]\nbuild-backend = "setuptools.build_meta"\n',
+    "setup.py": 'from setuptools import setup\nlibrary_name = "their_ext"\nsetup(name=library_name, version="0.1")\n',
+    "their_ext/__init__.py": "",
+    "their_ext/csrc/ops.cpp": "#include <torch/extension.h>\n",
+    "test/test_it.py": "",
+}
+LIMITED = {
+    **NO_PROJECT_TABLE,
+    "setup.py": NO_PROJECT_TABLE["setup.py"]
+    + 'options={"bdist_wheel": {"py_limited_api": "cp310"}}\n',
+    "their_ext/csrc/ops.cpp": "#include <Python.h>\n#include <torch/library.h>\n",
+    "their_ext/csrc/ops.cu": "#include <ATen/ATen.h>\n",
+}
+OTHER_IMPORT = {
+    "pyproject.toml": '[project]\nname = "their-ext"\ndynamic = ["version"]\nrequires-python = ">=3.12"\n'
+    '[build-system]\nrequires = ["setuptools>=80", "setuptools_scm[toml]>=8", "torch"]\n',
+    "src/theirs/__init__.py": "",
+    "tests/test_it.py": "",
+}
+
+
+def project(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def init(folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "wheelyard", "init"], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_names_are_found_without_a_project_table(tmp_path: Path) -> None:
+    found = sources.read(project(tmp_path, NO_PROJECT_TABLE))
+    assert (found.name, found.import_name) == ("their_ext", "their_ext")
+    assert found.reasons["name"] == "setup.py, setup(name=...)"
+    assert found.tests == ["test"]
+    assert not found.has_cuda
+
+
+def test_the_import_name_is_not_the_distributions(tmp_path: Path) -> None:
+    found = sources.read(project(tmp_path, OTHER_IMPORT))
+    assert (found.name, found.import_name) == ("their-ext", "theirs")
+    choice = choose(found, tomllib.loads(KNOWN.read_text()))
+    assert choice.requires == ["setuptools_scm[toml]>=8"]
+    assert all(float(python) >= 3.12 for python in choice.pythons)
+
+
+@pytest.mark.parametrize(("files", "strategy"), [(NO_PROJECT_TABLE, "each"), (LIMITED, "abi3")])
+def test_the_strategy_follows_from_the_sources(
+    tmp_path: Path, files: dict[str, str], strategy: str
+) -> None:
+    found = sources.read(project(tmp_path, files))
+    choice = choose(found, tomllib.loads(KNOWN.read_text()))
+    assert choice.strategy == strategy
+    assert "ops.cpp" in choice.reasons["strategy"] or "setup.py" in choice.reasons["strategy"]
+
+
+@pytest.mark.parametrize("files", [NO_PROJECT_TABLE, LIMITED, OTHER_IMPORT])
+def test_what_is_written_is_sound(tmp_path: Path, files: dict[str, str]) -> None:
+    said = init(project(tmp_path, files))
+    assert "written: ci/matrix.toml" in said
+    plan = planning.load(Options(), tmp_path)
+    assert len(plan.matrix.torch) == 2
+    assert len(plan.wheels) >= 2
+    policy.load(tmp_path / policy.FILE)
+    workflow = (tmp_path / ".github/workflows/wheels.yml").read_text()
+    assert yaml.safe_load(workflow)["jobs"]["wheels"]["permissions"] == {"contents": "read"}
+    assert len(workflow.splitlines()) <= 12
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    project(tmp_path, NO_PROJECT_TABLE)
+    init(tmp_path)
+    file = tmp_path / matrix.FILE
+    file.write_text(file.read_text() + "# mine\n")
+    assert "left alone: ci/matrix.toml is there already" in init(tmp_path)
+    assert file.read_text().endswith("# mine\n")
+
+
+def test_no_python_project(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "wheelyard", "init"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "no pyproject.toml and no setup.py" in done.stderr
+
+
+def test_without_a_matrix_every_command_names_init(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "wheelyard", "plan"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "`wheelyard init` writes one" in done.stderr
