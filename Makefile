@@ -190,6 +190,14 @@ screenshots: test-env wheelscope ## Pictures of the report of the release in whe
 	@$(WHEELYARD) report
 	@$(PYTHON) -m scripts.screenshots wheelhouse docs/report
 
+.PHONY: tool-wheels
+tool-wheels: wheelscope ## Wheels of wheelyard and wheelscope, in build/tools/
+	@rm -rf build/tools && mkdir -p build/tools
+	@for tool in ci csrc/wheelscope; do \
+	  $(PYTHON) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/tools ./$$tool; \
+	done
+	@rm -rf ci/build csrc/wheelscope/build csrc/wheelscope/*.egg-info
+
 .PHONY: docs
 docs: tools ## The reference pages and JSON schemas of wheelyard's files, from their definition
 	@for file in matrix policy; do \
