@@ -28,7 +28,7 @@ def run(root: Path, display: Display) -> None:
     texts = {
         MATRIX: files.matrix(found, choice),
         POLICY: files.policy(choice),
-        WORKFLOW: files.workflow(),
+        WORKFLOW: files.workflow(known["workflow"]["uses"]),
     }
     for name, text in texts.items():
         file = root / name

@@ -11,7 +11,6 @@ MATRIX_HEAD = """# What is released, and for whom: `wheelyard plan` shows it.
 POLICY_HEAD = """# What the wheels must be before they may be released.
 # Every key there is: `wheelyard schema policy --markdown`."""
 CUDA_BUILD = ["", "[build.environment]", 'TORCH_CUDA_ARCH_LIST = "{targets}"', 'FORCE_CUDA = "1"']
-WORKFLOWS = "cuda-ext-example/cuda_ext_example/.github/workflows/wheels.yml"
 
 
 def matrix(found: Found, choice: Choice) -> str:
@@ -47,7 +46,7 @@ def policy(choice: Choice) -> str:
     return "\n".join([*lines, ""])
 
 
-def workflow() -> str:
+def workflow(uses: str) -> str:
     return f"""# Wheels for every push, built, gated and verified by wheelyard.
 name: wheels
 on: [push, pull_request]
@@ -56,7 +55,7 @@ jobs:
   wheels:
     permissions:
       contents: read
-    uses: {WORKFLOWS}@v{__version__}
+    uses: {uses}@v{__version__}
     with:
       wheelyard: "{__version__}"
 """

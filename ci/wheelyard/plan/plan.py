@@ -55,9 +55,19 @@ class Plan:
 
     @property
     def buildable(self) -> list[Wheel]:
-        """The wheels that there is a machine for: of their own architecture, or one that can build for it."""
-        can_cross = self.matrix.build.cross
-        return [wheel for wheel in self.all_wheels if can_cross or wheel.arch in self.machines]
+        """The wheels that there is a machine and an image for."""
+        return [wheel for wheel in self.all_wheels if not self.why_not(wheel)]
+
+    def why_not(self, wheel: Wheel) -> str:
+        """Why a wheel cannot be built; empty if it can."""
+        if wheel.arch not in self.machines and not self.matrix.build.cross:
+            return f"{wheel.arch} is built on a machine of its own: --place github"
+        base = self.options.base or self.matrix.build.base
+        has_every_python = base == "pypa" or (base == "auto" and self.options.place == "github")
+        python = wheel.python or self.build_python
+        if not has_every_python and python not in self.matrix.python.debian:
+            return f"Debian has no Python {python}: --base pypa"
+        return ""
 
     @property
     def wheels(self) -> list[Wheel]:

@@ -1,8 +1,8 @@
 """The plan as tables for people: what is built, which cells it serves, how each is verified."""
 
 import itertools
+from collections import Counter
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -30,7 +30,7 @@ def _wheels(plan: Plan, console: Console) -> None:
     wheels = plan.wheels
     table = Table(title=f"{len(wheels)} wheels, strategy {plan.strategy}")
     for column in ("wheel", "toolkit", "compiler", "GPU targets", "cells served"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     for wheel in wheels[:SHOWN]:
         toolkit = plan.matrix.toolkit[wheel.toolkit] if wheel.toolkit else None
         served = sum(wheel.serves(cell) for cell in plan.cells)
@@ -38,10 +38,9 @@ def _wheels(plan: Plan, console: Console) -> None:
         compiler = toolkit.compiler if toolkit else "g++"
         table.add_row(wheel.name, wheel.toolkit or "-", compiler, targets, str(served))
     console.print(table)
-    if left := len(plan.all_wheels) - len(plan.buildable):
-        console.print(
-            f"{left} wheels of other architectures are built on runners of theirs (--place github)"
-        )
+    reasons = Counter(filter(None, map(plan.why_not, plan.all_wheels)))
+    for reason, count in reasons.items():
+        console.print(f"  {count:3} more wheels are not built here; {reason}")
     if len(wheels) > SHOWN:
         counts = {arch: sum(w.arch == arch for w in wheels) for arch in plan.matrix.arch}
         each = ", ".join(f"{count} for {arch}" for arch, count in counts.items())
@@ -49,16 +48,22 @@ def _wheels(plan: Plan, console: Console) -> None:
 
 
 def _grid(plan: Plan, console: Console) -> None:
-    machines = ", ".join(plan.machines)
-    title = f"{len(plan.cells)} cells; how machines of {machines} verify each"
-    grid = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    """For each architecture a row for each torch and CUDA, a column for each Python."""
+    console.print(
+        f"\n{len(plan.cells)} cells; how machines of {', '.join(plan.machines)} verify each:"
+    )
     pythons = plan.matrix.python.versions
-    for column in ("arch", "torch", "CUDA", *pythons):
-        grid.add_column(column)
-    for (arch, torch, cuda), row in itertools.groupby(
-        sorted(plan.cells, key=lambda c: (c.arch, version_key(c.torch), c.cuda)),
-        key=lambda c: (c.arch, c.torch, c.cuda),
-    ):
-        how = {cell.python: verified_by(plan.matrix, cell, plan.machines) for cell in row}
-        grid.add_row(arch, torch, cuda, *(how.get(python, "") for python in pythons))
-    console.print(grid)
+    for arch in plan.matrix.arch:
+        grid = Table(box=None, padding=(0, 1, 0, 0))
+        for column in (arch, "CUDA", *pythons):
+            grid.add_column(column)
+        for (torch, cuda), row in itertools.groupby(
+            sorted(
+                (cell for cell in plan.cells if cell.arch == arch),
+                key=lambda c: (version_key(c.torch), c.cuda),
+            ),
+            key=lambda c: (c.torch, c.cuda),
+        ):
+            how = {cell.python: verified_by(plan.matrix, cell, plan.machines) for cell in row}
+            grid.add_row(torch, cuda, *(how.get(python, "") for python in pythons))
+        console.print(grid)

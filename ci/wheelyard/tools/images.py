@@ -92,9 +92,11 @@ def _files_digest(target: str) -> str:
 
 
 def unit(recipe: Recipe) -> str:
-    """A name for people: build-3.11-2.10.0."""
+    """A name for people: build-3.11-2.10.0-cuda12.9."""
     arguments = recipe["arguments"]
-    return "-".join([recipe["target"], arguments["PYTHON"], arguments["TORCH"]])
+    toolkits = sorted({name.split("-")[0] for name in arguments.get("TOOLKITS", "").split()})
+    parts = [recipe["target"], arguments["PYTHON"], arguments["TORCH"]]
+    return "-".join([*parts, *(f"cuda{version}" for version in toolkits)])
 
 
 # --- The base -------------------------------------------------------------------------------------

@@ -1,0 +1,59 @@
+"""What can be built where: wheels without a machine or an image are left out, and the plan says why."""
+
+import dataclasses
+import io
+from collections import Counter
+
+import pytest
+from rich.console import Console
+from wheelyard import steps
+from wheelyard.core.job import from_json
+from wheelyard.plan import show
+from wheelyard.plan.plan import Options, Plan
+
+
+def with_options(plan: Plan, cross: bool = True, **options: str) -> Plan:
+    build = dataclasses.replace(plan.matrix.build, cross=cross)
+    matrix = dataclasses.replace(plan.matrix, build=build)
+    return dataclasses.replace(plan, matrix=matrix, options=Options(**options))  # type: ignore[arg-type]
+
+
+def test_a_build_that_cannot_cross_is_native(plan: Plan) -> None:
+    native = with_options(plan, cross=False)
+    assert {wheel.arch for wheel in native.wheels} == {plan.machine}
+    on_github = with_options(plan, cross=False, place="github")
+    assert {wheel.arch for wheel in on_github.wheels} == set(plan.matrix.arch)
+    assert all(on_github.builder(wheel.arch) == wheel.arch for wheel in on_github.wheels)
+
+
+def test_a_python_that_the_base_lacks_is_left_out_and_said(plan: Plan) -> None:
+    each = with_options(plan, strategy="each", base="debian")
+    assert {wheel.python for wheel in each.wheels} <= set(plan.matrix.python.debian)
+    reasons = Counter(each.why_not(wheel) for wheel in each.all_wheels)
+    assert reasons["Debian has no Python 3.10: --base pypa"] > 0
+    assert sum(reasons.values()) - reasons[""] == 154
+    with_all = with_options(plan, strategy="each", base="pypa", place="github")
+    assert with_all.wheels == with_all.all_wheels
+
+
+@pytest.mark.parametrize("strategy", ["universal", "abi3", "each"])
+@pytest.mark.parametrize("place", ["here", "github"])
+@pytest.mark.parametrize("index", ["embedded", "pypi"])
+def test_every_plan_is_a_sound_graph(plan: Plan, strategy: str, place: str, index: str) -> None:
+    """Each job waits only for jobs before it, is plain data, and a machine there can run it."""
+    chosen = with_options(plan, strategy=strategy, place=place, index=index, base="debian")
+    jobs = steps.planned(chosen).jobs.values()
+    assert {job.step for job in jobs} >= set(steps.STEPS)
+    for job in jobs:
+        assert from_json(job.as_json()) == job
+        assert job.needs.arch in (None, *chosen.machines) or job.needs.gpu
+
+
+def test_the_tables_fit_80_columns(plan: Plan) -> None:
+    for options in ({}, {"strategy": "each"}):
+        console = Console(width=80, record=True, file=io.StringIO())
+        show.show(with_options(plan, **options), console)
+        text = console.export_text()
+        assert "…" not in text
+        assert max(map(len, text.splitlines())) <= 80
+        assert "cover" in text
