@@ -54,9 +54,11 @@ def make_sdist(workspace: Workspace) -> Facts:
         "cp -a /source /tmp/source && cd /tmp/source && "
         "python -m build --sdist --no-isolation --skip-dependency-check --outdir /out ."
     )
-    options = ["--network=none", f"--volume={workspace.sources('sources')}:/source:ro"]
+    sources = workspace.sources("sources")
+    options = ["--network=none", f"--volume={sources}:/source:ro"]
     options += [f"--volume={output}:/out", *(f"--env={setting}" for setting in GIT_TRUST)]
-    if (workspace.project / ".git").is_dir():
+    if (workspace.project / ".git").is_dir():  # versions may be made from tags
+        (sources / ".git").mkdir()
         options.append(f"--volume={workspace.project / '.git'}:/source/.git:ro")
     workspace.engine.run(tag, options, ["sh", "-c", script], workspace.log, what="making the sdist")
     (sdist,) = output.glob("*.tar.gz")

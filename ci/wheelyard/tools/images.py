@@ -47,7 +47,7 @@ def for_build(plan: Plan, wheel: Wheel) -> Recipe:
         "TORCH": matrix.torch[wheel.torch or plan.stable_torch].release,
         "TOOLKITS": " ".join(sorted(toolkits)),
     }
-    base, reason = choose_base(plan, wheel.arch)
+    base, _ = choose_base(plan, wheel.arch)
     if base == "pypa":
         bases = {"BASE_IMAGE": pypa_reference(matrix.base.pypa.image, machine)}
         arguments["BASE"] = "pypa"
@@ -60,7 +60,7 @@ def for_build(plan: Plan, wheel: Wheel) -> Recipe:
         }
         others = [facts.debian for arch, facts in matrix.arch.items() if arch != machine]
         arguments["CROSS_COMPILER"] = " ".join(CROSS_COMPILER[arch] for arch in others)
-    return _recipe("build", machine, bases, arguments) | {"why": f"base {base}: {reason}"}
+    return _recipe("build", machine, bases, arguments)
 
 
 def _same_image(one: Wheel, other: Wheel) -> bool:
