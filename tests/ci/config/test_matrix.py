@@ -34,7 +34,7 @@ def test_the_committed_file_is_sound() -> None:
         ('torch = "2.10" }', 'torch = "2.9" }', "names `2.9`; known: 2.10, 2.11"),
         ('"2.10", python = "3.11" }', '"2.10", python = "3.15" }', "names `3.15`"),
         ("torch_dependencies = false", "torch_dependencies = 0", "must be true or false, not 0"),
-        ('name = "my_add"\n', "", "lacks the key `name`: What is checked."),
+        ("[smoke]", '[smoke]\nchecks = [{ call = "x", reference = "x" }]', "lacks the key `name`: What is checked."),
     ],
 )  # fmt: skip
 def test_a_bad_key_names_its_line(tmp_path: Path, old: str, new: str, message: str) -> None:
