@@ -1,29 +1,27 @@
-"""Times the three ops beside torch.add: bandwidth over sizes and dtypes, and a small call's cost.
+"""Times each op beside torch's own: bandwidth over sizes and dtypes, and what a small call costs.
 
     python scripts/benchmark.py                    on the GPU, or on the CPU where there is none
     python scripts/benchmark.py --dtypes all --sizes 20 24 28
     python scripts/benchmark.py --check            does this build keep to its promised ratios?
     python scripts/benchmark.py --profile          torch's profiler: ATen rows and kernels
 
-Writes benchmark.json (see benchmark_report.py for its fields) and benchmark.png.
+Writes benchmark.json (see benchmark_report.py for its fields) and benchmark.png. Beside it stand
+benchmark_layouts.py (operands that are not dense) and benchmark_rms_norm.py (other people's ops).
 Exit status: 0 all right, 1 a promised ratio was missed, 2 wrong usage or no usable package.
 
-How the times are taken. On the GPU a sleeping kernel holds the stream while the host enqueues a
-batch of calls between two CUDA events, so the events see the GPU's work and nothing of the host's.
-Batches of all ops alternate in rounds, so that a drifting clock moves all of them. Inputs and
-outputs rotate among up to twenty sets, to defeat the cache; sizes where that does not suffice are
-marked. The cost of a call is the host's time over many calls of 1,024 elements, ended by waiting
-for the GPU.
+How the times are taken: benchmark_clock.py. Inputs and outputs rotate among up to twenty sets, to
+defeat the cache; sizes where that does not suffice are marked. The cost of a call is the host's
+time over many calls of 1,024 elements, ended by waiting for the GPU; with a gradient, `x` requires
+one.
 """
 
 import argparse
-import gc
+import functools
 import itertools
 import platform
 import statistics
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,135 +30,83 @@ import benchmark_report as report
 
 try:
     import torch
+    from benchmark_clock import Batch, gpu_clock, host_clock, rounds_of
     from torch import Tensor
 
     import cuda_ext_example
+    from cuda_ext_example._ops import OPS
 except ImportError as error:
     print(f"error: {error}\nRun `pip install .` first, or set PYTHONPATH to a built checkout.")
     raise SystemExit(2) from None
 
-DTYPES = (
-    *("float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8"),
-    *("complex64", "complex128"),
-)
+DTYPES = tuple(dict.fromkeys(dtype for op in OPS for dtype in op.dtypes))
 SMALL = 1024  # elements of a call whose cost is the call itself
+ROW = 4096  # elements of a row, for ops of rows
 
 
 @dataclass(frozen=True)
 class Contestant:
     name: str
     layer: str  #: torch, op (torch.ops) or wrapper (the Python function)
-    adds: str  #: what it adds to a tensor: tensor or number
+    beside: str  #: torch's own expression, which the times are compared with
     function: Callable[..., Tensor]
+    arguments: Callable[[Tensor, Tensor], tuple[Any, ...]]
+    moves: int  #: how many tensors of x's size a call reads and writes
 
 
 def contestants(dtype: torch.dtype) -> list[Contestant]:
-    ops = torch.ops.cuda_ext_example
-    has_fractions = dtype.is_floating_point or dtype.is_complex
-    return [
-        Contestant("torch.add", "torch", "tensor", torch.add),
-        Contestant("my_add", "op", "tensor", ops.my_add.default),
-        Contestant("my_add", "wrapper", "tensor", cuda_ext_example.my_add),
-        Contestant("my_fast_add", "op", "tensor", ops.my_fast_add.default),
-        Contestant("my_fast_add", "wrapper", "tensor", cuda_ext_example.my_fast_add),
-        Contestant("torch.add", "torch", "number", torch.add),
-        Contestant(
-            "cust_add", "op", "number", ops.cust_add.float if has_fractions else ops.cust_add.int
-        ),
-        Contestant("cust_add", "wrapper", "number", cuda_ext_example.cust_add),
-    ]
+    """Each op that has this dtype, and before it what torch calls the same, once."""
+    entered: list[Contestant] = []
+    for op in OPS:
+        if str(dtype).removeprefix("torch.") not in op.dtypes:
+            continue
+        beside = f"{op.reference}({op.reference_arguments})"
+        if beside not in {contestant.beside for contestant in entered}:
+            arguments = functools.partial(op.arguments_for, reference=True)
+            entered.append(
+                Contestant(op.reference, "torch", beside, op.torchs_own(), arguments, op.moves)
+            )
+        raw = getattr(torch.ops.cuda_ext_example, op.name)
+        for layer, function in (("op", raw), ("wrapper", op.function)):
+            entered.append(Contestant(op.name, layer, beside, function, op.arguments_for, op.moves))
+    return entered
 
 
 class InputSets:
     """Random inputs in several copies, and places for as many outputs, used in turn."""
 
     def __init__(self, elements: int, dtype: torch.dtype, device: str, sets: int) -> None:
+        width = min(elements, ROW)
+
         def random() -> Tensor:
+            shape = (elements // width, width)
             if dtype.is_floating_point or dtype.is_complex:
-                return torch.randn(elements, dtype=dtype, device=device)
-            return torch.randint(0, 50, (elements,), dtype=dtype, device=device)
+                return torch.randn(shape, dtype=dtype, device=device)
+            return torch.randint(0, 50, shape, dtype=dtype, device=device)
 
         self.outputs: list[Tensor | None] = [None] * sets
-        pairs = [(random(), random()) for _ in range(sets)]
-        number = 1.5 if dtype.is_floating_point or dtype.is_complex else 3
-        arguments = {"tensor": pairs, "number": [(a, number) for a, _ in pairs]}
-        self._turns = {key: itertools.cycle(enumerate(sets_)) for key, sets_ in arguments.items()}
+        self._pairs = [(random(), random()) for _ in range(sets)]
+        self._turns: dict[Contestant, Iterator[tuple[int, tuple[Any, ...]]]] = {}
 
     def call(self, contestant: Contestant, times: int) -> None:
+        if contestant not in self._turns:
+            arguments = [contestant.arguments(x, y) for x, y in self._pairs]
+            self._turns[contestant] = itertools.cycle(enumerate(arguments))
         function, outputs = contestant.function, self.outputs
-        for place, arguments in itertools.islice(self._turns[contestant.adds], times):
-            outputs[place] = function(*arguments)
-
-
-# --- Two clocks: seconds per call of a batch ----------------------------------------------------
-
-Batch = Callable[[int], None]  # makes so many calls
-Clock = Callable[[Batch, int], float]  # measures so many calls of a batch
-
-
-def host_clock(device: str) -> Clock:
-    """The host's time per call, with the GPU's work finished at both ends."""
-    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
-
-    def measure(batch: Batch, calls: int) -> float:
-        wait()
-        start = time.perf_counter()
-        batch(calls)
-        wait()
-        return (time.perf_counter() - start) / calls
-
-    return measure
-
-
-def gpu_clock() -> Clock:
-    """The GPU's time per call, without the host's: see this file's head."""
-    start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    cycles = 500_000
-
-    def measure(batch: Batch, calls: int) -> float:
-        nonlocal cycles
-        while True:
-            torch.cuda.synchronize()
-            torch.cuda._sleep(cycles)
-            start.record()
-            batch(calls)
-            stop.record()
-            host_was_ahead = not start.query()
-            stop.synchronize()
-            if host_was_ahead or cycles > 1 << 30:
-                return float(start.elapsed_time(stop)) / 1e3 / calls
-            cycles *= 2  # the GPU woke up before the host was ready: sleep longer
-
-    return measure
-
-
-def rounds_of(clock: Clock, batches: Sequence[Batch], calls: int, rounds: int) -> list[list[float]]:
-    """Each batch's times. Rounds begin with different batches; the first round warms up."""
-    times: list[list[float]] = [[] for _ in batches]
-    gc.collect()
-    gc.disable()
-    try:
-        for turn in range(rounds + 1):
-            for i in range(len(batches)):
-                which = (turn + i) % len(batches)
-                seconds = clock(batches[which], calls)
-                if turn > 0:
-                    times[which].append(seconds)
-    finally:
-        gc.enable()
-    return times
+        for place, arguments_ in itertools.islice(self._turns[contestant], times):
+            outputs[place] = function(*arguments_)
 
 
 def rows_of(entered: list[Contestant], times: list[list[float]]) -> Iterator[dict[str, Any]]:
-    """What is reported of each contestant, with its ratio to torch.add in the same rounds."""
-    reference = {c.adds: t for c, t in zip(entered, times, strict=True) if c.layer == "torch"}
+    """What is reported of each contestant, with its ratio to torch's own in the same rounds."""
+    reference = {c.beside: t for c, t in zip(entered, times, strict=True) if c.layer == "torch"}
     for contestant, own in zip(entered, times, strict=True):
         q1, median, q3 = (
             second * 1e6 for second in statistics.quantiles(own, n=4, method="inclusive")
         )
-        ratios = [mine / its for mine, its in zip(own, reference[contestant.adds], strict=True)]
+        ratios = [mine / its for mine, its in zip(own, reference[contestant.beside], strict=True)]
         yield {
-            **{"name": contestant.name, "layer": contestant.layer, "adds": contestant.adds},
+            **{"name": contestant.name, "layer": contestant.layer, "beside": contestant.beside},
             **{"us": median, "us_q1": q1, "us_q3": q3, "time_ratio": statistics.median(ratios)},
         }
 
@@ -185,8 +131,9 @@ def measure_bandwidth(device: str, name: str, exponent: int, rounds: int) -> lis
     batches = [lambda n, c=c: inputs.call(c, n) for c in entered]
     clock = gpu_clock() if device == "cuda" else host_clock(device)
     rows = []
-    for row in rows_of(entered, rounds_of(clock, batches, calls, rounds)):
-        moved = operand * (3 if row["adds"] == "tensor" else 2)
+    measured = rows_of(entered, rounds_of(clock, batches, calls, rounds))
+    for contestant, row in zip(entered, measured, strict=True):
+        moved = operand * contestant.moves
         in_cache = sets * 3 * operand < 2 * cache
         where = {"dtype": name, "elements": elements, "in_cache": in_cache}
         rows.append({**where, **row, "gb_per_s": moved / row["us"] / 1e3})
@@ -194,21 +141,26 @@ def measure_bandwidth(device: str, name: str, exponent: int, rounds: int) -> lis
 
 
 def measure_overhead(device: str, rounds: int) -> list[dict[str, Any]]:
-    """A call's cost at 1,024 float32 elements: torch.add, each op and each wrapper."""
-    a, b = (torch.randn(SMALL, device=device) for _ in range(2))
-
-    def batch(contestant: Contestant) -> Batch:
-        function, second = contestant.function, b if contestant.adds == "tensor" else 1.5
-
-        def call(times: int) -> None:
-            for _ in itertools.repeat(None, times):
-                function(a, second)
-
-        return call
-
+    """A call's cost at 1,024 float32 elements: torch's own, each op and each function, without a
+    gradient and with one."""
+    x, y = (torch.randn(1, SMALL, device=device) for _ in range(2))
     entered = contestants(torch.float32)
-    times = rounds_of(host_clock(device), [batch(c) for c in entered], 1000, rounds)
-    return list(rows_of(entered, times))
+    rows = []
+    for gradient in (False, True):
+        x.requires_grad_(gradient)
+
+        def batch(contestant: Contestant) -> Batch:
+            function, arguments = contestant.function, contestant.arguments(x, y)
+
+            def call(count: int) -> None:
+                for _ in itertools.repeat(None, count):
+                    function(*arguments)
+
+            return call
+
+        times = rounds_of(host_clock(device), [batch(c) for c in entered], 300, rounds)
+        rows += [{**row, "gradient": gradient} for row in rows_of(entered, times)]
+    return rows
 
 
 def cache_bytes(device: str) -> int:

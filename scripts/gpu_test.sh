@@ -41,6 +41,7 @@ bench() {
   (cd "$work" && "$python" -m cuda_ext_example) | tee "$out/doctor.txt"
   "$python" "$here/scripts/benchmark.py" --check --output "$out/check"
   "$python" "$here/scripts/benchmark.py" --output "$out/bench"
+  "$python" "$here/scripts/benchmark_layouts.py" --check --output "$out/bench"
 }
 
 # until_it_ends COMMAND...: again, up to five times, where `timeout` killed it.

@@ -92,6 +92,52 @@ def test_a_value_that_is_no_number():
         cust_add(torch.zeros(2), "1")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "name", "kind"),
+    [
+        (lambda x: (x, 1.0), "b", "float"),
+        (lambda x: (None, x), "a", "NoneType"),
+        (lambda x: (x, [1.0]), "b", "list"),
+    ],
+)
+def test_an_argument_that_is_no_tensor(add, arguments, name, kind):
+    message = rf"{add.__name__}: {name} must be a tensor, not {kind}; cust_add adds a number"
+    with pytest.raises(TypeError, match=message):
+        add(*arguments(torch.zeros(2)))
+
+
+def test_a_number_plus_a_tensor_the_wrong_way_round():
+    with pytest.raises(TypeError, match="cust_add: x must be a tensor, not float"):
+        cust_add(1.0, torch.zeros(2))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [2**64, 2**63, -(2**63) - 1])
+def test_an_int_beyond_64_bits(value, device):
+    for dtype in (torch.int64, torch.float32):
+        with pytest.raises(OverflowError, match=f"{value} does not fit into 64 bits; pass it as"):
+            cust_add(torch.zeros(2, dtype=dtype, device=device), value)
+
+
+def test_a_tensor_with_dimensions_is_no_number():
+    with pytest.raises(
+        TypeError, match=r"value is a tensor of shape \[1\]; my_add and my_fast_add"
+    ):
+        cust_add(torch.zeros(2), torch.ones(1))
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_float_tensor_for_an_integer_one(requires_grad):
+    value = torch.tensor(1.5, requires_grad=requires_grad)
+    with pytest.raises(RuntimeError, match="a float value cannot be added to a int64 tensor"):
+        cust_add(torch.zeros(2, dtype=torch.int64), value)
+
+
+def test_a_float_for_an_integer_tensor_when_compiled():
+    x = torch.zeros(2, dtype=torch.int64)
+    with pytest.raises(Exception, match="a float value cannot be added to a int64 tensor"):
+        torch.compile(lambda x: cust_add(x, 1.5), fullgraph=True, backend="eager")(x)
+
+
 def test_more_dimensions_than_torch_allows(add):
     x = torch.zeros([1] * 30)
     with pytest.raises(RuntimeError, match="more than 25 dimensions"):

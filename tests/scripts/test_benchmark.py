@@ -1,7 +1,6 @@
 """The benchmark: it measures what it says, takes turns, judges rightly and writes its files."""
 
 import io
-import itertools
 import json
 import subprocess
 import sys
@@ -17,7 +16,10 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
 import benchmark  # noqa: E402
+import benchmark_clock  # noqa: E402
 import benchmark_report as report  # noqa: E402
+
+from cuda_ext_example._ops import OPS  # noqa: E402
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
@@ -53,21 +55,28 @@ def test_writes_text_json_and_plot(run, tmp_path, capsys):
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     assert run(*SMALL_RUN) == 0
     result = json.loads((tmp_path / "benchmark.json").read_text())
-    assert result["schema_version"] == 1
+    assert result["schema_version"] == 2
     assert set(result) == {
         *("machine", "device", "rounds", "schema_version"),
         *("bandwidth", "overhead", "skipped", "checks"),
     }
-    cells = [(row["dtype"], row["elements"], report.label(row)) for row in result["bandwidth"]]
-    names = ["torch.add", "my_add", "my_fast_add", "torch.add number", "cust_add"]
-    assert cells == list(itertools.product(["float32", "int64"], [16, 1024], names))
+    for dtype in ("float32", "int64"):
+        ops = [op for op in OPS if dtype in op.dtypes]
+        own = [f"{op.reference}({op.reference_arguments})" for op in ops]
+        here = [row for row in result["bandwidth"] if row["dtype"] == dtype]
+        assert [r["name"] for r in here if r["layer"] == "op"] == [op.name for op in ops] * 2
+        assert [r["beside"] for r in here if r["layer"] == "torch"] == [*dict.fromkeys(own)] * 2
+        assert {row["elements"] for row in here} == {16, 1024}
+    moves = {op.name: op.moves for op in OPS} | {op.reference: op.moves for op in OPS}
     for row in result["bandwidth"]:
-        operands = 3 if row["adds"] == "tensor" else 2
-        size = operands * row["elements"] * {"float32": 4, "int64": 8}[row["dtype"]]
-        assert row["gb_per_s"] == pytest.approx(size / row["us"] / 1e3)
+        if row["name"] != "torch.add":  # which moves three tensors, or two with a number
+            size = moves[row["name"]] * row["elements"] * {"float32": 4, "int64": 8}[row["dtype"]]
+            assert row["gb_per_s"] == pytest.approx(size / row["us"] / 1e3)
         assert 0 < row["us_q1"] <= row["us"] <= row["us_q3"]
         assert row["in_cache"]
-    assert [row["layer"] for row in result["overhead"]].count("wrapper") == 3
+    wrappers = [row for row in result["overhead"] if row["layer"] == "wrapper"]
+    assert [row["name"] for row in wrappers] == [op.name for op in OPS] * 2
+    assert [row["gradient"] for row in wrappers] == [False] * len(OPS) + [True] * len(OPS)
     assert (tmp_path / "benchmark.png").read_bytes().startswith(b"\x89PNG")
     output = capsys.readouterr()
     assert "int64: GB/s" in output.out
@@ -104,17 +113,24 @@ def test_batches_alternate_and_the_first_round_warms_up():
         return float(len(order))
 
     batches = [lambda _, name=name: order.append(name) for name in "abc"]
-    times = benchmark.rounds_of(clock, batches, calls=7, rounds=3)
+    times = benchmark_clock.rounds_of(clock, batches, calls=7, rounds=3)
     assert "".join(order) == "abc" + "bca" + "cab" + "abc"
     assert times == [[6, 8, 10], [4, 9, 11], [5, 7, 12]]
 
 
-def test_ratios_are_to_torch_adds_time_in_the_same_round():
-    entered = [c for c in benchmark.contestants(torch.float32) if c.layer != "wrapper"]
-    torch_add, torch_add_number = [1e-6, 2e-6, 4e-6], [1e-5, 1e-5, 1e-5]
+def contestant(name, layer, beside, function=None):
+    return benchmark.Contestant(name, layer, beside, function, lambda x, y: (x, y), 3)
+
+
+def test_ratios_are_to_torchs_own_time_in_the_same_round():
+    entered = [
+        *(contestant("torch.add", "torch", "a"), contestant("my_add", "op", "a")),
+        *(contestant("torch.add", "torch", "b"), contestant("cust_add", "op", "b")),
+    ]
     own = [2e-6, 4e-6, 8e-6]  # twice torch.add's, however the clock drifts
-    rows = list(benchmark.rows_of(entered, [torch_add, own, own, torch_add_number, own]))
-    assert [row["time_ratio"] for row in rows] == pytest.approx([1, 2, 2, 1, 0.4])
+    times = [[1e-6, 2e-6, 4e-6], own, [1e-5, 1e-5, 1e-5], own]
+    rows = list(benchmark.rows_of(entered, times))
+    assert [row["time_ratio"] for row in rows] == pytest.approx([1, 2, 1, 0.4])
     assert [rows[1][key] for key in ("us_q1", "us", "us_q3")] == pytest.approx([3, 4, 6])
 
 
@@ -126,17 +142,19 @@ def test_inputs_and_outputs_take_turns():
         seen.append((a.data_ptr(), b.data_ptr()))
         return a
 
-    inputs.call(benchmark.Contestant("remember", "op", "tensor", remember), 4)
+    inputs.call(contestant("remember", "op", "a", remember), 4)
     assert len(set(seen[:3])) == 3
     assert seen[3] == seen[0]
     assert all(output is not None for output in inputs.outputs)
 
 
-def result_of(device, name, ratio, overhead=1.0):
-    row = {"name": "my_fast_add", "layer": "op", "adds": "tensor", "time_ratio": ratio}
+def result_of(device, name, ratio, plain=1.0, gradient=2.0):
+    row = {"name": "my_fast_add", "layer": "op", "beside": "torch.add(x, y)", "time_ratio": ratio}
     bandwidth = {**row, "dtype": "float32", "elements": 1 << 28, "gb_per_s": 4400.0}
     small = [
-        {**row, "layer": layer, "time_ratio": overhead} for layer in ("torch", "op", "wrapper")
+        {**row, "layer": layer, "time_ratio": times, "gradient": with_gradient}
+        for times, with_gradient in ((plain, False), (gradient, True))
+        for layer in ("torch", "op", "wrapper")
     ]
     return report.Result({"device": name}, device, 15, bandwidth=[bandwidth], overhead=small)
 
@@ -146,8 +164,8 @@ def result_of(device, name, ratio, overhead=1.0):
     [
         (result_of("cuda", "NVIDIA H200", 1.0), [True, True, True, True]),
         (result_of("cuda", "NVIDIA H200", 1.02), [False, True, True, True]),
-        (result_of("cuda", "NVIDIA H200", 1.0, 1.1), [True, True, False, True]),
-        (result_of("cuda", "NVIDIA H200", 1.0, 1.2), [True, True, False, False]),
+        (result_of("cuda", "NVIDIA H200", 1.0, 1.16), [True, True, False, True]),
+        (result_of("cuda", "NVIDIA H200", 1.0, 1.1, 2.6), [True, True, True, False]),
         (result_of("cuda", "NVIDIA L4", 1.0), [True, True, True]),  # 4.3 TB/s is the H200's promise
         (result_of("cpu", "CPU aarch64", 1.09, 1.5), [True]),
         (result_of("cpu", "CPU aarch64", 1.11), [False]),
@@ -170,7 +188,7 @@ def test_profile_shows_ops_at_atens_level(run, capsys):
     output = capsys.readouterr().out
     for name in (
         "aten::add",
-        *(f"cuda_ext_example::{op}" for op in ("my_add", "my_fast_add", "cust_add")),
+        *(f"cuda_ext_example::{op.name}" for op in OPS),
     ):
         assert name in output
 
@@ -190,7 +208,7 @@ def test_the_gpus_clock_does_not_see_the_host():
         for _ in range(calls):
             torch.add(x, x)
 
-    clocks = benchmark.gpu_clock(), benchmark.host_clock("cuda")
+    clocks = benchmark_clock.gpu_clock(), benchmark_clock.host_clock("cuda")
     on_gpu, on_host = (min(clock(batch, 20) for _ in range(10)) for clock in clocks)
     assert on_gpu < on_host
 

@@ -1,0 +1,203 @@
+"""Times the ops beside torch.add where operands are not dense: shifted, broadcast, strided.
+
+    python scripts/benchmark_layouts.py [--check] [--output FOLDER]
+
+Needs a GPU. For each layout and dtype: the GPU's time of my_fast_add or cust_add and of torch.add,
+in alternating rounds with the host kept ahead (benchmark_clock.py), and the bandwidth of the bytes
+that a call must move: an operand that is broadcast counts once. Beside them stand `copy_` and
+`fill_`, which are what the memory can do. Writes layouts.json and layouts.png; --check judges the
+promised ratios.
+"""
+
+import argparse
+import functools
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import benchmark_report as report
+import torch
+from benchmark_clock import gpu_clock, repeat, rounds_of
+from torch import Tensor
+
+from cuda_ext_example import cust_add, my_fast_add
+
+DTYPES = ("float32", "float16", "int8")
+
+Make = Callable[..., Tensor]
+# The operands, made with `t(*shape)`, of m * n elements.
+LAYOUTS: dict[str, Callable[[Make, int, int], tuple[Any, ...]]] = {
+    "dense": lambda t, m, n: (t(m, n), t(m, n)),
+    "both transposed": lambda t, m, n: (t(n, m).t(), t(n, m).t()),
+    "channels_last": lambda t, m, n: tuple(
+        t(m // 64, 64, 64, n // 64).to(memory_format=torch.channels_last) for _ in range(2)
+    ),
+    "misaligned": lambda t, m, n: (t(m * n + 1)[1:], t(m * n + 1)[1:]),
+    "row broadcast": lambda t, m, n: (t(m, n), t(n)),
+    "column broadcast": lambda t, m, n: (t(m, n), t(m, 1)),
+    "scalar tensor": lambda t, m, n: (t(m, n), t()),
+    "outer": lambda t, m, n: (t(m, 1), t(n)),
+    "every second column": lambda t, m, n: (t(m, 2 * n)[:, ::2], t(m, 2 * n)[:, ::2]),
+    "rows of 2,047 out of 8,192": lambda t, m, n: (
+        t(m * n // 2048, 8192)[:, :2047],
+        t(m * n // 2048, 8192)[:, :2047],
+    ),
+    "one transposed": lambda t, m, n: (t(m, n), t(n, m).t()),
+    "cust_add, dense": lambda t, m, n: (t(m, n), 3),
+}
+# Promised: at least so much of torch's speed everywhere, and of the memory's where bytes are dense.
+OF_TORCH = 0.98
+OF_MEMORY = {
+    "row broadcast": ("copy_", 0.9),
+    "column broadcast": ("copy_", 0.9),
+    "scalar tensor": ("copy_", 0.9),
+    "outer": ("fill_", 0.9),
+    "misaligned": ("dense", 0.95),
+}
+
+
+def bytes_moved(operands: tuple[Any, ...], out: Tensor) -> int:
+    """Each element of an operand once, and the output."""
+    tensors = [operand for operand in operands if isinstance(operand, Tensor)]
+    return sum(tensor.numel() * tensor.element_size() for tensor in [*tensors, out])
+
+
+def new(dtype: torch.dtype, *shape: int) -> Tensor:
+    if dtype.is_floating_point:
+        return torch.randn(shape, dtype=dtype, device="cuda")
+    return torch.randint(0, 50, shape, dtype=dtype, device="cuda")
+
+
+def measure(dtype_name: str, exponent: int, rounds: int) -> Iterator[dict[str, Any]]:
+    dtype = getattr(torch, dtype_name)
+    m = n = 1 << exponent // 2
+    n <<= exponent % 2
+    make = functools.partial(new, dtype)
+    clock = gpu_clock()
+    for name, arrange in LAYOUTS.items():
+        operands = arrange(make, m, n)
+        ours = cust_add if name.startswith("cust_add") else my_fast_add
+        out = ours(*operands)
+        moved = bytes_moved(operands, out)
+        source = torch.empty(moved // 2 // dtype.itemsize, dtype=dtype, device="cuda")
+        target = torch.empty_like(source)
+        contestants: dict[str, Callable[[], object]] = {
+            "ours": functools.partial(ours, *operands),
+            "torch": functools.partial(torch.add, *operands),
+            "copy_": functools.partial(target.copy_, source),
+            "fill_": functools.partial(out.fill_, 1),
+        }
+
+        times = rounds_of(clock, [repeat(call) for call in contestants.values()], 5, rounds)
+        us = {key: statistics.median(t) * 1e6 for key, t in zip(contestants, times, strict=True)}
+        ratios = [torchs / own for own, torchs in zip(times[0], times[1], strict=True)]
+        filled = out.numel() * out.element_size()
+        yield {
+            **{"dtype": dtype_name, "layout": name, "bytes": moved, "us": us},
+            "of_torch": statistics.median(ratios),
+            "tb_per_s": moved / us["ours"] / 1e6,
+            "copy_tb_per_s": 2 * source.numel() * dtype.itemsize / us["copy_"] / 1e6,
+            "fill_tb_per_s": filled / us["fill_"] / 1e6,
+        }
+        del operands, out, source, target, contestants
+        torch.cuda.empty_cache()
+
+
+def judge(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every promise: what, value, limit, passed."""
+    checks = []
+    dense = {row["dtype"]: row["tb_per_s"] for row in rows if row["layout"] == "dense"}
+    for row in rows:
+        where = f"{row['layout']}, {row['dtype']}"
+        checks.append((f"{where}: speed / torch's own", row["of_torch"], OF_TORCH))
+        if row["layout"] in OF_MEMORY:
+            beside, limit = OF_MEMORY[row["layout"]]
+            speeds = {"copy_": row["copy_tb_per_s"], "fill_": row["fill_tb_per_s"]}
+            speed = speeds.get(beside, dense[row["dtype"]])
+            checks.append((f"{where}: bandwidth / {beside}'s", row["tb_per_s"] / speed, limit))
+    return [
+        {"what": what, "value": value, "limit": f">= {limit:g}", "passed": value >= limit}
+        for what, value, limit in checks
+    ]
+
+
+def text(rows: list[dict[str, Any]]) -> str:
+    lines = [f"{'layout':<28}" + "".join(f"{dtype:>24}" for dtype in DTYPES)]
+    lines.append(f"{'':<28}" + f"{'TB/s  x torch  x copy_':>24}" * len(DTYPES))
+    for layout in LAYOUTS:
+        cells = (
+            f"{row['tb_per_s']:.2f}   {row['of_torch']:.2f}     "
+            f"{row['tb_per_s'] / row['copy_tb_per_s']:.2f}"
+            for row in rows
+            if row["layout"] == layout
+        )
+        lines.append(f"{layout:<28}" + "".join(f"{cell:>24}" for cell in cells))
+    return "\n".join(lines)
+
+
+def plot(rows: list[dict[str, Any]], device: str, path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    dtypes = list(dict.fromkeys(row["dtype"] for row in rows))
+    figure, panels = plt.subplots(
+        1,
+        len(dtypes),
+        figsize=(6 * len(dtypes), 5),
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    for panel, dtype in zip(panels.flat, dtypes, strict=True):
+        here = [row for row in rows if row["dtype"] == dtype]
+        places = range(len(here))
+        torchs = [row["bytes"] / row["us"]["torch"] / 1e6 for row in here]
+        panel.barh([p - 0.2 for p in places], torchs, 0.4, color="0.6", label="torch.add")
+        ours = [row["tb_per_s"] for row in here]
+        panel.barh([p + 0.2 for p in places], ours, 0.4, color="C0", label="ours")
+        copies = [row["copy_tb_per_s"] for row in here]
+        panel.plot(copies, list(places), "k|", markersize=14, label="copy_ of as many bytes")
+        panel.set(title=dtype, xlabel="TB/s", yticks=list(places))
+        panel.set_yticklabels([row["layout"] for row in here])
+    panels.flat[0].invert_yaxis()
+    panels.flat[0].legend(fontsize="small")
+    figure.suptitle(f"{device}, {LAYOUTS_TITLE}")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+LAYOUTS_TITLE = "bandwidth of the bytes that each layout must move"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="judge the promised ratios")
+    parser.add_argument("--exponent", type=int, default=27, help="2^N elements (default: 27)")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--output", type=Path, default=Path("build/benchmark"))
+    options = parser.parse_args()
+    if not torch.cuda.is_available():
+        parser.error("torch sees no GPU; `python -m cuda_ext_example` says why")
+    rows = []
+    progress = report.Progress(len(DTYPES))
+    for dtype in DTYPES:
+        progress.step(dtype)
+        rows += list(measure(dtype, options.exponent, options.rounds))
+    progress.close()
+    checks = judge(rows) if options.check else []
+    device = torch.cuda.get_device_name()
+    result = {"schema_version": 1, "device": device, "torch": torch.__version__}
+    result |= {"exponent": options.exponent, "rows": rows, "checks": checks}
+    print(text(rows))
+    for line in report.verdicts(checks):
+        print(line)
+    for line in report.write_files(
+        result, options.output / "layouts", functools.partial(plot, rows, device)
+    ):
+        print(line)
+    return 0 if all(check["passed"] for check in checks) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

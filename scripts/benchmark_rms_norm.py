@@ -1,0 +1,296 @@
+"""Times rms_norm with a weight beside torch eager, torch.compile, Liger and QuACK.
+
+    python scripts/benchmark_rms_norm.py [--check] [--peers FOLDER] [--output FOLDER]
+
+Needs a GPU. --peers names a folder of unpacked wheels (liger-kernel, quack-kernels and what they
+need); peers that cannot be imported are left out, and the report says why. Times are the GPU's, in
+alternating rounds with the host kept ahead (benchmark_clock.py). Bandwidth counts two passes over x
+forward and three backward. Also the host's time of a call on 1 x 4,096, and the first call of a
+fresh process once the GPU's context exists. Writes rms_norm.json and rms_norm.png; --check judges
+the promised ratios.
+"""
+
+import argparse
+import functools
+import json
+import site
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import benchmark_report as report
+import torch
+from benchmark_clock import gpu_clock, host_clock, repeat, rounds_of
+from torch import Tensor
+from torch.nn import functional
+
+import cuda_ext_example
+
+SHAPES = ((16384, 4096), (8192, 8192), (65536, 1024), (4096, 16384), (262144, 128))
+DTYPES = ("bfloat16", "float32")
+EPS = 1e-5
+Norm = Callable[[Tensor, Tensor], Tensor]
+
+
+def eager(x: Tensor, weight: Tensor) -> Tensor:
+    return functional.rms_norm(x, x.shape[-1:], weight, EPS)
+
+
+def load_ours() -> Norm:
+    return lambda x, weight: cuda_ext_example.rms_norm(x, weight, EPS)
+
+
+def load_liger() -> Norm:
+    from liger_kernel.ops.rms_norm import LigerRMSNormFunction
+
+    return lambda x, weight: LigerRMSNormFunction.apply(x, weight, EPS, 0.0, "llama", False)
+
+
+def load_quack() -> Norm:
+    from quack import rmsnorm
+
+    return lambda x, weight: rmsnorm(x, weight, eps=EPS)
+
+
+LOADERS: dict[str, Callable[[], Norm]] = {
+    "ours": load_ours,
+    "torch eager": lambda: eager,
+    "torch.compile": lambda: torch.compile(eager, dynamic=False),
+    "Liger": load_liger,
+    "QuACK": load_quack,
+}
+
+
+def load() -> tuple[dict[str, Norm], dict[str, str]]:
+    """Whoever is here, and why the others are not."""
+    here, missing = {}, {}
+    for name, loader in LOADERS.items():
+        try:
+            here[name] = loader()
+        except Exception as error:  # an import of theirs may fail in any way
+            missing[name] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    return here, missing
+
+
+# --- What is measured ---------------------------------------------------------------------------
+
+
+def tensors(shape: tuple[int, int], dtype: str, gradient: bool) -> tuple[Tensor, Tensor]:
+    make = functools.partial(torch.randn, dtype=getattr(torch, dtype), device="cuda")
+    return make(shape).requires_grad_(gradient), make(shape[-1]).requires_grad_(gradient)
+
+
+def forward_call(norm: Norm, shape: tuple[int, int], dtype: str) -> Callable[[], object]:
+    return functools.partial(norm, *tensors(shape, dtype, gradient=False))
+
+
+def backward_call(norm: Norm, shape: tuple[int, int], dtype: str) -> Callable[[], object]:
+    x, weight = tensors(shape, dtype, gradient=True)
+    out = norm(x, weight)
+    grad = torch.randn_like(out)
+    return lambda: torch.autograd.grad(out, (x, weight), grad, retain_graph=True)
+
+
+PASSES = {"forward": (2, forward_call), "backward": (3, backward_call)}
+
+
+def measure(
+    norms: dict[str, Norm], direction: str, dtype: str, shape: tuple[int, int], rounds: int
+) -> list[dict[str, Any]]:
+    passes, prepare = PASSES[direction]
+    calls, failed = {}, {}
+    for name, norm in norms.items():
+        try:
+            calls[name] = prepare(norm, shape, dtype)
+            calls[name]()  # compiles, where that is needed
+        except Exception as error:  # a peer may not have this shape
+            failed[name] = str(error).splitlines()[0]
+            calls.pop(name, None)
+    times = rounds_of(gpu_clock(), [repeat(call) for call in calls.values()], 5, rounds)
+    moved = passes * shape[0] * shape[1] * getattr(torch, dtype).itemsize
+    where = {"direction": direction, "dtype": dtype, "shape": list(shape)}
+    rows = []
+    for name, own in zip(calls, times, strict=True):
+        seconds = statistics.median(own)
+        row = {"name": name, "us": seconds * 1e6, "tb_per_s": moved / seconds / 1e12}
+        rows.append({**where, **row})
+    return rows + [{**where, "name": name, "error": why} for name, why in failed.items()]
+
+
+def host_times(norms: dict[str, Norm], rounds: int) -> list[dict[str, Any]]:
+    """The host's time of a call on 1 x 4,096."""
+    rows = []
+    for gradient in (False, True):
+        x, weight = tensors((1, 4096), "bfloat16", gradient)
+        batches = [repeat(functools.partial(norm, x, weight)) for norm in norms.values()]
+        for name, own in zip(
+            norms, rounds_of(host_clock("cuda"), batches, 300, rounds), strict=True
+        ):
+            us = statistics.median(own) * 1e6
+            rows.append({"name": name, "gradient": gradient, "us": us})
+    return rows
+
+
+def first_call(name: str, peers: Path | None) -> dict[str, Any]:
+    """The first call of a fresh process, forward and backward, once the context exists."""
+    command = [sys.executable, __file__, "--first-call", name]
+    command += ["--peers", str(peers)] if peers else []
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        return {"name": name, "error": (done.stderr.strip().splitlines() or ["?"])[-1]}
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def measure_first_call(name: str) -> dict[str, Any]:
+    x, weight = tensors((8192, 4096), "bfloat16", gradient=True)
+    grad = torch.randn_like(x)
+    norm = LOADERS[name]()
+    torch.cuda.synchronize()
+    milliseconds = []
+    for action in (lambda: norm(x, weight), lambda: norm(x, weight).backward(grad)):
+        start = time.perf_counter()
+        action()
+        torch.cuda.synchronize()
+        milliseconds.append((time.perf_counter() - start) * 1e3)
+    return {"name": name, "forward_ms": milliseconds[0], "backward_ms": milliseconds[1]}
+
+
+# --- What is said of it -------------------------------------------------------------------------
+
+
+def judge(result: dict[str, Any]) -> list[dict[str, Any]]:
+    checks = []
+
+    def check(what: str, value: float, relation: str, limit: float) -> None:
+        passed = value >= limit if relation == ">=" else value <= limit
+        sentence = f"{relation} {limit:g}"
+        checks.append({"what": what, "value": value, "limit": sentence, "passed": passed})
+
+    for direction in PASSES:
+        for dtype in DTYPES:
+            ratios = []
+            for shape in SHAPES:
+                cell = {
+                    row["name"]: row["tb_per_s"]
+                    for row in result["rows"]
+                    if "error" not in row
+                    and (row["direction"], row["dtype"], row["shape"])
+                    == (direction, dtype, list(shape))
+                }
+                best = max(speed for name, speed in cell.items() if name != "ours")
+                ratios.append(cell["ours"] / best)
+                what = f"{direction}, {dtype}, {shape[0]} x {shape[1]}: ours / the best peer"
+                check(what, ratios[-1], ">=", 0.97)
+            ahead = sum(ratio > 1 for ratio in ratios)
+            check(f"{direction}, {dtype}: shapes on which ours is ahead", ahead, ">=", 2)
+    host = {(row["name"], row["gradient"]): row["us"] for row in result["host"]}
+    ratio = host["ours", False] / host["torch eager", False]
+    check("a call on 1 x 4,096, host time / torch eager's", ratio, "<=", 1.1)
+    for row in result["first_calls"]:
+        if row["name"] == "ours":
+            check("first call in a fresh process, ms", row.get("forward_ms", 1e9), "<=", 10)
+    return checks
+
+
+def text(result: dict[str, Any]) -> str:
+    lines = [f"{result['device']}, torch {result['torch']}: rms_norm with a weight, TB/s"]
+    names = [name for name in LOADERS if name not in result["missing"]]
+    for direction in PASSES:
+        for dtype in DTYPES:
+            lines += ["", f"{direction}, {dtype:<20}" + "".join(f"{name:>15}" for name in names)]
+            for shape in SHAPES:
+                cells = {
+                    row["name"]: f"{row['tb_per_s']:.2f}" if "tb_per_s" in row else "-"
+                    for row in result["rows"]
+                    if (row["direction"], row["dtype"], row["shape"])
+                    == (direction, dtype, list(shape))
+                }
+                label = f"{shape[0]} x {shape[1]}"
+                lines.append(f"  {label:<28}" + "".join(f"{cells.get(n, '-'):>15}" for n in names))
+    lines += ["", "Host time of a call on 1 x 4,096, microseconds; with a gradient"]
+    host = {(row["name"], row["gradient"]): row["us"] for row in result["host"]}
+    lines += [f"  {n:<20}{host[n, False]:10.1f}{host[n, True]:10.1f}" for n in names]
+    lines += ["", "First call of a fresh process, milliseconds; forward, then forward and backward"]
+    for row in result["first_calls"]:
+        figures = row.get("error") or f"{row['forward_ms']:10.1f}{row['backward_ms']:10.1f}"
+        lines.append(f"  {row['name']:<20}{figures}")
+    lines += [f"left out: {name}: {why}" for name, why in result["missing"].items()]
+    return "\n".join(lines)
+
+
+def plot(result: dict[str, Any], path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, grid = plt.subplots(
+        len(PASSES), len(DTYPES), figsize=(14, 9), squeeze=False, layout="constrained"
+    )
+    names = [name for name in LOADERS if name not in result["missing"]]
+    for panel, (direction, dtype) in zip(
+        grid.flat, ((p, d) for p in PASSES for d in DTYPES), strict=True
+    ):
+        width = 0.8 / len(names)
+        for i, name in enumerate(names):
+            cells = {
+                tuple(row["shape"]): row.get("tb_per_s", 0)
+                for row in result["rows"]
+                if (row["direction"], row["dtype"], row["name"]) == (direction, dtype, name)
+            }
+            places = [place + (i - len(names) / 2) * width for place in range(len(SHAPES))]
+            speeds = [cells.get(shape, 0) for shape in SHAPES]
+            panel.bar(places, speeds, width, label=name, align="edge")
+        panel.set(title=f"{direction}, {dtype}", ylabel="TB/s", xticks=range(len(SHAPES)))
+        panel.set_xticklabels([f"{rows} x {columns}" for rows, columns in SHAPES])
+    grid.flat[0].legend(fontsize="small", ncols=2)
+    figure.suptitle(f"rms_norm with a weight, {result['device']}, torch {result['torch']}")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="judge the promised ratios")
+    parser.add_argument("--peers", type=Path, help="a folder of unpacked wheels to import from")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--output", type=Path, default=Path("build/benchmark"))
+    parser.add_argument("--first-call", choices=LOADERS, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not torch.cuda.is_available():
+        parser.error("torch sees no GPU; `python -m cuda_ext_example` says why")
+    if options.peers:
+        site.addsitedir(str(options.peers.resolve()))
+    if options.first_call:
+        print(json.dumps(measure_first_call(options.first_call)))
+        return 0
+    norms, missing = load()
+    rows = []
+    progress = report.Progress(len(PASSES) * len(DTYPES) * len(SHAPES))
+    for direction in PASSES:
+        for dtype in DTYPES:
+            for shape in SHAPES:
+                progress.step(f"{direction}, {dtype}, {shape[0]} x {shape[1]}")
+                rows += measure(norms, direction, dtype, shape, options.rounds)
+                torch.cuda.empty_cache()
+    progress.close()
+    result: dict[str, Any] = {
+        **{"schema_version": 1, "device": torch.cuda.get_device_name()},
+        **{"torch": torch.__version__, "missing": missing, "rows": rows},
+        "host": host_times(norms, options.rounds),
+        "first_calls": [first_call(name, options.peers) for name in norms],
+    }
+    result["checks"] = judge(result) if options.check else []
+    print(text(result))
+    for line in report.verdicts(result["checks"]):
+        print(line)
+    path = options.output / "rms_norm"
+    for line in report.write_files(result, path, functools.partial(plot, result)):
+        print(line)
+    return 0 if all(check["passed"] for check in result["checks"]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
