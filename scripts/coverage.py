@@ -19,11 +19,12 @@ def executed_lines(build: Path, sources: Path) -> dict[str, dict[int, bool]]:
         for report in Path(folder).glob("*.gcov.json.gz"):
             for file in json.loads(gzip.decompress(report.read_bytes()))["files"]:
                 path = Path(file["file"])
-                if path.parent.resolve() != sources.resolve():
+                if not path.resolve().is_relative_to(sources.resolve()):
                     continue
                 for line in file["lines"]:
-                    seen = lines[path.name].get(line["line_number"], False)
-                    lines[path.name][line["line_number"]] = seen or line["count"] > 0
+                    name = str(path.resolve().relative_to(sources.resolve()))
+                    seen = lines[name].get(line["line_number"], False)
+                    lines[name][line["line_number"]] = seen or line["count"] > 0
     return lines
 
 
@@ -33,7 +34,7 @@ def main() -> None:
     for name in sorted(lines):
         missed = [number for number, executed in lines[name].items() if not executed]
         percent = 100 - 100 * len(missed) / len(lines[name])
-        print(f"{percent:6.1f}%  {name:20} {' '.join(map(str, sorted(missed)))[:90]}")
+        print(f"{percent:6.1f}%  {name:28} {' '.join(map(str, sorted(missed)))[:90]}")
     total = sum(len(counts) for counts in lines.values())
     executed = sum(sum(counts.values()) for counts in lines.values())
     percent = 100 * executed / total

@@ -2,12 +2,15 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <memory>
 
-#include "commands.h"
+#include "commands/commands.h"
+#include "text/text.h"
 
 namespace {
 
@@ -16,6 +19,7 @@ constexpr const char* description =
 constexpr const char* footer = R"(Examples:
   wheelscope show wheelhouse/*.whl                       what is in it and where it runs
   wheelscope show --json extension.so                    the same as JSON
+  wheelscope show --by-size my.whl                       what makes it big?
   wheelscope check --policy ci/policy.toml wheelhouse/   may it be released?
   wheelscope cover --matrix ci/matrix.toml wheelhouse/   who is served, who is not, and why
   wheelscope link my.whl torch-2.15.0-*.whl              will it load on that torch?
@@ -32,26 +36,24 @@ bool terminal_takes_colour() {
          std::string_view(terminal) != "dumb";
 }
 
-int run(int argc, char** argv) {
-  wheelscope::Options options{.style = {.colour = terminal_takes_colour()}};
-  CLI::App app(description, "wheelscope");
-  app.footer(footer);
-  app.require_subcommand(1);
-  app.set_help_all_flag("--help-all", "The help of every command");
+using wheelscope::Options;
+using Command = int (*)(const Options&, wheelscope::Streams);
 
-  using Command = int (*)(const wheelscope::Options&, wheelscope::Streams);
-  Command chosen = nullptr;
+// The commands with their options; parsing sets `options` and `chosen`.
+void add_commands(CLI::App& app, Options& options, Command& chosen) {
   auto add = [&](const char* name, const char* help, Command run, const char* paths_help,
                  int fewest = 1, int most = 0) {
     auto* command = app.add_subcommand(name, help);
     auto* paths = command->add_option("PATH", options.paths, paths_help)->required();
-    most ? paths->expected(fewest, most) : paths->expected(fewest, 1 << 20);
-    command->add_flag("--json", options.json, "Answer as JSON (schema_version 1)");
+    paths->expected(fewest, most ? most : 1 << 20);
+    command->add_flag("--json", options.json, "Answer as JSON (schema_version 2)");
     command->callback([&chosen, run] { chosen = run; });
     return command;
   };
-  constexpr const char* any_path = "wheels, ELF files, or folders of them";
-  add("show", "What is in a wheel or ELF file, and where it runs", wheelscope::show, any_path);
+  constexpr const char* any_path = "wheels, ELF files, device code, or folders of them";
+  add("show", "What is in a wheel or ELF file, and where it runs", wheelscope::show, any_path)
+      ->add_flag("--by-size", options.by_size,
+                 "What makes it big: library and target, largest first");
   add("check", "Whether wheels keep to a policy", wheelscope::check, any_path)
       ->add_option("--policy", options.policy,
                    "TOML file with the rules; without it, what is wrong for every wheel")
@@ -75,7 +77,47 @@ int run(int argc, char** argv) {
   dump->add_option("-o", options.output_folder,
                    "Write files into this folder; into one inside it for each of several inputs")
       ->type_name("DIR");
+}
 
+// A first word that is no command gets an answer of its own: the parser would only say that one is
+// required.
+bool complain_about_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return false;
+  std::vector<std::string> names;
+  for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());
+  if (std::ranges::find(names, argv[1]) != names.end()) return false;
+  const auto meant = wheelscope::nearest(argv[1], names);
+  std::cerr << "wheelscope: there is no command '" << wheelscope::printable(argv[1]) << "'"
+            << (meant.empty() ? "; the commands are " + wheelscope::joined(names)
+                              : "; did you mean '" + meant + "'?")
+            << "\nRun with --help for more information.\n";
+  return true;
+}
+
+// Says `PATH ...` where the library would say `PATH(1x)`.
+class PlainUsage : public CLI::Formatter {
+ public:
+  std::string make_option_usage(const CLI::Option* option) const override {
+    return option->get_name() + (option->get_expected_min() > 1 ? " " + option->get_name() : "") +
+           (option->get_expected_max() > 2 ? " ..." : "");
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_positional() ? "" : CLI::Formatter::make_option_opts(option);
+  }
+};
+
+int run(int argc, char** argv) {
+  Options options{.style = {.colour = terminal_takes_colour()}};
+  Command chosen = nullptr;
+  CLI::App app(description, "wheelscope");
+  app.formatter(std::make_shared<PlainUsage>());
+  app.footer(footer);
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "wheelscope " WHEELSCOPE_VERSION,
+                       "The version of this program");
+  app.set_help_all_flag("--help-all", "The help of every command");
+  add_commands(app, options, chosen);
+  if (complain_about_command(app, argc, argv)) return wheelscope::usage;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,5 +1,5 @@
 // slice() lets nothing out of bounds through; fields come in the byte order of the view.
-#include "bytes.h"
+#include "source/bytes.h"
 
 #include <gtest/gtest.h>
 

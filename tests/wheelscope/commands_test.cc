@@ -1,13 +1,14 @@
 // The commands print what they should and exit with the documented codes.
-#include "commands.h"
+#include "commands/commands.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
 #include "fixture.h"
-#include "json_report.h"
+#include "report/json.h"
 
 namespace wheelscope {
 namespace {
@@ -55,11 +56,41 @@ TEST(Show, ReadsEveryFixtureFolder) {
   }
 }
 
+TEST(Show, NamesOfMembersCannotCommandTheTerminal) {
+  const auto outcome = run(show, {.paths = {wheel_path("escape-in-a-name")}});
+  EXPECT_FALSE(has(outcome.out, "\x1b"));
+  EXPECT_TRUE(has(outcome.out, "pkg/\\x1b]0;t\\x07.so"));
+}
+
+TEST(Show, DrawsTheTableOfLibrariesAndGpus) {
+  const auto outcome = run(show, {.paths = {wheel_path("one-library-serves-less")}});
+  EXPECT_TRUE(has(outcome.out, "not served 7.5")) << outcome.out;
+  EXPECT_TRUE(has(outcome.out, "because of pkg/narrow.so"));
+  EXPECT_TRUE(has(outcome.out, "pkg/wide.so  sm_75 200 bytes, sm_80 200 bytes"));
+  const auto partial = run(show, {.paths = {wheel_path("target-in-some-fatbins")}}).out;
+  EXPECT_TRUE(has(partial, "1 of 2 fat binaries of _C.so have no code for it")) << partial;
+}
+
+TEST(Show, SumsUpLooseFiles) {
+  const auto outcome = run(show, {.paths = {wheel_path("loose-device-code")}});
+  EXPECT_TRUE(has(outcome.out, "17 files (cubin, cuda)")) << outcome.out;
+  EXPECT_LT(std::ranges::count(outcome.out, '\n'), 60);
+}
+
+TEST(Show, AnswersWhatMakesItBig) {
+  const auto outcome =
+      run(show, {.paths = {wheel_path("one-library-serves-less")}, .by_size = true});
+  EXPECT_TRUE(has(outcome.out, "host code               pkg/wide.so")) << outcome.out;
+  EXPECT_TRUE(has(outcome.out, "sm_90                   pkg/wide.so"));
+  EXPECT_TRUE(has(run(show, {.paths = {wheel_path("loose-device-code")}, .by_size = true}).out,
+                  "loose files"));
+}
+
 TEST(Show, WritesJson) {
   const auto outcome =
       run(show, {.paths = {wheel_path("good"), fixture_path("elf/good.so")}, .json = true});
   const auto document = Json::parse(outcome.out);
-  EXPECT_EQ(document["schema_version"], 1);
+  EXPECT_EQ(document["schema_version"], 2);
   EXPECT_EQ(document["items"].size(), 2U);
   EXPECT_EQ(document["items"][0]["torch_abi"]["min"], "2.10");
   EXPECT_TRUE(document["items"][1]["wheel"].is_null());
@@ -194,12 +225,6 @@ TEST(Dump, KeepsTheFilesOfSeveralInputsApart) {
   for (const auto& input :
        {name + "/pkg/_C.so", name + ".2/pkg/_C.so", std::string("good.so/good.so")})
     EXPECT_TRUE(std::filesystem::exists(folder + "/" + input + ".0001.sm_80.cubin")) << input;
-}
-
-TEST(Text, SizesForPeople) {
-  EXPECT_EQ(human_size(0), "0 bytes");
-  EXPECT_EQ(human_size(1500), "1.5 kB");
-  EXPECT_EQ(human_size(483605887), "484 MB");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Every reason why a wheel does not serve a user is told; who is served is served for the right
 // reason.
-#include "cover.h"
+#include "verdicts/cover.h"
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,6 @@ TEST(Cover, TellsTheReason) {
   EXPECT_EQ(reason("good", {"x86_64", "2.9", "13.0", "3.13"}),
             "it needs torch 2.10 for torch_call_dispatcher");
   EXPECT_EQ(reason("one-python", usual), "its tag is not for Python 3.13");
-  EXPECT_EQ(reason("one-python-tagged-none", usual), "");
   EXPECT_EQ(reason("abi3", {"x86_64", "2.15", "13.0", "3.10"}),
             "PyObject_GetBuffer exists since Python 3.11");
   EXPECT_EQ(reason("abi3", {"x86_64", "2.15", "13.0", "3.13t"}), "its tag is not for Python 3.13t");
@@ -50,6 +49,24 @@ TEST(Cover, TellsTheReason) {
   EXPECT_EQ(why_not(Item{}, usual), "it is not a wheel");
 }
 
+TEST(Cover, OtherSystemsServeNoLinuxUser) {
+  EXPECT_EQ(reason("macosx_11_0_arm64", {"x86_64", "2.15", "cpu", "3.11"}),
+            "it is for another system: macosx_11_0_arm64");
+  EXPECT_EQ(reason("musl", usual), "it is for musl, not for glibc");
+}
+
+TEST(Cover, RequirementsCountWhereTheirMarkersHold) {
+  auto wheel = read_wheel_fixture("good");
+  auto& requires_dist = wheel.facts.wheel->requires_dist;
+  const Cell cell{"x86_64", "2.14", "13.0", "3.13"};
+  requires_dist = {"torch==2.14.1"};
+  EXPECT_EQ(why_not(wheel, cell), "") << "2.14 stands for all of its releases";
+  requires_dist = {"torch==2.13.*"};
+  EXPECT_EQ(why_not(wheel, cell), "it requires torch==2.13.*");
+  requires_dist = {"torch==2.13; extra == 'old'", "torch<2; python_version < '3.9'"};
+  EXPECT_EQ(why_not(wheel, cell), "");
+}
+
 TEST(Cover, ALibraryPerCudaServesEach) {
   for (const auto* cuda : {"12.6", "13.0"})
     EXPECT_EQ(reason("one-library-per-cuda", {"x86_64", "2.15", cuda, "3.13"}), "") << cuda;
@@ -57,12 +74,12 @@ TEST(Cover, ALibraryPerCudaServesEach) {
 
 TEST(Cover, StaticRuntimeServesLaterCudaOnly) {
   auto wheel = read_wheel_fixture("good");
-  wheel.cuda.runtime = "static";
+  wheel.verdicts.cuda.runtime = CudaRuntime::linked_statically;
   EXPECT_EQ(why_not(wheel, usual), "the version of its CUDA runtime cannot be told");
-  wheel.cuda.runtime_version = "12.9";
+  wheel.verdicts.cuda.runtime_version = "12.9";
   EXPECT_EQ(why_not(wheel, usual), "");
   EXPECT_EQ(why_not(wheel, {"x86_64", "2.10", "12.6", "3.13"}), "");
-  wheel.cuda.runtime_version = "13.0";
+  wheel.verdicts.cuda.runtime_version = "13.0";
   EXPECT_EQ(why_not(wheel, {"x86_64", "2.10", "12.6", "3.13"}),
             "its CUDA 13.0 runtime needs a newer driver than CUDA 12.6");
 }
@@ -93,8 +110,8 @@ TEST(Cover, TakesTheFirstWheelThatServes) {
                                  read_wheel_fixture("good")};
   const auto verdicts =
       cover(wheels, {usual, {"x86_64", "2.15", "cpu", "3.13"}, {"arm", "2.15", "cpu", "3.13"}});
-  EXPECT_EQ(verdicts[0].wheel, wheels[0].file);
-  EXPECT_EQ(verdicts[1].wheel, wheels[1].file);
+  EXPECT_EQ(verdicts[0].wheel, wheels[0].facts.file);
+  EXPECT_EQ(verdicts[1].wheel, wheels[1].facts.file);
   EXPECT_EQ(verdicts[2].wheel, "");
   EXPECT_EQ(verdicts[2].reasons.size(), 2U);
 }

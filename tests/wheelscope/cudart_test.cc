@@ -1,12 +1,12 @@
 // A static CUDA runtime is recognised and dated by its texts and its version constant, and never
 // guessed.
-#include "cudart.h"
+#include "readers/cudart.h"
 
 #include <elf.h>
 #include <gtest/gtest.h>
 
-#include "tables.h"
-#include "version.h"
+#include "tables/tables.h"
+#include "text/dotted_version.h"
 
 namespace wheelscope {
 namespace {

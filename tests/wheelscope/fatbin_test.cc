@@ -1,6 +1,6 @@
 // Device code of every compression comes out as it went in; a broken container does not hide the
 // next.
-#include "fatbin.h"
+#include "readers/fatbin.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 Fatbin read(const Fixture& file) {
   Fatbin fatbin;
-  read_fatbin(file.bytes(), false, fatbin);
+  read_fatbin(file.bytes(), false, any_memory(), fatbin);
   return fatbin;
 }
 
@@ -34,17 +34,17 @@ TEST(Fatbin, ListsEveryContainer) {
 
 TEST(Fatbin, Decompresses) {
   const Fixture file("elf/good.so");
-  const auto fatbin = read_device_code(read_elf(file.bytes()).value(), file.bytes());
+  const auto fatbin = read_device_code(read_elf(file.bytes()).value(), file.bytes(), any_memory());
   ASSERT_EQ(fatbin.codes.size(), 3U);
-  EXPECT_TRUE(decompress(fatbin.codes[0])
+  EXPECT_TRUE(decompress(fatbin.codes[0], any_memory())
                   ->starts_with("\x7f"
                                 "ELF cubin"))
       << "zstd";
-  EXPECT_TRUE(decompress(fatbin.codes[1])
+  EXPECT_TRUE(decompress(fatbin.codes[1], any_memory())
                   ->starts_with("\x7f"
                                 "ELF cubin"))
       << "lz4";
-  EXPECT_TRUE(decompress(fatbin.codes[2])->starts_with(".version 8.4\n")) << "lz4";
+  EXPECT_TRUE(decompress(fatbin.codes[2], any_memory())->starts_with(".version 8.4\n")) << "lz4";
   EXPECT_EQ(fatbin.codes[1].target, "90a");
 }
 
@@ -52,7 +52,8 @@ TEST(Fatbin, IsLittleEndianOnEveryMachine) {
   for (const auto* name :
        {"elf/big-endian.so", "elf/big-endian-32-bit.so", "elf/no-section-headers.so"}) {
     const Fixture file(name);
-    const auto fatbin = read_device_code(read_elf(file.bytes()).value(), file.bytes());
+    const auto fatbin =
+        read_device_code(read_elf(file.bytes()).value(), file.bytes(), any_memory());
     EXPECT_EQ(targets(fatbin), (std::vector<std::string>{"sass 80", "sass 90a", "ptx 90"})) << name;
     EXPECT_TRUE(fatbin.problems.empty()) << name;
   }
@@ -60,9 +61,12 @@ TEST(Fatbin, IsLittleEndianOnEveryMachine) {
 
 TEST(Fatbin, KnowsRelocatableCodeAndCubins) {
   const Fixture object("elf/object.o"), cubin("elf/kernel.cubin");
-  EXPECT_TRUE(
-      read_device_code(read_elf(object.bytes()).value(), object.bytes()).codes.at(0).relocatable);
-  EXPECT_EQ(read_device_code(read_elf(cubin.bytes()).value(), cubin.bytes()).codes.at(0).target,
+  EXPECT_TRUE(read_device_code(read_elf(object.bytes()).value(), object.bytes(), any_memory())
+                  .codes.at(0)
+                  .relocatable);
+  EXPECT_EQ(read_device_code(read_elf(cubin.bytes()).value(), cubin.bytes(), any_memory())
+                .codes.at(0)
+                .target,
             "80");
 }
 
@@ -90,14 +94,16 @@ TEST(Fatbin, FindsTheContainerAfterForeignBytes) {
 TEST(Fatbin, RefusesDamagedAndOversizedCode) {
   for (const auto* name : {"damaged-zstd", "bomb"}) {
     const Fixture file("fatbin/" + std::string(name) + ".fatbin");
-    EXPECT_FALSE(decompress(read(file).codes.at(0))) << name;
+    EXPECT_FALSE(decompress(read(file).codes.at(0), any_memory())) << name;
   }
   const std::string damaged("\xff\xff", 2);
   const auto payload = Bytes(std::as_bytes(std::span(damaged)));
   EXPECT_FALSE(
-      decompress({.compression = DeviceCode::Compression::lz4, .size = 100, .payload = payload}));
+      decompress({.compression = DeviceCode::Compression::lz4, .size = 100, .payload = payload},
+                 any_memory()));
   EXPECT_FALSE(
-      decompress({.compression = DeviceCode::Compression::lz4, .size = 1000, .payload = payload}));
+      decompress({.compression = DeviceCode::Compression::lz4, .size = 1000, .payload = payload},
+                 any_memory()));
 }
 
 }  // namespace

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "input.h"
+#include "commands/read_item.h"
+#include "facts/library.h"
+#include "source/files.h"
 
 namespace wheelscope {
 
@@ -39,12 +41,29 @@ class Fixture {
   std::string text_;
 };
 
-inline std::set<std::string> ids(const std::vector<Finding>& findings) {
-  std::set<std::string> ids;
+using Ids = std::set<std::string>;
+
+inline Ids ids(const std::vector<Finding>& findings) {
+  Ids ids;
   for (const auto& finding : findings) ids.insert(finding.id);
   return ids;
 }
 
-using Ids = std::set<std::string>;
+inline Ids ids(const ProblemList& problems) {
+  Ids ids;
+  for (const auto& problem : problems.listed) ids.insert(problem.id);
+  return ids;
+}
+
+// Memory without a limit, for readers that are not tested for one.
+inline Loan& any_memory() {
+  static Allowance allowance;
+  static Loan loan(allowance);
+  return loan;
+}
+
+inline Result<Elf> read_elf(Bytes file) {
+  return read_elf(file, any_memory());
+}
 
 }  // namespace wheelscope

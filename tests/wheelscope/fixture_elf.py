@@ -3,12 +3,21 @@
 import struct
 from dataclasses import dataclass, field
 
-MACHINES = {"x86_64": 62, "aarch64": 183, "i686": 3, "s390x": 22, "cuda": 190}
+MACHINES = {
+    "x86_64": 62,
+    "aarch64": 183,
+    "i686": 3,
+    "s390x": 22,
+    "cuda": 190,
+    "amdgpu": 224,
+    "hexagon": 164,
+}
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_STACK, PT_RELRO = 1, 2, 3, 0x6474E551, 0x6474E552
 DT_NEEDED, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_SONAME, DT_RPATH = 1, 4, 5, 6, 10, 14, 15
 DT_TEXTREL, DT_FLAGS, DT_RUNPATH, DT_GNU_HASH = 22, 30, 29, 0x6FFFFEF5
 DT_VERSYM, DT_VERDEF, DT_VERDEFNUM = 0x6FFFFFF0, 0x6FFFFFFC, 0x6FFFFFFD
 DT_VERNEED, DT_VERNEEDNUM = 0x6FFFFFFE, 0x6FFFFFFF
+FAR = 0x100000  # how much further far strings are loaded than they lie
 
 
 @dataclass
@@ -18,6 +27,7 @@ class Symbol:
     weak: bool = False
     version: str = ""  # of a version need or definition of the file
     hidden: bool = False  # name@V, not name@@V
+    visibility: int = 0  # 2: STV_HIDDEN
 
 
 @dataclass
@@ -41,6 +51,8 @@ class Elf:
     text_relocations: bool = False
     interpreter: str = ""
     gnu_hash: bool = False
+    abi_version: int = 0
+    far_strings: bool = False  # in a segment of their own, as tools that rewrite tables leave them
 
     def pack(self, layout: str, *values: int) -> bytes:
         """Fields: B, H, I as in struct; W is a word of the file's width."""
@@ -57,7 +69,8 @@ class _Builder:
         self.pack = elf.pack
         self.strings = bytearray(b"\0")
         header, segment = (64, 56) if elf.wide else (52, 32)
-        self.image = bytearray(header + 5 * segment)
+        self.image = bytearray(header + 6 * segment)
+        self.far = 0  # where the far strings start
 
     def string(self, text: str) -> int:
         at = len(self.strings)
@@ -77,9 +90,9 @@ class _Builder:
             info = (2 if symbol.weak else 1) << 4 | 2
             section, name = (1 if symbol.defined else 0), self.string(symbol.name)
             if self.elf.wide:
-                table += self.pack("IBBHQQ", name, info, 0, section, 0, 0)
+                table += self.pack("IBBHQQ", name, info, symbol.visibility, section, 0, 0)
             else:
-                table += self.pack("IIIBBH", name, 0, 0, info, 0, section)
+                table += self.pack("IIIBBH", name, 0, 0, info, symbol.visibility, section)
         return table
 
     def versions(self) -> tuple[bytes, bytes, bytes]:
@@ -107,7 +120,8 @@ class _Builder:
     def hash_table(self) -> bytes:
         count = len(self.elf.symbols) + 1
         if not self.elf.gnu_hash:
-            return self.pack("II", 1, count) + self.pack("I", 0) * (1 + count)
+            word = "Q" if self.elf.machine == "s390x" and self.elf.wide else "I"
+            return self.pack(word * 2, 1, count) + self.pack(word, 0) * (1 + count)
         if not any(symbol.defined for symbol in self.elf.symbols):
             return self.pack("IIII", 1, 1, 1, 0) + self.pack("W", 0) + self.pack("I", 0)
         chains = b"".join(self.pack("I", 3 if i == count - 1 else 2) for i in range(1, count))
@@ -126,9 +140,10 @@ class _Builder:
         symbols = self.symbol_table()
         versions, needs, definitions = self.versions()
         entries.append((DT_GNU_HASH if elf.gnu_hash else DT_HASH, self.place(self.hash_table())))
-        entries.append((DT_SYMTAB, self.place(symbols)))
         if needs or definitions:
             entries.append((DT_VERSYM, self.place(versions)))
+        if not elf.far_strings:
+            entries.append((DT_SYMTAB, self.place(symbols)))
         if needs:
             entries += [(DT_VERNEED, self.place(needs)), (DT_VERNEEDNUM, len(elf.version_needs))]
         if definitions:
@@ -139,7 +154,14 @@ class _Builder:
         if elf.text_relocations:
             entries.append((DT_TEXTREL, 0))
         entries.append((DT_STRSZ, len(self.strings)))
-        entries.append((DT_STRTAB, self.place(bytes(self.strings))))
+        if elf.far_strings:
+            entries.append((DT_SYMTAB, self.place(symbols)))
+            self.symbols = (entries[-1][1], len(symbols))
+            self.place(b"X" * 48)  # what the tool left of an older table
+            self.far = self.place(bytes(self.strings))
+            entries.append((DT_STRTAB, self.far + FAR))
+        else:
+            entries.append((DT_STRTAB, self.place(bytes(self.strings))))
         return b"".join(self.pack("WW", tag, value) for tag, value in [*entries, (0, 0)])
 
     def section_headers(self) -> tuple[int, int]:
@@ -151,9 +173,12 @@ class _Builder:
                 data = bytes(names)
             kind = 2 if name == ".symtab" else 1
             headers.append((at, kind, self.place(data), len(data)))
+        if self.far:
+            headers.insert(1, (0, 11, *self.symbols))
         table = b""
         for name_at, kind, offset, size in headers:
-            table += self.pack("IIWWWWIIWW", name_at, kind, 0, 0, offset, size, 0, 0, 1, 0)
+            address = offset if kind == 11 else 0
+            table += self.pack("IIWWWWIIWW", name_at, kind, 0, address, offset, size, 0, 0, 1, 0)
         return self.place(table), len(headers)
 
     def build(self) -> bytes:
@@ -169,15 +194,20 @@ class _Builder:
         if elf.relro:
             segments.append((PT_RELRO, 4, 0, 0))
         sections, count = self.section_headers()
-        segments.append((PT_LOAD, 5, 0, len(self.image)))
+        segments.append((PT_LOAD, 5, 0, self.far or len(self.image)))
+        if self.far:
+            segments.append((PT_LOAD, 4, self.far, len(self.image) - self.far))
         table = b""
         for kind, flags, at, size in segments:
+            address = at + FAR if self.far and at >= self.far else at
             if elf.wide:
-                table += self.pack("IIQQQQQQ", kind, flags, at, at, at, size, size, 8)
+                table += self.pack("IIQQQQQQ", kind, flags, at, address, at, size, size, 8)
             else:
                 table += self.pack("IIIIIIII", kind, at, at, at, size, size, flags, 8)
         ident = (
-            b"\x7fELF" + bytes([2 if elf.wide else 1, 2 if elf.big_endian else 1, 1]) + b"\0" * 9
+            b"\x7fELF"
+            + bytes([2 if elf.wide else 1, 2 if elf.big_endian else 1, 1, 0, elf.abi_version])
+            + b"\0" * 7
         )
         header_size, segment, section = (64, 56, 64) if elf.wide else (52, 32, 40)
         header = ident + self.pack(
@@ -215,6 +245,7 @@ class Code:
     compression: str = ""
     suffix: str = ""
     isa: tuple[int, int] = (8, 4)
+    raw_kind: int = 0  # instead of kind
 
     def build(self) -> bytes:
         stored = {"": bytes, "lz4": lz4, "zstd": zstd}[self.compression](self.payload)
@@ -222,8 +253,9 @@ class Code:
         flags |= {"": 0, "a": 0x100000, "f": 0x200000}[self.suffix]
         padded = stored + b"\0" * (-len(stored) % 8)
         size = (len(stored), len(self.payload)) if self.compression else (0, 0)
+        kind = self.raw_kind or (1 if self.kind == "ptx" else 2)
         header = struct.pack(
-            "<HHIQIIHHIIIQQQ", 1 if self.kind == "ptx" else 2, 0x101, 64, len(padded), size[0], 0,
+            "<HHIQIIHHIIIQQQ", kind, 0x101, 64, len(padded), size[0], 0,
             self.isa[1], self.isa[0], self.arch, 0, 0, flags, 0, size[1],
         )  # fmt: skip
         return header + padded
@@ -232,3 +264,37 @@ class Code:
 def fatbin(codes: list[Code]) -> bytes:
     body = b"".join(code.build() for code in codes)
     return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
+
+
+def nested_fatbins(depth: int) -> bytes:
+    """Containers that each claim all that follows as their body, and hold one small entry."""
+    entry = Code("sass", 80, b"").build()
+    size = len(struct.pack("<IHHQ", 0, 0, 0, 0)) + len(entry)
+    parts = [
+        struct.pack("<IHHQ", 0xBA55ED50, 1, 16, size * (depth - i) - 16) + entry
+        for i in range(depth)
+    ]
+    return b"".join(parts)
+
+
+def overlapping_names(count: int) -> bytes:
+    """A library whose symbols' names are the tails of one long name."""
+    name = "Py" + "_P" * count
+    library = Elf(symbols=[Symbol(name), *(Symbol("x") for _ in range(count))])
+    data = bytearray(library.build())
+    start = data.index(name.encode())
+    table = data.index(struct.pack("<IBBHQQ", 1, 0x12, 0, 0, 0, 0))
+    strings = start - 1
+    for i in range(count):
+        struct.pack_into("<I", data, table + 24 * (i + 1), start - strings + i % len(name))
+    return bytes(data)
+
+
+def archive_of_objects(*objects: bytes) -> bytes:
+    """A static library, with a table of symbols that a reader must pass over."""
+    members = [(b"/", b"\0\0\0\0"), *((b"x.o/", data) for data in objects)]
+    text = b"!<arch>\n"
+    for name, data in members:
+        text += name.ljust(16) + b"0".ljust(12) + b"0".ljust(6) * 2 + b"644".ljust(8)
+        text += str(len(data)).encode().ljust(10) + b"`\n" + data + b"\n" * (len(data) % 2)
+    return text

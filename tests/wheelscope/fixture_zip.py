@@ -32,12 +32,14 @@ def zip_files() -> Iterator[tuple[str, bytes]]:
     yield "truncated.zip", good[:-30]
     yield "wrong-crc.zip", patched(patched(good, 14, b"\0\0\0\0"), directory + 16, b"\0\0\0\0")
     yield "crc-differs-in-local-header.zip", patched(good, 14, b"\0\0\0\0")
+    yield "method-differs-in-local-header.zip", patched(good, 8, b"\0\0")
+    yield "size-differs-in-local-header.zip", patched(good, 22, b"\1\0\0\0")
     yield "encrypted.zip", patched(good, directory + 8, b"\x01\0")
-    yield "unknown-method.zip", patched(good, directory + 10, b"\x63\0")
+    yield "unknown-method.zip", patched(patched(good, 8, b"\x63\0"), directory + 10, b"\x63\0")
     yield "damaged-data.zip", patched(good, 35, b"\xff\xff\xff\xff")
-    yield "inflates-to-less.zip", patched(good, directory + 24, struct.pack("<I", 700))
-    yield "inflates-to-more.zip", patched(good, directory + 24, struct.pack("<I", 100))
-    yield "bomb.zip", patched(good, directory + 24, struct.pack("<I", 0xFFFFFFF0))
+    yield "inflates-to-less.zip", sized(good, 700)
+    yield "inflates-to-more.zip", sized(good, 100)
+    yield "bomb.zip", sized(good, 0xFFFFFFF0)
     yield "no-local-header.zip", patched(good, 0, b"XX")
     yield "other-name-in-local-header.zip", patched(good, 30, b"z")
     yield (
@@ -62,6 +64,12 @@ def zip_files() -> Iterator[tuple[str, bytes]]:
     yield "zip64.zip", zip64()
     yield "zip64-broken.zip", zip64()[:-22] + b"PK\x06\x07" + b"\xff" * 16 + zip64()[-22:]
     yield "data-descriptor.zip", streamed()
+
+
+def sized(data: bytes, size: int) -> bytes:
+    """The first member claims this size, in both of its headers."""
+    directory, value = data.index(b"PK\x01\x02"), struct.pack("<I", size)
+    return patched(patched(data, 22, value), directory + 24, value)
 
 
 def renamed(name: str) -> bytes:

@@ -8,7 +8,15 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from fixture_elf import Code, Elf, Symbol, fatbin
+from fixture_elf import (
+    Code,
+    Elf,
+    Symbol,
+    archive_of_objects,
+    fatbin,
+    nested_fatbins,
+    overlapping_names,
+)
 from fixture_zip import Files, archive, patched, zip_files
 
 PTX = b".version 8.4\n.target sm_90\n.address_size 64\n\0"
@@ -91,7 +99,29 @@ def elf_files() -> Iterator[tuple[str, bytes]]:
         "exports-nothing.so",
         extension(gnu_hash=True, symbols=extension().symbols[:-1]).build(),
     )
+    hidden = [*extension().symbols[:-1], Symbol("my_add", defined=True, visibility=2)]
+    yield "hidden-definition.so", extension(symbols=hidden).build()
+    rewritten = extension(gnu_hash=True, symbols=extension().symbols[:-1], far_strings=True)
+    yield "rewritten-tables.so", rewritten.build()
+    yield "overlapping-names.so", overlapping_names(3000)
+    yield "nested-fatbins.so", Elf(sections={".nv_fatbin": nested_fatbins(300)}).build()
+    yield "overlapping-sections.so", overlapping_sections()
     yield "kernel.cubin", Elf(machine="cuda", type=2, flags=80).build()
+    yield "kernel-of-cuda-12.cubin", Elf(machine="cuda", type=2, flags=0x5A085A).build()
+    accelerated = Elf(machine="cuda", type=2, flags=100 << 8 | 8, abi_version=8)
+    yield "kernel-accelerated.cubin", accelerated.build()
+    note = {".note.nv.tkinfo": b"\0ptxas\0-arch sm_100f -m 64\0"}
+    family = Elf(machine="cuda", type=2, flags=100 << 8, abi_version=8, sections=note)
+    yield "kernel-of-a-family.cubin", family.build()
+    yield "kernel.hsaco", Elf(machine="amdgpu").build()
+    objects = [
+        Elf(type=1, sections={"__nv_relfatbin": fatbin([Code("sass", sm, CUBIN)])})
+        for sm in (75, 80)
+    ]
+    yield "objects.a", archive_of_objects(*(one.build() for one in objects), b"text")
+    yield "damaged.a", archive_of_objects(objects[0].build())[:-100]
+    yield "kernel.ptx", b"//\n// made by hand\n//\n" + PTX
+    yield "notes.ptx", b"This is no PTX.\n"
     data = bytearray(good.build())
     yield "too-short-for-header.so", bytes(data[:40])
     yield "truncated.so", bytes(data[: len(data) // 2])
@@ -108,6 +138,17 @@ def elf_files() -> Iterator[tuple[str, bytes]]:
     yield "program-header-size.so", bytes(far)
 
 
+def overlapping_sections() -> bytes:
+    """Many section headers for the same bytes."""
+    data = Elf(sections={f".rodata{i}": b"x" * 2000 for i in range(8)}).build()
+    (table,) = struct.unpack_from("<Q", data, 40)
+    first = data[table + 64 + 24 : table + 64 + 40]  # offset and size
+    size = struct.pack("<QQ", 0, len(data))
+    for i in range(8):
+        data = patched(data, table + 64 * (i + 1) + 24, size if i else first)
+    return data
+
+
 def fatbin_files() -> Iterator[tuple[str, bytes]]:
     codes = [
         Code("sass", 100, CUBIN, "zstd", "f"),
@@ -116,6 +157,10 @@ def fatbin_files() -> Iterator[tuple[str, bytes]]:
     ]
     good = fatbin(codes)
     yield "good.fatbin", good + b"\0" * 8 + good
+    yield (
+        "link-time-code.fatbin",
+        fatbin([Code("", 80, b"IR", raw_kind=8), Code("", 90, b"?", raw_kind=64)]),
+    )
     yield "truncated-body.fatbin", good[: len(good) - 30]
     yield "foreign-bytes-between.fatbin", good + b"garbage." + good
     yield "wrong-version.fatbin", good[:4] + b"\x09\0" + good[6:]
@@ -130,11 +175,12 @@ def fatbin_files() -> Iterator[tuple[str, bytes]]:
     yield "unknown-compression.fatbin", bytes(unknown)
 
 
-def record(files: Files, dist_info: str) -> bytes:
+def record(files: Files, dist_info: str, algorithm: str = "sha256") -> bytes:
     lines = []
     for name, data in files.items():
-        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-        lines.append(f"{name},sha256={digest},{len(data)}")
+        hashed = hashlib.new(algorithm, data).digest()
+        digest = base64.urlsafe_b64encode(hashed).rstrip(b"=").decode()
+        lines.append(f"{name},{algorithm}={digest},{len(data)}")
     return "\n".join([*lines, f"{dist_info}/RECORD,,", ""]).encode()
 
 
@@ -147,6 +193,7 @@ def wheel(
     record_text: bytes | None = None,
     stored: bool = False,
     unhashed: str = "",
+    algorithm: str = "sha256",
 ) -> bytes:
     dist_info = f"pkg-{version}.dist-info"
     files = {
@@ -158,7 +205,7 @@ def wheel(
     }
     if record_text is None:
         record_text = record(
-            {name: data for name, data in files.items() if name != unhashed}, dist_info
+            {name: data for name, data in files.items() if name != unhashed}, dist_info, algorithm
         )
         record_text += f"{unhashed},,\n".encode() if unhashed else b""
     files[f"{dist_info}/RECORD"] = record_text
@@ -215,6 +262,8 @@ def wheel_files() -> Iterator[tuple[str, bytes]]:
         tag = f"cp310-abi3-{platform}" if platform == "win_amd64" else f"cp311-cp311-{platform}"
         yield name(platform, tag), wheel({**code, "pkg/_C.pyd": b"MZ"}, tag=tag)
     yield name("no-record"), archive({**code, **library})
+    yield name("record-sha512"), wheel({**code, **library}, algorithm="sha512")
+    yield name("record-md5"), wheel(code, algorithm="md5")
     yield (
         name("record-wrong-size"),
         wheel(code, record_text=record(code, "pkg-1.0.dist-info").replace(b",13", b",14")),
@@ -333,6 +382,39 @@ def wheel_files() -> Iterator[tuple[str, bytes]]:
             tag="py3-none-musllinux_1_2_x86_64",
         ),
     )
+    yield from python_wheels(module, private)
+    yield from device_wheels(code)
+    yield from link_wheels(code)
+    linux = "py3-none-linux_x86_64"
+    yield name("linux-tag", linux), wheel({**code, **library}, tag=linux)
+    for glibc in ("2_29", "2_32"):
+        tag = f"py3-none-manylinux_{glibc}_x86_64"
+        needs = {"libc.so.6": ["GLIBC_2.17", f"GLIBC_{glibc.replace('_', '.')}"]}
+        yield (
+            name(f"between-policies-{glibc}", tag),
+            wheel(with_elf(version_needs=needs, symbols=[]), tag=tag),
+        )
+    tag = "py3-none-manylinux_2_29_x86_64"
+    needs = {"libc.so.6": ["GLIBC_2.17", "GLIBC_2.30"]}
+    yield (
+        name("between-policies-false", tag),
+        wheel(with_elf(version_needs=needs, symbols=[]), tag=tag),
+    )
+    label = "py3-none-manylinux_2_28_x86_64"
+    yield f"variant/pkg-1.0-{label}-cu129.whl", wheel({**code, **library})
+    foreign = {
+        "pkg/kernel.hsaco": Elf(machine="amdgpu").build(),
+        "pkg/skel.so": Elf(machine="hexagon", wide=False).build(),
+        "pkg/kernel.cubin": Elf(machine="cuda", type=2, flags=80).build(),
+    }
+    yield (
+        "code-for-other-processors/pkg-1.0-py3-none-any.whl",
+        wheel({**code, **foreign}, tag="py3-none-any", purelib="true", metadata=""),
+    )
+    yield (
+        name("escape-in-a-name"),
+        wheel({**code, "pkg/\x1b[2Jx\u202e.txt": b"x", "pkg/\x1b]0;t\x07.so": Elf().build()}),
+    )
     yield name("broken-library"), wheel({**code, "pkg/_C.so": extension().build()[:300]})
     yield (
         name("broken-fatbin"),
@@ -345,13 +427,111 @@ def wheel_files() -> Iterator[tuple[str, bytes]]:
         ),
     )
     good = wheel({**code, **library})
-    yield name("one-bad-member"), patched(good, good.index(b"pkg/_C.so") + 20, b"\xff" * 8)
+    yield name("one-bad-member"), patched(good, good.index(b"pkg/_C.so") + 9, b"\x07")
     yield "badly-named/pkg.whl", good
     yield "pure/pkg-1.0-py3-none-any.whl", wheel(code, tag="py3-none-any", purelib="true")
     yield "torch/torch-2.10.0-cp311-cp311-manylinux_2_28_x86_64.whl", wheel(torch_libraries())
     yield (
         "torch-too-old/torch-2.9.0-cp311-cp311-manylinux_2_28_x86_64.whl",
         wheel(torch_libraries(**{"libtorch_cpu.so": Elf(soname="libtorch_cpu.so")})),
+    )
+
+
+def python_wheels(module: list[Symbol], private: list[Symbol]) -> Iterator[tuple[str, bytes]]:
+    """Modules for several Pythons, for free-threaded ones, for the limited API of both."""
+    platform = "manylinux_2_28_x86_64"
+
+    def one(
+        folder: str, tag: str, files: dict[str, list[Symbol]], requires: str = ""
+    ) -> tuple[str, bytes]:
+        contents = {
+            f"pkg/{path}": extension(symbols=symbols).build() for path, symbols in files.items()
+        }
+        metadata = f"Requires-Python: {requires}\n" if requires else ""
+        tag = f"{tag}-{platform}"
+        return f"{folder}/pkg-1.0-{tag}.whl", wheel(contents, tag=tag, metadata=metadata)
+
+    named = {f"_C.cpython-{v}-x86_64-linux-gnu.so": private for v in ("310", "311", "312")}
+    yield one("several-pythons", "py3-none", named, ">=3.10,<3.13")
+    yield one("several-pythons-and-later-ones", "py3-none", named, ">=3.10")
+    yield one("several-pythons-not-the-oldest", "py3-none", named, ">=3.8")
+    yield one("free-threaded", "cp314-cp314t", {"_C.cpython-314t-x86_64-linux-gnu.so": private})
+    yield one("abi3-of-a-newer-python", "cp38-abi3", {"_C.abi3.so": module})
+    yield one("abi3-with-requires-python", "cp38-abi3", {"_C.abi3.so": module}, ">=3.11")
+    slots = [Symbol("PyModExport__C", defined=True), *module[1:]]
+    yield one("abi3t", "cp315-abi3t", {"_C.abi3t.so": slots})
+    yield one("abi3t-without-slots", "cp315-abi3t", {"_C.abi3t.so": module})
+    yield one("abi3t-of-an-older-python", "cp313-abi3t", {"_C.abi3t.so": slots})
+
+
+def device_wheels(code: Files) -> Iterator[tuple[str, bytes]]:
+    """Libraries that serve different GPUs, loose device code, targets of Jetson boards."""
+    tag = "py3-none-manylinux_2_28_x86_64"
+
+    def with_code(*codes: Code, **changes: object) -> bytes:
+        return extension(sections={".nv_fatbin": fatbin(list(codes))}, **changes).build()
+
+    wide = with_code(*(Code("sass", sm, CUBIN) for sm in (75, 80, 90)), Code("ptx", 90, PTX))
+    narrow = with_code(Code("sass", 80, CUBIN), Code("ptx", 80, PTX))
+    both = {**code, "pkg/wide.so": wide, "pkg/narrow.so": narrow}
+    yield f"one-library-serves-less/pkg-1.0-{tag}.whl", wheel(both)
+    halves = fatbin([Code("sass", 75, CUBIN), Code("sass", 80, CUBIN)]) + fatbin(
+        [Code("sass", 80, CUBIN)]
+    )
+    some = extension(sections={".nv_fatbin": halves}).build()
+    yield f"target-in-some-fatbins/pkg-1.0-{tag}.whl", wheel({**code, "pkg/_C.so": some})
+    jetson = with_code(Code("sass", 72, CUBIN), Code("sass", 87, CUBIN))
+    yield f"jetson/pkg-1.0-{tag}.whl", wheel({**code, "pkg/_C.so": jetson})
+    cubins = {
+        f"pkg/k{i}.cubin": Elf(
+            machine="cuda", type=2, flags=sm << 8 | 8 * (sm == 100), abi_version=8
+        ).build()
+        for i, sm in enumerate([80, 90] * 8 + [100])
+    }
+    loose = {"pkg/x.fatbin": fatbin([Code("ptx", 75, PTX)]), "pkg/y.ptx": PTX}
+    objects = archive_of_objects(
+        Elf(type=1, sections={"__nv_relfatbin": fatbin([Code("sass", 70, CUBIN)])}).build()
+    )
+    tag = "py3-none-any"
+    metadata = "Requires-Dist: numpy\n"
+    yield (
+        f"loose-device-code/pkg-1.0-{tag}.whl",
+        wheel({**code, **cubins, **loose}, tag=tag, purelib="true", metadata=metadata),
+    )
+    tag = "py3-none-manylinux_2_17_x86_64"
+    yield (
+        f"static-library/pkg-1.0-{tag}.whl",
+        wheel({**code, "pkg/libx.a": objects}, tag=tag, metadata=metadata),
+    )
+
+
+def link_wheels(code: Files) -> Iterator[tuple[str, bytes]]:
+    """A module and a library of its own in another folder, with and without a way to it."""
+    tag = "py3-none-manylinux_2_28_x86_64"
+    inner = Elf(soname="libinner.so", symbols=[Symbol("inner", defined=True)]).build()
+    for folder, runpath in {
+        "runpath-leads-to-a-library": "$ORIGIN/../pkg.libs",
+        "nothing-leads-to-a-library": "",
+    }.items():
+        user = Elf(
+            needed=["libinner.so"],
+            runpath=runpath,
+            symbols=[Symbol("PyInit__C", defined=True), Symbol("inner")],
+        )
+        files = {**code, "pkg/_C.so": user.build(), "pkg.libs/libinner.so": inner}
+        yield f"{folder}/pkg-1.0-{tag}.whl", wheel(files, metadata="")
+    driver = Elf(
+        needed=["libcuda.so.1", "libc.so.6"],
+        symbols=[Symbol(name) for name in ("cuMemAlloc_v2", "dlopen", "pthread_create", "exp")],
+    )
+    yield (
+        f"driver-and-libc-without-versions/pkg-1.0-{tag}.whl",
+        wheel({**code, "pkg/_C.so": driver.build()}, metadata=""),
+    )
+    arm = "py3-none-manylinux_2_28_aarch64"
+    yield (
+        f"aarch64/pkg-1.0-{arm}.whl",
+        wheel({**code, "pkg/_C.so": extension(machine="aarch64").build()}, tag=arm),
     )
 
 

@@ -1,9 +1,9 @@
 // Linking finds what the loader would, and names what it would miss. Comparing finds what changed.
-#include "link.h"
+#include "verdicts/link.h"
 
 #include <gtest/gtest.h>
 
-#include "diff.h"
+#include "commands/diff.h"
 #include "fixture.h"
 
 namespace wheelscope {
@@ -46,8 +46,7 @@ TEST(Link, MissesWholeLibraries) {
 
 Item one_library(LibraryFacts library) {
   Item item;
-  library.kind = "shared";
-  item.libraries.push_back(std::move(library));
+  item.facts.libraries.push_back(std::move(library));
   return item;
 }
 
@@ -66,6 +65,35 @@ TEST(Link, KeepsToVersionsAndScope) {
   EXPECT_EQ(user("V_1", {"libv.so.1"}).missing.at(0).why, "the library has it in another version");
   EXPECT_EQ(user("V_2", {}).missing.at(0).why,
             "libv.so.1 has it, but nothing that this library NEEDs leads there");
+}
+
+TEST(Link, FollowsRunpathAndNothingElse) {
+  const auto led = link(read_wheel_fixture("runpath-leads-to-a-library", with_symbols), {});
+  EXPECT_TRUE(led.missing_libraries.empty());
+  EXPECT_TRUE(led.missing.empty());
+  EXPECT_EQ(led.resolved.at("libinner.so"), 1U);
+  const auto lost = link(read_wheel_fixture("nothing-leads-to-a-library", with_symbols), {});
+  EXPECT_EQ(lost.missing_libraries.at("libinner.so"), std::set<std::string>{"pkg/_C.so"});
+  EXPECT_NE(lost.missing_reasons.at("libinner.so").find("no RPATH or RUNPATH leads there"),
+            std::string::npos);
+  ASSERT_EQ(lost.missing.size(), 1U);
+  EXPECT_EQ(lost.missing[0].symbol, "inner");
+}
+
+TEST(Link, LeavesTheDriverAndTheCLibraryTheirSymbols) {
+  const auto report =
+      link(read_wheel_fixture("driver-and-libc-without-versions", with_symbols), {});
+  EXPECT_EQ(report.driver, 1U);
+  EXPECT_EQ(report.platform, 3U);
+  EXPECT_TRUE(report.missing.empty());
+  EXPECT_TRUE(report.missing_libraries.empty());
+}
+
+TEST(Link, TakesNoLibraryOfAnotherMachine) {
+  const auto report = linked("aarch64", "torch");
+  EXPECT_TRUE(report.missing_libraries.contains("libtorch.so"));
+  EXPECT_EQ(report.missing_reasons.at("libtorch.so"), "torch/lib/libtorch.so is for x86_64");
+  EXPECT_FALSE(report.missing.empty());
 }
 
 TEST(Link, LeavesInterpreterAndRuntimeSymbolsToThem) {
@@ -90,8 +118,6 @@ TEST(Link, GuessesTheLibraryByNamespace) {
                   .expected_in,
               library);
   }
-  EXPECT_EQ(demangle("plain"), "plain");
-  EXPECT_EQ(demangle("_Z!"), "_Z!");
 }
 
 std::map<std::string, Change> changes(const std::string& before, const std::string& after) {

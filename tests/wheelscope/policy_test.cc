@@ -1,5 +1,5 @@
 // Each rule of a policy finds its defect and nothing else; a policy with a typing error is refused.
-#include "policy.h"
+#include "findings/policy.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 // The ids found by a policy of these lines.
 Ids found(const std::string& defect, const std::string& toml) {
   const auto policy = parse_policy(toml).value();
-  return ids(judge(read_wheel_fixture(defect, {.build_prefixes = policy.build_paths}), policy));
+  return ids(check(read_wheel_fixture(defect, {.build_prefixes = policy.build_paths}), policy));
 }
 
 TEST(Policy, EmptyOneKeepsToWhatIsWrongForEveryWheel) {
@@ -44,7 +44,8 @@ TEST_P(PolicyRule, FindsItsDefect) {
 INSTANTIATE_TEST_SUITE_P(
     Policy, PolicyRule,
     testing::Values(
-        Rule{"platform", "platform.highest = 'manylinux_2_28'", "too-new-platform", "platform"},
+        Rule{"platform", "platform.highest = 'manylinux_2_28'\nlevels.tag-platform = 'off'",
+             "too-new-platform", "platform"},
         Rule{"size", "size.limit_mb = 0", "good", "size-limit"},
         Rule{"python_abi", "python.abi = ['none']", "one-python", "python-abi"},
         Rule{"python_min", "python.min = '3.10'", "one-python", "python-min"},
@@ -80,7 +81,21 @@ TEST(Policy, HardeningNamesEachFault) {
       parse_policy(
           "hardening = { relro = 'full', bind_now = true, nx = true, stack_protector = true }")
           .value();
-  EXPECT_EQ(judge(read_wheel_fixture("weak-hardening"), policy).size(), 5U);
+  EXPECT_EQ(check(read_wheel_fixture("weak-hardening"), policy).size(), 5U);
+}
+
+TEST(Policy, NothingIsAskedOfTheCLibraryBetweenTwoPolicies) {
+  EXPECT_EQ(found("between-policies-2_29", ""), Ids{});
+  EXPECT_EQ(found("between-policies-2_32", ""), Ids{});
+  EXPECT_EQ(found("between-policies-false", ""), Ids{"tag-platform"});
+}
+
+TEST(Policy, PyPIRefusesPlainLinux) {
+  EXPECT_EQ(found("linux-tag", ""), Ids{"tag-platform"});
+}
+
+TEST(Policy, AVariantIsAWheelLikeAnyOther) {
+  EXPECT_EQ(found("variant", ""), Ids{});
 }
 
 TEST(Policy, SetsLevels) {
@@ -89,7 +104,7 @@ TEST(Policy, SetsLevels) {
        {std::pair{"note", Finding::Level::note}, std::pair{"warning", Finding::Level::warning},
         std::pair{"error", Finding::Level::error}}) {
     const auto policy = parse_policy(std::string("levels.cuda-code = '") + name + "'").value();
-    EXPECT_EQ(judge(read_wheel_fixture("no-device-code"), policy).at(0).level, level);
+    EXPECT_EQ(check(read_wheel_fixture("no-device-code"), policy).at(0).level, level);
     EXPECT_STREQ(name_of(level), name);
   }
 }
@@ -103,6 +118,12 @@ TEST(Policy, RefusesWhatItDoesNotKnow) {
   }
   EXPECT_NE(parse_policy("platform.hihgest = 'x'").error().what.find("platform.hihgest"),
             std::string::npos);
+  EXPECT_NE(
+      parse_policy("platform.hihgest = 'x'").error().what.find("did you mean platform.highest"),
+      std::string::npos);
+  std::string another_file = "[tool]\n";
+  for (int i = 0; i < 100; ++i) another_file += "key" + std::to_string(i) + " = 1\n";
+  EXPECT_LT(parse_policy(another_file).error().what.size(), 300U);
   EXPECT_NE(parse_policy("\n\nnot toml").error().what.find("line 3"), std::string::npos);
 }
 

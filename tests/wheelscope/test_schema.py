@@ -98,7 +98,7 @@ def test_diff(scope: Scope, wheel: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (["schema_version"], 2),
+        (["schema_version"], 3),
         (["surprise"], True),
         (["items", 0, "torch_abi", "kind"], "unstable"),
         (["items", 0, "cuda", "sass"], ["sm_75"]),

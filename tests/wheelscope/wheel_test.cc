@@ -1,16 +1,17 @@
 // A wheel becomes facts and verdicts; RECORD is verified; one bad member leaves the rest.
-#include "wheel.h"
+#include "facts/wheel.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
 
-#include "cuda.h"
 #include "fixture.h"
-#include "json_report.h"
-#include "parallel.h"
-#include "platform.h"
+#include "packaging/tag.h"
+#include "report/json.h"
+#include "source/parallel.h"
+#include "verdicts/cuda.h"
+#include "verdicts/platform.h"
 
 namespace wheelscope {
 namespace {
@@ -19,15 +20,15 @@ TEST(Wheel, GoodOneHasNoFindings) {
   for (const auto* name : {"good", "good-stored"}) {
     const auto item = read_wheel_fixture(name);
     EXPECT_TRUE(item.findings.empty()) << name;
-    EXPECT_EQ(item.wheel->record_verified, 4U);
-    EXPECT_EQ(item.platform.tag, "manylinux_2_27_x86_64");
-    EXPECT_EQ(item.platform.external_libraries, std::vector<std::string>{"libtorch.so"});
-    EXPECT_EQ(item.python.kind, "none");
-    EXPECT_EQ(item.torch.kind, "stable");
-    EXPECT_EQ(item.torch.min, "2.10");
-    EXPECT_EQ(item.cuda.runtime, "none");
-    EXPECT_EQ(item.cuda.sass, (std::vector<std::string>{"80", "90a"}));
-    EXPECT_EQ(item.cuda.ptx, std::vector<std::string>{"90"});
+    EXPECT_EQ(item.facts.wheel->record_verified, 4U);
+    EXPECT_EQ(item.verdicts.platform.tag, "manylinux_2_27_x86_64");
+    EXPECT_EQ(item.verdicts.platform.external_libraries, std::vector<std::string>{"libtorch.so"});
+    EXPECT_EQ(item.verdicts.python.abi, PythonAbi::none);
+    EXPECT_EQ(item.verdicts.torch.abi, TorchAbi::stable);
+    EXPECT_EQ(item.verdicts.torch.min, "2.10");
+    EXPECT_EQ(item.verdicts.cuda.runtime, CudaRuntime::none);
+    EXPECT_EQ(item.verdicts.cuda.sass, (std::vector<std::string>{"80", "90a"}));
+    EXPECT_EQ(item.verdicts.cuda.ptx, std::vector<std::string>{"90"});
   }
 }
 
@@ -40,6 +41,8 @@ TEST(Wheel, ChecksRecord) {
             (Ids{"record-hash", "record-unlisted", "record-extra", "record-duplicate"}));
   EXPECT_EQ(ids(read_wheel_fixture("no-record").findings),
             (Ids{"record-missing", "wheel-incomplete"}));
+  EXPECT_EQ(ids(read_wheel_fixture("record-sha512").findings), Ids{});
+  EXPECT_EQ(ids(read_wheel_fixture("record-md5").findings), Ids{"record-hash"});
 }
 
 TEST(Wheel, OneBadMemberLeavesTheRest) {
@@ -48,7 +51,7 @@ TEST(Wheel, OneBadMemberLeavesTheRest) {
   EXPECT_EQ(item.findings[0].id, "zip-data");
   EXPECT_EQ(item.findings[0].place, "pkg/_C.so");
   EXPECT_TRUE(item.findings[0].offset.has_value());
-  EXPECT_EQ(item.wheel->record_verified, 3U);
+  EXPECT_EQ(item.facts.wheel->record_verified, 3U);
 }
 
 TEST(Wheel, BrokenBinariesAreFindings) {
@@ -58,32 +61,32 @@ TEST(Wheel, BrokenBinariesAreFindings) {
 }
 
 TEST(Verdict, Python) {
-  const auto abi3 = read_wheel_fixture("abi3").python;
-  EXPECT_EQ(abi3.kind, "abi3");
+  const auto abi3 = read_wheel_fixture("abi3").verdicts.python;
+  EXPECT_EQ(abi3.abi, PythonAbi::abi3);
   EXPECT_EQ(abi3.min, "3.11");
-  const auto one = read_wheel_fixture("one-python").python;
-  EXPECT_EQ(one.kind, "version");
+  const auto one = read_wheel_fixture("one-python").verdicts.python;
+  EXPECT_EQ(one.abi, PythonAbi::version);
   EXPECT_EQ(one.min, "3.11");
-  EXPECT_EQ(read_wheel_fixture("one-python-unnamed").python.min, "3.12") << "from the tag";
-  EXPECT_FALSE(read_wheel_fixture("one-python-tagged-none").python.min);
+  EXPECT_EQ(read_wheel_fixture("one-python-unnamed").verdicts.python.min, "3.12") << "from the tag";
+  EXPECT_FALSE(read_wheel_fixture("one-python-tagged-none").verdicts.python.min);
 }
 
 TEST(Verdict, Torch) {
-  const auto bound = read_wheel_fixture("cxx-abi").torch;
-  EXPECT_EQ(bound.kind, "cxx");
+  const auto bound = read_wheel_fixture("cxx-abi").verdicts.torch;
+  EXPECT_EQ(bound.abi, TorchAbi::cxx);
   EXPECT_EQ(bound.symbols.size(), 2U);
-  const auto newer = read_wheel_fixture("torch-too-new").torch;
+  const auto newer = read_wheel_fixture("torch-too-new").verdicts.torch;
   EXPECT_EQ(newer.min, "2.13");
   EXPECT_EQ(newer.symbols, std::vector<std::string>{"torch_stream_native_handle"});
-  EXPECT_EQ(read_wheel_fixture("torch-symbol-unknown").torch.unknown.size(), 1U);
-  EXPECT_EQ(read_wheel_fixture("torch").torch.kind, "none") << "torch itself";
+  EXPECT_EQ(read_wheel_fixture("torch-symbol-unknown").verdicts.torch.unknown.size(), 1U);
+  EXPECT_EQ(read_wheel_fixture("torch").verdicts.torch.abi, TorchAbi::none) << "torch itself";
 }
 
 TEST(Verdict, Platform) {
-  EXPECT_EQ(read_wheel_fixture("too-new-platform").platform.tag, "linux_x86_64");
-  EXPECT_EQ(read_wheel_fixture("musl").platform.tag, "musllinux_1_2_x86_64");
-  EXPECT_EQ(read_wheel_fixture("pure").platform.tag, "any");
-  EXPECT_EQ(read_elf_file("x", Fixture("elf/big-endian-32-bit.so").bytes()).platform.tag,
+  EXPECT_EQ(read_wheel_fixture("too-new-platform").verdicts.platform.tag, "linux_x86_64");
+  EXPECT_EQ(read_wheel_fixture("musl").verdicts.platform.tag, "musllinux_1_2_x86_64");
+  EXPECT_EQ(read_wheel_fixture("pure").verdicts.platform.tag, "any");
+  EXPECT_EQ(read_item(fixture_path("elf/big-endian-32-bit.so"), {})->verdicts.platform.tag,
             "manylinux_2_27_i686");
 }
 
@@ -97,16 +100,16 @@ TEST(Verdict, TagsPromise) {
 }
 
 TEST(Verdict, CudaRuntimeAndDriver) {
-  const auto cuda = read_wheel_fixture("dynamic-cudart-13").cuda;
-  EXPECT_EQ(cuda.runtime, "dynamic");
+  const auto cuda = read_wheel_fixture("dynamic-cudart-13").verdicts.cuda;
+  EXPECT_EQ(cuda.runtime, CudaRuntime::dynamic);
   EXPECT_EQ(cuda.runtime_version, "13");
   EXPECT_EQ(cuda.min_driver, "580.65.06");
 }
 
 TEST(Verdict, OneLibraryPerCudaNeedsTheDriverOfTheOldest) {
   const auto wheel = read_wheel_fixture("one-library-per-cuda");
-  EXPECT_EQ(wheel.libraries.front().toolkit, "13.2");
-  const auto& cuda = wheel.cuda;
+  EXPECT_EQ(wheel.facts.libraries.front().toolkit, "13.2");
+  const auto& cuda = wheel.verdicts.cuda;
   EXPECT_EQ(cuda.runtime_version, "12");
   EXPECT_EQ(cuda.runtime_choices, (std::vector<std::string>{"12", "13"}));
   EXPECT_EQ(cuda.min_driver, "525.60.13");
@@ -119,21 +122,21 @@ TEST(Verdict, OneLibraryPerCudaNeedsTheDriverOfTheOldest) {
 }
 
 TEST(Verdict, RuntimesBeforeCuda11NeedTheDriverOfTheirToolkit) {
-  const auto cuda = read_wheel_fixture("old-cuda").cuda;
+  const auto cuda = read_wheel_fixture("old-cuda").verdicts.cuda;
   EXPECT_EQ(cuda.runtime_version, "10.2");
   EXPECT_EQ(cuda.min_driver, "440.33");
 }
 
 TEST(Verdict, WheelsForOtherSystemsAreNotJudged) {
   const auto windows = read_wheel_fixture("win_amd64");
-  EXPECT_EQ(windows.platform.tag, "win_amd64");
-  EXPECT_EQ(windows.python.kind, "abi3");
-  EXPECT_EQ(windows.python.min, "3.10");
+  EXPECT_EQ(windows.verdicts.platform.tag, "win_amd64");
+  EXPECT_EQ(windows.verdicts.python.abi, PythonAbi::abi3);
+  EXPECT_EQ(windows.verdicts.python.min, "3.10");
   EXPECT_EQ(ids(windows.findings), Ids{"foreign-platform"});
   const auto mac = read_wheel_fixture("macosx_11_0_arm64");
-  EXPECT_EQ(mac.platform.tag, "macosx_11_0_arm64");
-  EXPECT_EQ(mac.python.kind, "version");
-  EXPECT_EQ(mac.python.min, "3.11");
+  EXPECT_EQ(mac.verdicts.platform.tag, "macosx_11_0_arm64");
+  EXPECT_EQ(mac.verdicts.python.abi, PythonAbi::version);
+  EXPECT_EQ(mac.verdicts.python.min, "3.11");
 }
 
 TEST(Wheel, SignaturesHaveNoHash) {
@@ -142,16 +145,16 @@ TEST(Wheel, SignaturesHaveNoHash) {
 
 TEST(Verdict, Gpus) {
   EXPECT_TRUE(sass_serves("80", "8.6"));
-  EXPECT_FALSE(sass_serves("80", "8.7", true)) << "Jetson takes none but its own";
+  EXPECT_FALSE(sass_serves("80", "8.7")) << "Jetson takes none but its own";
   EXPECT_FALSE(sass_serves("86", "8.0"));
   EXPECT_FALSE(sass_serves("80", "9.0"));
   EXPECT_TRUE(sass_serves("100f", "10.3"));
   EXPECT_FALSE(sass_serves("100a", "10.3"));
   EXPECT_TRUE(ptx_serves("90", "12.0"));
   EXPECT_FALSE(ptx_serves("90a", "10.0"));
-  const auto gpus = read_wheel_fixture("good").cuda.gpus;
+  const auto gpus = read_wheel_fixture("good").verdicts.cuda.gpus;
   const auto b200 = std::ranges::find(gpus, "10.0", &GpuVerdict::capability);
-  EXPECT_EQ(b200->served, "jit");
+  EXPECT_EQ(b200->served, Served::jit);
   EXPECT_EQ(b200->by, "compute_90");
   EXPECT_EQ(b200->min_driver, "570.26") << "the first that knows the GPU";
 }

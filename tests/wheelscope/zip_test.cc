@@ -1,5 +1,5 @@
 // Each defect of an archive is one problem at one member, and the others are still read.
-#include "zip.h"
+#include "readers/zip.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 Ids problems(const Fixture& file, const ZipLimits& limits = {}) {
   Ids found;
   const auto archive = read_zip(file.bytes(), limits).value();
-  for (const auto& problem : archive.problems) found.insert(problem.id);
+  for (const auto& problem : archive.problems.listed) found.insert(problem.id);
   for (const auto& member : archive.members) {
     if (!member.readable) continue;
     const auto data = read_member(file.bytes(), member);
@@ -37,6 +37,8 @@ INSTANTIATE_TEST_SUITE_P(
     Zip, ZipDefect,
     testing::Values(Defect{"prefix", "zip-prefix"}, Defect{"wrong-crc", "zip-crc"},
                     Defect{"crc-differs-in-local-header", "zip-header"},
+                    Defect{"method-differs-in-local-header", "zip-header"},
+                    Defect{"size-differs-in-local-header", "zip-header"},
                     Defect{"encrypted", "zip-encrypted"}, Defect{"unknown-method", "zip-method"},
                     Defect{"damaged-data", "zip-data"}, Defect{"inflates-to-less", "zip-size"},
                     Defect{"inflates-to-more", "zip-size"}, Defect{"bomb", "zip-bomb"},
@@ -86,14 +88,7 @@ TEST(Zip, UnpacksNoMoreThanItsLimits) {
 TEST(Zip, TellsTheOffset) {
   const Fixture file("zip/damaged-data.zip");
   const auto archive = read_zip(file.bytes()).value();
-  EXPECT_EQ(read_member(file.bytes(), archive.members.front()).error().error.offset, 35U);
-}
-
-TEST(Zip, LargeMembersAreMapped) {
-  auto data = MemberData::allocate(5 << 20);
-  ASSERT_EQ(data.bytes().size(), std::uint64_t{5} << 20);
-  data.writable().back() = std::byte{1};
-  EXPECT_EQ(data.bytes().u8((5 << 20) - 1), 1);
+  EXPECT_EQ(read_member(file.bytes(), archive.members.front()).error().offset, 35U);
 }
 
 }  // namespace

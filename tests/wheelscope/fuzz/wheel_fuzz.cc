@@ -1,27 +1,28 @@
 // Fuzzes the whole path: a wheel is read, judged, covered, linked, compared and reported.
-#include "commands.h"
-#include "cover.h"
-#include "json_report.h"
-#include "policy.h"
-#include "wheel.h"
+#include "commands/commands.h"
+#include "facts/wheel.h"
+#include "findings/policy.h"
+#include "report/json.h"
+#include "verdicts/cover.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   using namespace wheelscope;
   const Bytes file(std::as_bytes(std::span(data, size)));
   const ZipLimits limits{.members = 100, .member_size = 1 << 20, .total_size = 4 << 20};
-  const auto item =
+  auto facts =
       read_wheel({"pkg-1.0-cp310-abi3-manylinux_2_28_x86_64.whl", file}, {.symbols = true}, limits);
-  if (!item) return 0;
+  if (!facts) return 0;
+  const auto item = examine(std::move(*facts));
   static const auto policy =
       parse_policy("hardening.nx = true\ncuda.ptx = true\nlibraries = { needed = [], rpath = [] }")
           .value();
   static const std::vector<Cell> cells{{"x86_64", "2.15", "13.0", "3.13"},
                                        {"x86_64", "2.10", "cpu", "3.14t"}};
-  (void)judge(*item, policy);
-  (void)cover({*item}, cells);
-  (void)link_text(link(*item, {}), {});
-  (void)diff_text(diff(*item, Item{}), {});
-  (void)show_text(*item, {.colour = true});
-  (void)json_document("items", Json::array({to_json(*item)}));
+  (void)check(item, policy);
+  (void)cover({item}, cells);
+  (void)link_text(link(item, {}), {});
+  (void)diff_text(diff(item, Item{}), {});
+  (void)show_text(item, {.colour = true});
+  (void)json_document("items", Json::array({to_json(item)}));
   return 0;
 }

@@ -1,6 +1,6 @@
 // Fuzzes the zip reader: every member of whatever looks like an archive is inflated, within small
 // limits.
-#include "zip.h"
+#include "readers/zip.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   using namespace wheelscope;

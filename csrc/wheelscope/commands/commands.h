@@ -1,0 +1,37 @@
+// The commands: each reads its files, prints its answer and returns an exit code.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "report/style.h"
+
+namespace wheelscope {
+
+enum ExitCode { clean = 0, has_findings = 1, usage = 2, unreadable = 3 };
+
+struct Options {
+  std::vector<std::string> paths;
+  bool json = false;
+  Style style;
+  std::string policy, matrix;  // files
+  bool by_size = false;        // show
+  bool ptx = false, cubin = false, symbols = false;
+  std::string output_folder;
+};
+
+// Answers go to `out`; what cannot be read is named on `err`.
+struct Streams {
+  std::ostream& out;
+  std::ostream& err;
+};
+
+int show(const Options& options, Streams streams);
+int check(const Options& options, Streams streams);
+int cover(const Options& options, Streams streams);
+int link(const Options& options, Streams streams);
+int diff(const Options& options, Streams streams);
+int dump(const Options& options, Streams streams);
+
+}  // namespace wheelscope

@@ -1,0 +1,113 @@
+// Facts: what a file is. Plain data, no views into the input, no judgement.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "readers/elf_file.h"
+#include "readers/fatbin.h"
+#include "source/problem.h"
+
+namespace wheelscope {
+
+// Device code of one kind in one library or wheel.
+struct DeviceTarget {
+  CodeKind kind = CodeKind::sass;
+  std::string target;  // 75, 90a, 100f
+  std::string compression;
+  bool relocatable = false;
+  std::string isa;  // PTX: the newest version of its language
+  std::uint64_t count = 0, bytes = 0, uncompressed_bytes = 0;
+};
+
+// Fat binaries of one library that hold the same targets: one is made of each source file.
+struct FatbinGroup {
+  std::set<std::string> sass, ptx;
+  std::uint64_t count = 0;
+};
+
+struct SymbolFact {
+  std::string name, version, library;
+  bool defined = false, weak = false, default_version = true;
+  bool first_version = false;  // of its library's definitions: old programs mean this one
+};
+
+// Whom a file is for: a computer's processor, an NVIDIA GPU, or a processor that we do not judge
+// (another vendor's GPU, a DSP).
+enum class Role { host, device, foreign };
+
+enum class FileKind { shared, executable, object, archive, cubin, fatbin, ptx, broken };
+
+struct LibraryFacts {
+  std::string path;
+  std::uint64_t size = 0;
+  Role role = Role::host;
+  FileKind kind = FileKind::shared;
+  std::string machine;
+  unsigned bits = 64;
+  bool big_endian = false;
+  std::string soname, rpath, runpath, interpreter;
+  std::vector<std::string> needed;
+  std::map<std::string, std::set<std::string>> version_needs;       // library -> versions
+  std::map<std::string, std::set<std::string>> weak_version_needs;  // that may be absent
+  std::set<std::string> version_definitions;
+  ElfHardening hardening;
+  bool dynamic = false;
+  bool no_default_folders = false;  // DF_1_NODEFLIB
+  std::vector<std::string> debug_sections;
+  bool has_symbol_table = false;
+  std::vector<DeviceTarget> device_code;
+  std::vector<FatbinGroup> fatbins;
+  std::string toolkit;  // the CUDA version that its device code was built by; empty: not recorded
+  std::map<std::string, bool> python_symbols,
+      torch_symbols;           // undefined name -> needed (false: weak)
+  bool python_module = false;  // exports PyInit_<name> or PyModExport_<name>: Python imports it
+  bool exports_init = false, exports_slots = false;  // by which of the two
+  std::optional<std::string> cudart_version;  // of a static runtime inside; "" if it cannot be told
+  std::vector<std::string> cudart_evidence;
+  std::vector<std::string> build_paths;  // only where ScanOptions asks for them
+  std::vector<SymbolFact> symbols;       // likewise
+
+  // What the loader of the host's operating system maps.
+  bool loadable() const {
+    return role == Role::host && (kind == FileKind::shared || kind == FileKind::executable);
+  }
+};
+
+// What the wheel says of itself.
+struct WheelClaims {
+  std::string name, version, build, variant;
+  std::vector<std::string> file_name_tags, wheel_file_tags;  // expanded, sorted
+  std::string generator, requires_python, summary, license;
+  bool root_is_purelib = false;
+  std::vector<std::string> requires_dist;
+  bool claims_cuda = false;           // an extension of torch that says it runs on GPUs
+  std::uint64_t record_verified = 0;  // members whose hash and size are right
+};
+
+struct Facts {
+  enum class Kind { wheel, elf, device };
+  std::string file;
+  Kind kind = Kind::wheel;
+  std::uint64_t size = 0;
+  std::optional<WheelClaims> wheel;
+  std::vector<LibraryFacts> libraries;
+  std::map<std::string, std::uint64_t>
+      size_by_part;  // uncompressed bytes of device code, libraries, Python, data
+  ProblemList problems;
+};
+
+// What a command needs beyond the usual facts; costs time and memory.
+struct ScanOptions {
+  bool symbols = false;                     // every dynamic symbol
+  std::vector<std::string> build_prefixes;  // report strings in binaries that start so
+};
+
+const char* name_of(Role role);
+const char* name_of(FileKind kind);
+const char* name_of(Facts::Kind kind);
+
+}  // namespace wheelscope

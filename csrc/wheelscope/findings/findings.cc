@@ -1,0 +1,79 @@
+// Turns what readers could not read into findings, each with what to do about it.
+#include "findings/findings.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "packaging/tag.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+// By the start of a problem's id.
+std::string fix_of(const std::string& id) {
+  if (id.starts_with("record-"))
+    return "build the wheel again, or run `wheel pack`, which writes RECORD anew";
+  if (id.starts_with("elf-") || id.starts_with("fatbin-") || id.starts_with("archive-"))
+    return "rebuild or replace the file; it is damaged";
+  if (id == "wheel-name") return "rename the wheel to what its builder called it";
+  if (id == "limit") return "look at this file with another tool; it is larger inside than outside";
+  return "build the wheel again with a standard tool";
+}
+
+// A wheel for another system than Linux has no ELF files: what it says of itself is all there is.
+void find_foreign_platform(const Item& item, std::vector<Finding>& findings) {
+  if (!item.facts.wheel || item.facts.wheel->file_name_tags.empty()) return;
+  const auto host = [](const auto& library) { return library.role == Role::host; };
+  if (std::ranges::any_of(item.facts.libraries, host)) return;
+  for (const auto& text : item.facts.wheel->file_name_tags) {
+    if (is_linux_or_any(split_tag(text).platform)) return;
+  }
+  findings.push_back({.id = "foreign-platform",
+                      .level = Finding::Level::note,
+                      .what = "the wheel is for " + item.verdicts.platform.tag +
+                              "; only Linux' ELF files are judged here",
+                      .fix = "judge it with a tool for that system (delocate, delvewheel)"});
+}
+
+}  // namespace
+
+Finding finding_of(const Problem& problem) {
+  return {.id = problem.id,
+          .place = problem.place,
+          .what = problem.what,
+          .fix = fix_of(problem.id),
+          .offset = problem.offset};
+}
+
+Item examine(Facts facts) {
+  Item item{.facts = std::move(facts)};
+  item.verdicts = judge(item.facts);
+  auto& findings = item.findings;
+  for (const auto& problem : item.facts.problems.listed) findings.push_back(finding_of(problem));
+  for (const auto& [id, count] : item.facts.problems.counts) {
+    if (count > ProblemList::most_of_a_kind)
+      findings.push_back(
+          {.id = id,
+           .what = "and " + std::to_string(count - ProblemList::most_of_a_kind) + " more like it",
+           .fix = fix_of(id)});
+  }
+  find_foreign_platform(item, findings);
+  std::ranges::stable_sort(findings, {}, [](const Finding& finding) {
+    return std::tie(finding.place, finding.id, finding.offset, finding.what);
+  });
+  return item;
+}
+
+const char* name_of(Finding::Level level) {
+  switch (level) {
+    case Finding::Level::note:
+      return "note";
+    case Finding::Level::warning:
+      return "warning";
+    default:
+      return "error";
+  }
+}
+
+}  // namespace wheelscope

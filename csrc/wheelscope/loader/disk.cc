@@ -1,0 +1,99 @@
+// Opens files for the loader, and reads ld.so.cache.
+//
+// The cache is "glibc-ld.so.cache1.1", then u32 entries, u32 bytes of strings, 20 bytes that do not
+// matter here, and entries of 24 bytes: +0 u32 flags, +4 u32 name, +8 u32 path (both offsets from
+// the start), +16 u64 hardware capabilities. An older format may precede it. Source: glibc's
+// sysdeps/generic/dl-cache.h.
+#include "loader/disk.h"
+
+#include <filesystem>
+
+#include "facts/wheel.h"
+
+namespace wheelscope {
+namespace {
+
+constexpr std::string_view magic = "glibc-ld.so.cache1.1";
+constexpr std::uint64_t header_size = 48, entry_size = 24;
+
+// The flags of libraries for a machine (FLAG_* in glibc's elf/cache.c); all are ELF files of
+// glibc 2.
+std::uint32_t flags_of(const std::string& machine) {
+  if (machine == "x86_64") return 0x0303;
+  if (machine == "aarch64") return 0x0a03;
+  if (machine == "s390x") return 0x0403;
+  if (machine == "ppc64le") return 0x0503;
+  if (machine == "armv7l") return 0x0903;
+  if (machine == "riscv64") return 0x1003;
+  return 0x0003;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> read_loader_cache(Bytes cache, const std::string& machine) {
+  std::map<std::string, std::string> entries;
+  const auto at = cache.text().find(magic);
+  if (at == std::string_view::npos) return entries;
+  const auto table = cache.slice(at, cache.size() - at, "cache");
+  const auto header = table->slice(0, header_size, "cache header");
+  if (!header) return entries;
+  for (std::uint64_t i = 0; i < header->u32(20); ++i) {
+    const auto entry = table->slice(header_size + i * entry_size, entry_size, "cache entry");
+    if (!entry) return {};
+    const auto name = table->c_string(entry->u32(4), "name"),
+               path = table->c_string(entry->u32(8), "path");
+    if (!name || !path) return {};
+    const bool for_special_hardware = entry->u64(16) != 0;
+    if (entry->u32(0) == flags_of(machine) && !for_special_hardware)
+      entries.try_emplace(std::string(*name), *path);
+  }
+  return entries;
+}
+
+std::vector<std::string> default_folders(const std::string& machine) {
+  const auto triplet = (machine == "armv7l"    ? std::string("arm-linux-gnueabihf")
+                        : machine == "i686"    ? std::string("i386-linux-gnu")
+                        : machine == "ppc64le" ? std::string("powerpc64le-linux-gnu")
+                                               : machine + "-linux-gnu");
+  return {"/lib/" + triplet, "/usr/lib/" + triplet, "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
+}
+
+const LibraryFacts* Disk::open(const std::string& path) {
+  const auto known = paths_.find(path);
+  if (known != paths_.end()) return known->second;
+  const LibraryFacts* facts = nullptr;
+  std::error_code error;
+  const auto place = path.starts_with('/') ? root_ + path : path;
+  const auto real = std::filesystem::canonical(place, error);
+  if (!error) {
+    auto& file = files_[real.string()];
+    if (!file) {
+      if (const auto source = Source::map(real.string())) {
+        if (auto read = read_lone_file(path, source->bytes(), {.symbols = true});
+            read && read->libraries.front().loadable())
+          file = std::make_unique<LibraryFacts>(std::move(read->libraries.front()));
+      }
+    }
+    facts = file.get();
+  }
+  return paths_[path] = facts;
+}
+
+LoaderWorld Disk::world(const std::string& machine) {
+  std::map<std::string, std::string> cache;
+  if (const auto source = Source::map(root_ + "/etc/ld.so.cache"))
+    cache = read_loader_cache(source->bytes(), machine);
+  return {.open = [this](const std::string& path) { return open(path); },
+          .cached =
+              [cache = std::move(cache)](const std::string& name) {
+                const auto found = cache.find(name);
+                return found == cache.end() ? std::string() : found->second;
+              },
+          .default_folders = default_folders(machine),
+          .lib = std::filesystem::exists(root_ + "/etc/debian_version")
+                     ? "lib/" + machine + "-linux-gnu"
+                     : "lib64",
+          .platform = machine};
+}
+
+}  // namespace wheelscope

@@ -1,0 +1,248 @@
+// Searches, loads and binds as ld.so does.
+#include "loader/loader.h"
+
+#include <algorithm>
+
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+bool has_name(const Loaded& library, const std::string& name) {
+  return library.facts->soname == name ||
+         std::ranges::find(library.names, name) != library.names.end();
+}
+
+std::string join_path(const std::string& folder, const std::string& name) {
+  return folder.empty() ? name : folder.ends_with('/') ? folder + name : folder + "/" + name;
+}
+
+void replace_all(std::string& text, std::string_view what, const std::string& by) {
+  for (auto at = text.find(what); at != text.npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
+}
+
+}  // namespace
+
+bool same_machine(const LibraryFacts& process, const LibraryFacts& library) {
+  return process.machine == library.machine && process.bits == library.bits &&
+         process.big_endian == library.big_endian;
+}
+
+bool version_fits(const SymbolFact& wanted, const SymbolFact& definition,
+                  const LibraryFacts& definer) {
+  const bool definer_has_versions = !definer.version_definitions.empty();
+  if (!definer_has_versions) return true;
+  if (wanted.version.empty()) {
+    // A file without versions is an old one, or knows no better: it gets the first or the default.
+    return definition.version.empty() || definition.first_version || definition.default_version;
+  }
+  if (definition.version == wanted.version) return true;
+  return definition.version.empty() && definition.default_version;
+}
+
+std::string Loader::expand(const std::string& entry, const Loaded& library) const {
+  auto folder = entry;
+  const auto origin = folder_of(library.path).empty() ? std::string(".") : folder_of(library.path);
+  for (const auto* form : {"$ORIGIN", "${ORIGIN}"}) replace_all(folder, form, origin);
+  for (const auto* form : {"$LIB", "${LIB}"}) replace_all(folder, form, world_.lib);
+  for (const auto* form : {"$PLATFORM", "${PLATFORM}"}) replace_all(folder, form, world_.platform);
+  return folder;
+}
+
+const Loaded* Loader::already_loaded(const std::string& name) const {
+  for (const auto& library : loaded_) {
+    if (has_name(*library, name)) return library.get();
+  }
+  return nullptr;
+}
+
+std::string Loader::search(const std::string& name, const Loaded* by,
+                           std::vector<SearchStep>* steps) const {
+  auto takes = [&](const std::string& path, const std::string& place) {
+    const auto* facts = world_.open(path);
+    const auto result = !facts                                   ? SearchStep::Result::absent
+                        : like_ && !same_machine(*like_, *facts) ? SearchStep::Result::other_machine
+                                                                 : SearchStep::Result::found;
+    if (steps) steps->push_back({place, path, result});
+    return result == SearchStep::Result::found;
+  };
+  if (name.find('/') != name.npos) {
+    const auto path = by ? expand(name, *by) : name;
+    return takes(path, "as a path") ? path : std::string();
+  }
+  auto in_list = [&](const std::string& list, const Loaded& owner,
+                     const char* kind) -> std::string {
+    if (list.empty()) return {};
+    for (const auto& entry : split(list, ':')) {
+      // An empty entry is the current folder.
+      const auto path = join_path(entry.empty() ? "." : expand(entry, owner), name);
+      if (takes(path, std::string(kind) + " of " + owner.path)) return path;
+    }
+    return {};
+  };
+  std::string path;
+  if (!by || by->facts->runpath.empty()) {
+    const Loaded* last = nullptr;
+    for (const auto* owner = by; owner && path.empty(); owner = owner->loader) {
+      last = owner;
+      if (owner->facts->runpath.empty()) path = in_list(owner->facts->rpath, *owner, "RPATH");
+    }
+    // The program's RPATH counts for what dlopen brought in as well.
+    const auto* program = global_.empty() ? nullptr : global_.front();
+    if (path.empty() && program && program != last && program->facts->runpath.empty())
+      path = in_list(program->facts->rpath, *program, "RPATH");
+    if (!path.empty()) return path;
+  }
+  for (const auto& folder : world_.library_path) {
+    path = join_path(folder.empty() ? "." : folder, name);
+    if (takes(path, "LD_LIBRARY_PATH")) return path;
+  }
+  if (by) {
+    if (path = in_list(by->facts->runpath, *by, "RUNPATH"); !path.empty()) return path;
+  }
+  if (by && by->facts->no_default_folders) return {};
+  if (path = world_.cached(name); !path.empty() && takes(path, "ld.so.cache")) return path;
+  for (const auto& folder : world_.default_folders) {
+    path = join_path(folder, name);
+    if (takes(path, "default folder")) return path;
+  }
+  return {};
+}
+
+Loaded* Loader::load(const std::string& path, const std::string& name, const Loaded* by) {
+  const auto* facts = world_.open(path);
+  // The same file under another name is not loaded again.
+  for (auto& library : loaded_) {
+    if (library->facts == facts) {
+      library->names.push_back(name);
+      return library.get();
+    }
+  }
+  if (!like_) like_ = facts;
+  loaded_.push_back(std::make_unique<Loaded>(
+      Loaded{.path = path, .facts = facts, .loader = by, .names = {name}}));
+  return loaded_.back().get();
+}
+
+void Loader::load_needed(Loaded& library, Opening& opening, std::vector<Loaded*>& queue) {
+  for (const auto& name : library.facts->needed) {
+    Loaded* found = nullptr;
+    if (const auto* there = already_loaded(name)) {
+      found = const_cast<Loaded*>(there);
+    } else if (const auto path = search(name, &library); !path.empty()) {
+      found = load(path, name, &library);
+    } else {
+      opening.missing_libraries.push_back({name, &library});
+      library.absent.push_back(name);
+      continue;
+    }
+    library.needed.push_back(found);
+    if (std::ranges::find(queue, found) == queue.end()) queue.push_back(found);
+  }
+}
+
+// The versions that a library needs must be defined by the file that it needs them from, as far as
+// that file has versions at all.
+void Loader::check_versions(const Loaded& library, Opening& opening) const {
+  for (const auto& [name, versions] : library.facts->version_needs) {
+    const auto* provider = already_loaded(name);
+    if (!provider || provider->facts->version_definitions.empty()) continue;
+    for (const auto& version : versions) {
+      if (!provider->facts->version_definitions.contains(version))
+        opening.missing_versions.push_back({name, version, &library});
+    }
+  }
+}
+
+Opening Loader::bring(const std::string& path, bool is_name, bool global) {
+  Opening opening;
+  const auto* program = global_.empty() ? nullptr : global_.front();
+  Loaded* root = nullptr;
+  if (const auto* there = already_loaded(path))
+    root = const_cast<Loaded*>(there);
+  else if (const auto found = is_name ? search(path, program) : path;
+           !found.empty() && world_.open(found))
+    root = load(found, path, nullptr);
+  if (!root) {
+    opening.missing_libraries.push_back({path, nullptr});
+    return opening;
+  }
+  opening.root = root;
+  std::vector<Loaded*> queue{root};
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    auto& library = *queue[i];
+    if (library.needed.empty() && library.absent.empty()) {
+      load_needed(library, opening, queue);
+    } else {
+      for (const auto& name : library.absent) opening.missing_libraries.push_back({name, &library});
+      for (const auto* needed : library.needed) {
+        if (std::ranges::find(queue, needed) == queue.end())
+          queue.push_back(const_cast<Loaded*>(needed));
+      }
+    }
+  }
+  opening.scope.assign(queue.begin(), queue.end());
+  for (const auto* library : opening.scope) check_versions(*library, opening);
+  if (global) {
+    for (const auto* library : opening.scope) {
+      if (std::ranges::find(global_, library) == global_.end()) global_.push_back(library);
+    }
+  }
+  return opening;
+}
+
+Opening Loader::start(const std::string& path) {
+  return bring(path, false, true);
+}
+
+Opening Loader::open(const std::string& path, bool global) {
+  return bring(path, path.find('/') == path.npos, global);
+}
+
+void Loader::unload_after(std::size_t count) {
+  std::erase_if(global_, [&](const Loaded* library) {
+    return std::ranges::find(loaded_, library, [](const auto& one) { return one.get(); }) -
+               loaded_.begin() >=
+           static_cast<std::ptrdiff_t>(count);
+  });
+  loaded_.resize(std::min(count, loaded_.size()));
+}
+
+const Loader::Index& Loader::index_of(const LibraryFacts& facts) const {
+  auto [found, is_new] = indexes_.try_emplace(&facts);
+  if (is_new) {
+    for (const auto& symbol : facts.symbols) {
+      if (symbol.defined) found->second[symbol.name].push_back(&symbol);
+    }
+  }
+  return found->second;
+}
+
+const SymbolFact* Loader::definition_in(const Loaded& library, const SymbolFact& wanted) const {
+  const auto& index = index_of(*library.facts);
+  const auto found = index.find(wanted.name);
+  if (found == index.end()) return nullptr;
+  const SymbolFact* fallback = nullptr;
+  std::size_t fallbacks = 0;
+  for (const auto* definition : found->second) {
+    if (!version_fits(wanted, *definition, *library.facts)) continue;
+    const bool at_once = !wanted.version.empty() || library.facts->version_definitions.empty() ||
+                         definition->version.empty() || definition->first_version;
+    if (at_once) return definition;
+    ++fallbacks;
+    fallback = definition;
+  }
+  return fallbacks == 1 ? fallback : nullptr;  // of several default versions none is meant
+}
+
+Binding Loader::bind(const SymbolFact& wanted, const Opening& opening) const {
+  for (const auto* scope : {&global_, &opening.scope}) {
+    for (const auto* library : *scope) {
+      if (const auto* definition = definition_in(*library, wanted)) return {library, definition};
+    }
+  }
+  return {};
+}
+
+}  // namespace wheelscope

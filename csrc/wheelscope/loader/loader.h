@@ -1,0 +1,137 @@
+// The rules of the dynamic loader (glibc's ld.so): which file a NEEDED name leads to, and which
+// definition a symbol is bound to. It knows files by path, and nothing of wheels.
+//
+// Where a name without a slash is searched, in this order (man 8 ld.so; elf/dl-load.c):
+//   1. libraries that are loaded already, by the name they were asked for or their SONAME
+//   2. RPATH of the library that needs it, then of the one that loaded that library, up to the
+//      program; only if the library that needs it has no RUNPATH. RPATH beside RUNPATH is ignored
+//   3. LD_LIBRARY_PATH
+//   4. RUNPATH of the library that needs it, of no other
+//   5. /etc/ld.so.cache, then the default folders; not for a library linked with -z nodefaultlib
+// A file of another width, byte order or machine is passed over. A name with a slash is a path.
+//
+// Where a symbol is searched (elf/dl-lookup.c): in the program and what it needs, in the order of a
+// breadth-first walk, and in what was opened globally; then in the library that was opened together
+// with the one that asks, and in all that this library needs, breadth first.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "facts/facts.h"
+
+namespace wheelscope {
+
+// What the loader can see. Paths are absolute, or relative to one common folder.
+struct LoaderWorld {
+  // The file at a path; null: there is none. It stays where it is; two paths of one file give the
+  // same address.
+  std::function<const LibraryFacts*(const std::string& path)> open;
+  // The path that ld.so.cache has for a name; empty: none.
+  std::function<std::string(const std::string& name)> cached = [](const std::string&) {
+    return std::string();
+  };
+  std::vector<std::string> library_path;     // LD_LIBRARY_PATH
+  std::vector<std::string> default_folders;  // /lib/x86_64-linux-gnu ...
+  const LibraryFacts* machine = nullptr;     // a file of the process's machine; null: the first one
+  std::string lib = "lib";                   // what $LIB and $PLATFORM stand for
+  std::string platform;
+};
+
+// A library in a process.
+struct Loaded {
+  std::string path;  // as it was found: $ORIGIN is its folder, whatever a link leads to
+  const LibraryFacts* facts = nullptr;
+  const Loaded* loader = nullptr;     // who asked for it first; null: the program, or dlopen
+  std::vector<std::string> names;     // that it was asked for by
+  std::vector<const Loaded*> needed;  // in the order of its NEEDED entries
+  std::vector<std::string> absent;    // NEEDED names that lead nowhere
+};
+
+// One place where a library was looked for.
+struct SearchStep {
+  std::string place;  // RPATH of libx.so, LD_LIBRARY_PATH ...
+  std::string path;
+  enum class Result { absent, other_machine, found } result = Result::absent;
+};
+
+struct MissingLibrary {
+  std::string name;
+  const Loaded* needed_by = nullptr;
+};
+
+// "version `V' not found (required by ...)"
+struct MissingVersion {
+  std::string library, version;
+  const Loaded* needed_by = nullptr;
+};
+
+// What dlopen brought in.
+struct Opening {
+  const Loaded* root = nullptr;      // null: there is no such file
+  std::vector<const Loaded*> scope;  // the root and all that it needs, breadth first
+  std::vector<MissingLibrary> missing_libraries;
+  std::vector<MissingVersion> missing_versions;
+};
+
+struct Binding {
+  const Loaded* library = nullptr;  // null: no definition
+  const SymbolFact* symbol = nullptr;
+};
+
+class Loader {
+ public:
+  explicit Loader(LoaderWorld world) : world_(std::move(world)), like_(world_.machine) {}
+
+  // Starts a program: what it needs is the global scope.
+  Opening start(const std::string& path);
+
+  // dlopen(path, RTLD_LOCAL or RTLD_GLOBAL). With a name instead of a path, it is searched for as
+  // if the program needed it.
+  Opening open(const std::string& path, bool global = false);
+
+  // Where a NEEDED name leads, and how the search went. Nothing is loaded.
+  const Loaded* already_loaded(const std::string& name) const;
+  std::string search(const std::string& name, const Loaded* by,
+                     std::vector<SearchStep>* steps = nullptr) const;
+
+  // What an undefined symbol of a library of `opening` is bound to. The libraries must have been
+  // read with their symbols.
+  Binding bind(const SymbolFact& wanted, const Opening& opening) const;
+
+  // How many libraries are loaded; and the process as it was when there were only so many.
+  std::size_t count() const { return loaded_.size(); }
+  void unload_after(std::size_t count);
+
+  const std::vector<const Loaded*>& global_scope() const { return global_; }
+
+ private:
+  Opening bring(const std::string& path, bool is_name, bool global);
+  Loaded* load(const std::string& path, const std::string& name, const Loaded* by);
+  void load_needed(Loaded& library, Opening& opening, std::vector<Loaded*>& queue);
+  void check_versions(const Loaded& library, Opening& opening) const;
+  std::string expand(const std::string& entry, const Loaded& library) const;
+  const SymbolFact* definition_in(const Loaded& library, const SymbolFact& wanted) const;
+
+  using Index = std::unordered_map<std::string_view, std::vector<const SymbolFact*>>;
+  const Index& index_of(const LibraryFacts& facts) const;
+
+  LoaderWorld world_;
+  std::vector<std::unique_ptr<Loaded>> loaded_;
+  std::vector<const Loaded*> global_;
+  const LibraryFacts* like_ = nullptr;  // the machine of the process is that of its first file
+  mutable std::unordered_map<const LibraryFacts*, Index> indexes_;
+};
+
+// Whether the loader of a process with `process` in it takes `library`.
+bool same_machine(const LibraryFacts& process, const LibraryFacts& library);
+
+// Whether a definition is what a reference with or without a version means (elf/dl-lookup.c).
+bool version_fits(const SymbolFact& wanted, const SymbolFact& definition,
+                  const LibraryFacts& definer);
+
+}  // namespace wheelscope

@@ -1,0 +1,201 @@
+// Parses and evaluates environment markers by PEP 508, where unknown variables leave the answer
+// open.
+//
+//   marker     = and-group ("or" and-group)*       and-group = term ("and" term)*
+//   term       = operand operator operand | "(" marker ")"
+//   operand    = a variable's name | a quoted text
+#include "packaging/marker.h"
+
+#include <array>
+
+#include "packaging/requirement.h"
+#include "packaging/specifier.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+using Truth = std::optional<bool>;
+
+Truth both(Truth a, Truth b) {
+  if (a == false || b == false) return false;
+  return a && b ? Truth(true) : std::nullopt;
+}
+Truth either(Truth a, Truth b) {
+  if (a == true || b == true) return true;
+  return a && b ? Truth(false) : std::nullopt;
+}
+
+bool is_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.';
+}
+
+// The spec's names; older files spell some of them with a dot.
+std::string canonical_variable(std::string_view name) {
+  static constexpr std::array known{"python_version",
+                                    "python_full_version",
+                                    "os_name",
+                                    "sys_platform",
+                                    "platform_release",
+                                    "platform_system",
+                                    "platform_version",
+                                    "platform_machine",
+                                    "extra",
+                                    "platform_python_implementation",
+                                    "extras",
+                                    "implementation_name",
+                                    "dependency_groups",
+                                    "implementation_version"};
+  if (name == "python_implementation") return "platform_python_implementation";
+  std::string text(name);
+  for (auto& c : text) {
+    if (c == '.') c = '_';
+  }
+  for (const auto* candidate : known) {
+    if (text == candidate) return text;
+  }
+  return {};
+}
+
+struct Operand {
+  std::string text;      // of a quoted text
+  std::string variable;  // else
+};
+
+class Evaluator {
+ public:
+  Evaluator(std::string_view text, const MarkerEnvironment& environment)
+      : text_(text), environment_(environment) {}
+
+  Truth run() {
+    const auto truth = any();
+    skip_blanks();
+    return text_.empty() && !broken_ ? truth : std::nullopt;
+  }
+
+ private:
+  void skip_blanks() {
+    while (!text_.empty() && (text_.front() == ' ' || text_.front() == '\t' ||
+                              text_.front() == '\n' || text_.front() == '\r'))
+      text_.remove_prefix(1);
+  }
+  bool take(std::string_view token) {
+    skip_blanks();
+    if (!text_.starts_with(token)) return false;
+    const bool word = is_name(token.back());
+    if (word && text_.size() > token.size() && is_name(text_[token.size()])) return false;
+    text_.remove_prefix(token.size());
+    return true;
+  }
+
+  Truth any() {
+    auto truth = all();
+    while (!broken_ && take("or")) truth = either(truth, all());
+    return truth;
+  }
+  Truth all() {
+    auto truth = term();
+    while (!broken_ && take("and")) truth = both(truth, term());
+    return truth;
+  }
+  Truth term() {
+    constexpr int deepest = 100;
+    if (take("(")) {
+      if (++depth_ > deepest) return fail();
+      const auto truth = any();
+      --depth_;
+      return take(")") ? truth : fail();
+    }
+    const auto left = operand();
+    const auto sign = broken_ ? std::string() : operation();
+    const auto right = broken_ ? Operand{} : operand();
+    return broken_ ? std::nullopt : compare(left, sign, right);
+  }
+  Truth fail() {
+    broken_ = true;
+    return std::nullopt;
+  }
+
+  Operand operand() {
+    skip_blanks();
+    if (text_.starts_with('\'') || text_.starts_with('"')) {
+      const auto end = text_.find(text_.front(), 1);
+      if (end == text_.npos) return fail(), Operand{};
+      Operand result{.text = std::string(text_.substr(1, end - 1))};
+      text_.remove_prefix(end + 1);
+      return result;
+    }
+    std::size_t length = 0;
+    while (length < text_.size() && is_name(text_[length])) ++length;
+    Operand result{.variable = canonical_variable(text_.substr(0, length))};
+    text_.remove_prefix(length);
+    if (result.variable.empty()) fail();
+    return result;
+  }
+
+  std::string operation() {
+    for (const auto* sign : {"===", "==", "~=", "!=", "<=", ">=", "<", ">", "in"}) {
+      if (take(sign)) return sign;
+    }
+    if (take("not") && take("in")) return "not in";
+    fail();
+    return {};
+  }
+
+  Truth compare(Operand left, const std::string& sign, Operand right) {
+    if (left.variable.empty() == right.variable.empty()) return fail();
+    const auto key = left.variable.empty() ? right.variable : left.variable;
+    const auto found = environment_.find(key);
+    if (found == environment_.end()) return std::nullopt;
+    (left.variable.empty() ? right : left).text = found->second;
+    if (key == "extra") {
+      left.text = canonical_name(left.text);
+      right.text = canonical_name(right.text);
+    }
+    const bool is_version = key == "python_version" || key == "python_full_version" ||
+                            key == "implementation_version" || key == "platform_release";
+    if (is_version && sign != "in" && sign != "not in") {
+      if (const auto answer = fulfils(left.text, sign + right.text)) return answer;
+      if (parse_specifiers(sign + right.text)) return false;  // the left side is no version
+    }
+    if (sign == "in") return right.text.find(left.text) != std::string::npos;
+    if (sign == "not in") return right.text.find(left.text) == std::string::npos;
+    if (sign == "==") return left.text == right.text;
+    if (sign == "!=") return left.text != right.text;
+    // Texts have no order: less or greater never holds.
+    if (sign == "<" || sign == ">") return false;
+    if (sign == "<=" || sign == ">=") return left.text == right.text;
+    return std::nullopt;  // ~= and === compare versions only
+  }
+
+  std::string_view text_;
+  const MarkerEnvironment& environment_;
+  int depth_ = 0;
+  bool broken_ = false;
+};
+
+}  // namespace
+
+MarkerEnvironment linux_environment(const std::string& python_version, const std::string& machine) {
+  const auto full = python_version.find('.') == python_version.rfind('.') ? python_version + ".0"
+                                                                          : python_version;
+  const auto second_dot = full.find('.', full.find('.') + 1);
+  return {{"python_version", full.substr(0, second_dot)},
+          {"python_full_version", full},
+          {"implementation_version", full},
+          {"implementation_name", "cpython"},
+          {"platform_python_implementation", "CPython"},
+          {"os_name", "posix"},
+          {"sys_platform", "linux"},
+          {"platform_system", "Linux"},
+          {"platform_machine", machine},
+          {"extra", ""}};
+}
+
+std::optional<bool> holds(std::string_view marker, const MarkerEnvironment& environment) {
+  if (trim(marker).empty()) return true;
+  return Evaluator(marker, environment).run();
+}
+
+}  // namespace wheelscope

@@ -1,0 +1,99 @@
+// Parses METADATA and WHEEL: headers as in an email (RFC 822; the spec names Python's parser as its
+// reference).
+//
+//   Key: value            a line that starts with a blank or tab goes on with the value, even if
+//    more of the value    there is nothing else on it
+//                         an empty line, or one that is no header, ends them
+#include "packaging/metadata.h"
+
+#include <algorithm>
+#include <set>
+
+#include "packaging/requirement.h"
+#include "packaging/tag.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+// Takes a line with its end: \n, \r\n or \r.
+std::string_view take_line(std::string_view& text) {
+  auto end = text.find_first_of("\r\n");
+  if (end == text.npos)
+    end = text.size();
+  else
+    end += text.substr(end).starts_with("\r\n") ? 2 : 1;
+  const auto line = text.substr(0, end);
+  text.remove_prefix(end);
+  return line;
+}
+
+bool is_folded(std::string_view line) {
+  return line.starts_with(' ') || line.starts_with('\t');
+}
+
+// Where the colon of a header is; npos: the line is none.
+std::size_t colon_of(std::string_view line) {
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == ':') return i;
+    if (line[i] <= ' ' || line[i] > '~') break;
+  }
+  return line.npos;
+}
+
+}  // namespace
+
+void for_each_header(std::string_view text,
+                     const std::function<void(std::string_view, std::string_view)>& use) {
+  while (!text.empty()) {
+    const auto* start = text.data();
+    const auto line = take_line(text);
+    if (is_folded(line)) continue;  // with no header to go on with
+    const auto colon = colon_of(line);
+    if (colon == line.npos) return;
+    while (is_folded(text)) take_line(text);
+    const std::string_view whole(start, static_cast<std::size_t>(text.data() - start));
+    if (colon > 0) use(line.substr(0, colon), trim(whole.substr(colon + 1)));
+  }
+}
+
+void parse_wheel_file(std::string_view text, WheelClaims& claims) {
+  std::set<std::string> tags;
+  for_each_header(text, [&](std::string_view name, std::string_view value) {
+    const auto key = lower(name);
+    if (key == "generator") claims.generator = value;
+    if (key == "root-is-purelib") claims.root_is_purelib = lower(value) == "true";
+    constexpr std::size_t most_tags = 10'000;
+    if (key == "tag" && tags.size() < most_tags && std::ranges::count(value, '-') == 2) {
+      const auto tag = split_tag(value);
+      for (auto& one : expand_tags(tag.python, tag.abi, tag.platform)) tags.insert(std::move(one));
+    }
+  });
+  claims.wheel_file_tags.assign(tags.begin(), tags.end());
+}
+
+void parse_metadata(std::string_view text, WheelClaims& claims) {
+  bool says_cuda = false, extends_torch = false;
+  std::set<std::string> seen;
+  for_each_header(text, [&](std::string_view name, std::string_view value) {
+    const auto key = lower(name);
+    if (key == "requires-dist") {
+      claims.requires_dist.emplace_back(value);
+      extends_torch |= canonical_name(parse_requirement(value).name) == "torch";
+      return;
+    }
+    if (key == "classifier") says_cuda |= value.starts_with("Environment :: GPU :: NVIDIA CUDA");
+    if (!seen.insert(key).second) return;  // of a header that may occur once, the first counts
+    if (key == "name") claims.name = value;
+    if (key == "version") claims.version = value;
+    if (key == "summary") claims.summary = value;
+    if (key == "license-expression" || (key == "license" && claims.license.empty()))
+      claims.license = trim(value.substr(0, value.find_first_of("\r\n")));  // some have all of it
+    if (key == "requires-python") claims.requires_python = value;
+  });
+  const bool local_cuda = claims.version.find("+cu") != std::string::npos;
+  claims.claims_cuda =
+      local_cuda || (extends_torch && (says_cuda || claims.name.find("cuda") != std::string::npos));
+}
+
+}  // namespace wheelscope

@@ -1,0 +1,108 @@
+// Parses RECORD and computes the hashes that it may have. Spec: PyPA's binary distribution format.
+#include "packaging/record.h"
+
+// OpenSSL's plain hash functions: setting up the providers behind its newer interface takes longer
+// than hashing a small wheel.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <array>
+
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+// One field of a CSV line, quoted or not; moves `text` past the field and its separator.
+std::string take_field(std::string_view& text) {
+  std::string field;
+  if (text.starts_with('"')) {
+    text.remove_prefix(1);
+    while (!text.empty()) {
+      const char c = text.front();
+      text.remove_prefix(1);
+      if (c != '"')
+        field += c;
+      else if (text.starts_with('"'))
+        field += '"', text.remove_prefix(1);
+      else
+        break;
+    }
+  }
+  const auto end = std::min(text.find(','), text.size());
+  field += text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return field;
+}
+
+std::string base64(std::span<const unsigned char> digest) {
+  static constexpr char alphabet[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  std::string text;
+  unsigned bits = 0, buffer = 0;
+  for (auto byte : digest) {
+    buffer = buffer << 8 | byte;
+    for (bits += 8; bits >= 6; bits -= 6) text += alphabet[buffer >> (bits - 6) & 63];
+  }
+  if (bits > 0) text += alphabet[buffer << (6 - bits) & 63];
+  return text;
+}
+
+}  // namespace
+
+std::vector<RecordLine> parse_record(std::string_view text) {
+  std::vector<RecordLine> lines;
+  while (!text.empty()) {
+    auto line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) continue;
+    auto& record = lines.emplace_back();
+    record.path = take_field(line);
+    record.hash = take_field(line);
+    record.size = take_field(line);
+  }
+  return lines;
+}
+
+std::string algorithm_of(std::string_view hash) {
+  const auto sign = hash.find('=');
+  return sign == hash.npos ? std::string() : lower(hash.substr(0, sign));
+}
+
+bool is_strong(std::string_view algorithm) {
+  static constexpr std::string_view strong[] = {"sha256",   "sha384",   "sha512",  "sha3_256",
+                                                "sha3_384", "sha3_512", "blake2b", "blake2s"};
+  return std::ranges::find(strong, algorithm) != std::end(strong);
+}
+
+std::string record_hash(std::span<const std::byte> contents, const std::string& algorithm) {
+  std::array<unsigned char, SHA512_DIGEST_LENGTH> digest{};
+  const auto* data = reinterpret_cast<const unsigned char*>(contents.data());
+  std::size_t length = 0;
+  if (algorithm == "sha256") {
+    SHA256_CTX context;
+    SHA256_Init(&context);
+    SHA256_Update(&context, data, contents.size());
+    SHA256_Final(digest.data(), &context);
+    length = SHA256_DIGEST_LENGTH;
+  } else if (algorithm == "sha384") {
+    SHA512_CTX context;
+    SHA384_Init(&context);
+    SHA384_Update(&context, data, contents.size());
+    SHA384_Final(digest.data(), &context);
+    length = SHA384_DIGEST_LENGTH;
+  } else if (algorithm == "sha512") {
+    SHA512_CTX context;
+    SHA512_Init(&context);
+    SHA512_Update(&context, data, contents.size());
+    SHA512_Final(digest.data(), &context);
+    length = SHA512_DIGEST_LENGTH;
+  } else {
+    return {};
+  }
+  return algorithm + "=" + base64(std::span(digest).first(length));
+}
+
+}  // namespace wheelscope

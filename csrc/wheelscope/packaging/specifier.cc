@@ -1,0 +1,131 @@
+// Evaluates version specifiers by PEP 440.
+#include "packaging/specifier.h"
+
+#include <algorithm>
+
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+// ==2.15.*: the version starts with these numbers, zeros filled in; a suffix in the prefix
+// (==2.15rc1.*) must be there as well.
+bool has_prefix(const Version& version, const Version& prefix) {
+  if (version.epoch != prefix.epoch) return false;
+  for (std::size_t i = 0; i < prefix.release.size(); ++i) {
+    if ((i < version.release.size() ? version.release[i] : 0) != prefix.release[i]) return false;
+  }
+  if (!prefix.pre && !prefix.post && !prefix.dev) return true;
+  if (version.release.size() > prefix.release.size()) return false;
+  if (prefix.pre != version.pre) return false;
+  if (prefix.post && prefix.post != version.post) return false;
+  return !prefix.dev || prefix.dev == version.dev;
+}
+
+bool equals(const Version& version, std::string_view bound) {
+  if (bound.ends_with(".*")) {
+    const auto prefix = parse_version(bound.substr(0, bound.size() - 2));
+    return prefix && has_prefix(version, *prefix);
+  }
+  const auto wanted = parse_version(bound);
+  return wanted && (wanted->local.empty() ? version.public_part() : version) == *wanted;
+}
+
+bool is_compatible(const Version& version, const Version& bound) {
+  auto prefix = bound.base();
+  prefix.release.pop_back();
+  return version.public_part() >= bound && has_prefix(version, prefix);
+}
+
+bool fulfils_clause(const Version& version, const Specifier& clause) {
+  const auto& sign = clause.sign;
+  if (sign == "===") return to_string(version) == lower(clause.bound);
+  if (sign == "==") return equals(version, clause.bound);
+  if (sign == "!=") return !equals(version, clause.bound);
+  const auto bound = parse_version(clause.bound).value();
+  if (sign == "~=") return is_compatible(version, bound);
+  if (sign == ">=") return version.public_part() >= bound;
+  if (sign == "<=") return version.public_part() <= bound;
+  const bool same_release = version.base() == bound.base();
+  if (sign == "<")
+    return version < bound && !(same_release && !bound.is_prerelease() && version.is_prerelease());
+  return version > bound && !(same_release && !bound.post && version.post) &&
+         !(same_release && !version.local.empty());
+}
+
+// Whether the spec allows this bound after this sign.
+bool is_valid(const Specifier& clause) {
+  if (clause.sign == "===") return !clause.bound.empty();
+  auto bound = std::string_view(clause.bound);
+  const bool equality = clause.sign == "==" || clause.sign == "!=";
+  const bool prefix = equality && bound.ends_with(".*");
+  if (prefix) bound.remove_suffix(2);
+  const auto version = parse_version(bound);
+  if (!version || (!equality && !version->local.empty())) return false;
+  if (prefix && (version->dev || !version->local.empty())) return false;
+  return clause.sign != "~=" || version->release.size() > 1;
+}
+
+// A version as far as it goes: its minor's first release, and those around each bound.
+std::vector<Version> candidates(const Version& minor, const std::vector<Specifier>& clauses) {
+  auto with_patch = [&](Version::Number patch) {
+    auto version = minor;
+    version.release.resize(2);
+    version.release.push_back(patch);
+    return version;
+  };
+  constexpr Version::Number last = 9999;
+  std::vector<Version> versions{minor, with_patch(0), with_patch(last)};
+  for (const auto& clause : clauses) {
+    auto text = std::string_view(clause.bound);
+    if (text.ends_with(".*")) text.remove_suffix(2);
+    const auto bound = parse_version(text);
+    if (!bound || bound->release.size() < 3 || !has_prefix(*bound, minor)) continue;
+    versions.push_back(*bound);
+    versions.push_back(with_patch(bound->release[2] + 1));
+    if (bound->release[2] > 0) versions.push_back(with_patch(bound->release[2] - 1));
+  }
+  return versions;
+}
+
+}  // namespace
+
+std::optional<std::vector<Specifier>> parse_specifiers(std::string_view text) {
+  std::vector<Specifier> clauses;
+  for (const auto& part : split(text, ',')) {
+    const auto clause = trim(part);
+    if (clause.empty()) continue;
+    const auto length = std::min(clause.find_first_not_of("<>=!~"), clause.size());
+    const Specifier specifier{std::string(clause.substr(0, length)),
+                              std::string(trim(clause.substr(length)))};
+    static constexpr std::string_view signs[] = {"==", "!=", "<=", ">=", "<", ">", "~=", "==="};
+    if (std::ranges::find(signs, specifier.sign) == std::end(signs) || !is_valid(specifier))
+      return std::nullopt;
+    clauses.push_back(specifier);
+  }
+  return clauses;
+}
+
+bool fulfils(const Version& version, const std::vector<Specifier>& specifiers) {
+  return std::ranges::all_of(
+      specifiers, [&](const Specifier& clause) { return fulfils_clause(version, clause); });
+}
+
+std::optional<bool> fulfils(std::string_view version, std::string_view specifiers) {
+  const auto parsed = parse_version(version);
+  const auto clauses = parse_specifiers(specifiers);
+  if (!parsed || !clauses) return std::nullopt;
+  return fulfils(*parsed, *clauses);
+}
+
+bool can_fulfil(std::string_view minor, std::string_view specifiers) {
+  const auto version = parse_version(minor);
+  const auto clauses = parse_specifiers(specifiers);
+  if (!version || !clauses) return true;
+  if (version->release.size() > 2) return fulfils(*version, *clauses);
+  return std::ranges::any_of(candidates(*version, *clauses), [&](const Version& candidate) {
+    return fulfils(candidate, *clauses);
+  });
+}
+
+}  // namespace wheelscope

@@ -1,0 +1,115 @@
+// Takes tags apart and compares them.
+#include "packaging/tag.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tables/tables.h"
+#include "text/dotted_version.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+// A tag without its architecture, and without old names: manylinux2014_x86_64 -> manylinux_2_17.
+std::string policy_of_tag(std::string_view tag) {
+  const auto architecture = architecture_of_tag(tag);
+  if (architecture.empty()) return std::string(tag);
+  const auto policy = tag.substr(0, tag.size() - architecture.size() - 1);
+  const auto& aliases = platform_table("manylinux").aliases;
+  const auto alias = aliases.find(policy);
+  return std::string(alias == aliases.end() ? policy : alias->second);
+}
+
+}  // namespace
+
+Tag split_tag(std::string_view tag) {
+  const auto parts = split(tag, '-');
+  return parts.size() == 3 ? Tag{parts[0], parts[1], parts[2]} : Tag{};
+}
+
+std::vector<std::string> expand_tags(std::string_view pythons, std::string_view abis,
+                                     std::string_view platforms) {
+  constexpr std::size_t most = 1000;
+  std::set<std::string> tags;
+  const auto python_list = split(pythons, '.'), abi_list = split(abis, '.'),
+             platform_list = split(platforms, '.');
+  if (python_list.size() > most || abi_list.size() > most || platform_list.size() > most ||
+      python_list.size() * abi_list.size() * platform_list.size() > most)
+    return {};
+  for (const auto& python : python_list) {
+    for (const auto& abi : abi_list) {
+      for (const auto& platform : platform_list) tags.insert(python + "-" + abi + "-" + platform);
+    }
+  }
+  return {tags.begin(), tags.end()};
+}
+
+std::string python_version_of_tag(std::string_view digits) {
+  if (digits.size() < 2) return std::string(digits);
+  const auto minor = digits.substr(digits[1] == '_' ? 2 : 1);
+  return std::string(1, digits[0]) + "." + std::string(minor);
+}
+
+bool admits(const Tag& tag, const PythonBuild& python) {
+  const auto major = python.version.substr(0, python.version.find('.'));
+  if (tag.python == "py" + major) return tag.abi == "none";
+  if (tag.python.size() < 4) return false;
+  const auto tagged = python_version_of_tag(std::string_view(tag.python).substr(2));
+  const bool same_major = tagged.starts_with(major + ".");
+  if (!same_major || older(python.version, tagged)) return false;
+  if (tag.python.starts_with("py")) return tag.abi == "none";
+  if (!tag.python.starts_with("cp")) return false;
+  if (tag.abi == "abi3") return !python.free_threaded;
+  if (tag.abi == "abi3t") return python.free_threaded;
+  if (tagged != python.version) return false;
+  return tag.abi == "none" || tag.abi == tag.python + (python.free_threaded ? "t" : "");
+}
+
+std::string architecture_of_tag(std::string_view platform) {
+  static constexpr std::string_view known[] = {"x86_64",  "aarch64",    "i686",  "armv7l",
+                                               "armv6l",  "ppc64le",    "ppc64", "s390x",
+                                               "riscv64", "loongarch64"};
+  if (platform.find("linux") == platform.npos) return {};
+  for (auto name : known) {
+    if (platform.ends_with(name) && platform.size() > name.size()) return std::string(name);
+  }
+  return {};
+}
+
+System system_of_tag(std::string_view platform) {
+  if (platform == "any") return System::any;
+  if (platform.starts_with("manylinux")) return System::glibc;
+  if (platform.starts_with("musllinux")) return System::musl;
+  return platform.starts_with("linux_") ? System::linux_any_libc : System::other;
+}
+
+bool runs_on(std::string_view platform, const LinuxSystem& system) {
+  const auto kind = system_of_tag(platform);
+  if (kind == System::any) return true;
+  if (kind == System::other || architecture_of_tag(platform) != system.architecture) return false;
+  if (kind == System::linux_any_libc) return true;
+  if (kind != system.libc) return false;
+  const auto policy = policy_of_tag(platform);
+  const auto version = policy.substr(std::min(policy.find('_') + 1, policy.size()));  // 2_28
+  const auto major = [](std::string_view text) { return text.substr(0, text.find_first_of("._")); };
+  if (major(version) != major(system.libc_version) || older(system.libc_version, version))
+    return false;
+  const bool intel = system.architecture == "x86_64" || system.architecture == "i686";
+  return kind == System::musl || !older(version, intel ? "2.5" : "2.17");  // the first that counts
+}
+
+bool is_linux_or_any(std::string_view platform) {
+  return system_of_tag(platform) != System::other;
+}
+
+bool promises_more(std::string_view a, std::string_view b) {
+  const auto left = policy_of_tag(a), right = policy_of_tag(b);
+  if (left == right || left == "linux" || right == "any") return false;
+  if (left.substr(0, left.find('_')) != right.substr(0, right.find('_')))
+    return true;                                    // another libc, or none promised
+  if (left.starts_with("musllinux")) return false;  // musl leaves no trace of its version
+  return older(left, right);
+}
+
+}  // namespace wheelscope

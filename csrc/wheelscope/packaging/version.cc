@@ -1,0 +1,187 @@
+// Parses and compares versions by PEP 440.
+#include "packaging/version.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_word(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z');
+}
+bool separates(char c) {
+  return c == '.' || c == '-' || c == '_';
+}
+
+// Reads from the front of a text in lower case; what does not fit stays.
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  bool done() const { return text_.empty(); }
+  bool take(char c) {
+    if (!text_.starts_with(c)) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+
+  std::optional<Version::Number> number() {
+    const auto digits = text_.substr(0, std::ranges::find_if_not(text_, is_digit) - text_.begin());
+    if (digits.empty()) return std::nullopt;
+    text_.remove_prefix(digits.size());
+    constexpr auto most = std::numeric_limits<Version::Number>::max();
+    Version::Number value = 0;
+    for (const char c : digits) {
+      const auto digit = static_cast<Version::Number>(c - '0');
+      value = value > (most - digit) / 10 ? most : value * 10 + digit;
+    }
+    return value;
+  }
+
+  // [separator] word [separator] [number], for the first of the words that fits; its number, 0 if
+  // there is none. The word is left in `found`.
+  std::optional<Version::Number> part(std::initializer_list<std::string_view> words,
+                                      std::string_view& found) {
+    auto rest = text_;
+    if (!rest.empty() && separates(rest.front())) rest.remove_prefix(1);
+    for (const auto word : words) {
+      if (!rest.starts_with(word)) continue;
+      found = word;
+      text_ = rest.substr(word.size());
+      const auto after_word = text_;
+      if (!text_.empty() && separates(text_.front())) text_.remove_prefix(1);
+      if (const auto value = number()) return value;
+      // A separator without a number may belong to the next part.
+      text_ = after_word;
+      if (!text_.empty() && separates(text_.front()) &&
+          (text_.size() == 1 || text_[1] == '+' || !is_word(text_[1])))
+        text_.remove_prefix(1);
+      return 0;
+    }
+    return std::nullopt;
+  }
+
+  // -1, the old spelling of .post1
+  std::optional<Version::Number> dashed_post() {
+    if (text_.size() < 2 || text_[0] != '-' || !is_digit(text_[1])) return std::nullopt;
+    text_.remove_prefix(1);
+    return number();
+  }
+
+  bool local(Version& version) {
+    while (true) {
+      const auto word = text_.substr(0, std::ranges::find_if_not(text_, is_word) - text_.begin());
+      if (word.empty()) return false;
+      if (std::ranges::all_of(word, is_digit)) {
+        version.local.emplace_back(Parser(word).number().value());
+      } else {
+        version.local.emplace_back(std::string(word));
+      }
+      text_.remove_prefix(word.size());
+      if (done()) return true;
+      if (!separates(text_.front())) return false;
+      text_.remove_prefix(1);
+    }
+  }
+
+  std::string_view rest() const { return text_; }
+
+ private:
+  std::string_view text_;
+};
+
+// Where a release stands among those with the same numbers: dev, pre, itself, post.
+std::strong_ordering compare_suffix(const Version& a, const Version& b) {
+  auto pre_rank = [](const Version& v) {
+    if (v.pre) return 1;
+    return !v.post && v.dev ? 0 : 2;  // a dev release of the release itself comes before its rc
+  };
+  if (auto order = pre_rank(a) <=> pre_rank(b); order != 0) return order;
+  if (a.pre && *a.pre != *b.pre) return *a.pre <=> *b.pre;
+  if (a.post.has_value() != b.post.has_value()) return a.post.has_value() <=> b.post.has_value();
+  if (a.post && *a.post != *b.post) return *a.post <=> *b.post;
+  if (a.dev.has_value() != b.dev.has_value()) return b.dev.has_value() <=> a.dev.has_value();
+  if (a.dev) return *a.dev <=> *b.dev;
+  return std::strong_ordering::equal;
+}
+
+}  // namespace
+
+Version Version::public_part() const {
+  auto copy = *this;
+  copy.local.clear();
+  return copy;
+}
+
+Version Version::base() const {
+  return {.epoch = epoch, .release = release};
+}
+
+std::strong_ordering operator<=>(const Version& a, const Version& b) {
+  if (a.epoch != b.epoch) return a.epoch <=> b.epoch;
+  for (std::size_t i = 0; i < std::max(a.release.size(), b.release.size()); ++i) {
+    const auto left = i < a.release.size() ? a.release[i] : 0,
+               right = i < b.release.size() ? b.release[i] : 0;
+    if (left != right) return left <=> right;
+  }
+  if (auto order = compare_suffix(a, b); order != 0) return order;
+  return std::lexicographical_compare_three_way(a.local.begin(), a.local.end(), b.local.begin(),
+                                                b.local.end());
+}
+
+std::optional<Version> parse_version(std::string_view text) {
+  const auto lowered = lower(trim(text));
+  Parser parser(lowered);
+  parser.take('v');
+  Version version;
+  auto first = parser.number();
+  if (!first) return std::nullopt;
+  if (parser.take('!')) {
+    version.epoch = *first;
+    first = parser.number();
+    if (!first) return std::nullopt;
+  }
+  version.release.push_back(*first);
+  while (parser.rest().size() > 1 && parser.rest()[0] == '.' && is_digit(parser.rest()[1])) {
+    parser.take('.');
+    version.release.push_back(parser.number().value());
+  }
+  std::string_view word;
+  if (const auto number =
+          parser.part({"alpha", "a", "beta", "b", "preview", "pre", "c", "rc"}, word)) {
+    const char kind = word.front() == 'a' || word.front() == 'b' ? word.front() : 'r';
+    version.pre = {kind, *number};
+  }
+  version.post = parser.dashed_post();
+  if (!version.post) version.post = parser.part({"post", "rev", "r"}, word);
+  version.dev = parser.part({"dev"}, word);
+  if (parser.take('+') && !parser.local(version)) return std::nullopt;
+  if (!parser.done()) return std::nullopt;
+  return version;
+}
+
+std::string to_string(const Version& version) {
+  std::string text = version.epoch ? std::to_string(version.epoch) + "!" : "";
+  for (std::size_t i = 0; i < version.release.size(); ++i)
+    text += (i ? "." : "") + std::to_string(version.release[i]);
+  if (version.pre) {
+    text += version.pre->kind == 'r' ? "rc" : std::string(1, version.pre->kind);
+    text += std::to_string(version.pre->number);
+  }
+  if (version.post) text += ".post" + std::to_string(*version.post);
+  if (version.dev) text += ".dev" + std::to_string(*version.dev);
+  for (std::size_t i = 0; i < version.local.size(); ++i) {
+    const auto* number = std::get_if<Version::Number>(&version.local[i]);
+    text += (i ? "." : "+") +
+            (number ? std::to_string(*number) : std::get<std::string>(version.local[i]));
+  }
+  return text;
+}
+
+}  // namespace wheelscope

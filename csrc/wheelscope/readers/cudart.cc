@@ -1,0 +1,103 @@
+// Finds a static CUDA runtime and its version by two independent traces (data/README.md explains
+// the table): texts that came with each minor version, and the constant in cudaRuntimeGetVersion's
+// code. Either may mislead alone: a profiler holds names of newer functions, cuFFT has a function
+// of the same shape. So the constant must lie where the texts put the runtime.
+#include "readers/cudart.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "tables/tables.h"
+#include "text/dotted_version.h"
+
+namespace wheelscope {
+namespace {
+
+// Where `wanted` lies in `text` at or after `from`; npos: nowhere.
+std::size_t find(std::string_view text, std::string_view wanted, std::size_t from = 0) {
+  if (from > text.size()) return text.npos;
+  const auto* found = memmem(text.data() + from, text.size() - from, wanted.data(), wanted.size());
+  return found ? static_cast<const char*>(found) - text.data() : text.npos;
+}
+
+bool has_text(const Elf& elf, const std::string& text) {
+  const auto whole = '\0' + text + '\0';
+  for (const auto& section : elf.sections) {
+    if (!section.name.starts_with(".rodata")) continue;
+    const auto data = section.data.whole("read-only data");
+    if (data && find(data->text(), whole) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+std::optional<std::uint32_t> constant_of(std::uint32_t word, const std::string& machine) {
+  if (machine == "x86_64") return word;
+  if ((word & 0xffe0001f) == 0x52800002) return word >> 5 & 0xffff;  // mov w2, #constant
+  return std::nullopt;
+}
+
+// The versions that functions shaped like cudaRuntimeGetVersion return.
+std::set<std::string> versions_in_code(const Elf& elf) {
+  std::set<std::string> versions;
+  const auto machine = machine_name(elf);
+  const auto& codes = cudart_table().code;
+  const auto code = codes.find(machine);
+  if (code == codes.end()) return versions;
+  const auto& [before, after] = code->second;
+  for (const auto& section : elf.sections) {
+    if (!section.name.starts_with(".text")) continue;
+    const auto data = section.data.whole("code");
+    if (!data) continue;
+    const auto text = data->text();
+    for (auto at = find(text, before); at != text.npos; at = find(text, before, at + 1)) {
+      const auto word = data->slice(at + before.size(), 4, "version constant");
+      if (!word || text.substr(at + before.size() + 4, after.size()) != after) continue;
+      const auto constant = constant_of(word->u32(0), machine).value_or(0);
+      if (constant < 9000 || constant > 99000 || constant % 10 != 0) continue;
+      versions.insert(std::to_string(constant / 1000) + "." + std::to_string(constant % 1000 / 10));
+    }
+  }
+  return versions;
+}
+
+bool adjacent(const std::string& minor, const std::string& next) {
+  const auto dot = minor.find('.');
+  return next == minor.substr(0, dot + 1) + std::to_string(std::stoi(minor.substr(dot + 1)) + 1);
+}
+
+}  // namespace
+
+std::optional<StaticCudart> find_static_cudart(const Elf& elf) {
+  const auto& table = cudart_table();
+  if (elf.soname.starts_with("libcudart") || !has_text(elf, table.present)) return std::nullopt;
+  StaticCudart cudart{.evidence = {"has the text \"" + table.present + "\""}};
+
+  const CudartTable::Minor *lowest = nullptr,
+                           *next = nullptr;  // lowest <= version < next; null: no bound
+  for (const auto& minor : table.minors) {
+    const auto absent = std::ranges::find_if(
+        minor.markers, [&](const std::string& marker) { return !has_text(elf, marker); });
+    if (absent == minor.markers.end()) {
+      lowest = &minor;
+      continue;
+    }
+    next = &minor;
+    cudart.evidence.push_back("lacks the text \"" + *absent + "\", new in CUDA " + next->version);
+    break;
+  }
+  if (lowest)
+    cudart.evidence.push_back("has the text \"" + lowest->markers.front() + "\", new in CUDA " +
+                              lowest->version);
+  for (const auto& version : versions_in_code(elf)) {
+    if ((lowest && older(version, lowest->version)) || (next && !older(version, next->version)))
+      continue;
+    cudart.version = version;
+    cudart.evidence.push_back("has code that returns CUDA " + version + " as its runtime version");
+  }
+  if (cudart.version.empty() && lowest && next && adjacent(lowest->version, next->version))
+    cudart.version = lowest->version;
+  return cudart;
+}
+
+}  // namespace wheelscope

@@ -1,0 +1,80 @@
+// The ELF reader: what the dynamic loader, a linker and a debugger would see in a file.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "source/allowance.h"
+#include "source/bytes.h"
+
+namespace wheelscope {
+
+// Texts are views into the file, so that what is read costs no more than its tables do.
+struct ElfSymbol {
+  std::string_view name;
+  std::string_view version;  // GLIBC_2.17; empty: none
+  std::string_view library;  // the NEEDED library that the version is expected from
+  bool defined = false;      // for other files: a hidden one is not
+  bool weak = false;
+  bool default_version = true;  // false for name@V, a version kept for old binaries
+  bool first_version = false;   // of the first version that the file defines
+};
+
+struct ElfSection {
+  std::string_view name;
+  Bytes data;  // a window: ask before looking
+};
+
+struct ElfHardening {
+  enum class Relro { none, partial, full };
+  Relro relro = Relro::none;
+  bool bind_now = false;
+  bool nx = false;               // the stack is not executable
+  bool stack_protector = false;  // calls __stack_chk_fail
+  bool text_relocations = false;
+};
+
+struct ElfVersionNeed {
+  std::string_view library, version;
+  bool weak = false;  // the loader does not insist on it
+};
+
+struct Elf {
+  bool wide = true;  // 64 bits
+  bool big_endian = false;
+  std::uint8_t abi_version = 0;
+  std::uint16_t type = 0;
+  std::uint16_t machine = 0;
+  std::uint32_t flags = 0;
+  bool dynamic = false;             // has a dynamic segment
+  bool no_default_folders = false;  // DF_1_NODEFLIB
+  std::string_view soname, rpath, runpath, interpreter;
+  std::vector<std::string_view> needed;
+  std::vector<ElfVersionNeed> version_needs;
+  std::vector<std::string_view> version_definitions;
+  std::vector<ElfSymbol> symbols;  // the dynamic ones; of an object file, all
+  ElfHardening hardening;
+  std::vector<ElfSection> sections;  // with contents; in file order
+  std::vector<std::string_view> debug_sections;
+  bool has_symbol_table = false;  // .symtab: not stripped
+  std::vector<Error> problems;    // parts that could not be read
+};
+
+bool looks_like_elf(Bytes file);
+
+// Fails when the file header is unreadable; a broken table is one of `problems` and the rest is
+// still read. So is a table that costs more than the allowance has left.
+Result<Elf> read_elf(Bytes file, Loan& memory);
+
+// x86_64, aarch64, ... as platform tags spell it; "machine-N" for what has no name here.
+std::string machine_name(const Elf& elf);
+
+// Whether the machine is a computer's processor, which an operating system's loader maps files for.
+bool is_host_machine(const Elf& elf);
+
+const char* name_of(ElfHardening::Relro relro);
+
+}  // namespace wheelscope

@@ -1,0 +1,58 @@
+// The CUDA fat binary reader: the device code that nvcc and clang put into an ELF file, and files
+// that hold nothing else.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "readers/elf_file.h"
+
+namespace wheelscope {
+
+// What kind of device code: SASS runs on a GPU; PTX is compiled by the driver, LTO-IR by a linker
+// first. `unknown` is what NVIDIA's tools put in since.
+enum class CodeKind { sass, ptx, lto_ir, unknown };
+
+struct DeviceCode {
+  enum class Compression { none, lz4, zstd };
+  CodeKind kind = CodeKind::sass;
+  Compression compression = Compression::none;
+  std::string target;           // 75, 90a, 100f
+  bool relocatable = false;     // in __nv_relfatbin: waits for a device link
+  std::string_view name;        // the source that it was compiled from, where recorded
+  std::string isa;              // PTX: the version of its language
+  std::uint64_t size = 0;       // uncompressed
+  std::uint64_t container = 0;  // which fat binary of the file it is in
+  unsigned raw_kind = 0;        // of an unknown one
+  Bytes payload;                // as it lies in the file
+};
+
+struct Fatbin {
+  std::vector<DeviceCode> codes;
+  std::uint64_t containers = 0;
+  std::vector<Error> problems;
+};
+
+// All containers in `section`.
+void read_fatbin(Bytes section, bool relocatable, Loan& memory, Fatbin& fatbin);
+
+// All device code of an ELF file, from its sections; a file that is a cubin itself counts as one.
+Fatbin read_device_code(const Elf& elf, Bytes file, Loan& memory);
+
+// Whether a file is a fat binary with nothing around it, or a PTX text.
+bool looks_like_fatbin(Bytes file);
+bool looks_like_ptx(Bytes file);
+
+// A PTX text, whose head names its language and target.
+DeviceCode describe_ptx(Bytes file);
+
+// PTX text or a cubin.
+Result<std::string> decompress(const DeviceCode& code, Loan& memory);
+
+const char* name_of(CodeKind kind);
+const char* name_of(DeviceCode::Compression compression);
+
+// sm_90a, compute_90, lto_90: how NVIDIA's tools spell a target.
+std::string spelled(CodeKind kind, const std::string& target);
+
+}  // namespace wheelscope

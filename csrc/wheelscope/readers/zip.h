@@ -1,0 +1,44 @@
+// The zip reader: the members of an archive, what is wrong with it, and the bytes of a member.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "source/problem.h"
+#include "source/source.h"
+
+namespace wheelscope {
+
+// Sizes that an archive may claim; what goes beyond is a problem and is not read.
+struct ZipLimits {
+  std::uint64_t members = 1'000'000;
+  std::uint64_t member_size = std::uint64_t{8} << 30;
+  std::uint64_t total_size = std::uint64_t{64} << 30;
+};
+
+struct ZipMember {
+  std::string name;
+  std::uint64_t header_offset = 0;  // of the local header
+  std::uint64_t data_offset = 0;
+  std::uint64_t compressed_size = 0;
+  std::uint64_t size = 0;
+  std::uint32_t crc32 = 0;
+  std::uint16_t method = 0;  // 0 stored, 8 deflated
+  bool readable = true;      // false: a problem says why its bytes cannot be had
+
+  bool is_folder() const { return name.ends_with('/'); }
+};
+
+struct ZipArchive {
+  std::vector<ZipMember> members;  // in the order of the central directory
+  ProblemList problems;            // zip-duplicate, zip-crc ...
+};
+
+// Fails only when there is no central directory to read; all else is a problem of a member.
+Result<ZipArchive> read_zip(Bytes file, const ZipLimits& limits = {});
+
+// The contents of a member: a view into the archive (stored) or memory of its own (deflated). Size
+// and CRC are checked.
+std::expected<Source, Problem> read_member(Bytes file, const ZipMember& member);
+
+}  // namespace wheelscope

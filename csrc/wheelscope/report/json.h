@@ -1,0 +1,28 @@
+// All JSON that is printed: schema.json describes it, and tests hold it to that.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "commands/diff.h"
+#include "findings/findings.h"
+#include "verdicts/cover.h"
+#include "verdicts/link.h"
+
+namespace wheelscope {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const Finding& finding);
+Json to_json(const Item& item);
+Json to_json(const CellVerdict& verdict);
+Json to_json(const LinkReport& report);
+Json to_json(const Change& change);
+Json symbols_to_json(const Item& item);  // its symbols alone
+
+constexpr int schema_version = 2;
+
+// {"schema_version": 2, <key>: <value>} as text, with a final newline. Bytes that are not UTF-8 are
+// replaced.
+std::string json_document(const char* key, Json value);
+
+}  // namespace wheelscope

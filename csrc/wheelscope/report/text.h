@@ -1,0 +1,24 @@
+// The answers as text for people: aligned, coloured where the terminal takes it.
+#pragma once
+
+#include "commands/diff.h"
+#include "findings/findings.h"
+#include "report/style.h"
+#include "verdicts/cover.h"
+#include "verdicts/link.h"
+
+namespace wheelscope {
+
+std::string show_text(const Item& item, const Style& style);
+std::string sizes_text(const Item& item, const Style& style);  // show --by-size
+std::string check_text(const Item& item, const Style& style);
+std::string findings_text(const std::vector<Finding>& findings, const Style& style);
+std::string cover_text(const std::vector<CellVerdict>& verdicts, const Style& style);
+std::string link_text(const LinkReport& report, const Style& style);
+std::string diff_text(const std::vector<Change>& changes, const Style& style);
+std::string symbols_text(const Item& item);
+
+// A note, warning or error: what someone must act on. Notes are not.
+bool matters(const Finding& finding);
+
+}  // namespace wheelscope

@@ -1,0 +1,54 @@
+// How much memory an input may cost: a small file must not be able to ask for a large computer.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace wheelscope {
+
+// A number of bytes, shared by the threads that read one input. Readers take from it before they
+// keep anything whose size the input decides.
+class Allowance {
+ public:
+  explicit Allowance(std::uint64_t bytes = unlimited) : left_(bytes) {}
+
+  // For what is kept of a wheel or library of this size. Together with the contents of members
+  // that are being read (see contents_for), it stays within 4 times the file's size plus 256 MiB.
+  static std::uint64_t facts_for(std::uint64_t file_size) { return file_size + (64 << 20); }
+  static std::uint64_t contents_for(std::uint64_t file_size) { return 3 * file_size + (128 << 20); }
+
+  bool take(std::uint64_t bytes) {
+    auto left = left_.load();
+    while (bytes <= left) {
+      if (left_.compare_exchange_weak(left, left - bytes)) return true;
+    }
+    return false;
+  }
+  void give_back(std::uint64_t bytes) { left_ += bytes; }
+
+ private:
+  static constexpr std::uint64_t unlimited = std::uint64_t{1} << 62;
+  std::atomic<std::uint64_t> left_;
+};
+
+// What a reader has taken for as long as it works; all of it is given back at the end.
+class Loan {
+ public:
+  explicit Loan(Allowance& allowance) : allowance_(allowance) {}
+  Loan(const Loan&) = delete;
+  Loan& operator=(const Loan&) = delete;
+  ~Loan() { allowance_.give_back(taken_); }
+
+  bool take(std::uint64_t bytes) {
+    if (!allowance_.take(bytes)) return false;
+    taken_ += bytes;
+    return true;
+  }
+
+ private:
+  Allowance& allowance_;
+  std::uint64_t taken_ = 0;
+};
+
+}  // namespace wheelscope

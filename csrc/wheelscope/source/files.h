@@ -1,0 +1,18 @@
+// Files and folders by name: what a path stands for, small texts in and files out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "source/source.h"
+
+namespace wheelscope {
+
+// The files that a path stands for: itself, or in a folder every wheel and every file with machine
+// code, sorted.
+Result<std::vector<std::string>> expand_path(const std::string& path);
+
+Result<std::string> read_text(const std::string& path);
+Result<void> write_file(const std::string& path, std::string_view contents);
+
+}  // namespace wheelscope

@@ -1,0 +1,132 @@
+// Maps files, allocates memory for members and fetches blocks.
+#include "source/source.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+
+namespace wheelscope {
+namespace {
+
+// Keeps a large mapping from counting as this process's memory: pages that were read go back to the
+// kernel's cache, from where they return at the cost of a minor fault if they are read again.
+void trim(const std::stop_token& stop, void* memory, std::size_t size) {
+  constexpr auto pause = std::chrono::milliseconds(20);
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(mutex);
+  while (!stopped.wait_for(lock, stop, pause, [&] { return stop.stop_requested(); }))
+    madvise(memory, size, MADV_DONTNEED);
+}
+
+}  // namespace
+
+struct Source::Blocks {
+  std::mutex mutex;
+  Fill fill;
+  std::uint64_t block = 0;
+  std::span<std::byte> memory;
+  std::vector<bool> here;
+  Supply supply;  // what views of this source ask
+
+  bool bring(std::uint64_t offset, std::uint64_t length) {
+    const std::scoped_lock lock(mutex);
+    const auto end = length == 0 ? offset / block : (offset + length - 1) / block + 1;
+    for (auto first = offset / block; first < end; ++first) {
+      if (here[first]) continue;
+      auto last = first;  // one request for neighbours that are all missing
+      while (last < end && !here[last]) ++last;
+      const auto from = first * block, to = std::min(last * block, memory.size());
+      if (!fill(from, memory.subspan(from, to - from))) return false;
+      std::fill(here.begin() + static_cast<std::ptrdiff_t>(first),
+                here.begin() + static_cast<std::ptrdiff_t>(last), true);
+    }
+    return true;
+  }
+};
+
+void Source::Free::operator()(std::byte* memory) const {
+  mapped ? void(munmap(memory, mapped)) : std::free(memory);
+}
+
+Source Source::view(Bytes bytes) {
+  Source source;
+  source.bytes_ = bytes;
+  return source;
+}
+
+Result<Source> Source::map(const std::string& path) {
+  auto fail = [&](const char* what) { return std::unexpected(Error{0, path + ": " + what}); };
+  // O_NONBLOCK: not to wait for the writer of a pipe, which is refused below.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return fail(std::strerror(errno));
+  struct stat facts = {};
+  const bool usable = fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode);
+  Source source;
+  if (usable && facts.st_size > 0) {
+    const auto size = static_cast<std::size_t>(facts.st_size);
+    void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (memory == MAP_FAILED) {
+      const int problem = errno;
+      close(descriptor);
+      return fail(std::strerror(problem));
+    }
+    source.memory_ = {static_cast<std::byte*>(memory), Free{size}};
+    source.bytes_ = Bytes({source.memory_.get(), size});
+    constexpr std::size_t worth_trimming = 32 << 20;
+    if (size > worth_trimming) source.trimmer_ = std::jthread(trim, memory, size);
+  }
+  close(descriptor);
+  if (!usable) return fail("not a regular file");
+  return source;
+}
+
+// Fresh pages straight from the kernel, huge where it can: one that is never written costs nothing.
+Source Source::reserve(std::uint64_t size) {
+  Source source;
+  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return source;
+  source.memory_ = {static_cast<std::byte*>(memory), Free{size}};
+  source.bytes_ = Bytes({source.memory_.get(), size});
+  return source;
+}
+
+Source Source::allocate(std::uint64_t size) {
+  constexpr std::uint64_t worth_mapping = 4 << 20;
+  if (size >= worth_mapping) {
+    auto source = reserve(size);
+    if (source.memory_) madvise(source.memory_.get(), size, MADV_HUGEPAGE);
+    return source;
+  }
+  Source source;
+  source.memory_ = {static_cast<std::byte*>(std::malloc(size)), Free{0}};
+  source.bytes_ = Bytes({source.memory_.get(), source.memory_ ? size : 0});
+  return source;
+}
+
+Source Source::lazy(std::uint64_t size, Fill fill, std::uint64_t block) {
+  auto source = reserve(std::max<std::uint64_t>(size, 1));
+  if (!source.memory_) return source;
+  const std::span memory(source.memory_.get(), size);
+  source.blocks_ = std::make_shared<Blocks>();
+  auto& blocks = *source.blocks_;
+  blocks.fill = std::move(fill);
+  blocks.block = block;
+  blocks.memory = memory;
+  blocks.here.resize(size / block + 1);
+  blocks.supply = [&blocks](std::uint64_t offset, std::uint64_t length) {
+    return blocks.bring(offset, length);
+  };
+  source.bytes_ = Bytes(memory, &blocks.supply);
+  return source;
+}
+
+}  // namespace wheelscope

@@ -1,0 +1,16 @@
+// The data files, byte for byte, as read-only data of the program.
+#define EMBED(name, file)             \
+  .global wheelscope_##name;          \
+  .global wheelscope_##name##_end;    \
+  wheelscope_##name: .incbin file;    \
+  wheelscope_##name##_end: .byte 0
+
+.section .rodata
+EMBED(manylinux, "manylinux.csv")
+EMBED(cuda, "cuda.toml")
+EMBED(torch_shims, "torch_shims.csv")
+EMBED(python_abi3, "python_abi3.csv")
+EMBED(cudart, "cudart.json")
+EMBED(platform_symbols, "platform_symbols.csv")
+
+.section .note.GNU-stack, "", %progbits

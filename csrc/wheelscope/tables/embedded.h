@@ -1,0 +1,23 @@
+// The data files as text, put into the program by embedded.S.
+#pragma once
+
+#include <string_view>
+
+namespace wheelscope::embedded {
+
+#define EMBEDDED(name)                                                  \
+  extern "C" const char wheelscope_##name[], wheelscope_##name##_end[]; \
+  inline std::string_view name() {                                      \
+    return {wheelscope_##name, wheelscope_##name##_end};                \
+  }
+
+EMBEDDED(manylinux)
+EMBEDDED(cuda)
+EMBEDDED(torch_shims)
+EMBEDDED(python_abi3)
+EMBEDDED(cudart)
+EMBEDDED(platform_symbols)
+
+#undef EMBEDDED
+
+}  // namespace wheelscope::embedded

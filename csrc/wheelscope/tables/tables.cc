@@ -1,0 +1,149 @@
+// Parses the embedded data files, each when it is first asked for.
+#include "tables/tables.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+#define TOML_EXCEPTIONS 1
+#include <toml++/toml.h>
+
+#include "tables/embedded.h"
+#include "text/dotted_version.h"
+
+namespace wheelscope {
+namespace {
+
+// Calls use(fields) for each row of a CSV file without quoting; '#' starts a comment line, the
+// first other line is the header.
+template <std::size_t columns, class Use>
+void for_each_row(std::string_view text, Use use) {
+  bool header_seen = false;
+  while (!text.empty()) {
+    auto line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.empty() || line.front() == '#') continue;
+    std::array<std::string_view, columns> fields;
+    for (auto& field : fields) {
+      field = line.substr(0, line.find(','));
+      line.remove_prefix(std::min(field.size() + 1, line.size()));
+    }
+    if (std::exchange(header_seen, true)) use(fields);
+  }
+}
+
+PlatformTable parse_platform_table(std::string_view libc) {
+  PlatformTable table;
+  for_each_row<4>(embedded::manylinux(), [&](const auto& fields) {
+    const auto [kind, arch, name, policy] = fields;
+    if (!policy.starts_with(libc)) return;
+    if (kind == "alias") {
+      table.aliases.emplace(name, policy);
+    } else if (kind == "library") {
+      table.libraries.emplace(name, policy);
+    } else if (kind == "policy") {
+      table.arches[arch].policies.push_back(policy);
+    } else {
+      const auto split = name.find('_');
+      table.arches[arch].symbol_versions[name.substr(0, split)].emplace(name.substr(split + 1),
+                                                                        policy);
+    }
+  });
+  return table;
+}
+
+CudaTable parse_cuda_table() {
+  const auto root = toml::parse(embedded::cuda());
+  CudaTable table;
+  for (const auto& [major, driver] : *root["drivers"].as_table())
+    table.drivers.emplace(major.str(), **driver.as_string());
+  for (const auto& [toolkit, facts] : *root["toolkits"].as_table()) {
+    const auto isa = facts.at_path("ptx").value_or<std::string>(""),
+               driver = facts.at_path("driver").value_or<std::string>("");
+    table.toolkit_drivers.emplace(toolkit.str(), driver);
+    auto& oldest = table.ptx_drivers.try_emplace(isa, driver).first->second;
+    if (older(driver, oldest)) oldest = driver;
+  }
+  for (const auto& gpu : *root["gpu"].as_array()) {
+    const auto& entry = *gpu.as_table();
+    const auto& toolkit = **entry["toolkit"].as_string();
+    table.gpus.push_back({**entry["name"].as_string(), **entry["capability"].as_string(),
+                          entry["tegra"].value_or(false),
+                          root["toolkits"][toolkit]["driver"].value_or<std::string>(""),
+                          entry["formerly"].value_or<std::string>("")});
+  }
+  return table;
+}
+
+std::string from_hex(const std::string& text) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < text.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
+CudartTable parse_cudart_table() {
+  const auto root = nlohmann::json::parse(embedded::cudart());
+  CudartTable table{.present = root.at("present")};
+  for (const auto& minor : root.at("minors"))
+    table.minors.push_back({minor.at("version"), minor.at("markers")});
+  for (const auto& [machine, code] : root.at("code").items()) {
+    table.code[machine] = {from_hex(code.at("before")), from_hex(code.at("after"))};
+  }
+  return table;
+}
+
+}  // namespace
+
+const PlatformTable& platform_table(std::string_view libc) {
+  static const auto manylinux = parse_platform_table("manylinux");
+  if (libc != "musllinux") return manylinux;
+  static const auto musllinux = parse_platform_table("musllinux");
+  return musllinux;
+}
+
+const std::map<std::string_view, TorchShim>& torch_shims() {
+  static const auto table = [] {
+    std::map<std::string_view, TorchShim> shims;
+    for_each_row<3>(embedded::torch_shims(), [&](const auto& fields) {
+      const auto [symbol, first_version, library] = fields;
+      shims.emplace_hint(
+          shims.end(), symbol,
+          TorchShim{first_version, library == "cuda" ? "libtorch_cuda.so" : "libtorch_cpu.so"});
+    });
+    return shims;
+  }();
+  return table;
+}
+
+const std::map<std::string_view, std::string_view>& python_abi3() {
+  static const auto table = [] {
+    std::map<std::string_view, std::string_view> symbols;
+    for_each_row<2>(embedded::python_abi3(), [&](const auto& fields) {
+      symbols.emplace_hint(symbols.end(), fields[0], fields[1]);
+    });
+    return symbols;
+  }();
+  return table;
+}
+
+const std::map<std::string_view, std::string_view>& platform_symbols() {
+  static const auto table = [] {
+    std::map<std::string_view, std::string_view> symbols;
+    for_each_row<2>(embedded::platform_symbols(),
+                    [&](const auto& fields) { symbols.emplace(fields[0], fields[1]); });
+    return symbols;
+  }();
+  return table;
+}
+
+const CudartTable& cudart_table() {
+  static const auto table = parse_cudart_table();
+  return table;
+}
+
+const CudaTable& cuda_table() {
+  static const auto table = parse_cuda_table();
+  return table;
+}
+
+}  // namespace wheelscope

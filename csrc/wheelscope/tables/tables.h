@@ -1,0 +1,73 @@
+// The tables that verdicts rest on: data files in data/, embedded in the program. Each file names
+// its source. The large ones are CSV, and their tables views into it: parsing them takes most of
+// the time that a small wheel needs.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wheelscope {
+
+// data/manylinux.csv, `kind,arch,name,policy`: for each libc ("manylinux", "musllinux") the oldest
+// policy that allows a symbol version or library.
+struct PlatformTable {
+  struct Arch {
+    std::vector<std::string_view> policies;  // oldest first
+    std::map<std::string_view, std::map<std::string_view, std::string_view>>
+        symbol_versions;  // GLIBC -> 2.28 -> policy
+  };
+  std::map<std::string_view, std::string_view> aliases;    // manylinux2014 -> manylinux_2_17
+  std::map<std::string_view, std::string_view> libraries;  // libm.so.6 -> policy
+  std::map<std::string_view, Arch> arches;
+};
+const PlatformTable& platform_table(std::string_view libc);
+
+// data/torch_shims.csv, `symbol,first_version,library`: the C functions of torch's stable ABI.
+struct TorchShim {
+  std::string_view first_version;
+  std::string_view library;  // libtorch_cpu.so, libtorch_cuda.so
+};
+const std::map<std::string_view, TorchShim>& torch_shims();
+
+// data/python_abi3.csv, `symbol,first_version`: the symbols of Python's limited API.
+const std::map<std::string_view, std::string_view>& python_abi3();
+
+// data/platform_symbols.csv, `symbol,library`: what the C library and the compiler's runtime
+// export.
+const std::map<std::string_view, std::string_view>& platform_symbols();
+
+// data/cudart.json: the traces of CUDA runtimes.
+struct CudartTable {
+  struct Minor {
+    std::string version;
+    std::vector<std::string> markers;  // texts that runtimes have since this version
+  };
+  struct Code {
+    std::string before, after;  // the bytes around the version constant
+  };
+  std::string present;  // a text that every runtime has
+  std::vector<Minor> minors;
+  std::map<std::string, Code> code;  // by machine
+};
+const CudartTable& cudart_table();
+
+// data/cuda.toml: drivers and GPUs.
+struct CudaTable {
+  std::map<std::string, std::string> drivers;  // CUDA major, from 11 on -> oldest Linux driver
+  std::map<std::string, std::string> toolkit_drivers;  // CUDA 10.2 -> the driver that came with it
+  std::map<std::string, std::string>
+      ptx_drivers;  // PTX ISA version -> oldest driver that compiles it
+  struct Gpu {
+    std::string name, capability;
+    bool tegra = false;
+    std::string driver;  // the first that knows it; empty: older than every driver named here
+    std::string former_capability;  // what an older CUDA called it; empty: the same
+  };
+  std::vector<Gpu> gpus;
+};
+const CudaTable& cuda_table();
+
+}  // namespace wheelscope

@@ -1,0 +1,167 @@
+// Splits, joins, pads, demangles and escapes text.
+#include "text/text.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+
+namespace wheelscope {
+namespace {
+
+// How many bytes the UTF-8 character at the start of `text` has; 0: it is none.
+std::size_t utf8_length(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  const std::size_t length = first < 0x80         ? 1
+                             : first >> 5 == 0x06 ? 2
+                             : first >> 4 == 0x0E ? 3
+                             : first >> 3 == 0x1E ? 4
+                                                  : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
+  }
+  return length;
+}
+
+bool is_control(std::string_view character) {
+  if (character.size() == 1)
+    return character[0] >= 0 && (character[0] < 0x20 || character[0] == 0x7F);
+  // U+0080 to U+009F; U+200E, U+200F, U+2028 to U+202E and U+2066 to U+2069 reorder text.
+  if (character.size() == 2) return character[0] == '\xC2' && character[1] < '\xA0';
+  if (character.size() != 3 || character[0] != '\xE2') return false;
+  const auto second = static_cast<unsigned char>(character[1]),
+             third = static_cast<unsigned char>(character[2]);
+  return (second == 0x80 && (third == 0x8E || third == 0x8F || (third >= 0xA8 && third <= 0xAE))) ||
+         (second == 0x81 && third >= 0xA6 && third <= 0xA9);
+}
+
+}  // namespace
+
+std::string joined(const std::vector<std::string>& words, std::string_view separator) {
+  std::string text;
+  for (const auto& word : words) {
+    if (&word != words.data()) text += separator;
+    text += word;
+  }
+  return text;
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (true) {
+    const auto at = text.find(separator);
+    parts.emplace_back(text.substr(0, at));
+    if (at == text.npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+std::string_view trim(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (auto& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
+
+std::string padded(std::string text, std::size_t width) {
+  if (text.size() < width) text.resize(width, ' ');
+  return text;
+}
+
+std::string base_name(std::string_view path) {
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
+std::string folder_of(std::string_view path) {
+  const auto slash = path.rfind('/');
+  return slash == path.npos ? std::string() : std::string(path.substr(0, slash));
+}
+
+std::string spelled(std::string_view symbol, std::string_view version, bool is_default) {
+  std::string text(symbol);
+  if (!version.empty()) text.append(is_default ? "@@" : "@").append(version);
+  return text;
+}
+
+std::string demangle(const std::string& symbol) {
+  constexpr std::size_t longest = 4096;  // what a demangler might make of more is not for reading
+  if (!symbol.starts_with("_Z") || symbol.size() > longest) return symbol;
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 && text ? std::string(text.get()) : symbol;
+}
+
+std::string printable(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const auto length = utf8_length(text);
+    const auto character = text.substr(0, std::max<std::size_t>(length, 1));
+    if (length > 0 && !is_control(character)) {
+      result += character;
+    } else {
+      for (const char c : character) {
+        std::array<char, 8> escaped{};
+        std::snprintf(escaped.data(), escaped.size(), "\\x%02x", static_cast<unsigned char>(c));
+        result += escaped.data();
+      }
+    }
+    text.remove_prefix(character.size());
+  }
+  return result;
+}
+
+std::string human_size(std::uint64_t bytes) {
+  constexpr std::array units{" bytes", " kB", " MB", " GB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1000 && unit + 1 < units.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), unit == 0 || value >= 100 ? "%.0f%s" : "%.1f%s", value,
+                units[unit]);
+  return text.data();
+}
+
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& known) {
+  std::string best;
+  std::size_t best_distance = 3;  // more than two slips are another word
+  for (const auto& candidate : known) {
+    std::vector<std::size_t> row(candidate.size() + 1);  // of edit distances, as Levenshtein's
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      auto diagonal = row[0];
+      row[0] = i + 1;
+      for (std::size_t j = 0; j < candidate.size(); ++j) {
+        const auto change = diagonal + (word[i] == candidate[j] ? 0 : 1);
+        diagonal = row[j + 1];
+        row[j + 1] = std::min({change, row[j] + 1, diagonal + 1});
+      }
+    }
+    if (row.back() < best_distance) {
+      best = candidate;
+      best_distance = row.back();
+    }
+  }
+  return best;
+}
+
+}  // namespace wheelscope

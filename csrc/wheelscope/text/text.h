@@ -1,0 +1,44 @@
+// Small operations on text that several parts share: splitting, joining, names for people.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wheelscope {
+
+std::string joined(const std::vector<std::string>& words, std::string_view separator = ", ");
+std::vector<std::string> split(std::string_view text, char separator);
+
+// Without blanks, tabs and line ends at both ends.
+std::string_view trim(std::string_view text);
+
+std::string lower(std::string_view text);
+
+// Filled with blanks up to `width`.
+std::string padded(std::string text, std::size_t width);
+
+// pkg/lib/x.so -> x.so, and pkg/lib; a name without a slash has an empty folder.
+std::string base_name(std::string_view path);
+std::string folder_of(std::string_view path);
+
+// name, name@@VERSION (the default version) or name@VERSION, as nm writes it.
+std::string spelled(std::string_view symbol, std::string_view version, bool is_default);
+
+// A C++ symbol as its source spelt it; any other symbol unchanged.
+std::string demangle(const std::string& symbol);
+
+// Bytes of a file as a terminal may get them: control characters, and what is not UTF-8, as \xNN,
+// so that no name in an archive can move the cursor or change a title.
+std::string printable(std::string_view text);
+
+// 484 MB, 1.2 kB.
+std::string human_size(std::uint64_t bytes);
+
+// 1 file, 2 files.
+std::string counted(std::uint64_t count, std::string_view noun);
+
+// The word of `known` that `word` is most likely a misspelling of; empty: none is near.
+std::string nearest(std::string_view word, const std::vector<std::string>& known);
+
+}  // namespace wheelscope

@@ -1,0 +1,30 @@
+// Which of a project's wheels serves which of its users.
+//
+// The matrix is a TOML file: [arch.NAME] tables name architectures, and each [torch."X.Y"] has
+// `pythons` ("3.14t" is free-threaded) and `cuda` (the builds of that torch; "cpu" is one). Every
+// combination is a cell. Other keys are ignored.
+#pragma once
+
+#include "findings/findings.h"
+
+namespace wheelscope {
+
+struct Cell {
+  std::string arch, torch, cuda, python;
+};
+
+struct CellVerdict {
+  Cell cell;
+  std::string wheel;  // the first that serves it; empty: none
+  std::vector<std::pair<std::string, std::string>> reasons;  // wheel -> why not
+};
+
+// In the order arch, torch, cuda (as listed), python (as listed).
+Result<std::vector<Cell>> parse_matrix(std::string_view toml);
+
+// Why the wheel does not serve the cell; empty: it does.
+std::string why_not(const Item& wheel, const Cell& cell);
+
+std::vector<CellVerdict> cover(const std::vector<Item>& wheels, const std::vector<Cell>& cells);
+
+}  // namespace wheelscope

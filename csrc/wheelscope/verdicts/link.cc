@@ -1,0 +1,342 @@
+// Links without loading. Python opens an extension module with local scope: what neither the module
+// nor anything that it needs defines is not found, even if another library in the process has it.
+#include "verdicts/link.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <tuple>
+#include <unordered_map>
+
+#include "loader/loader.h"
+#include "tables/tables.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+// The driver's libraries: every machine with an NVIDIA GPU has them, no package does.
+bool is_driver_library(std::string_view name) {
+  return name == "libcuda.so.1" || name == "libnvidia-ml.so.1" || name == "libnvcuvid.so.1" ||
+         name == "libnvidia-encode.so.1" || name == "libnvoptix.so.1";
+}
+
+// cuMemAlloc, but not cudaMalloc or cublasCreate; nvmlInit; cuvidCreateDecoder; NvEncodeAPI...
+bool is_driver_symbol(std::string_view name) {
+  const bool capital = name.size() > 2 && name[2] >= 'A' && name[2] <= 'Z';
+  return (name.starts_with("cu") && capital) || name.starts_with("nvml") ||
+         name.starts_with("cuvid") || name.starts_with("NvEncode");
+}
+
+bool is_musl(std::string_view name) {
+  return name.starts_with("libc.musl-") || name.starts_with("ld-musl-");
+}
+
+bool is_platform_library(const std::string& name) {
+  return platform_table("manylinux").libraries.contains(name) || name.starts_with("ld-linux") ||
+         name.starts_with("ld64.so") || is_musl(name);
+}
+
+// Part of the C++ runtime: std:: and what compilers call on their own. Some linkers leave its
+// version out.
+bool is_cxx_runtime_symbol(std::string_view name) {
+  for (const std::string_view start : {"_ZSt",
+                                       "_ZNSt",
+                                       "_ZNKSt",
+                                       "_ZTISt",
+                                       "_ZTVSt",
+                                       "_ZTSSt",
+                                       "_ZTINSt",
+                                       "_ZTVNSt",
+                                       "_ZTSNSt",
+                                       "_ZGVNSt",
+                                       "_ZTTNSt",
+                                       "_Zna",
+                                       "_Znw",
+                                       "_Zda",
+                                       "_Zdl",
+                                       "__cxa_",
+                                       "__gxx_",
+                                       "__dynamic_cast",
+                                       "_ZTVN10__cxxabiv1",
+                                       "_ZN10__cxxabiv1",
+                                       "_ZN9__gnu_cxx",
+                                       "_ZTI",
+                                       "_ZTS"}) {
+    if (!name.starts_with(start)) continue;
+    // _ZTIi: the type information of a basic type.
+    return start.size() > 4 || name.size() <= 6 || (start != "_ZTI" && start != "_ZTS");
+  }
+  return false;
+}
+
+bool is_python_symbol(std::string_view name) {
+  return name.starts_with("Py") || name.starts_with("_Py");
+}
+
+// Where a member lies once the wheel is installed (PEP 427, "the .data directory").
+std::string installed_path(const Facts& facts, const std::string& member) {
+  const std::string site = "/site-packages/";
+  if (!facts.wheel) return member.find('/') == member.npos ? "./" + member : member;
+  const auto slash = member.find('/');
+  if (slash == member.npos || !member.substr(0, slash).ends_with(".data")) return site + member;
+  const auto rest = member.substr(slash + 1);
+  for (const auto* scheme : {"purelib/", "platlib/"}) {
+    if (rest.starts_with(scheme)) return site + rest.substr(8);
+  }
+  return rest.starts_with("data/") ? "/" + rest.substr(5) : "/" + rest;
+}
+
+std::string normal(const std::string& path) {
+  return std::filesystem::path(path).lexically_normal().string();
+}
+
+class Linker {
+ public:
+  Linker(const Item& wheel, const std::vector<Item>& providers)
+      : wheel_(wheel), providers_(providers) {
+    add_files(wheel.facts);
+    for (const auto& provider : providers) {
+      add_files(provider.facts);
+      for (const auto& library : provider.facts.libraries) {
+        if (!library.loadable()) continue;
+        for (const auto& name : {base_name(library.path), library.soname}) {
+          const auto path = installed_path(provider.facts, library.path);
+          everywhere_.try_emplace({name, library.machine}, path);
+          if (!provider.facts.wheel) system_.try_emplace({name, library.machine}, path);
+        }
+      }
+    }
+  }
+
+  LinkReport run() {
+    std::vector<const LibraryFacts*> machines;  // one library for each machine
+    for (const auto& library : wheel_.facts.libraries) {
+      if (!library.loadable()) continue;
+      const bool is_new = std::ranges::none_of(
+          machines, [&](const auto* other) { return same_machine(*other, library); });
+      if (is_new) machines.push_back(&library);
+    }
+    for (const auto* machine : machines) link_all(*machine);
+    std::ranges::sort(report_.missing, {}, [](const auto& missing) {
+      return std::tie(missing.library, missing.symbol);
+    });
+    return std::move(report_);
+  }
+
+ private:
+  void add_files(const Facts& facts) {
+    for (const auto& library : facts.libraries) {
+      if (!library.loadable()) continue;
+      files_.try_emplace(normal(installed_path(facts, library.path)), &library);
+      by_name_[base_name(library.path)].push_back(&library);
+      if (!library.soname.empty() && library.soname != base_name(library.path))
+        by_name_[library.soname].push_back(&library);
+    }
+  }
+
+  void link_all(const LibraryFacts& machine) {
+    Loader loader({.open =
+                       [&](const std::string& path) {
+                         const auto found = files_.find(normal(path));
+                         return found == files_.end() ? nullptr : found->second;
+                       },
+                   .cached =
+                       [&](const std::string& name) {
+                         const auto& known = importing_ ? everywhere_ : system_;
+                         const auto found = known.find({name, machine.machine});
+                         return found == known.end() ? std::string() : found->second;
+                       },
+                   .machine = &machine,
+                   .lib = machine.bits == 64 ? "lib64" : "lib",
+                   .platform = machine.machine});
+    importing_ = true;
+    for (const auto& provider : providers_) {
+      if (!provider.facts.wheel) continue;
+      for (const auto& library : provider.facts.libraries) {
+        if (library.loadable() && same_machine(machine, library))
+          loader.open(installed_path(provider.facts, library.path));
+      }
+    }
+    importing_ = false;
+    loader_ = &loader;
+    imported_ = loader.count();
+    linked_.clear();
+    // Modules first: a library that one of them needs is judged together with it.
+    for (const bool modules : {true, false}) {
+      for (const auto& library : wheel_.facts.libraries) {
+        if (!library.loadable() || !same_machine(machine, library)) continue;
+        if (modules ? library.python_module : !linked_.contains(&library)) link_root(library);
+      }
+    }
+  }
+
+  // Opens a library in a process that has only the providers, and looks at all that comes with it.
+  void link_root(const LibraryFacts& root) {
+    const auto opening = loader_->open(installed_path(wheel_.facts, root.path));
+    absent_.clear();
+    for (const auto* library : opening.scope)
+      absent_.insert(library->absent.begin(), library->absent.end());
+    for (const auto& missing : opening.missing_libraries) note_missing(missing);
+    for (const auto& missing : opening.missing_versions) note_missing(missing);
+    for (const auto* library : opening.scope) {
+      if (!is_own(*library->facts)) continue;
+      linked_.insert(library->facts);
+      for (const auto& symbol : library->facts->symbols) {
+        if (!symbol.defined) resolve(*library->facts, symbol, opening);
+      }
+    }
+    loader_->unload_after(imported_);
+  }
+
+  bool is_own(const LibraryFacts& library) const {
+    const auto& own = wheel_.facts.libraries;
+    return std::ranges::any_of(own, [&](const auto& one) { return &one == &library; });
+  }
+
+  void note_missing(const MissingLibrary& missing) {
+    if (!missing.needed_by || !is_own(*missing.needed_by->facts)) return;
+    if (is_platform_library(missing.name) || is_driver_library(missing.name)) return;
+    report_.missing_libraries[missing.name].insert(missing.needed_by->facts->path);
+    report_.missing_reasons.try_emplace(missing.name, why_missing(missing));
+  }
+  void note_missing(const MissingVersion& missing) {
+    if (!is_own(*missing.needed_by->facts)) return;
+    add_missing({.library = missing.needed_by->facts->path,
+                 .symbol = "version " + missing.version,
+                 .demangled = "version " + missing.version,
+                 .expected_in = missing.library,
+                 .why = "that library does not define this version"});
+  }
+
+  std::string why_missing(const MissingLibrary& missing) const {
+    const auto found = by_name_.find(missing.name);
+    if (found == by_name_.end()) return "neither the wheel nor a provider has it";
+    for (const auto* candidate : found->second) {
+      if (!same_machine(*candidate, *missing.needed_by->facts)) continue;
+      return candidate->path + " is it, but no RPATH or RUNPATH leads there from " +
+             missing.needed_by->facts->path + "; it works only if Python code loads it before";
+    }
+    return found->second.front()->path + " is for " + found->second.front()->machine;
+  }
+
+  bool is_absent(const std::string& name) const { return absent_.contains(name); }
+
+  // What no file here has, because the system, the driver or Python has it.
+  bool is_left_to_others(const SymbolFact& symbol) {
+    if (symbol.weak) return ++report_.weak;
+    if (is_python_symbol(symbol.name)) return ++report_.python;
+    if (!symbol.library.empty() && !loader_->already_loaded(symbol.library) &&
+        is_platform_library(symbol.library))
+      return ++report_.platform;
+    if (!symbol.version.empty()) return false;
+    const bool driver = std::ranges::any_of(absent_, is_driver_library);
+    if (driver && is_driver_symbol(symbol.name)) return ++report_.driver;
+    // Python itself needs the C library, so that it is there for all.
+    const auto& symbols = platform_symbols();
+    if (const auto known = symbols.find(symbol.name); known != symbols.end()) {
+      const auto library = std::string(known->second);
+      const bool c_library = library == "libc.so.6" || library == "libm.so.6";
+      if (is_absent(library) || (c_library && !loader_->already_loaded(library)))
+        return ++report_.platform;
+    }
+    const bool cxx = is_absent("libstdc++.so.6") || is_absent("libgcc_s.so.1") ||
+                     is_absent("libc++.so.1") || is_absent("libc++abi.so.1");
+    if (cxx && is_cxx_runtime_symbol(symbol.name)) return ++report_.platform;
+    return false;
+  }
+
+  void resolve(const LibraryFacts& library, const SymbolFact& symbol, const Opening& opening) {
+    if (!resolved_.insert({&symbol, opening.root ? opening.root->facts : nullptr}).second) return;
+    if (const auto binding = loader_->bind(symbol, opening); binding.library) {
+      if (counted_.insert(&symbol).second) ++report_.resolved[base_name(binding.library->path)];
+      return;
+    }
+    if (!counted_.insert(&symbol).second) {
+      if (symbol.weak || is_python_symbol(symbol.name)) return;
+    }
+    if (is_left_to_others(symbol)) return;
+    MissingSymbol missing{.library = library.path,
+                          .symbol = spelled(symbol.name, symbol.version, false),
+                          .demangled = demangle(symbol.name),
+                          .expected_in = symbol.library};
+    if (missing.expected_in.empty()) missing.expected_in = expected_provider(symbol.name);
+    missing.why = why_unresolved(symbol, opening);
+    add_missing(std::move(missing));
+  }
+
+  void add_missing(MissingSymbol missing) {
+    if (missing_.insert({missing.library, missing.symbol}).second)
+      report_.missing.push_back(std::move(missing));
+  }
+
+  std::string why_unresolved(const SymbolFact& symbol, const Opening& opening) const {
+    auto defines = [&](const LibraryFacts& library) {
+      return std::ranges::any_of(library.symbols, [&](const SymbolFact& other) {
+        return other.defined && other.name == symbol.name;
+      });
+    };
+    for (const auto* library : opening.scope) {
+      if (defines(*library->facts)) return "the library has it in another version";
+    }
+    for (const auto& [path, library] : files_) {
+      if (defines(*library))
+        return base_name(library->path) +
+               " has it, but nothing that this library NEEDs leads there";
+    }
+    for (const auto& name : absent_) {
+      if (!is_platform_library(name) && !is_driver_library(name))
+        return "not found; not among the providers: " + name;
+    }
+    return "no library in reach defines it";
+  }
+
+  // Which library ought to have a symbol that none has: known shims by table, C++ names by
+  // namespace.
+  std::string expected_provider(const std::string& name) const {
+    if (auto shim = torch_shims().find(name); shim != torch_shims().end())
+      return std::string(shim->second.library);
+    auto mentions = [&](std::string_view mangled) {
+      return name.starts_with("_Z") && name.find(mangled) != name.npos;
+    };
+    if (mentions("N3c104cuda")) return "libc10_cuda.so";
+    if (mentions("N2at4cuda")) return "libtorch_cuda.so";
+    if (name.starts_with("THP") || mentions("N5torch8autogradL") || mentions("THPVariable"))
+      return "libtorch_python.so";
+    if (name.starts_with("_ZN3c10") || name.starts_with("_ZNK3c10") ||
+        name.starts_with("_ZTIN3c10") || name.starts_with("_ZTVN3c10"))
+      return "libc10.so";
+    if (mentions("N2at") || mentions("N5torch") || mentions("N3c10") ||
+        name.starts_with("aoti_torch_") || name.starts_with("torch_"))
+      return "libtorch_cpu.so";
+    std::vector<std::string> candidates;
+    std::ranges::copy_if(absent_, std::back_inserter(candidates), [](const auto& library) {
+      return !is_platform_library(library) && !is_driver_library(library);
+    });
+    return candidates.size() == 1 ? candidates.front() : "";
+  }
+
+  const Item& wheel_;
+  const std::vector<Item>& providers_;
+  std::unordered_map<std::string, const LibraryFacts*> files_;  // by path
+  std::unordered_map<std::string, std::vector<const LibraryFacts*>> by_name_;
+  // Name and machine -> path: of libraries that every search finds, and of all that providers have.
+  // Providers are packages that work, so that their libraries find each other.
+  std::map<std::pair<std::string, std::string>, std::string> system_, everywhere_;
+  bool importing_ = false;
+  Loader* loader_ = nullptr;
+  std::size_t imported_ = 0;      // how many libraries the providers have brought
+  std::set<std::string> absent_;  // NEEDED names that lead nowhere, in the scope under way
+  std::set<const LibraryFacts*> linked_;
+  std::set<std::pair<const SymbolFact*, const LibraryFacts*>> resolved_;
+  std::set<const SymbolFact*> counted_;
+  std::set<std::pair<std::string, std::string>> missing_;
+  LinkReport report_;
+};
+
+}  // namespace
+
+LinkReport link(const Item& wheel, const std::vector<Item>& providers) {
+  return Linker(wheel, providers).run();
+}
+
+}  // namespace wheelscope

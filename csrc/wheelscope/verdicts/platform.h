@@ -1,0 +1,16 @@
+// The platform tag that a wheel's libraries deserve.
+#pragma once
+
+#include "verdicts/verdicts.h"
+
+namespace wheelscope {
+
+// `architecture` is the one that the wheel claims, or empty: then that of the first library.
+PlatformVerdict judge_platform(const std::vector<LibraryFacts>& libraries,
+                               const std::string& architecture);
+
+// Whether the wheel's platform tag claims an older system than its libraries deserve. Tags between
+// two of the platform table's policies (manylinux_2_29) are judged by the C library alone.
+bool claims_too_much(const std::string& tag, const PlatformVerdict& verdict);
+
+}  // namespace wheelscope

@@ -1,0 +1,141 @@
+// Judges the Python ABI. A module that needs only symbols of the limited API runs on every Python
+// from the one that has them all; a module whose name or symbols go beyond it is bound to one
+// version. A wheel may have a module for each of several Pythons, of which each takes its own.
+#include "verdicts/python_abi.h"
+
+#include <algorithm>
+
+#include "packaging/tag.h"
+#include "tables/tables.h"
+#include "text/dotted_version.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+// 3.11 from x.cpython-311-x86_64-linux-gnu.so, 3.14t from x.cpython-314t-...; empty without such a
+// suffix.
+std::string version_in_file_name(std::string_view path) {
+  constexpr std::string_view mark = ".cpython-";
+  const auto at = path.rfind(mark);
+  if (at == path.npos) return {};
+  const auto tag = path.substr(at + mark.size());
+  return python_version_of_tag(tag.substr(0, tag.find_first_of("-.")));
+}
+
+// The Pythons that the wheel's tags name with their own ABI.
+std::set<std::string> versions_of_tags(const std::optional<WheelClaims>& wheel) {
+  std::set<std::string> versions;
+  if (!wheel) return versions;
+  for (const auto& text : wheel->file_name_tags) {
+    const auto tag = split_tag(text);
+    if (tag.python.starts_with("cp") && tag.abi.starts_with(tag.python))
+      versions.insert(python_version_of_tag(tag.abi.substr(2)));
+  }
+  return versions;
+}
+
+void bind_to(const std::set<std::string>& versions, PythonVerdict& verdict) {
+  verdict.abi = PythonAbi::version;
+  verdict.versions.assign(versions.begin(), versions.end());
+  std::ranges::sort(verdict.versions, [](const auto& a, const auto& b) {
+    return older(a, b) || (!older(b, a) && a < b);
+  });
+  if (verdict.versions.empty()) return;
+  verdict.min = PythonBuild(verdict.versions.front()).version;
+}
+
+// A wheel without modules that can be judged here (of another system) is what its tags say.
+PythonVerdict judge_by_tags(const WheelClaims& wheel) {
+  PythonVerdict verdict;
+  for (const auto& text : wheel.file_name_tags) {
+    const auto tag = split_tag(text);
+    if (is_linux_or_any(tag.platform)) return {};
+    const auto why = "the wheel is tagged " + tag.python + "-" + tag.abi;
+    if ((tag.abi == "abi3" || tag.abi == "abi3t") && tag.python.size() > 2)
+      verdict = {.abi = tag.abi == "abi3" ? PythonAbi::abi3 : PythonAbi::abi3t,
+                 .min = python_version_of_tag(tag.python.substr(2)),
+                 .because = {why}};
+    else if (tag.abi.starts_with("cp"))
+      verdict.because = {why};
+  }
+  if (const auto versions = versions_of_tags(wheel); !versions.empty()) bind_to(versions, verdict);
+  return verdict;
+}
+
+}  // namespace
+
+PythonVerdict judge_python(const std::vector<LibraryFacts>& libraries,
+                           const std::optional<WheelClaims>& wheel) {
+  const auto is_host = [](const auto& library) { return library.role == Role::host; };
+  if (wheel && std::ranges::none_of(libraries, is_host)) return judge_by_tags(*wheel);
+  PythonVerdict verdict;
+  std::set<std::string> versions, private_symbols;
+  std::map<std::string, std::set<std::string>> limited;  // first version -> symbols
+  bool modules = false, all_abi3t = true, needs_slots = false;
+  for (const auto& library : libraries) {
+    if (!library.loadable()) continue;
+    if (library.python_module) {
+      modules = true;
+      all_abi3t &= library.path.ends_with(".abi3t.so");
+      needs_slots |= library.exports_slots && !library.exports_init;
+      // Only a module: Python does not look for other libraries by name.
+      if (const auto named = version_in_file_name(library.path); !named.empty())
+        versions.insert(named);
+    }
+    for (const auto& [symbol, needed] : library.python_symbols) {
+      if (!needed) continue;
+      const auto found = python_abi3().find(symbol);
+      if (found == python_abi3().end())
+        private_symbols.insert(symbol);
+      else
+        limited[std::string(found->second)].insert(symbol);
+    }
+  }
+  if (!versions.empty() || !private_symbols.empty()) {
+    for (const auto& version : versions)
+      verdict.because.push_back("a file is named for Python " + version);
+    for (const auto& symbol : private_symbols)
+      verdict.because.push_back(symbol + " is not part of the limited API");
+    if (versions.empty()) {
+      versions = versions_of_tags(wheel);
+      for (const auto& version : versions)
+        verdict.because.push_back("the wheel is tagged for Python " + version);
+    }
+    bind_to(versions, verdict);
+  } else if (!limited.empty() || modules) {
+    verdict.abi = modules && all_abi3t ? PythonAbi::abi3t : PythonAbi::abi3;
+    const auto newest =
+        std::ranges::max_element(limited, older, [](const auto& entry) { return entry.first; });
+    verdict.min = newest == limited.end() ? "3.2" : newest->first;
+    if (newest != limited.end()) {
+      for (const auto& symbol : newest->second)
+        verdict.because.push_back(symbol + " exists since Python " + newest->first);
+    }
+    constexpr const char* first_with_slots = "3.15";
+    if (needs_slots && older(*verdict.min, first_with_slots)) {
+      verdict.min = first_with_slots;
+      verdict.because = {"a module is exported by PyModExport_, which Python reads since 3.15"};
+    }
+  }
+  return verdict;
+}
+
+std::string why_not_python(const PythonVerdict& verdict, const std::string& python) {
+  const PythonBuild build(python);
+  switch (verdict.abi) {
+    case PythonAbi::none:
+      return {};
+    case PythonAbi::abi3:
+    case PythonAbi::abi3t:
+      if (!verdict.min || !older(build.version, *verdict.min)) return {};
+      return verdict.because.empty() ? "it needs Python " + *verdict.min : verdict.because.front();
+    default:
+      if (verdict.versions.empty())
+        return "its modules are bound to one Python, which they do not name";
+      if (std::ranges::find(verdict.versions, python) != verdict.versions.end()) return {};
+      return "its modules are built for Python " + joined(verdict.versions);
+  }
+}
+
+}  // namespace wheelscope

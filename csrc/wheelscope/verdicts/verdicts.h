@@ -1,0 +1,90 @@
+// Verdicts: what follows from facts for those who install a wheel. Each is an enum with its
+// reasons; none says whether someone must act on it (see findings/).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "facts/facts.h"
+
+namespace wheelscope {
+
+struct PlatformVerdict {
+  std::string tag;                   // manylinux_2_28_x86_64, linux_x86_64, any
+  bool needs_no_libc = false;        // all of its programs are static: they run on every Linux
+  std::string glibc;                 // the newest version of it that is needed: 2.28
+  std::vector<std::string> because;  // the versions that rule out an older tag
+  std::vector<std::string>
+      external_libraries;  // needed, neither in the wheel nor part of the platform
+};
+
+// How modules are bound to Python: not at all, to the limited API of the usual or of every build,
+// or to the versions that they were made for.
+enum class PythonAbi { none, abi3, abi3t, version };
+
+struct PythonVerdict {
+  PythonAbi abi = PythonAbi::none;
+  std::optional<std::string> min;     // the oldest Python
+  std::vector<std::string> versions;  // PythonAbi::version: all that are served (3.13, 3.14t)
+  std::vector<std::string> because;
+};
+
+enum class TorchAbi { none, stable, cxx };
+
+struct TorchVerdict {
+  TorchAbi abi = TorchAbi::none;
+  std::optional<std::string> min;
+  std::vector<std::string> symbols;  // cxx: those that bind it; stable: those that need `min`
+  std::vector<std::string> unknown;  // shim-like names that no known torch has
+};
+
+enum class Served { no, jit, native };  // from worst to best
+
+// How one GPU is served by a library, or by a wheel: then by its weakest library.
+struct GpuVerdict {
+  std::string name, capability;
+  Served served = Served::no;
+  std::string by;       // sm_80, compute_90; empty if not served
+  std::string library;  // of a wheel's verdict: the library that decides it
+  std::optional<std::string> min_driver;
+  std::uint64_t fatbins = 0, fatbins_unserved = 0;  // of the library: all, and those without code
+};
+
+// The device code of one library; loose cubins, fat binaries and PTX files of a wheel are
+// alternatives, and count as one.
+struct LibraryCudaVerdict {
+  std::string library;
+  std::vector<DeviceTarget> targets;
+  std::vector<GpuVerdict> gpus;
+};
+
+enum class CudaRuntime { none, linked_statically, dynamic };
+
+struct CudaVerdict {
+  CudaRuntime runtime = CudaRuntime::none;
+  std::optional<std::string> runtime_version;
+  std::vector<std::string> runtime_choices;  // dynamic: the versions, of which one is enough
+  std::vector<std::string> evidence;
+  std::vector<std::string> sass, ptx;  // targets in order
+  std::optional<std::string> min_driver;
+  std::vector<DeviceTarget> targets;
+  std::vector<GpuVerdict> gpus;
+  std::vector<LibraryCudaVerdict> libraries;  // those with device code
+};
+
+struct Verdicts {
+  PlatformVerdict platform;
+  PythonVerdict python;
+  TorchVerdict torch;
+  CudaVerdict cuda;
+};
+
+Verdicts judge(const Facts& facts);
+
+const char* name_of(PythonAbi abi);
+const char* name_of(TorchAbi abi);
+const char* name_of(Served served);
+const char* name_of(CudaRuntime runtime);
+
+}  // namespace wheelscope

@@ -1,0 +1,143 @@
+// ELF files of every width and byte order give the same facts; a broken table leaves the others
+// readable.
+#include "readers/elf_file.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "fixture.h"
+
+namespace wheelscope {
+namespace {
+
+class SoundElf : public testing::TestWithParam<const char*> {};
+
+TEST_P(SoundElf, GivesTheSameFacts) {
+  const Fixture file(std::string("elf/") + GetParam());
+  const auto elf = read_elf(file.bytes()).value();
+  EXPECT_TRUE(elf.problems.empty());
+  EXPECT_EQ(elf.needed,
+            (std::vector<std::string_view>{"libtorch.so", "libstdc++.so.6", "libc.so.6"}));
+  ASSERT_EQ(elf.version_needs.size(), 3U);
+  EXPECT_EQ(elf.version_needs[0].library, "libc.so.6");
+  EXPECT_EQ(elf.version_needs[1].version, "GLIBC_2.27");
+  ASSERT_EQ(elf.symbols.size(), 5U);
+  EXPECT_EQ(elf.symbols[0].name, "memcpy");
+  EXPECT_EQ(elf.symbols[0].version, "GLIBC_2.17");
+  EXPECT_EQ(elf.symbols[0].library, "libc.so.6");
+  EXPECT_TRUE(elf.symbols[3].weak);
+  EXPECT_TRUE(elf.symbols[4].defined);
+  EXPECT_EQ(elf.hardening.relro, ElfHardening::Relro::full);
+  EXPECT_TRUE(elf.hardening.nx && elf.hardening.bind_now && elf.hardening.stack_protector);
+}
+
+INSTANTIATE_TEST_SUITE_P(Elf, SoundElf,
+                         testing::Values("good.so", "gnu-hash.so", "no-section-headers.so",
+                                         "32-bit.so", "big-endian.so", "big-endian-32-bit.so"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::erase_if(name, [](char c) { return c == '-' || c == '.'; });
+                           return name;
+                         });
+
+// GNU ld leaves the hash table of such a library empty: it does not say how many symbols there are.
+TEST(Elf, FindsTheNeedsOfALibraryThatExportsNothing) {
+  const Fixture file("elf/exports-nothing.so");
+  const auto elf = read_elf(file.bytes()).value();
+  EXPECT_TRUE(elf.problems.empty());
+  ASSERT_EQ(elf.symbols.size(), 4U);
+  EXPECT_EQ(elf.symbols[2].name, "torch_call_dispatcher");
+  EXPECT_TRUE(std::ranges::none_of(elf.symbols, &ElfSymbol::defined));
+}
+
+// A tool that rewrites tables may put the names into a segment of their own, far away; the table of
+// symbols then ends where its section does.
+TEST(Elf, FindsTheNeedsOfALibraryWithRewrittenTables) {
+  const Fixture file("elf/rewritten-tables.so");
+  const auto elf = read_elf(file.bytes()).value();
+  EXPECT_TRUE(elf.problems.empty());
+  ASSERT_EQ(elf.symbols.size(), 4U);
+  EXPECT_EQ(elf.symbols[2].name, "torch_call_dispatcher");
+}
+
+TEST(Elf, NamesMachines) {
+  const std::pair<const char*, const char*> machines[] = {{"good.so", "x86_64"},
+                                                          {"32-bit.so", "i686"},
+                                                          {"big-endian.so", "s390x"},
+                                                          {"kernel.cubin", "cuda"}};
+  for (const auto& [file, machine] : machines) {
+    EXPECT_EQ(machine_name(read_elf(Fixture(std::string("elf/") + file).bytes()).value()), machine);
+  }
+  const std::pair<std::uint16_t, const char*> numbers[] = {
+      {183, "aarch64"}, {40, "armv7l"},       {21, "ppc64le"},
+      {243, "riscv64"}, {258, "loongarch64"}, {9999, "machine-9999"}};
+  for (const auto& [number, name] : numbers) {
+    EXPECT_EQ(machine_name(Elf{.machine = number}), name);
+  }
+}
+
+TEST(Elf, SeesAnExecutableStackAndTextRelocations) {
+  const auto elf = read_elf(Fixture("elf/executable-stack.so").bytes()).value();
+  EXPECT_FALSE(elf.hardening.nx);
+  EXPECT_TRUE(elf.hardening.text_relocations);
+}
+
+TEST(Elf, KeepsVersionDefinitionsApart) {
+  const Fixture file("elf/versions.so");
+  const auto elf = read_elf(file.bytes()).value();
+  EXPECT_EQ(elf.soname, "libv.so.1");
+  EXPECT_EQ(elf.version_definitions, (std::vector<std::string_view>{"V_1", "V_2"}));
+  ASSERT_EQ(elf.symbols.size(), 2U);
+  EXPECT_TRUE(elf.symbols[0].default_version);
+  EXPECT_FALSE(elf.symbols[1].default_version);
+  EXPECT_EQ(elf.symbols[1].version, "V_1");
+}
+
+TEST(Elf, RefusesWhatHasNoHeader) {
+  for (const auto* name : {"too-short-for-header", "empty-class", "unknown-byte-order"}) {
+    EXPECT_FALSE(read_elf(Fixture("elf/" + std::string(name) + ".so").bytes())) << name;
+  }
+  EXPECT_FALSE(read_elf(Fixture("zip/good.zip").bytes()));
+}
+
+struct BrokenElf {
+  const char* file;
+  std::uint64_t offset;
+};
+
+TEST(Elf, TellsWhereATableIsBroken) {
+  for (const auto& [name, offset] :
+       {BrokenElf{"program-headers-out-of-range", std::uint64_t{1} << 60},
+        BrokenElf{"program-header-size", 54}}) {
+    const auto elf = read_elf(Fixture("elf/" + std::string(name) + ".so").bytes()).value();
+    ASSERT_FALSE(elf.problems.empty()) << name;
+    EXPECT_EQ(elf.problems.front().offset, offset) << name;
+    EXPECT_FALSE(elf.sections.empty()) << "the sections are sound";
+  }
+}
+
+TEST(Elf, ReadsSegmentsWithoutSections) {
+  const auto elf = read_elf(Fixture("elf/section-headers-out-of-range.so").bytes()).value();
+  EXPECT_EQ(elf.problems.size(), 1U);
+  EXPECT_EQ(elf.needed.size(), 3U);
+}
+
+// Whatever a byte is changed to, the reader returns; sanitizers and the fuzzer look closer.
+TEST(Elf, SurvivesEveryChangedByte) {
+  for (const auto* name : {"elf/good.so", "elf/gnu-hash.so", "elf/big-endian-32-bit.so"}) {
+    const Fixture file(name);
+    const auto text = file.bytes().text();
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      std::string copy(text);
+      copy[at] = static_cast<char>(copy[at] ^ 0xFF);
+      const auto elf = read_elf(Bytes(std::as_bytes(std::span(copy))));
+      if (elf) {
+        EXPECT_LT(elf->symbols.size(), text.size());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace wheelscope

@@ -1,0 +1,102 @@
+// Sources give their bytes, or say that they cannot; memory that is asked for is counted.
+#include "source/source.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "fixture.h"
+#include "readers/zip.h"
+#include "source/allowance.h"
+#include "source/parallel.h"
+
+namespace wheelscope {
+namespace {
+
+TEST(Source, LargeOnesAreMapped) {
+  auto data = Source::allocate(5 << 20);
+  ASSERT_EQ(data.bytes().size(), std::uint64_t{5} << 20);
+  data.writable().back() = std::byte{1};
+  EXPECT_EQ(data.bytes().u8((5 << 20) - 1), 1);
+}
+
+TEST(Source, AskingForTooMuchGivesNothing) {
+  EXPECT_EQ(Source::allocate(std::uint64_t{1} << 62).bytes().size(), 0U);
+}
+
+// A source that has a file's bytes up to a limit, in blocks of 100.
+struct Partial {
+  Fixture file;
+  std::uint64_t limit, fetched = 0;
+  Source source;
+
+  Partial(const std::string& name, std::uint64_t most) : file(name), limit(most) {
+    source = Source::lazy(
+        file.bytes().size(),
+        [this](std::uint64_t offset, std::span<std::byte> room) {
+          if (offset + room.size() > limit) return false;
+          fetched += room.size();
+          std::ranges::copy(file.bytes().span().subspan(offset, room.size()), room.begin());
+          return true;
+        },
+        100);
+  }
+};
+
+TEST(Source, LazyOnesFetchWhatIsAskedFor) {
+  Partial partial("elf/good.so", 1 << 20);
+  const auto bytes = partial.source.bytes();
+  EXPECT_EQ(partial.fetched, 0U);
+  EXPECT_EQ(bytes.slice(0, 4, "x")->text(),
+            "\x7f"
+            "ELF");
+  EXPECT_EQ(partial.fetched, 100U);
+  EXPECT_EQ(bytes.slice(50, 200, "x")->size(), 200U);
+  EXPECT_EQ(partial.fetched, 300U);
+  EXPECT_TRUE(bytes.window(0, bytes.size(), "x"));
+  EXPECT_EQ(partial.fetched, 300U) << "a window is not asked for";
+  EXPECT_EQ(bytes.c_string(1, "x")->substr(0, 3), "ELF");
+}
+
+TEST(Source, ReadersSayWhatWasWithheld) {
+  Partial all("elf/good.so", 1 << 20), head("elf/good.so", 500);
+  EXPECT_TRUE(read_elf(all.source.bytes())->problems.empty());
+  const auto elf = read_elf(head.source.bytes()).value();
+  ASSERT_FALSE(elf.problems.empty());
+  for (const auto& problem : elf.problems) EXPECT_TRUE(problem.withheld) << problem.what;
+}
+
+TEST(Source, ZipsAreReadFromTheirEnd) {
+  Partial partial("zip/good.zip", 1 << 20);
+  EXPECT_EQ(read_zip(partial.source.bytes())->members.size(), 3U);
+}
+
+TEST(SourceDeathTest, LookingAtWhatWasNotAskedForIsABug) {
+  Partial partial("elf/good.so", 1 << 20);
+  EXPECT_DEATH(partial.source.bytes().text(), "");
+}
+
+TEST(Allowance, LoansAreGivenBack) {
+  Allowance allowance(100);
+  {
+    Loan loan(allowance);
+    EXPECT_TRUE(loan.take(60));
+    EXPECT_FALSE(loan.take(60));
+    EXPECT_FALSE(allowance.take(50));
+  }
+  EXPECT_TRUE(allowance.take(100));
+}
+
+TEST(Parallel, AnExceptionInAJobIsThrownAgain) {
+  const std::vector<std::uint64_t> costs(50, 1);
+  for (const unsigned threads : {1U, 4U}) {
+    EXPECT_THROW(run_within_budget(costs, 2, threads,
+                                   [](std::size_t job) {
+                                     if (job == 7) throw std::bad_alloc();
+                                   }),
+                 std::bad_alloc);
+  }
+}
+
+}  // namespace
+}  // namespace wheelscope
