@@ -1,5 +1,5 @@
 // Fuzzes the whole path: a wheel is read, judged, covered, linked, compared and reported.
-#include "commands/commands.h"
+#include "report/text.h"
 #include "facts/wheel.h"
 #include "findings/policy.h"
 #include "report/json.h"
