@@ -8,7 +8,8 @@ Environment:
   CUDA_EXT_BUILD_FOLDER  where it is built (default: one folder in build/ for each CPU and compiler)
   CUDA_HOME              the CUDA toolkit (default: the one nvcc on PATH belongs to)
   CXX                    the C++ compiler
-  TORCH_CUDA_ARCH_LIST   GPU targets: "8.0;9.0+PTX", "Hopper", "native" (default: ci/matrix.toml's)
+  TORCH_CUDA_ARCH_LIST   GPU targets: "8.0;9.0+PTX", "Hopper", "native" (default: ci/matrix.toml's;
+                         in an sdist this machine's, or PTX where there is no GPU)
   MAX_JOBS               compilers at once (default: as cores and free memory allow)
 """
 

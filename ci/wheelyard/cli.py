@@ -19,6 +19,7 @@ from wheelyard.plan import github, show, tag
 from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import INDEXES, PLACES, Options, Plan
 from wheelyard.problem import Problem
+from wheelyard.report.advice import advise
 from wheelyard.run import join, local
 from wheelyard.steps import ELSEWHERE, STEPS
 
@@ -131,6 +132,8 @@ def _run(plan: Plan, record: Record, display: Display, arguments: argparse.Names
         if whole:
             display.show_summary()
             _report(plan, record, display)
+            for line in advise(plan, record):
+                display.say(line)
 
 
 def _chosen(graph: Graph, names: list[str], pattern: str | None) -> list[Job]:

@@ -19,6 +19,8 @@ else:
 ROOT = Path(__file__).resolve().parents[2]
 _project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PACKAGE, VERSION = _project["name"], _project["version"]
+MATRIX = ROOT / "ci/matrix.toml"  # in a clone, and not in an sdist
+EVERY_GPU = ["7.5+PTX"]  # the driver compiles it for any newer one
 # Names that torch's own builds take in TORCH_CUDA_ARCH_LIST.
 GENERATIONS = {
     "Volta": "7.0+PTX",
@@ -86,10 +88,13 @@ def toolkit_version(home: Path) -> int:
 
 
 def targets(home: Path) -> list[str]:
-    """The GPU targets of TORCH_CUDA_ARCH_LIST; `native` is this machine's, none the matrix's."""
+    """The GPU targets of TORCH_CUDA_ARCH_LIST; `native` is this machine's, none the release's.
+
+    An sdist does not know the release's targets: who builds it does so for this machine.
+    """
     wanted = os.environ.get("TORCH_CUDA_ARCH_LIST", "")
     if not wanted.strip():
-        return matrix_targets(home)
+        return matrix_targets(home) if MATRIX.is_file() else machine.gpu_targets() or EVERY_GPU
     for name, meaning in GENERATIONS.items():
         wanted = re.sub(rf"\b{name}\b", meaning, wanted)
     listed = [target for target in re.split("[;, ]+", wanted) if target]
@@ -106,7 +111,7 @@ def targets(home: Path) -> list[str]:
 
 def matrix_targets(home: Path) -> list[str]:
     """The matrix's GPU targets for the toolkit's CUDA version."""
-    toolkits = tomllib.loads((ROOT / "ci/matrix.toml").read_text())["toolkit"]
+    toolkits = tomllib.loads(MATRIX.read_text())["toolkit"]
     version = toolkit_version(home)
     for name, toolkit in sorted(toolkits.items(), reverse=True):
         if int(name.split(".")[0]) == version // 1000:

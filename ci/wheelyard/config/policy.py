@@ -26,7 +26,7 @@ class Python:
 
 @dataclass(frozen=True)
 class Torch:
-    abi: list[str] = key("Kinds of torch ABI that are allowed: none, stable, c++.", [])
+    abi: list[str] = key("Kinds of torch ABI that are allowed: none, stable, cxx.", [])
     min: str = key("The oldest torch that must work.", "")
 
 

@@ -35,12 +35,18 @@ class Project:
         return {path: _digest(self.root / path) for path in self._listed(*folders)}
 
     def _listed(self, *folders: str) -> list[str]:
-        tracked = _git(self.root, "ls-files", "-z", "--recurse-submodules", "--", *folders)
-        others = _git(self.root, "ls-files", "-z", "--others", "--exclude-standard", "--", *folders)
-        if tracked is None or others is None:
+        names = _tracked(self.root, *folders)
+        if names is None:
             raise Problem(f"{self.root} is not a git repository; `git init` makes it one")
-        names = {name for name in (tracked + others).split("\0") if name}
-        return sorted(n for n in names if (self.root / n).is_file() or (self.root / n).is_symlink())
+        found: list[str] = []
+        for name in names:
+            path = self.root / name
+            if path.is_symlink() and path.is_dir() and not path.resolve().is_relative_to(self.root):
+                # A part of the repository beside the project, which stands in it by a link.
+                found += [f"{name}/{inner}" for inner in _tracked(path.resolve()) or []]
+            elif path.is_file() or path.is_symlink():
+                found.append(name)
+        return sorted(found)
 
     @property
     def described(self) -> str:
@@ -93,6 +99,17 @@ def metadata(root: Path) -> dict[str, Any]:
         return dict(tomllib.loads(file.read_text()).get("project", {}))
     except tomllib.TOMLDecodeError as error:
         raise Problem(f"{file} is not valid TOML: {error}") from None
+
+
+def _tracked(folder: Path, *below: str) -> list[str] | None:
+    """The files below a folder that git has or would take; None where there is no git."""
+    found: list[str] = []
+    for kind in (["--recurse-submodules"], ["--others", "--exclude-standard"]):
+        listed = _git(folder, "ls-files", "-z", *kind, "--", *below)
+        if listed is None:
+            return None
+        found += [name for name in listed.split("\0") if name]
+    return sorted(set(found))
 
 
 def _digest(path: Path) -> str:

@@ -62,6 +62,16 @@ def test_the_cache_that_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         toolchain.cache_program()
 
 
+@pytest.mark.parametrize(("seen", "chosen"), [(["9.0"], ["9.0"]), ([], toolchain.EVERY_GPU)])
+def test_an_sdist_is_built_for_this_machine(
+    home: Path, monkeypatch: pytest.MonkeyPatch, seen: list[str], chosen: list[str]
+):
+    monkeypatch.delenv("TORCH_CUDA_ARCH_LIST", raising=False)
+    monkeypatch.setattr(toolchain, "MATRIX", home / "missing.toml")
+    monkeypatch.setattr(toolchain.machine, "gpu_targets", lambda: seen)
+    assert toolchain.targets(home) == chosen
+
+
 def test_a_release_never_uses_a_cache():
     from wheelyard.config import matrix
 

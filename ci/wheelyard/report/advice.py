@@ -1,0 +1,88 @@
+"""Whether fewer wheels would do: what wheelscope saw in the first wheel, and what in the sources stands against it."""
+
+from pathlib import Path
+
+from wheelyard.config.matrix import STRATEGIES
+from wheelyard.core.record import Facts, Record
+from wheelyard.init import sources
+from wheelyard.plan.cells import wheels
+from wheelyard.plan.plan import Plan
+from wheelyard.problem import Problem
+from wheelyard.tools import wheelscope
+
+SHOWN = 3  # symbols and files that are named
+
+
+def advise(plan: Plan, record: Record) -> list[str]:
+    """Sentences for people; none where the smallest strategy is used already."""
+    if plan.strategy == STRATEGIES[0]:
+        return []
+    try:
+        (file,) = record.files(f"repair/{plan.wheels[0].name}")
+        seen = wheelscope.show(file)
+    except Problem:
+        return []
+    best = smallest(seen)
+    if STRATEGIES.index(best) < STRATEGIES.index(plan.strategy):
+        now, then = len(plan.all_wheels), len(wheels(plan.matrix, best))
+        return [
+            f"{file.name} would serve more: strategy `{best}` makes {then} wheels in the place of {now}. "
+            + " ".join(_why(seen))
+        ]
+    against = obstacles(seen, plan.project.root)
+    better = STRATEGIES[STRATEGIES.index(plan.strategy) - 1]
+    return [
+        f"What stands against strategy `{better}`, with fewer wheels:",
+        *(f"  {line}" for line in against),
+    ]
+
+
+def smallest(seen: Facts) -> str:
+    """The strategy with the fewest wheels that a wheel like this allows."""
+    python, torch = seen["python_abi"]["kind"], seen["torch_abi"]["kind"]
+    if (
+        python == "none"
+        and torch in ("none", "stable")
+        and seen["cuda"]["runtime"] in ("static", "none")
+    ):
+        return "universal"
+    return "abi3" if python in ("none", "abi3") else "each"
+
+
+def _why(seen: Facts) -> list[str]:
+    python, torch = seen["python_abi"]["kind"], seen["torch_abi"]["kind"]
+    words = {
+        "none": "It uses nothing of Python's C API",
+        "abi3": "It uses Python's limited API alone",
+    }
+    return [
+        f"{words[python]}; its torch ABI is {torch}, its CUDA runtime {seen['cuda']['runtime']}."
+    ]
+
+
+def obstacles(seen: Facts, root: Path) -> list[str]:
+    """What binds the wheel, by symbol, and the sources that bring it."""
+    uses = sources.read(root).uses
+    found = []
+    if seen["python_abi"]["kind"] == "version":
+        symbols = _some(seen["python_abi"]["because"])
+        found.append(
+            f"Python's full C API: {symbols}{_in(uses.get('pybind') or uses.get('python', []))}"
+        )
+    if seen["torch_abi"]["kind"] not in ("none", "stable"):
+        symbols = _some(seen["torch_abi"]["symbols"])
+        found.append(f"torch's C++ API: {symbols}{_in(uses.get('torch', []))}")
+    if seen["cuda"]["runtime"] not in ("static", "none"):
+        found.append(
+            f"a {seen['cuda']['runtime']} CUDA runtime: link libcudart_static.a (nvcc -cudart static)"
+        )
+    return found
+
+
+def _some(symbols: list[str]) -> str:
+    more = f" and {len(symbols) - SHOWN} more" if len(symbols) > SHOWN else ""
+    return ", ".join(symbols[:SHOWN]) + more if symbols else "its symbols"
+
+
+def _in(files: list[str]) -> str:
+    return f"; in {_some(files)}" if files else ""

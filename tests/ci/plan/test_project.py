@@ -1,0 +1,70 @@
+"""Facts about a project: its names, its files as git has them, links that lead out of it."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from wheelyard.plan import project
+from wheelyard.problem import Problem
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository whose Python project is a subfolder, with a link to a library beside it."""
+    files = {
+        "library/code.cpp": "int f();",
+        "python/setup.py": "",
+        "python/tests/test_it.py": "",
+        "python/ci/matrix.toml": "",
+        ".gitignore": "build/\n",
+        "python/build/old.o": "",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "python/library").symlink_to("../library")
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    subprocess.run(["git", "add", "."], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def test_files_are_those_that_git_would_take(repository: Path) -> None:
+    made = project.load(repository / "python", "theirs")
+    (repository / "python/new.py").touch()
+    assert set(made.files()) == {
+        "ci/matrix.toml", "library/code.cpp", "new.py", "setup.py", "tests/test_it.py",
+    }  # fmt: skip
+    assert list(made.files("tests")) == ["tests/test_it.py"]
+
+
+def test_another_content_is_another_digest(repository: Path) -> None:
+    made = project.load(repository / "python", "theirs")
+    before = made.files()
+    (repository / "library/code.cpp").write_text("int g();")
+    after = made.files()
+    assert {name for name in before if before[name] != after[name]} == {"library/code.cpp"}
+
+
+def test_the_root_is_found_from_below(repository: Path) -> None:
+    assert project.find(repository / "python/tests") == repository / "python"
+    with pytest.raises(Problem, match="`wheelyard init` writes one"):
+        project.find(repository)
+
+
+def test_a_project_without_a_name_says_where_to_write_it(repository: Path) -> None:
+    with pytest.raises(
+        Problem, match=r"(?s)no \[project\] name; say it in ci/matrix\.toml.*name ="
+    ):
+        project.load(repository / "python")
+
+
+def test_names_of_the_matrix_win(repository: Path) -> None:
+    made = project.load(repository / "python", "their-ext", "theirs.torch")
+    assert (made.name, made.import_name, made.normalised, made.version) == (
+        "their-ext", "theirs.torch", "their_ext", "",
+    )  # fmt: skip
+
+
+def test_no_git(tmp_path: Path) -> None:
+    with pytest.raises(Problem, match="is not a git repository; `git init`"):
+        project.load(tmp_path, "theirs").files()

@@ -1,0 +1,41 @@
+"""When fewer wheels would do, and what stands against it: by what wheelscope sees in a wheel."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from wheelyard.report import advice
+
+
+def seen(python: str, torch: str, runtime: str) -> dict[str, Any]:
+    """What `wheelscope show` says, as far as the advice needs it."""
+    return {
+        "python_abi": {"kind": python, "min": None, "because": ["PyFrame_GetBack", "PyObject_Foo"]},
+        "torch_abi": {"kind": torch, "symbols": ["_ZN3c106Tensor", "b", "c", "d"], "unknown": []},
+        "cuda": {"runtime": runtime},
+    }
+
+
+@pytest.mark.parametrize(
+    ("facts", "strategy"),
+    [
+        (("none", "stable", "static"), "universal"),
+        (("none", "none", "none"), "universal"),
+        (("none", "stable", "shared"), "abi3"),
+        (("abi3", "cxx", "shared"), "abi3"),
+        (("version", "stable", "static"), "each"),
+    ],
+)
+def test_the_smallest_strategy_follows_from_the_binaries(
+    facts: tuple[str, str, str], strategy: str
+) -> None:
+    assert advice.smallest(seen(*facts)) == strategy
+
+
+def test_what_stands_against_it_names_symbols_and_files(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").touch()
+    (tmp_path / "ops.cpp").write_text("#include <torch/extension.h>\n")
+    python, torch, runtime = advice.obstacles(seen("version", "cxx", "shared"), tmp_path)
+    assert python == "Python's full C API: PyFrame_GetBack, PyObject_Foo; in ops.cpp"
+    assert torch == "torch's C++ API: _ZN3c106Tensor, b, c and 1 more; in ops.cpp"
+    assert "libcudart_static.a" in runtime
