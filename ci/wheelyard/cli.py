@@ -105,7 +105,9 @@ def _plan(plan: Plan, as_matrices: bool) -> int:
     if as_matrices:
         print(json.dumps(github.matrices(plan)))
     else:
-        show.show(plan, Console())
+        jobs = Record(plan.project.wheelhouse).jobs
+        took = {name: job["seconds"] for name, job in jobs.items() if job["verdict"] == "passed"}
+        show.show(plan, Console(), took)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from statistics import median
 
 from rich.console import Console
 from rich.table import Table
@@ -13,8 +14,10 @@ from wheelyard.plan.plan import Plan
 SHOWN = 12  # wheels that are listed one by one
 
 
-def show(plan: Plan, console: Console) -> None:
+def show(plan: Plan, console: Console, took: dict[str, float] | None = None) -> None:
+    """`took` are the seconds of jobs that ran before, by name."""
     _wheels(plan, console)
+    console.print(how_long(plan, took or {}))
     _grid(plan, console)
     console.print(
         "run: installed and tested in a fresh container. link: every symbol resolved against that\n"
@@ -45,6 +48,19 @@ def _wheels(plan: Plan, console: Console) -> None:
         counts = {arch: sum(w.arch == arch for w in wheels) for arch in plan.matrix.arch}
         each = ", ".join(f"{count} for {arch}" for arch, count in counts.items())
         console.print(f"... and {len(wheels) - SHOWN} more: {each}")
+
+
+def how_long(plan: Plan, took: dict[str, float]) -> str:
+    """The time of all builds, from those that were measured."""
+    builds = [s for name, s in took.items() if name.startswith("build/") and name != "build/sdist"]
+    if not builds:
+        first = plan.wheels[0].name
+        return f"How long is not known yet: `wheelyard build --wheel {first}` builds one and measures it."
+    minutes = len(plan.wheels) * median(builds) / 60
+    return (
+        f"About {max(1, round(minutes)):,} minutes of building, one after the other: {len(plan.wheels)} wheels of "
+        f"{median(builds):.0f} s, the median of {len(builds)} that were built here."
+    )
 
 
 def _grid(plan: Plan, console: Console) -> None:

@@ -49,6 +49,13 @@ def test_every_plan_is_a_sound_graph(plan: Plan, strategy: str, place: str, inde
         assert job.needs.arch in (None, *chosen.machines) or job.needs.gpu
 
 
+def test_how_long_it_takes_is_measured_or_not_known(plan: Plan) -> None:
+    assert "is not known yet: `wheelyard build --wheel x86_64`" in show.how_long(plan, {})
+    each = with_options(plan, strategy="each", place="github", base="pypa")
+    said = show.how_long(each, {"build/sdist": 5.0, "build/a": 60.0, "build/b": 120.0})
+    assert said.startswith("About 447 minutes of building, one after the other: 298 wheels of 90 s")
+
+
 def test_the_tables_fit_80_columns(plan: Plan) -> None:
     for options in ({}, {"strategy": "each"}):
         console = Console(width=80, record=True, file=io.StringIO())
