@@ -224,7 +224,7 @@ class Rehearsal:
         target = self.artifacts / artifact
         shutil.rmtree(target, ignore_errors=True)
         for pattern in paths.split():
-            files = list(clone.glob(pattern))
+            files = [file for file in clone.glob(pattern) if file.is_file()]
             if not files:
                 raise Failed(name, f"nothing to upload as {artifact}: there is no {pattern}")
             for file in files:

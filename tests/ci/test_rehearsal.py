@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -294,3 +295,77 @@ def test_what_it_does_not_know_stops_it(spoilt: Rehearsal, old: str, new: str, j
     file.write_text(file.read_text().replace(old, new))
     with pytest.raises(AssertionError, match=new.strip("@").split(":")[0]):
         spoilt.run(job, job)
+
+
+# --- Strategy `each`: a wheel for every cell, in chunks ---------------------------------------------
+
+# Two names for the same torch release, so that its cells share one image.
+EACH = {
+    'default = "universal"': 'default = "each"',
+    'versions = ["3.11", "3.12"]': 'versions = ["3.11"]',
+    "[strategy]": """[torch."2.11"]
+release = "2.10.0"
+cuda = ["cpu"]
+pypi = { x86_64 = "cpu", aarch64 = "cpu" }
+
+[strategy]""",
+    'run = [{ torch = "2.10", python = "3.11" }]': """run = [
+  { torch = "2.10", python = "3.11" },
+  { torch = "2.11", python = "3.11" },
+]""",
+}
+
+
+@pytest.fixture(scope="module")
+def each(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
+    """The jobs of wheels.yml on the demo project with four cells, each with a wheel of its own."""
+    folder = tmp_path_factory.mktemp("each")
+    origin = copy_of_demo(folder / "origin")
+    matrix = origin / "ci/matrix.toml"
+    text = matrix.read_text()
+    for old, new in EACH.items():
+        assert old in text
+        text = text.replace(old, new)
+    matrix.write_text(text)
+    with (origin / ".gitignore").open("a") as ignored:
+        ignored.write("/.venv\n")
+    git(origin, "commit", "--all", "--message", "Make a wheel for each cell")
+    git(origin, "tag", "v1.0")
+    made = Rehearsal(origin, "v1.0", folder, {})
+    use_tools_of(ROOT, made)
+    try:
+        made.run("plan", "index")
+    except Failed as failed:
+        pytest.fail(str(failed))
+    return made
+
+
+def test_each_cell_has_its_own_wheel_and_job(each: Rehearsal) -> None:
+    names = sorted(path.name for path in (each.artifacts / "gate").glob("*.whl"))
+    assert len(names) == 4
+    for local in ("cputorch2.10", "cputorch2.11"):
+        assert (
+            sum(name.startswith(f"demo_ext-1.0+{local}-cp311-cp311-manylinux") for name in names)
+            == 2
+        )
+    assert len([name for name in each.artifacts.iterdir() if name.name.startswith("build-")]) == 4
+
+
+def test_the_index_is_a_folder_for_any_web_server(each: Rehearsal) -> None:
+    folder = each.artifacts / "index"
+    pages = [file.read_text() for file in (folder / "simple").rglob("index.html")]
+    for wheel in folder.glob("*.whl"):
+        assert any(
+            f"{wheel.name.replace('+', '%2B')}#sha256={sha256(wheel)}" in page for page in pages
+        )
+    assert "Not published yet" in (folder / "report.html").read_text()
+
+
+def test_each_wheel_asks_for_its_torch(each: Rehearsal) -> None:
+    for wheel in (each.artifacts / "gate").glob("*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            (name,) = (n for n in archive.namelist() if n.endswith("/METADATA"))
+            metadata = archive.read(name).decode()
+        torch = wheel.name.partition("torch")[2].partition("-")[0]
+        assert f"Requires-Dist: torch=={torch}.*\n" in metadata
+        assert f"Version: {wheel.name.split('-')[1]}\n" in metadata

@@ -23,7 +23,7 @@ READ = {"contents": "read"}
 PUBLISH = {"contents": "read", "id-token": "write"}
 PERMISSIONS = {
     "ci.yml": {"lint": READ, "test": READ, "wheels": READ},
-    "wheels.yml": {"plan": READ, "build": READ, "gate": READ, "verify": READ, "smoke": READ},
+    "wheels.yml": {"plan": READ, "build": READ, "gate": READ, "verify": READ, "smoke": READ, "index": READ},
     "build.yml": {"build": READ},
     "verify.yml": {"verify": READ},
     "release.yml": {
