@@ -202,6 +202,12 @@ def _parse() -> argparse.Namespace:
     shared.add_argument("--index", choices=INDEXES, default="embedded")
     run = argparse.ArgumentParser(add_help=False, parents=[shared])
     run.add_argument("--task", metavar="NAME", help="only this job of the step; a pattern")
+    run.add_argument(
+        "--cache",
+        type=Path,
+        metavar="FOLDER",
+        help="compile from this cache, in all steps of a run",
+    )
     run.add_argument("--verbose", action="store_true", help="a line for each finished job")
 
     parser = argparse.ArgumentParser(prog="wheelyard", description=__doc__)
@@ -222,9 +228,6 @@ def _parse() -> argparse.Namespace:
     whole.add_argument("--only", choices=STEPS, help="repeat this step alone")
     for name, help_text in (STEPS | ELSEWHERE | OTHERS).items():
         commands.add_parser(name, parents=[run], help=help_text)
-    commands.choices["build"].add_argument(
-        "--cache", type=Path, metavar="FOLDER", help="a trial build: compile from this cache"
-    )
     commands.add_parser("init", help="write the files that get the project in this folder started")
     schema = commands.add_parser("schema", help="print a configuration file's JSON schema")
     schema.add_argument("file", choices=["matrix", "policy"])

@@ -11,7 +11,7 @@ from wheelyard.plan.plan import Options, Plan
 from wheelyard.tools import index
 from wheelyard.tools.index import Index
 
-collect_ignore = ["demo"]  # another project, with tests of its own
+collect_ignore = ["demo", "stranger"]  # other projects, with tests of their own
 
 
 @pytest.fixture

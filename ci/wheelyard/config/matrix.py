@@ -205,6 +205,11 @@ class Smoke:
 
 @dataclass(frozen=True)
 class Publish:
+    upload: str = key(
+        "Where twine uploads to with `--index own`; {index} stands for cu130-torch2.15, or for `all`.",
+        "",
+    )
+    simple: str = key("Where pip finds what was uploaded there, with {index} in it.", "")
     gpu_evidence: list[str] = key(
         "Architectures whose wheels leave for a public index only with evidence from a GPU.",
         [],
@@ -295,7 +300,8 @@ def _check_references(matrix: Matrix, source: Source) -> None:
     strategy = matrix.strategy
     if strategy.universal.torch:
         need(strategy.universal.torch, matrix.torch, "strategy", "universal", "torch")
-    for toolkit in (strategy.universal.toolkit, *strategy.each.toolkits):
+    used = [strategy.universal.toolkit] if strategy.default == "universal" else []
+    for toolkit in (*used, *strategy.each.toolkits):
         need(toolkit, matrix.toolkit, "strategy")
     if matrix.build.python:
         need(matrix.build.python, matrix.python.debian, "build", "python")

@@ -32,7 +32,7 @@ class Torch:
 
 @dataclass(frozen=True)
 class Cuda:
-    runtime: list[str] = key("How the CUDA runtime may be linked: static, shared.", [])
+    runtime: list[str] = key("How the CUDA runtime may be linked: static, dynamic.", [])
     sass: list[str] = key("GPU targets that must have native code: 80, 90a.", [])
     ptx: bool = key("Whether there must be PTX for newer GPUs.", False)
     driver: str = key("The oldest driver that must do.", "")

@@ -38,6 +38,11 @@ class Wheel:
         return f"{cuda_name(self.cuda)}torch{self.torch}" if self.cuda and self.torch else ""
 
     @property
+    def index_name(self) -> str:
+        """The index of its own that wheels for this torch and CUDA have; none for a wheel that serves every torch."""
+        return index_name(self.local_version)
+
+    @property
     def toolkit_name(self) -> str:
         """The toolkit and the CPU it compiles for, as in the image: 12.9-x86_64."""
         return f"{self.toolkit}-{self.arch}"
@@ -55,6 +60,16 @@ def python_tag(version: str) -> str:
 def cuda_name(cuda: str) -> str:
     """13.0 -> cu130, cpu -> cpu"""
     return cuda if cuda == "cpu" else "cu" + cuda.replace(".", "")
+
+
+def index_name(local_version: str) -> str:
+    """cu130torch2.15 -> cu130-torch2.15"""
+    return local_version.replace("torch", "-torch", 1)
+
+
+def index_of_file(name: str) -> str:
+    """The index that a file belongs to, by its local version; none for an sdist and a wheel for every torch."""
+    return index_name(name.split("-")[1].partition("+")[2]) if name.endswith(".whl") else ""
 
 
 def cells(matrix: Matrix) -> tuple[list[Cell], dict[str, int]]:

@@ -3,6 +3,7 @@
 A workflow's matrix has a chunk for each job, and calls another workflow whose matrix has the chunk's jobs.
 """
 
+import dataclasses
 import json
 from typing import Any
 
@@ -14,6 +15,7 @@ LIMIT = 256  # of jobs in a matrix
 
 def matrices(plan: Plan) -> dict[str, Any]:
     """`name` is for people, `wheel` and `task` are what wheelyard is told."""
+    plan = dataclasses.replace(plan, options=dataclasses.replace(plan.options, place="github"))
     builds = [
         {"name": w.name, "arch": w.arch, "runner": plan.matrix.arch[w.arch].runner}
         for w in plan.wheels

@@ -13,7 +13,7 @@ from wheelyard.plan.cells import Cell, Wheel, cells, wheels
 from wheelyard.plan.project import Project
 from wheelyard.problem import Problem
 
-INDEXES = ("embedded", "testpypi", "pypi")
+INDEXES = ("embedded", "own", "testpypi", "pypi")
 PLACES = ("here", "github")
 
 
@@ -60,7 +60,7 @@ class Plan:
 
     def why_not(self, wheel: Wheel) -> str:
         """Why a wheel cannot be built; empty if it can."""
-        if wheel.arch not in self.machines and not self.matrix.build.cross:
+        if wheel.arch not in self.machines and (wheel.torch or not self.matrix.build.cross):
             return f"{wheel.arch} is built on a machine of its own: --place github"
         base = self.options.base or self.matrix.build.base
         has_every_python = base == "pypa" or (base == "auto" and self.options.place == "github")

@@ -1,6 +1,7 @@
 """Facts about the project that is released: where it is, its names and version, its files, its commit."""
 
 import os
+import re
 import subprocess
 import tomllib
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ class Project:
     name: str
     import_name: str
     version: str  # empty where only a build tells it
+    requires: tuple[str, ...] = ()  # what it needs beside torch; none where only a build tells it
+    build_requires: tuple[str, ...] = ()  # what its build needs beside torch
 
     @property
     def normalised(self) -> str:
@@ -87,16 +90,28 @@ def load(root: Path, name: str = "", import_name: str = "") -> Project:
             '  [project]\n  name = "your-distribution"'
         )
     default = name.replace("-", "_").replace(".", "_")
-    return Project(root, name, import_name or default, table.get("version", ""))
+    needs = beside_torch(table.get("dependencies", []))
+    builds = beside_torch(_table(root, "build-system").get("requires", []))
+    return Project(root, name, import_name or default, table.get("version", ""), needs, builds)
+
+
+def beside_torch(requirements: list[str]) -> tuple[str, ...]:
+    """The requirements without torch, which every image has in the version of its cell."""
+    named = ((text, re.match(r"[A-Za-z0-9._-]+", text.strip())) for text in requirements)
+    return tuple(text for text, name in named if name and name[0].lower() != "torch")
 
 
 def metadata(root: Path) -> dict[str, Any]:
     """pyproject.toml's [project] table; empty where there is none."""
+    return _table(root, "project")
+
+
+def _table(root: Path, name: str) -> dict[str, Any]:
     file = root / "pyproject.toml"
     if not file.is_file():
         return {}
     try:
-        return dict(tomllib.loads(file.read_text()).get("project", {}))
+        return dict(tomllib.loads(file.read_text()).get(name, {}))
     except tomllib.TOMLDecodeError as error:
         raise Problem(f"{file} is not valid TOML: {error}") from None
 

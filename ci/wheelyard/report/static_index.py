@@ -1,4 +1,8 @@
-"""A package index of plain files (PEP 503 and 691), for any web server."""
+"""Package indexes of plain files (PEP 503 and 691), for any web server, and the page where people look up theirs.
+
+Wheels that serve every torch lie in one index. Wheels for one torch lie in an index for each torch and CUDA, such as
+simple/cu130-torch2.15/: pip takes the highest version that it finds, whatever torch is installed.
+"""
 
 import json
 from collections.abc import Iterable
@@ -6,6 +10,24 @@ from html import escape
 from pathlib import Path
 
 from wheelyard.core.digest import sha256
+from wheelyard.plan.cells import index_of_file
+
+HEAD = "<!doctype html><html lang=en><meta charset=utf-8>"
+STYLE = (
+    "<style>body{font-family:sans-serif;margin:2em}td,th{padding:.3em 1em;text-align:left}</style>"
+)
+
+
+def write_all(folder: Path, project: str, files: list[Path]) -> None:
+    """The index or indexes of a release, in `folder` beside its files."""
+    parts = {part for file in files if (part := index_of_file(file.name))}
+    if not parts:
+        write(folder, project, files)
+        return
+    for part in parts:
+        of_part = [file for file in files if index_of_file(file.name) == part]
+        write(folder / part, project, of_part, base="../../../")
+    (folder / "index.html").write_text(lookup_page(project, files))
 
 
 def write(folder: Path, project: str, files: Iterable[Path], base: str = "../../") -> Path:
@@ -18,7 +40,7 @@ def write(folder: Path, project: str, files: Iterable[Path], base: str = "../../
         f'<a href="{base}{escape(file.replace("+", "%2B"))}#sha256={digest}">{escape(file)}</a><br>'
         for file, digest, _ in entries
     )
-    head = f"<!doctype html><html lang=en><meta charset=utf-8><title>{name}</title>"
+    head = f"{HEAD}<title>{name}</title>"
     (place / "index.html").write_text(f"{head}\n{links}\n</html>\n")
     listing = {
         "meta": {"api-version": "1.1"},
@@ -37,3 +59,34 @@ def write(folder: Path, project: str, files: Iterable[Path], base: str = "../../
     (place / "index.json").write_text(json.dumps(listing, indent=1) + "\n")
     (folder / "index.html").write_text(f'{head}\n<a href="{name}/">{name}</a>\n</html>\n')
     return place
+
+
+def lookup_page(project: str, files: list[Path]) -> str:
+    """A row for each torch and CUDA: the Pythons and platforms that have a wheel, and what to type."""
+    name = escape(project)
+    rows = []
+    for part in sorted({p for file in files if (p := index_of_file(file.name))}, key=_order):
+        tags = [f.stem.split("-")[-3:] for f in files if index_of_file(f.name) == part]
+        cuda, _, torch = part.partition("-torch")
+        pythons = ", ".join(sorted({python for python, _, _ in tags}))
+        platforms = ", ".join(sorted({platform.split(".")[0] for _, _, platform in tags}))
+        command = f"pip install --index-url <i>where this page is</i>/{part}/ {name}"
+        cells = (torch, cuda, pythons, platforms, f"<code>{command}</code>")
+        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    table = "\n".join(rows)
+    return f"""{HEAD}<title>{name}</title>{STYLE}
+<h1>{name}</h1>
+<p>Each wheel is for one torch. This prints the row that is yours:
+<code>python -c "import torch; print(torch.__version__, torch.version.cuda)"</code></p>
+<table>
+<tr><th>torch</th><th>CUDA</th><th>Python</th><th>platform</th><th>install</th></tr>
+{table}
+</table>
+</html>
+"""
+
+
+def _order(part: str) -> tuple[list[int], str]:
+    """2.9 before 2.10."""
+    cuda, _, torch = part.partition("-torch")
+    return [int(number) for number in torch.split(".")], cuda

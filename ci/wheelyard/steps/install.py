@@ -31,6 +31,8 @@ def _job(plan: Plan, wheel: Wheel, cell: RunCell) -> Job:
         "sdist": made("build/sdist"),
         "published": passed(f"publish/{target}"),
         "index": target,
+        "part": wheel.index_name,
+        "own": {"upload": plan.matrix.publish.upload, "simple": plan.matrix.publish.simple},
         "project": plan.project.name,
         "image": images.for_verify(plan, cell, wheel.arch),
         **smoke.spec(plan),
@@ -46,11 +48,14 @@ def run(job: Job, workspace: Workspace) -> Facts:
     version = wheel.name.split("-")[1]
     (sdist,) = inputs["sdist"].values()
     place = workspace.lasting / "index"
-    with index.ready(inputs["index"], place, index.stage_of(sdist), workspace.log) as source:
+    stage = index.stage_of(sdist)
+    with index.ready(inputs["index"], place, stage, workspace.log, inputs["own"]) as whole:
+        source = whole.part(inputs["part"]) if inputs["part"] and whole.part else whole
+        wanted = inputs["project"] if inputs["part"] else f"{inputs['project']}=={version}"
         checked = smoke.installed_command(inputs, told, f"/wheel/{wheel.name}", "/out/smoke.json")
         script = (
             f"pip install --no-cache-dir --index-url {source.simple} --report /out/pip.json "
-            f"{inputs['project']}=={version} && {checked}"
+            f"{wanted} && {checked}"
         )
         options = [
             "--network=host",

@@ -10,6 +10,7 @@ from wheelyard.core.job import Job, Made, Needs, Passed, Source, made, passed
 from wheelyard.core.record import Facts, Record
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan import tag
+from wheelyard.plan.cells import index_of_file
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 from wheelyard.steps import attest, gate, gpu, smoke, verify
@@ -28,9 +29,16 @@ MEANINGS = {
 
 def check(plan: Plan, record: Record) -> None:
     """What goes to a public index comes from a clean, tagged tree, and was built from that very tree."""
+    if plan.options.index in ("testpypi", "pypi") and plan.strategy != "universal":
+        raise Problem(
+            f"{plan.options.index} refuses local versions such as +cu130torch2.15, which tell the wheels of strategy "
+            f"`{plan.strategy}` apart; publish with `--index own` to an index that the matrix names, or put "
+            "wheelhouse/ with its simple/ on any web server"
+        )
     if plan.options.index == "embedded":
         return
-    tag.check_agreement(plan.project)
+    if plan.options.index != "own":
+        tag.check_agreement(plan.project)
     sdist = record.jobs.get("build/sdist")
     if sdist and sdist["inputs"].get("sources") != plan.project.files():
         raise Problem(
@@ -47,6 +55,7 @@ def jobs(plan: Plan) -> list[Job]:
         "sdist": made("build/sdist"),
         "judged": passed(*judged),
         "index": target,
+        "own": {"upload": plan.matrix.publish.upload, "simple": plan.matrix.publish.simple},
         "project": plan.project.name,
         **(_leaving(plan) if target != "embedded" else {}),
         "tools": digest.tools("twine"),
@@ -77,9 +86,14 @@ def run(job: Job, workspace: Workspace) -> Facts:
         files = _with_attestations(workspace, files)
     (sdist,) = inputs["sdist"].values()
     place = workspace.lasting / "index"
-    with index.ready(inputs["index"], place, index.stage_of(sdist), workspace.log) as target:
+    stage = index.stage_of(sdist)
+    with index.ready(inputs["index"], place, stage, workspace.log, inputs["own"]) as target:
         plain = [file for file in files if not file.name.endswith(attest.SUFFIX)]
-        sent = upload(target, inputs["project"], plain, workspace.log)
+        sent = []
+        for part in sorted({index_of_file(file.name) for file in plain}):
+            group = [file for file in plain if index_of_file(file.name) == part]
+            place_of = target.part(part) if part and target.part else target
+            sent += upload(place_of, inputs["project"], group, workspace.log)
     verdict = f"{len(sent)} files uploaded, {len(plain) - len(sent)} already there"
     return {"uploaded": sent, "verdict": verdict}
 

@@ -3,6 +3,7 @@
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 from wheelyard.core import digest, shell
 from wheelyard.core.job import Job, Needs, made
@@ -10,10 +11,17 @@ from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.cells import Wheel, python_tag
 from wheelyard.plan.plan import Plan
-from wheelyard.tools import sbom, wheelfile, wheelscope
+from wheelyard.tools import images, sbom, wheelfile, wheelscope
 
 # torch's own libraries, and CUDA's, which it brings, are the user's; they are never copied into a wheel.
 EXCLUDED = ["libtorch*", "libc10*"]
+CUDA_LIBRARIES = [
+    *("cudart", "cublas", "cudnn", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse"),
+    *("nccl", "nvJitLink", "nvrtc", "nvshmem", "nvToolsExt", "nvtx"),
+]
+EXCLUDED_CUDA = ["libcuda.so.*", *(f"lib{name}*.so.*" for name in CUDA_LIBRARIES)]
+# What an image's compilers link to, where it is not the image's own.
+OLD_LIBRARIES = "/opt/old/libraries"
 
 
 def jobs(plan: Plan) -> list[Job]:
@@ -21,9 +29,11 @@ def jobs(plan: Plan) -> list[Job]:
 
 
 def _job(plan: Plan, wheel: Wheel) -> Job:
+    facts = plan.matrix.repair
     inputs = {
         "wheel": made(f"build/{wheel.name}"),
-        "exclude": [*EXCLUDED, *plan.matrix.repair.exclude],
+        "exclude": [*EXCLUDED, *(EXCLUDED_CUDA if wheel.torch else []), *facts.exclude],
+        **(_in_image(plan, wheel) if wheel.torch else {"image": None}),
         "epoch": plan.matrix.build.source_date_epoch,
         "toolkit": wheel.toolkit,
         "runtime": sbom.pinned_runtime(wheel.toolkit),
@@ -34,19 +44,23 @@ def _job(plan: Plan, wheel: Wheel) -> Job:
         | {"wheelscope": wheelscope.digest()},
         "code": digest.code(__name__),
     }
-    return Job("repair", wheel.name, Needs(), inputs, ("*.whl",))
+    needs = Needs(inputs["image"]["machine"], engine=True) if inputs["image"] else Needs()
+    return Job("repair", wheel.name, needs, inputs, ("*.whl",))
+
+
+def _in_image(plan: Plan, wheel: Wheel) -> dict[str, Any]:
+    """Where a wheel was built beside its torch, that image has the libraries that are copied into it."""
+    return {
+        "image": images.for_build(plan, wheel),
+        "graft_from": plan.matrix.repair.graft_from,
+    }
 
 
 def run(job: Job, workspace: Workspace) -> Facts:
     inputs = workspace.inputs
-    built, output = workspace.file("wheel"), workspace.scratch("repaired")
-    command = [sys.executable, "-m", "auditwheel", "repair", "--plat", "auto"]
+    command = ["-m", "auditwheel", "repair", "--plat", "auto"]
     command += [f"--exclude={pattern}" for pattern in inputs["exclude"]]
-    shell.run(
-        [*command, "--wheel-dir", output, built], workspace.log, what=f"repairing {built.name}",
-        env={"SOURCE_DATE_EPOCH": str(inputs["epoch"])},
-    )  # fmt: skip
-    (wheel,) = output.glob("*.whl")
+    wheel = _repair_in_image(command, workspace) if inputs["image"] else _repair(command, workspace)
     if inputs["python"] and "-py3-none-" in wheel.name:
         wheel = _bind_to_python(wheel, inputs["python"], workspace.log)
     if inputs["torch"]:
@@ -54,6 +68,33 @@ def run(job: Job, workspace: Workspace) -> Facts:
     sbom.add(wheel, sbom.document(wheelscope.show(wheel), inputs["runtime"]))
     shutil.move(wheel, workspace.out / wheel.name)
     return {"verdict": wheel.name}
+
+
+def _repair(command: list[str], workspace: Workspace) -> Path:
+    """By this machine's auditwheel, which knows wheels of other architectures too."""
+    built, output = workspace.file("wheel"), workspace.scratch("repaired")
+    shell.run(
+        [sys.executable, *command, "--wheel-dir", output, built], workspace.log,
+        what=f"repairing {built.name}", env={"SOURCE_DATE_EPOCH": str(workspace.inputs["epoch"])},
+    )  # fmt: skip
+    (wheel,) = output.glob("*.whl")
+    return wheel
+
+
+def _repair_in_image(command: list[str], workspace: Workspace) -> Path:
+    """By the build image's auditwheel, which finds there what the wheel was linked to."""
+    built, output = workspace.file("wheel"), workspace.scratch("repaired")
+    folders = ":".join([*workspace.inputs["graft_from"], OLD_LIBRARIES])
+    options = ["--network=none", f"--volume={built.parent}:/wheel:ro", f"--volume={output}:/out"]
+    options += [f"--env=SOURCE_DATE_EPOCH={workspace.inputs['epoch']}"]
+    options += [f"--env=AUDITWHEEL_LD_LIBRARY_PATH={folders}"]
+    words = ["python", *command, "--wheel-dir=/out", f"/wheel/{built.name}"]
+    workspace.engine.run(
+        images.ensure(workspace.inputs["image"], workspace), options, words,
+        workspace.log, what=f"repairing {built.name}",
+    )  # fmt: skip
+    (wheel,) = output.glob("*.whl")
+    return wheel
 
 
 def _bind_to_python(wheel: Path, tag: str, log: Path) -> Path:

@@ -24,6 +24,7 @@ def jobs(plan: Plan) -> list[Job]:
         for wheel in plan.wheels
         for torch in ([wheel.torch] if wheel.torch else plan.matrix.torch)
         if wheel.cuda in (None, cuda_of_run(plan.matrix, torch, wheel.arch))
+        and not (wheel.torch and is_run(plan, wheel))
     ]
     # Runs need the processor, links the network: side by side they get most out of the machine.
     pairs = itertools.zip_longest(runs, links)
@@ -32,6 +33,11 @@ def jobs(plan: Plan) -> list[Job]:
 
 def run(job: Job, workspace: Workspace) -> Facts:
     return _link(workspace) if job.unit.endswith("-link") else _test(workspace)
+
+
+def is_run(plan: Plan, wheel: Wheel) -> bool:
+    """Whether a wheel is run here: beside its one torch, that says more than linking."""
+    return wheel in plan.natives and bool(cells_of(plan, wheel))
 
 
 def cells_of(plan: Plan, wheel: Wheel) -> list[RunCell]:
@@ -73,7 +79,7 @@ def default_command(plan: Plan) -> str:
 def _test(workspace: Workspace) -> Facts:
     wheel = workspace.file("wheel")
     script = (
-        f"pip install --quiet --no-deps --no-index /wheel/{wheel.name} && "
+        f"pip install --quiet --no-index /wheel/{wheel.name} && "
         f"cp -r /tests /tmp/tests && cd /tmp/tests && {workspace.inputs['command']}"
     )
     options = [

@@ -21,7 +21,7 @@ from wheelyard.config.matrix import RunCell
 from wheelyard.core import shell
 from wheelyard.core.engine import Engine
 from wheelyard.core.workspace import Workspace
-from wheelyard.plan.cells import Wheel, python_tag
+from wheelyard.plan.cells import Wheel, cuda_name, python_tag
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 from wheelyard.tools import host_settings, suite
@@ -29,6 +29,8 @@ from wheelyard.tools import host_settings, suite
 FOLDER = Path(__file__).resolve().parent.parent / "docker"
 REGISTRY_SECONDS = 5
 PROXIES = ("http_proxy", "https_proxy", "no_proxy")
+# Those that have nvcc.
+PYPI_TOOLKITS = sorted(f.stem for f in (FOLDER / "toolkits").glob("*.lock") if f.stem >= "13")
 CROSS_COMPILER = {"amd64": "g++-x86-64-linux-gnu", "arm64": "g++-aarch64-linux-gnu"}
 _locks: dict[str, threading.Lock] = collections.defaultdict(threading.Lock)
 
@@ -36,7 +38,62 @@ Recipe = dict[str, Any]
 
 
 def for_build(plan: Plan, wheel: Wheel) -> Recipe:
-    """The recipe of the image that a wheel is built in."""
+    """The recipe of the image that a wheel is built in: beside its torch, if it is for one alone."""
+    return _native(plan, wheel) if wheel.torch else _universal(plan, wheel)
+
+
+def _native(plan: Plan, wheel: Wheel) -> Recipe:
+    """An image with that torch, all that torch needs, a whole CUDA toolkit, and what the project's build asks for."""
+    matrix, machine = plan.matrix, plan.builder(wheel.arch)
+    assert wheel.torch
+    assert wheel.cuda
+    python = wheel.python or plan.build_python
+    tag = python_tag(python)
+    own = matrix.toolkit[wheel.toolkit].image if wheel.toolkit else ""
+    arguments = {
+        "PYTHON": python,
+        "PYTHON_TAG": f"{tag.rstrip('t')}-{tag}",
+        **_torch_of(plan, wheel.torch, wheel.cuda, wheel.arch),
+        "CUDA": wheel.toolkit or "",
+        "APT": " ".join(matrix.build.apt),
+        "REQUIRES": "\n".join([*plan.project.build_requires, *matrix.build.requires]),
+    }
+    base, reason = ("pypa", "the matrix names it") if own else choose_base(plan, wheel.arch)
+    arguments["BASE"] = base
+    if base == "pypa":
+        bases = {"BASE_IMAGE": own or pypa_reference(matrix.base.pypa.image, machine)}
+    else:
+        bases = {"BASE_IMAGE": matrix.base.debian.suite, "PYTHON_IMAGE": _suite(plan, python)}
+    if wheel.toolkit and not own and wheel.toolkit not in PYPI_TOOLKITS:
+        raise Problem(
+            f"PyPI has no nvcc of CUDA {wheel.toolkit}, which {wheel.name} is built with; name an image that has it, "
+            f'with Pythons in /opt/python, in the matrix:\n  [toolkit."{wheel.toolkit}"]\n  image = "..."'
+        )
+    return _recipe("native", machine, bases, arguments) | {"why": f"base {base}: {reason}"}
+
+
+def _torch_of(plan: Plan, torch: str, cuda: str | None, arch: str) -> dict[str, str]:
+    """The torch of a cell's CUDA: PyPI's, or that of the index which the matrix names."""
+    facts = plan.matrix.torch[torch]
+    if cuda in (None, facts.pypi.get(arch)):
+        return {"TORCH": facts.release}
+    if cuda not in facts.index:
+        raise Problem(
+            f"PyPI's torch {torch} for {arch} is {cuda_name(facts.pypi.get(arch, 'none'))}, not "
+            f"{cuda_name(str(cuda))}; "
+            f'say where pip finds that one in the matrix:\n  [torch."{torch}"]\n  index = {{ "{cuda}" = "URL" }}'
+        )
+    return {"TORCH": facts.release, "PIP_INDEX_URL": facts.index[cuda]}
+
+
+def _suite(plan: Plan, python: str) -> str:
+    if python not in plan.matrix.python.debian:
+        raise Problem(f"base debian has no Python {python}: name its suite in python.debian")
+    return plan.matrix.python.debian[python]
+
+
+def _universal(plan: Plan, wheel: Wheel) -> Recipe:
+    """An image with the headers of one torch, and compilers for this machine and the other one."""
     matrix, machine = plan.matrix, plan.builder(wheel.arch)
     python = wheel.python or plan.build_python
     tag = python_tag(python)
@@ -52,12 +109,7 @@ def for_build(plan: Plan, wheel: Wheel) -> Recipe:
         bases = {"BASE_IMAGE": pypa_reference(matrix.base.pypa.image, machine)}
         arguments["BASE"] = "pypa"
     else:
-        if python not in matrix.python.debian:
-            raise Problem(f"base debian has no Python {python}: name its suite in python.debian")
-        bases = {
-            "BASE_IMAGE": matrix.base.debian.suite,
-            "PYTHON_IMAGE": matrix.python.debian[python],
-        }
+        bases = {"BASE_IMAGE": matrix.base.debian.suite, "PYTHON_IMAGE": _suite(plan, python)}
         others = [facts.debian for arch, facts in matrix.arch.items() if arch != machine]
         arguments["CROSS_COMPILER"] = " ".join(CROSS_COMPILER[arch] for arch in others)
     return _recipe("build", machine, bases, arguments)
@@ -69,8 +121,14 @@ def _same_image(one: Wheel, other: Wheel) -> bool:
 
 def for_verify(plan: Plan, cell: RunCell, arch: str) -> Recipe:
     """The recipe of the image that a cell is run in."""
-    bases = {"PYTHON_IMAGE": plan.matrix.python.debian[cell.python]}
-    arguments = {"PYTHON": cell.python, "TORCH": plan.matrix.torch[cell.torch].release}
+    facts = plan.matrix.verify
+    bases = {"PYTHON_IMAGE": _suite(plan, cell.python)}
+    arguments = {
+        "PYTHON": cell.python,
+        "TORCH": plan.matrix.torch[cell.torch].release,
+        "APT": " ".join(facts.apt),
+        "REQUIRES": "\n".join([*plan.project.requires, *facts.requires]),
+    }
     return _recipe("verify", arch, bases, arguments)
 
 
@@ -86,8 +144,10 @@ def _recipe(target: str, machine: str, bases: dict[str, str], arguments: dict[st
 def _files_digest(target: str) -> str:
     """The files that an image of this kind is made from."""
     files = [FOLDER / "Dockerfile", FOLDER / f"{target}.lock"]
-    if target == "build":
+    if target != "verify":
         files += [FOLDER / "toolkit.py", *sorted((FOLDER / "toolkits").iterdir())]
+    if target == "native":
+        files += [FOLDER / n for n in ("verify.lock", "old-compilers.sh", "complete_toolkit.py")]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 

@@ -1,6 +1,7 @@
-"""The package indexes: the embedded one (devpi on loopback), TestPyPI and PyPI."""
+"""The package indexes: the embedded one (devpi on loopback), one that the matrix names, TestPyPI and PyPI."""
 
 import base64
+import dataclasses
 import json
 import os
 import secrets
@@ -11,7 +12,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,8 @@ class Index:
     upload: str
     simple: str
     password: str | None = None  # None: twine finds the credentials by itself
+    # The index of one torch and CUDA: pip takes the highest version that it finds, so each must be alone in its own.
+    part: Callable[[str], "Index"] | None = None
 
     def files(self, project: str) -> dict[str, str]:
         """The sha256 of each file of a project that the index has."""
@@ -58,8 +61,13 @@ class Index:
 
 
 @contextmanager
-def ready(name: str, folder: Path, stage: str, log: Path) -> Iterator[Index]:
+def ready(
+    name: str, folder: Path, stage: str, log: Path, own: Mapping[str, str] | None = None
+) -> Iterator[Index]:
     """The index of that name; the embedded one lies in `folder` and runs as long as it is in use."""
+    if name == "own":
+        yield named(own or {})
+        return
     if name == "embedded":
         with embedded(folder, stage, log) as index:
             yield index
@@ -72,6 +80,21 @@ def ready(name: str, folder: Path, stage: str, log: Path) -> Iterator[Index]:
     yield Index(name, public, simple)
 
 
+def named(own: Mapping[str, str]) -> Index:
+    """The index that the matrix names, by addresses with {index} in the place of cu130-torch2.15, or of `all`."""
+    upload, simple = own.get("upload", ""), own.get("simple", "")
+    if "{index}" not in upload or "{index}" not in simple:
+        raise Problem(
+            "publish.upload and publish.simple of the matrix must say where an index is, with {index} in them:\n"
+            '  [publish]\n  upload = "https://host/{index}/"\n  simple = "https://host/{index}/simple/"'
+        )
+
+    def part(of: str) -> Index:
+        return Index("own", upload.format(index=of), simple.format(index=of))
+
+    return dataclasses.replace(part("all"), part=part)
+
+
 @contextmanager
 def embedded(folder: Path, stage: str, log: Path) -> Iterator[Index]:
     """Starts devpi, makes the stage of this source state if it is new, and stops devpi again.
@@ -81,10 +104,14 @@ def embedded(folder: Path, stage: str, log: Path) -> Iterator[Index]:
     """
     password = initialised(folder, log)
     with server(folder, log) as url:
-        make_stage(url, stage, password)
-        yield Index(
-            "embedded", f"{url}/{USER}/{stage}/", f"{url}/{USER}/{stage}/+simple/", password
-        )
+
+        def staged(name: str) -> Index:
+            make_stage(url, name, password)
+            place = f"{url}/{USER}/{name}/"
+            return Index("embedded", place, f"{place}+simple/", password)
+
+        part = lambda of: staged(f"{stage}-{of}")  # noqa: E731
+        yield dataclasses.replace(staged(stage), part=part)
 
 
 def stage_of(sdist: str) -> str:

@@ -1,0 +1,17 @@
+"""The usual CUDAExtension: a binding by pybind and a kernel, for the torch that is installed."""
+
+import torch
+from setuptools import setup
+from torch.utils.cpp_extension import BuildExtension, CppExtension, CUDAExtension
+
+SOURCES = ["csrc/binding.cpp"]
+if torch.version.cuda:
+    extension = CUDAExtension(
+        "stranger._C",
+        [*SOURCES, "csrc/scale_rows.cu"],
+        define_macros=[("WITH_CUDA", None)],
+    )
+else:
+    extension = CppExtension("stranger._C", SOURCES)
+
+setup(ext_modules=[extension], cmdclass={"build_ext": BuildExtension})

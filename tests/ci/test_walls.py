@@ -1,0 +1,239 @@
+"""What stood in the way of an ordinary CUDAExtension project: each wall has a test that it is gone.
+
+The project in stranger/ is planned here; test_stranger_release.py releases it.
+"""
+
+import dataclasses
+import importlib.util
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from demo_wheel import make_wheel
+from wheelyard import steps
+from wheelyard.core.job import Job
+from wheelyard.plan import plan as planning
+from wheelyard.plan.plan import Options, Plan
+from wheelyard.problem import Problem
+from wheelyard.report import static_index
+from wheelyard.steps import build, install, publish, repair
+from wheelyard.tools import images, index
+from wheelyard.tools.index import Index
+from workspaces import workspace
+
+STRANGER = Path(__file__).with_name("stranger")
+
+
+@pytest.fixture
+def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """The project's plan on base debian, with an empty wheelhouse."""
+    monkeypatch.setenv("WHEELHOUSE", str(tmp_path / "wheelhouse"))
+    return planning.load(Options(base="debian"), STRANGER)
+
+
+def with_torch(plan: Plan, **changes: object) -> Plan:
+    """The plan with another [torch."2.12"], and no other torch."""
+    torch = dataclasses.replace(plan.matrix.torch["2.12"], **changes)  # type: ignore[arg-type]
+    matrix = dataclasses.replace(
+        plan.matrix, torch={"2.12": torch}, verify=dataclasses.replace(plan.matrix.verify, run=[])
+    )
+    return dataclasses.replace(plan, matrix=matrix)
+
+
+# --- Images ---------------------------------------------------------------------------------------
+
+
+def test_the_build_image_has_torch_the_toolkit_of_its_cuda_and_what_the_build_requires(
+    stranger: Plan,
+) -> None:
+    found = {}
+    for wheel in stranger.wheels:
+        recipe = images.for_build(stranger, wheel)
+        told = recipe["arguments"]
+        assert recipe["target"] == "native"
+        assert told["REQUIRES"].split("\n") == ["setuptools>=77", "setuptools-scm>=8"]
+        assert told["PYTHON"] == wheel.python
+        found[wheel.torch] = (told["TORCH"], told["CUDA"])
+    assert found == {"2.12": ("2.12.1", "13.0"), "2.15": ("2.15.0", "13.2")}
+
+
+def test_the_verify_image_has_what_the_project_needs_beyond_torch(stranger: Plan) -> None:
+    cell = stranger.matrix.verify.run[0]
+    told = images.for_verify(stranger, cell, stranger.machine)["arguments"]
+    assert told["REQUIRES"] == "einops>=0.8"
+
+
+def test_a_torch_that_pypi_lacks_comes_from_the_index_that_the_matrix_names(stranger: Plan) -> None:
+    elsewhere = with_torch(stranger, cuda=["13.2"])
+    with pytest.raises(Problem, match=r'is cu130, not cu132; say where.*\n.*\n.*"13.2" = "URL"'):
+        images.for_build(elsewhere, elsewhere.wheels[0])
+    url = "https://index.example/cu132"
+    named = with_torch(stranger, cuda=["13.2"], index={"13.2": url})
+    assert images.for_build(named, named.wheels[0])["arguments"]["PIP_INDEX_URL"] == url
+
+
+def test_cuda_12_needs_an_image_with_its_nvcc(stranger: Plan) -> None:
+    old = with_torch(stranger, cuda=["12.6"], pypi={stranger.machine: "12.6"})
+    known = {"12.6": dataclasses.replace(stranger.matrix.toolkit["13.0"])}
+    old = dataclasses.replace(old, matrix=dataclasses.replace(old.matrix, toolkit=known))
+    with pytest.raises(Problem, match=r"PyPI has no nvcc of CUDA 12\.6.*\n.*\n.*image = "):
+        images.for_build(old, old.wheels[0])
+    known = {"12.6": dataclasses.replace(known["12.6"], image="registry.example/builder:cuda12.6")}
+    old = dataclasses.replace(old, matrix=dataclasses.replace(old.matrix, toolkit=known))
+    recipe = images.for_build(old, old.wheels[0])
+    assert recipe["bases"] == {"BASE_IMAGE": "registry.example/builder:cuda12.6"}
+    assert recipe["arguments"]["BASE"] == "pypa"
+
+
+# --- The toolkit ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def complete_toolkit() -> ModuleType:
+    specification = importlib.util.spec_from_file_location(
+        "complete_toolkit", images.FOLDER / "complete_toolkit.py"
+    )
+    assert specification
+    assert specification.loader
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_a_toolkit_gets_the_headers_and_libraries_of_torchs_dependencies(
+    complete_toolkit: ModuleType, tmp_path: Path
+) -> None:
+    toolkit, packages = tmp_path / "cuda", tmp_path / "nvidia"
+    for file in ("include/cuda.h", "lib/libcudart.so.13"):
+        (toolkit / file).parent.mkdir(parents=True, exist_ok=True)
+        (toolkit / file).write_text("toolkit")
+    for file in (
+        "cu13/include/cuda.h",
+        "cu13/include/cublas_v2.h",
+        "cudnn/include/cudnn.h",
+        "cu13/lib/libcublas.so.13",
+    ):
+        (packages / file).parent.mkdir(parents=True, exist_ok=True)
+        (packages / file).write_text("torch")
+    complete_toolkit.complete(toolkit, packages)
+    assert (toolkit / "include/cuda.h").read_text() == "toolkit"
+    assert (toolkit / "include/cublas_v2.h").read_text() == "torch"
+    assert (toolkit / "include/cudnn.h").read_text() == "torch"
+    assert (toolkit / "lib/libcublas.so").read_text() == "torch"
+    assert (toolkit / "lib/libcudart.so").read_text() == "toolkit"
+
+
+# --- Builds ---------------------------------------------------------------------------------------
+
+
+def test_wheels_are_built_on_their_own_architecture_once(stranger: Plan) -> None:
+    assert {wheel.arch for wheel in stranger.all_wheels} == {"x86_64", "aarch64"}
+    names = [wheel.name for wheel in stranger.wheels]
+    assert len(names) == len(set(names)) == 4
+    assert {wheel.arch for wheel in stranger.wheels} == {stranger.machine}
+    on_github = dataclasses.replace(stranger, options=Options(base="debian", place="github"))
+    assert len(on_github.wheels) == 8
+    for wheel in on_github.wheels:
+        assert images.for_build(on_github, wheel)["machine"] == wheel.arch
+
+
+def test_a_build_is_told_what_torchs_helpers_look_at(stranger: Plan) -> None:
+    told = build.environment(stranger, stranger.wheels[0])
+    assert told["CUDA_HOME"] == "/opt/cuda"
+    assert told["TORCH_CUDA_ARCH_LIST"] == "9.0"
+    assert told["FORCE_CUDA"] == "1"
+
+
+def test_compilers_at_once_follow_processors_and_memory() -> None:
+    assert build.jobs_at_once(1) == len(os.sched_getaffinity(0))
+    assert build.jobs_at_once(10**9) == 1
+
+
+def job(plan: Plan, name: str) -> Job:
+    return steps.planned(plan).jobs[name]
+
+
+def test_a_wheel_is_repaired_where_it_was_built_without_torchs_and_cudas_libraries(
+    stranger: Plan,
+) -> None:
+    facts = dataclasses.replace(
+        stranger.matrix.repair, exclude=["libmine.so.1"], graft_from=["/opt/mine/lib"]
+    )
+    plan = dataclasses.replace(stranger, matrix=dataclasses.replace(stranger.matrix, repair=facts))
+    wheel = plan.wheels[0]
+    (found,) = (j for j in repair.jobs(plan) if j.unit == wheel.name)
+    assert found.inputs["image"] == images.for_build(plan, wheel)
+    assert {"libtorch*", "libcudart*.so.*", "libmine.so.1"} <= set(found.inputs["exclude"])
+    assert found.inputs["graft_from"] == ["/opt/mine/lib"]
+    assert found.needs.engine
+
+
+# --- Publishing and installing --------------------------------------------------------------------
+
+
+def test_local_versions_do_not_leave_for_pypi(stranger: Plan) -> None:
+    leaving = dataclasses.replace(stranger, options=Options(base="debian", index="pypi"))
+    with pytest.raises(Problem, match=r"refuses local versions.*--index own"):
+        publish.check(leaving, None)  # type: ignore[arg-type]
+
+
+def test_each_torch_has_an_index_of_its_own_on_any_host(
+    new_index: Callable[[str], Index], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host is a real devpi; twine finds name and password as it does for everyone."""
+    parts = ["cu130-torch2.12", "cu132-torch2.15"]
+    places = {part: new_index(part) for part in [*parts, "all"]}
+    monkeypatch.setenv("TWINE_USERNAME", index.USER)
+    monkeypatch.setenv("TWINE_PASSWORD", places["all"].password or "")
+    base = places["all"].upload.removesuffix("all/")
+    own = {"upload": base + "{index}/", "simple": base + "{index}/+simple/"}
+    versions = ("1.0+cu130torch2.12", "1.0+cu132torch2.15")
+    wheels = [make_wheel(tmp_path, version=version) for version in versions]
+    sdist = tmp_path / "state"
+    sdist.write_text("stands for the sources")
+    space = workspace(
+        tmp_path, {"files": wheels, "sdist": [sdist], "needing_evidence": []},
+        index="own", own=own, project="demo_ext", evidence={}, evidence_of_jobs={}, attestations={},
+    )  # fmt: skip
+    publish.run(Job("publish", "own", None, {}), space)  # type: ignore[arg-type]
+    for part, wheel in zip(parts, wheels, strict=True):
+        assert list(places[part].files("demo_ext")) == [wheel.name]
+
+
+def test_an_index_of_ones_own_must_say_where_it_is() -> None:
+    with pytest.raises(Problem, match=r"publish\.upload and publish\.simple.*\{index\}"):
+        index.named({"upload": "https://host/", "simple": ""})
+
+
+def test_the_static_index_keeps_torches_apart(tmp_path: Path) -> None:
+    versions = ("1.0+cu130torch2.9", "1.0+cu132torch2.15")
+    wheels = [make_wheel(tmp_path, version=version) for version in versions]
+    static_index.write_all(tmp_path / "simple", "demo_ext", wheels)
+    for part, wheel in zip(("cu130-torch2.9", "cu132-torch2.15"), wheels, strict=True):
+        listing = json.loads((tmp_path / f"simple/{part}/demo-ext/index.json").read_text())
+        (file,) = listing["files"]
+        assert file["filename"] == wheel.name
+        there = tmp_path / f"simple/{part}/demo-ext" / file["url"].replace("%2B", "+")
+        assert there.resolve() == wheel.resolve()
+    page = (tmp_path / "simple/index.html").read_text()
+    assert page.index("<td>2.9</td><td>cu130</td>") < page.index("<td>2.15</td><td>cu132</td>")
+    assert not (tmp_path / "simple/demo-ext").exists()
+
+
+def taken(name: str, digest: str) -> dict[str, object]:
+    archive = {"url": f"https://host/{name}", "archive_info": {"hashes": {"sha256": digest}}}
+    return {"metadata": {"name": name.split("-")[0]}, "download_info": archive}
+
+
+def test_pip_may_take_other_files_too(tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path)
+    ours = taken(wheel.name, "ab" * 32)
+    report = {"install": [taken("einops-0.8.1-py3-none-any.whl", "cd" * 32), ours]}
+    install.check_what_pip_took(report, wheel.name, "ab" * 32)
+    with pytest.raises(Problem):
+        install.check_what_pip_took(report, wheel.name, "ef" * 32)
+    with pytest.raises(Problem):
+        install.check_what_pip_took({"install": report["install"][:1]}, wheel.name, "ab" * 32)
