@@ -28,7 +28,7 @@ lock: tools ## Pin every .in file anew: tools, tests, images, CUDA toolkits
 	$(LOCK) -c ci/tools.lock tests/tests.in -o tests/tests.lock
 	$(LOCK) docker/verify.in -o docker/verify.lock
 	$(LOCK) scripts/bench_build/bench.in -o scripts/bench_build/bench.lock
-	for pins in docker/build docker/toolkits/12.9 docker/toolkits/13.0; do $(LOCK) --no-deps $$pins.in -o $$pins.lock; done
+	for pins in docker/build docker/native docker/toolkits/12.9 docker/toolkits/13.0 docker/toolkits/13.2; do $(LOCK) --no-deps $$pins.in -o $$pins.lock; done
 
 lock-actions: ## Record the tags of the actions that the workflows pin, from their repositories
 	@python3 -m scripts.actions $(ACTIONS_SOURCE)
@@ -232,9 +232,13 @@ test-report: test-env wheelscope ## The report page in a real Chromium
 	@scripts/need.sh chromium chromium-driver
 	@$(PYTHON) -m pytest -q tests/ci/test_report.py
 
-.PHONY: test-release rehearsal
+.PHONY: test-release test-strangers rehearsal
 rehearsal: test-env ## The release workflow on this repository, every job, against an index on loopback (half an hour)
 	@RELEASE_TESTS=1 $(PYTHON) -m pytest -q -s tests/ci/test_own_rehearsal.py
 
 test-release: test-env wheelscope ## Real releases of another project, with faults injected (minutes)
-	RELEASE_TESTS=1 $(PYTHON) -m pytest -q -n 2 --dist loadfile tests/ci/test_demo_release.py tests/ci/test_each_release.py tests/ci/test_rehearsal.py
+	RELEASE_TESTS=1 $(PYTHON) -m pytest -q -n 2 --dist loadfile tests/ci/test_demo_release.py tests/ci/test_stranger_release.py tests/ci/test_rehearsal.py
+
+test-strangers: tools wheelscope ## Releases of the clones in the folder STRANGERS, as their maintainers would (hours)
+	@test -n "$(STRANGERS)" || { echo "error: say where the clones are: make test-strangers STRANGERS=FOLDER" >&2; exit 1; }
+	@nice $(PYTHON) scripts/strangers.py $(STRANGERS)
