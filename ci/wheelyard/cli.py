@@ -50,7 +50,7 @@ def _dispatch(arguments: argparse.Namespace) -> int:
     if arguments.command == "init":
         from wheelyard import init
 
-        init.run(Path.cwd(), Display())
+        init.run(Path.cwd(), Display(), arguments.folder)
         return 0
     plan = planning.load(_options(arguments))
     match arguments.command:
@@ -228,7 +228,10 @@ def _parse() -> argparse.Namespace:
     whole.add_argument("--only", choices=STEPS, help="repeat this step alone")
     for name, help_text in (STEPS | ELSEWHERE | OTHERS).items():
         commands.add_parser(name, parents=[run], help=help_text)
-    commands.add_parser("init", help="write the files that get the project in this folder started")
+    start = commands.add_parser("init", help="write the files that get a project started")
+    start.add_argument(
+        "folder", nargs="?", default="", help="where its setup is, if not in this folder"
+    )
     schema = commands.add_parser("schema", help="print a configuration file's JSON schema")
     schema.add_argument("file", choices=["matrix", "policy"])
     schema.add_argument("--markdown", action="store_true", help="as the reference page")

@@ -18,6 +18,10 @@ STRATEGIES = ("universal", "abi3", "each")
 class Project:
     name: str = key("The distribution's name; by default pyproject.toml's.", "")
     import_name: str = key("What users import; by default the name with `_` for `-`.", "")
+    folder: str = key(
+        "The folder of the repository that has the project's pyproject.toml or setup.py, if it is not the topmost.",
+        "",
+    )
 
 
 @dataclass(frozen=True)

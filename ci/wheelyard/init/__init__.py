@@ -15,11 +15,13 @@ from wheelyard.problem import Problem
 MATRIX, POLICY, WORKFLOW = "ci/matrix.toml", "ci/policy.toml", ".github/workflows/wheels.yml"
 
 
-def run(root: Path, display: Display) -> None:
-    """Asks nothing and overwrites nothing."""
-    if not any((root / name).is_file() for name in ("pyproject.toml", "setup.py")):
-        raise Problem(f"{root} has no pyproject.toml and no setup.py: it is no Python project")
-    found = sources.read(root)
+def run(root: Path, display: Display, folder: str = "") -> None:
+    """Asks nothing and overwrites nothing. `folder`: the one below the root that has the project's setup."""
+    place = root / folder
+    if not any((place / name).is_file() for name in ("pyproject.toml", "setup.py")):
+        raise Problem(f"{place} has no pyproject.toml and no setup.py: it is no Python project")
+    found = sources.read(place)
+    found.folder = folder
     known = tomllib.loads(KNOWN.read_text())
     if not found.name or not found.import_name:
         metadata.build(found, files.matrix(found, choose(found, known)), display)

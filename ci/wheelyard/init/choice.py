@@ -24,7 +24,7 @@ class Choice:
 def choose(found: Found, known: dict[str, dict[str, dict[str, object]]]) -> Choice:
     reasons: dict[str, str] = {}
     strategy = _strategy(found, reasons)
-    torches = _torches(found, known, reasons)
+    torches = _torches(known, reasons)
     pythons = _pythons(found, known, torches, reasons)
     requires = [text for text in found.requires if not _is_there(text)]
     if requires:
@@ -50,20 +50,15 @@ def _strategy(found: Found, reasons: dict[str, str]) -> str:
 
 
 def _torches(
-    found: Found, known: dict[str, dict[str, dict[str, object]]], reasons: dict[str, str]
+    known: dict[str, dict[str, dict[str, object]]], reasons: dict[str, str]
 ) -> dict[str, str]:
     newest = sorted(known["torch"], key=version_key)[-TORCHES:]
     chosen = {}
     for name in newest:
         pypi = known["torch"][name]["pypi"]
         assert isinstance(pypi, dict)
-        chosen[name] = str(pypi[platform.machine()]) if found.has_cuda else "cpu"
-    why = (
-        "the CUDA builds that PyPI has"
-        if found.has_cuda
-        else "no CUDA code, so one wheel serves all their builds"
-    )
-    reasons["torch"] = f"the newest {TORCHES}; {why}"
+        chosen[name] = str(pypi[platform.machine()])
+    reasons["torch"] = f"the newest {TORCHES}; the CUDA builds that PyPI has"
     return chosen
 
 

@@ -1,6 +1,7 @@
 """The files that get a project started: its matrix, its policy, and a workflow that calls the reusable one."""
 
 import platform
+from pathlib import PurePath
 
 from wheelyard import __version__
 from wheelyard.init.choice import Choice
@@ -15,7 +16,8 @@ CUDA_BUILD = ["", "[build.environment]", 'TORCH_CUDA_ARCH_LIST = "{targets}"', '
 
 def matrix(found: Found, choice: Choice) -> str:
     lines = [MATRIX_HEAD, ""]
-    lines += ["[project]", f'name = "{found.name}"', f'import_name = "{found.import_name}"', ""]
+    lines += ["[project]", f'name = "{found.name}"', f'import_name = "{found.import_name}"']
+    lines += [f'folder = "{found.folder}"', ""] if found.folder else [""]
     lines += [f"[arch.{platform.machine()}]", ""]
     lines += ["[python]", f"versions = {_list(choice.pythons)}", ""]
     for torch, cuda in choice.torches.items():
@@ -28,7 +30,8 @@ def matrix(found: Found, choice: Choice) -> str:
     ]
     runs = [f'{{ torch = "{t}", python = "{p}" }}' for t, p in _cells(choice)]
     lines += ["", "[verify]", f"run = [{', '.join(runs)}]"]
-    lines += [f"tests = {_list(found.tests)}"] if found.tests else []
+    tests = [str(PurePath(found.folder, test)) for test in found.tests]
+    lines += [f"tests = {_list(tests)}"] if tests else []
     return "\n".join([*lines, ""])
 
 

@@ -13,7 +13,7 @@ from wheelyard.run.local import Here
 from wheelyard.steps.build import GIT_TRUST
 from wheelyard.tools import images
 
-SCRIPT = """cp -a /source /tmp/source && cd /tmp/source && python - <<'END'
+SCRIPT = """cp -a /source /tmp/source && cd "/tmp/source/$FOLDER" && python - <<'END'
 import pathlib, pyproject_hooks, tomllib
 file = pathlib.Path("pyproject.toml")
 system = tomllib.loads(file.read_text()).get("build-system", {}) if file.exists() else {}
@@ -28,6 +28,7 @@ def build(found: Found, matrix: str, display: Display) -> None:
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         (scratch / "ci").mkdir()
+        (scratch / found.folder).mkdir(parents=True, exist_ok=True)
         (scratch / "ci/matrix.toml").write_text(matrix.replace('name = ""', 'name = "unknown"', 1))
         plan = load(Options(), scratch)
         recipe = images.for_build(plan, plan.wheels[0])
@@ -42,7 +43,8 @@ def build(found: Found, matrix: str, display: Display) -> None:
             tag = images.ensure(recipe, workspace)
             options = [
                 "--network=none",
-                f"--volume={found.root}:/source:ro",
+                f"--volume={found.repository}:/source:ro",
+                f"--env=FOLDER={found.folder}",
                 f"--volume={workspace.out}:/out",
             ]
             options += [f"--env={setting}" for setting in GIT_TRUST]

@@ -28,6 +28,7 @@ class Found:
     """Facts with their reasons; what reading cannot tell is empty."""
 
     root: Path
+    folder: str = ""  # of the repository
     name: str = ""
     import_name: str = ""
     requires_python: str = ""
@@ -38,6 +39,10 @@ class Found:
     uses: dict[str, list[str]] = field(default_factory=dict)  # a key of USES -> the files
     tests: list[str] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def repository(self) -> Path:
+        return self.root.parents[len(Path(self.folder).parts) - 1] if self.folder else self.root
 
 
 def read(root: Path) -> Found:

@@ -113,5 +113,6 @@ def load(options: Options, root: Path | None = None) -> Plan:
     """The plan of the project that the current folder is in."""
     root = root or project_facts.find()
     matrix = matrix_file.load(root / matrix_file.FILE)
-    project = project_facts.load(root, matrix.project.name, matrix.project.import_name)
+    said = matrix.project
+    project = project_facts.load(root, said.name, said.import_name, said.folder)
     return Plan(project, matrix, options)

@@ -22,6 +22,7 @@ class Project:
     version: str  # empty where only a build tells it
     requires: tuple[str, ...] = ()  # what it needs beside torch; none where only a build tells it
     build_requires: tuple[str, ...] = ()  # what its build needs beside torch
+    folder: str = ""  # of the root, where its pyproject.toml or setup.py is
 
     @property
     def normalised(self) -> str:
@@ -80,19 +81,25 @@ def find(start: Path | None = None) -> Path:
     )
 
 
-def load(root: Path, name: str = "", import_name: str = "") -> Project:
-    """The project below `root`; the names given, by its matrix, win over pyproject.toml's."""
-    table = metadata(root)
+def load(root: Path, name: str = "", import_name: str = "", folder: str = "") -> Project:
+    """The project in a folder of `root`; the names given, by its matrix, win over pyproject.toml's."""
+    place = root / folder
+    if not place.is_dir():
+        raise Problem(
+            f"{CONFIGURATION} says project.folder = {folder!r}, which is no folder of {root}"
+        )
+    table = metadata(place)
     name = name or table.get("name", "")
     if not name:
         raise Problem(
-            f"{root / 'pyproject.toml'} has no [project] name; say it in {CONFIGURATION}:\n"
+            f"{place / 'pyproject.toml'} has no [project] name; say it in {CONFIGURATION}:\n"
             '  [project]\n  name = "your-distribution"'
         )
     default = name.replace("-", "_").replace(".", "_")
     needs = beside_torch(table.get("dependencies", []))
-    builds = beside_torch(_table(root, "build-system").get("requires", []))
-    return Project(root, name, import_name or default, table.get("version", ""), needs, builds)
+    builds = beside_torch(_table(place, "build-system").get("requires", []))
+    version = table.get("version", "")
+    return Project(root, name, import_name or default, version, needs, builds, folder)
 
 
 def beside_torch(requirements: list[str]) -> tuple[str, ...]:

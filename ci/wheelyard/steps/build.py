@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import shlex
 import shutil
 import sys
 import tarfile
@@ -49,6 +50,7 @@ def _sdist_job(plan: Plan) -> Job:
     recipe = images.for_build(plan, (here or plan.buildable)[0])
     inputs = {
         "sources": Source(plan.project.files()),
+        "folder": plan.project.folder,
         "git": plan.project.described,
         "image": recipe,
         "epoch": plan.matrix.build.source_date_epoch,
@@ -62,7 +64,7 @@ def make_sdist(workspace: Workspace) -> Facts:
     tag = images.ensure(workspace.inputs["image"], workspace)
     output = workspace.scratch("sdist")
     script = (
-        "cp -a /source /tmp/source && cd /tmp/source && "
+        f"cp -a /source /tmp/source && cd /tmp/source/{shlex.quote(workspace.inputs['folder'])} && "
         "python -m build --sdist --no-isolation --skip-dependency-check --outdir /out ."
     )
     sources = workspace.sources("sources")
