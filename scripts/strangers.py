@@ -39,36 +39,33 @@ def released(clone: Path) -> bool:
         fresh = Path(scratch) / clone.name
         subprocess.run(["git", "clone", "--quiet", clone, fresh], check=True)
         commit = output(["git", "rev-parse", "HEAD"], fresh)
-        root = fresh / root_in(patch.read_text())
         log = clone.with_name(f"{clone.name}.log")
         with log.open("w") as stream:
             for command in (
-                [WHEELYARD, "init"],
-                ["git", "apply", "--directory", root.relative_to(fresh), patch],
+                [WHEELYARD, "init", *folder_in(patch.read_text())],
+                ["git", "apply", patch],
                 [WHEELYARD, "release", "--verbose", *cache(clone.parent)],
             ):
-                where = fresh if command[0] == "git" else root
                 print(
                     "$", *(getattr(word, "name", word) for word in command), file=stream, flush=True
                 )
-                done = subprocess.run(command, cwd=where, stdout=stream, stderr=stream)
+                done = subprocess.run(command, cwd=fresh, stdout=stream, stderr=stream)
                 if done.returncode != 0:
                     print(f"{clone.name}: failed, see {log}")
                     return False
-        faults = [*untouched(fresh), *edits(patch.read_text()), *served(root)]
+        faults = [*untouched(fresh), *edits(patch.read_text()), *served(fresh)]
         minutes = (time.monotonic() - began) / 60
         print(
             f"{clone.name} at {commit[:12]}: {'; '.join(faults) or 'released'} in {minutes:.0f} min"
         )
-        for line in summary(root):
+        for line in summary(fresh):
             print(f"  {line}")
     return not faults
 
 
-def root_in(patch: str) -> Path:
-    """The project's folder in its repository: a comment `# root: FOLDER` above the patch says it."""
-    found = re.search(r"^# root: (\S+)$", patch, re.MULTILINE)
-    return Path(found[1]) if found else Path()
+def folder_in(patch: str) -> list[str]:
+    """The project's folder in its repository, which `init` is told: a comment `# folder: NAME` above the patch."""
+    return re.findall(r"^# folder: (\S+)$", patch, re.MULTILINE)
 
 
 def cache(folder: Path) -> list[str]:

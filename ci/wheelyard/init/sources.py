@@ -12,6 +12,7 @@ SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp")
 SKIPPED = {"build", "dist", "third_party", "node_modules", "docs", "benchmarks", "wheelhouse"}
 LARGEST = 1 << 20  # a source beyond this is generated
 TESTS = ("tests", "test")
+NO_PACKAGES = {*TESTS, *SKIPPED, "examples", "scripts", "csrc"}
 # What in a C++ source binds a wheel, and to what.
 USES = {
     "stable": re.compile(r"STABLE_TORCH_LIBRARY|torch/csrc/stable|torch/headeronly"),
@@ -51,7 +52,8 @@ def read(root: Path) -> Found:
     _setup_py(found)
     _sources(found)
     _packages(found)
-    for name in TESTS:
+    places = [str(Path(top, name)) for top in ("", *_package_folders(root)) for name in TESTS]
+    for name in places:
         if any((root / name).rglob("test*.py")):
             found.tests = [name]
             found.reasons["tests"] = f"{name}/ has tests"
@@ -134,16 +136,29 @@ def _sources(found: Found) -> None:
 
 def _packages(found: Found) -> None:
     """What users import: the package folder named like the distribution, else the only one."""
-    tops = {"": found.root, "src/": found.root / "src"}
-    packages = {
-        file.parent.name: f"{prefix}{file.parent.name}/"
-        for prefix, top in tops.items()
-        for file in sorted(top.glob("*/__init__.py"))
-        if file.parent.name not in {*TESTS, *SKIPPED, "examples", "scripts", "csrc"}
-    }
+    packages: dict[str, str] = {}
+    for prefix in ("", "src", *_package_folders(found.root)):
+        top = found.root / prefix
+        for file in sorted([*top.glob("*/__init__.py"), *top.glob("*/*/__init__.py")]):
+            inside = file.parent.relative_to(top)
+            in_package = (top / inside.parts[0] / "__init__.py").exists()  # of another, then
+            if len(inside.parts) == 1 or (prefix and not in_package):
+                packages[".".join(inside.parts)] = f"{file.parent.relative_to(found.root)}/"
+    packages = {n: p for n, p in packages.items() if n.split(".")[0] not in NO_PACKAGES}
     wanted = found.name.replace("-", "_").replace(".", "_")
-    if wanted and wanted in packages:
-        found.import_name, found.reasons["import"] = wanted, f"the package {packages[wanted]}"
+    named = [name for name in packages if name.replace(".", "_") == wanted]
+    if wanted and named:
+        found.import_name = named[0]
+        found.reasons["import"] = f"the package {packages[named[0]]}"
     elif len(packages) == 1:
         ((found.import_name, place),) = packages.items()
         found.reasons["import"] = f"the only package, {place}"
+
+
+def _package_folders(root: Path) -> list[str]:
+    """Where pyproject.toml tells setuptools to look for packages."""
+    file = root / "pyproject.toml"
+    tables: dict[str, Any] = tomllib.loads(file.read_text()) if file.is_file() else {}
+    packages = tables.get("tool", {}).get("setuptools", {}).get("packages", {})
+    where = packages.get("find", {}).get("where", []) if isinstance(packages, dict) else []
+    return [str(folder) for folder in where]
