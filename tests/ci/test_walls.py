@@ -66,26 +66,29 @@ def test_the_verify_image_has_what_the_project_needs_beyond_torch(stranger: Plan
     assert told["REQUIRES"] == "einops>=0.8"
 
 
-def test_a_torch_that_pypi_lacks_comes_from_the_index_that_the_matrix_names(stranger: Plan) -> None:
+def test_a_torch_that_pypi_lacks_comes_from_the_index_that_the_matrix_names(
+    stranger: Plan, tmp_path: Path
+) -> None:
     elsewhere = with_torch(stranger, cuda=["13.2"])
     with pytest.raises(Problem, match=r'is cu130, not cu132; say where.*\n.*\n.*"13.2" = "URL"'):
-        images.for_build(elsewhere, elsewhere.wheels[0])
+        images.ensure(images.for_build(elsewhere, elsewhere.wheels[0]), workspace(tmp_path, {}))
     url = "https://index.example/cu132"
     named = with_torch(stranger, cuda=["13.2"], index={"13.2": url})
-    assert images.for_build(named, named.wheels[0])["arguments"]["PIP_INDEX_URL"] == url
+    recipe = images.for_build(named, named.wheels[0])
+    assert (recipe["arguments"]["PIP_INDEX_URL"], recipe["lacks"]) == (url, "")
 
 
-def test_cuda_12_needs_an_image_with_its_nvcc(stranger: Plan) -> None:
+def test_cuda_12_needs_an_image_with_its_nvcc(stranger: Plan, tmp_path: Path) -> None:
     old = with_torch(stranger, cuda=["12.6"], pypi={stranger.machine: "12.6"})
     known = {"12.6": dataclasses.replace(stranger.matrix.toolkit["13.0"])}
     old = dataclasses.replace(old, matrix=dataclasses.replace(old.matrix, toolkit=known))
     with pytest.raises(Problem, match=r"PyPI has no nvcc of CUDA 12\.6.*\n.*\n.*image = "):
-        images.for_build(old, old.wheels[0])
+        images.ensure(images.for_build(old, old.wheels[0]), workspace(tmp_path, {}))
     known = {"12.6": dataclasses.replace(known["12.6"], image="registry.example/builder:cuda12.6")}
     old = dataclasses.replace(old, matrix=dataclasses.replace(old.matrix, toolkit=known))
     recipe = images.for_build(old, old.wheels[0])
     assert recipe["bases"] == {"BASE_IMAGE": "registry.example/builder:cuda12.6"}
-    assert recipe["arguments"]["BASE"] == "pypa"
+    assert (recipe["arguments"]["BASE"], recipe["lacks"]) == ("pypa", "")
 
 
 # --- The toolkit ----------------------------------------------------------------------------------

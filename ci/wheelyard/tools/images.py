@@ -44,46 +44,50 @@ def for_build(plan: Plan, wheel: Wheel) -> Recipe:
 
 def _native(plan: Plan, wheel: Wheel) -> Recipe:
     """An image with that torch, all that torch needs, a whole CUDA toolkit, and what the project's build asks for."""
-    matrix, machine = plan.matrix, plan.builder(wheel.arch)
     assert wheel.torch
     assert wheel.cuda
+    matrix, machine = plan.matrix, plan.builder(wheel.arch)
     python = wheel.python or plan.build_python
     tag = python_tag(python)
     own = matrix.toolkit[wheel.toolkit].image if wheel.toolkit else ""
-    arguments = {
-        "PYTHON": python,
-        "PYTHON_TAG": f"{tag.rstrip('t')}-{tag}",
-        **_torch_of(plan, wheel.torch, wheel.cuda, wheel.arch),
-        "CUDA": wheel.toolkit or "",
-        "APT": " ".join(matrix.build.apt),
-        "REQUIRES": "\n".join([*plan.project.build_requires, *matrix.build.requires]),
-    }
     base, reason = ("pypa", "the matrix names it") if own else choose_base(plan, wheel.arch)
-    arguments["BASE"] = base
     if base == "pypa":
         bases = {"BASE_IMAGE": own or pypa_reference(matrix.base.pypa.image, machine)}
     else:
         bases = {"BASE_IMAGE": matrix.base.debian.suite, "PYTHON_IMAGE": _suite(plan, python)}
-    if wheel.toolkit and not own and wheel.toolkit not in PYPI_TOOLKITS:
-        raise Problem(
-            f"PyPI has no nvcc of CUDA {wheel.toolkit}, which {wheel.name} is built with; name an image that has it, "
-            f'with Pythons in /opt/python, in the matrix:\n  [toolkit."{wheel.toolkit}"]\n  image = "..."'
-        )
-    return _recipe("native", machine, bases, arguments) | {"why": f"base {base}: {reason}"}
+    torch = matrix.torch[wheel.torch]
+    arguments = {
+        "BASE": base,
+        "PYTHON": python,
+        "PYTHON_TAG": f"{tag.rstrip('t')}-{tag}",
+        "TORCH": torch.release,
+        "CUDA": wheel.toolkit or "",
+        "APT": " ".join(matrix.build.apt),
+        "REQUIRES": "\n".join([*plan.project.build_requires, *matrix.build.requires]),
+    }
+    if torch.pypi.get(wheel.arch) != wheel.cuda and wheel.cuda in torch.index:
+        arguments["PIP_INDEX_URL"] = torch.index[wheel.cuda]
+    # Of torch there is one build for each CUDA, whatever toolkit compiles for it.
+    recipe = _recipe("native", machine, bases, {**arguments, "TORCH_CUDA": cuda_name(wheel.cuda)})
+    return recipe | {"why": f"base {base}: {reason}", "lacks": _lacks(plan, wheel)}
 
 
-def _torch_of(plan: Plan, torch: str, cuda: str | None, arch: str) -> dict[str, str]:
-    """The torch of a cell's CUDA: PyPI's, or that of the index which the matrix names."""
-    facts = plan.matrix.torch[torch]
-    if cuda in (None, facts.pypi.get(arch)):
-        return {"TORCH": facts.release}
-    if cuda not in facts.index:
-        raise Problem(
-            f"PyPI's torch {torch} for {arch} is {cuda_name(facts.pypi.get(arch, 'none'))}, not "
-            f"{cuda_name(str(cuda))}; "
-            f'say where pip finds that one in the matrix:\n  [torch."{torch}"]\n  index = {{ "{cuda}" = "URL" }}'
+def _lacks(plan: Plan, wheel: Wheel) -> str:
+    """What the matrix must say before this image can be made; empty if it can."""
+    torch, toolkit = plan.matrix.torch[str(wheel.torch)], wheel.toolkit
+    theirs = torch.pypi.get(wheel.arch)
+    if wheel.cuda != theirs and wheel.cuda not in torch.index:
+        return (
+            f"PyPI's torch {wheel.torch} for {wheel.arch} is {cuda_name(theirs or 'none')}, not "
+            f"{cuda_name(str(wheel.cuda))}; say where pip finds that one in the matrix:\n"
+            f'  [torch."{wheel.torch}"]\n  index = {{ "{wheel.cuda}" = "URL" }}'
         )
-    return {"TORCH": facts.release, "PIP_INDEX_URL": facts.index[cuda]}
+    if toolkit and not plan.matrix.toolkit[toolkit].image and toolkit not in PYPI_TOOLKITS:
+        return (
+            f"PyPI has no nvcc of CUDA {toolkit}, which {wheel.name} is built with; name an image that has it, "
+            f'with Pythons in /opt/python, in the matrix:\n  [toolkit."{toolkit}"]\n  image = "..."'
+        )
+    return ""
 
 
 def _suite(plan: Plan, python: str) -> str:
@@ -152,10 +156,11 @@ def _files_digest(target: str) -> str:
 
 
 def unit(recipe: Recipe) -> str:
-    """A name for people: build-3.11-2.10.0-cuda12.9."""
+    """A name for people: build-3.11-2.10.0-cuda12.9, native-3.13-2.15.0-cu132."""
     arguments = recipe["arguments"]
     toolkits = sorted({name.split("-")[0] for name in arguments.get("TOOLKITS", "").split()})
     parts = [recipe["target"], arguments["PYTHON"], arguments["TORCH"]]
+    parts += [arguments["TORCH_CUDA"]] if "TORCH_CUDA" in arguments else []
     return "-".join([*parts, *(f"cuda{version}" for version in toolkits)])
 
 
@@ -207,6 +212,8 @@ def _registry_answers(reference: str) -> bool:
 def ensure(recipe: Recipe, workspace: Workspace) -> str:
     """Makes the image unless the engine has it; returns its tag."""
     tag = str(recipe["tag"])
+    if recipe.get("lacks"):
+        raise Problem(recipe["lacks"])
     engine = workspace.engine
     with _locks[tag]:
         if engine.has_image(tag):

@@ -31,7 +31,10 @@ def test_a_python_that_the_base_lacks_is_left_out_and_said(plan: Plan) -> None:
     assert {wheel.python for wheel in each.wheels} <= set(plan.matrix.python.debian)
     reasons = Counter(each.why_not(wheel) for wheel in each.all_wheels)
     assert reasons["Debian has no Python 3.10: --base pypa"] > 0
-    assert sum(reasons.values()) - reasons[""] == 154
+    lacking = sum(count for why, count in reasons.items() if why.startswith("Debian has no"))
+    assert (
+        lacking == 154 // 2
+    )  # the other half is of the other architecture, and not built here either
     with_all = with_options(plan, strategy="each", base="pypa", place="github")
     assert with_all.wheels == with_all.all_wheels
 
