@@ -7,7 +7,9 @@ multiarch=$(basename "$PWD")
 
 # The newer suite's loader runs them; their own libraries, without libc, are put where only they look.
 mkdir $old/tools
-cp -P libbfd-* libctf* libgmp* libisl* libmpc* libmpfr* libopcodes-* $old/tools
+for library in libbfd-* libctf* libgmp* libisl* libjansson* libmpc* libmpfr* libopcodes-* libsframe*; do
+  if [ -e "$library" ]; then cp -P "$library" $old/tools; fi
+done
 for tool in gcc g++; do
   cat >/usr/local/bin/$tool <<WRAPPER
 #!/bin/sh
@@ -22,7 +24,7 @@ ln -s g++ /usr/local/bin/c++
 ln -s usr/lib/"$multiarch" $old/libraries
 
 # Absolute links in the old root would lead to the newer suite.
-find $old/usr/lib -type l -lname '/*' | while read -r link; do
+find $old/usr/lib* -type l -lname '/*' | while read -r link; do
   ln -sfn "$old$(readlink "$link")" "$link"
 done
 # Python.h includes a part that lies in the folder of the architecture.

@@ -135,6 +135,10 @@ class Debian:
     suite: str = key(
         "The suite that wheels are built on; its glibc is the oldest they run on.", "bullseye"
     )
+    native_suite: str = key(
+        "The same for wheels of one torch; its g++ must know C++20, which torch's headers ask for since 2.13.",
+        "bookworm",
+    )
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def policy(choice: Choice) -> str:
         "# What the wheels must be before they may be released. Every key: `wheelyard schema policy --markdown`.",
         "",
     ]
-    lines += ["[platform]", 'highest = "manylinux_2_31"', "", "[python]", f"abi = {abi}"]
+    lines += ["[platform]", 'highest = "manylinux_2_35"', "", "[python]", f"abi = {abi}"]
     return "\n".join([*lines, ""])
 
 

@@ -24,6 +24,7 @@ CUDA_HOME = "/opt/cuda"  # in an image that has torch
 CACHES = {
     "ccache": {
         "CCACHE_DIR": CACHE_MOUNT,
+        "CCACHE_COMPILERCHECK": "%compiler% --version",  # the program may be a wrapper
         "CMAKE_CUDA_COMPILER_LAUNCHER": "ccache",
         "PYTORCH_NVCC": f"ccache {CUDA_HOME}/bin/nvcc",
     },
@@ -190,7 +191,7 @@ def cache_mounts(cache: str | None, tag: str) -> list[str]:
     if cache is None:
         return ["--env=CCACHE_DISABLE=1"]
     Path(cache).mkdir(parents=True, exist_ok=True)
-    mounted = [f"--volume={cache}:{CACHE_MOUNT}", f"--env=CCACHE_COMPILERCHECK=string:{tag}"]
+    mounted = [f"--volume={cache}:{CACHE_MOUNT}"]
     if shared := os.environ.get("CCACHE_REMOTE_STORAGE"):
         mounted += [f"--env=CCACHE_REMOTE_STORAGE={shared}", "--network=host"]
     if program := shutil.which("sccache"):

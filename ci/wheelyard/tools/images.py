@@ -54,7 +54,8 @@ def _native(plan: Plan, wheel: Wheel) -> Recipe:
     if base == "pypa":
         bases = {"BASE_IMAGE": own or pypa_reference(matrix.base.pypa.image, machine)}
     else:
-        bases = {"BASE_IMAGE": matrix.base.debian.suite, "PYTHON_IMAGE": _suite(plan, python)}
+        old = matrix.base.debian.native_suite
+        bases = {"BASE_IMAGE": old, "PYTHON_IMAGE": _suite(plan, python)}
     torch = matrix.torch[wheel.torch]
     arguments = {
         "BASE": base,

