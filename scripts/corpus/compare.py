@@ -17,6 +17,7 @@ from typing import Any
 
 from scripts.corpus import program
 from scripts.corpus.answers import REFERENCES, answers
+from scripts.corpus.confirm import is_confirmed
 from scripts.corpus.download import ROOT, read_list
 
 EXPLANATIONS = ROOT / "tests/wheelscope/differences.toml"
@@ -34,21 +35,21 @@ class Difference:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Names, and `member`, may be patterns; `theirs` and `ours` may be left out."""
+    """All may be patterns; `theirs` and `ours` may be left out."""
 
     reference: str
     wheel: str
     fact: str
     reason: str
     member: str = "*"
-    theirs: Any = ...
-    ours: Any = ...
+    theirs: str = "*"
+    ours: str = "*"
 
     def covers(self, difference: Difference) -> bool:
         names = ("reference", "wheel", "member", "fact")
         said = asdict(difference)
         return all(fnmatchcase(said[name], getattr(self, name)) for name in names) and all(
-            getattr(self, side) in (..., said[side]) for side in ("theirs", "ours")
+            fnmatchcase(str(said[side]), getattr(self, side)) for side in ("theirs", "ours")
         )
 
 
@@ -72,10 +73,12 @@ def differences(wheel: Path) -> Iterator[Difference]:
 
 
 def errors(wheel: Path) -> Iterator[Difference]:
-    """The errors that `check` without a policy finds; a healthy wheel has none."""
+    """The errors that `check` without a policy finds and no reference confirms."""
     (item,) = program.ask("check", wheel)["items"]
-    for finding in item["findings"]:
-        if finding["level"] == "error":
+    found = [finding for finding in item["findings"] if finding["level"] == "error"]
+    theirs = answers(wheel) if found else {}
+    for finding in found:
+        if not is_confirmed(wheel, item, finding, theirs):
             yield Difference(
                 "check", wheel.name, finding["place"] or "", finding["id"], None, finding["what"]
             )

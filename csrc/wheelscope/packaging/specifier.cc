@@ -55,7 +55,7 @@ bool fulfils_clause(const Version& version, const Specifier& clause) {
 
 // Whether the spec allows this bound after this sign.
 bool is_valid(const Specifier& clause) {
-  if (clause.sign == "===") return !clause.bound.empty();
+  if (clause.sign == "===") return true;  // any text, even none
   auto bound = std::string_view(clause.bound);
   const bool equality = clause.sign == "==" || clause.sign == "!=";
   const bool prefix = equality && bound.ends_with(".*");

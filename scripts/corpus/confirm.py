@@ -1,0 +1,59 @@
+"""Whether somebody else's program confirms an error that `check` finds in a wheel of the corpus.
+
+Not every wheel on PyPI is healthy: an error is a false one only if the references do not see it.
+"""
+
+import csv
+import email
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from packaging.tags import parse_tag
+from packaging.utils import parse_wheel_filename
+
+from scripts.corpus.reference import Facts
+
+
+def member(wheel: Path, name: str) -> str:
+    """A file of the dist-info folder."""
+    with zipfile.ZipFile(wheel) as members:
+        (path,) = (
+            path
+            for path in members.namelist()
+            if path.endswith(f".dist-info/{name}") and path.count("/") == 1
+        )
+        return members.read(path).decode()
+
+
+def platform_is_newer(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
+    """auditwheel names the same platform for the binaries, and the tag does not."""
+    tag = theirs["auditwheel"][""]["platform_tag"]
+    return bool(tag == item["platform_tag"] and tag not in wheel.name)
+
+
+def tags_differ(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
+    """The email parser reads other tags in WHEEL than packaging reads in the file name."""
+    written = email.message_from_string(member(wheel, "WHEEL")).get_all("Tag", [])
+    inside = {tag for text in written for tag in parse_tag(str(text))}
+    return inside != set(parse_wheel_filename(wheel.name)[3])
+
+
+def record_has_no_hash(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
+    """The csv reader finds the file in RECORD, without a hash."""
+    lines = csv.reader(member(wheel, "RECORD").splitlines())
+    return any(line[0] == finding["place"] and not line[1] for line in lines)
+
+
+Confirm = Callable[[Path, Any, Any, dict[str, Facts]], bool]
+CONFIRM: dict[str, Confirm] = {
+    "tag-platform": platform_is_newer,
+    "tag-mismatch": tags_differ,
+    "record-hash": record_has_no_hash,
+}
+
+
+def is_confirmed(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:
+    confirm = CONFIRM.get(finding["id"])
+    return confirm is not None and confirm(wheel, item, finding, theirs)

@@ -1,0 +1,99 @@
+// Answers questions about texts of Python packaging, so that test_packaging.py can ask the same of
+// `packaging` and of Python's email parser. Each line of the input is a JSON object with the
+// question's name under "ask"; each line of the output is the answer, null where the text is not
+// understood.
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "packaging/marker.h"
+#include "packaging/metadata.h"
+#include "packaging/requirement.h"
+#include "packaging/specifier.h"
+#include "packaging/tag.h"
+#include "packaging/version.h"
+#include "packaging/wheel_name.h"
+
+namespace {
+
+using namespace wheelscope;
+using Json = nlohmann::json;
+
+template <typename Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json compare(const Json& asked) {
+  const auto a = parse_version(asked["a"].get<std::string>());
+  const auto b = parse_version(asked["b"].get<std::string>());
+  if (!a || !b) return {};
+  return *a < *b ? -1 : *a == *b ? 0 : 1;
+}
+
+Json normalise(const Json& asked) {
+  const auto version = parse_version(asked["version"].get<std::string>());
+  return version ? Json(to_string(*version)) : Json();
+}
+
+Json ask_fulfils(const Json& asked) {
+  return or_null(
+      fulfils(asked["version"].get<std::string>(), asked["specifiers"].get<std::string>()));
+}
+
+Json requirement(const Json& asked) {
+  const auto found = parse_requirement(asked["text"].get<std::string>());
+  return {{"name", canonical_name(found.name)},
+          {"extras", found.extras},
+          {"specifiers", found.specifiers},
+          {"url", found.url},
+          {"marker", found.marker}};
+}
+
+Json marker(const Json& asked) {
+  MarkerEnvironment environment;
+  for (const auto& [name, value] : asked["environment"].items()) environment[name] = value;
+  return or_null(holds(asked["marker"].get<std::string>(), environment));
+}
+
+Json headers(const Json& asked) {
+  Json found = Json::array();
+  for_each_header(asked["text"].get<std::string>(),
+                  [&](std::string_view key, std::string_view value) {
+                    found.push_back({key, value});
+                  });
+  return found;
+}
+
+Json wheel_name(const Json& asked) {
+  const auto found = parse_wheel_name(asked["file"].get<std::string>());
+  if (!found) return {};
+  return {{"name", found->name},
+          {"version", found->version},
+          {"build", found->build},
+          {"tags", found->file_name_tags}};
+}
+
+Json ask_admits(const Json& asked) {
+  return admits(split_tag(asked["tag"].get<std::string>()),
+                PythonBuild(asked["python"].get<std::string>()));
+}
+
+Json ask_promises_more(const Json& asked) {
+  return promises_more(asked["a"].get<std::string>(), asked["b"].get<std::string>());
+}
+
+}  // namespace
+
+int main() {
+  static const std::map<std::string, Json (*)(const Json&)> answers{
+      {"compare", compare},         {"normalise", normalise}, {"fulfils", ask_fulfils},
+      {"requirement", requirement}, {"marker", marker},       {"headers", headers},
+      {"wheel_name", wheel_name},   {"admits", ask_admits},   {"promises_more", ask_promises_more},
+  };
+  for (std::string line; std::getline(std::cin, line);) {
+    const auto asked = Json::parse(line);
+    std::cout << answers.at(asked["ask"])(asked).dump() << std::endl;
+  }
+}

@@ -1,0 +1,176 @@
+"""Versions, specifiers, markers and requirements, as `packaging` has them, on generated cases."""
+
+from generated import numbers, versions
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from packaging.markers import Marker, UndefinedComparison
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+from program import Ask
+
+# --- Versions -----------------------------------------------------------------------------------
+near_versions = versions() | st.text(alphabet="0123456789.abrcdevpost!+-_* v", max_size=12)
+
+
+@settings(deadline=None)
+@given(near_versions)
+def test_spelling_of_a_version(ask: Ask, text: str) -> None:
+    try:
+        expected = str(Version(text))
+    except InvalidVersion:
+        expected = None
+    assert ask("normalise", version=text) == expected
+
+
+@settings(deadline=None)
+@given(versions(), versions())
+@example("1.0.dev0", "1.0a1")
+@example("1.0", "1.0.0")
+@example("1.0+local.10", "1.0+local.9")
+def test_order_of_versions(ask: Ask, a: str, b: str) -> None:
+    x, y = Version(a), Version(b)
+    assert ask("compare", a=a, b=b) == (x > y) - (x < y)
+
+
+# --- Specifiers ---------------------------------------------------------------------------------
+signs = st.sampled_from(["==", "!=", "<=", ">=", "<", ">", "~=", "==="])
+
+
+@st.composite
+def specifiers(draw: st.DrawFn) -> str:
+    clauses = []
+    for _ in range(draw(st.integers(1, 3))):
+        sign = draw(signs)
+        bound = draw(versions(local=sign in ("==", "!=")))
+        if sign in ("==", "!=") and draw(st.booleans()):
+            bound = ".".join(draw(st.lists(numbers, min_size=1, max_size=3))) + ".*"
+        clauses.append(sign + draw(st.sampled_from(["", " "])) + bound)
+    return draw(st.sampled_from([",", ", ", " ,"])).join(clauses)
+
+
+@settings(deadline=None)
+@given(versions(), specifiers())
+@example("2.14.1", "==2.14")
+@example("2.15.0+cu130", "==2.15.0")
+@example("3.0rc1", "<3.0")
+@example("1.7.post1", ">1.7")
+@example("1.7+local", ">1.7")
+@example("2.2.0", "~=2.2.post3")
+@example("1.4.5a4", "~=1.4.5a4")
+@example("2!1.0", "==2!1.*")
+def test_version_fulfils_specifiers(ask: Ask, version: str, specifier: str) -> None:
+    try:
+        expected = SpecifierSet(specifier).contains(version, prereleases=True)
+    except InvalidSpecifier:
+        expected = None
+    assert ask("fulfils", version=version, specifiers=specifier) == expected
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="=<>!~ ,.*0123456789ab", max_size=14))
+def test_what_is_no_specifier(ask: Ask, text: str) -> None:
+    try:
+        expected = SpecifierSet(text).contains("1.0", prereleases=True)
+    except InvalidSpecifier:
+        expected = None
+    assert ask("fulfils", version="1.0", specifiers=text) == expected
+
+
+# --- Markers ------------------------------------------------------------------------------------
+ENVIRONMENT = {
+    "implementation_name": "cpython",
+    "implementation_version": "3.13.1",
+    "os_name": "posix",
+    "platform_machine": "x86_64",
+    "platform_release": "6.1.0-18-amd64",
+    "platform_system": "Linux",
+    "platform_version": "#1 SMP",
+    "python_full_version": "3.13.1",
+    "platform_python_implementation": "CPython",
+    "python_version": "3.13",
+    "sys_platform": "linux",
+    "extra": "cuda",
+}
+literals = st.sampled_from(
+    [
+        *("3.13", "3.9", "3.13.1", "3.14.0rc1", "3.*", "2", "3.12, 3.13", "", "x86_64 aarch64"),
+        *("linux", "win32", "posix", "x86_64", "Linux", "cuda", "CUDA", "test", "cpython"),
+    ]
+)
+marker_signs = st.sampled_from(["==", "!=", "<", "<=", ">", ">=", "~=", "===", "in", "not in"])
+variables = st.sampled_from([*ENVIRONMENT, "python_version", "extra", "sys_platform"])
+
+
+@st.composite
+def comparisons(draw: st.DrawFn) -> str:
+    quote = draw(st.sampled_from("'\""))
+    sides = [draw(variables), quote + draw(literals) + quote]
+    if draw(st.integers(0, 4)) == 0:
+        sides.reverse()
+    sign = draw(marker_signs)
+    gap = " " if sign.isalpha() or " " in sign else draw(st.sampled_from(["", " "]))
+    return gap.join([sides[0], sign, sides[1]])
+
+
+markers = st.recursive(
+    comparisons(),
+    lambda inner: (
+        st.tuples(inner, st.sampled_from([" and ", " or "]), inner).map("".join)
+        | inner.map(lambda text: f"({text})")
+    ),
+    max_leaves=5,
+)
+
+
+@settings(deadline=None)
+@given(markers)
+@example('python_version < "3.9" or python_version >= "3.13" and extra == "cuda"')
+@example('(python_version < "3.9" or python_version >= "3.13") and extra == "x"')
+@example('"linux" in sys_platform')
+@example("platform_machine not in 'x86_64 aarch64'")
+@example('platform_release >= "5.0"')
+def test_marker(ask: Ask, marker: str) -> None:
+    try:
+        expected = Marker(marker).evaluate(ENVIRONMENT)
+    except UndefinedComparison:
+        # Other terms may decide it all the same; packaging gives up on the whole.
+        assume(" and " not in marker and " or " not in marker)
+        expected = None
+    assert ask("marker", marker=marker, environment=ENVIRONMENT) == expected
+
+
+# --- Requirements -------------------------------------------------------------------------------
+@st.composite
+def requirements(draw: st.DrawFn) -> str:
+    text = draw(st.sampled_from(["torch", "nvidia-cublas-cu12", "Jinja2", "a.b_c", "x"]))
+    extras = draw(st.lists(st.sampled_from(["cuda", "test", "a-b"]), max_size=2))
+    if extras:
+        text += draw(st.sampled_from(["", " "])) + "[" + ", ".join(extras) + "]"
+    kind = draw(st.sampled_from(["none", "bare", "parenthesised", "url"]))
+    if kind == "bare":
+        text += draw(st.sampled_from(["", " "])) + draw(specifiers())
+    elif kind == "parenthesised":
+        text += " (" + draw(specifiers()) + ")"
+    elif kind == "url":
+        text += " @ file:///a/b-1.0.tar.gz"
+    if draw(st.booleans()):
+        text += (" ; " if kind == "url" else draw(st.sampled_from([";", " ; "]))) + draw(markers)
+    return text
+
+
+@settings(deadline=None)
+@given(requirements())
+def test_requirement(ask: Ask, text: str) -> None:
+    try:
+        expected = Requirement(text)
+    except InvalidRequirement:
+        assume(False)
+    found = ask("requirement", text=text)
+    assert found["name"] == canonicalize_name(expected.name)
+    assert set(found["extras"]) == expected.extras
+    assert found["url"] == (expected.url or "")
+    if "===" not in text:
+        assert SpecifierSet(found["specifiers"]) == expected.specifier
+    assert (Marker(found["marker"]) if found["marker"] else None) == expected.marker
