@@ -1,52 +1,35 @@
-// The standalone program: checks every kernel and dtype against the CPU's result, then times them.
-// No torch.
+// The standalone program: checks every op, dtype and layout against the CPU's result, then times
+// them. No torch.
 //
 //   standalone            check and time
 //   standalone --check    check only
 //
 // Exit status: 0 all right, 1 a mismatch, 2 no usable GPU.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "kernels/add.h"
+#include "elementwise_ops.h"
 #include "kernels/cuda_error.h"
+#include "kernels/rms_norm.h"
 
 namespace {
 
-using cuda_ext::DType;
-using cuda_ext::Layout;
-using cuda_ext::Scalar;
-using cuda_ext::Stream;
-using cuda_ext::View;
-
-struct NamedDType {
-  DType dtype;
-  const char* name;
-  size_t size;
-};
-
-constexpr NamedDType dtypes[] = {{DType::float16, "float16", 2},
-                                 {DType::bfloat16, "bfloat16", 2},
-                                 {DType::float32, "float32", 4},
-                                 {DType::float64, "float64", 8},
-                                 {DType::int8, "int8", 1},
-                                 {DType::int16, "int16", 2},
-                                 {DType::int32, "int32", 4},
-                                 {DType::int64, "int64", 8},
-                                 {DType::uint8, "uint8", 1},
-                                 {DType::complex64, "complex64", 8},
-                                 {DType::complex128, "complex128", 16}};
+using namespace cuda_ext;
 
 void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
-  std::fprintf(stderr, "%s: %s\n", what, cuda_ext::explain(error).c_str());
+  std::fprintf(stderr, "%s: %s\n", what, explain(error).c_str());
   std::exit(2);
 }
 #define CHECK_CUDA(call) check((call), #call)
@@ -59,6 +42,7 @@ class DeviceBuffer {
   ~DeviceBuffer() { cudaFree(data_); }
   DeviceBuffer(const DeviceBuffer&) = delete;
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+  DeviceBuffer(DeviceBuffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
   char* get() const { return static_cast<char*>(data_); }
 
  private:
@@ -73,121 +57,262 @@ std::vector<char> random_elements(size_t bytes, unsigned seed) {
   return elements;
 }
 
-struct Problem {
-  const NamedDType& type;
-  int64_t n;             // elements of the output
-  size_t offset;         // elements by which every pointer is moved off its alignment
-  const Layout* layout;  // null: dense
-};
+int checks = 0, mismatches = 0;
 
-// One kernel, on the device and as the CPU does it.
-struct Kernel {
+// --- elementwise ops
+// ------------------------------------------------------------------------------
+
+// Where the inputs lie; an op of one input has the first alone.
+struct Case {
   const char* name;
-  bool strided;
-  void (*on_device)(const Problem&, const char* a, const char* b, char* out, Stream);
-  void (*on_cpu)(const Problem&, const char* a, const char* b, char* out);
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> strides[max_inputs];
+  size_t offset = 0;  // elements by which every pointer is moved off its alignment
 };
 
-const Scalar value = Scalar::from(int64_t{3});
+std::vector<Case> make_cases() {
+  std::vector<Case> cases;
+  for (const int64_t n : {1, 7, 255, 4096, 8191, 1 << 20, (1 << 20) + 13}) {
+    for (const size_t offset : {0, 1, 3}) cases.push_back({"dense", {n}, {{1}, {1}, {1}}, offset});
+  }
+  for (const int64_t n : {256, 457}) {
+    for (const size_t offset : {0, 1}) {
+      cases.push_back({"row", {123, n}, {{n, 1}, {0, 1}, {n, 1}}, offset});
+      cases.push_back({"column", {123, n}, {{n, 1}, {1, 0}, {1, 0}}, offset});
+      cases.push_back({"scalar", {123, n}, {{n, 1}, {0, 0}, {0, 0}}, offset});
+      cases.push_back({"outer", {123, n}, {{1, 0}, {0, 1}, {1, 0}}, offset});
+      cases.push_back({"rows with gaps", {123, n}, {{512, 1}, {600, 1}, {512, 1}}, offset});
+      cases.push_back({"3 dimensions", {5, 7, n}, {{9 * n, n, 1}, {0, n, 1}, {n, 0, 1}}, offset});
+      cases.push_back({"every second", {123, n}, {{2 * n, 2}, {2 * n, 2}, {2 * n, 2}}, offset});
+      cases.push_back({"one transposed", {123, n}, {{n, 1}, {1, 123}, {n, 1}}, offset});
+    }
+  }
+  return cases;
+}
 
-const Kernel kernels[] = {
-    {"add", false,
-     [](const Problem& p, const char* a, const char* b, char* out, Stream stream) {
-       CHECK_CUDA(cuda_ext::add(p.type.dtype, a, b, out, p.n, stream));
-     },
-     [](const Problem& p, const char* a, const char* b, char* out) {
-       cuda_ext::cpu::add(p.type.dtype, a, b, out, 0, p.n);
-     }},
-    {"fast_add", false,
-     [](const Problem& p, const char* a, const char* b, char* out, Stream stream) {
-       CHECK_CUDA(cuda_ext::fast_add(p.type.dtype, a, b, out, p.n, stream));
-     },
-     [](const Problem& p, const char* a, const char* b, char* out) {
-       cuda_ext::cpu::add(p.type.dtype, a, b, out, 0, p.n);
-     }},
-    {"cust_add", false,
-     [](const Problem& p, const char* a, const char*, char* out, Stream stream) {
-       CHECK_CUDA(cuda_ext::cust_add(p.type.dtype, a, value, out, p.n, stream));
-     },
-     [](const Problem& p, const char* a, const char*, char* out) {
-       cuda_ext::cpu::cust_add(p.type.dtype, a, value, out, 0, p.n);
-     }},
-    {"strided_add", true,
-     [](const Problem& p, const char* a, const char* b, char* out, Stream stream) {
-       CHECK_CUDA(cuda_ext::strided_add(p.type.dtype, a, b, out, *p.layout, stream));
-     },
-     [](const Problem& p, const char* a, const char* b, char* out) {
-       cuda_ext::cpu::strided_add(p.type.dtype, a, b, out, *p.layout, 0, p.n);
-     }},
-    {"strided_cust_add", true,
-     [](const Problem& p, const char* a, const char*, char* out, Stream stream) {
-       CHECK_CUDA(cuda_ext::strided_cust_add(p.type.dtype, a, value, out, *p.layout, stream));
-     },
-     [](const Problem& p, const char* a, const char*, char* out) {
-       cuda_ext::cpu::strided_cust_add(p.type.dtype, a, value, out, *p.layout, 0, p.n);
-     }},
-};
-
-bool agrees(const Kernel& kernel, const Problem& p, Stream stream) {
-  const size_t offset = p.offset * p.type.size, bytes = p.n * p.type.size;
-  const auto a = random_elements(offset + bytes, 1), b = random_elements(offset + bytes, 2);
+template <typename Op>
+bool agrees(DType dtype, const Case& which, Stream stream) {
+  constexpr int inputs = inputs_of<Op>;
+  const size_t size = element_sizes[static_cast<int>(dtype)], offset = which.offset * size;
+  View views[inputs];
+  std::vector<char> on_host[inputs];
+  std::vector<DeviceBuffer> on_device;
+  on_device.reserve(inputs);
+  Operands host, device;
+  for (int i = 0; i < inputs; ++i) {
+    views[i] = {which.sizes.data(), which.strides[i].data(), static_cast<int>(which.sizes.size())};
+    int64_t last = 0;
+    for (size_t d = 0; d < which.sizes.size(); ++d)
+      last += (which.sizes[d] - 1) * which.strides[i][d];
+    on_host[i] = random_elements(offset + (last + 1) * size, i + 1);
+    on_device.emplace_back(on_host[i].size());
+    CHECK_CUDA(cudaMemcpyAsync(on_device[i].get(), on_host[i].data(), on_host[i].size(),
+                               cudaMemcpyHostToDevice, stream.handle));
+    host.in[i] = on_host[i].data() + offset;
+    device.in[i] = on_device[i].get() + offset;
+  }
+  Layout layout;
+  if (!make_layout(views, inputs, layout).empty()) std::abort();
+  const size_t bytes = layout.numel * size;
   std::vector<char> expected(bytes), got(bytes);
-  kernel.on_cpu(p, a.data() + offset, b.data() + offset, expected.data());
-
-  DeviceBuffer on_device_a(a.size()), on_device_b(b.size()), on_device_out(offset + bytes);
-  CHECK_CUDA(cudaMemcpyAsync(on_device_a.get(), a.data(), a.size(), cudaMemcpyHostToDevice,
-                             stream.handle));
-  CHECK_CUDA(cudaMemcpyAsync(on_device_b.get(), b.data(), b.size(), cudaMemcpyHostToDevice,
-                             stream.handle));
-  CHECK_CUDA(cudaMemsetAsync(on_device_out.get(), 0xa5, offset + bytes, stream.handle));
-  kernel.on_device(p, on_device_a.get() + offset, on_device_b.get() + offset,
-                   on_device_out.get() + offset, stream);
-  CHECK_CUDA(cudaMemcpyAsync(got.data(), on_device_out.get() + offset, bytes,
-                             cudaMemcpyDeviceToHost, stream.handle));
+  host.out = expected.data();
+  DeviceBuffer out(offset + bytes);
+  device.out = out.get() + offset;
+  const std::vector<Scalar> numbers(numbers_of<Op> + 1, Scalar::from(int64_t{3}));
+  on_cpu(Op{}, dtype, host, numbers.data(), layout, 0, layout.numel);
+  CHECK_CUDA(cudaMemsetAsync(out.get(), 0xa5, offset + bytes, stream.handle));
+  CHECK_CUDA(on_cuda(Op{}, dtype, device, numbers.data(), layout, stream));
+  CHECK_CUDA(cudaMemcpyAsync(got.data(), device.out, bytes, cudaMemcpyDeviceToHost, stream.handle));
   CHECK_CUDA(cudaStreamSynchronize(stream.handle));
   if (expected == got) return true;
   const auto at =
       std::mismatch(expected.begin(), expected.end(), got.begin()).first - expected.begin();
-  std::printf("MISMATCH %s %s n=%lld offset=%zu: first at element %zu\n", kernel.name, p.type.name,
-              static_cast<long long>(p.n), p.offset, static_cast<size_t>(at) / p.type.size);
+  std::printf("MISMATCH %s %s %s n=%lld offset=%zu: first at element %zu\n", Op::schema,
+              dtype_names[static_cast<int>(dtype)], which.name,
+              static_cast<long long>(layout.numel), which.offset, static_cast<size_t>(at) / size);
   return false;
 }
 
-// A matrix read transposed plus a row that is broadcast.
-Layout transposed_plus_row(int64_t rows, int64_t columns) {
-  const int64_t sizes[] = {rows, columns}, strides[] = {1, rows};
-  const int64_t row_sizes[] = {columns}, row_strides[] = {1};
-  const View a{sizes, strides, 2}, b{row_sizes, row_strides, 1};
-  Layout layout;
-  cuda_ext::make_layout(a, &b, layout);
-  return layout;
-}
-
-int check_all(Stream stream) {
-  int checks = 0, mismatches = 0;
-  const Layout layout = transposed_plus_row(123, 457);
-  for (const auto& kernel : kernels) {
-    for (const auto& type : dtypes) {
-      if (kernel.strided) {
-        mismatches += !agrees(kernel, {type, layout.numel, 0, &layout}, stream);
-        ++checks;
-        continue;
-      }
-      for (const int64_t n : {0, 1, 7, 255, 4096, 8191, 1 << 20, (1 << 20) + 13}) {
-        for (const size_t offset : {0, 1, 3}) {
-          mismatches += !agrees(kernel, {type, n, offset, nullptr}, stream);
-          ++checks;
-        }
-      }
+template <typename Op>
+void check_op(const std::vector<Case>& cases, Stream stream) {
+  for (int d = 0; d < dtype_count; ++d) {
+    if (!Op::dtypes.has(static_cast<DType>(d))) continue;
+    for (const auto& which : cases) {
+      mismatches += !agrees<Op>(static_cast<DType>(d), which, stream);
+      ++checks;
     }
   }
-  std::printf("%d checks, %d mismatches\n", checks, mismatches);
-  return mismatches;
 }
 
+template <typename... Op>
+void check_elementwise(OpList<Op...>, Stream stream) {
+  const auto cases = make_cases();
+  (check_op<Op>(cases, stream), ...);
+}
+
+// --- rms_norm
+// -------------------------------------------------------------------------------------
+
+double as_number(DType dtype, const char* element) {
+  const auto as = [&](auto value) {
+    std::memcpy(&value, element, sizeof value);
+    return static_cast<double>(value);
+  };
+  switch (dtype) {
+    case DType::float16:
+      return as(__half{});
+    case DType::bfloat16:
+      return as(__nv_bfloat16{});
+    case DType::float32:
+      return as(float{});
+    default:
+      return as(double{});
+  }
+}
+
+std::vector<char> random_numbers(DType dtype, int64_t n, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> uniform(-2, 2);
+  const size_t size = element_sizes[static_cast<int>(dtype)];
+  std::vector<char> elements(n * size);
+  for (int64_t i = 0; i < n; ++i) {
+    const auto put = [&](auto value) { std::memcpy(&elements[i * size], &value, sizeof value); };
+    const float number = uniform(generator);
+    switch (dtype) {
+      case DType::float16:
+        put(__float2half(number));
+        break;
+      case DType::bfloat16:
+        put(__float2bfloat16(number));
+        break;
+      case DType::float32:
+        put(number);
+        break;
+      default:
+        put(static_cast<double>(number));
+    }
+  }
+  return elements;
+}
+
+// The largest difference, by the larger of 1 and the expected number.
+bool are_close(DType dtype, const std::vector<char>& expected, const std::vector<char>& got) {
+  const size_t size = element_sizes[static_cast<int>(dtype)];
+  const double tolerance = dtype == DType::float64   ? 1e-11
+                           : dtype == DType::float32 ? 1e-5
+                           : dtype == DType::float16 ? 2e-3
+                                                     : 2e-2;
+  for (size_t at = 0; at < expected.size(); at += size) {
+    const double wanted = as_number(dtype, &expected[at]), is = as_number(dtype, &got[at]);
+    if (!(std::abs(is - wanted) <= tolerance * std::max(1.0, std::abs(wanted)))) return false;
+  }
+  return true;
+}
+
+// Memory on both sides with the same contents.
+struct Twin {
+  std::vector<char> host;
+  DeviceBuffer device;
+
+  explicit Twin(std::vector<char> elements) : host(std::move(elements)), device(host.size()) {
+    CHECK_CUDA(cudaMemcpy(device.get(), host.data(), host.size(), cudaMemcpyHostToDevice));
+  }
+  explicit Twin(size_t bytes) : Twin(std::vector<char>(bytes, 0x7f)) {}
+
+  std::vector<char> from_device() const {
+    std::vector<char> bytes(host.size());
+    CHECK_CUDA(cudaMemcpy(bytes.data(), device.get(), bytes.size(), cudaMemcpyDeviceToHost));
+    return bytes;
+  }
+};
+
+bool rms_norm_agrees(DType dtype, int64_t rows, int64_t size, int64_t gap, Stream stream) {
+  const size_t element = element_sizes[static_cast<int>(dtype)];
+  const DType number = dtype == DType::float64 ? DType::float64 : DType::float32;
+  const size_t number_size = element_sizes[static_cast<int>(number)];
+  const int64_t row_sizes[] = {rows}, row_strides[] = {size + gap};
+  const View view{row_sizes, row_strides, 1}, views[] = {view, view};
+  const size_t in = rows * (size + gap), results = rows * size;
+  Twin x(random_numbers(dtype, in, 1)), grad(random_numbers(dtype, in, 2));
+  Twin weight(random_numbers(dtype, size, 3)), out(results * element), rstd(rows * number_size);
+  Twin grad_x(results * element), grad_weight(size * element);
+
+  RmsNorm forward{dtype,
+                  size,
+                  contiguous_layout(views, 1),
+                  x.host.data(),
+                  1,
+                  weight.host.data(),
+                  1,
+                  1e-5,
+                  out.host.data(),
+                  rstd.host.data()};
+  cpu::rms_norm(forward, 0, rows);
+  forward.x = x.device.get();
+  forward.weight = weight.device.get();
+  forward.out = out.device.get();
+  forward.rstd = rstd.device.get();
+  CHECK_CUDA(rms_norm(forward, stream));
+
+  std::vector<char> partial(cpu::partial_sums * size * number_size);
+  RmsNormBackward backward{dtype,
+                           size,
+                           contiguous_layout(views, 2),
+                           grad.host.data(),
+                           x.host.data(),
+                           1,
+                           1,
+                           weight.host.data(),
+                           1,
+                           rstd.host.data(),
+                           grad_x.host.data(),
+                           grad_weight.host.data(),
+                           partial.data()};
+  for (int64_t part = 0; part < cpu::partial_sums; ++part) cpu::rms_norm_backward(backward, part);
+  cpu::sum_partials(backward, 0, size);
+  backward.grad = grad.device.get();
+  backward.x = x.device.get();
+  backward.weight = weight.device.get();
+  backward.rstd = rstd.device.get();
+  backward.grad_x = grad_x.device.get();
+  backward.grad_weight = grad_weight.device.get();
+  DeviceBuffer partial_on_device(partial_sums(backward, stream) * size * number_size);
+  backward.partial = partial_on_device.get();
+  CHECK_CUDA(rms_norm_backward(backward, stream));
+  CHECK_CUDA(cudaStreamSynchronize(stream.handle));
+
+  if (are_close(dtype, out.host, out.from_device()) &&
+      are_close(number, rstd.host, rstd.from_device()) &&
+      are_close(dtype, grad_x.host, grad_x.from_device()) &&
+      are_close(dtype, grad_weight.host, grad_weight.from_device()))
+    return true;
+  std::printf("MISMATCH rms_norm %s %lld x %lld, gap %lld\n", dtype_names[static_cast<int>(dtype)],
+              static_cast<long long>(rows), static_cast<long long>(size),
+              static_cast<long long>(gap));
+  return false;
+}
+
+void check_rms_norm(Stream stream) {
+  for (int d = 0; d < dtype_count; ++d) {
+    if (!rms_norm_dtypes.has(static_cast<DType>(d))) continue;
+    for (const int64_t size :
+         {1, 7, 64, 128, 200, 256, 1000, 1024, 2048, 4096, 4097, 8192, 16384, 40000}) {
+      for (const int64_t gap : {0, 1, 16}) {
+        mismatches += !rms_norm_agrees(static_cast<DType>(d), 37, size, gap, stream);
+        ++checks;
+      }
+    }
+    mismatches += !rms_norm_agrees(static_cast<DType>(d), 2000, 512, 0, stream);
+    ++checks;
+  }
+}
+
+// --- times
+// ----------------------------------------------------------------------------------------
+
 // The median time of one launch, by CUDA events after a warm-up.
-float median_ms(const Kernel& kernel, const Problem& p, const char* a, const char* b, char* out,
-                Stream stream) {
+template <typename Launch>
+float median_ms(const Launch& launch, Stream stream) {
   constexpr int warm_up = 5, repeats = 21;
   cudaEvent_t start, stop;
   CHECK_CUDA(cudaEventCreate(&start));
@@ -195,7 +320,7 @@ float median_ms(const Kernel& kernel, const Problem& p, const char* a, const cha
   std::vector<float> times;
   for (int i = 0; i < warm_up + repeats; ++i) {
     CHECK_CUDA(cudaEventRecord(start, stream.handle));
-    kernel.on_device(p, a, b, out, stream);
+    launch();
     CHECK_CUDA(cudaEventRecord(stop, stream.handle));
     CHECK_CUDA(cudaEventSynchronize(stop));
     float ms = 0;
@@ -208,23 +333,34 @@ float median_ms(const Kernel& kernel, const Problem& p, const char* a, const cha
   return times[repeats / 2];
 }
 
-void time_all(Stream stream) {
-  constexpr size_t operand_bytes = size_t{1} << 30;  // far more than any cache holds
-  const auto data = random_elements(operand_bytes, 3);
-  DeviceBuffer a(operand_bytes), b(operand_bytes), out(operand_bytes);
-  CHECK_CUDA(cudaMemcpy(a.get(), data.data(), operand_bytes, cudaMemcpyHostToDevice));
-  CHECK_CUDA(cudaMemcpy(b.get(), data.data(), operand_bytes, cudaMemcpyHostToDevice));
-  std::printf("%-12s %-12s %12s %12s\n", "kernel", "dtype", "ms", "GB/s");
-  for (const auto& kernel : kernels) {
-    if (kernel.strided) continue;
-    for (const auto& type : dtypes) {
-      const Problem problem{type, static_cast<int64_t>(operand_bytes / type.size), 0, nullptr};
-      const float ms = median_ms(kernel, problem, a.get(), b.get(), out.get(), stream);
-      const int operands = std::strcmp(kernel.name, "cust_add") == 0 ? 2 : 3;
-      std::printf("%-12s %-12s %12.4f %12.0f\n", kernel.name, type.name, ms,
-                  operands * operand_bytes / ms / 1e6);
-    }
+constexpr size_t operand_bytes = size_t{1} << 30;  // far more than any cache holds
+
+template <typename Op>
+void time_op(const Operands& operands, Stream stream) {
+  const std::string schema = Op::schema;
+  const std::vector<Scalar> numbers(numbers_of<Op> + 1, Scalar::from(int64_t{3}));
+  for (int d = 0; d < dtype_count; ++d) {
+    const auto dtype = static_cast<DType>(d);
+    if (!Op::dtypes.has(dtype)) continue;
+    const Layout layout =
+        dense_layout(inputs_of<Op>, static_cast<int64_t>(operand_bytes / element_sizes[d]));
+    const float ms = median_ms(
+        [&] { CHECK_CUDA(on_cuda(Op{}, dtype, operands, numbers.data(), layout, stream)); },
+        stream);
+    std::printf("%-18s %-12s %12.4f %12.0f\n", schema.substr(0, schema.find('(')).c_str(),
+                dtype_names[d], ms, (inputs_of<Op> + 1) * operand_bytes / ms / 1e6);
   }
+}
+
+template <typename... Op>
+void time_elementwise(OpList<Op...>, Stream stream) {
+  const auto data = random_elements(operand_bytes, 3);
+  DeviceBuffer in(operand_bytes), more(operand_bytes), most(operand_bytes), out(operand_bytes);
+  CHECK_CUDA(cudaMemcpy(in.get(), data.data(), operand_bytes, cudaMemcpyHostToDevice));
+  CHECK_CUDA(cudaMemcpy(more.get(), data.data(), operand_bytes, cudaMemcpyHostToDevice));
+  const Operands operands{{in.get(), more.get(), most.get()}, out.get()};
+  std::printf("%-18s %-12s %12s %12s\n", "op", "dtype", "ms", "GB/s");
+  (time_op<Op>(operands, stream), ...);
 }
 
 }  // namespace
@@ -238,8 +374,10 @@ int main(int argc, char** argv) {
   Stream stream;
   CHECK_CUDA(cudaGetDevice(&stream.device));
   CHECK_CUDA(cudaStreamCreateWithFlags(&stream.handle, cudaStreamNonBlocking));
-  const int mismatches = check_all(stream);
-  if (!mismatches && !check_only) time_all(stream);
+  check_elementwise(ElementwiseOps{}, stream);
+  check_rms_norm(stream);
+  std::printf("%d checks, %d mismatches\n", checks, mismatches);
+  if (!mismatches && !check_only) time_elementwise(ElementwiseOps{}, stream);
   CHECK_CUDA(cudaStreamDestroy(stream.handle));
   return mismatches ? 1 : 0;
 }

@@ -44,12 +44,12 @@ cudaError_t kernel_function(const void* kernel, cudaFunction_t& function) {
 }
 
 cudaError_t launch_function(cudaFunction_t function, unsigned blocks, unsigned threads,
-                            cudaStream_t stream, void** args) {
+                            unsigned shared_bytes, cudaStream_t stream, void** args) {
   static const auto launch_kernel = entry_point<LaunchKernel>("cuLaunchKernel");
   if (!launch_kernel) return cudaErrorInsufficientDriver;
   // The driver numbers its errors as the runtime does.
   return static_cast<cudaError_t>(
-      launch_kernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, args, nullptr));
+      launch_kernel(function, blocks, 1, 1, threads, 1, 1, shared_bytes, stream, args, nullptr));
 }
 
 }  // namespace cuda_ext

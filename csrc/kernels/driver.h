@@ -17,6 +17,6 @@ cudaError_t kernel_function(const void* kernel, cudaFunction_t& function);
 
 // Launches on `stream` of the current device.
 cudaError_t launch_function(cudaFunction_t function, unsigned blocks, unsigned threads,
-                            cudaStream_t stream, void** args);
+                            unsigned shared_bytes, cudaStream_t stream, void** args);
 
 }  // namespace cuda_ext

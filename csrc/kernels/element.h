@@ -1,8 +1,6 @@
 // The element types the ops work on, and the arithmetic each is computed in.
 //
-// Addition has the same bits for signed and unsigned integers, and unsigned overflow is defined, so
-// each integer width is computed as the unsigned type. float16 and bfloat16 are added in float32
-// and rounded once, as torch does.
+// float16 and bfloat16 are computed in float32 and rounded once, as torch does.
 #pragma once
 
 #include <cstdint>
@@ -11,55 +9,24 @@
 #if defined(__CUDACC__)
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#define CUDA_EXT_HOST_DEVICE __host__ __device__
+// A function of the host and the device, compiled into whatever calls it.
+#define CUDA_EXT_FUNCTION __host__ __device__ __forceinline__
 #else
-#define CUDA_EXT_HOST_DEVICE
+#define CUDA_EXT_FUNCTION inline __attribute__((always_inline))
 #endif
 
 namespace cuda_ext {
-
-enum class DType {
-  float16,
-  bfloat16,
-  float32,
-  float64,
-  int8,
-  int16,
-  int32,
-  int64,
-  uint8,
-  complex64,
-  complex128
-};
 
 template <typename T>
 struct Complex {
   T real, imag;
 };
 
-template <typename T>
-CUDA_EXT_HOST_DEVICE Complex<T> operator+(Complex<T> a, Complex<T> b) {
-  return {static_cast<T>(a.real + b.real), static_cast<T>(a.imag + b.imag)};
-}
-
-// A Python number. An int keeps all 64 bits; a float or complex keeps its doubles.
-struct Scalar {
-  enum class Kind { integer, real, complex } kind;
-  int64_t integer;
-  Complex<double> number;
-
-  static Scalar from(int64_t value) {
-    return {Kind::integer, value, {static_cast<double>(value), 0}};
-  }
-  static Scalar from(double value) { return {Kind::real, 0, {value, 0}}; }
-  static Scalar from(double real, double imag) { return {Kind::complex, 0, {real, imag}}; }
-};
-
 #if defined(__CUDACC__)
 using Half = __half;
 using BFloat16 = __nv_bfloat16;
 #else
-// On the host the 16-bit floats are storage; add_cpu.cpp converts them.
+// On the host the 16-bit floats are storage; float16.h converts them.
 struct Half {
   uint16_t bits;
 };
@@ -68,54 +35,121 @@ struct BFloat16 {
 };
 #endif
 
+// The dtypes, by torch's names, and the type of an element of each: the one list.
+#define CUDA_EXT_DTYPES(X)     \
+  X(float32, float)            \
+  X(float16, Half)             \
+  X(bfloat16, BFloat16)        \
+  X(float64, double)           \
+  X(int8, int8_t)              \
+  X(int16, int16_t)            \
+  X(int32, int32_t)            \
+  X(int64, int64_t)            \
+  X(uint8, uint8_t)            \
+  X(complex64, Complex<float>) \
+  X(complex128, Complex<double>)
+
+enum class DType {
+#define CUDA_EXT_NAME(name, type) name,
+  CUDA_EXT_DTYPES(CUDA_EXT_NAME)
+#undef CUDA_EXT_NAME
+};
+
+constexpr const char* dtype_names[] = {
+#define CUDA_EXT_NAME(name, type) #name,
+    CUDA_EXT_DTYPES(CUDA_EXT_NAME)
+#undef CUDA_EXT_NAME
+};
+constexpr int dtype_count = sizeof dtype_names / sizeof *dtype_names;
+
+constexpr int element_sizes[] = {
+#define CUDA_EXT_SIZE(name, type) static_cast<int>(sizeof(type)),
+    CUDA_EXT_DTYPES(CUDA_EXT_SIZE)
+#undef CUDA_EXT_SIZE
+};
+
+// The dtypes that an op takes.
+struct DTypes {
+  uint32_t bits = 0;
+
+  constexpr bool has(DType dtype) const { return bits >> static_cast<int>(dtype) & 1; }
+  friend constexpr DTypes operator|(DTypes a, DTypes b) { return {a.bits | b.bits}; }
+};
+template <typename... Names>
+constexpr DTypes dtypes_of(Names... names) {
+  return {(0u | ... | (1u << static_cast<int>(names)))};
+}
+constexpr DTypes floating_dtypes =
+    dtypes_of(DType::float32, DType::float16, DType::bfloat16, DType::float64);
+constexpr DTypes integer_dtypes =
+    dtypes_of(DType::int8, DType::int16, DType::int32, DType::int64, DType::uint8);
+constexpr DTypes complex_dtypes = dtypes_of(DType::complex64, DType::complex128);
+constexpr DTypes every_dtype = floating_dtypes | integer_dtypes | complex_dtypes;
+
+// Calls `use(T{})` with the element type of `dtype`, which must be one of `dtypes`; code is made
+// for those alone. Always inlined, so that the CPU's loops are compiled for the processor their
+// caller is compiled for.
+template <uint32_t dtypes, typename Result, typename Use>
+inline __attribute__((always_inline)) Result with_element_type(DType dtype, Use&& use) {
+  switch (dtype) {
+#define CUDA_EXT_CASE(name, type)                                      \
+  case DType::name:                                                    \
+    if constexpr (DTypes{dtypes}.has(DType::name)) return use(type{}); \
+    break;
+    CUDA_EXT_DTYPES(CUDA_EXT_CASE)
+#undef CUDA_EXT_CASE
+  }
+  return Result();
+}
+
 // The type an element is computed in: itself, or float32 for the 16-bit floats.
 template <typename T>
 using Compute =
     std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
 
-// The scalar as the compute type C. The binding has refused what would lose meaning (a float for an
-// integer tensor).
-template <typename C>
-C scalar_as(const Scalar& value) {
-  if constexpr (std::is_same_v<C, Complex<float>>) {
-    return {static_cast<float>(value.number.real), static_cast<float>(value.number.imag)};
-  } else if constexpr (std::is_same_v<C, Complex<double>>) {
-    return value.number;
-  } else if constexpr (std::is_integral_v<C>) {
-    return static_cast<C>(value.integer);
+// a + b. Integers wrap around, as torch's do: in C++ only unsigned ones are sure to.
+template <typename T>
+CUDA_EXT_FUNCTION T plus(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    using Unsigned = std::make_unsigned_t<T>;
+    return static_cast<T>(
+        static_cast<Unsigned>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b)));
   } else {
-    return static_cast<C>(value.number.real);
+    return a + b;
   }
+}
+template <typename T>
+CUDA_EXT_FUNCTION Complex<T> plus(Complex<T> a, Complex<T> b) {
+  return {a.real + b.real, a.imag + b.imag};
 }
 
-// Calls `use(T{})` with the element type of `dtype`. Always inlined, so that the CPU's loops are
-// compiled for the processor their caller is compiled for.
-template <typename Use>
-inline __attribute__((always_inline)) auto with_element_type(DType dtype, Use&& use) {
-  switch (dtype) {
-    case DType::float16:
-      return use(Half{});
-    case DType::bfloat16:
-      return use(BFloat16{});
-    case DType::float32:
-      return use(float{});
-    case DType::float64:
-      return use(double{});
-    case DType::int8:
-    case DType::uint8:
-      return use(uint8_t{});
-    case DType::int16:
-      return use(uint16_t{});
-    case DType::int32:
-      return use(uint32_t{});
-    case DType::int64:
-      return use(uint64_t{});
-    case DType::complex64:
-      return use(Complex<float>{});
-    case DType::complex128:
-      break;
+// A Python number. An int keeps all 64 bits.
+struct Scalar {
+  bool is_integer;
+  int64_t integer;
+  double real;
+
+  static Scalar from(int64_t value) { return {true, value, 0}; }
+  static Scalar from(double value) { return {false, 0, value}; }
+
+  // As the type that elements are computed in, rounded once. A real number for a complex type has
+  // no imaginary part.
+  template <typename C>
+  C as() const {
+    return is_integer ? convert<C>(integer) : convert<C>(real);
   }
-  return use(Complex<double>{});
-}
+
+ private:
+  template <typename C, typename From>
+  static C convert(From value) {
+    if constexpr (std::is_same_v<C, Complex<float>>) {
+      return {static_cast<float>(value), 0};
+    } else if constexpr (std::is_same_v<C, Complex<double>>) {
+      return {static_cast<double>(value), 0};
+    } else {
+      return static_cast<C>(value);
+    }
+  }
+};
 
 }  // namespace cuda_ext

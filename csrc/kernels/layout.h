@@ -1,5 +1,5 @@
-// How the elements of one or two inputs and one output lie in memory: broadcasting, output strides,
-// merged dimensions.
+// How the elements of an elementwise op's inputs and output lie in memory: broadcasting, output
+// strides, merged dimensions.
 //
 // The rules are torch.add's. Inputs broadcast against each other; the output's dimensions are
 // ordered in memory as the inputs' are (so channels_last in, channels_last out); dimensions that
@@ -13,7 +13,7 @@
 namespace cuda_ext {
 
 constexpr int max_dims = 25;  // torch's own limit for elementwise ops
-constexpr int max_inputs = 2;
+constexpr int max_inputs = 3;
 
 struct View {
   const int64_t* sizes;
@@ -27,7 +27,9 @@ struct Layout {
   int64_t out_sizes[max_dims];
   int64_t out_strides[max_dims];
 
-  // What a kernel walks: merged dimensions, fastest first. The output is dense in this order.
+  // What a kernel walks: merged dimensions, at least one, fastest first. The output is dense in
+  // this order.
+  int inputs;
   int dims;
   int64_t numel;
   int64_t sizes[max_dims];
@@ -35,10 +37,19 @@ struct Layout {
 
   // Every operand is one run of `numel` elements.
   bool is_dense() const;
+
+  // Cuts the slowest dimension in two, at a multiple of `step` where it is long enough.
+  void split(int64_t step, Layout& front, Layout& back) const;
 };
 
-// Fills `layout` for one input (`b` null) or two; returns an error message, empty where there is
-// none.
-std::string make_layout(const View& a, const View* b, Layout& layout);
+// What a kernel walks where every operand is one run of `numel` elements.
+Layout dense_layout(int inputs, int64_t numel);
+
+// What a kernel walks where the operands have one shape and the output is contiguous: neighbouring
+// dimensions are merged, none is moved.
+Layout contiguous_layout(const View* views, int inputs);
+
+// Fills `layout`; returns an error message, empty where there is none.
+std::string make_layout(const View* views, int inputs, Layout& layout);
 
 }  // namespace cuda_ext

@@ -1,44 +1,33 @@
-// The one check of what the ops are given: see arguments.h.
+// The one check of what the ops are given, and of what torch could not give: see arguments.h.
 #include "arguments.h"
 
 #include <utility>
 
+#include "cuda_device.h"
+
 namespace cuda_ext {
 namespace {
 
-struct Supported {
-  int32_t torch_dtype;
-  DType dtype;
-  const char* name;
-};
-
 // torch numbers its dtypes; the shims tell the numbers of the torch that is loaded.
-const auto& supported() {
-  static const Supported table[] = {
-      {aoti_torch_dtype_float32(), DType::float32, "float32"},
-      {aoti_torch_dtype_float16(), DType::float16, "float16"},
-      {aoti_torch_dtype_bfloat16(), DType::bfloat16, "bfloat16"},
-      {aoti_torch_dtype_float64(), DType::float64, "float64"},
-      {aoti_torch_dtype_int8(), DType::int8, "int8"},
-      {aoti_torch_dtype_int16(), DType::int16, "int16"},
-      {aoti_torch_dtype_int32(), DType::int32, "int32"},
-      {aoti_torch_dtype_int64(), DType::int64, "int64"},
-      {aoti_torch_dtype_uint8(), DType::uint8, "uint8"},
-      {aoti_torch_dtype_complex64(), DType::complex64, "complex64"},
-      {aoti_torch_dtype_complex128(), DType::complex128, "complex128"},
+const int32_t* torch_numbers() {
+  static const int32_t numbers[] = {
+#define CUDA_EXT_NUMBER(name, type) aoti_torch_dtype_##name(),
+      CUDA_EXT_DTYPES(CUDA_EXT_NUMBER)
+#undef CUDA_EXT_NUMBER
   };
-  return table;
+  return numbers;
 }
 
-const Supported* find(int32_t torch_dtype) {
-  for (const auto& entry : supported()) {
-    if (entry.torch_dtype == torch_dtype) return &entry;
+// The dtype of that number, or none: -1.
+int find(int32_t number) {
+  for (int i = 0; i < dtype_count; ++i) {
+    if (torch_numbers()[i] == number) return i;
   }
-  return nullptr;
+  return -1;
 }
 
-std::string name_of(int32_t torch_dtype) {
-  if (const auto* entry = find(torch_dtype)) return entry->name;
+std::string name_of(int32_t number) {
+  if (const int known = find(number); known >= 0) return dtype_names[known];
   const std::pair<int32_t, const char*> others[] = {
       {aoti_torch_dtype_bool(), "bool"},
       {aoti_torch_dtype_uint16(), "uint16"},
@@ -50,77 +39,63 @@ std::string name_of(int32_t torch_dtype) {
       {aoti_torch_dtype_float8_e5m2fnuz(), "float8_e5m2fnuz"},
       {aoti_torch_dtype_float8_e4m3fnuz(), "float8_e4m3fnuz"},
   };
-  for (const auto& [number, name] : others) {
-    if (number == torch_dtype) return name;
+  for (const auto& [other, name] : others) {
+    if (other == number) return name;
   }
-  return "number " + std::to_string(torch_dtype);
+  return "number " + std::to_string(number);
 }
 
-const char* name_of(DType dtype) {
-  for (const auto& entry : supported()) {
-    if (entry.dtype == dtype) return entry.name;
-  }
-  return "?";
-}
-
-std::string supported_names() {
+std::string names_of(DTypes dtypes) {
   std::string names;
-  for (const auto& entry : supported())
-    names += (names.empty() ? "" : ", ") + std::string(entry.name);
+  for (int i = 0; i < dtype_count; ++i) {
+    if (dtypes.has(static_cast<DType>(i)))
+      names += (names.empty() ? "" : ", ") + std::string(dtype_names[i]);
+  }
   return names;
 }
 
-std::string device_name(const Tensor& tensor) {
-  if (tensor.device_type == aoti_torch_device_type_cpu()) return "cpu";
-  const bool is_cuda = tensor.device_type == aoti_torch_device_type_cuda();
-  return (is_cuda ? "cuda:" : "device ") + std::to_string(tensor.device_index);
-}
-
-View view_of(const Tensor& tensor) {
-  return {tensor.sizes, tensor.strides, static_cast<int>(tensor.dims)};
+std::string filled_in(std::string text, const std::string& name) {
+  const size_t at = text.find("{}");
+  return at == std::string::npos ? text : text.replace(at, 2, name);
 }
 
 }  // namespace
 
-DType checked_dtype(const char* op, const Tensor& a, const Tensor* b) {
-  const int32_t dtype = a.dtype;
-  if (b) {
-    if (a.device_type != b->device_type || a.device_index != b->device_index) {
-      fail(op, ": a is on ", device_name(a), " and b is on ", device_name(*b),
-           "; move one of them with .to()");
-    }
-    if (dtype != b->dtype) {
-      fail(op, ": a is ", name_of(dtype), " and b is ", name_of(b->dtype),
-           "; convert one of them with .to()");
-    }
-  }
-  const auto* entry = find(dtype);
-  if (!entry)
-    fail(op, ": dtype ", name_of(dtype), " is not supported; use one of ", supported_names());
-  return entry->dtype;
+int32_t torch_dtype(DType dtype) {
+  return torch_numbers()[static_cast<int>(dtype)];
 }
 
-void check_scalar(const char* op, DType dtype, const Scalar& value) {
-  const bool is_complex = dtype == DType::complex64 || dtype == DType::complex128;
-  const bool is_floating = dtype == DType::float16 || dtype == DType::bfloat16 ||
-                           dtype == DType::float32 || dtype == DType::float64;
-  if (value.kind == Scalar::Kind::complex && !is_complex) {
-    fail(op, ": a complex value cannot be added to a ", name_of(dtype),
-         " tensor without changing its dtype; convert the tensor with .to(torch.complex64)");
+DType checked_dtype(OpName op, const Argument* arguments, int count, DTypes dtypes,
+                    const char* refusal) {
+  const Tensor& first = *arguments[0].tensor;
+  for (int i = 1; i < count; ++i) {
+    const Tensor& other = *arguments[i].tensor;
+    if (other.device_type != first.device_type || other.device_index != first.device_index) {
+      fail(op, ": ", arguments[0].name, " is on ", device_name(first), " and ", arguments[i].name,
+           " is on ", device_name(other), "; move one of them with .to()");
+    }
+    if (other.dtype != first.dtype) {
+      fail(op, ": ", arguments[0].name, " is ", name_of(first.dtype), " and ", arguments[i].name,
+           " is ", name_of(other.dtype), "; convert one of them with .to()");
+    }
   }
-  if (value.kind == Scalar::Kind::real && !is_floating && !is_complex) {
-    fail(op, ": a float value cannot be added to a ", name_of(dtype),
-         " tensor without changing its dtype; pass an int, or convert the tensor with .to()");
-  }
+  const int dtype = find(first.dtype);
+  if (dtype >= 0 && dtypes.has(static_cast<DType>(dtype))) return static_cast<DType>(dtype);
+  if (dtype >= 0 && refusal) fail(op, ": ", filled_in(refusal, dtype_names[dtype]));
+  fail(op, ": dtype ", name_of(first.dtype), " is not supported; use one of ", names_of(dtypes));
 }
 
-Layout checked_layout(const char* op, const Tensor& a, const Tensor* b) {
-  Layout layout;
-  const View view_a = view_of(a);
-  const View view_b = b ? view_of(*b) : View{};
-  const std::string error = make_layout(view_a, b ? &view_b : nullptr, layout);
-  if (!error.empty()) fail(op, ": ", error);
-  return layout;
+void fail_allocation(OpName op, const Tensor& like, int32_t dtype, int64_t dims,
+                     const int64_t* sizes) {
+  // An error that an earlier kernel left makes allocations fail too.
+  if (like.device_type == aoti_torch_device_type_cuda()) check_earlier_kernels(op);
+  if (torch_exception_get_what_without_backtrace)
+    fail(op, ": ", torch_exception_get_what_without_backtrace());
+  const int known = find(dtype);
+  const int64_t element = known >= 0 ? element_sizes[known] : 1;
+  const int64_t bytes = std::accumulate(sizes, sizes + dims, element, std::multiplies<>());
+  fail(op, ": allocating ", std::to_string(bytes), " bytes on ", device_name(like),
+       " failed: out of memory");
 }
 
 }  // namespace cuda_ext

@@ -1,20 +1,23 @@
-// The one check of what the ops are given: dtypes, devices, shapes, the scalar's kind.
+// The one check of what the ops are given: dtypes and devices.
 #pragma once
 
 #include "../kernels/element.h"
-#include "../kernels/layout.h"
 #include "stable_abi.h"
 
 namespace cuda_ext {
 
-// The dtype of the op's operands; throws where there is none that the op supports. `b` is null for
-// one operand.
-DType checked_dtype(const char* op, const Tensor& a, const Tensor* b);
+// A tensor and the name by which the op's schema knows it.
+struct Argument {
+  std::string name;
+  const Tensor* tensor;
+};
 
-// Throws where adding `value` to a tensor of `dtype` would change the tensor's dtype.
-void check_scalar(const char* op, DType dtype, const Scalar& value);
+// The dtype that all of the op's tensors have; throws where they differ, lie on different devices,
+// or `dtypes` does not have it. `refusal` says why not, with {} for the dtype's name, or is null.
+DType checked_dtype(OpName op, const Argument* arguments, int count, DTypes dtypes,
+                    const char* refusal = nullptr);
 
-// Throws where the operands do not broadcast.
-Layout checked_layout(const char* op, const Tensor& a, const Tensor* b);
+// The number that the torch that is loaded has for a dtype.
+int32_t torch_dtype(DType dtype);
 
 }  // namespace cuda_ext

@@ -5,18 +5,34 @@
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 #include <torch/csrc/stable/library.h>
 
+#include <algorithm>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <utility>
 
 // Lives in libtorch_cuda, which CPU-only torch does not have. Weak, so that one library loads on
 // both.
 extern "C" __attribute__((weak)) AOTITorchError aoti_torch_get_current_cuda_stream(
     int32_t device_index, void** ret_stream);
+// What went wrong in the last call that failed. There from torch 2.13 on.
+extern "C" __attribute__((weak)) const char* torch_exception_get_what_without_backtrace();
 
 namespace cuda_ext {
+
+// An op's name as users know it: the schema up to its overload's name or its arguments, without the
+// underscore of a private twin.
+struct OpName {
+  const char* schema;
+
+  friend std::string operator+(std::string text, OpName op) {
+    const char* begin = op.schema + (*op.schema == '_');
+    const char* end = begin;
+    while (*end && *end != '(' && *end != '.') ++end;
+    return text.append(begin, end);
+  }
+};
 
 // STD_TORCH_CHECK puts the function, file and line of the build machine in front of what users
 // read.
@@ -30,7 +46,7 @@ struct DeleteTensor {
 };
 using OwnedHandle = std::unique_ptr<AtenTensorOpaque, DeleteTensor>;
 
-// An op's input, in the place of torch::stable::Tensor, which asks torch anew for each fact, for
+// An op's argument, in the place of torch::stable::Tensor, which asks torch anew for each fact, for
 // each dtype in turn, and shares ownership on the heap. Together that costs a tenth of a call.
 class Tensor {
  public:
@@ -44,6 +60,11 @@ class Tensor {
   }
 
   const void* data() const { return get<const void*>(torch_get_const_data_ptr); }
+  void* mutable_data() const { return get<void*>(torch_get_mutable_data_ptr); }
+
+  int64_t numel() const {
+    return std::accumulate(sizes, sizes + dims, int64_t{1}, std::multiplies<>());
+  }
 
   int64_t dims;
   const int64_t *sizes, *strides;
@@ -61,14 +82,26 @@ class Tensor {
   OwnedHandle handle_;
 };
 
-// An op's output: new, with `like`'s dtype and device. torch::stable::empty() takes no strides and
-// finds its op by name.
+inline std::string device_name(const Tensor& tensor) {
+  if (tensor.device_type == aoti_torch_device_type_cpu()) return "cpu";
+  const bool is_cuda = tensor.device_type == aoti_torch_device_type_cuda();
+  return (is_cuda ? "cuda:" : "device ") + std::to_string(tensor.device_index);
+}
+
+// Says that memory could not be had, and why as far as the torch that is loaded tells.
+[[noreturn]] void fail_allocation(OpName op, const Tensor& like, int32_t dtype, int64_t dims,
+                                  const int64_t* sizes);
+
+// An op's result: new, on `like`'s device. torch::stable::empty() takes no strides and finds its op
+// by name.
 class NewTensor {
  public:
-  NewTensor(const Tensor& like, int64_t dims, const int64_t* sizes, const int64_t* strides) {
+  NewTensor(OpName op, const Tensor& like, int32_t dtype, int64_t dims, const int64_t* sizes,
+            const int64_t* strides) {
     AtenTensorHandle handle;
-    TORCH_ERROR_CODE_CHECK(aoti_torch_empty_strided(dims, sizes, strides, like.dtype,
-                                                    like.device_type, like.device_index, &handle));
+    if (aoti_torch_empty_strided(dims, sizes, strides, dtype, like.device_type, like.device_index,
+                                 &handle) != AOTI_TORCH_SUCCESS)
+      fail_allocation(op, like, dtype, dims, sizes);
     handle_.reset(handle);
   }
 
@@ -83,33 +116,5 @@ class NewTensor {
  private:
   OwnedHandle handle_;
 };
-
-// boxed<&op> is `op` as torch calls it, in the place of TORCH_BOX, which knows only
-// torch::stable::Tensor.
-template <typename T>
-T from_stack(StableIValue value) {
-  if constexpr (std::is_same_v<T, Tensor> || std::is_same_v<T, OwnedHandle>) {
-    return T(torch::stable::detail::to<AtenTensorHandle>(value));
-  } else {
-    return torch::stable::detail::to<T>(value);
-  }
-}
-
-template <typename... Params, size_t... I>
-NewTensor call(NewTensor (*op)(Params...), StableIValue* stack, std::index_sequence<I...>) {
-  // Every handle on the stack is owned before the op can throw.
-  std::tuple<std::decay_t<Params>...> arguments{from_stack<std::decay_t<Params>>(stack[I])...};
-  return std::apply(op, arguments);
-}
-
-template <typename... Params>
-NewTensor call(NewTensor (*op)(Params...), StableIValue* stack) {
-  return call(op, stack, std::index_sequence_for<Params...>{});
-}
-
-template <auto op>
-void boxed(StableIValue* stack, uint64_t /*arguments*/, uint64_t /*results*/) {
-  stack[0] = torch::stable::detail::from(call(op, stack).release());
-}
 
 }  // namespace cuda_ext

@@ -1,0 +1,9 @@
+// On x86_64 a CPU kernel is compiled three times, and the processor picks one when the library
+// loads; aarch64's baseline has the vectors it needs.
+#pragma once
+
+#if defined(__x86_64__) && defined(__linux__)
+#define CUDA_EXT_EVERY_CPU __attribute__((target_clones("default", "avx2", "avx512f")))
+#else
+#define CUDA_EXT_EVERY_CPU
+#endif

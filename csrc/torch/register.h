@@ -1,0 +1,59 @@
+// Registers an op on every key that has to know it: the one table of keys.
+//
+// Each op is registered twice, under its own name and with an underscore before it. The public one
+// gets autograd and vmap from the Python package; the private one never does, so that a call for
+// which nothing is differentiated, batched or traced costs no more than torch's own ops.
+#pragma once
+
+#include <torch/csrc/stable/library.h>
+
+#include "stable_abi.h"
+
+namespace cuda_ext {
+
+using Library = torch::stable::detail::StableLibrary;
+using Kernel = void(StableIValue* stack, uint64_t arguments, uint64_t results);
+
+inline std::string full_name(const char* schema) {  // with the overload's
+  return std::string(schema,
+                     std::find(schema, schema + std::char_traits<char>::length(schema), '('));
+}
+
+inline void define(Library& library, const char* schema) {
+  library.def(schema);
+  library.def(("_" + std::string(schema)).c_str());
+}
+
+inline void implement(Library& library, const char* schema, Kernel* kernel) {
+  const std::string name = full_name(schema);
+  library.impl(name.c_str(), kernel);
+  library.impl(("_" + name).c_str(), kernel);
+}
+
+[[noreturn]] inline void refuse_layout(OpName op) {
+  fail(op,
+       ": only dense tensors are supported; convert sparse and MKL-DNN tensors with .to_dense(), "
+       "quantized ones with .dequantize()");
+}
+
+}  // namespace cuda_ext
+
+// CUDA_EXT_REGISTER(define_ops, ops_on_cpu, ops_on_cuda, refuse_ops): each is called with a
+// Library.
+#define CUDA_EXT_REGISTER(define_them, on_cpu_key, on_cuda_key, refuse_them) \
+  STABLE_TORCH_LIBRARY_FRAGMENT(cuda_ext_example, m) {                       \
+    define_them(m);                                                          \
+  }                                                                          \
+  CUDA_EXT_KEY(CPU, on_cpu_key)                                              \
+  CUDA_EXT_KEY(CUDA, on_cuda_key)                                            \
+  CUDA_EXT_KEY(SparseCPU, refuse_them)                                       \
+  CUDA_EXT_KEY(SparseCUDA, refuse_them)                                      \
+  CUDA_EXT_KEY(SparseCsrCPU, refuse_them)                                    \
+  CUDA_EXT_KEY(SparseCsrCUDA, refuse_them)                                   \
+  CUDA_EXT_KEY(QuantizedCPU, refuse_them)                                    \
+  CUDA_EXT_KEY(QuantizedCUDA, refuse_them)                                   \
+  CUDA_EXT_KEY(MkldnnCPU, refuse_them)
+#define CUDA_EXT_KEY(key, implement_them)               \
+  STABLE_TORCH_LIBRARY_IMPL(cuda_ext_example, key, m) { \
+    implement_them(m);                                  \
+  }
