@@ -71,8 +71,9 @@ bench-build: test-env toolkit ## Time builds, the usual way's and ours, into doc
 	@VENV=build/bench/venv scripts/venv.sh scripts/bench_build/bench.lock
 	@$(PYTHON) -m scripts.bench_build $(if $(ROWS),--rows $(ROWS) --again)
 
-# Looking inside: what the compilers made of a source (CU, for one GPU) and of the whole library.
-CU ?= csrc/kernels/fast_add.cu
+# Looking inside: what the compilers made of an op (OP, or a source CU, for one GPU) and of the whole library.
+OP ?= my_fast_add
+CU ?= build/inside/$(OP).cu
 LIBRARY ?= cuda_ext_example/libcuda_ext_example.so
 NVCC = $(if $(CUDA_HOME),$(CUDA_HOME)/bin/nvcc,nvcc)
 PTX = build/inside/$(basename $(notdir $(CU))).ptx
@@ -82,9 +83,10 @@ cuda_ext_example/libcuda_ext_example.so:
 	@$(MAKE) --no-print-directory install
 
 .PHONY: ptx inside symbols
-ptx: tools toolkit ## PTX of one source: CU=csrc/kernels/add.cu GPU=9.0
+ptx: tools toolkit ## PTX of one op, or of one source: OP=my_add GPU=9.0
 	@mkdir -p build/inside
-	@$(NVCC) --ptx -std=c++17 -DCUDA_EXT_WITH_CUDA --expt-relaxed-constexpr \
+	@printf '#include "%s"\n' kernels/elementwise.cuh ops/$(OP).h >build/inside/$(OP).cu
+	@$(NVCC) --ptx -Icsrc -std=c++17 -DCUDA_EXT_WITH_CUDA --expt-relaxed-constexpr \
 	  --gpu-architecture=compute_$(subst .,,$(or $(GPU),9.0)) --output-file $(PTX) $(CU)
 	@echo "$(PTX): $$(grep -c '\.entry' $(PTX)) kernels"
 

@@ -14,6 +14,16 @@ foreach(target IN LISTS CUDA_EXT_TARGETS)
   endif()
 endforeach()
 
+# The driver's functions are looked up by a call that is there from CUDA 12.5 on.
+file(STRINGS ${CUDA_EXT_CUDA_HOME}/include/cuda_runtime_api.h version REGEX "#define CUDART_VERSION +[0-9]+")
+string(REGEX MATCH "[0-9]+" version "${version}")
+if(NOT version OR version LESS 12050)
+  math(EXPR major "0${version} / 1000")
+  math(EXPR minor "0${version} % 1000 / 10")
+  message(FATAL_ERROR "cuda_ext_example needs CUDA 12.5 or newer, and ${CUDA_EXT_CUDA_HOME} is CUDA ${major}.${minor}; "
+                      "set CUDA_HOME to a newer toolkit, or build without CUDA: CUDA_EXT_CUDA=off")
+endif()
+
 # The static runtime: the wheel needs no CUDA library, whatever CUDA the user's torch has.
 add_library(cuda_runtime INTERFACE)
 target_include_directories(cuda_runtime SYSTEM INTERFACE ${CUDA_EXT_CUDA_HOME}/include)

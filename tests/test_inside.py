@@ -29,8 +29,8 @@ def make(*arguments):
 
 @pytest.mark.skipif(not shutil.which("nvcc"), reason="needs nvcc")
 def test_ptx_of_a_source():
-    assert make("ptx", "CU=csrc/kernels/add.cu", "GPU=8.0").endswith("add.ptx: 10 kernels\n")
-    ptx = (INSIDE / "add.ptx").read_text()
+    assert make("ptx", "OP=my_add", "GPU=8.0").endswith("my_add.ptx: 44 kernels\n")
+    ptx = (INSIDE / "my_add.ptx").read_text()
     assert ".target sm_80" in ptx
     assert "add.f32" in ptx
 
@@ -43,7 +43,7 @@ def test_ptx_and_sass_of_the_library():
     for target in build["sass"]:
         assert f".sm_{target.replace('.', '')}.cubin" in listed
     sass = (INSIDE / LIBRARY.name).with_suffix(".sass").read_text()
-    assert "vector_add_kernel<float>(float const*" in sass
+    assert "dense_kernel<float, 2, cuda_ext::my_fast_add::Function<float>" in sass
     assert "LDG.E.128" in sass
     ptx = (INSIDE / LIBRARY.name).with_suffix(".ptx").read_text()
     assert ("ld.global.v4" in ptx) == bool(build["ptx"])

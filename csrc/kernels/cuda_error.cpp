@@ -33,6 +33,25 @@ std::string explain_target() {
          std::to_string(minor);
 }
 
+// Errors that a kernel leaves behind: no later call of the process can succeed.
+bool is_of_an_earlier_kernel(cudaError_t error) {
+  switch (error) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorHardwareStackError:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorECCUncorrectable:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 std::string explain(cudaError_t error) {
@@ -48,6 +67,11 @@ std::string explain(cudaError_t error) {
       break;
     default:
       text += cudaGetErrorString(error);
+      if (is_of_an_earlier_kernel(error)) {
+        text +=
+            "; a kernel that ran earlier in this process left this error, and CUDA reports it only "
+            "now. Run again with CUDA_LAUNCH_BLOCKING=1 to see which one, and restart the process";
+      }
   }
   cudaGetLastError();
   return text;

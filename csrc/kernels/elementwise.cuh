@@ -347,9 +347,9 @@ cudaError_t run(const Function& function, const Operands& operands, const Layout
     aligned &= is_aligned(operands.in[i]);
   }
   if (layout.is_dense()) {
-    if constexpr (has_own_dense<Op, T>)
+    if constexpr (has_own_dense<Op, T>) {
       return Op::template dense<T>(operands, layout.numel, stream);
-    if (aligned) {
+    } else if (aligned) {
       return launch<dense_kernel<T, inputs, Function>>(grid_of(divide_up(layout.numel, size)),
                                                        stream, function, in, out, layout.numel);
     }

@@ -23,16 +23,16 @@ def load(with_cuda: bool | None = None, build: Path = BUILD) -> None:
         with_cuda = torch.cuda.is_available()
     folder = build / ("jit-cuda" if with_cuda else "jit-cpu")
     folder.mkdir(parents=True, exist_ok=True)
-    sources = [Path(__file__).with_name("my_add.cpp"), CSRC / "torch/arguments.cpp"]
-    sources += [CSRC / "kernels/add_cpu.cpp", CSRC / "kernels/layout.cpp"]
+    here = Path(__file__).parent
+    sources = [here / "my_add.cpp", CSRC / "torch/arguments.cpp", CSRC / "kernels/layout.cpp"]
     flags = ["-O3", "-std=c++17", "-DTORCH_TARGET_VERSION=0x020a000000000000"]
     if with_cuda:
-        sources += [CSRC / "kernels/add.cu", CSRC / "kernels/driver.cpp"]
+        sources += [here / "my_add.cu", CSRC / "kernels/driver.cpp", CSRC / "kernels/cuda_error.cpp"]
         flags.append("-DCUDA_EXT_WITH_CUDA")
     cpp_extension.load(
         name="cuda_ext_jit",
         sources=[str(source) for source in sources],
-        extra_include_paths=[str(CSRC)],
+        extra_include_paths=[str(CSRC), str(here)],
         extra_cflags=flags,
         extra_cuda_cflags=[*flags, "--expt-relaxed-constexpr"],
         # The binding's one function of libtorch_cuda is weak, so a linker may think it not needed.

@@ -1,38 +1,44 @@
 // The binding of the JIT example: one op, on the CPU and on CUDA, for contiguous tensors of one
 // shape.
-#include <torch/csrc/stable/accelerator.h>
-
-#include "kernels/add.h"
-#include "torch/output.h"
+#include "ops/my_add.h"
+#include "kernels/elementwise_cpu.h"
+#include "torch/arguments.h"
+#include "torch/boxing.h"
+#include "torch/cuda_device.h"
 
 namespace cuda_ext {
 namespace {
 
-void check_inputs(const Tensor& a, const Tensor& b) {
-  if (!has_plain_strides(a) || !is_laid_out_as(a, b))
-    fail("jit my_add: takes contiguous tensors of one shape");
+constexpr OpName name{"jit my_add"};
+
+DType check_inputs(const Tensor& a, const Tensor& b) {
+  const Argument arguments[] = {{"a", &a}, {"b", &b}};
+  int64_t expected = 1;
+  for (int64_t d = a.dims - 1; d >= 0; --d) {
+    if (a.strides[d] != expected || b.dims != a.dims || b.sizes[d] != a.sizes[d] ||
+        b.strides[d] != expected)
+      fail(name, ": takes contiguous tensors of one shape");
+    expected *= a.sizes[d];
+  }
+  return checked_dtype(name, arguments, 2, my_add::dtypes);
 }
 
 NewTensor my_add_cpu(const Tensor& a, const Tensor& b) {
-  const DType dtype = checked_dtype("jit my_add", a, &b);
-  check_inputs(a, b);
-  NewTensor out(a, a.dims, a.sizes, a.strides);
-  cpu::add(dtype, a.data(), b.data(), out.data(), 0, element_count(a));
+  const DType dtype = check_inputs(a, b);
+  NewTensor out(name, a, a.dtype, a.dims, a.sizes, a.strides);
+  const Operands operands{{a.data(), b.data()}, out.data()};
+  on_cpu(my_add{}, dtype, operands, nullptr, dense_layout(2, a.numel()), 0, a.numel());
   return out;
 }
 
 #if defined(CUDA_EXT_WITH_CUDA)
 NewTensor my_add_cuda(const Tensor& a, const Tensor& b) {
-  const DType dtype = checked_dtype("jit my_add", a, &b);
-  check_inputs(a, b);
-  const torch::stable::accelerator::DeviceGuard guard(a.device_index);
-  NewTensor out(a, a.dims, a.sizes, a.strides);
-  if (!aoti_torch_get_current_cuda_stream) fail("jit my_add: linked without libtorch_cuda");
-  void* stream = nullptr;
-  TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(a.device_index, &stream));
-  const cudaError_t error = add(dtype, a.data(), b.data(), out.data(), element_count(a),
-                                {static_cast<cudaStream_t>(stream), a.device_index});
-  if (error != cudaSuccess) fail("jit my_add: ", cudaGetErrorString(error));
+  const DType dtype = check_inputs(a, b);
+  const OnDeviceOf device(a);
+  NewTensor out(name, a, a.dtype, a.dims, a.sizes, a.strides);
+  const Operands operands{{a.data(), b.data()}, out.data()};
+  check_launch(name, on_cuda(my_add{}, dtype, operands, nullptr, dense_layout(2, a.numel()),
+                             current_stream(name, a)));
   return out;
 }
 #endif
