@@ -3,6 +3,7 @@
 import tomllib
 from pathlib import Path
 
+from rich.markup import escape
 from rich.table import Table
 
 from wheelyard.config.matrix import KNOWN
@@ -60,5 +61,5 @@ def _show(found: Found, choice: Choice, display: Display) -> None:
         "requires": ", ".join(choice.requires) or "nothing beyond the image's",
     }
     for name, value in rows.items():
-        table.add_row(name, value, reasons.get(name, ""))
+        table.add_row(*map(escape, (name, value, reasons.get(name, ""))))
     display.console.print(table)

@@ -82,7 +82,7 @@ def cells(matrix: Matrix) -> tuple[list[Cell], dict[str, int]]:
             if python not in torch.pythons:
                 reason = f"torch {name} has no wheel for Python {python}"
             elif cuda not in torch.cuda:
-                reason = f"torch {name} has no {cuda_name(cuda)} build"
+                reason = f"torch {name} is not served with {cuda_name(cuda)}"
             else:
                 found.append(Cell(arch, cuda, name, python))
                 continue

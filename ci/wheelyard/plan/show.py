@@ -20,11 +20,11 @@ def show(plan: Plan, console: Console, took: dict[str, float] | None = None) -> 
     console.print(how_long(plan, took or {}))
     _grid(plan, console)
     console.print(
-        "run: installed and tested in a fresh container. link: every symbol resolved against that\n"
+        "run: installed and tested in a fresh container. link: every symbol resolved against that "
         "torch's wheel on PyPI. cover: served by the same library, judged by `wheelscope cover`."
     )
     if plan.left_out:
-        console.print(f"\nLeft out, {sum(plan.left_out.values())} combinations that do not exist:")
+        console.print(f"\nLeft out, {sum(plan.left_out.values())} combinations:")
     for reason, count in plan.left_out.items():
         console.print(f"  {count:3} x {reason}")
 
