@@ -311,16 +311,17 @@ int64_t known_block_count(int64_t rows, int device) {
 template <typename Use>
 bool with_shape(int64_t vectors, Use&& use) {
   if (vectors <= 16) return use(Shape<256, 16, 1, 2, true, 4>{});
-  if (vectors <= 32) return use(Shape<128, 32, 1, 2, true, 16>{});
   if (vectors <= 64) return use(Shape<128, 32, 2, 2, true, 16>{});
-  if (vectors <= 128) return use(Shape<128, 128, 1, 2, true, 16>{});
-  if (vectors <= 256) return use(Shape<128, 128, 2, 2, true, 2>{});
+  if (vectors <= 256) return use(Shape<128, 128, 2, 2, true, 8>{});
   if (vectors <= 512) return use(Shape<256, 256, 2, 2, true, 2>{});
   if (vectors <= 1024) return use(Shape<512, 512, 2, 2, true, 1>{});
   if (vectors <= 2048) return use(Shape<1024, 1024, 2, 1, false, 1>{});
-  if (vectors <= 4096) return use(Shape<1024, 1024, 4, 1, false, 1>{});
   return false;
 }
+
+// float64 is rare: its rows are computed element by element.
+template <typename T>
+constexpr bool has_vector_kernels = !std::is_same_v<T, double>;
 
 template <typename T>
 bool is_aligned_problem(const RmsNormBackward& problem) {
@@ -336,11 +337,13 @@ bool is_aligned_problem(const RmsNormBackward& problem) {
 template <typename T>
 int64_t partial_sums_of(const RmsNormBackward& problem, Stream stream) {
   int64_t blocks = 0;
-  if (is_aligned_problem<T>(problem)) {
-    with_shape(problem.size / Vector<T>::size, [&](auto shape) {
-      blocks = known_block_count<T, decltype(shape)>(problem.rows.numel, stream.device);
-      return blocks > 0;
-    });
+  if constexpr (has_vector_kernels<T>) {
+    if (is_aligned_problem<T>(problem)) {
+      with_shape(problem.size / Vector<T>::size, [&](auto shape) {
+        blocks = known_block_count<T, decltype(shape)>(problem.rows.numel, stream.device);
+        return blocks > 0;
+      });
+    }
   }
   return blocks > 0 ? blocks : any_partials;
 }
@@ -377,17 +380,20 @@ cudaError_t run(const RmsNormBackward& problem, Stream stream) {
                              static_cast<int>(problem.size)};
   cudaError_t error = cudaSuccess;
   int64_t partials = any_partials;
-  const bool ran =
-      is_aligned_problem<T>(problem) && with_shape(problem.size / Vector<T>::size, [&](auto shape) {
-        using Chosen = decltype(shape);
-        const int64_t blocks = known_block_count<T, Chosen>(backward.rows, stream.device);
-        if (blocks == 0) return false;
-        partials = blocks;
-        const Grid grid{blocks, Chosen::threads, shared_bytes<T, Chosen>()};
-        error = launch<rms_norm_backward_kernel<T, Chosen>>(
-            grid, stream, backward, problem.rows.strides[0][0], problem.rows.strides[1][0]);
-        return true;
-      });
+  bool ran = false;
+  if constexpr (has_vector_kernels<T>) {
+    ran = is_aligned_problem<T>(problem) &&
+          with_shape(problem.size / Vector<T>::size, [&](auto shape) {
+            using Chosen = decltype(shape);
+            const int64_t blocks = known_block_count<T, Chosen>(backward.rows, stream.device);
+            if (blocks == 0) return false;
+            partials = blocks;
+            const Grid grid{blocks, Chosen::threads, shared_bytes<T, Chosen>()};
+            error = launch<rms_norm_backward_kernel<T, Chosen>>(
+                grid, stream, backward, problem.rows.strides[0][0], problem.rows.strides[1][0]);
+            return true;
+          });
+  }
   if (!ran) error = run_any(backward, Walk<2>(problem.rows), stream);
   if (error != cudaSuccess || !partial) return error;
   return launch<sum_partials_kernel<T>>({divide_up(problem.size, 32), 1024}, stream, partial,

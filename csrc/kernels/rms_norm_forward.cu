@@ -22,12 +22,23 @@ struct Forward {
   Number one_over_size, eps;
 };
 
+// Turing's multiprocessors have 1024 threads, those of 8.6, 8.9 and 12.0 have 1536.
+constexpr int fitting_blocks(int threads, int blocks) {
+#if __CUDA_ARCH__ == 750
+  return blocks * threads > 1024 ? 1024 / threads : blocks;
+#elif __CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200
+  return blocks * threads > 1536 ? 1536 / threads : blocks;
+#else
+  return blocks;
+#endif
+}
+
 // Evenly spaced rows of aligned vectors. `vectors` is what each of the `row_threads` threads of a
 // row holds; `blocks` of them must fit on a multiprocessor at once, which bounds the registers.
 // Rows of a few warps have their part of the weight on its way early; for longer ones, more blocks
 // at once are worth more.
 template <typename T, int threads, int row_threads, int vectors, int blocks>
-__global__ void __launch_bounds__(threads, blocks)
+__global__ void __launch_bounds__(threads, fitting_blocks(threads, blocks))
     rms_norm_kernel(Forward<T> problem, int64_t row_stride) {
   using Number = Compute<T>;
   constexpr int vector_size = Vector<T>::size;
@@ -47,7 +58,8 @@ __global__ void __launch_bounds__(threads, blocks)
   uint4 own[vectors], factors[vectors];
 #pragma unroll
   for (int j = 0; j < vectors; ++j)
-    own[j] = j * row_threads + lane < row_vectors ? __ldcs(x + j * row_threads) : uint4{0, 0, 0, 0};
+    own[j] =
+        j * row_threads + lane < row_vectors ? load_once(x + j * row_threads) : uint4{0, 0, 0, 0};
   const auto load_factors = [&] {
 #pragma unroll
     for (int j = 0; j < vectors; ++j) {
@@ -75,7 +87,7 @@ __global__ void __launch_bounds__(threads, blocks)
     unpack<T>(factors[j], own_factors);
 #pragma unroll
     for (int e = 0; e < vector_size; ++e) numbers[e] = numbers[e] * rstd * own_factors[e];
-    if (j * row_threads + lane < row_vectors) __stcs(out + j * row_threads, pack<T>(numbers));
+    if (j * row_threads + lane < row_vectors) store_once(out + j * row_threads, pack<T>(numbers));
   }
 }
 
@@ -123,17 +135,18 @@ cudaError_t run_any(const Forward<T>& problem, const Walk<1>& walk, Stream strea
 template <typename T>
 cudaError_t run(const Forward<T>& problem, const Layout& rows, bool aligned, Stream stream) {
   const int vectors = problem.size / Vector<T>::size;
-  if (aligned && vectors <= 4096) {
-    const int64_t row_stride = rows.strides[0][0];
-    if (vectors <= 16) return run_vectors<T, 128, 16, 1>(problem, row_stride, stream);
-    if (vectors <= 32) return run_vectors<T, 128, 32, 1>(problem, row_stride, stream);
-    if (vectors <= 64) return run_vectors<T, 128, 32, 2>(problem, row_stride, stream);
-    if (vectors <= 128) return run_vectors<T, 64, 64, 2>(problem, row_stride, stream);
-    if (vectors <= 256) return run_vectors<T, 128, 128, 2>(problem, row_stride, stream);
-    if (vectors <= 512) return run_vectors<T, 256, 256, 2, 5>(problem, row_stride, stream);
-    if (vectors <= 1024) return run_vectors<T, 512, 512, 2, 3>(problem, row_stride, stream);
-    if (vectors <= 2048) return run_vectors<T, 512, 512, 4, 2>(problem, row_stride, stream);
-    return run_vectors<T, 512, 512, 8, 2>(problem, row_stride, stream);
+  if constexpr (!std::is_same_v<T, double>) {  // which is rare: element by element
+    if (aligned && vectors <= 4096) {
+      const int64_t row_stride = rows.strides[0][0];
+      if (vectors <= 16) return run_vectors<T, 128, 16, 1>(problem, row_stride, stream);
+      if (vectors <= 32) return run_vectors<T, 128, 32, 1>(problem, row_stride, stream);
+      if (vectors <= 128) return run_vectors<T, 64, 64, 2>(problem, row_stride, stream);
+      if (vectors <= 256) return run_vectors<T, 128, 128, 2>(problem, row_stride, stream);
+      if (vectors <= 512) return run_vectors<T, 256, 256, 2, 5>(problem, row_stride, stream);
+      if (vectors <= 1024) return run_vectors<T, 512, 512, 2, 3>(problem, row_stride, stream);
+      if (vectors <= 2048) return run_vectors<T, 512, 512, 4, 2>(problem, row_stride, stream);
+      return run_vectors<T, 512, 512, 8, 2>(problem, row_stride, stream);
+    }
   }
   const Walk<1> walk(rows);
   return problem.size <= 1024 ? run_any<T, 128, 32>(problem, walk, stream)
