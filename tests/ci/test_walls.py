@@ -7,6 +7,8 @@ import dataclasses
 import importlib.util
 import json
 import os
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -172,6 +174,21 @@ def test_a_wheel_is_repaired_where_it_was_built_without_torchs_and_cudas_librari
     assert {"libtorch*", "libcudart*.so.*", "libmine.so.1"} <= set(found.inputs["exclude"])
     assert found.inputs["graft_from"] == ["/opt/mine/lib"]
     assert found.needs.engine
+
+
+def test_what_a_release_makes_is_no_source_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most projects do not ignore wheelhouse/."""
+    monkeypatch.delenv("WHEELHOUSE", raising=False)
+    shutil.copytree(STRANGER, tmp_path / "project")
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path / "project", check=True)
+    project = planning.load(Options(base="debian"), tmp_path / "project").project
+    before = project.files()
+    (project.wheelhouse / "logs").mkdir(parents=True)
+    (project.wheelhouse / "logs/build.log").write_text("building")
+    assert "setup.py" in before
+    assert project.files() == before
 
 
 # --- Publishing and installing --------------------------------------------------------------------

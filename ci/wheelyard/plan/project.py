@@ -50,7 +50,10 @@ class Project:
                 found += [f"{name}/{inner}" for inner in _tracked(path.resolve()) or []]
             elif path.is_file() or path.is_symlink():
                 found.append(name)
-        return sorted(found)
+        made = (
+            f"{os.path.relpath(self.wheelhouse, self.root)}/"  # a project need not have ignored it
+        )
+        return sorted(name for name in found if not name.startswith(made))
 
     @property
     def described(self) -> str:

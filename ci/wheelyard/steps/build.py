@@ -167,6 +167,7 @@ def make_wheel(workspace: Workspace) -> Facts:
         "CIBW_BUILD_FRONTEND": "build; args: --no-isolation --skip-dependency-check",
         "CIBW_CONTAINER_ENGINE": f"{engine.command}; create_args: {' '.join(isolated)}",
         "CIBW_REPAIR_WHEEL_COMMAND": "",
+        "CIBW_AUDIT_COMMAND": "",  # for abi3 wheels it would fetch a program; wheelscope judges them
         "CIBW_BEFORE_BUILD": inputs["before"],
         "CIBW_ENVIRONMENT": " ".join(f"{n}='{v}'" for n, v in inputs["environment"].items()),
     }
