@@ -458,6 +458,7 @@ def python_wheels(module: list[Symbol], private: list[Symbol]) -> Iterator[tuple
     yield one("free-threaded", "cp314-cp314t", {"_C.cpython-314t-x86_64-linux-gnu.so": private})
     yield one("abi3-of-a-newer-python", "cp38-abi3", {"_C.abi3.so": module})
     yield one("abi3-with-requires-python", "cp38-abi3", {"_C.abi3.so": module}, ">=3.11")
+    yield one("pypy", "pp310-pypy310_pp73", {"_C.pypy310-pp73-x86_64-linux-gnu.so": private})
     slots = [Symbol("PyModExport__C", defined=True), *module[1:]]
     yield one("abi3t", "cp315-abi3t", {"_C.abi3t.so": slots})
     yield one("abi3t-without-slots", "cp315-abi3t", {"_C.abi3t.so": module})

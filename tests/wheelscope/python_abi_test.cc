@@ -40,6 +40,10 @@ TEST(PythonAbi, TagsAreJudgedWithRequiresPython) {
   EXPECT_EQ(checked("abi3-with-requires-python"), Ids{}) << "no older Python gets it";
 }
 
+TEST(PythonAbi, OtherImplementationsAreNotJudged) {
+  EXPECT_EQ(checked("pypy"), Ids{});
+}
+
 TEST(PythonAbi, FreeThreadedModulesAreForThatBuild) {
   const auto python = read_wheel_fixture("free-threaded").verdicts.python;
   EXPECT_EQ(python.versions, Strings{"3.14t"});

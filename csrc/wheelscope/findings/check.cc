@@ -58,7 +58,7 @@ class Checker {
       report("tag-mismatch", "",
              "the file name claims " + joined(wheel.file_name_tags) + "; its WHEEL file " +
                  joined(wheel.wheel_file_tags),
-             "rename with `wheel tags`, which changes both");
+             "rename with `wheel tags`, which changes both", Finding::Level::warning);
     }
     for (const auto& text : wheel.file_name_tags) {
       const auto tag = split_tag(text);
@@ -89,7 +89,7 @@ class Checker {
       if (host)
         report("tag-platform", "", "tagged any, yet it has binaries such as " + host->path,
                "build it as a platform wheel");
-    } else if (system_of_tag(platform) == System::linux_any_libc) {
+    } else if (system_of_tag(platform) == System::linux_any_libc && !pypi_takes(platform)) {
       report("tag-platform", "",
              "tagged " + platform + ", which says nothing about the C library: PyPI refuses it" +
                  (host ? "; its binaries deserve " + deserved.tag : std::string()),
@@ -99,6 +99,11 @@ class Checker {
              "tagged " + platform + ", but its binaries deserve " + deserved.tag + ": " + because,
              "build on an older system, or let `auditwheel repair` choose the tag");
     }
+  }
+
+  // Of the tags that promise no C library, those of the boards that had no manylinux.
+  static bool pypi_takes(const std::string& platform) {
+    return platform == "linux_armv6l" || platform == "linux_armv7l";
   }
 
   void judge_machine(const std::string& architecture) {
@@ -116,6 +121,8 @@ class Checker {
   void judge_python_tag(const Tag& tag) {
     const auto& python = verdicts_.python;
     if (python.abi == PythonAbi::none || !is_linux_or_any(tag.platform)) return;
+    const bool cpython = tag.python.starts_with("cp") || tag.python.starts_with("py");
+    if (!cpython) return;  // PyPy and GraalPy have C APIs of their own, which nothing here knows
     const auto why = python.because.empty() ? std::string() : ": " + python.because.front();
     if (tag.abi == "abi3t") {
       for (const auto& library : facts_.libraries) {

@@ -1,10 +1,8 @@
 // Reads a policy from TOML, strictly.
-#define TOML_EXCEPTIONS 1
-#include <toml++/toml.h>
-
 #include <algorithm>
 
 #include "findings/policy.h"
+#include "tables/toml.h"
 #include "text/text.h"
 
 namespace wheelscope {

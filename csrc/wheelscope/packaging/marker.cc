@@ -161,12 +161,12 @@ class Evaluator {
     }
     if (sign == "in") return right.text.find(left.text) != std::string::npos;
     if (sign == "not in") return right.text.find(left.text) == std::string::npos;
-    if (sign == "==") return left.text == right.text;
+    if (sign == "==" || sign == "===") return left.text == right.text;
     if (sign == "!=") return left.text != right.text;
     // Texts have no order: less or greater never holds.
     if (sign == "<" || sign == ">") return false;
     if (sign == "<=" || sign == ">=") return left.text == right.text;
-    return std::nullopt;  // ~= and === compare versions only
+    return std::nullopt;  // ~= compares versions only
   }
 
   std::string_view text_;

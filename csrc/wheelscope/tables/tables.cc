@@ -4,10 +4,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
-#define TOML_EXCEPTIONS 1
-#include <toml++/toml.h>
 
 #include "tables/embedded.h"
+#include "tables/toml.h"
 #include "text/dotted_version.h"
 
 namespace wheelscope {

@@ -1,15 +1,13 @@
 // Decides for each cell of a matrix which wheel pip would take and whether that wheel would work.
 #include "verdicts/cover.h"
 
-#define TOML_EXCEPTIONS 1
-#include <toml++/toml.h>
-
 #include <algorithm>
 
 #include "packaging/requirement.h"
 #include "packaging/specifier.h"
 #include "packaging/tag.h"
 #include "tables/tables.h"
+#include "tables/toml.h"
 #include "text/dotted_version.h"
 #include "verdicts/platform.h"
 #include "verdicts/python_abi.h"

@@ -189,8 +189,9 @@ class Linker {
   }
 
   bool is_own(const LibraryFacts& library) const {
-    const auto& own = wheel_.facts.libraries;
-    return std::ranges::any_of(own, [&](const auto& one) { return &one == &library; });
+    const auto& own = wheel_.facts.libraries;  // one vector: an address inside of it tells
+    return !own.empty() && std::less_equal{}(&own.front(), &library) &&
+           std::less_equal{}(&library, &own.back());
   }
 
   void note_missing(const MissingLibrary& missing) {
@@ -257,11 +258,17 @@ class Linker {
     if (is_left_to_others(symbol)) return;
     MissingSymbol missing{.library = library.path,
                           .symbol = spelled(symbol.name, symbol.version, false),
-                          .demangled = demangle(symbol.name),
+                          .demangled = readable(symbol.name),
                           .expected_in = symbol.library};
     if (missing.expected_in.empty()) missing.expected_in = expected_provider(symbol.name);
     missing.why = why_unresolved(symbol, opening);
     add_missing(std::move(missing));
+  }
+
+  // Nobody reads more than the first thousands, and a name can take long to demangle.
+  std::string readable(const std::string& name) const {
+    constexpr std::size_t most = 2000;
+    return report_.missing.size() < most ? demangle(name) : name;
   }
 
   void add_missing(MissingSymbol missing) {
@@ -269,19 +276,22 @@ class Linker {
       report_.missing.push_back(std::move(missing));
   }
 
-  std::string why_unresolved(const SymbolFact& symbol, const Opening& opening) const {
-    auto defines = [&](const LibraryFacts& library) {
-      return std::ranges::any_of(library.symbols, [&](const SymbolFact& other) {
-        return other.defined && other.name == symbol.name;
-      });
-    };
-    for (const auto* library : opening.scope) {
-      if (defines(*library->facts)) return "the library has it in another version";
+  std::string why_unresolved(const SymbolFact& symbol, const Opening& opening) {
+    if (definers_.empty()) {
+      for (const auto& [path, library] : files_) {
+        for (const auto& other : library->symbols) {
+          if (other.defined) definers_[other.name].push_back(library);
+        }
+      }
     }
-    for (const auto& [path, library] : files_) {
-      if (defines(*library))
-        return base_name(library->path) +
-               " has it, but nothing that this library NEEDs leads there";
+    if (const auto found = definers_.find(symbol.name); found != definers_.end()) {
+      for (const auto* definer : found->second) {
+        for (const auto* library : opening.scope) {
+          if (library->facts == definer) return "the library has it in another version";
+        }
+      }
+      return base_name(found->second.front()->path) +
+             " has it, but nothing that this library NEEDs leads there";
     }
     for (const auto& name : absent_) {
       if (!is_platform_library(name) && !is_driver_library(name))
@@ -330,6 +340,7 @@ class Linker {
   std::set<std::pair<const SymbolFact*, const LibraryFacts*>> resolved_;
   std::set<const SymbolFact*> counted_;
   std::set<std::pair<std::string, std::string>> missing_;
+  std::unordered_map<std::string_view, std::vector<const LibraryFacts*>> definers_;
   LinkReport report_;
 };
 
