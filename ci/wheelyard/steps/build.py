@@ -193,8 +193,6 @@ def cache_mounts(cache: str | None, tag: str) -> list[str]:
         return ["--env=CCACHE_DISABLE=1"]
     Path(cache).mkdir(parents=True, exist_ok=True)
     mounted = [f"--volume={cache}:{CACHE_MOUNT}"]
-    if shared := os.environ.get("CCACHE_REMOTE_STORAGE"):
-        mounted += [f"--env=CCACHE_REMOTE_STORAGE={shared}", "--network=host"]
     if program := shutil.which("sccache"):
         mounted.append(f"--volume={Path(program).resolve()}:/usr/local/bin/sccache:ro")
     elif not tag.startswith("wheelyard-native"):
