@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
-from cuda_ext_example import _batch
+from cuda_ext_example import _elementwise
 from cuda_ext_example._torch import Entry, Rules, is_plain, promote
 
 
@@ -52,19 +52,12 @@ def _reference_add(a: Tensor, b: Tensor) -> Tensor:
     return torch.add(a, b)
 
 
-def _save_shapes(ctx: Any, inputs: tuple[Tensor, Tensor], _: Tensor) -> None:
-    ctx.shapes = inputs[0].shape, inputs[1].shape
+def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    return _elementwise.gradients(ctx, grad, grad)
 
 
-def _backward_of_add(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """The gradient passes through, summed over what was broadcast."""
-    a, b = (
-        grad.sum_to_size(shape) if needed else None
-        for shape, needed in zip(ctx.shapes, ctx.needs_input_grad[1:], strict=True)
-    )
-    return a, b
-
-
-_ADD = Rules(_reference_add, _batch.elementwise, _save_shapes, _backward_of_add, promote)
+_ADD = Rules(
+    _reference_add, _elementwise.batch, _elementwise.save_shapes, _backward, autocast=promote
+)
 _my_add, _my_fast_add = (Entry(name, _ADD, twin=f"_{name}") for name in ("my_add", "my_fast_add"))
 _fast_my_add, _fast_my_fast_add = _my_add.fast, _my_fast_add.fast

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
-from cuda_ext_example import _batch
+from cuda_ext_example import _elementwise
 from cuda_ext_example._add import my_fast_add
 from cuda_ext_example._torch import Entry, Rules, is_plain, library, nothing_watches
 
@@ -103,7 +103,7 @@ def _backward_of_cust_add(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     return (grad, *[None] * (len(ctx.needs_input_grad) - 2))
 
 
-_CUST_ADD = Rules(_reference_cust_add, _batch.elementwise, backward=_backward_of_cust_add)
+_CUST_ADD = Rules(_reference_cust_add, _elementwise.batch, backward=_backward_of_cust_add)
 _cust_add_int, _cust_add_float, _cust_add_complex = (
     Entry(f"cust_add.{kind}", _CUST_ADD, twin=f"_cust_add.{kind}")
     for kind in ("int", "float", "complex")

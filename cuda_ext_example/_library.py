@@ -8,11 +8,6 @@ from typing import TypedDict
 OLDEST_TORCH = (2, 10)
 LIBRARY = Path(__file__).parent / "libcuda_ext_example.so"
 
-ALL_DTYPES = (
-    *("float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8"),
-    *("complex64", "complex128"),
-)
-
 
 class BuildInfo(TypedDict):
     """What this build of the library is."""
@@ -91,8 +86,5 @@ def build_info() -> BuildInfo:
 
 def dtypes_of(op: str) -> tuple[str, ...]:
     """The dtypes that the library has kernels for."""
-    named = _facts().get("ops")
-    if named is None:
-        return ALL_DTYPES
-    lists = dict(entry.split(":") for entry in named.split(";"))
+    lists = dict(entry.split(":") for entry in _facts()["ops"].split(";"))
     return tuple(lists[op].split(","))

@@ -13,8 +13,9 @@ from torch import Tensor
 from cuda_ext_example._add import my_add, my_fast_add
 from cuda_ext_example._cust_add import cust_add
 from cuda_ext_example._library import dtypes_of
+from cuda_ext_example._rms_norm import rms_norm
 
-__all__ = ["cust_add", "my_add", "my_fast_add"]
+__all__ = ["cust_add", "my_add", "my_fast_add", "rms_norm"]
 
 VECTORS = ((0,), (1,), (7,), (1021,), (100_003,))
 ROWS = ((1, 1), (3, 128), (2, 4096), (7, 1021), (3, 8192))
@@ -58,6 +59,15 @@ OPS = (
     Op(my_add, "x, y", "torch.add"),
     Op(my_fast_add, "x, y", "torch.add"),
     Op(cust_add, "x, n", "torch.add", moves=2),
+    Op(
+        rms_norm,
+        "x, y[0], 1e-5",
+        "torch.nn.functional.rms_norm",
+        "x, x.shape[-1:], y[0], 1e-5",
+        shapes=ROWS,
+        moves=2,
+        tolerance=4,
+    ),
 )
 
 

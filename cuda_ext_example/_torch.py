@@ -74,6 +74,7 @@ class Entry:
     def __init__(self, name: str, rules: Rules, twin: str | None = None) -> None:
         self.op = op = overload(name)
         self.fast = _below_autograd(op)
+        self._has_backward = rules.backward is not None
         self._node = node = functools.cache(lambda: _node(op, rules))
         library.impl(op, rules.reference, "Meta")
         library.impl(op, _autograd_kernel(op, node, rules), "Autograd", with_keyset=True)
@@ -93,7 +94,9 @@ class Entry:
 
     def __call__(self, *args: Any) -> Any:
         """The op, by the shortest way that is right."""
-        return self.differentiated(*args) if is_differentiated(*args) else self.op(*args)
+        if self._has_backward and is_differentiated(*args):
+            return self.differentiated(*args)
+        return self.op(*args)
 
     def differentiated(self, *args: Any) -> Any:
         return self._node().apply(self.fast, *args)
@@ -120,6 +123,7 @@ def is_differentiated(*args: Any) -> bool:
         not is_dynamo_compiling()
         and torch.is_grad_enabled()
         and torch._C._any_requires_grad(*args)
+        and not torch._C._is_any_autocast_enabled()
         and nothing_watches()
     )
 

@@ -66,9 +66,9 @@ sanitize() {
     logged "$tool-standalone" "${sanitizer[@]}" "$here"/build/extension-*/bin/standalone --check
     logged "$tool-tests" run_tests "${sanitizer[@]}" "${pytest[@]}" test_ops.py test_cuda.py \
       -k "cuda and not inductor and not 32_bits and not many_threads"
-    for op in my_add my_fast_add cust_add; do
+    for op in $("$python" -c "from cuda_ext_example._ops import OPS; print(*(op.name for op in OPS))"); do
       logged "$tool-threads-$op" until_it_ends run_tests timeout --signal=KILL 40 "${sanitizer[@]}" "${pytest[@]}" \
-        test_cuda.py -k "many_threads and $op"
+        test_cuda.py -k "many_threads and $op]"
     done
   done
 }

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import cuda_ext_example
+from cuda_ext_example._ops import OPS
 
 nbformat = pytest.importorskip("nbformat", reason="needs nbformat")
 nbclient = pytest.importorskip("nbclient", reason="needs nbclient")
@@ -30,6 +31,7 @@ def test_the_tour(tmp_path, monkeypatch):
     assert f"torch {torch.__version__}, on {DEVICE}" in printed
     assert "tensor([0, 2, 4, 6, 8]" in printed
     assert str(2**53 + 1 + 4) in printed
+    assert "tensor([[1.2000, 1.6000, 0.0000, 0.0000]]" in printed
     assert "d/drow: tensor([4., 4., 4., 0.]" in printed
     assert "my_add: a is float32 and b is float64; convert one of them" in printed
     assert "a float value cannot be added to a int64 tensor" in printed
@@ -44,6 +46,8 @@ def test_colab_smoke(tmp_path, monkeypatch):
     assert f"on {DEVICE}" in printed
     assert "my_add tensor([0, 2, 4, 6, 8]" in printed
     assert "my_fast_add tensor([0, 2, 4, 6, 8]" in printed
+    for op in OPS:
+        assert re.search(rf"^{op.name} tensor", printed, re.MULTILINE)
     assert "pip" not in printed  # the package is there, so nothing was installed
 
 

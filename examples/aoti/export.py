@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from cuda_ext_example import cust_add, my_add, my_fast_add
+from cuda_ext_example import cust_add, my_add, my_fast_add, rms_norm
 
 
 class Model(torch.nn.Module):
@@ -19,9 +19,11 @@ class Model(torch.nn.Module):
         super().__init__()
         self.linear = torch.nn.Linear(width, width)
         self.bias = torch.nn.Parameter(torch.linspace(-1, 1, width))
+        self.weight = torch.nn.Parameter(torch.linspace(1, 2, width))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        hidden = my_fast_add(torch.relu(self.linear(x)), self.bias)
+        hidden = torch.relu(self.linear(rms_norm(x, self.weight)))
+        hidden = my_fast_add(hidden, self.bias)
         return cust_add(my_add(hidden, x), 0.5)
 
 

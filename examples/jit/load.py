@@ -27,7 +27,11 @@ def load(with_cuda: bool | None = None, build: Path = BUILD) -> None:
     sources = [here / "my_add.cpp", CSRC / "torch/arguments.cpp", CSRC / "kernels/layout.cpp"]
     flags = ["-O3", "-std=c++17", "-DTORCH_TARGET_VERSION=0x020a000000000000"]
     if with_cuda:
-        sources += [here / "my_add.cu", CSRC / "kernels/driver.cpp", CSRC / "kernels/cuda_error.cpp"]
+        sources += [
+            here / "my_add.cu",
+            CSRC / "kernels/driver.cpp",
+            CSRC / "kernels/cuda_error.cpp",
+        ]
         flags.append("-DCUDA_EXT_WITH_CUDA")
     cpp_extension.load(
         name="cuda_ext_jit",

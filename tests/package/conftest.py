@@ -96,7 +96,19 @@ def _differentiable() -> list[Differentiable]:
     for name, add in cust_adds.items():
         case = Differentiable(name, lambda x, add=add: add(x, 2.5), lambda x: x + 2.5, ((2, 3),))
         cases.append(case)
-    return [replace(case, sees_every_way=case.name in ("my_add", "cust_add")) for case in cases]
+
+    def torchs(x: torch.Tensor, weight: torch.Tensor | None = None) -> torch.Tensor:
+        return torch.nn.functional.rms_norm(x, x.shape[-1:], weight)
+
+    norm, norm_op = cuda_ext_example.rms_norm, ops.rms_norm.default
+    cases += [
+        Differentiable("rms_norm", norm, torchs, ((2, 3), (3,))),
+        Differentiable("rms_norm without weight", norm, torchs, ((2, 3),)),
+        Differentiable("rms_norm of a vector", norm, torchs, ((3,), (3,))),
+        Differentiable("rms_norm op", norm_op, torchs, ((2, 2, 3), (3,))),
+    ]
+    see_every_way = ("my_add", "cust_add", "rms_norm")
+    return [replace(case, sees_every_way=case.name in see_every_way) for case in cases]
 
 
 DIFFERENTIABLE = _differentiable()

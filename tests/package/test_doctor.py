@@ -88,7 +88,8 @@ def off_by_one(a, b):
 
 
 def test_a_wrong_result_is_shown_and_fails(found):
-    ops = (*_ops.OPS[1:], _ops.Op(off_by_one, "x, y", "torch.add"))
+    sums = [op for op in _ops.OPS if op.reference == "torch.add"]
+    ops = (*sums, _ops.Op(off_by_one, "x, y", "torch.add"))
     broken = _doctor.Diagnosis(build=found.build, first_call=found.first_call)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_ops, "dtypes_of", lambda _: ("float16", "int8", "complex64"))

@@ -141,7 +141,6 @@ def test_cust_add_complex(device):
         assert_same(cust_add(x, 1.5 - 2j), torch.add(x, 1.5 - 2j))
 
 
-@pytest.mark.xfail(reason="the kernels still round by way of float64", strict=False)
 def test_cust_add_rounds_an_int_once(device):
     """2**54 + 2**30 + 1 lies just above the middle of two float32: by way of float64 it would fall
     on the middle, and then to the even one."""

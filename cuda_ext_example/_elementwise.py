@@ -1,4 +1,4 @@
-"""How ops batch under vmap: the rules that _torch.Rules takes."""
+"""What elementwise ops have in common: how they batch, and gradients of what was broadcast."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from torch import Tensor
 InDims = tuple[int | None, ...]
 
 
-def elementwise(op: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
+def batch(op: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
     """The batch is one more dimension in front, behind which shapes broadcast as without it."""
     pairs = list(zip(args, in_dims, strict=True))
     rank = max(arg.dim() - (dim is not None) for arg, dim in pairs if isinstance(arg, Tensor))
@@ -20,3 +20,15 @@ def elementwise(op: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
         return moved.reshape(moved.shape[0], *[1] * (rank - moved.dim() + 1), *moved.shape[1:])
 
     return op(*(batch_first(arg, dim) for arg, dim in pairs)), 0
+
+
+def save_shapes(ctx: Any, inputs: tuple[Any, ...], _: Tensor) -> None:
+    ctx.shapes = [arg.shape if isinstance(arg, Tensor) else None for arg in inputs]
+
+
+def gradients(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+    """One for each argument that needs one, summed over what was broadcast."""
+    return tuple(
+        grad.sum_to_size(shape) if needed and grad is not None else None
+        for grad, shape, needed in zip(grads, ctx.shapes, ctx.needs_input_grad[1:], strict=True)
+    )

@@ -1,0 +1,256 @@
+"""rms_norm: torch's results and gradients, for every dtype, shape and layout."""
+
+import pytest
+import torch
+from conftest import FLOATING
+from torch.library import opcheck
+from torch.nn import functional
+
+from cuda_ext_example import rms_norm
+
+OPS = torch.ops.cuda_ext_example
+
+
+@pytest.fixture(params=FLOATING, ids=lambda dtype: str(dtype).removeprefix("torch."))
+def floating(request) -> torch.dtype:
+    return request.param
+
+
+def exact(x, weight=None, eps=None):
+    """In float64, from the same inputs."""
+    if eps is None:
+        eps = torch.finfo(torch.promote_types(x.dtype, torch.float32)).eps
+    wide = x.double()
+    out = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps)
+    return out if weight is None else out * weight.double()
+
+
+def assert_near(actual, expected, dtype, steps=4):
+    """Within a few steps of the dtype, relative to each element."""
+    assert actual.dtype == dtype
+    step = torch.finfo(dtype).eps
+    torch.testing.assert_close(
+        actual.double(), expected, rtol=steps * step, atol=steps * step * 1e-2, equal_nan=True
+    )
+
+
+def pair(shape, dtype, device):
+    torch.manual_seed(0)
+    make = {"dtype": torch.float64, "device": device}
+    return torch.randn(shape, **make).to(dtype), torch.randn(shape[-1:], **make).to(dtype)
+
+
+SHAPES = [
+    *((1, 1), (3, 2), (5, 3), (2, 7), (4, 128), (3, 1000), (2, 1021), (7, 4096)),
+    *((5,), (2, 3, 4, 5), (300, 33), (0, 5), (3, 0), (2, 0, 4)),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("eps", [None, 1e-5, 0.1])
+def test_every_shape_and_dtype(floating, device, shape, eps):
+    x, weight = pair(shape, floating, device)
+    for norm in (rms_norm, OPS.rms_norm):
+        assert_near(norm(x, weight, eps), exact(x, weight, eps), floating)
+        assert_near(norm(x, None, eps), exact(x, None, eps), floating)
+    torchs = functional.rms_norm(x, x.shape[-1:], weight, eps)
+    ours = rms_norm(x, weight, eps)
+    torch.testing.assert_close(ours, torchs, equal_nan=True)
+    assert ours.stride() == torchs.contiguous().stride()
+
+
+@pytest.mark.parametrize("size", [1, 2, 31, 8191, 16384, 65536, 2**17])
+def test_rows_from_one_element_to_many(floating, device, size):
+    x, weight = pair((3, size), floating, device)
+    assert_near(rms_norm(x, weight), exact(x, weight), floating, steps=4 if size < 2**13 else 32)
+    check_gradients(x, weight, floating)
+
+
+LAYOUTS = {
+    "transposed": lambda x: x.t().contiguous().t(),
+    "every second column": lambda x: x.repeat_interleave(2, dim=1)[:, ::2],
+    "rows of a wider matrix": lambda x: torch.cat([x, x], dim=1)[:, : x.shape[1]],
+    "one row, expanded": lambda x: x[:1].expand(x.shape),
+    "leading dimensions swapped": lambda x: x.view(2, -1, x.shape[1]).transpose(0, 1),
+    "off its alignment": lambda x: torch.cat([x.flatten()[:1], x.flatten()])[1:].view(x.shape),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_layouts(floating, device, name):
+    x, weight = pair((6, 130), floating, device)
+    x = LAYOUTS[name](x)
+    wide = torch.cat([weight, weight]).view(-1, 2)[:, 0].contiguous()
+    for w in (weight, torch.stack([weight, weight], dim=1)[:, 0], wide):
+        assert_near(rms_norm(x, w), exact(x, w), floating)
+    check_gradients(x, weight, floating)
+
+
+def check_gradients(x, weight, dtype):
+    x, weight = x.detach().requires_grad_(), weight.detach().requires_grad_()
+    grad = torch.randn_like(x.detach().double()).to(dtype)
+    wide = [t.detach().double().requires_grad_() for t in (x, weight)]
+    eps = torch.finfo(torch.promote_types(dtype, torch.float32)).eps
+    expected = torch.autograd.grad(exact(*wide, eps=eps), wide, grad.double())
+    actual = torch.autograd.grad(rms_norm(x, weight), (x, weight), grad)
+    for ours, right in zip(actual, expected, strict=True):
+        assert ours.dtype == dtype
+        # A sum's error is of the size of its terms.
+        scale = right.abs().max().clamp(min=1).item()
+        torch.testing.assert_close(
+            ours.double(),
+            right,
+            rtol=8 * torch.finfo(dtype).eps,
+            atol=8 * torch.finfo(dtype).eps * scale,
+        )
+
+
+@pytest.mark.parametrize("shape", [(4, 6), (2, 3, 5), (7,), (1, 1), (40, 129)], ids=str)
+def test_gradients(floating, device, shape):
+    check_gradients(*pair(shape, floating, device), floating)
+
+
+def test_gradients_numerically(device):
+    x, weight = (t.requires_grad_() for t in pair((3, 5), torch.float64, device))
+    assert torch.autograd.gradcheck(rms_norm, (x, weight), check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(rms_norm, (x, weight))
+    assert torch.autograd.gradcheck(rms_norm, (x,), check_batched_grad=True)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_gradient_for_one_input_only(device, which):
+    inputs = list(pair((3, 5), torch.float32, device))
+    inputs[which].requires_grad_()
+    rms_norm(*inputs).sum().backward()
+    assert inputs[which].grad is not None
+    assert inputs[1 - which].grad is None
+
+
+def test_gradients_are_the_same_bits_in_every_run(device):
+    x, weight = (t.requires_grad_() for t in pair((513, 1000), torch.float32, device))
+    grad = torch.randn_like(x)
+    first = torch.autograd.grad(rms_norm(x, weight), (x, weight), grad)
+    for _ in range(5):
+        again = torch.autograd.grad(rms_norm(x, weight), (x, weight), grad)
+        assert all(map(torch.equal, first, again))
+
+
+@pytest.mark.parametrize("in_dims", [(0, None), (1, None), (None, 0), (0, 0), (-1, 1)])
+def test_vmap(floating, device, in_dims):
+    x, weight = pair((4, 4, 4), floating, device)[0], pair((4, 4), floating, device)[0]
+    x = x if in_dims[0] is not None else x[0]
+    weight = weight if in_dims[1] is not None else weight[0]
+    torchs = torch.vmap(lambda x, w: functional.rms_norm(x, x.shape[-1:], w), in_dims)
+    torch.testing.assert_close(torch.vmap(rms_norm, in_dims)(x, weight), torchs(x, weight))
+
+
+@pytest.mark.filterwarnings("ignore:Mismatch dtype between input and weight")
+def test_autocast_is_torchs(device):
+    for x_dtype, weight_dtype in (
+        *((torch.bfloat16, torch.float32), (torch.float32, torch.bfloat16)),
+        *((torch.bfloat16, torch.bfloat16), (torch.float32, torch.float32)),
+    ):
+        x = pair((3, 64), x_dtype, device)[0]
+        weight = pair((3, 64), weight_dtype, device)[1]
+        with torch.autocast(device, dtype=torch.bfloat16):
+            for w in (weight, None):
+                expected = functional.rms_norm(x, x.shape[-1:], w)
+                torch.testing.assert_close(rms_norm(x, w), expected)
+                leaf = x.detach().requires_grad_()
+                torch.testing.assert_close(rms_norm(leaf, w), expected)
+
+
+SAMPLES = {
+    "rms_norm": lambda x, w: (x, w, 1e-5),
+    "_rms_norm_forward": lambda x, w: (x, w, None),
+    "_rms_norm_backward": lambda x, w: (x.detach(), x, w, x.detach()[:, :1].clone(), True, True),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_opcheck(name, requires_grad, device):
+    x, weight = (t.requires_grad_(requires_grad) for t in pair((3, 5), torch.float32, device))
+    opcheck(getattr(OPS, name).default, SAMPLES[name](x, weight))
+
+
+def test_inductor_and_export(device):
+    x, weight = pair((6, 64), torch.float32, device)
+    compiled = torch.compile(lambda x, w: rms_norm(x * 2, w).relu(), fullgraph=True)
+    torch.testing.assert_close(compiled(x, weight), exact(x * 2, weight).relu().float())
+
+    class Model(torch.nn.Module):
+        def forward(self, x, weight):
+            return rms_norm(x, weight)
+
+    program = torch.export.export(Model(), (x, weight))
+    assert "cuda_ext_example.rms_norm.default" in str(program.graph)
+    torch.testing.assert_close(program.module()(x, weight), rms_norm(x, weight))
+
+
+# --- out= -----------------------------------------------------------------------------------------
+
+
+def test_out(floating, device):
+    x, weight = pair((3, 64), floating, device)
+    out = torch.empty_like(x)
+    assert rms_norm(x, weight, out=out) is out
+    assert torch.equal(out, rms_norm(x, weight))
+    expected = rms_norm(x, weight)
+    assert torch.equal(rms_norm(x, weight, out=x), expected)  # in place
+
+
+def test_autograd_notices_what_out_overwrites(device):
+    x = torch.randn(3, 4, device=device, requires_grad=True)
+    kept = x.exp()  # whose backward needs its result
+    with torch.no_grad():
+        rms_norm(torch.ones(3, 4, device=device), out=kept)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        kept.sum().backward()
+
+
+def test_out_has_no_gradient(device):
+    x = torch.randn(3, 4, device=device, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"autograd cannot follow out=.*leave out out="):
+        rms_norm(x, out=torch.empty(3, 4, device=device))
+
+
+def test_out_when_compiled(device):
+    def into(x, weight, out):
+        rms_norm(x, weight, out=out)
+        return out + 1
+
+    x, weight = pair((3, 64), torch.float32, device)
+    out = torch.zeros_like(x)
+    result = torch.compile(into, fullgraph=True, backend="aot_eager")(x, weight, out)
+    torch.testing.assert_close(out, rms_norm(x, weight))
+    torch.testing.assert_close(result, out + 1)
+
+
+# --- What is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (lambda *_: (None,), TypeError, "rms_norm: x must be a tensor, not NoneType"),
+        (lambda x, _: (x, 1.0), TypeError, "rms_norm: weight must be a tensor, not float"),
+        (lambda x, _: (x, x), RuntimeError, r"rms_norm: weight must have the one dimension"),
+        (lambda x, w: (x, w[1:]), RuntimeError, r"rms_norm: weight must have the one dimension"),
+        (lambda x, w: (x, w.double()), RuntimeError, "x is float32 and weight is float64; convert"),
+        (lambda x, _: (x.long(),), RuntimeError, "dtype int64 is not supported; use one of float"),
+        (lambda x, _: (x[0, 0],), RuntimeError, "x must have at least one dimension"),
+        (lambda x, _: (x.to_sparse(),), RuntimeError, "only dense tensors are supported"),
+    ],
+)
+def test_errors(device, arguments, error, message):
+    x, weight = pair((3, 4), torch.float32, device)
+    with pytest.raises(error, match=message):
+        rms_norm(*arguments(x, weight))
+
+
+@pytest.mark.parametrize("arguments", [lambda x, w: (x, w[1:]), lambda x, w: (x, w.double())])
+def test_errors_when_compiled(arguments):
+    x, weight = pair((3, 4), torch.float32, "cpu")
+    with pytest.raises(Exception, match="rms_norm: weight must be"):
+        torch.compile(rms_norm, fullgraph=True, backend="eager")(*arguments(x, weight))
