@@ -104,10 +104,9 @@ def _backward_of_cust_add(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
 
 
 _CUST_ADD = Rules(_reference_cust_add, _elementwise.batch, backward=_backward_of_cust_add)
-_cust_add_int, _cust_add_float, _cust_add_complex = (
-    Entry(f"cust_add.{kind}", _CUST_ADD, twin=f"_cust_add.{kind}")
-    for kind in ("int", "float", "complex")
-)
+_cust_add_int = Entry("cust_add.int", _CUST_ADD, twin="_cust_add.int")
+_cust_add_float = Entry("cust_add.float", _CUST_ADD, twin="_cust_add.float")
+_cust_add_complex = Entry("cust_add.complex", _CUST_ADD)
 _fast_cust_add_int, _fast_cust_add_float = _cust_add_int.fast, _cust_add_float.fast
 # The stable ABI has no Scalar: the overload for any number is made of the three that are not.
 library.define("cust_add(Tensor x, Scalar value) -> Tensor")

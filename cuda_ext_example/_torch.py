@@ -39,6 +39,11 @@ _AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU) | torch._C
 )
 
 
+def register(name: str, key: str, kernel: Any, with_keyset: bool = False) -> None:
+    """library.impl, without the bookkeeping that takes as long as the registration itself."""
+    library.m.impl(name, key, kernel, with_keyset)
+
+
 def overload(name: str) -> Any:
     """torch.ops' object for a name of the library's, such as "my_add" or "cust_add.int"."""
     packet, _, which = name.partition(".")
@@ -76,21 +81,19 @@ class Entry:
         self.fast = _below_autograd(op)
         self._has_backward = rules.backward is not None
         self._node = node = functools.cache(lambda: _node(op, rules))
-        library.impl(op, rules.reference, "Meta")
-        library.impl(op, _autograd_kernel(op, node, rules), "Autograd", with_keyset=True)
-        torch.library.register_vmap(
-            op, lambda _, in_dims, *args: rules.batch(op, in_dims, *args), lib=library
-        )
+        register(name, "Meta", rules.reference)
+        register(name, "Autograd", _autograd_kernel(op, node, rules), with_keyset=True)
+        register(name, "FuncTorchBatched", _vmap_kernel(op, rules.batch))
         if rules.autocast:
             kernel = _autocast_kernel(op, rules.autocast)
-            library.impl(op, kernel, "AutocastCPU")
-            library.impl(op, kernel, "AutocastCUDA")
+            register(name, "AutocastCPU", kernel)
+            register(name, "AutocastCUDA", kernel)
         if twin:
-            private = overload(twin)
-            library.impl(private, torch.library.fallthrough_kernel, "Autograd")
+            register(twin, "Autograd", torch.library.fallthrough_kernel)
             for key in HAND_OVER:
-                library.impl(private, op, key)
-            self.fast = private._op  # without the Python that OpOverload puts around it
+                register(twin, key, op)
+            packet, _, which = twin.partition(".")  # the kernel alone, without Python around it
+            self.fast = torch._C._get_operation_overload(f"{NAMESPACE}::{packet}", which)[0]
 
     def __call__(self, *args: Any) -> Any:
         """The op, by the shortest way that is right."""
@@ -219,7 +222,23 @@ def has_tangent(*args: Any) -> bool:
     )
 
 
-# --- Autocast -------------------------------------------------------------------------------------
+# --- vmap and autocast -------------------------------------------------------------------------------------
+
+
+def _vmap_kernel(op: Any, batch: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
+    """What torch.library.register_vmap registers."""
+
+    def rule(_: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
+        return batch(op, in_dims, *args)
+
+    def kernel(*args: Any) -> Any:
+        from torch._functorch.autograd_function import custom_function_call_vmap_helper
+        from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
+
+        interpreter = retrieve_current_functorch_interpreter()
+        return custom_function_call_vmap_helper(interpreter, rule, op, *args)
+
+    return kernel
 
 
 def _autocast_kernel(op: Any, autocast: Callable[..., Any]) -> Callable[..., Any]:
