@@ -103,7 +103,8 @@ int show(const Options& options, Streams streams) {
 }
 
 int check(const Options& options, Streams streams) {
-  Policy policy{.size_limit_mb = 100};  // PyPI's limit
+  // PyPI's limit, which it raises for projects that ask.
+  Policy policy{.size_limit_mb = 100, .levels = {{"size-limit", "warning"}}};
   if (!options.policy.empty()) {
     const auto text = read_text(options.policy);
     if (!text) return complain(text.error(), streams);

@@ -39,7 +39,10 @@ void find_foreign_platform(const Item& item, std::vector<Finding>& findings) {
 }  // namespace
 
 Finding finding_of(const Problem& problem) {
+  // A limit is ours: what was not read is not known to be wrong.
+  const bool unread = problem.id == "limit";
   return {.id = problem.id,
+          .level = unread ? Finding::Level::warning : Finding::Level::error,
           .place = problem.place,
           .what = problem.what,
           .fix = fix_of(problem.id),

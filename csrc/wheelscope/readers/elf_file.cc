@@ -240,8 +240,15 @@ class Reader {
     strings_ = TRY(at_address(dynamic_[DT_STRTAB], "dynamic string table"));
     strings_ = TRY(
         strings_.window(0, std::min(dynamic_[DT_STRSZ], strings_.size()), "dynamic string table"));
-    for (auto offset : dynamic_.needed)
-      elf_.needed.emplace_back(TRY(strings_.c_string(offset, "NEEDED")));
+    auto room = 2 * strings_.size();  // sound names do not overlap
+    for (auto offset : dynamic_.needed) {
+      const auto name = TRY(strings_.c_string(offset, "NEEDED"));
+      if (name.size() > room)
+        return fail(strings_.origin(),
+                    "NEEDED names that overlap: they are longer than their table");
+      room -= name.size();
+      elf_.needed.push_back(name);
+    }
     using Name = std::pair<std::uint64_t, std::string_view*>;
     for (auto [tag, target] : std::array{Name{DT_SONAME, &elf_.soname}, Name{DT_RPATH, &elf_.rpath},
                                          Name{DT_RUNPATH, &elf_.runpath}}) {
