@@ -72,7 +72,7 @@ bench-build: test-env toolkit ## Time builds, the usual way's and ours, into doc
 	@$(PYTHON) -m scripts.bench_build $(if $(ROWS),--rows $(ROWS) --again)
 
 # Looking inside: what the compilers made of an op (OP, or a source CU, for one GPU) and of the whole library.
-OP ?= my_fast_add
+OP ?= add
 CU ?= build/inside/$(OP).cu
 LIBRARY ?= cuda_ext_example/libcuda_ext_example.so
 NVCC = $(if $(CUDA_HOME),$(CUDA_HOME)/bin/nvcc,nvcc)
@@ -83,7 +83,7 @@ cuda_ext_example/libcuda_ext_example.so:
 	@$(MAKE) --no-print-directory install
 
 .PHONY: ptx inside symbols
-ptx: tools toolkit ## PTX of one op, or of one source: OP=my_add GPU=9.0
+ptx: tools toolkit ## PTX of one file of csrc/ops, or of one source: OP=cust_add GPU=9.0
 	@mkdir -p build/inside
 	@printf '#include "%s"\n' kernels/elementwise.cuh ops/$(OP).h >build/inside/$(OP).cu
 	@$(NVCC) --ptx -Icsrc -std=c++17 -DCUDA_EXT_WITH_CUDA --expt-relaxed-constexpr \

@@ -4,7 +4,7 @@
 //   rows       every input is contiguous or constant along the rows, and the rows are aligned:
 //              broadcast rows, columns and scalars, rows with gaps
 //   ragged     the same for rows of any length that start anywhere
-//   strided    anything else: one element at a time, four of them a thread
+//   strided    anything else: one element at a time, two of them a thread
 //
 // One vector a thread suffices for the dense kernel: with enough threads in flight, more vectors a
 // thread gain nothing (measured on an H200: 4.36 TB/s with one, 4.34 with two, 4.28 with four).
@@ -83,7 +83,9 @@ __global__ void dense_kernel(Function function, Inputs<T, inputs> in, T* out, in
 // --- rows
 // -----------------------------------------------------------------------------------------
 
-constexpr int rows_per_thread = 4;
+// More rows a thread gain little where elements are wide, and cost code.
+template <typename T>
+constexpr int rows_per_thread = sizeof(T) == 1 ? 4 : 2;
 
 // A vector's bytes. Vectors wait as bytes for their turn: as elements, each would take a register.
 template <typename T>
@@ -117,40 +119,41 @@ template <typename T, int inputs, typename Function>
 __global__ void rows_kernel(Function function, Inputs<T, inputs> in, T* out, uint32_t n,
                             Walk<inputs> walk, Divider row_vectors, Divider row_groups) {
   constexpr uint32_t size = Vector<T>::size;
+  constexpr int rows_each = rows_per_thread<T>;
   const auto unit = static_cast<uint32_t>(thread_index());
   const uint32_t group = row_vectors.divide(unit);
   const uint32_t column = (unit - group * row_vectors.divisor) * size;
   const uint32_t outer = walk.dims > 2 ? row_groups.divide(group) : 0;
-  const uint32_t row = (group - outer * row_groups.divisor) * rows_per_thread;
+  const uint32_t row = (group - outer * row_groups.divisor) * rows_each;
   const uint32_t row_length = walk.sizes[0].divisor, rows = walk.sizes[1].divisor;
   const uint32_t first = (outer * rows + row) * row_length + column;
   if (row >= rows || first >= n) return;
   int64_t offsets[inputs] = {};
   if (walk.dims > 2) walk.add_offsets(outer, 2, offsets);
 
-  uint4 x[inputs][rows_per_thread];
+  uint4 x[inputs][rows_each];
 #pragma unroll
   for (int i = 0; i < inputs; ++i) {
     const int64_t step = walk.strides[i][1];
     const T* from = in.input[i].data + offsets[i] + row * step;
     if (walk.strides[i][0] == 0) {
-      T element[rows_per_thread];
+      T element[rows_each];
 #pragma unroll
-      for (int k = 0; k < rows_per_thread; ++k)
+      for (int k = 0; k < rows_each; ++k)
         if (row + k < rows) element[k] = from[k * step];
 #pragma unroll
-      for (int k = 0; k < rows_per_thread; ++k) x[i][k] = repeat(element[k]);
+      for (int k = 0; k < rows_each; ++k) x[i][k] = repeat(element[k]);
     } else {
       from += column;
 #pragma unroll
-      for (int k = 0; k < rows_per_thread; ++k) {
+      for (int k = 0; k < rows_each; ++k) {
         if (row + k < rows && first + k * row_length + size <= n)
           x[i][k] = *reinterpret_cast<const uint4*>(from + k * step);
       }
     }
   }
 #pragma unroll
-  for (int k = 0; k < rows_per_thread; ++k) {
+  for (int k = 0; k < rows_each; ++k) {
     const uint32_t at = first + k * row_length;
     if (row + k >= rows || at >= n) return;
     if (at + size <= n) {
@@ -178,25 +181,18 @@ struct Pieces {
   unsigned offset;  // of the first byte in `low`
 };
 
-// Where a piece would reach over the input's ends, the elements are loaded one by one: nothing
-// outside the input is ever read.
+// Whether both pieces lie within the input: nothing outside it is ever read.
 template <typename T>
-__device__ __forceinline__ Pieces load_pieces(const Input<T>& input, const T* from) {
-  const char* first = reinterpret_cast<const char*>(from);
-  Pieces pieces;
-  pieces.offset = static_cast<unsigned>(reinterpret_cast<uintptr_t>(from)) % 16;
-  const char* low = first - pieces.offset;
-  if (low >= input.begin && low + 32 <= input.end) {
-    pieces.low = *reinterpret_cast<const uint4*>(low);
-    pieces.high = *reinterpret_cast<const uint4*>(low + 16);
-  } else {
-    Vector<T> vector;
-#pragma unroll
-    for (int e = 0; e < Vector<T>::size; ++e) vector.element[e] = from[e];
-    pieces.low = *reinterpret_cast<const uint4*>(&vector);
-    pieces.offset = 0;
-  }
-  return pieces;
+__device__ __forceinline__ bool has_pieces(const Input<T>& input, const T* from) {
+  const char* low = reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(from) / 16 * 16);
+  return low >= input.begin && low + 32 <= input.end;
+}
+
+template <typename T>
+__device__ __forceinline__ Pieces load_pieces(const T* from) {
+  const auto address = reinterpret_cast<uintptr_t>(from);
+  const auto* low = reinterpret_cast<const uint4*>(address / 16 * 16);
+  return {low[0], low[1], static_cast<unsigned>(address % 16)};
 }
 
 template <typename T>
@@ -219,7 +215,7 @@ __device__ __forceinline__ Vector<T> cut_vector(const Pieces& pieces) {
 }
 
 // Rows of any length that start anywhere. A vector of output elements that reaches over the end of
-// a row is made of elements that are found one by one.
+// a row, or whose pieces would reach over an input's ends, is made element by element.
 template <typename T, int inputs, typename Function>
 __global__ void ragged_kernel(Function function, Inputs<T, inputs> in, T* out, uint32_t n,
                               Walk<inputs> walk) {
@@ -233,16 +229,23 @@ __global__ void ragged_kernel(Function function, Inputs<T, inputs> in, T* out, u
     column -= row * walk.sizes[0].divisor;
     walk.add_offsets(row, 1, offsets);
   }
-  if (column + size <= walk.sizes[0].divisor) {
+  bool is_whole = column + size <= walk.sizes[0].divisor;
+  const T* from[inputs];
+#pragma unroll
+  for (int i = 0; i < inputs; ++i) {
+    const bool is_row = walk.strides[i][0] != 0;
+    from[i] = in.input[i].data + offsets[i] + (is_row ? column : 0);
+    is_whole &= !is_row || has_pieces(in.input[i], from[i]);
+  }
+  if (is_whole) {
     Pieces pieces[inputs];
     T elements[inputs];
 #pragma unroll
     for (int i = 0; i < inputs; ++i) {
-      const T* from = in.input[i].data + offsets[i];
       if (walk.strides[i][0] == 0) {
-        elements[i] = *from;
+        elements[i] = *from[i];
       } else {
-        pieces[i] = load_pieces(in.input[i], from + column);
+        pieces[i] = load_pieces(from[i]);
       }
     }
     Vector<T> x[inputs];
@@ -251,6 +254,7 @@ __global__ void ragged_kernel(Function function, Inputs<T, inputs> in, T* out, u
       x[i] = walk.strides[i][0] == 0 ? as_vector<T>(repeat(elements[i])) : cut_vector<T>(pieces[i]);
     apply_and_store(function, x, out + first);
   } else {
+#pragma unroll 1
     for (uint32_t at = first; at < min(first + size, n); ++at) {
       T elements[inputs];
 #pragma unroll
@@ -266,7 +270,7 @@ __global__ void ragged_kernel(Function function, Inputs<T, inputs> in, T* out, u
 // --- strided
 // --------------------------------------------------------------------------------------
 
-constexpr int strided_elements = 4;  // of each thread, a block's width apart
+constexpr int strided_elements = 2;  // of each thread, a block's width apart
 
 template <typename T, int inputs, typename Function>
 __global__ void strided_kernel(Function function, Inputs<T, inputs> in, T* out, uint32_t n,
@@ -328,12 +332,6 @@ bool has_aligned_rows(const Operands& operands, const Layout& layout) {
   return true;
 }
 
-// An op whose struct has `dense<T>(a, ..., out, n, stream)` brings its own kernel for that case.
-template <typename Op, typename T, typename = void>
-constexpr bool has_own_dense = false;
-template <typename Op, typename T>
-constexpr bool has_own_dense<Op, T, std::void_t<decltype(&Op::template dense<T>)>> = true;
-
 template <typename Op, typename T, typename Function>
 cudaError_t run(const Function& function, const Operands& operands, const Layout& layout,
                 Stream stream) {
@@ -346,13 +344,9 @@ cudaError_t run(const Function& function, const Operands& operands, const Layout
     in.input[i] = make_input<T>(operands.in[i], layout, i);
     aligned &= is_aligned(operands.in[i]);
   }
-  if (layout.is_dense()) {
-    if constexpr (has_own_dense<Op, T>) {
-      return Op::template dense<T>(operands, layout.numel, stream);
-    } else if (aligned) {
-      return launch<dense_kernel<T, inputs, Function>>(grid_of(divide_up(layout.numel, size)),
-                                                       stream, function, in, out, layout.numel);
-    }
+  if (layout.is_dense() && aligned) {
+    return launch<dense_kernel<T, inputs, Function>>(grid_of(divide_up(layout.numel, size)), stream,
+                                                     function, in, out, layout.numel);
   }
   if (layout.numel > max_walk) {  // in two parts, cut where the output stays aligned
     Operands parts[2] = {operands, operands};
@@ -377,7 +371,7 @@ cudaError_t run(const Function& function, const Operands& operands, const Layout
       const auto rows = static_cast<uint32_t>(folded ? divide_up(n, row_length) : layout.sizes[1]);
       if (folded) walk.fold(row_length, rows);
       const Divider row_vectors(row_length / size);
-      const Divider row_groups(static_cast<uint32_t>(divide_up(rows, rows_per_thread)));
+      const Divider row_groups(static_cast<uint32_t>(divide_up(rows, rows_per_thread<T>)));
       const int64_t outer = folded ? 1 : n / row_length / rows;
       const Grid grid = grid_of(outer * row_vectors.divisor * row_groups.divisor);
       return launch<rows_kernel<T, inputs, Function>>(grid, stream, function, in, out, n, walk,
@@ -392,15 +386,30 @@ cudaError_t run(const Function& function, const Operands& operands, const Layout
                                                      stream, function, in, out, n, walk);
 }
 
+// An op may bring its own kernel for dense tensors, `dense<T>(operands, n, stream)`; then it names
+// an op of the same arithmetic whose kernels it has for the rest: `using OtherLayouts = ...`.
+template <typename Op, typename = void>
+constexpr bool has_own_dense = false;
+template <typename Op>
+constexpr bool has_own_dense<Op, std::void_t<typename Op::OtherLayouts>> = true;
+
 template <typename Op>
 cudaError_t elementwise_on_cuda(DType dtype, const Operands& operands, const Scalar* numbers,
                                 const Layout& layout, Stream stream) {
+  if constexpr (has_own_dense<Op>) {
+    if (!layout.is_dense())
+      return on_cuda(typename Op::OtherLayouts{}, dtype, operands, numbers, layout, stream);
+  }
   return with_element_type<Op::dtypes.bits, cudaError_t>(dtype, [&](auto element) {
     using T = decltype(element);
     using C = Compute<T>;
-    const auto function =
-        make_function<Op, C>(numbers, [](const Scalar& number) { return number.as<C>(); });
-    return run<Op, T>(function, operands, layout, stream);
+    if constexpr (has_own_dense<Op>) {
+      return Op::template dense<T>(operands, layout.numel, stream);
+    } else {
+      const auto function =
+          make_function<Op, C>(numbers, [](const Scalar& number) { return number.as<C>(); });
+      return run<Op, T>(function, operands, layout, stream);
+    }
   });
 }
 

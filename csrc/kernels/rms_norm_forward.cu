@@ -23,7 +23,7 @@ struct Forward {
 };
 
 // Turing's multiprocessors have 1024 threads, those of 8.6, 8.9 and 12.0 have 1536.
-constexpr int fitting_blocks(int threads, int blocks) {
+constexpr int fitting_blocks([[maybe_unused]] int threads, int blocks) {
 #if __CUDA_ARCH__ == 750
   return blocks * threads > 1024 ? 1024 / threads : blocks;
 #elif __CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200

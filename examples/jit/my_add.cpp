@@ -1,6 +1,6 @@
 // The binding of the JIT example: one op, on the CPU and on CUDA, for contiguous tensors of one
 // shape.
-#include "ops/my_add.h"
+#include "ops/add.h"
 #include "kernels/elementwise_cpu.h"
 #include "torch/arguments.h"
 #include "torch/boxing.h"

@@ -1,3 +1,3 @@
 // The CUDA kernels of the JIT example: the op's own, and the engine's for every other layout.
 #include "kernels/elementwise.cuh"
-#include "ops/my_add.h"
+#include "ops/add.h"

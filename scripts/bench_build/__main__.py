@@ -26,7 +26,7 @@ BENCH = ROOT / "build/bench"
 PYTHON = BENCH / "venv/bin/python"
 USUAL = ROOT / "scripts/bench_build/usual"
 ONE_TARGET = "9.0"
-KERNEL = "csrc/ops/my_add.h"
+KERNEL = "csrc/ops/add.h"
 
 
 @dataclass(frozen=True)
