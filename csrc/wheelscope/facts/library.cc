@@ -144,8 +144,9 @@ class Copier {
 
  private:
   bool afford(std::string_view text) { return memory_.take(text.size() + entry_cost); }
+  // Verdicts, findings and reports copy these texts again, so they count several times.
   bool copy(std::string_view text, std::string& target) {
-    if (!afford(text)) return false;
+    if (!memory_.take(8 * text.size() + entry_cost)) return false;
     target = text;
     return true;
   }
