@@ -32,7 +32,7 @@ struct Version {
   Version base() const;         // the epoch and the release alone
 
   friend std::strong_ordering operator<=>(const Version& a, const Version& b);
-  friend bool operator==(const Version& a, const Version& b) { return a <=> b == 0; }
+  friend bool operator==(const Version& a, const Version& b) { return (a <=> b) == 0; }
 };
 
 // Takes every spelling that the spec normalises (v1.0-Alpha2); nothing: no version.
