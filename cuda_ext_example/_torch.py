@@ -54,7 +54,7 @@ class Rules:  # no dataclass, which would take a third of the time of importing 
     """What the library cannot say of one overload of its ops.
 
     `reference` is the op made of torch's own: it gives shapes and strides, forward-mode
-    derivatives, and all derivatives where there is no `backward`. `backward(ctx, *grads)` is the
+    derivatives, derivatives under torch.func, and all of them where there is no `backward`. `backward(ctx, *grads)` is the
     reverse mode, for which `save(ctx, inputs, outputs)` keeps what is needed. `batch(op, in_dims,
     *args)` is vmap's rule: the outputs, and where their batch dimension is. `autocast(op, *args)`
     runs the op where torch's autocast is on.
@@ -177,32 +177,12 @@ def _autograd_kernel(op: Any, node: Any, rules: Rules) -> Callable[..., Any]:
             return rules.reference(*args)
         if not (torch.is_grad_enabled() and torch._C._any_requires_grad(*args)):
             return below(*args)
-        if rules.backward is None:
+        # Under torch.func a node of our own would be right in some releases of torch alone.
+        if rules.backward is None or torch._C._functorch.maybe_current_level() is not None:
             return rules.reference(*args)
-        if torch._C._functorch.maybe_current_level() is None:
-            return node().apply(below, *args)
-        return _apply_at_one_level(node(), below, args)
+        return node().apply(below, *args)
 
     return kernel
-
-
-def _apply_at_one_level(node: Any, below: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """A node for the transform of torch.func that is at work; those around it see `below`.
-
-    A node turns gradients off for its forward, which must not reach the outer transforms.
-    """
-
-    def forward(*args: Any) -> Any:
-        with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
-            return below(*args)
-
-    functorch = torch._C._functorch
-    allowed = functorch.get_single_level_autograd_function_allowed()
-    functorch.set_single_level_autograd_function_allowed(True)
-    try:
-        return node.apply(forward, *args)
-    finally:
-        functorch.set_single_level_autograd_function_allowed(allowed)
 
 
 def has_tangent(*args: Any) -> bool:

@@ -1,7 +1,7 @@
 // The binding of the JIT example: one op, on the CPU and on CUDA, for contiguous tensors of one
 // shape.
-#include "ops/add.h"
 #include "kernels/elementwise_cpu.h"
+#include "ops/add.h"
 #include "torch/arguments.h"
 #include "torch/boxing.h"
 #include "torch/cuda_device.h"
