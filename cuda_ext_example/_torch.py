@@ -53,11 +53,11 @@ def overload(name: str) -> Any:
 class Rules:  # no dataclass, which would take a third of the time of importing this package
     """What the library cannot say of one overload of its ops.
 
-    `reference` is the op made of torch's own: it gives shapes and strides, forward-mode
-    derivatives, derivatives under torch.func, and all of them where there is no `backward`. `backward(ctx, *grads)` is the
-    reverse mode, for which `save(ctx, inputs, outputs)` keeps what is needed. `batch(op, in_dims,
-    *args)` is vmap's rule: the outputs, and where their batch dimension is. `autocast(op, *args)`
-    runs the op where torch's autocast is on.
+    `reference` is the op made of torch's own: it gives shapes and strides, derivatives in forward
+    mode and under torch.func, and all derivatives where there is no `backward`. `backward(ctx,
+    *grads)` is the reverse mode, for which `save(ctx, inputs, outputs)` keeps what is needed.
+    `batch(op, in_dims, *args)` is vmap's rule: the outputs, and where their batch dimension is.
+    `autocast(op, *args)` runs the op where torch's autocast is on.
     """
 
     def __init__(
@@ -186,16 +186,9 @@ def _autograd_kernel(op: Any, node: Any, rules: Rules) -> Callable[..., Any]:
 
 
 def has_tangent(*args: Any) -> bool:
-    """Whether forward mode follows one of the tensors.
-
-    To ask a tensor takes longer than to add a thousand numbers, so it is asked only where forward
-    mode may be on. Compiled code and torch.func enter it without a word to forward_ad.
-    """
-    return (
-        forward_ad._current_level >= 0
-        or torch._C._functorch.maybe_current_level() is not None
-        or torch._C._len_torch_dispatch_stack() > 0
-    ) and any(
+    """Whether forward mode follows one of the tensors. Each is asked: an exported program, compiled
+    code and torch.func enter forward mode without a word to forward_ad."""
+    return any(
         torch._VF._unpack_dual(arg, level=0)[1] is not None
         for arg in args
         if isinstance(arg, Tensor)
