@@ -306,8 +306,8 @@ int64_t known_block_count(int64_t rows, int device) {
   return std::min(divide_up(rows, Shape::rows), most - 1);
 }
 
-// Calls `use(Shape{})` with the shape for rows of that many vectors; the fastest ones of a sweep on
-// an H200. False where there is none.
+// Calls `use(Shape{})` with the shape for rows of that many vectors; chosen from a sweep on an
+// H200; neighbouring lengths share one, to keep the library small. False where there is none.
 template <typename Use>
 bool with_shape(int64_t vectors, Use&& use) {
   if (vectors <= 16) return use(Shape<256, 16, 1, 2, true, 4>{});

@@ -131,7 +131,7 @@ cudaError_t run_any(const Forward<T>& problem, const Walk<1>& walk, Stream strea
   return launch<any_rms_norm_kernel<T, threads, row_threads>>(grid, stream, problem, walk);
 }
 
-// The threads and vectors for each row length were the fastest of a sweep on an H200.
+// The threads and vectors for each row length are chosen from a sweep on an H200.
 template <typename T>
 cudaError_t run(const Forward<T>& problem, const Layout& rows, bool aligned, Stream stream) {
   const int vectors = problem.size / Vector<T>::size;
