@@ -66,6 +66,11 @@ class StepDisplay:
         if not self.display.console.is_terminal or self.display.verbose:
             self.display.say(f"{self.name:8} {unit:34} {seconds:7.1f} s  {verdict}")
 
+    def found_unchanged(self) -> None:
+        """A job that seemed to be needed is not."""
+        self.reused += 1
+        self._update(1)
+
     def close(self, verdict: str) -> None:
         seconds = time.monotonic() - self.began
         self.display._bars.stop_task(self.bar)

@@ -92,7 +92,7 @@ class Local:
                 self.here.close()
 
     def _run_step(self, name: str, jobs: list[Job], force: bool) -> None:
-        todo = [job for job in jobs if force or not self.record.is_done(job)]
+        todo = jobs if force else self._unfinished(jobs)
         for job in todo:  # before anything starts
             if missing := self.here.lacks(job):
                 raise Problem(f"{job.name} {missing}")
@@ -100,7 +100,14 @@ class Local:
         problems: dict[str, list[str]] = {}  # what went wrong, and in which jobs
         with ThreadPoolExecutor(max_workers=(os.cpu_count() or 1) + WAITING) as pool:
             for wave in waves(todo):
-                futures = {pool.submit(self._run_job, job, display): job.name for job in wave}
+                unchanged = [] if force else [job for job in wave if self.record.is_done(job)]
+                for _ in unchanged:  # what it was made from was made again, and is the same
+                    display.found_unchanged()
+                futures = {
+                    pool.submit(self._run_job, job, display): job.name
+                    for job in wave
+                    if job not in unchanged
+                }
                 try:
                     for future in as_completed(futures):
                         if error := future.exception():
@@ -118,6 +125,14 @@ class Local:
         if problems:
             lines = (f"{', '.join(names)}: {problem}" for problem, names in problems.items())
             raise Problem("\n".join(lines))
+
+    def _unfinished(self, jobs: list[Job]) -> list[Job]:
+        """The jobs of a step that are not done, and those that wait for one of them: what it makes may be new."""
+        found: dict[str, Job] = {}
+        for job in jobs:
+            if not found.keys().isdisjoint(job.after) or not self.record.is_done(job):
+                found[job.name] = job
+        return list(found.values())
 
     def _run_job(self, job: Job, display: StepDisplay) -> None:
         wheelhouse = self.record.wheelhouse

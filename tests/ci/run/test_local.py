@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from recorded import job
 from wheelyard.core import graph
-from wheelyard.core.job import Job, Needs
+from wheelyard.core.job import Job, Needs, made
 from wheelyard.core.progress import Display
 from wheelyard.core.record import Facts, Record
 from wheelyard.core.workspace import Workspace
@@ -122,6 +122,40 @@ def test_a_failed_job_is_shown_and_the_others_finish(record: Record) -> None:
         run(record, one, job("build/bad"), job("build/good"))
     assert record.jobs["build/good"]["verdict"] == "passed"
     assert record.jobs["build/bad"]["verdict"] == "failed"
+
+
+@pytest.mark.parametrize(("text", "runs_again"), [("new", True), ("old", False)])
+def test_what_changed_is_made_again_with_all_that_follows(
+    record: Record, text: str, runs_again: bool
+) -> None:
+    """An sdist and its wheel are jobs of one step; a later step failed, then the sources changed."""
+    text_of_sdist, fails, ran = "old", True, list[str]()
+
+    def one(job: Job, workspace: Workspace) -> Facts:
+        ran.append(job.name)
+        if job.step == "verify" and fails:
+            raise Problem("a test fails")
+        given = [
+            workspace.file(name).read_text() for name in ("sdist", "wheel") if name in job.inputs
+        ]
+        (workspace.out / f"{job.step}-{job.unit}").write_text(*given or [text_of_sdist])
+        return {}
+
+    def jobs(state: int) -> list[Job]:
+        return [
+            job("build/sdist", {"sources": state}, ("build-sdist",)),
+            job("build/wheel", {"sdist": made("build/sdist")}, ("build-wheel",)),
+            job("repair/wheel", {"wheel": made("build/wheel")}, ("repair-wheel",)),
+            job("verify/wheel", {"wheel": made("repair/wheel")}, ("verify-wheel",)),
+        ]
+
+    with pytest.raises(Problem, match="a test fails"):
+        run(record, one, *jobs(1))
+    text_of_sdist, fails = text, False
+    ran.clear()
+    run(record, one, *jobs(2))
+    wheel = ["build/wheel", "repair/wheel"] if runs_again else []
+    assert ran == ["build/sdist", *wheel, "verify/wheel"]
 
 
 def test_a_need_that_this_machine_lacks_is_an_error_before_anything_starts(record: Record) -> None:
