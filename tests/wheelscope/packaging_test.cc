@@ -171,9 +171,11 @@ TEST(Specifier, Evaluates) {
   EXPECT_EQ(fulfils("2.15rc1", "<2.15"), false);
   EXPECT_EQ(fulfils("2.14", "<=2.15"), true);
   EXPECT_EQ(fulfils("2.14", "===2.14"), true);
-  EXPECT_EQ(fulfils("2.0a1.post1", "==2.0a1.*"), true);
+  EXPECT_EQ(fulfils("V2.14-rc1", "===v2.14-RC1"), true);
+  EXPECT_EQ(fulfils("V2.14-rc1", "===2.14rc1"), false);
+  EXPECT_EQ(fulfils("no version", ">=1"), false);
   EXPECT_EQ(fulfils("2.14", ", what is this"), std::nullopt);
-  for (const auto* wrong : {"~=2", ">=1.0+a", "==1.0.dev1.*", ">=1.*", "=1"})
+  for (const auto* wrong : {"~=2", ">=1.0+a", "==1.0.dev1.*", "==1.0a1.*", ">=1.*", "=1", "===a b"})
     EXPECT_FALSE(parse_specifiers(wrong)) << wrong;
 }
 

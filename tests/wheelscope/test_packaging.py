@@ -60,6 +60,8 @@ def specifiers(draw: st.DrawFn) -> str:
 @example("2.2.0", "~=2.2.post3")
 @example("1.4.5a4", "~=1.4.5a4")
 @example("2!1.0", "==2!1.*")
+@example("V1.0", "===v1.0")
+@example("1.0-rc1", "===1.0rc1")
 def test_version_fulfils_specifiers(ask: Ask, version: str, specifier: str) -> None:
     try:
         expected = SpecifierSet(specifier).contains(version, prereleases=True)
@@ -70,6 +72,9 @@ def test_version_fulfils_specifiers(ask: Ask, version: str, specifier: str) -> N
 
 @settings(deadline=None)
 @given(st.text(alphabet="=<>!~ ,.*0123456789ab", max_size=14))
+@example("====1")
+@example("==1a1.*")
+@example("===a b")
 def test_what_is_no_specifier(ask: Ask, text: str) -> None:
     try:
         expected = SpecifierSet(text).contains("1.0", prereleases=True)
@@ -96,6 +101,7 @@ ENVIRONMENT = {
 literals = st.sampled_from(
     [
         *("3.13", "3.9", "3.13.1", "3.14.0rc1", "3.*", "2", "3.12, 3.13", "", "x86_64 aarch64"),
+        *("3.12,>3", "6.1.0-18-amd64", "3.13.1 ", "a b"),
         *("linux", "win32", "posix", "x86_64", "Linux", "cuda", "CUDA", "test", "cpython"),
     ]
 )
@@ -131,6 +137,10 @@ markers = st.recursive(
 @example('"linux" in sys_platform')
 @example("platform_machine not in 'x86_64 aarch64'")
 @example('platform_release >= "5.0"')
+@example("'3.13'===implementation_name")
+@example("python_version === '3.13'")
+@example("python_version == '3.13,>3'")
+@example("platform_release === '6.1.0-18-AMD64'")
 def test_marker(ask: Ask, marker: str) -> None:
     try:
         expected = Marker(marker).evaluate(ENVIRONMENT)

@@ -13,8 +13,9 @@ def read(name: str) -> dict[str, Any]:
 
 def test_targets_and_torch_are_those_of_the_matrix() -> None:
     matrix, policy = read("matrix.toml"), read("policy.toml")
-    toolkit = matrix["toolkit"][matrix["strategy"]["universal"]["toolkit"]]
+    universal = matrix["strategy"]["universal"]
+    toolkit = matrix["toolkit"][universal["toolkit"]]
     targets = [target.removesuffix("+PTX").replace(".", "") for target in toolkit["targets"]]
     assert policy["cuda"]["sass"] == targets
     assert policy["cuda"]["ptx"] == any(target.endswith("+PTX") for target in toolkit["targets"])
-    assert policy["torch"]["min"] == matrix["extension"]["stable_abi"]
+    assert policy["torch"]["min"] == universal["torch"]

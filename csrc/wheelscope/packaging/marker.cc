@@ -156,17 +156,17 @@ class Evaluator {
     const bool is_version = key == "python_version" || key == "python_full_version" ||
                             key == "implementation_version" || key == "platform_release";
     if (is_version && sign != "in" && sign != "not in") {
-      if (const auto answer = fulfils(left.text, sign + right.text)) return answer;
-      if (parse_specifiers(sign + right.text)) return false;  // the left side is no version
+      if (const auto clause = parse_specifier(sign + right.text))
+        return fulfils(left.text, *clause);
     }
     if (sign == "in") return right.text.find(left.text) != std::string::npos;
     if (sign == "not in") return right.text.find(left.text) == std::string::npos;
-    if (sign == "==" || sign == "===") return left.text == right.text;
+    if (sign == "==") return left.text == right.text;
     if (sign == "!=") return left.text != right.text;
     // Texts have no order: less or greater never holds.
     if (sign == "<" || sign == ">") return false;
     if (sign == "<=" || sign == ">=") return left.text == right.text;
-    return std::nullopt;  // ~= compares versions only
+    return std::nullopt;  // ~= and === compare versions only
   }
 
   std::string_view text_;

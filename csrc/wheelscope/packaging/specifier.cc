@@ -8,18 +8,13 @@
 namespace wheelscope {
 namespace {
 
-// ==2.15.*: the version starts with these numbers, zeros filled in; a suffix in the prefix
-// (==2.15rc1.*) must be there as well.
+// ==2.15.*: the version starts with these numbers, zeros filled in.
 bool has_prefix(const Version& version, const Version& prefix) {
   if (version.epoch != prefix.epoch) return false;
   for (std::size_t i = 0; i < prefix.release.size(); ++i) {
     if ((i < version.release.size() ? version.release[i] : 0) != prefix.release[i]) return false;
   }
-  if (!prefix.pre && !prefix.post && !prefix.dev) return true;
-  if (version.release.size() > prefix.release.size()) return false;
-  if (prefix.pre != version.pre) return false;
-  if (prefix.post && prefix.post != version.post) return false;
-  return !prefix.dev || prefix.dev == version.dev;
+  return true;
 }
 
 bool equals(const Version& version, std::string_view bound) {
@@ -37,9 +32,14 @@ bool is_compatible(const Version& version, const Version& bound) {
   return version.public_part() >= bound && has_prefix(version, prefix);
 }
 
+// ===1.0-Special: texts are compared, not versions.
+bool has_spelling(std::string_view version, const Specifier& clause) {
+  return lower(version) == lower(clause.bound);
+}
+
 bool fulfils_clause(const Version& version, const Specifier& clause) {
   const auto& sign = clause.sign;
-  if (sign == "===") return to_string(version) == lower(clause.bound);
+  if (sign == "===") return has_spelling(to_string(version), clause);
   if (sign == "==") return equals(version, clause.bound);
   if (sign == "!=") return !equals(version, clause.bound);
   const auto bound = parse_version(clause.bound).value();
@@ -55,14 +55,16 @@ bool fulfils_clause(const Version& version, const Specifier& clause) {
 
 // Whether the spec allows this bound after this sign.
 bool is_valid(const Specifier& clause) {
-  if (clause.sign == "===") return true;  // any text, even none
   auto bound = std::string_view(clause.bound);
+  if (bound.find_first_of(" \t\n\r\f\v;)") != bound.npos) return false;
+  if (clause.sign == "===") return true;  // any text, even none
   const bool equality = clause.sign == "==" || clause.sign == "!=";
   const bool prefix = equality && bound.ends_with(".*");
   if (prefix) bound.remove_suffix(2);
   const auto version = parse_version(bound);
   if (!version || (!equality && !version->local.empty())) return false;
-  if (prefix && (version->dev || !version->local.empty())) return false;
+  if (prefix && (version->pre || version->post || version->dev || !version->local.empty()))
+    return false;
   return clause.sign != "~=" || version->release.size() > 1;
 }
 
@@ -90,18 +92,23 @@ std::vector<Version> candidates(const Version& minor, const std::vector<Specifie
 
 }  // namespace
 
+std::optional<Specifier> parse_specifier(std::string_view text) {
+  text = trim(text);
+  for (const std::string_view sign : {"===", "==", "!=", "<=", ">=", "~=", "<", ">"}) {
+    if (!text.starts_with(sign)) continue;
+    Specifier clause{std::string(sign), std::string(trim(text.substr(sign.size())))};
+    return is_valid(clause) ? std::optional(std::move(clause)) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::vector<Specifier>> parse_specifiers(std::string_view text) {
   std::vector<Specifier> clauses;
   for (const auto& part : split(text, ',')) {
-    const auto clause = trim(part);
-    if (clause.empty()) continue;
-    const auto length = std::min(clause.find_first_not_of("<>=!~"), clause.size());
-    const Specifier specifier{std::string(clause.substr(0, length)),
-                              std::string(trim(clause.substr(length)))};
-    static constexpr std::string_view signs[] = {"==", "!=", "<=", ">=", "<", ">", "~=", "==="};
-    if (std::ranges::find(signs, specifier.sign) == std::end(signs) || !is_valid(specifier))
-      return std::nullopt;
-    clauses.push_back(specifier);
+    if (trim(part).empty()) continue;
+    const auto clause = parse_specifier(part);
+    if (!clause) return std::nullopt;
+    clauses.push_back(*clause);
   }
   return clauses;
 }
@@ -111,11 +118,17 @@ bool fulfils(const Version& version, const std::vector<Specifier>& specifiers) {
       specifiers, [&](const Specifier& clause) { return fulfils_clause(version, clause); });
 }
 
-std::optional<bool> fulfils(std::string_view version, std::string_view specifiers) {
+bool fulfils(std::string_view version, const Specifier& clause) {
+  if (clause.sign == "===") return has_spelling(version, clause);
   const auto parsed = parse_version(version);
+  return parsed && fulfils_clause(*parsed, clause);
+}
+
+std::optional<bool> fulfils(std::string_view version, std::string_view specifiers) {
   const auto clauses = parse_specifiers(specifiers);
-  if (!parsed || !clauses) return std::nullopt;
-  return fulfils(*parsed, *clauses);
+  if (!clauses) return std::nullopt;
+  return std::ranges::all_of(*clauses,
+                             [&](const Specifier& clause) { return fulfils(version, clause); });
 }
 
 bool can_fulfil(std::string_view minor, std::string_view specifiers) {
