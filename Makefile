@@ -166,8 +166,8 @@ CORPUS ?= build/corpus
 corpus: tools ## Download the real wheels that wheelscope is compared on (11 GB; CORPUS=DIR)
 	@$(PYTHON) -m scripts.corpus.download $(CORPUS)
 
-corpus-compare: test-env wheelscope corpus ## Compare wheelscope on them with email, packaging, auditwheel, cuobjdump, torch-abi-audit and the loader
-	@$(PYTHON) -m scripts.corpus.compare $(CORPUS)
+corpus-compare: test-env wheelscope ## Compare wheelscope on them with other tools, into docs/wheelscope/corpus.md (DELETE=1: in 4 GB of disk)
+	@$(PYTHON) -m scripts.corpus.compare $(CORPUS) --summary docs/wheelscope/corpus.md $(if $(DELETE),--delete)
 
 bench-wheelscope: tools wheelscope corpus ## Time wheelscope beside auditwheel and unzip
 	@scripts/need.sh unzip

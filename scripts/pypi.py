@@ -16,7 +16,8 @@ def platform_options(arch: str) -> list[str]:
 
 def download(requirement: str, folder: Path, options: list[str]) -> None:
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-    fixed = ["--no-deps", "--only-binary=:all:", f"--dest={folder}"]
+    # pip's cache would keep a second copy of what is gigabytes.
+    fixed = ["--no-cache-dir", "--no-deps", "--only-binary=:all:", f"--dest={folder}"]
     subprocess.run([*pip, *fixed, *options, requirement], check=True)
 
 

@@ -13,13 +13,14 @@ from typing import Any
 from scripts.corpus.download import read_list
 from scripts.corpus.reference import Facts, Reference
 from scripts.corpus.references.device_code import CUOBJDUMP_ALL
+from scripts.corpus.references.installation import INSTALLATION
 from scripts.corpus.references.loader import GLIBC
 from scripts.corpus.references.metadata import EMAIL
 from scripts.corpus.references.names import PACKAGING
 from scripts.corpus.references.platforms import AUDITWHEEL
 from scripts.corpus.references.torch_abi import TORCH_ABI_AUDIT
 
-REFERENCES = (EMAIL, PACKAGING, AUDITWHEEL, CUOBJDUMP_ALL, TORCH_ABI_AUDIT, GLIBC)
+REFERENCES = (EMAIL, PACKAGING, INSTALLATION, AUDITWHEEL, CUOBJDUMP_ALL, TORCH_ABI_AUDIT, GLIBC)
 
 
 def kept_answers(wheel: Path) -> dict[str, Any]:

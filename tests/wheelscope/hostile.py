@@ -35,7 +35,7 @@ def library(**facts: object) -> bytes:
 DYNSTR, DYNSYM, NEEDED, STRSZ, HASH = 5, 6, 1, 10, 4
 
 
-def overlapping(text: bytes, starts: Sequence[int], symbols: bool) -> bytes:
+def overlapping(text: bytes, starts: Sequence[int], symbols: bool, defined: bool = False) -> bytes:
     """A library whose symbols, or needed libraries, are named by overlapping ends of one text."""
     header, segments = 64, 2 * 56
     strings = b"\0" + text + b"\0"
@@ -44,7 +44,7 @@ def overlapping(text: bytes, starts: Sequence[int], symbols: bool) -> bytes:
     entries: list[tuple[int, int]] = []
     table = b"\0" * 24
     if symbols:
-        table += b"".join(struct.pack("<IBBHQQ", 1 + at, 0x12, 0, 0, 0, 0) for at in starts)
+        table += b"".join(struct.pack("<IBBHQQ", 1 + at, 0x12, 0, defined, 0, 0) for at in starts)
     else:
         entries += [(NEEDED, 1 + at) for at in starts]
     count = len(table) // 24
@@ -77,6 +77,10 @@ def overlaps() -> Iterator[tuple[str, bytes]]:
         starts = range(0, len(text), len(word) * 8)
         library = overlapping(text, starts, symbols=True)
         yield f"{name}-symbol-names-overlap", wheel({"pkg/a.so": library})
+    yield (
+        "defined-symbol-names-overlap",
+        wheel({"pkg/a.so": overlapping(long, ends, symbols=True, defined=True)}),
+    )
     yield (
         "needed-libraries-overlap",
         wheel({"pkg/a.so": overlapping(long, ends, symbols=False)}),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import hostile
 import pytest
-from program import PROGRAM
+from program import PROGRAM, ROOT
 
 MEBIBYTE = 1 << 20
 # The measuring process is a small one: what a child inherits at its start counts as its peak.
@@ -20,7 +20,19 @@ done = subprocess.run(sys.argv[1:], stdout=null, stderr=null, timeout=60)
 peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 print(json.dumps([done.returncode, peak * 1024]))
 """
-COMMANDS = {"show": ["show", "{}"], "check": ["check", "{}"]}
+COMMANDS = {
+    "show": ["show", "{}"],
+    "show as JSON": ["show", "--json", "{}"],
+    "show by size": ["show", "--by-size", "{}"],
+    "check": ["check", "{}"],
+    "cover": ["cover", "--matrix", str(ROOT / "ci/matrix.toml"), "{}"],
+    "link": ["link", "{}", "{}"],
+    "link as JSON": ["link", "--json", "{}", "{}"],
+    "diff": ["diff", "{}", "{}"],
+    "dump of symbols": ["dump", "--symbols", "{}"],
+    "dump of symbols as JSON": ["dump", "--symbols", "--json", "{}"],
+    "dump of PTX": ["dump", "--ptx", "{}"],
+}
 
 
 @pytest.fixture(scope="session")

@@ -188,8 +188,10 @@ class Copier {
     return true;
   }
   bool copy_symbol(const ElfSymbol& symbol) {
+    // A report of what is missing repeats the names of undefined symbols, and spells them out.
+    const std::uint64_t copies = symbol.defined ? 1 : 8;
     const auto length = symbol.name.size() + symbol.version.size() + symbol.library.size();
-    if (!memory_.take(sizeof(SymbolFact) + length)) return false;
+    if (!memory_.take(sizeof(SymbolFact) + copies * length)) return false;
     library_.symbols.push_back({std::string(symbol.name), std::string(symbol.version),
                                 std::string(symbol.library), symbol.defined, symbol.weak,
                                 symbol.default_version, symbol.first_version});

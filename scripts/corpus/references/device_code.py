@@ -5,6 +5,7 @@ import subprocess
 import sysconfig
 import tempfile
 import zipfile
+from fnmatch import fnmatchcase
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,15 @@ def by_target(target: str) -> tuple[int, str]:
     return int(target.rstrip("af")), target
 
 
+def is_toolbox(file_name: str) -> bool:
+    return fnmatchcase(file_name, f"triton-3.5.0-*{platform.machine()}.whl")
+
+
 def older_cuobjdump(folder: Path) -> Path:
     """CUDA 12.8's, which a wheel of the corpus brings along; CUDA 13's gives up on old cubins."""
     tool = folder / "cuobjdump-12.8"
     if not tool.exists():
-        wheel = next(folder.glob(f"triton-3.5.0-*{platform.machine()}.whl"))
+        wheel = next(file for file in folder.iterdir() if is_toolbox(file.name))
         with zipfile.ZipFile(wheel) as members:
             tool.write_bytes(members.read("triton/backends/nvidia/bin/cuobjdump"))
         tool.chmod(0o755)

@@ -5,6 +5,7 @@ reports each one that it cannot find, without running any code of the library. E
 are traced with the libraries of the corpus' torch in reach, as after `import torch`.
 """
 
+import functools
 import os
 import platform
 import re
@@ -16,11 +17,14 @@ from typing import Any
 
 from scripts.corpus import program
 from scripts.corpus.reference import Facts, Reference, elf_files
+from scripts.tables.manylinux import read_policies
 
 LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 X86_64 = 62
 SHARED = 3  # ET_DYN
 PYTHON = re.compile(r"_?Py")
+DRIVER = {"libcuda.so.1", "libnvidia-ml.so.1", "libnvcuvid.so.1", "libnvidia-encode.so.1"}
+POLICIES = "manylinux-policy.json"
 TORCH = "torch-2.15.0-cp311-cp311-manylinux_2_28_x86_64.whl"
 
 
@@ -47,6 +51,13 @@ def libraries_here() -> dict[str, Path]:
     listed = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True).stdout
     found = re.findall(r"^\s*(\S+) \(libc6,x86-64.*=> (\S+)$", listed, re.MULTILINE)
     return {name: Path(path) for name, path in reversed(found)}
+
+
+@functools.cache
+def promised_elsewhere() -> set[str]:
+    """Libraries that `link` leaves to the GPU's driver or to the system, as every manylinux system
+    has them; this machine may lack them all the same."""
+    return DRIVER.union(*(policy["lib_whitelist"] for policy in read_policies(POLICIES)))
 
 
 def needed_by(file: Path) -> set[str]:
@@ -114,8 +125,9 @@ def ours(item: Any, wheel: Path, theirs: Facts) -> Facts:
     report = program.ask("link", wheel, *[wheel.parent / TORCH] * torch, *system)["link"]
     facts: Facts = {}
     for member, said in theirs.items():
-        names = [n for n, users in report["missing_libraries"].items() if member in users]
-        facts[member] = {"missing_libraries": sorted(names)}
+        names = {n for n, users in report["missing_libraries"].items() if member in users}
+        elsewhere = set(said["missing_libraries"]) & promised_elsewhere()
+        facts[member] = {"missing_libraries": sorted(names | elsewhere)}
         if "missing_symbols" in said:
             symbols = {
                 m["symbol"].split("@")[0] for m in report["missing"] if m["library"] == member
