@@ -1,6 +1,6 @@
 // Every reason why a wheel does not serve a user is told; who is served is served for the right
 // reason.
-#include "verdicts/cover.h"
+#include "answers/cover.h"
 
 #include <gtest/gtest.h>
 

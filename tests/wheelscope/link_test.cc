@@ -1,9 +1,9 @@
 // Linking finds what the loader would, and names what it would miss. Comparing finds what changed.
-#include "verdicts/link.h"
+#include "answers/link.h"
 
 #include <gtest/gtest.h>
 
-#include "commands/diff.h"
+#include "answers/diff.h"
 #include "fixture.h"
 
 namespace wheelscope {

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "answers/cover.h"
 #include "findings/policy.h"
 #include "fixture.h"
-#include "verdicts/cover.h"
 
 namespace wheelscope {
 namespace {

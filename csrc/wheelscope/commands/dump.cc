@@ -1,4 +1,4 @@
-// Lists symbols and extracts device code.
+// Extracts device code.
 #include "commands/dump.h"
 
 #include <algorithm>
@@ -6,7 +6,6 @@
 
 #include "readers/archive.h"
 #include "readers/fatbin.h"
-#include "tables/tables.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -71,39 +70,7 @@ class Extractor {
   ProblemList& problems_;
 };
 
-using Providers = std::map<std::string_view, std::string_view>;
-
-Providers definitions(const Item& item) {
-  Providers providers;
-  for (const auto& library : item.facts.libraries) {
-    for (const auto& symbol : library.symbols) {
-      if (symbol.defined) providers.try_emplace(symbol.name, library.path);
-    }
-  }
-  return providers;
-}
-
-std::string provider_of(const SymbolFact& symbol, const Providers& inside) {
-  if (symbol.defined) return {};
-  if (!symbol.library.empty()) return symbol.library;
-  if (auto found = inside.find(symbol.name); found != inside.end())
-    return std::string(found->second);
-  if (auto shim = torch_shims().find(symbol.name); shim != torch_shims().end())
-    return std::string(shim->second.library);
-  if (symbol.name.starts_with("Py") || symbol.name.starts_with("_Py")) return "python";
-  return {};
-}
-
 }  // namespace
-
-void for_each_symbol(
-    const Item& item,
-    const std::function<void(const LibraryFacts&, const SymbolFact&, const std::string&)>& use) {
-  const auto inside = definitions(item);
-  for (const auto& library : item.facts.libraries) {
-    for (const auto& symbol : library.symbols) use(library, symbol, provider_of(symbol, inside));
-  }
-}
 
 Result<void> extract_code(const WheelInput& input, CodeKind kind,
                           const std::function<void(const ExtractedCode&)>& use,

@@ -1,18 +1,11 @@
-// What `wheelscope dump` takes out of a wheel: symbols with their providers, PTX, cubins.
+// The device code that `wheelscope dump` takes out of a wheel: PTX and cubins.
 #pragma once
 
 #include <functional>
 
 #include "facts/wheel.h"
-#include "findings/findings.h"
 
 namespace wheelscope {
-
-// Every symbol of every library, with the library that an undefined one is expected from (empty: it
-// cannot be told).
-void for_each_symbol(const Item& item,
-                     const std::function<void(const LibraryFacts& library, const SymbolFact& symbol,
-                                              const std::string& provider)>& use);
 
 // One piece of device code, decompressed.
 struct ExtractedCode {

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <tuple>
 
+#include "facts/symbol_names.h"
 #include "readers/archive.h"
 #include "readers/cudart.h"
 #include "readers/fatbin.h"
 #include "text/dotted_version.h"
-#include "verdicts/torch_abi.h"
 
 namespace wheelscope {
 namespace {
@@ -175,8 +175,7 @@ class Copier {
         library_.python_module = library_.exports_init || library_.exports_slots;
         continue;
       }
-      auto* known = symbol.name.starts_with("Py") || symbol.name.starts_with("_Py")
-                        ? &library_.python_symbols
+      auto* known = is_python_symbol(symbol.name)  ? &library_.python_symbols
                     : is_torch_symbol(symbol.name) ? &library_.torch_symbols
                                                    : nullptr;
       if (!known) continue;

@@ -1,7 +1,7 @@
 // Writes facts as JSON, keys in a fixed order.
 #include "report/json.h"
 
-#include "commands/dump.h"
+#include "answers/symbols.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "commands/diff.h"
+#include "answers/cover.h"
+#include "answers/diff.h"
+#include "answers/link.h"
 #include "findings/findings.h"
-#include "verdicts/cover.h"
-#include "verdicts/link.h"
 
 namespace wheelscope {
 

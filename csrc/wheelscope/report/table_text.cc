@@ -1,7 +1,7 @@
 // Writes what `cover`, `link`, `diff` and `dump` have to say.
 #include <algorithm>
 
-#include "commands/dump.h"
+#include "answers/symbols.h"
 #include "report/text.h"
 
 namespace wheelscope {

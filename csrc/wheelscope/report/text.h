@@ -1,11 +1,11 @@
 // The answers as text for people: aligned, coloured where the terminal takes it.
 #pragma once
 
-#include "commands/diff.h"
+#include "answers/cover.h"
+#include "answers/diff.h"
+#include "answers/link.h"
 #include "findings/findings.h"
 #include "report/style.h"
-#include "verdicts/cover.h"
-#include "verdicts/link.h"
 
 namespace wheelscope {
 

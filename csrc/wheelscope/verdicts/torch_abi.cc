@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "facts/symbol_names.h"
 #include "tables/tables.h"
 #include "text/dotted_version.h"
 #include "text/text.h"
@@ -12,35 +13,11 @@
 namespace wheelscope {
 namespace {
 
-bool is_shim(std::string_view name) {
-  return name.starts_with("aoti_torch_") || name.starts_with("torch_");
-}
-
-// Whether a mangled name mentions a type or function of at::, c10:: or torch:: (its header-only and
-// stable parts apart).
-bool mentions_torch(std::string_view mangled) {
-  for (const std::string_view space : {"2at", "3c10", "5torch"}) {
-    for (auto at = mangled.find(space); at != mangled.npos; at = mangled.find(space, at + 1)) {
-      if (at == 0 || (mangled[at - 1] != 'N' && mangled[at - 1] != 'K'))
-        continue;  // not the outermost namespace
-      const auto rest = mangled.substr(at + space.size());
-      if (rest.starts_with("6stable") || rest.starts_with("10headeronly")) continue;
-      return true;
-    }
-  }
-  return false;
-}
-
 bool provides_torch(const LibraryFacts& library) {
   return base_name(library.path) == "libtorch_cpu.so" || library.soname == "libtorch_cpu.so";
 }
 
 }  // namespace
-
-bool is_torch_symbol(std::string_view name) {
-  if (name.starts_with("_Z")) return mentions_torch(name);
-  return is_shim(name) || name.starts_with("THP");
-}
 
 TorchVerdict judge_torch(const std::vector<LibraryFacts>& libraries) {
   TorchVerdict verdict;
@@ -50,7 +27,7 @@ TorchVerdict judge_torch(const std::vector<LibraryFacts>& libraries) {
   bool uses_shims = false;
   for (const auto& library : libraries) {
     for (const auto& [symbol, needed] : library.torch_symbols) {
-      if (!is_shim(symbol)) {
+      if (!is_torch_shim(symbol)) {
         bound.insert(symbol);
         continue;
       }

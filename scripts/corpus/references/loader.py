@@ -19,6 +19,7 @@ from scripts.corpus import program
 from scripts.corpus.reference import Facts, Reference, elf_files
 from scripts.tables.manylinux import read_policies
 
+DEFAULT_FOLDER = Path("/lib/x86_64-linux-gnu")  # searched for what the cache does not list
 LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 X86_64 = 62
 SHARED = 3  # ET_DYN
@@ -122,6 +123,7 @@ def ours(item: Any, wheel: Path, theirs: Facts) -> Facts:
     torch = uses_torch(needed) and wheel.name != TORCH
     here = libraries_here()
     system = [here[name] for name in sorted({*needed, "libc.so.6"}) if name in here]
+    system += [path for path in map(DEFAULT_FOLDER.joinpath, needed - here.keys()) if path.exists()]
     report = program.ask("link", wheel, *[wheel.parent / TORCH] * torch, *system)["link"]
     facts: Facts = {}
     for member, said in theirs.items():

@@ -1,9 +1,9 @@
 // Fuzzes the whole path: a wheel is read, judged, covered, linked, compared and reported.
-#include "report/text.h"
+#include "answers/cover.h"
 #include "facts/wheel.h"
 #include "findings/policy.h"
 #include "report/json.h"
-#include "verdicts/cover.h"
+#include "report/text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   using namespace wheelscope;

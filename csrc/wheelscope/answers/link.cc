@@ -1,12 +1,13 @@
 // Links without loading. Python opens an extension module with local scope: what neither the module
 // nor anything that it needs defines is not found, even if another library in the process has it.
-#include "verdicts/link.h"
+#include "answers/link.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <tuple>
 #include <unordered_map>
 
+#include "facts/symbol_names.h"
 #include "loader/loader.h"
 #include "tables/tables.h"
 #include "text/text.h"
@@ -67,10 +68,6 @@ bool is_cxx_runtime_symbol(std::string_view name) {
     return start.size() > 4 || name.size() <= 6 || (start != "_ZTI" && start != "_ZTS");
   }
   return false;
-}
-
-bool is_python_symbol(std::string_view name) {
-  return name.starts_with("Py") || name.starts_with("_Py");
 }
 
 // Where a member lies once the wheel is installed (PEP 427, "the .data directory").

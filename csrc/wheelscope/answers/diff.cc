@@ -1,5 +1,5 @@
 // Compares the facts of two wheels, subject by subject.
-#include "commands/diff.h"
+#include "answers/diff.h"
 
 #include <algorithm>
 

@@ -1,8 +1,10 @@
 // Decides for each cell of a matrix which wheel pip would take and whether that wheel would work.
-#include "verdicts/cover.h"
+#include "answers/cover.h"
 
 #include <algorithm>
+#include <map>
 
+#include "packaging/marker.h"
 #include "packaging/requirement.h"
 #include "packaging/specifier.h"
 #include "packaging/tag.h"
@@ -34,46 +36,68 @@ std::string why_not_python(const Item& wheel, const Cell& cell) {
   return wheelscope::why_not_python(verdict, cell.python);
 }
 
-// The torch that a wheel bound to its C++ ABI was built for: from a local version (+cu130torch2.15)
-// or an exact requirement.
-std::string torch_built_for(const WheelClaims& wheel) {
-  const auto local = wheel.version.find('+');
-  const auto mark = local == std::string::npos ? local : wheel.version.find("torch", local);
-  if (mark != std::string::npos)
-    return wheel.version.substr(
-        mark + 5, wheel.version.find_first_not_of("0123456789.", mark + 5) - mark - 5);
-  for (const auto& text : wheel.requires_dist) {
-    const auto requirement = parse_requirement(text);
-    if (canonical_name(requirement.name) != "torch") continue;
-    const auto specifiers = parse_specifiers(requirement.specifiers);
-    if (!specifiers) continue;
-    for (const auto& clause : *specifiers) {
-      if (clause.sign == "==" || clause.sign == "===") return clause.bound;
-    }
-  }
-  return {};
-}
-
 std::string minor_of(const std::string& version) {
   return version.substr(0, version.find('.', version.find('.') + 1));
 }
 
-// Requirements of torch that hold for this user: those for another system, Python or extra do not.
-std::string why_not_required(const WheelClaims& claims, const Cell& cell) {
-  const auto environment = linux_environment(PythonBuild(cell.python).version, cell.arch);
-  for (const auto& text : claims.requires_dist) {
-    const auto requirement = parse_requirement(text);
-    if (canonical_name(requirement.name) != "torch") continue;
-    if (holds(requirement.marker, environment) != true) continue;
-    if (!can_fulfil(cell.torch, requirement.specifiers)) return "it requires " + text;
+// The wheel's requirements of torch, taken apart and evaluated once for each Python and machine: a
+// wheel may have very many, or one with a very long marker.
+class TorchRequirements {
+ public:
+  explicit TorchRequirements(const WheelClaims& claims) {
+    for (const auto& text : claims.requires_dist) {
+      auto requirement = parse_requirement(text);
+      if (canonical_name(requirement.name) == "torch") all_.emplace_back(text, requirement);
+    }
   }
-  return {};
+
+  // Those for another system, Python or extra do not count.
+  std::string why_not(const Cell& cell) {
+    auto [known, is_new] = holding_.try_emplace({cell.arch, cell.python});
+    if (is_new) {
+      const auto environment = linux_environment(PythonBuild(cell.python).version, cell.arch);
+      for (const auto& one : all_) {
+        if (holds(one.second.marker, environment) == true) known->second.push_back(&one);
+      }
+    }
+    for (const auto* one : known->second) {
+      if (!can_fulfil(cell.torch, one->second.specifiers)) return "it requires " + one->first;
+    }
+    return {};
+  }
+
+  // The torch that an exact requirement names; empty: there is none.
+  std::string exact() const {
+    for (const auto& [text, requirement] : all_) {
+      const auto specifiers = parse_specifiers(requirement.specifiers);
+      if (!specifiers) continue;
+      for (const auto& clause : *specifiers) {
+        if (clause.sign == "==" || clause.sign == "===") return clause.bound;
+      }
+    }
+    return {};
+  }
+
+ private:
+  using Written = std::pair<std::string, Requirement>;
+  std::vector<Written> all_;
+  std::map<std::pair<std::string, std::string>, std::vector<const Written*>> holding_;
+};
+
+// The torch that a wheel bound to its C++ ABI was built for: from a local version (+cu130torch2.15)
+// or an exact requirement.
+std::string torch_built_for(const WheelClaims& wheel, const TorchRequirements& requirements) {
+  const auto local = wheel.version.find('+');
+  const auto mark = local == std::string::npos ? local : wheel.version.find("torch", local);
+  if (mark == std::string::npos) return requirements.exact();
+  const auto end = wheel.version.find_first_not_of("0123456789.", mark + 5);
+  return wheel.version.substr(mark + 5, end - mark - 5);
 }
 
-std::string why_not_torch(const Item& wheel, const Cell& cell) {
+std::string why_not_torch(const Item& wheel, const Cell& cell, TorchRequirements& requirements) {
   const auto& torch = wheel.verdicts.torch;
   if (torch.abi == TorchAbi::cxx) {
-    const auto built_for = torch_built_for(*wheel.facts.wheel);
+    const auto built_for = torch_built_for(*wheel.facts.wheel, requirements);
     if (built_for.empty()) return "it is bound to torch's C++ ABI and does not say of which torch";
     if (minor_of(built_for) != minor_of(cell.torch))
       return "it is bound to the C++ ABI of torch " + built_for;
@@ -81,7 +105,7 @@ std::string why_not_torch(const Item& wheel, const Cell& cell) {
   if (!torch.unknown.empty()) return "no known torch has " + torch.unknown.front();
   if (torch.min && older(cell.torch, *torch.min))
     return "it needs torch " + *torch.min + " for " + torch.symbols.front();
-  return why_not_required(*wheel.facts.wheel, cell);
+  return requirements.why_not(cell);
 }
 
 std::string why_not_without_cuda(const Item& wheel) {
@@ -147,6 +171,13 @@ std::string why_not_arch(const Item& wheel, const Cell& cell) {
   return reason.empty() ? "its name has no tags" : reason;
 }
 
+std::string why_not(const Item& wheel, const Cell& cell, TorchRequirements& requirements) {
+  if (auto reason = why_not_arch(wheel, cell); !reason.empty()) return reason;
+  if (auto reason = why_not_python(wheel, cell); !reason.empty()) return reason;
+  if (auto reason = why_not_torch(wheel, cell, requirements); !reason.empty()) return reason;
+  return why_not_cuda(wheel, cell);
+}
+
 }  // namespace
 
 Result<std::vector<Cell>> parse_matrix(std::string_view text) try {
@@ -183,23 +214,25 @@ Result<std::vector<Cell>> parse_matrix(std::string_view text) try {
 
 std::string why_not(const Item& wheel, const Cell& cell) {
   if (!wheel.facts.wheel) return "it is not a wheel";
-  for (auto* rule : {why_not_arch, why_not_python, why_not_torch, why_not_cuda}) {
-    if (auto reason = rule(wheel, cell); !reason.empty()) return reason;
-  }
-  return {};
+  TorchRequirements requirements(*wheel.facts.wheel);
+  return why_not(wheel, cell, requirements);
 }
 
 std::vector<CellVerdict> cover(const std::vector<Item>& wheels, const std::vector<Cell>& cells) {
+  std::vector<TorchRequirements> requirements;
+  for (const auto& wheel : wheels)
+    requirements.emplace_back(wheel.facts.wheel ? *wheel.facts.wheel : WheelClaims{});
   std::vector<CellVerdict> verdicts;
   for (const auto& cell : cells) {
     auto& verdict = verdicts.emplace_back(CellVerdict{.cell = cell});
-    for (const auto& wheel : wheels) {
-      auto reason = why_not(wheel, cell);
+    for (std::size_t i = 0; i < wheels.size(); ++i) {
+      const auto& facts = wheels[i].facts;
+      auto reason = facts.wheel ? why_not(wheels[i], cell, requirements[i]) : "it is not a wheel";
       if (reason.empty()) {
-        verdict.wheel = wheel.facts.file;
+        verdict.wheel = facts.file;
         break;
       }
-      verdict.reasons.emplace_back(wheel.facts.file, std::move(reason));
+      verdict.reasons.emplace_back(facts.file, std::move(reason));
     }
     if (!verdict.wheel.empty()) verdict.reasons.clear();
   }
