@@ -6,10 +6,11 @@ right; any other fails. The whole corpus takes 11 GB; with --delete 4 GB are eno
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from scripts.corpus.answers import REFERENCES, answers
 from scripts.corpus.confirm import is_confirmed
 from scripts.corpus.download import fetch, read_list
 from scripts.corpus.explained import Difference, Explanation, explanations
-from scripts.corpus.outcome import Outcome, summary
+from scripts.corpus.outcome import Outcome, Result, kept_result, summary
 from scripts.corpus.references.device_code import is_toolbox
 from scripts.corpus.references.loader import TORCH
 
@@ -37,27 +38,30 @@ def differences(wheel: Path) -> Iterator[Difference]:
                     )
 
 
-@dataclass(frozen=True)
-class Errors:
-    """What `check` without a policy calls an error in a wheel that PyPI took."""
-
-    confirmed: list[Difference]  # by a reference: the wheel is not healthy
-    alone: list[Difference]  # nobody else sees it
-
-
-def errors(wheel: Path) -> Errors:
+def errors(wheel: Path) -> tuple[list[Difference], int]:
+    """What `check` without a policy calls an error and nobody else sees, and how many others there
+    are that a reference confirms: not every wheel on PyPI is healthy."""
     (item,) = program.ask("check", wheel)["items"]
     found = [finding for finding in item["findings"] if finding["level"] == "error"]
     theirs = answers(wheel) if found else {}
-    sorted_out = Errors([], [])
-    for finding in found:
-        confirmed = is_confirmed(wheel, item, finding, theirs)
-        (sorted_out.confirmed if confirmed else sorted_out.alone).append(
-            Difference(
-                "check", wheel.name, finding["place"] or "", finding["id"], None, finding["what"]
-            )
-        )
-    return sorted_out
+    alone = [one for one in found if not is_confirmed(wheel, item, one, theirs)]
+    return [
+        Difference("check", wheel.name, one["place"] or "", one["id"], None, one["what"])
+        for one in alone
+    ], len(found) - len(alone)
+
+
+def compared(wheel: Path) -> Result:
+    """What came out, kept beside the wheel: a run that was interrupted goes on where it was."""
+    file = wheel.with_suffix(".compared.json")
+    if (kept := kept_result(wheel)) is not None:
+        return kept
+    alone, confirmed = errors(wheel)
+    result = Result(
+        program.version(), wheel.stat().st_size, confirmed, [*differences(wheel), *alone]
+    )
+    file.write_text(json.dumps(asdict(result), indent=1) + "\n")
+    return result
 
 
 def is_provider(file_name: str) -> bool:
@@ -65,21 +69,28 @@ def is_provider(file_name: str) -> bool:
     return file_name == TORCH or is_toolbox(file_name)
 
 
-def fetched(names: list[str], folder: Path, delete: bool) -> Iterator[Path]:
-    """The wheels one after the other, the next one being downloaded meanwhile; with `delete`, each
-    is removed when it has been compared, but for those that references take tools from."""
-    wheels = [wheel for wheel in read_list() if wheel.file_name in names]
-    for wheel in read_list():
-        if is_provider(wheel.file_name):
+def results(folder: Path, names: list[str], delete: bool) -> Iterator[tuple[Path, Result]]:
+    """Compares one wheel after the other while the next one is downloaded. With `delete`, each is
+    removed then, but for those that references take tools from."""
+    coming = [
+        w for w in read_list() if w.file_name in names and not kept_result(folder / w.file_name)
+    ]
+    if coming:
+        for wheel in filter(lambda w: is_provider(w.file_name), read_list()):
             fetch(wheel, folder)
     with ThreadPoolExecutor(1) as downloads:
-        coming = [downloads.submit(fetch, wheel, folder) for wheel in wheels[:1]]
-        for number, wheel in enumerate(wheels):
-            coming.pop().result()
-            coming += [downloads.submit(fetch, one, folder) for one in wheels[number + 1 :][:1]]
-            yield folder / wheel.file_name
-            if delete and not is_provider(wheel.file_name):
-                (folder / wheel.file_name).unlink()
+        following = iter([*coming[1:], None])
+        under_way = downloads.submit(fetch, coming[0], folder) if coming else None
+        for name in names:
+            wheel = folder / name
+            if not kept_result(wheel):
+                assert under_way
+                under_way.result()
+                if after := next(following):
+                    under_way = downloads.submit(fetch, after, folder)
+            yield wheel, compared(wheel)
+            if delete and not is_provider(name):
+                wheel.unlink(missing_ok=True)
 
 
 def main() -> None:
@@ -95,11 +106,9 @@ def main() -> None:
     used: set[Explanation] = set()
     outcome = Outcome()
     names = [w.file_name for w in read_list() if fnmatchcase(w.file_name, options.wheel)]
-    for wheel in fetched(names, options.folder, options.delete):
-        outcome.count(wheel)
-        checked = errors(wheel)
-        outcome.confirmed += len(checked.confirmed)
-        for found in [*differences(wheel), *checked.alone]:
+    for wheel, result in results(options.folder, names, options.delete):
+        outcome.count(wheel, result)
+        for found in result.differences:
             why = [entry for entry in known if entry.covers(found)]
             used.update(why)
             outcome.differences[found.reference, bool(why)] += 1

@@ -1,12 +1,14 @@
 """Counts what was compared, and writes it down for people."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from scripts.corpus import program
 from scripts.corpus.answers import REFERENCES, answers
-from scripts.corpus.explained import Explanation
+from scripts.corpus.explained import Difference, Explanation
 
 HEAD = """# wheelscope on real wheels
 
@@ -14,6 +16,28 @@ What wheelscope says of the wheels of [the list](../../tests/wheelscope/corpus.t
 say of the same files. `make corpus-compare` downloads them, compares and writes this page. It fails on a difference
 that [the list of explained ones](../../tests/wheelscope/differences.toml) does not cover.
 """
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came out for one wheel."""
+
+    program: str  # which build of wheelscope was asked
+    size: int
+    confirmed: int  # errors of `check` that a reference sees as well
+    differences: list[Difference]
+
+
+def kept_result(wheel: Path) -> Result | None:
+    """A result of the same build, kept beside the wheel."""
+    file = wheel.with_suffix(".compared.json")
+    if not file.exists():
+        return None
+    kept = json.loads(file.read_text())
+    if kept["program"] != program.version():
+        return None
+    found = [Difference(**one) for one in kept.pop("differences")]
+    return Result(**kept, differences=found)
 
 
 @dataclass
@@ -26,9 +50,10 @@ class Outcome:
     # (reference, whether it is explained) -> how many
     differences: Counter[tuple[str, bool]] = field(default_factory=Counter)
 
-    def count(self, wheel: Path) -> None:
+    def count(self, wheel: Path, result: Result) -> None:
         self.wheels += 1
-        self.size += wheel.stat().st_size
+        self.size += result.size
+        self.confirmed += result.confirmed
         for name, said in answers(wheel).items():
             self.asked[name] += bool(said)
             self.facts[name] += sum(map(len, said.values()))

@@ -1,5 +1,6 @@
 """Runs the built wheelscope on wheels of the corpus."""
 
+import functools
 import json
 import os
 import subprocess
@@ -7,9 +8,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from scripts import pypi
 from scripts.corpus.download import ROOT
 
 WHEELSCOPE = Path(os.environ.get("WHEELSCOPE", ROOT / "build/bin/wheelscope"))
+
+
+@functools.cache
+def version() -> str:
+    """Of the build, not of the release."""
+    return pypi.sha256(WHEELSCOPE)
 
 
 def ask(*words: str | Path) -> Any:

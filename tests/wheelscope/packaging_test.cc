@@ -169,6 +169,9 @@ TEST(Specifier, Evaluates) {
   EXPECT_EQ(fulfils("2.15.post1", ">2.15"), false);
   EXPECT_EQ(fulfils("2.15+cu1", ">2.15"), false);
   EXPECT_EQ(fulfils("2.15rc1", "<2.15"), false);
+  EXPECT_EQ(fulfils("2.15rc1", "<2.15.post1"), true);
+  EXPECT_EQ(fulfils("2.15.post1+cu1", ">2.15.post1"), false);
+  EXPECT_EQ(fulfils("2.15.dev2", ">2.15.dev1"), true);
   EXPECT_EQ(fulfils("2.14", "<=2.15"), true);
   EXPECT_EQ(fulfils("2.14", "===2.14"), true);
   EXPECT_EQ(fulfils("V2.14-rc1", "===v2.14-RC1"), true);

@@ -60,6 +60,10 @@ def specifiers(draw: st.DrawFn) -> str:
 @example("2.2.0", "~=2.2.post3")
 @example("1.4.5a4", "~=1.4.5a4")
 @example("2!1.0", "==2!1.*")
+@example("0a0", "<0-0")
+@example("1.0.post1+local", ">1.0.post1")
+@example("1.0.dev1+local", ">1.0.dev1")
+@example("1.0a1.post1", ">1.0a1")
 @example("V1.0", "===v1.0")
 @example("1.0-rc1", "===1.0rc1")
 def test_version_fulfils_specifiers(ask: Ask, version: str, specifier: str) -> None:

@@ -32,6 +32,26 @@ bool is_compatible(const Version& version, const Version& bound) {
   return version.public_part() >= bound && has_prefix(version, prefix);
 }
 
+// <1.0 takes no pre-release of 1.0, unless the bound is one itself.
+bool is_less(const Version& version, Version bound) {
+  if (!bound.is_prerelease()) bound.dev = 0;
+  return version < bound;
+}
+
+// >1.0 takes no post-release of 1.0 and no local version, unless the bound is a post-release.
+bool is_greater(const Version& version, Version bound) {
+  if (bound.dev) {
+    ++*bound.dev;
+    return version >= bound;
+  }
+  if (bound.post) {
+    ++*bound.post;
+    bound.dev = 0;
+    return version >= bound;
+  }
+  return version > bound && !(version.base() == bound.base() && version.pre == bound.pre);
+}
+
 // ===1.0-Special: texts are compared, not versions.
 bool has_spelling(std::string_view version, const Specifier& clause) {
   return lower(version) == lower(clause.bound);
@@ -46,11 +66,7 @@ bool fulfils_clause(const Version& version, const Specifier& clause) {
   if (sign == "~=") return is_compatible(version, bound);
   if (sign == ">=") return version.public_part() >= bound;
   if (sign == "<=") return version.public_part() <= bound;
-  const bool same_release = version.base() == bound.base();
-  if (sign == "<")
-    return version < bound && !(same_release && !bound.is_prerelease() && version.is_prerelease());
-  return version > bound && !(same_release && !bound.post && version.post) &&
-         !(same_release && !version.local.empty());
+  return sign == "<" ? is_less(version, bound) : is_greater(version, bound);
 }
 
 // Whether the spec allows this bound after this sign.

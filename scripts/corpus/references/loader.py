@@ -120,6 +120,7 @@ def ours(item: Any, wheel: Path, theirs: Facts) -> Facts:
     if not theirs:
         return {}
     needed = {name for library in item["elf"] for name in library["needed"]}
+    inside = {Path(library["path"]).name for library in item["elf"]}
     torch = uses_torch(needed) and wheel.name != TORCH
     here = libraries_here()
     system = [here[name] for name in sorted({*needed, "libc.so.6"}) if name in here]
@@ -129,6 +130,10 @@ def ours(item: Any, wheel: Path, theirs: Facts) -> Facts:
     for member, said in theirs.items():
         names = {n for n, users in report["missing_libraries"].items() if member in users}
         elsewhere = set(said["missing_libraries"]) & promised_elsewhere()
+        if Path(member).name in needed:
+            # Traced alone it lacks what those who need it bring, by their RPATH or before it; they
+            # are traced as well, and `link` judges it in their company.
+            elsewhere |= set(said["missing_libraries"]) & inside
         facts[member] = {"missing_libraries": sorted(names | elsewhere)}
         if "missing_symbols" in said:
             symbols = {
