@@ -7,9 +7,7 @@ beyond torch. Nothing of this repository but the installed tool is used.
 import email
 import functools
 import http.server
-import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -19,62 +17,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import stranger_project
+from stranger_project import CELLS, TORCHES
 
 pytestmark = pytest.mark.skipif(
     "RELEASE_TESTS" not in os.environ,
     reason="minutes of real container builds; `make test-release` runs them",
 )
-STRANGER = Path(__file__).with_name("stranger")
-TORCHES = {"2.12": "cu130", "2.15": "cu132"}
-PYTHONS = ["3.11", "3.13"]
-CELLS = [(torch, python) for torch in TORCHES for python in PYTHONS]
-
-
-def wheelyard(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if name != "WHEELHOUSE"}
-    command = [sys.executable, "-m", "wheelyard", *words]
-    return subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True)
+COMMAND = [sys.executable, "-m", "wheelyard"]
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project in a git repository of its own, tagged, and released."""
-    folder = tmp_path_factory.mktemp("stranger") / "project"
-    shutil.copytree(STRANGER, folder)
-    (folder / ".gitignore").write_text("/wheelhouse/\n")
-    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
-    for words in (
-        ["init", "--quiet"],
-        ["add", "--all"],
-        [*who, "commit", "--quiet", "-m", "first"],
-        [*who, "tag", "-m", "first", "v1.2.0"],
-    ):
-        subprocess.run(["git", *words], cwd=folder, check=True)
-    # A cache that outlives the test: what the compilers are given is the same each time.
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wheelyard-tests"
-    done = wheelyard(folder, "release", "--cache", str(cache))
+    folder = stranger_project.copy(tmp_path_factory.mktemp("stranger") / "project")
+    done = stranger_project.release(folder, COMMAND)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
 
 @pytest.fixture(scope="module")
 def jobs(project: Path) -> dict[str, dict[str, Any]]:
-    found = json.loads((project / "wheelhouse/release.json").read_text())["jobs"]
-    assert isinstance(found, dict)
-    return found
+    return stranger_project.jobs(project)
 
 
 @pytest.fixture(scope="module")
 def wheels(project: Path) -> dict[tuple[str, str], Path]:
-    """The wheel of each cell, by its name."""
-    found = {}
-    for torch, python in CELLS:
-        tag = "cp" + python.replace(".", "")
-        start = f"stranger_ext-1.2.0+{TORCHES[torch]}torch{torch}-{tag}-{tag}-manylinux_2_"
-        (found[torch, python],) = (project / "wheelhouse").glob(
-            f"{start}*_{os.uname().machine}.whl"
-        )
-    return found
+    return stranger_project.wheels(project)
 
 
 def metadata(wheel: Path) -> email.message.Message:
@@ -113,11 +81,25 @@ def test_each_wheel_ran_beside_its_torch_in_a_fresh_container(jobs: dict[str, An
 
 
 def test_pip_took_the_right_wheel_beside_each_torch(
-    jobs: dict[str, Any], wheels: dict[tuple[str, str], Path]
+    project: Path, wheels: dict[tuple[str, str], Path]
 ) -> None:
-    for (torch, python), wheel in wheels.items():
-        job = jobs[f"install/embedded-torch{torch}-python{python}"]
-        assert job["facts"]["verdict"] == f"pip took {wheel.name}"
+    assert stranger_project.what_pip_took(project) == {
+        cell: f"pip took {wheel.name}" for cell, wheel in wheels.items()
+    }
+
+
+def test_what_builds_a_wheel_is_what_its_torch_requires(jobs: dict[str, Any]) -> None:
+    """setuptools and the others in the build image: torch names versions of them that it works with."""
+    images = {
+        job["facts"]["image"]
+        for name, job in jobs.items()
+        if name.startswith("build/") and name != "build/sdist"
+    }
+    assert len(images) == len(CELLS)
+    for image in images:
+        words = ["docker", "run", "--rm", "--network=none", image, "python", "-m", "pip", "check"]
+        checked = subprocess.run(words, capture_output=True, text=True)
+        assert checked.returncode == 0, checked.stdout
 
 
 @pytest.fixture
@@ -156,11 +138,7 @@ def test_people_find_their_row(project: Path) -> None:
 
 
 def test_a_second_run_does_nothing(project: Path) -> None:
-    before = (project / "wheelhouse/release.json").read_text()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wheelyard-tests"
-    done = wheelyard(project, "release", "--cache", str(cache))
+    before = stranger_project.jobs(project)
+    done = stranger_project.release(project, COMMAND)
     assert done.returncode == 0, done.stderr
-    assert (
-        json.loads(before)["jobs"]
-        == json.loads((project / "wheelhouse/release.json").read_text())["jobs"]
-    )
+    assert stranger_project.jobs(project) == before

@@ -1,14 +1,12 @@
 """The tools as others get them: wheels that install into an empty environment, with all they need inside."""
 
-import os
-import shutil
 import subprocess
-import sys
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+import tool_wheels
 from repository import ROOT
 
 pytestmark = pytest.mark.skipif(
@@ -17,23 +15,13 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """What `make tool-wheels` makes."""
-    folder = tmp_path_factory.mktemp("tools")
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    sources = [ROOT / "ci", ROOT / "csrc/wheelscope"]
-    subprocess.run(
-        [*command, "--wheel-dir", folder, *sources], check=True, env={**os.environ, "PATH": path}
-    )
-    for source in sources:  # setuptools would take old files from there the next time
-        shutil.rmtree(source / "build", ignore_errors=True)
-    return sorted(folder.iterdir())
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return tool_wheels.make(tmp_path_factory.mktemp("tools"))
 
 
-def test_wheelyard_carries_the_images_recipes(wheels: list[Path]) -> None:
-    assert wheels[1].name == "wheelyard-0.1.0-py3-none-any.whl"
-    with zipfile.ZipFile(wheels[1]) as archive:
+def test_wheelyard_carries_the_images_recipes(wheels: dict[str, Path]) -> None:
+    assert wheels["wheelyard"].name == "wheelyard-0.1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheels["wheelyard"]) as archive:
         names = set(archive.namelist())
     for file in (ROOT / "docker").rglob("*"):
         if file.is_file() and "__pycache__" not in file.parts:
@@ -47,11 +35,11 @@ def test_wheelyard_carries_the_images_recipes(wheels: list[Path]) -> None:
     assert missing == []
 
 
-def test_they_run_in_an_empty_environment(wheels: list[Path], tmp_path: Path) -> None:
+def test_they_run_in_an_empty_environment(wheels: dict[str, Path], tmp_path: Path) -> None:
     venv.create(tmp_path / "venv", with_pip=True)
     programs = tmp_path / "venv/bin"
     install = [programs / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
-    subprocess.run([*install, *wheels], check=True)
+    subprocess.run([*install, *wheels.values()], check=True)
     said = subprocess.run([programs / "wheelscope", "--help"], capture_output=True, text=True)
     assert "cover" in said.stdout
     look = "import wheelyard.core.digest as d; print(len(d.code('wheelyard.steps.build')))"

@@ -44,7 +44,10 @@ class Pythons:
 class Torch:
     release: str = key("The release that is built with and tested on: 2.14.1.", known=True)
     pythons: list[str] = key("The Pythons that this torch has wheels for.", known=True)
-    cuda: list[str] = key('Its CUDA builds that are served: "13.0", "cpu".', known=True)
+    cuda: list[str] = key(
+        'Its CUDA builds that are served: "13.0"; "cpu" alone for a project without CUDA code.',
+        known=True,
+    )
     pypi: dict[str, str] = key("The CUDA build that PyPI has, by architecture.", {})
     index: dict[str, str] = key(
         "Where pip finds the other builds: the URL of a package index, by CUDA version.", {}

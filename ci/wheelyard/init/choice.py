@@ -15,7 +15,7 @@ PYTHONS = 2
 @dataclass(frozen=True)
 class Choice:
     strategy: str
-    torches: dict[str, str]  # torch -> the CUDA build that PyPI has of it here
+    torches: dict[str, str]  # torch -> the CUDA build that PyPI has of it here, or cpu
     pythons: list[str]
     requires: list[str]
     reasons: dict[str, str]
@@ -24,7 +24,7 @@ class Choice:
 def choose(found: Found, known: dict[str, dict[str, dict[str, object]]]) -> Choice:
     reasons: dict[str, str] = {}
     strategy = _strategy(found, reasons)
-    torches = _torches(known, reasons)
+    torches = _torches(found, known, reasons)
     pythons = _pythons(found, known, torches, reasons)
     requires = [text for text in found.requires if not _is_there(text)]
     if requires:
@@ -50,15 +50,18 @@ def _strategy(found: Found, reasons: dict[str, str]) -> str:
 
 
 def _torches(
-    known: dict[str, dict[str, dict[str, object]]], reasons: dict[str, str]
+    found: Found, known: dict[str, dict[str, dict[str, object]]], reasons: dict[str, str]
 ) -> dict[str, str]:
     newest = sorted(known["torch"], key=version_key)[-TORCHES:]
     chosen = {}
     for name in newest:
         pypi = known["torch"][name]["pypi"]
         assert isinstance(pypi, dict)
-        chosen[name] = str(pypi[platform.machine()])
-    reasons["torch"] = f"the newest {TORCHES}; the CUDA builds that PyPI has"
+        chosen[name] = str(pypi[platform.machine()]) if found.has_cuda else "cpu"
+    builds = (
+        "the CUDA builds that PyPI has" if found.has_cuda else "without CUDA code, any build does"
+    )
+    reasons["torch"] = f"the newest {TORCHES}; {builds}"
     return chosen
 
 

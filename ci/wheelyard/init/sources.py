@@ -2,8 +2,10 @@
 
 import ast
 import configparser
+import os
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -119,7 +121,7 @@ def _keywords(text: str) -> dict[str, Any]:
 
 
 def _sources(found: Found) -> None:
-    for file in sorted(found.root.rglob("*")):
+    for file in sorted(_files(found.root)):
         inside = file.relative_to(found.root)
         is_skipped = SKIPPED.intersection(inside.parts[:-1]) or inside.parts[0].startswith(".")
         if is_skipped or file.suffix not in SOURCES or not file.is_file():
@@ -132,6 +134,19 @@ def _sources(found: Found) -> None:
         for use, pattern in USES.items():
             if pattern.search(text):
                 found.uses.setdefault(use, []).append(str(inside))
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """Also those of folders beside the project that stand in it by a link; no folder twice."""
+    seen = set()
+    for folder, inner, names in os.walk(root, followlinks=True):
+        place = os.path.realpath(folder)
+        inner[:] = [name for name in inner if name not in SKIPPED and not name.startswith(".")]
+        if place in seen:
+            inner.clear()
+            continue
+        seen.add(place)
+        yield from (Path(folder, name) for name in names)
 
 
 def _packages(found: Found) -> None:

@@ -132,8 +132,13 @@ def run_cells(matrix: Matrix) -> list[RunCell]:
 
 
 def cuda_of_run(matrix: Matrix, torch: str, arch: str) -> str | None:
-    """The CUDA build of torch that pip installs in a run cell: PyPI's."""
-    return matrix.torch[torch].pypi.get(arch)
+    """Whose wheel is run in a cell: that of PyPI's torch, which pip installs, or the one without CUDA code.
+
+    A project without CUDA code says `cuda = ["cpu"]`: what it makes runs beside any build of its torch.
+    """
+    facts = matrix.torch[torch]
+    theirs = facts.pypi.get(arch)
+    return "cpu" if theirs not in facts.cuda and "cpu" in facts.cuda else theirs
 
 
 def verified_by(matrix: Matrix, cell: Cell, machines: tuple[str, ...]) -> str:

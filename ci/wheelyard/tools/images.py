@@ -21,7 +21,7 @@ from wheelyard.config.matrix import RunCell
 from wheelyard.core import shell
 from wheelyard.core.engine import Engine
 from wheelyard.core.workspace import Workspace
-from wheelyard.plan.cells import Wheel, cuda_name, python_tag
+from wheelyard.plan.cells import Wheel, cuda_name, cuda_of_run, python_tag
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 from wheelyard.tools import host_settings, suite
@@ -77,7 +77,8 @@ def _lacks(plan: Plan, wheel: Wheel) -> str:
     """What the matrix must say before this image can be made; empty if it can."""
     torch, toolkit = plan.matrix.torch[str(wheel.torch)], wheel.toolkit
     theirs = torch.pypi.get(wheel.arch)
-    if wheel.cuda != theirs and wheel.cuda not in torch.index:
+    is_run = cuda_of_run(plan.matrix, str(wheel.torch), wheel.arch) == wheel.cuda
+    if not is_run and wheel.cuda not in torch.index:
         return (
             f"PyPI's torch {wheel.torch} for {wheel.arch} is {cuda_name(theirs or 'none')}, not "
             f"{cuda_name(str(wheel.cuda))}; say where pip finds that one in the matrix:\n"

@@ -13,6 +13,8 @@ from wheelyard.init import sources
 from wheelyard.init.choice import choose
 from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import Options
+from wheelyard.steps import verify
+from wheelyard.tools import images
 
 NO_PROJECT_TABLE = {  # as pytorch/extension-cpp has it: all names are in setup.py
     "pyproject.toml": '[build-system]\nrequires = ["setuptools", "torch"]\nbuild-backend = "setuptools.build_meta"\n',
@@ -113,3 +115,25 @@ def test_without_a_matrix_every_command_names_init(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "`wheelyard init` writes one" in done.stderr
+
+
+def test_a_project_without_cuda_code_runs_beside_any_build_of_torch(tmp_path: Path) -> None:
+    """PyPI's torch is a CUDA build; a wheel without device code serves its users too."""
+    folder = project(tmp_path, NO_PROJECT_TABLE)
+    init(folder)
+    plan = planning.load(Options(base="debian"), folder)
+    assert {torch.cuda[0] for torch in plan.matrix.torch.values()} == {"cpu"}
+    for wheel in plan.wheels:
+        assert wheel.toolkit is None
+        assert images.for_build(plan, wheel)["lacks"] == ""
+        assert len(verify.cells_of(plan, wheel)) == 1
+
+
+def test_cuda_code_beside_the_project_is_found_through_a_link(tmp_path: Path) -> None:
+    project(tmp_path, {"engine/kernel.cu": "", "engine/loop/.keep": ""})
+    project(tmp_path / "python", NO_PROJECT_TABLE)
+    (tmp_path / "python/engine").symlink_to("../engine")
+    (tmp_path / "engine/loop/back").symlink_to("../..")
+    found = sources.read(tmp_path / "python")
+    assert found.has_cuda
+    assert found.reasons["cuda"] == "engine/kernel.cu is CUDA code"

@@ -1,0 +1,89 @@
+"""The tools as a stranger gets them: installed by name into an empty environment, and used with nothing of ours around.
+
+While the project in stranger/ is released, an empty folder lies over this repository.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import stranger_project
+import tool_wheels
+from repository import ROOT
+from wheelyard.steps import publish
+from wheelyard.tools.index import Index
+
+pytestmark = pytest.mark.skipif(
+    "RELEASE_TESTS" not in os.environ,
+    reason="minutes of real container builds; `make test-release` runs them",
+)
+
+
+@pytest.fixture(scope="module")
+def programs(new_index: Callable[[str], Index], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the programs that `pip install wheelyard` brings, from an index that has the tools' wheels."""
+    folder = tmp_path_factory.mktemp("tools")
+    where = new_index("tools")
+    wheels = tool_wheels.make(folder)
+    for name, wheel in wheels.items():
+        publish.upload(where, name, [wheel], folder / "twine.log")
+    venv.create(folder / "venv", with_pip=True)
+    found = folder / "venv/bin"
+    command = [found / "python", "-m", "pip", "install", "--quiet", "--report", folder / "report"]
+    subprocess.run([*command, "--extra-index-url", where.simple, "wheelyard"], check=True)
+    taken = [
+        entry["download_info"]["url"].split("/")[-1].partition("#")[0]
+        for entry in json.loads((folder / "report").read_text())["install"]
+        if entry["download_info"]["url"].startswith(where.upload)
+    ]
+    assert sorted(taken) == sorted(wheel.name for wheel in wheels.values())
+    return found
+
+
+@pytest.fixture(scope="module")
+def environment(programs: Path) -> dict[str, str]:
+    """This machine's, without what belongs to this checkout or to another Python environment."""
+    clean = {
+        n: v for n, v in os.environ.items() if not n.startswith(("PYTHON", "VIRTUAL", "WHEEL"))
+    }
+    places = [p for p in clean["PATH"].split(os.pathsep) if not Path(p).is_relative_to(ROOT)]
+    return clean | {"PATH": os.pathsep.join([str(programs), *places])}
+
+
+@pytest.fixture(scope="module")
+def project(
+    programs: Path, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    folder = stranger_project.copy(tmp_path_factory.mktemp("elsewhere") / "project")
+    hide = f'mount -t tmpfs none {shlex.quote(str(ROOT))} && exec "$@"'
+    alone = ["unshare", "--mount", "sh", "-c", hide, "sh", str(programs / "wheelyard")]
+    done = stranger_project.release(folder, alone, environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_this_repository_is_hidden(environment: dict[str, str], programs: Path) -> None:
+    """So that the release cannot have used it."""
+    hide = f"mount -t tmpfs none {shlex.quote(str(ROOT))} && ls -A {shlex.quote(str(ROOT))}"
+    seen = subprocess.run(["unshare", "--mount", "sh", "-c", hide], capture_output=True, check=True)
+    assert seen.stdout == b""
+    where = [programs / "python", "-c", "import wheelyard; print(wheelyard.__file__)"]
+    said = subprocess.run(where, env=environment, capture_output=True, text=True, check=True)
+    assert Path(said.stdout).is_relative_to(programs.parent)
+
+
+def test_each_cell_has_its_wheel_and_real_pip_takes_it(project: Path) -> None:
+    wheels = stranger_project.wheels(project)
+    assert sorted((project / "wheelhouse").glob("*.whl")) == sorted(wheels.values())
+    assert stranger_project.what_pip_took(project) == {
+        cell: f"pip took {wheel.name}" for cell, wheel in wheels.items()
+    }
+
+
+def test_every_job_passed(project: Path) -> None:
+    assert {job["verdict"] for job in stranger_project.jobs(project).values()} == {"passed"}
