@@ -16,12 +16,14 @@ from types import ModuleType
 import pytest
 from demo_wheel import make_wheel
 from wheelyard import steps
-from wheelyard.core.job import Job
+from wheelyard.core.job import Job, Source
+from wheelyard.plan import github
 from wheelyard.plan import plan as planning
+from wheelyard.plan.github import chunks
 from wheelyard.plan.plan import Options, Plan
 from wheelyard.problem import Problem
 from wheelyard.report import static_index
-from wheelyard.steps import build, install, publish, repair
+from wheelyard.steps import build, install, publish, repair, smoke
 from wheelyard.tools import images, index
 from wheelyard.tools.index import Index
 from workspaces import workspace
@@ -43,6 +45,44 @@ def with_torch(plan: Plan, **changes: object) -> Plan:
         plan.matrix, torch={"2.12": torch}, verify=dataclasses.replace(plan.matrix.verify, run=[])
     )
     return dataclasses.replace(plan, matrix=matrix)
+
+
+# --- What a project is ----------------------------------------------------------------------------
+
+
+def test_a_project_need_not_have_a_project_table_nor_a_version(tmp_path: Path) -> None:
+    """All is in setup.py, which only a build can run: the matrix says the name, the build the version."""
+    (tmp_path / "setup.py").write_text("import torch, setuptools\nsetuptools.setup()\n")
+    (tmp_path / "ci").mkdir()
+    text = (STRANGER / "ci/matrix.toml").read_text()
+    named = text.replace("[project]\n", '[project]\nname = "Their.Ext"\n')
+    (tmp_path / "ci/matrix.toml").write_text(named)
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    plan = planning.load(Options(base="debian"), tmp_path)
+    assert (plan.project.name, plan.project.version) == ("Their.Ext", "")
+    assert len(build.jobs(plan)) == 5
+
+
+def test_the_sdist_is_made_beside_torch_and_not_on_the_host(stranger: Plan) -> None:
+    (sdist,) = (j for j in build.jobs(stranger) if j.unit == "sdist")
+    assert sdist.inputs["image"] == images.for_build(stranger, stranger.wheels[0])
+    assert sdist.needs.engine
+
+
+def test_the_distribution_and_its_module_have_names_of_their_own(
+    stranger: Plan, tmp_path: Path
+) -> None:
+    assert (stranger.project.name, stranger.project.import_name) == ("stranger-ext", "stranger")
+    for found in install.jobs(stranger):
+        assert found.inputs["project"] == "stranger-ext"
+        assert smoke.words(found.inputs, tmp_path, "/spec") == ["--import-name", "stranger"]
+
+
+def test_nothing_but_the_projects_own_files_is_asked_for(stranger: Plan) -> None:
+    """No lock file, no test list and no source that only wheelyard's own repository has."""
+    for found in steps.planned(stranger).jobs.values():
+        for source in (v for v in found.inputs.values() if isinstance(v, Source)):
+            assert [path for path in source.files if not (STRANGER / path).exists()] == []
 
 
 # --- Images ---------------------------------------------------------------------------------------
@@ -189,6 +229,46 @@ def test_what_a_release_makes_is_no_source_of_it(
     (project.wheelhouse / "logs/build.log").write_text("building")
     assert "setup.py" in before
     assert project.files() == before
+
+
+# --- Running --------------------------------------------------------------------------------------
+
+
+def test_a_smoke_test_need_not_be_written(stranger: Plan, tmp_path: Path) -> None:
+    """Without one the module is imported; a project may say a command, or a list of checks, instead."""
+    inputs = smoke.spec(stranger)
+    assert smoke.words(inputs, tmp_path, "/spec") == ["--import-name", "stranger"]
+    own = {**inputs, "smoke": {**inputs["smoke"], "command": "python -m stranger"}}
+    assert smoke.words(own, tmp_path, "/spec")[2:] == ["--command", "python -m stranger"]
+
+
+def test_each_wheel_is_run_and_installed_beside_its_own_torch_and_python(stranger: Plan) -> None:
+    wheels = {wheel.name: wheel for wheel in stranger.wheels}
+    seen = []
+    for found in [*smoke.jobs(stranger), *install.jobs(stranger)]:
+        (repaired,) = found.inputs["wheel"].jobs
+        wheel = wheels[repaired.removeprefix("repair/")]
+        told = found.inputs["image"]["arguments"]
+        assert told["PYTHON"] == wheel.python
+        assert told["TORCH"] == stranger.matrix.torch[str(wheel.torch)].release
+        seen.append((found.step, told["TORCH"], told["PYTHON"]))
+    assert len(seen) == len(set(seen)) == 8
+
+
+def test_a_python_that_the_base_lacks_is_no_wheel_of_the_plan(stranger: Plan) -> None:
+    versions = dataclasses.replace(stranger.matrix.python, versions=["3.13", "3.12"])
+    torch = dataclasses.replace(stranger.matrix.torch["2.15"], pythons=["3.13", "3.12"])
+    matrix = dataclasses.replace(stranger.matrix, python=versions, torch={"2.15": torch})
+    plan = dataclasses.replace(stranger, matrix=matrix)
+    assert [wheel.python for wheel in plan.wheels] == ["3.13"]
+    (without,) = (w for w in plan.all_wheels if w.arch == plan.machine and w not in plan.wheels)
+    assert plan.why_not(without) == "Debian has no Python 3.12: --base pypa"
+
+
+def test_more_jobs_than_a_github_matrix_takes_come_in_chunks(stranger: Plan) -> None:
+    limits = [len(json.loads(c["jobs"])["include"]) for c in chunks([{}] * 298)["include"]]
+    assert limits == [256, 42]
+    assert len(github.matrices(stranger)["build"]["include"]) == 1
 
 
 # --- Publishing and installing --------------------------------------------------------------------

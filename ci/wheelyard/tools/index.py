@@ -9,10 +9,12 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +25,7 @@ import twine.utils
 from wheelyard.core import shell
 from wheelyard.problem import Problem
 
-START_SECONDS = 60
+START_SECONDS = 300  # a busy machine may take minutes; one that ends is noticed at once
 USER = "root"
 PROGRAMS = Path(sys.executable).parent
 
@@ -134,8 +136,37 @@ def initialised(folder: Path, log: Path) -> str:
     return (folder / "password").read_text()
 
 
+@dataclass
+class Server:
+    url: str
+    process: subprocess.Popen[bytes]
+    users: int = 0
+
+
+_servers: dict[Path, Server] = {}  # by the folder that each serves
+_turn = threading.Lock()
+# The system ends a server with the thread that started it: this one lasts as long as the program.
+_starter = ThreadPoolExecutor(max_workers=1)
+
+
 @contextmanager
 def server(folder: Path, log: Path) -> Iterator[str]:
+    """The address of the folder's devpi; jobs that need it at the same time share one."""
+    with _turn:
+        shared = _servers.get(folder) or _start(folder, log)
+        _servers[folder] = shared
+        shared.users += 1
+    try:
+        yield shared.url
+    finally:
+        with _turn:
+            shared.users -= 1
+            if shared.users == 0:
+                del _servers[folder]
+                _stop(shared)
+
+
+def _start(folder: Path, log: Path) -> Server:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -143,15 +174,23 @@ def server(folder: Path, log: Path) -> Iterator[str]:
     command = [PROGRAMS / "devpi-server", f"--serverdir={folder}", "--host=127.0.0.1"]
     words = [*shell.WITH_PARENT, *map(str, command), f"--port={port}"]
     with log.open("ab") as output:
-        server = subprocess.Popen(words, stdout=output, stderr=output, start_new_session=True)
-    shell.running.add(server)
+        process = _starter.submit(
+            lambda: subprocess.Popen(words, stdout=output, stderr=output, start_new_session=True)
+        ).result()
+    started = Server(url, process)
+    shell.running.add(process)
     try:
-        _wait_for(url, server, log)
-        yield url
-    finally:
-        server.terminate()
-        server.wait()
-        shell.running.discard(server)
+        _wait_for(url, process, log)
+    except BaseException:
+        _stop(started)
+        raise
+    return started
+
+
+def _stop(server: Server) -> None:
+    server.process.terminate()
+    server.process.wait()
+    shell.running.discard(server.process)
 
 
 def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
