@@ -69,6 +69,23 @@ def test_the_sdist_is_made_beside_torch_and_not_on_the_host(stranger: Plan) -> N
     assert sdist.needs.engine
 
 
+def test_what_runs_before_a_build_also_runs_before_the_sdist(
+    stranger: Plan, tmp_path: Path
+) -> None:
+    """A setup.py that lists its CUDA sources only where it sees a GPU leaves them out of the sdist too."""
+    words = dataclasses.replace(stranger.matrix.build, before="touch {project}/seen # as told")
+    plan = dataclasses.replace(stranger, matrix=dataclasses.replace(stranger.matrix, build=words))
+    told = {j.unit: j.inputs["before"] for j in build.jobs(plan)}
+    assert set(told.values()) == {"touch {project}/seen # as told"}
+    script = build.sdist_script("part of/it", told["sdist"])
+    (tmp_path / "source/part of/it").mkdir(parents=True)
+    here = script.replace("/tmp/source", "COPY").replace("/source", f"{tmp_path}/source")
+    here = here.replace("COPY", f"{tmp_path}/copy").partition("python -m build")[0]
+    subprocess.run(["sh", "-ec", f"{here} ls"], check=True)
+    assert (tmp_path / "copy/part of/it/seen").exists()
+    assert not (tmp_path / "source/part of/it/seen").exists()
+
+
 def test_the_distribution_and_its_module_have_names_of_their_own(
     stranger: Plan, tmp_path: Path
 ) -> None:

@@ -109,7 +109,10 @@ class Build:
         [],
     )
     apt: list[str] = key("Debian packages that the build needs.", [])
-    before: str = key("A command that runs in the unpacked sources before the build.", "")
+    before: str = key(
+        "A command that runs in a copy of the sources before the sdist and before each wheel is made.",
+        "",
+    )
     environment: dict[str, str] = key(
         "What the build is told. {arch}, {toolkit}, {compiler} and {targets} are those of the wheel.",
         {},

@@ -54,6 +54,7 @@ def _sdist_job(plan: Plan) -> Job:
         "folder": plan.project.folder,
         "git": plan.project.described,
         "image": recipe,
+        "before": plan.matrix.build.before,
         "epoch": plan.matrix.build.source_date_epoch,
         "code": digest.code(__name__),
     }
@@ -64,10 +65,7 @@ def make_sdist(workspace: Workspace) -> Facts:
     """The sdist of the tree as it is, bit-identical for the same files."""
     tag = images.ensure(workspace.inputs["image"], workspace)
     output = workspace.scratch("sdist")
-    script = (
-        f"cp -a /source /tmp/source && cd /tmp/source/{shlex.quote(workspace.inputs['folder'])} && "
-        "python -m build --sdist --no-isolation --skip-dependency-check --outdir /out ."
-    )
+    script = sdist_script(workspace.inputs["folder"], workspace.inputs["before"])
     sources = workspace.sources("sources")
     options = ["--network=none", f"--volume={sources}:/source:ro"]
     options += [f"--volume={output}:/out", *(f"--env={setting}" for setting in GIT_TRUST)]
@@ -78,6 +76,15 @@ def make_sdist(workspace: Workspace) -> Facts:
     (sdist,) = output.glob("*.tar.gz")
     normalise(sdist, workspace.out / sdist.name, workspace.inputs["epoch"])
     return {"verdict": sdist.name}
+
+
+def sdist_script(folder: str, before: str) -> str:
+    """In a copy of the sources; what `before` changes there may decide which files the sdist has."""
+    told = before.replace("{project}", ".").replace("{package}", ".")  # as cibuildwheel spells it
+    return (
+        f"cp -a /source /tmp/source && cd /tmp/source/{shlex.quote(folder)} && {{ {told or ':'}\n}} && "
+        "python -m build --sdist --no-isolation --skip-dependency-check --outdir /out ."
+    )
 
 
 def normalise(sdist: Path, target: Path, epoch: int) -> None:
