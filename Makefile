@@ -195,13 +195,22 @@ screenshots: test-env wheelscope ## Pictures of the report of the release in whe
 	@$(WHEELYARD) report
 	@$(PYTHON) -m scripts.screenshots wheelhouse docs/report
 
-.PHONY: tool-wheels
+.PHONY: tool-wheels check-tools publish-tools
 tool-wheels: wheelscope ## Wheels of wheelyard and wheelscope, in build/tools/
 	@rm -rf build/tools && mkdir -p build/tools
 	@for tool in ci csrc/wheelscope; do \
 	  $(PYTHON) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/tools ./$$tool; \
 	done
 	@rm -rf ci/build csrc/wheelscope/build csrc/wheelscope/*.egg-info
+
+check-tools: tools ## Are the wheels in build/tools/ sound, and of the version that the tag on HEAD names?
+	@.venv/bin/twine check --strict build/tools/*.whl
+	@.venv/bin/check-wheel-contents --no-config --ignore W009 build/tools/wheelyard-*.whl
+	@tag=$$(git tag --points-at HEAD --list 'wheelyard-v*'); version=$$($(WHEELYARD) --version | cut -d' ' -f2); \
+	  test "$$tag" = "wheelyard-v$$version" || { echo "error: HEAD carries '$$tag', but the tools are $$version: git tag wheelyard-v$$version" >&2; exit 1; }
+
+publish-tools: tools ## Upload what INDEX (testpypi or pypi) lacks of build/tools/
+	@$(PYTHON) -m scripts.publish_tools $(or $(INDEX),$(error give the index: make publish-tools INDEX=testpypi)) build/tools
 
 .PHONY: docs
 docs: tools ## The reference pages and JSON schemas of wheelyard's files, from their definition

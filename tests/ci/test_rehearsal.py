@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from rehearsal import Failed, Job, Rehearsal, jobs, use_tools_of
 from repository import ROOT
 from test_demo_release import copy_of_demo
 from wheelyard.core.digest import sha256
+from wheelyard.init import files
 from wheelyard.tools import index
 from wheelyard.tools.index import Index
 
@@ -318,8 +320,13 @@ pypi = { x86_64 = "cpu", aarch64 = "cpu" }
 
 @pytest.fixture(scope="module")
 def each(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
-    """The jobs of wheels.yml on the demo project with four cells, each with a wheel of its own."""
+    """The workflow that `wheelyard init` writes, on the demo project with four cells, each with a wheel of its own."""
     folder = tmp_path_factory.mktemp("each")
+    workflows = folder / "workflows"
+    shutil.copytree(ROOT / ".github/workflows", workflows)
+    written = re.sub(r"@wheelyard-v[\d.]+", "", files.workflow("$/.github/workflows"))
+    of_this_tree = re.sub(r'wheelyard: "[\d.]+"', 'wheelyard: ""', written)
+    (workflows / "release.yml").write_text(of_this_tree)
     origin = copy_of_demo(folder / "origin")
     matrix = origin / "ci/matrix.toml"
     text = matrix.read_text()
@@ -331,10 +338,10 @@ def each(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
         ignored.write("/.venv\n")
     git(origin, "commit", "--all", "--message", "Make a wheel for each cell")
     git(origin, "tag", "v1.0")
-    made = Rehearsal(origin, "v1.0", folder, {})
+    made = Rehearsal(origin, "v1.0", folder, {"GH_FOLDER": str(folder / "github")}, workflows)
     use_tools_of(ROOT, made)
     try:
-        made.run("plan", "index")
+        made.run()
     except Failed as failed:
         pytest.fail(str(failed))
     return made
@@ -359,6 +366,14 @@ def test_the_index_is_a_folder_for_any_web_server(each: Rehearsal) -> None:
             f"{wheel.name.replace('+', '%2B')}#sha256={sha256(wheel)}" in page for page in pages
         )
     assert "Not published yet" in (folder / "report.html").read_text()
+
+
+def test_a_version_tag_puts_the_wheels_on_its_release_page(each: Rehearsal) -> None:
+    there = {file.name: sha256(file) for file in (each.folder / "github").iterdir()}
+    wheels = list((each.artifacts / "gate").glob("*.whl"))
+    assert {wheel.name: sha256(wheel) for wheel in wheels}.items() <= there.items()
+    assert {"SHA256SUMS", "report.html", "release.json", "demo_ext-1.0.tar.gz"} <= there.keys()
+    assert list(each.printed)[-1] == "page"
 
 
 def test_each_wheel_asks_for_its_torch(each: Rehearsal) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import subprocess
+import sys
 import venv
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 import stranger_project
 import tool_wheels
 from repository import ROOT
-from wheelyard.steps import publish
+from wheelyard.tools import index
 from wheelyard.tools.index import Index
 
 pytestmark = pytest.mark.skipif(
@@ -30,8 +31,16 @@ def programs(new_index: Callable[[str], Index], tmp_path_factory: pytest.TempPat
     folder = tmp_path_factory.mktemp("tools")
     where = new_index("tools")
     wheels = tool_wheels.make(folder)
-    for name, wheel in wheels.items():
-        publish.upload(where, name, [wheel], folder / "twine.log")
+    stand_in = {"INDEX_TESTPYPI": where.upload, "TWINE_USERNAME": index.USER}
+    password = {"TWINE_PASSWORD": where.password or ""}
+    upload = [
+        sys.executable,
+        "-m",
+        "scripts.publish_tools",
+        "testpypi",
+        folder,
+    ]  # as tools.yml does
+    subprocess.run(upload, cwd=ROOT, env={**os.environ, **stand_in, **password}, check=True)
     venv.create(folder / "venv", with_pip=True)
     found = folder / "venv/bin"
     command = [found / "python", "-m", "pip", "install", "--quiet", "--report", folder / "report"]

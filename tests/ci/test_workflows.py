@@ -26,6 +26,8 @@ PERMISSIONS = {
     "wheels.yml": {"plan": READ, "build": READ, "gate": READ, "verify": READ, "smoke": READ, "index": READ},
     "build.yml": {"build": READ},
     "verify.yml": {"verify": READ},
+    "publish.yml": {"page": {"contents": "write"}},
+    "tools.yml": {"wheels": READ, "testpypi": PUBLISH, "pypi": PUBLISH},
     "release.yml": {
         "check": READ, "wheels": READ, "gpu": READ, "install": READ,
         "testpypi": PUBLISH, "pypi": {**PUBLISH, "attestations": "write"},

@@ -50,17 +50,23 @@ def policy(choice: Choice) -> str:
 
 
 def workflow(uses: str) -> str:
-    return f"""# Wheels for every push, built, gated and verified by wheelyard.
+    """`uses` is the folder of the reusable workflows, in wheelyard's own repository."""
+    release = f"wheelyard-v{__version__}"
+    return f"""# Wheels for every push, built, gated and verified; those of a version tag go to its release page.
 name: wheels
 on: [push, pull_request]
 permissions: {{}}
 jobs:
   wheels:
-    permissions:
-      contents: read
-    uses: {uses}@v{__version__}
-    with:
-      wheelyard: "{__version__}"
+    permissions: {{ contents: read }}
+    uses: {uses}/wheels.yml@{release}
+    with: {{ wheelyard: "{__version__}" }}
+  publish:
+    if: startsWith(github.ref, 'refs/tags/v')
+    needs: wheels
+    permissions: {{ contents: write }}
+    uses: {uses}/publish.yml@{release}
+    with: {{ wheelyard: "{__version__}" }}
 """
 
 

@@ -18,7 +18,7 @@ from wheelyard.tools import sbom
 
 def publish(plan: Plan, record: Record, folder: Path) -> str:
     """Makes the page, or adds what it lacks; returns what was done. `folder` is for files made on the way."""
-    tag = f"v{plan.project.version}"
+    tag = plan.project.version_tag or f"v{plan.project.version}"
     files = assets(plan, record, folder)
     log = folder / "gh.log"
     if not shutil.which("gh"):
@@ -26,8 +26,7 @@ def publish(plan: Plan, record: Record, folder: Path) -> str:
     there = shell.capture(["gh", "release", "view", tag, "--json", "assets"])
     if there is None:
         shell.run(
-            ["gh", "release", "create", tag, "--verify-tag", "--title", tag,
-             "--notes-file", notes(plan, folder)],
+            ["gh", "release", "create", tag, "--verify-tag", "--title", tag, *notes(plan, folder)],
             log, what=f"making the GitHub release {tag}",
         )  # fmt: skip
     names = {asset["name"] for asset in json.loads(there or '{"assets": []}')["assets"]}
@@ -52,11 +51,14 @@ def assets(plan: Plan, record: Record, folder: Path) -> list[Path]:
     return [*files, sums]
 
 
-def notes(plan: Plan, folder: Path) -> Path:
-    """The changelog's section of this version."""
-    text = section((plan.project.root / "CHANGELOG.md").read_text(), plan.project.version)
+def notes(plan: Plan, folder: Path) -> list[str]:
+    """What the page says: the changelog's section of this version, or GitHub's own list where there is no changelog."""
+    changelog = plan.project.root / "CHANGELOG.md"
+    if not changelog.exists() or not plan.project.version:
+        return ["--generate-notes"]
+    text = section(changelog.read_text(), plan.project.version)
     if not text:
         raise Problem(f"CHANGELOG.md says nothing under [{plan.project.version}]; write it")
     file = folder / "notes.md"
     file.write_text(text + "\n")
-    return file
+    return ["--notes-file", str(file)]

@@ -26,6 +26,7 @@ from wheelyard.core import shell
 from wheelyard.problem import Problem
 
 START_SECONDS = 300  # a busy machine may take minutes; one that ends is noticed at once
+ANSWER_SECONDS = 120
 USER = "root"
 PROGRAMS = Path(sys.executable).parent
 
@@ -48,7 +49,7 @@ class Index:
             f"{self.simple}{project.replace('_', '-')}/", headers=accept
         )
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
                 listing = json.load(answer)
         except urllib.error.HTTPError as error:
             if error.code == 404:
@@ -207,13 +208,18 @@ def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def make_stage(url: str, name: str, password: str) -> None:
-    token = _call(f"{url}/+login", "POST", {"user": USER, "password": password})["result"][
-        "password"
-    ]
-    auth = base64.b64encode(f"{USER}:{token}".encode()).decode()
-    if name not in _call(f"{url}/{USER}")["result"]["indexes"]:
+    """Unless it is there: a login takes the server seconds, as it makes guessing passwords slow."""
+    try:
+        if name in _call(f"{url}/{USER}")["result"]["indexes"]:
+            return
+        login = _call(f"{url}/+login", "POST", {"user": USER, "password": password})["result"]
+        auth = base64.b64encode(f"{USER}:{login['password']}".encode()).decode()
         settings = {"type": "stage", "bases": [], "volatile": False}
         _call(f"{url}/{USER}/{name}", "PUT", settings, {"X-Devpi-Auth": auth})
+    except OSError as error:
+        raise Problem(
+            f"the embedded index does not make its stage {name} ({error}); run the same command again"
+        ) from None
 
 
 def _call(
@@ -225,5 +231,5 @@ def _call(
     data = json.dumps(body).encode() if body is not None else None
     types = {"Accept": "application/json", "Content-Type": "application/json"}
     request = urllib.request.Request(url, data, {**types, **(headers or {})}, method=method)
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
         return json.load(answer)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from repository import ROOT
 from wheelyard.config import matrix, policy
 from wheelyard.config.matrix import KNOWN
 from wheelyard.init import sources
@@ -88,8 +89,12 @@ def test_what_is_written_is_sound(tmp_path: Path, files: dict[str, str]) -> None
     assert len(plan.wheels) >= 2
     policy.load(tmp_path / policy.FILE)
     workflow = (tmp_path / ".github/workflows/wheels.yml").read_text()
-    assert yaml.safe_load(workflow)["jobs"]["wheels"]["permissions"] == {"contents": "read"}
-    assert len(workflow.splitlines()) <= 12
+    jobs = yaml.safe_load(workflow)["jobs"]
+    assert jobs["wheels"]["permissions"] == {"contents": "read"}
+    for job in jobs.values():  # each calls a workflow that there is
+        called = job["uses"].partition("@")[0].partition("/.github/")[2]
+        assert (ROOT / ".github" / called).is_file()
+    assert len(workflow.splitlines()) <= 15
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
