@@ -161,7 +161,7 @@ def plot(rows: list[dict[str, Any]], device: str, path: Path) -> None:
         panel.set(title=dtype, xlabel="TB/s", yticks=list(places))
         panel.set_yticklabels([row["layout"] for row in here])
     panels.flat[0].invert_yaxis()
-    panels.flat[0].legend(fontsize="small")
+    figure.legend(*panels.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     figure.suptitle(f"{device}, {LAYOUTS_TITLE}")
     figure.savefig(path, dpi=110)
     plt.close(figure)

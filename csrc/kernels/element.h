@@ -123,6 +123,24 @@ CUDA_EXT_FUNCTION Complex<T> plus(Complex<T> a, Complex<T> b) {
   return {a.real + b.real, a.imag + b.imag};
 }
 
+// A word of int8, uint8 or int16 elements, computed at once.
+template <typename T>
+struct Packed {
+  uint32_t word;
+
+  Packed() = default;
+  CUDA_EXT_FUNCTION explicit Packed(uint32_t elements) : word(elements) {}
+  CUDA_EXT_FUNCTION explicit Packed(T element)  // in every place
+      : word(static_cast<std::make_unsigned_t<T>>(element) *
+             (sizeof(T) == 1 ? 0x01010101u : 0x00010001u)) {}
+};
+template <typename T>
+CUDA_EXT_FUNCTION Packed<T> plus(Packed<T> a, Packed<T> b) {
+  constexpr uint32_t high =
+      sizeof(T) == 1 ? 0x80808080u : 0x80008000u;  // no carry leaves an element
+  return Packed<T>(((a.word & ~high) + (b.word & ~high)) ^ ((a.word ^ b.word) & high));
+}
+
 // A Python number. An int keeps all 64 bits.
 struct Scalar {
   bool is_integer;

@@ -21,16 +21,20 @@
 
 namespace cuda_ext {
 
-// An input: its elements, and the bytes in which they all lie.
-template <typename T>
+// An input: its first element, and the bytes in which they all lie.
 struct Input {
-  const T* data;
+  const void* data;
   const char *begin, *end;
+
+  template <typename T>
+  __device__ __forceinline__ const T* elements() const {
+    return static_cast<const T*>(data);
+  }
 };
 
-template <typename T, int inputs>
+template <int inputs>
 struct Inputs {
-  Input<T> input[inputs];
+  Input input[inputs];
 };
 
 template <typename Function, typename T, size_t... I>
@@ -44,53 +48,80 @@ __device__ __forceinline__ T apply(const Function& function, const T (&elements)
   return apply(function, elements, std::make_index_sequence<inputs>{});
 }
 
+// Whether a function takes several small integers at once.
 template <typename T, int inputs, typename Function>
-__device__ __forceinline__ void apply_and_store(const Function& function,
-                                                const Vector<T> (&x)[inputs], T* out) {
-  Vector<T> result;
-#pragma unroll
-  for (int e = 0; e < Vector<T>::size; ++e) {
-    T elements[inputs];
-#pragma unroll
-    for (int i = 0; i < inputs; ++i) elements[i] = x[i].element[e];
-    result.element[e] = apply(function, elements);
+constexpr bool takes_packed = [] {
+  if constexpr (std::is_integral_v<T> && sizeof(T) < 4) {
+    if constexpr (inputs == 1) return std::is_invocable_v<Function, Packed<T>>;
+    if constexpr (inputs == 2) return std::is_invocable_v<Function, Packed<T>, Packed<T>>;
   }
-  *reinterpret_cast<Vector<T>*>(out) = result;
+  return false;
+}();
+
+// Vectors are handed on as bytes: as elements, each would take a register.
+template <typename T>
+__device__ __forceinline__ Vector<T> as_vector(const uint4& bytes) {
+  return *reinterpret_cast<const Vector<T>*>(&bytes);
 }
 
-// --- dense
-// ----------------------------------------------------------------------------------------
+template <int inputs, typename T, typename Function, size_t... I>
+__device__ __forceinline__ uint32_t apply_packed(const Function& function, const uint32_t* words,
+                                                 std::index_sequence<I...>) {
+  return function(Packed<T>(words[I])...).word;
+}
 
 template <typename T, int inputs, typename Function>
-__global__ void dense_kernel(Function function, Inputs<T, inputs> in, T* out, int64_t n) {
+__device__ __forceinline__ void apply_and_store(const Function& function, const uint4 (&x)[inputs],
+                                                T* out) {
+  if constexpr (takes_packed<T, inputs, Function>) {
+    const auto result = [&](uint32_t uint4::*word) {
+      uint32_t words[inputs];
+#pragma unroll
+      for (int i = 0; i < inputs; ++i) words[i] = x[i].*word;
+      return apply_packed<inputs, T>(function, words, std::make_index_sequence<inputs>{});
+    };
+    *reinterpret_cast<uint4*>(out) = {result(&uint4::x), result(&uint4::y), result(&uint4::z),
+                                      result(&uint4::w)};
+  } else {
+    Vector<T> result;
+#pragma unroll
+    for (int e = 0; e < Vector<T>::size; ++e) {
+      T elements[inputs];
+#pragma unroll
+      for (int i = 0; i < inputs; ++i) elements[i] = as_vector<T>(x[i]).element[e];
+      result.element[e] = apply(function, elements);
+    }
+    *reinterpret_cast<Vector<T>*>(out) = result;
+  }
+}
+
+// --- dense -------------------------------------------------------
+
+template <typename T, int inputs, typename Function>
+__global__ void dense_kernel(Function function, Inputs<inputs> in, T* out, int64_t n) {
   int64_t at = thread_index() * Vector<T>::size;
   if (at + Vector<T>::size <= n) {
-    Vector<T> x[inputs];
+    uint4 x[inputs];
 #pragma unroll
     for (int i = 0; i < inputs; ++i)
-      x[i] = *reinterpret_cast<const Vector<T>*>(in.input[i].data + at);
+      x[i] = *reinterpret_cast<const uint4*>(in.input[i].template elements<T>() + at);
     apply_and_store(function, x, out + at);
   } else {
+#pragma unroll 1
     for (; at < n; ++at) {  // the tail, shorter than a vector
       T elements[inputs];
 #pragma unroll
-      for (int i = 0; i < inputs; ++i) elements[i] = in.input[i].data[at];
+      for (int i = 0; i < inputs; ++i) elements[i] = in.input[i].template elements<T>()[at];
       out[at] = apply(function, elements);
     }
   }
 }
 
-// --- rows
-// -----------------------------------------------------------------------------------------
+// --- rows --------------------------------------------------------
 
 // More rows a thread gain little where elements are wide, and cost code.
-template <typename T>
-constexpr int rows_per_thread = sizeof(T) == 1 ? 4 : 2;
-
-// A vector's bytes. Vectors wait as bytes for their turn: as elements, each would take a register.
-template <typename T>
-__device__ __forceinline__ Vector<T> as_vector(const uint4& bytes) {
-  return *reinterpret_cast<const Vector<T>*>(&bytes);
+constexpr int rows_per_thread(int element_size) {
+  return element_size == 1 ? 4 : 2;
 }
 
 // One element in every place of a vector.
@@ -116,10 +147,10 @@ __device__ __forceinline__ uint4 repeat(T element) {
 // the same in all of these rows is loaded once. All loads are issued before the first result is
 // computed, so that they wait for memory together.
 template <typename T, int inputs, typename Function>
-__global__ void rows_kernel(Function function, Inputs<T, inputs> in, T* out, uint32_t n,
+__global__ void rows_kernel(Function function, Inputs<inputs> in, T* out, uint32_t n,
                             Walk<inputs> walk, Divider row_vectors, Divider row_groups) {
   constexpr uint32_t size = Vector<T>::size;
-  constexpr int rows_each = rows_per_thread<T>;
+  constexpr int rows_each = rows_per_thread(sizeof(T));
   const auto unit = static_cast<uint32_t>(thread_index());
   const uint32_t group = row_vectors.divide(unit);
   const uint32_t column = (unit - group * row_vectors.divisor) * size;
@@ -135,7 +166,7 @@ __global__ void rows_kernel(Function function, Inputs<T, inputs> in, T* out, uin
 #pragma unroll
   for (int i = 0; i < inputs; ++i) {
     const int64_t step = walk.strides[i][1];
-    const T* from = in.input[i].data + offsets[i] + row * step;
+    const T* from = in.input[i].template elements<T>() + offsets[i] + row * step;
     if (walk.strides[i][0] == 0) {
       T element[rows_each];
 #pragma unroll
@@ -157,23 +188,24 @@ __global__ void rows_kernel(Function function, Inputs<T, inputs> in, T* out, uin
     const uint32_t at = first + k * row_length;
     if (row + k >= rows || at >= n) return;
     if (at + size <= n) {
-      Vector<T> y[inputs];
+      uint4 y[inputs];
 #pragma unroll
-      for (int i = 0; i < inputs; ++i) y[i] = as_vector<T>(x[i][k]);
+      for (int i = 0; i < inputs; ++i) y[i] = x[i][k];
       apply_and_store(function, y, out + at);
     } else {
+#pragma unroll 1
       for (uint32_t e = at; e < n; ++e) {  // the tail of a single row
         T tail[inputs];
 #pragma unroll
-        for (int i = 0; i < inputs; ++i) tail[i] = in.input[i].data[e * walk.strides[i][0]];
+        for (int i = 0; i < inputs; ++i)
+          tail[i] = in.input[i].template elements<T>()[e * walk.strides[i][0]];
         out[e] = apply(function, tail);
       }
     }
   }
 }
 
-// --- ragged
-// ---------------------------------------------------------------------------------------
+// --- ragged ------------------------------------------------------
 
 // 16 bytes of an input, as they come from memory: the aligned pieces that hold them.
 struct Pieces {
@@ -183,7 +215,7 @@ struct Pieces {
 
 // Whether both pieces lie within the input: nothing outside it is ever read.
 template <typename T>
-__device__ __forceinline__ bool has_pieces(const Input<T>& input, const T* from) {
+__device__ __forceinline__ bool has_pieces(const Input& input, const T* from) {
   const char* low = reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(from) / 16 * 16);
   return low >= input.begin && low + 32 <= input.end;
 }
@@ -196,7 +228,7 @@ __device__ __forceinline__ Pieces load_pieces(const T* from) {
 }
 
 template <typename T>
-__device__ __forceinline__ Vector<T> cut_vector(const Pieces& pieces) {
+__device__ __forceinline__ uint4 cut_vector(const Pieces& pieces) {
   uint32_t w[8] = {pieces.low.x,  pieces.low.y,  pieces.low.z,  pieces.low.w,
                    pieces.high.x, pieces.high.y, pieces.high.z, pieces.high.w};
   if (pieces.offset & 8) {
@@ -211,14 +243,14 @@ __device__ __forceinline__ Vector<T> cut_vector(const Pieces& pieces) {
 #pragma unroll
     for (int k = 0; k < 4; ++k) w[k] = __funnelshift_r(w[k], w[k + 1], pieces.offset % 4 * 8);
   }
-  return as_vector<T>({w[0], w[1], w[2], w[3]});
+  return {w[0], w[1], w[2], w[3]};
 }
 
 // Rows of any length that start anywhere. A vector of output elements that reaches over the end of
 // a row, or whose pieces would reach over an input's ends, is made element by element.
 template <typename T, int inputs, typename Function>
-__global__ void ragged_kernel(Function function, Inputs<T, inputs> in, T* out, uint32_t n,
-                              Walk<inputs> walk) {
+__global__ void __launch_bounds__(threads_per_block, 8)
+    ragged_kernel(Function function, Inputs<inputs> in, T* out, uint32_t n, Walk<inputs> walk) {
   constexpr uint32_t size = Vector<T>::size;
   const uint32_t first = static_cast<uint32_t>(thread_index()) * size;
   if (first >= n) return;
@@ -234,7 +266,7 @@ __global__ void ragged_kernel(Function function, Inputs<T, inputs> in, T* out, u
 #pragma unroll
   for (int i = 0; i < inputs; ++i) {
     const bool is_row = walk.strides[i][0] != 0;
-    from[i] = in.input[i].data + offsets[i] + (is_row ? column : 0);
+    from[i] = in.input[i].template elements<T>() + offsets[i] + (is_row ? column : 0);
     is_whole &= !is_row || has_pieces(in.input[i], from[i]);
   }
   if (is_whole) {
@@ -248,10 +280,10 @@ __global__ void ragged_kernel(Function function, Inputs<T, inputs> in, T* out, u
         pieces[i] = load_pieces(from[i]);
       }
     }
-    Vector<T> x[inputs];
+    uint4 x[inputs];
 #pragma unroll
     for (int i = 0; i < inputs; ++i)
-      x[i] = walk.strides[i][0] == 0 ? as_vector<T>(repeat(elements[i])) : cut_vector<T>(pieces[i]);
+      x[i] = walk.strides[i][0] == 0 ? repeat(elements[i]) : cut_vector<T>(pieces[i]);
     apply_and_store(function, x, out + first);
   } else {
 #pragma unroll 1
@@ -261,19 +293,18 @@ __global__ void ragged_kernel(Function function, Inputs<T, inputs> in, T* out, u
       for (int i = 0; i < inputs; ++i) offsets[i] = 0;
       walk.add_offsets(at, 0, offsets);
 #pragma unroll
-      for (int i = 0; i < inputs; ++i) elements[i] = in.input[i].data[offsets[i]];
+      for (int i = 0; i < inputs; ++i) elements[i] = in.input[i].template elements<T>()[offsets[i]];
       out[at] = apply(function, elements);
     }
   }
 }
 
-// --- strided
-// --------------------------------------------------------------------------------------
+// --- strided -----------------------------------------------------
 
 constexpr int strided_elements = 2;  // of each thread, a block's width apart
 
 template <typename T, int inputs, typename Function>
-__global__ void strided_kernel(Function function, Inputs<T, inputs> in, T* out, uint32_t n,
+__global__ void strided_kernel(Function function, Inputs<inputs> in, T* out, uint32_t n,
                                Walk<inputs> walk) {
   const uint32_t first = blockIdx.x * (threads_per_block * strided_elements) + threadIdx.x;
   T elements[strided_elements][inputs];
@@ -284,7 +315,8 @@ __global__ void strided_kernel(Function function, Inputs<T, inputs> in, T* out, 
     int64_t offsets[inputs] = {};
     walk.add_offsets(at, 0, offsets);
 #pragma unroll
-    for (int i = 0; i < inputs; ++i) elements[k][i] = in.input[i].data[offsets[i]];
+    for (int i = 0; i < inputs; ++i)
+      elements[k][i] = in.input[i].template elements<T>()[offsets[i]];
   }
 #pragma unroll
   for (int k = 0; k < strided_elements; ++k) {
@@ -294,19 +326,30 @@ __global__ void strided_kernel(Function function, Inputs<T, inputs> in, T* out, 
   }
 }
 
-// --- which of them
-// --------------------------------------------------------------------------------
+// --- which of them -----------------------------------------------
+
+// What follows does not depend on the element's type, but on its size: it is compiled once.
 
 // The bytes from an input's first to its last element, whatever the sign of its strides.
-template <typename T>
-Input<T> make_input(const void* data, const Layout& layout, int i) {
+inline Input make_input(const void* data, const Layout& layout, int i, int element_size) {
   int64_t first = 0, last = 0;
   for (int d = 0; d < layout.dims; ++d)
     (layout.strides[i][d] < 0 ? first : last) += (layout.sizes[d] - 1) * layout.strides[i][d];
-  const T* elements = static_cast<const T*>(data);
-  return {elements, reinterpret_cast<const char*>(elements + first),
-          reinterpret_cast<const char*>(elements + last + 1)};
+  const char* bytes = static_cast<const char*>(data);
+  return {data, bytes + first * element_size, bytes + (last + 1) * element_size};
 }
+
+enum class Path { dense, rows, ragged, strided };
+
+// Which kernel computes a layout, and what it is told.
+template <int inputs>
+struct Plan {
+  Path path;
+  Grid grid;
+  Inputs<inputs> in;
+  Walk<inputs> walk;
+  Divider row_vectors, row_groups;  // of the rows kernel
+};
 
 // Whether every input is contiguous or constant along the rows.
 template <int inputs>
@@ -317,10 +360,10 @@ bool has_rows(const Layout& layout) {
   return true;
 }
 
-// Whether every row can be written, and where it is contiguous also read, in aligned vectors.
-template <typename T, int inputs>
-bool has_aligned_rows(const Operands& operands, const Layout& layout) {
-  constexpr int size = Vector<T>::size;
+// Whether every row can be written, and where it is contiguous also read, in aligned vectors of
+// `size` elements.
+template <int inputs>
+bool has_aligned_rows(const Operands& operands, const Layout& layout, int size) {
   if (layout.dims > 1 && layout.sizes[0] % size != 0) return false;
   for (int i = 0; i < inputs; ++i) {
     if (layout.strides[i][0] == 0) continue;
@@ -332,66 +375,95 @@ bool has_aligned_rows(const Operands& operands, const Layout& layout) {
   return true;
 }
 
-template <typename Op, typename T, typename Function>
-cudaError_t run(const Function& function, const Operands& operands, const Layout& layout,
-                Stream stream) {
-  constexpr int inputs = inputs_of<Op>;
-  constexpr int size = Vector<T>::size;
-  T* out = static_cast<T*>(operands.out);
-  Inputs<T, inputs> in;
-  bool aligned = is_aligned(out);
-  for (int i = 0; i < inputs; ++i) {
-    in.input[i] = make_input<T>(operands.in[i], layout, i);
-    aligned &= is_aligned(operands.in[i]);
-  }
-  if (layout.is_dense() && aligned) {
-    return launch<dense_kernel<T, inputs, Function>>(grid_of(divide_up(layout.numel, size)), stream,
-                                                     function, in, out, layout.numel);
-  }
-  if (layout.numel > max_walk) {  // in two parts, cut where the output stays aligned
-    Operands parts[2] = {operands, operands};
-    Layout layouts[2];
-    layout.split(16, layouts[0], layouts[1]);
-    const int64_t outer = layouts[0].sizes[layout.dims - 1];
-    for (int i = 0; i < inputs; ++i) {
-      parts[1].in[i] =
-          static_cast<const T*>(operands.in[i]) + outer * layout.strides[i][layout.dims - 1];
-    }
-    parts[1].out = out + layouts[0].numel;
-    const cudaError_t error = run<Op, T>(function, parts[0], layouts[0], stream);
-    return error != cudaSuccess ? error : run<Op, T>(function, parts[1], layouts[1], stream);
-  }
-  const auto n = static_cast<uint32_t>(layout.numel);
-  Walk<inputs> walk(layout);
-  if (is_aligned(out) && has_rows<inputs>(layout)) {
-    if (has_aligned_rows<T, inputs>(operands, layout)) {
-      const bool folded = layout.dims == 1;  // into rows of a block's width
-      const auto row_length =
-          static_cast<uint32_t>(folded ? threads_per_block * size : layout.sizes[0]);
-      const auto rows = static_cast<uint32_t>(folded ? divide_up(n, row_length) : layout.sizes[1]);
-      if (folded) walk.fold(row_length, rows);
-      const Divider row_vectors(row_length / size);
-      const Divider row_groups(static_cast<uint32_t>(divide_up(rows, rows_per_thread<T>)));
-      const int64_t outer = folded ? 1 : n / row_length / rows;
-      const Grid grid = grid_of(outer * row_vectors.divisor * row_groups.divisor);
-      return launch<rows_kernel<T, inputs, Function>>(grid, stream, function, in, out, n, walk,
-                                                      row_vectors, row_groups);
-    }
-    if (layout.dims == 1 || layout.sizes[0] >= 4 * size) {
-      return launch<ragged_kernel<T, inputs, Function>>(grid_of(divide_up(n, size)), stream,
-                                                        function, in, out, n, walk);
-    }
-  }
-  return launch<strided_kernel<T, inputs, Function>>(grid_of(divide_up(n, strided_elements)),
-                                                     stream, function, in, out, n, walk);
+template <int inputs>
+bool is_dense(const Operands& operands, const Layout& layout) {
+  bool dense = layout.is_dense() && is_aligned(operands.out);
+  for (int i = 0; i < inputs; ++i) dense &= is_aligned(operands.in[i]);
+  return dense;
 }
 
-// An op may bring its own kernel for dense tensors, `dense<T>(operands, n, stream)`; then it names
-// an op of the same arithmetic whose kernels it has for the rest: `using OtherLayouts = ...`.
-template <typename Op, typename = void>
-constexpr bool has_own_dense = false;
-template <typename Op>
-constexpr bool has_own_dense<Op, std::void_t<typename Op::OtherLayouts>> = true;
+template <int inputs>
+Plan<inputs> make_plan(const Operands& operands, const Layout& layout, int element_size) {
+  const int size = 16 / element_size;
+  Plan<inputs> plan;
+  for (int i = 0; i < inputs; ++i)
+    plan.in.input[i] = make_input(operands.in[i], layout, i, element_size);
+  if (is_dense<inputs>(operands, layout)) {
+    plan.path = Path::dense;
+    plan.grid = grid_of(divide_up(layout.numel, size));
+    return plan;
+  }
+  plan.walk = Walk<inputs>(layout);
+  const bool vectors = is_aligned(operands.out) && has_rows<inputs>(layout);
+  if (vectors && has_aligned_rows<inputs>(operands, layout, size)) {
+    plan.path = Path::rows;
+    const bool folded = layout.dims == 1;  // into rows of a block's width
+    const int64_t row_length = folded ? threads_per_block * size : layout.sizes[0];
+    const int64_t rows = folded ? divide_up(layout.numel, row_length) : layout.sizes[1];
+    if (folded) plan.walk.fold(static_cast<uint32_t>(row_length), static_cast<uint32_t>(rows));
+    plan.row_vectors = Divider(static_cast<uint32_t>(row_length / size));
+    plan.row_groups =
+        Divider(static_cast<uint32_t>(divide_up(rows, rows_per_thread(element_size))));
+    const int64_t outer = folded ? 1 : layout.numel / row_length / rows;
+    plan.grid = grid_of(outer * plan.row_vectors.divisor * plan.row_groups.divisor);
+  } else if (vectors && (layout.dims == 1 || layout.sizes[0] >= 4 * size)) {
+    plan.path = Path::ragged;
+    plan.grid = grid_of(divide_up(layout.numel, size));
+  } else {
+    plan.path = Path::strided;
+    plan.grid = grid_of(divide_up(layout.numel, strided_elements));
+  }
+  return plan;
+}
+
+// Two halves of a layout that is too large to walk, cut where the output stays aligned.
+struct Halves {
+  Operands operands[2];
+  Layout layouts[2];
+};
+template <int inputs>
+Halves halve(const Operands& operands, const Layout& layout, int element_size) {
+  Halves halves{{operands, operands}, {}};
+  layout.split(16, halves.layouts[0], halves.layouts[1]);
+  const int64_t outer = halves.layouts[0].sizes[layout.dims - 1];
+  for (int i = 0; i < inputs; ++i) {
+    halves.operands[1].in[i] = static_cast<const char*>(operands.in[i]) +
+                               outer * layout.strides[i][layout.dims - 1] * element_size;
+  }
+  halves.operands[1].out =
+      static_cast<char*>(operands.out) + halves.layouts[0].numel * element_size;
+  return halves;
+}
+
+template <int inputs, typename T, typename Function>
+cudaError_t run(const Function& function, const Operands& operands, const Layout& layout,
+                Stream stream) {
+  if (layout.numel > max_walk && !is_dense<inputs>(operands, layout)) {
+    const Halves halves = halve<inputs>(operands, layout, sizeof(T));
+    const cudaError_t error =
+        run<inputs, T>(function, halves.operands[0], halves.layouts[0], stream);
+    if (error != cudaSuccess) return error;
+    return run<inputs, T>(function, halves.operands[1], halves.layouts[1], stream);
+  }
+  const auto plan = make_plan<inputs>(operands, layout, sizeof(T));
+  T* out = static_cast<T*>(operands.out);
+  const auto n = static_cast<uint32_t>(layout.numel);
+  switch (plan.path) {
+    case Path::dense:
+      return launch<dense_kernel<T, inputs, Function>>(plan.grid, stream, function, plan.in, out,
+                                                       layout.numel);
+    case Path::rows:
+      return launch<rows_kernel<T, inputs, Function>>(plan.grid, stream, function, plan.in, out, n,
+                                                      plan.walk, plan.row_vectors, plan.row_groups);
+    case Path::ragged:
+      return launch<ragged_kernel<T, inputs, Function>>(plan.grid, stream, function, plan.in, out,
+                                                        n, plan.walk);
+    case Path::strided:
+      return launch<strided_kernel<T, inputs, Function>>(plan.grid, stream, function, plan.in, out,
+                                                         n, plan.walk);
+  }
+  return cudaErrorInvalidValue;
+}
 
 template <typename Op>
 cudaError_t elementwise_on_cuda(DType dtype, const Operands& operands, const Scalar* numbers,
@@ -408,7 +480,7 @@ cudaError_t elementwise_on_cuda(DType dtype, const Operands& operands, const Sca
     } else {
       const auto function =
           make_function<Op, C>(numbers, [](const Scalar& number) { return number.as<C>(); });
-      return run<Op, T>(function, operands, layout, stream);
+      return run<inputs_of<Op>, T>(function, operands, layout, stream);
     }
   });
 }

@@ -15,8 +15,10 @@
 //   CUDA_EXT_ELEMENTWISE(scale_add)
 //
 // The schema's tensors are the function's arguments; its numbers (int, float) follow them and are
-// the function object's members, in that order. The engines give it every layout: elementwise.cuh
-// on CUDA, elementwise_cpu.h on the CPU. CMake compiles each file of ops/ with both.
+// the function object's members, in that order. A function that takes arguments of any type may be
+// called with several small integers at once: see Packed in element.h. The engines give it every
+// layout: elementwise.cuh on CUDA, elementwise_cpu.h on the CPU. CMake compiles each file of ops/
+// with both.
 #pragma once
 
 #include <cstdint>
@@ -36,34 +38,51 @@ struct Operands {
   void* out;
 };
 
-template <typename Function, typename C, typename... Arguments>
-constexpr int arity(C (Function::*)(Arguments...) const) {
-  return sizeof...(Arguments);
+// How many of the schema's arguments are tensors, and how many there are in all.
+constexpr int count_arguments(const char* schema, bool tensors_alone) {
+  int count = 0;
+  const char* at = schema;
+  while (*at != '(') ++at;
+  for (; *at != ')'; ++at) {
+    if (*at != '(' && *at != ',') continue;
+    const char* type = at + (*at == ',' ? 2 : 1);
+    count += !tensors_alone || (type[0] == 'T' && type[1] == 'e');
+  }
+  return count;
 }
-
-// How many tensors the op takes.
 template <typename Op>
-constexpr int inputs_of = arity(decltype(&Op::template Function<float>::operator()){nullptr});
-
-// How many numbers follow them: one for each further comma of the schema.
+constexpr int inputs_of = count_arguments(Op::schema, true);
 template <typename Op>
-constexpr int numbers_of = [] {
-  int arguments = 1;
-  for (const char* at = Op::schema; *at != ')'; ++at) arguments += *at == ',';
-  return arguments - inputs_of<Op>;
-}();
+constexpr int numbers_of = count_arguments(Op::schema, false) - inputs_of<Op>;
+
+// Whether the op makes its function object of the numbers itself: `make<C>(numbers...)`.
+template <typename Op, typename = void>
+constexpr bool makes_function = false;
+template <typename Op>
+constexpr bool makes_function<Op, std::void_t<decltype(&Op::template make<Complex<float>>)>> = true;
 
 // The op's function object for elements that are computed as C; `convert` makes a C of a Scalar.
 template <typename Op, typename C, typename Convert, size_t... I>
 inline __attribute__((always_inline)) auto make_function(const Scalar* numbers, Convert&& convert,
                                                          std::index_sequence<I...>) {
   (void)numbers, (void)convert;
-  return typename Op::template Function<C>{convert(numbers[I])...};
+  if constexpr (makes_function<Op>) {
+    return Op::template make<C>(convert(numbers[I])...);
+  } else {
+    return typename Op::template Function<C>{convert(numbers[I])...};
+  }
 }
 template <typename Op, typename C, typename Convert>
 inline __attribute__((always_inline)) auto make_function(const Scalar* numbers, Convert&& convert) {
   return make_function<Op, C>(numbers, convert, std::make_index_sequence<numbers_of<Op>>{});
 }
+
+// An op may bring its own CUDA kernel for dense tensors, `dense<T>(operands, n, stream)`; then it
+// names an op of the same arithmetic whose kernels it has for the rest: `using OtherLayouts = ...`.
+template <typename Op, typename = void>
+constexpr bool has_own_dense = false;
+template <typename Op>
+constexpr bool has_own_dense<Op, std::void_t<typename Op::OtherLayouts>> = true;
 
 // The elements [begin, end) of the output, so that the caller's thread pool can divide the work.
 #define CUDA_EXT_ON_CPU(op)                                                     \

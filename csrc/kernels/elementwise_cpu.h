@@ -104,6 +104,8 @@ template <typename Op>
 CUDA_EXT_INLINE void elementwise(DType dtype, const Operands& operands, const Scalar* numbers,
                                  const Layout& layout, int64_t begin, int64_t end) {
   constexpr int inputs = inputs_of<Op>;
+  if constexpr (has_own_dense<Op>)
+    return on_cpu(typename Op::OtherLayouts{}, dtype, operands, numbers, layout, begin, end);
   with_element_type<Op::dtypes.bits, void>(
       dtype, [&](auto element) __attribute__((always_inline)) {
         using T = decltype(element);

@@ -57,24 +57,21 @@ __global__ void __launch_bounds__(Shape::threads)
   const auto at = [&](int stage, int operand, int j) -> uint4& {
     return buffer[((stage * 2 + operand) * vectors + j) * threads + threadIdx.x];
   };
+  const auto fetch_vector = [&](int stage, int64_t row, int j) {
+    if (row >= problem.rows || j * row_threads + lane >= row_vectors) return;
+    const auto* grad = reinterpret_cast<const uint4*>(problem.grad + row * grad_row_stride) + lane;
+    const auto* x = reinterpret_cast<const uint4*>(problem.x + row * x_row_stride) + lane;
+    copy_async(&at(stage, 0, j), grad + j * row_threads);
+    copy_async(&at(stage, 1, j), x + j * row_threads);
+  };
   const auto fetch = [&](int stage, int64_t row) {
-    if (row < problem.rows) {
-      const auto* grad =
-          reinterpret_cast<const uint4*>(problem.grad + row * grad_row_stride) + lane;
-      const auto* x = reinterpret_cast<const uint4*>(problem.x + row * x_row_stride) + lane;
 #pragma unroll
-      for (int j = 0; j < vectors; ++j) {
-        if (j * row_threads + lane < row_vectors) {
-          copy_async(&at(stage, 0, j), grad + j * row_threads);
-          copy_async(&at(stage, 1, j), x + j * row_threads);
-        }
-      }
-    }
+    for (int j = 0; j < vectors; ++j) fetch_vector(stage, row, j);
     commit_copies();
   };
 
   int64_t first = static_cast<int64_t>(blockIdx.x) * Shape::rows;
-#pragma unroll
+#pragma unroll 1
   for (int s = 0; s < Shape::stages; ++s) fetch(s, first + s * step + group);
 
   uint4 weight[vectors];
@@ -129,6 +126,7 @@ __global__ void __launch_bounds__(Shape::threads)
       Number grad[vector_size], x[vector_size], factors[vector_size], result[vector_size];
       unpack<T>(Shape::in_registers ? own_grad[j] : at(stage, 0, j), grad);
       unpack<T>(Shape::in_registers ? own_x[j] : at(stage, 1, j), x);
+      if constexpr (!Shape::in_registers) fetch_vector(stage, row + Shape::stages * step, j);
       unpack<T>(weight[j], factors);
 #pragma unroll
       for (int e = 0; e < vector_size; ++e) {
@@ -139,7 +137,7 @@ __global__ void __launch_bounds__(Shape::threads)
       if (problem.grad_x)
         reinterpret_cast<uint4*>(problem.grad_x)[out_at + j * row_threads] = pack<T>(result);
     }
-    if constexpr (!Shape::in_registers) fetch(stage, row + Shape::stages * step);
+    if constexpr (!Shape::in_registers) commit_copies();
     stage = stage + 1 == Shape::stages ? 0 : stage + 1;
   }
   if (!problem.partial) return;
@@ -198,11 +196,13 @@ __global__ void __launch_bounds__(threads) any_grad_x_kernel(Backward<T> problem
     return problem.weight ? value * load(problem.weight[i * problem.weight_stride]) : value;
   };
   Number sum = 0;
+#pragma unroll 1
   for (int i = lane; i < size; i += row_threads)
     sum += scaled_grad(i) * load(x[i * problem.x_stride]);
   sum = sum_over_row<row_threads>(sum, sums);
   const Number rstd = row < problem.rows ? problem.rstd[row] : Number(0);
-  const Number correction = sum / problem.size * rstd * rstd * rstd;
+  const Number correction = sum * (Number(1) / problem.size) * rstd * rstd * rstd;
+#pragma unroll 1
   for (int i = lane; i < size; i += row_threads) {
     problem.grad_x[row * problem.size + i] =
         store<T>(scaled_grad(i) * rstd - load(x[i * problem.x_stride]) * correction);
@@ -238,8 +238,7 @@ __global__ void __launch_bounds__(threads_per_block)
   problem.partial[static_cast<int64_t>(part) * problem.size + column] = sum;
 }
 
-// --- the sum of the partial sums
-// ------------------------------------------------------------------
+// --- the sum of the partial sums ---------------------------------
 
 // 32 columns a block; each warp adds every 32nd partial sum.
 template <typename T>
@@ -262,8 +261,7 @@ __global__ void __launch_bounds__(1024)
   if (lane == 0 && own < size) grad_weight[own] = store<T>(sum);
 }
 
-// --- which of them
-// --------------------------------------------------------------------------------
+// --- which of them -----------------------------------------------
 
 template <typename T, typename Shape>
 int shared_bytes() {
@@ -308,7 +306,7 @@ int64_t known_block_count(int64_t rows, int device) {
 
 // Calls `use(Shape{})` with the shape for rows of that many vectors; chosen from a sweep on an
 // H200; neighbouring lengths share one, to keep the library small. False where there is none.
-template <typename Use>
+template <typename T, typename Use>
 bool with_shape(int64_t vectors, Use&& use) {
   if (vectors <= 16) return use(Shape<256, 16, 1, 2, true, 4>{});
   if (vectors <= 64) return use(Shape<128, 32, 2, 2, true, 16>{});
@@ -316,6 +314,9 @@ bool with_shape(int64_t vectors, Use&& use) {
   if (vectors <= 512) return use(Shape<256, 256, 2, 2, true, 2>{});
   if (vectors <= 1024) return use(Shape<512, 512, 2, 2, true, 1>{});
   if (vectors <= 2048) return use(Shape<1024, 1024, 2, 1, false, 1>{});
+  if constexpr (std::is_same_v<T, float>) {
+    if (vectors <= 4096) return use(Shape<1024, 1024, 4, 1, false, 1>{});
+  }
   return false;
 }
 
@@ -339,7 +340,7 @@ int64_t partial_sums_of(const RmsNormBackward& problem, Stream stream) {
   int64_t blocks = 0;
   if constexpr (has_vector_kernels<T>) {
     if (is_aligned_problem<T>(problem)) {
-      with_shape(problem.size / Vector<T>::size, [&](auto shape) {
+      with_shape<T>(problem.size / Vector<T>::size, [&](auto shape) {
         blocks = known_block_count<T, decltype(shape)>(problem.rows.numel, stream.device);
         return blocks > 0;
       });
@@ -383,7 +384,7 @@ cudaError_t run(const RmsNormBackward& problem, Stream stream) {
   bool ran = false;
   if constexpr (has_vector_kernels<T>) {
     ran = is_aligned_problem<T>(problem) &&
-          with_shape(problem.size / Vector<T>::size, [&](auto shape) {
+          with_shape<T>(problem.size / Vector<T>::size, [&](auto shape) {
             using Chosen = decltype(shape);
             const int64_t blocks = known_block_count<T, Chosen>(backward.rows, stream.device);
             if (blocks == 0) return false;

@@ -3,7 +3,8 @@
 // Rows of aligned vectors stay in registers between the sum and the result: x is read once. One
 // block takes one row, or one warp two or more short ones; blocks that walk over several rows, with
 // the next row on its way, are slower (3.6 TB/s instead of 3.9 on an H200), because GPUs hand out
-// blocks to whichever multiprocessor is free.
+// blocks to whichever multiprocessor is free. Plain loads and stores: which hints to the caches
+// gain something changes with where the tensors lie.
 #include "rms_norm.h"
 #include "rows.cuh"
 
@@ -22,23 +23,12 @@ struct Forward {
   Number one_over_size, eps;
 };
 
-// Turing's multiprocessors have 1024 threads, those of 8.6, 8.9 and 12.0 have 1536.
-constexpr int fitting_blocks([[maybe_unused]] int threads, int blocks) {
-#if __CUDA_ARCH__ == 750
-  return blocks * threads > 1024 ? 1024 / threads : blocks;
-#elif __CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200
-  return blocks * threads > 1536 ? 1536 / threads : blocks;
-#else
-  return blocks;
-#endif
-}
-
 // Evenly spaced rows of aligned vectors. `vectors` is what each of the `row_threads` threads of a
 // row holds; `blocks` of them must fit on a multiprocessor at once, which bounds the registers.
 // Rows of a few warps have their part of the weight on its way early; for longer ones, more blocks
 // at once are worth more.
 template <typename T, int threads, int row_threads, int vectors, int blocks>
-__global__ void __launch_bounds__(threads, fitting_blocks(threads, blocks))
+__global__ void __launch_bounds__(threads, blocks)
     rms_norm_kernel(Forward<T> problem, int64_t row_stride) {
   using Number = Compute<T>;
   constexpr int vector_size = Vector<T>::size;
@@ -58,8 +48,7 @@ __global__ void __launch_bounds__(threads, fitting_blocks(threads, blocks))
   uint4 own[vectors], factors[vectors];
 #pragma unroll
   for (int j = 0; j < vectors; ++j)
-    own[j] =
-        j * row_threads + lane < row_vectors ? load_once(x + j * row_threads) : uint4{0, 0, 0, 0};
+    own[j] = j * row_threads + lane < row_vectors ? x[j * row_threads] : uint4{0, 0, 0, 0};
   const auto load_factors = [&] {
 #pragma unroll
     for (int j = 0; j < vectors; ++j) {
@@ -87,7 +76,7 @@ __global__ void __launch_bounds__(threads, fitting_blocks(threads, blocks))
     unpack<T>(factors[j], own_factors);
 #pragma unroll
     for (int e = 0; e < vector_size; ++e) numbers[e] = numbers[e] * rstd * own_factors[e];
-    if (j * row_threads + lane < row_vectors) store_once(out + j * row_threads, pack<T>(numbers));
+    if (j * row_threads + lane < row_vectors) out[j * row_threads] = pack<T>(numbers);
   }
 }
 
@@ -104,6 +93,7 @@ __global__ void __launch_bounds__(threads) any_rms_norm_kernel(Forward<T> proble
   if (row < problem.rows) row_offsets(walk, row, offset);
   const T* x = problem.x + offset[0];
   Number sum = 0;
+#pragma unroll 1
   for (int i = lane; i < size; i += row_threads) {
     const Number number = load(x[i * problem.x_stride]);
     sum += number * number;
@@ -111,6 +101,7 @@ __global__ void __launch_bounds__(threads) any_rms_norm_kernel(Forward<T> proble
   sum = sum_over_row<row_threads>(sum, partial);
   const Number rstd = inverse_sqrt(sum * problem.one_over_size + problem.eps);
   if (problem.rstd && lane == 0 && row < problem.rows) problem.rstd[row] = rstd;
+#pragma unroll 1
   for (int i = lane; i < size; i += row_threads) {
     Number number = load(x[i * problem.x_stride]) * rstd;
     if (problem.weight) number *= load(problem.weight[i * problem.weight_stride]);
@@ -145,7 +136,7 @@ cudaError_t run(const Forward<T>& problem, const Layout& rows, bool aligned, Str
       if (vectors <= 512) return run_vectors<T, 256, 256, 2, 5>(problem, row_stride, stream);
       if (vectors <= 1024) return run_vectors<T, 512, 512, 2, 3>(problem, row_stride, stream);
       if (vectors <= 2048) return run_vectors<T, 512, 512, 4, 2>(problem, row_stride, stream);
-      return run_vectors<T, 512, 512, 8, 2>(problem, row_stride, stream);
+      return run_vectors<T, 1024, 1024, 4>(problem, row_stride, stream);
     }
   }
   const Walk<1> walk(rows);

@@ -86,21 +86,6 @@ __device__ __forceinline__ Number sum_over_row(Number value, Number* partial) {
   return value;
 }
 
-// 16 bytes that nobody reads or writes again soon: caches need not keep them. (clang has no
-// __ldcs.)
-__device__ __forceinline__ uint4 load_once(const uint4* from) {
-  uint4 bytes;
-  asm volatile("ld.global.cs.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(bytes.x), "=r"(bytes.y), "=r"(bytes.z), "=r"(bytes.w)
-               : "l"(from));
-  return bytes;
-}
-__device__ __forceinline__ void store_once(uint4* to, const uint4& bytes) {
-  asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(bytes.x), "r"(bytes.y),
-               "r"(bytes.z), "r"(bytes.w)
-               : "memory");
-}
-
 // Copies 16 bytes to shared memory; from GPUs of 8.0 on without waiting for them.
 __device__ __forceinline__ void copy_async(uint4* to, const uint4* from) {
 #if __CUDA_ARCH__ >= 800

@@ -34,6 +34,7 @@ struct Walk {
   Divider sizes[max_dims];
   int64_t strides[inputs][max_dims];
 
+  Walk() = default;
   explicit Walk(const Layout& layout) : dims(layout.dims) {
     for (int d = 0; d < dims; ++d) {
       sizes[d] = Divider(static_cast<uint32_t>(layout.sizes[d]));
@@ -51,6 +52,7 @@ struct Walk {
 
   // Adds to `offsets` what the dimensions from `first` on contribute, where `n` counts them.
   __device__ __forceinline__ void add_offsets(uint32_t n, int first, int64_t* offsets) const {
+#pragma unroll 1  // code for eight dimensions would be long, and most layouts have two
     for (int d = first; d < dims - 1; ++d) {
       const uint32_t next = sizes[d].divide(n);
       const int64_t at = n - next * sizes[d].divisor;

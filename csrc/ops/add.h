@@ -18,7 +18,10 @@ struct my_fast_add {
 
   template <typename C>  // the type an element is computed in
   struct Function {
-    CUDA_EXT_FUNCTION C operator()(C a, C b) const { return plus(a, b); }
+    template <typename N>  // C, or several elements at once
+    CUDA_EXT_FUNCTION N operator()(N a, N b) const {
+      return plus(a, b);
+    }
   };
 };
 

@@ -15,7 +15,10 @@ struct cust_add_int {
   template <typename C>
   struct Function {
     C value;
-    CUDA_EXT_FUNCTION C operator()(C x) const { return plus(x, value); }
+    template <typename N>  // C, or several elements at once
+    CUDA_EXT_FUNCTION N operator()(N x) const {
+      return plus(x, N(value));
+    }
   };
 };
 
@@ -39,10 +42,14 @@ struct cust_add_complex {
       "tensor with .to(torch.complex64)";
 
   template <typename C>
-  struct Function {
-    C real, imag;
-    CUDA_EXT_FUNCTION C operator()(C x) const { return plus(x, C{real.real, imag.real}); }
-  };
+  using Function = cust_add_int::Function<C>;
+
+  // Two numbers of the schema are one of the function: the kernels are those of the overloads
+  // above.
+  template <typename C>
+  static Function<C> make(C real, C imag) {
+    return {C{real.real, imag.real}};
+  }
 };
 
 CUDA_EXT_ELEMENTWISE(cust_add_int)

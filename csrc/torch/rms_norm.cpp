@@ -66,6 +66,15 @@ Layout rows_of(std::initializer_list<const Tensor*> tensors) {
   return rows;
 }
 
+bool is_contiguous(const Tensor& tensor) {
+  int64_t expected = 1;
+  for (int64_t d = tensor.dims - 1; d >= 0; --d) {
+    if (tensor.sizes[d] != 1 && tensor.strides[d] != expected && tensor.numel() > 0) return false;
+    expected *= tensor.sizes[d];
+  }
+  return true;
+}
+
 int64_t last_stride(const Tensor& tensor) {
   return tensor.strides[tensor.dims - 1];
 }
@@ -193,27 +202,25 @@ std::tuple<NewTensor, NewTensor> forward_with_rstd(const Tensor& x, const MaybeT
 template <typename Device>
 void forward_out(const Tensor& x, const MaybeTensor& weight, MaybeNumber eps, const Tensor& out) {
   const DType dtype = check(x, weight, &out, "out");
-  int64_t expected = 1;
-  for (int64_t d = out.dims - 1; d >= 0; --d) {
-    if (out.sizes[d] != 1 && out.strides[d] != expected && out.numel() > 0)
-      fail(name, ": out must be contiguous");
-    expected *= out.sizes[d];
-  }
+  if (!is_contiguous(out)) fail(name, ": out must be contiguous");
   const Device device(x);
   if (x.numel() == 0) return;
   void* data = out.mutable_data();
   const RmsNorm problem = make_problem(x, weight, eps, dtype, data, nullptr);
-  const auto bytes = [&](const Tensor& tensor, const void* from) {
-    int64_t last = 1;
-    for (int64_t d = 0; d < tensor.dims; ++d) last += (tensor.sizes[d] - 1) * tensor.strides[d];
-    const auto* begin = static_cast<const char*>(from);
-    return std::pair{begin, begin + last * element_sizes[static_cast<int>(dtype)]};
+  const auto overlaps = [&](const Tensor& tensor) {
+    const auto bytes = [&](const Tensor& of, const void* from) {
+      int64_t last = 1;
+      for (int64_t d = 0; d < of.dims; ++d) last += (of.sizes[d] - 1) * of.strides[d];
+      const auto* begin = static_cast<const char*>(from);
+      return std::pair{begin, begin + last * element_sizes[static_cast<int>(dtype)]};
+    };
+    const auto [begin, end] = bytes(tensor, tensor.data());
+    const auto [out_begin, out_end] = bytes(out, data);
+    return begin < out_end && out_begin < end;
   };
-  const auto [x_begin, x_end] = bytes(x, problem.x);
-  const auto [out_begin, out_end] = bytes(out, data);
-  const bool same = x_begin == out_begin && x_end == out_end;
-  if (!same && x_begin < out_end && out_begin < x_end)
-    fail(name, ": out overlaps x without being x; give it memory of its own");
+  const bool in_place = problem.x == data && is_contiguous(x);
+  if ((overlaps(x) && !in_place) || (weight && overlaps(*weight)))
+    fail(name, ": out overlaps x or weight without being x; give it memory of its own");
   device.run(problem);
 }
 
@@ -225,9 +232,10 @@ std::tuple<NewTensor, NewTensor> backward(const Tensor& grad, const Tensor& x,
   const DType numbers = number_dtype(dtype);
   const Device device(x);
   const Layout rows = rows_of({&grad, &x});
-  if (rstd.dtype != torch_dtype(numbers) || rstd.numel() != rows.numel)
+  if (rstd.dtype != torch_dtype(numbers) || rstd.numel() != rows.numel || !is_contiguous(rstd) ||
+      device_name(rstd) != device_name(x))
     fail(name, ": rstd must hold one ", dtype_names[static_cast<int>(numbers)],
-         " for each row of x");
+         " for each row of x, on its device and without gaps");
   needs_weight = needs_weight && weight;
   NewTensor grad_x = needs_x ? new_like(x, dtype) : nothing(x, dtype);
   NewTensor grad_weight =

@@ -245,9 +245,12 @@ def test_same_as_torchs(case: Differentiable, order, way, transform, device):
     plain = outcome(transform_of_way, eager, transform, reference, tensors)
     expected = outcome(order, way, transform, reference, tensors)
     actual = outcome(order, way, transform, case.program(case.function), tensors)
-    # Where the release's own op raises, or gives other numbers than eagerly, it is no example.
-    if isinstance(expected, Exception) or not agree(expected, plain):
-        return
+    torchs = [result for result in (expected, plain) if not isinstance(result, Exception)]
     if isinstance(actual, Exception):
-        raise AssertionError("torch's own op does this, ours raises") from actual
-    torch.testing.assert_close(actual, expected)
+        # Where torch's own op raises too, or gives other numbers than eagerly, it is no example.
+        if len(torchs) == 2 and agree(expected, plain):
+            raise AssertionError("torch's own op does this, ours raises") from actual
+    elif len(torchs) == 2 and agree(expected, plain):
+        torch.testing.assert_close(actual, expected)
+    elif torchs:  # never silently wrong: one of torch's two answers
+        assert any(agree(actual, result) for result in torchs), (actual, torchs)

@@ -200,6 +200,29 @@ def test_out(floating, device):
     assert torch.equal(rms_norm(x, weight, out=x), expected)  # in place
 
 
+def test_out_that_shares_memory_is_refused(device):
+    memory = torch.randn(5, 4, device=device)
+    square = memory[:4]
+    kept = memory.clone()
+    for x, weight, out in (
+        (square, None, memory[1:]),
+        (square.t(), None, square),
+        (torch.randn(4, 4, device=device), memory[2], square),
+    ):
+        with pytest.raises(RuntimeError, match="out overlaps x or weight"):
+            rms_norm(x, weight, out=out)
+        assert torch.equal(memory, kept)
+    with pytest.raises(RuntimeError, match="out must be contiguous"):
+        rms_norm(torch.randn(4, 4, device=device), out=square.t())
+
+
+def test_statistics_of_another_layout_are_refused(device):
+    x = torch.randn(6, 4, device=device)
+    for rstd in (torch.ones(12, device=device)[::2], torch.ones(5, device=device)):
+        with pytest.raises(RuntimeError, match="rstd must hold one float32 for each row of x"):
+            OPS._rms_norm_backward(x, x, None, rstd, True, False)
+
+
 def test_autograd_notices_what_out_overwrites(device):
     x = torch.randn(3, 4, device=device, requires_grad=True)
     kept = x.exp()  # whose backward needs its result
