@@ -8,6 +8,7 @@ from pathlib import Path
 
 from scripts.corpus import program
 from scripts.corpus.answers import REFERENCES, answers
+from scripts.corpus.download import read_list
 from scripts.corpus.explained import Difference, Explanation
 
 HEAD = """# wheelscope on real wheels
@@ -60,7 +61,7 @@ class Outcome:
 
     def table(self) -> str:
         lines = [
-            f"{self.wheels} wheels, {self.size / 1e9:.1f} GB.",
+            f"{self.wheels} of the {len(read_list())} wheels, {self.size / 1e9:.1f} GB.",
             "",
             "| reference | version | wheels it speaks of | facts compared | explained | unexplained |",
             "|---|---|---:|---:|---:|---:|",

@@ -59,10 +59,9 @@ Json marker(const Json& asked) {
 
 Json headers(const Json& asked) {
   Json found = Json::array();
-  for_each_header(asked["text"].get<std::string>(),
-                  [&](std::string_view key, std::string_view value) {
-                    found.push_back({key, value});
-                  });
+  for_each_header(
+      asked["text"].get<std::string>(),
+      [&](std::string_view key, std::string_view value) { found.push_back({key, value}); });
   return found;
 }
 

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 
 #include "fixture.h"
 #include "readers/zip.h"
@@ -12,6 +15,16 @@
 
 namespace wheelscope {
 namespace {
+
+TEST(Source, SpoolsWhatIsTooLargeForMemory) {
+  auto data = Source::spool(5 << 20);
+  ASSERT_EQ(data.writable().size(), 5U << 20);
+  std::ranges::fill(data.writable(), std::byte{7});
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // its pages are given back meanwhile
+  EXPECT_EQ(std::ranges::count(data.bytes().span(), std::byte{7}), 5 << 20);
+  EXPECT_EQ(Source::spool(std::uint64_t{1} << 60).bytes().size(),
+            0U);  // on no disk is so much room
+}
 
 TEST(Source, LargeOnesAreMapped) {
   auto data = Source::allocate(5 << 20);

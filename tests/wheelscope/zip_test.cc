@@ -66,10 +66,26 @@ TEST(Zip, InflatesToTheContents) {
   for (const auto* name : {"good", "zip64", "data-descriptor"}) {
     const Fixture file("zip/" + std::string(name) + ".zip");
     const auto archive = read_zip(file.bytes()).value();
-    const auto data = read_member(file.bytes(), archive.members.front()).value();
-    EXPECT_EQ(data.bytes().text().substr(0, 12), "hello hello ") << name;
-    EXPECT_EQ(data.bytes().size(), 600U);
+    for (const auto room : {Room::memory, Room::disk}) {
+      const auto data = read_member(file.bytes(), archive.members.front(), room).value();
+      EXPECT_EQ(data.bytes().text().substr(0, 12), "hello hello ") << name;
+      EXPECT_EQ(data.bytes().size(), 600U);
+    }
   }
+}
+
+// A wheel of 57 MB may hold a library of 513 MB, though not in memory; one that is packed a hundred
+// times over is left alone.
+TEST(Zip, FindsRoomForALargeMember) {
+  constexpr std::uint64_t mega = 1'000'000, wheel = 57 * mega;
+  EXPECT_EQ(room_for({.size = 300 * mega, .method = 8}, wheel), Room::memory);
+  EXPECT_EQ(room_for({.size = 513 * mega, .method = 8}, wheel), Room::disk);
+  EXPECT_EQ(room_for({.size = 5000 * mega, .method = 8}, wheel), std::nullopt);
+  EXPECT_EQ(room_for({.size = 5000 * mega, .method = 0}, wheel), Room::memory);
+  ZipMember absurd{.size = std::uint64_t{1} << 60, .method = 8};
+  const auto data = read_member(Bytes(), absurd, Room::disk);
+  ASSERT_FALSE(data);
+  EXPECT_EQ(data.error().id, "limit");
 }
 
 TEST(Zip, NeedsACentralDirectory) {

@@ -87,13 +87,14 @@ Result<void> extract_code(const WheelInput& input, CodeKind kind,
   for (const auto& member : archive.members) {
     if (!member.readable || member.is_folder()) continue;
     Loan loan(memory);
-    if (member.method != 0 && !loan.take(member.size)) {
+    const auto room = room_for(member, input.bytes.size());
+    if (!room || (room == Room::memory && member.method != 0 && !loan.take(member.size))) {
       problems.add({.id = "limit",
                     .place = member.name,
                     .what = "inflates to more than a wheel of this size justifies"});
       continue;
     }
-    if (const auto data = read_member(input.bytes, member))
+    if (const auto data = read_member(input.bytes, member, *room))
       extractor.extract(member.name, data->bytes());
     else
       problems.add(data.error());

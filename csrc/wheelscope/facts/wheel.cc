@@ -82,7 +82,10 @@ class WheelReader {
     if (member == archive_.members.end())
       return problem("record-missing", "", "the wheel has no RECORD");
     record_name_ = member->name;
-    if (!member->readable || !fits(*member)) return;
+    const auto room = room_for(*member, input_.bytes.size());
+    if (!member->readable || !room) return;  // read_members() says why
+    if (room == Room::disk)
+      return problem("limit", record_name_, "is larger than a wheel of this size justifies");
     const auto data = read_member(input_.bytes, *member);
     if (!data) return;  // read_members() says why
     const auto text = data->bytes().text();
@@ -94,8 +97,6 @@ class WheelReader {
     has_record_ = true;
   }
 
-  bool fits(const ZipMember& member) const { return member.method == 0 || member.size <= budget_; }
-
   void read_members() {
     read_.resize(archive_.members.size());
     std::vector<std::size_t> jobs;
@@ -104,14 +105,15 @@ class WheelReader {
     for (std::size_t i = 0; i < archive_.members.size(); ++i) {
       const auto& member = archive_.members[i];
       if (!member.readable || member.is_folder()) continue;
-      if (!fits(member)) {
+      const auto room = room_for(member, input_.bytes.size());
+      if (!room) {
         problem("limit", member.name,
                 "inflates to " + std::to_string(member.size) +
                     " bytes, more than a wheel of this size justifies; it was not read");
         continue;
       }
       jobs.push_back(i);
-      costs.push_back(member.method == 0 ? 0 : member.size);
+      costs.push_back(member.method == 0 || room == Room::disk ? 0 : member.size);
       total += costs.back();
     }
     auto largest = costs;
@@ -130,7 +132,8 @@ class WheelReader {
     const auto& member = archive_.members[index];
     auto& facts = read_[index];
     auto problems = std::make_unique<ProblemList>();
-    if (const auto data = read_member(input_.bytes, member)) {
+    const auto room = room_for(member, input_.bytes.size()).value_or(Room::memory);
+    if (const auto data = read_member(input_.bytes, member, room)) {
       const auto contents = data->bytes();
       facts.read = true;
       check_hash(member, contents, facts);

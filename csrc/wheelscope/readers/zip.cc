@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "source/allowance.h"
+
 namespace wheelscope {
 namespace {
 
@@ -257,7 +259,13 @@ Result<ZipArchive> read_zip(Bytes file, const ZipLimits& limits) {
   return archive;
 }
 
-std::expected<Source, Problem> read_member(Bytes file, const ZipMember& member) {
+std::optional<Room> room_for(const ZipMember& member, std::uint64_t file_size) {
+  if (member.method == 0 || member.size <= Allowance::contents_for(file_size)) return Room::memory;
+  if (member.size <= Allowance::disk_for(file_size)) return Room::disk;
+  return std::nullopt;
+}
+
+std::expected<Source, Problem> read_member(Bytes file, const ZipMember& member, Room room) {
   auto reject = [&](const char* id, std::string what) {
     return std::unexpected(Problem{id, member.name, std::move(what), member.data_offset});
   };
@@ -267,7 +275,10 @@ std::expected<Source, Problem> read_member(Bytes file, const ZipMember& member) 
         Problem{"zip-header", member.name, input.error().what, input.error().offset});
   auto data = Source::view(Bytes(input->span()));
   if (member.method == 8) {
-    data = Source::allocate(member.size);
+    data = room == Room::disk ? Source::spool(member.size) : Source::allocate(member.size);
+    if (data.bytes().size() != member.size && room == Room::disk)
+      return reject("limit", "no room for " + std::to_string(member.size) +
+                                 " bytes in the folder for temporary files; it was not read");
     if (data.bytes().size() != member.size)
       return reject("zip-bomb", "no memory for " + std::to_string(member.size) + " bytes");
     thread_local const std::unique_ptr<libdeflate_decompressor,

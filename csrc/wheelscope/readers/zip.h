@@ -1,6 +1,7 @@
 // The zip reader: the members of an archive, what is wrong with it, and the bytes of a member.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,15 @@ struct ZipArchive {
 // Fails only when there is no central directory to read; all else is a problem of a member.
 Result<ZipArchive> read_zip(Bytes file, const ZipLimits& limits = {});
 
-// The contents of a member: a view into the archive (stored) or memory of its own (deflated). Size
+// Where a deflated member goes.
+enum class Room { memory, disk };
+
+// Where there is room for a member of a wheel of this size; nothing: nowhere.
+std::optional<Room> room_for(const ZipMember& member, std::uint64_t file_size);
+
+// The contents of a member: a view into the archive (stored) or room of its own (deflated). Size
 // and CRC are checked.
-std::expected<Source, Problem> read_member(Bytes file, const ZipMember& member);
+std::expected<Source, Problem> read_member(Bytes file, const ZipMember& member,
+                                           Room room = Room::memory);
 
 }  // namespace wheelscope

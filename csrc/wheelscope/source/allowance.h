@@ -18,6 +18,10 @@ class Allowance {
   static std::uint64_t facts_for(std::uint64_t file_size) { return file_size + (64 << 20); }
   static std::uint64_t contents_for(std::uint64_t file_size) { return 3 * file_size + (128 << 20); }
 
+  // For a member that goes to the disk instead (see Source::spool). No healthy one is packed so
+  // well that it takes more.
+  static std::uint64_t disk_for(std::uint64_t file_size) { return 16 * file_size; }
+
   bool take(std::uint64_t bytes) {
     auto left = left_.load();
     while (bytes <= left) {

@@ -1,4 +1,4 @@
-// Maps files, allocates memory for members and fetches blocks.
+// Maps files, finds room for members in memory or in a temporary file, and fetches blocks.
 #include "source/source.h"
 
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <filesystem>
 
 namespace wheelscope {
 namespace {
@@ -78,8 +79,7 @@ Result<Source> Source::map(const std::string& path) {
       close(descriptor);
       return fail(std::strerror(problem));
     }
-    source.memory_ = {static_cast<std::byte*>(memory), Free{size}};
-    source.bytes_ = Bytes({source.memory_.get(), size});
+    source.adopt(memory, size);
     constexpr std::size_t worth_trimming = 32 << 20;
     if (size > worth_trimming) source.trimmer_ = std::jthread(trim, memory, size);
   }
@@ -93,10 +93,15 @@ Source Source::reserve(std::uint64_t size) {
   Source source;
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return source;
-  source.memory_ = {static_cast<std::byte*>(memory), Free{size}};
-  source.bytes_ = Bytes({source.memory_.get(), size});
+  source.adopt(memory, size);
   return source;
+}
+
+bool Source::adopt(void* memory, std::uint64_t size) {
+  if (memory == MAP_FAILED) return false;
+  memory_ = {static_cast<std::byte*>(memory), Free{size}};
+  bytes_ = Bytes({memory_.get(), size});
+  return true;
 }
 
 Source Source::allocate(std::uint64_t size) {
@@ -109,6 +114,21 @@ Source Source::allocate(std::uint64_t size) {
   Source source;
   source.memory_ = {static_cast<std::byte*>(std::malloc(size)), Free{0}};
   source.bytes_ = Bytes({source.memory_.get(), source.memory_ ? size : 0});
+  return source;
+}
+
+Source Source::spool(std::uint64_t size) {
+  Source source;
+  std::error_code error;
+  const auto folder = std::filesystem::temp_directory_path(error);
+  const int descriptor = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (descriptor < 0) return source;
+  // A disk that is full must be noticed here: later it would end the process by a signal.
+  if (posix_fallocate(descriptor, 0, static_cast<off_t>(size)) == 0) {
+    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (source.adopt(memory, size)) source.trimmer_ = std::jthread(trim, memory, size);
+  }
+  close(descriptor);
   return source;
 }
 

@@ -25,6 +25,10 @@ class Source {
   // Memory to be written by the caller; too large: a source of no bytes.
   static Source allocate(std::uint64_t size);
 
+  // The same in a temporary file without a name: what does not fit into the memory that an input
+  // justifies. No room on the disk: a source of no bytes.
+  static Source spool(std::uint64_t size);
+
   // `size` bytes of which none is here yet: `fill` is given a range of whole blocks (the last may
   // be shorter) to write, from one thread at a time. What it fails on stays withheld.
   using Fill = std::function<bool(std::uint64_t offset, std::span<std::byte> room)>;
@@ -41,11 +45,12 @@ class Source {
   struct Blocks;
 
   static Source reserve(std::uint64_t size);
+  bool adopt(void* memory, std::uint64_t size);
 
   std::unique_ptr<std::byte[], Free> memory_;
   std::shared_ptr<Blocks> blocks_;  // of a lazy source
   Bytes bytes_;
-  std::jthread trimmer_;  // of a mapped file; ends before the mapping does
+  std::jthread trimmer_;  // of a file's mapping; ends before the mapping does
 };
 
 }  // namespace wheelscope

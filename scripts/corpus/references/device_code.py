@@ -1,6 +1,7 @@
 """cuobjdump -all, as the reference for the GPU targets of each file."""
 
 import platform
+import re
 import subprocess
 import sysconfig
 import tempfile
@@ -14,6 +15,7 @@ from scripts.corpus.reference import Facts, Reference, starts_with
 
 CUOBJDUMP = Path(sysconfig.get_path("purelib")) / "nvidia/cu13/bin/cuobjdump"
 MAGICS = (b"\x7fELF", b"!<arch>\n", b"\x50\xed\x55\xba")  # ELF file, archive, lone fat binary
+EM_CUDA = (190).to_bytes(2, "little")
 
 
 def by_target(target: str) -> tuple[int, str]:
@@ -48,7 +50,21 @@ def targets_in(output: str) -> dict[str, list[str]]:
     return {kind: sorted(targets, key=by_target) for kind, targets in found.items()}
 
 
+def is_cubin(file: Path) -> bool:
+    with file.open("rb") as stream:
+        return stream.read(20)[18:] == EM_CUDA
+
+
+def ask_cubin(file: Path) -> dict[str, Any]:
+    """-all says nothing of a cubin that is in no fat binary; -lelf has its target in a name."""
+    listed = subprocess.run([CUOBJDUMP, "-lelf", file], capture_output=True, text=True).stdout
+    found = set(re.findall(r"\.sm_(\w+)\.cubin$", listed, re.MULTILINE))
+    return {"sass": sorted(found, key=by_target)} if found else {}
+
+
 def ask_file(file: Path, folder: Path) -> dict[str, Any]:
+    if is_cubin(file):
+        return ask_cubin(file)
     # It ends with 255 where there is no device code, with 1 where it gives up.
     with tempfile.TemporaryFile("w+") as output:
         tool = CUOBJDUMP
