@@ -301,17 +301,20 @@ def test_what_it_does_not_know_stops_it(spoilt: Rehearsal, old: str, new: str, j
 
 # --- Strategy `each`: a wheel for every cell, in chunks ---------------------------------------------
 
-# A second torch: pip installs a wheel only beside the torch that it asks for.
+# Two torches and two Pythons, as pip installs a wheel only beside the torch that it asks for.
 EACH = {
     'default = "universal"': 'default = "each"',
-    'versions = ["3.11", "3.12"]': 'versions = ["3.11"]',
-    "[strategy]": """[torch."2.12"]
+    'versions = ["3.11", "3.12"]': 'versions = ["3.11", "3.13"]',
+    '[torch."2.10"]\ncuda = ["cpu"]\npypi = { x86_64 = "cpu", aarch64 = "cpu" }': """[torch."2.12"]
 cuda = ["cpu"]
 
-[strategy]""",
+[torch."2.15"]
+cuda = ["cpu"]""",
     'run = [{ torch = "2.10", python = "3.11" }]': """run = [
-  { torch = "2.10", python = "3.11" },
   { torch = "2.12", python = "3.11" },
+  { torch = "2.12", python = "3.13" },
+  { torch = "2.15", python = "3.11" },
+  { torch = "2.15", python = "3.13" },
 ]""",
 }
 
@@ -347,13 +350,16 @@ def each(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
 
 def test_each_cell_has_its_own_wheel_and_job(each: Rehearsal) -> None:
     names = sorted(path.name for path in (each.artifacts / "gate").glob("*.whl"))
-    assert len(names) == 4
-    for local in ("cputorch2.10", "cputorch2.12"):
-        assert (
-            sum(name.startswith(f"demo_ext-1.0+{local}-cp311-cp311-manylinux") for name in names)
-            == 2
-        )
-    assert len([name for name in each.artifacts.iterdir() if name.name.startswith("build-")]) == 4
+    starts = [name.partition("-manylinux")[0] for name in names]
+    assert starts == [
+        f"demo_ext-1.0+cputorch{torch}-{tag}-{tag}"
+        for torch in ("2.12", "2.15")
+        for tag in ("cp311", "cp313")
+    ]
+    builds = [
+        artifact for artifact in each.artifacts.iterdir() if artifact.name.startswith("build-")
+    ]
+    assert len(builds) == 4
 
 
 def test_the_index_is_a_folder_for_any_web_server(each: Rehearsal) -> None:
