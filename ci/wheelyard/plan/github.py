@@ -9,6 +9,7 @@ from typing import Any
 
 from wheelyard.plan.cells import run_cells
 from wheelyard.plan.plan import Plan
+from wheelyard.steps import verify
 
 LIMIT = 256  # of jobs in a matrix
 
@@ -28,16 +29,21 @@ def matrices(plan: Plan) -> dict[str, Any]:
 
 
 def _verify(plan: Plan) -> list[dict[str, str]]:
-    """For each architecture a job for each run cell, and one for all links."""
+    """For each architecture a job for each cell that is run, and one for all links; none without anything to do."""
     found = []
-    for arch, facts in plan.matrix.arch.items():
+    for arch in _archs(plan):
+        wheels = [wheel for wheel in plan.wheels if wheel.arch == arch]
+        natives = [wheel for wheel in wheels if wheel in plan.natives]
+        run = {(c.torch, c.python) for wheel in natives for c in verify.cells_of(plan, wheel)}
         units = {
-            f"torch {cell.torch}, Python {cell.python}": f"*-torch{cell.torch}-python{cell.python}"
-            for cell in run_cells(plan.matrix)
+            f"torch {torch}, Python {python}": f"*-torch{torch}-python{python}"
+            for torch, python in ((c.torch, c.python) for c in run_cells(plan.matrix))
+            if (torch, python) in run
         }
-        units["link to every torch"] = "*-link"
+        if any(verify.links(plan, wheel) for wheel in wheels):
+            units["link to every torch"] = "*-link"
         found += [
-            {"name": f"{arch}, {name}", "arch": arch, "runner": facts.runner,
+            {"name": f"{arch}, {name}", "arch": arch, "runner": plan.matrix.arch[arch].runner,
              "wheel": f"{arch}*", "task": f"{arch}{unit}"}
             for name, unit in units.items()
         ]  # fmt: skip
@@ -46,9 +52,14 @@ def _verify(plan: Plan) -> list[dict[str, str]]:
 
 def _smoke(plan: Plan) -> list[dict[str, str]]:
     return [
-        {"name": arch, "arch": arch, "runner": facts.runner, "wheel": f"{arch}*"}
-        for arch, facts in plan.matrix.arch.items()
+        {"name": arch, "arch": arch, "runner": plan.matrix.arch[arch].runner, "wheel": f"{arch}*"}
+        for arch in _archs(plan)
     ]
+
+
+def _archs(plan: Plan) -> list[str]:
+    """Those that have wheels."""
+    return list(dict.fromkeys(wheel.arch for wheel in plan.wheels))
 
 
 def chunks(jobs: list[dict[str, str]]) -> dict[str, Any]:

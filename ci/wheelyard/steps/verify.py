@@ -19,20 +19,22 @@ def jobs(plan: Plan) -> list[Job]:
     facts = plan.matrix.verify
     tests = Source(plan.project.files(*facts.tests) if facts.tests else {})
     runs = [_run_job(plan, w, c, tests) for w in plan.natives for c in cells_of(plan, w)]
-    links = [
-        _link_job(plan, wheel, torch)
-        for wheel in plan.wheels
-        for torch in ([wheel.torch] if wheel.torch else plan.matrix.torch)
-        if wheel.cuda in (None, cuda_of_run(plan.matrix, torch, wheel.arch))
-        and not (wheel.torch and is_run(plan, wheel))
-    ]
+    linked = [_link_job(plan, w, torch) for w in plan.wheels for torch in links(plan, w)]
     # Runs need the processor, links the network: side by side they get most out of the machine.
-    pairs = itertools.zip_longest(runs, links)
+    pairs = itertools.zip_longest(runs, linked)
     return [job for pair in pairs for job in pair if job]
 
 
 def run(job: Job, workspace: Workspace) -> Facts:
     return _link(workspace) if job.unit.endswith("-link") else _test(workspace)
+
+
+def links(plan: Plan, wheel: Wheel) -> list[str]:
+    """The torches that a wheel is linked to."""
+    if wheel.torch and is_run(plan, wheel):
+        return []
+    torches = [wheel.torch] if wheel.torch else list(plan.matrix.torch)
+    return [t for t in torches if wheel.cuda in (None, cuda_of_run(plan.matrix, t, wheel.arch))]
 
 
 def is_run(plan: Plan, wheel: Wheel) -> bool:

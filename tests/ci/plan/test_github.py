@@ -2,9 +2,15 @@
 
 import dataclasses
 import json
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
+import pytest
+from repository import ROOT
+from wheelyard import steps
 from wheelyard.plan import github
+from wheelyard.plan import plan as planning
 from wheelyard.plan.cells import run_cells
 from wheelyard.plan.plan import Options, Plan
 
@@ -40,3 +46,18 @@ def test_the_limit_is_kept_whatever_the_number() -> None:
     for count in (1, 255, 256, 257, 1000):
         named = [{"name": str(number)} for number in range(count)]
         assert jobs(github.chunks(named)) == named
+
+
+@pytest.mark.parametrize("machines", ["x86_64", "x86_64 aarch64"])
+@pytest.mark.parametrize("project", [ROOT, ROOT / "tests/ci/stranger"])
+def test_every_job_of_the_matrix_has_something_to_do(
+    project: Path, machines: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """wheelyard refuses a pattern that names no wheel or no job: that workflow would go red."""
+    monkeypatch.setenv("WHEELYARD_MACHINES", machines)
+    monkeypatch.setenv("WHEELHOUSE", str(tmp_path))
+    plan = planning.load(Options(place="github", base="debian"), project)
+    units = [job.unit for job in steps.planned(plan, "verify").of_step("verify")]
+    for job in jobs(github.matrices(plan)["verify"]):
+        assert any(fnmatchcase(wheel.name, job["wheel"]) for wheel in plan.wheels), job
+        assert any(fnmatchcase(unit, job["task"]) for unit in units), job
