@@ -5,6 +5,7 @@ program is not linear, so that a gradient that was lost somewhere changes every 
 torch's own op raises, ours may do so too; a wrong number is never right.
 """
 
+import functools
 import itertools
 
 import pytest
@@ -211,6 +212,18 @@ def outcome(order, way, transform, f, tensors):
     )
 
 
+def tensors_of(case, device):
+    torch.manual_seed(0)
+    return tuple(case.tensors(device))
+
+
+# Eager ones are asked for by many cells.
+@functools.cache
+def torchs_outcome(order, way, transform, case, device):
+    program = case.program(case.reference)
+    return outcome(order, way, transform, program, tensors_of(case, device))
+
+
 def agree(one, other):
     try:
         torch.testing.assert_close(one, other)
@@ -239,12 +252,10 @@ def name(value):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("case", "order", "way", "transform"), list(cells()), ids=name)
 def test_same_as_torchs(case: Differentiable, order, way, transform, device):
-    torch.manual_seed(0)
-    tensors = tuple(case.tensors(device))
-    reference = case.program(case.reference)
-    plain = outcome(transform_of_way, eager, transform, reference, tensors)
-    expected = outcome(order, way, transform, reference, tensors)
-    actual = outcome(order, way, transform, case.program(case.function), tensors)
+    plain = torchs_outcome(transform_of_way, eager, transform, case, device)
+    expected = torchs_outcome(order, way, transform, case, device)
+    program = case.program(case.function)
+    actual = outcome(order, way, transform, program, tensors_of(case, device))
     torchs = [result for result in (expected, plain) if not isinstance(result, Exception)]
     if isinstance(actual, Exception):
         # Where torch's own op raises too, or gives other numbers than eagerly, it is no example.
