@@ -142,9 +142,12 @@ def test_an_edit_compiles_what_includes_it(tmp_path: Path):
     kernel = "kernels/rms_norm_forward.cu"
     assert compiled_after(kernel, "// edited\n") == {kernel}
 
-    before = log.read_text()
+    def steps() -> list[str]:  # but CMake's look at the folder of ops, which every build takes
+        return [line for line in log.read_text().splitlines() if "verify_globs" not in line]
+
+    before = steps()
     assert "no work to do" in build(clone, **cache)
-    assert log.read_text() == before
+    assert steps() == before
 
 
 def test_other_targets_flags_and_programs(tmp_path: Path):
