@@ -201,7 +201,6 @@ def way_of_transform(way, transform, f, tensors):
 def outcome(order, way, transform, f, tensors):
     """The cell's numbers, or the exception it raised."""
     torch._dynamo.reset()
-    functorch = torch._C._functorch
     try:
         result = order(way, transform, f, tensors)
         # torch.export of torch.func may hand out what it traced with.
@@ -209,12 +208,18 @@ def outcome(order, way, transform, f, tensors):
             raise RuntimeError("there are no numbers in the result")
     except Exception as error:
         result = error
-    left_behind = functorch.maybe_current_level()
+    return RuntimeError("a transform is left behind") if left_behind() else result
+
+
+def left_behind():
+    """Whether a failed trace left its levels behind; they are removed, for the next cell's sake."""
+    functorch = torch._C._functorch
+    found = functorch.maybe_current_level() is not None or forward_ad._current_level >= 0
     while functorch.maybe_current_level() is not None:
         functorch.pop_dynamic_layer_stack()
-    return (
-        result if left_behind is None else RuntimeError("a transform of torch.func is left behind")
-    )
+    while forward_ad._current_level >= 0:
+        forward_ad.exit_dual_level()
+    return found
 
 
 def tensors_of(case, device):
