@@ -128,7 +128,6 @@ template <typename T>
 struct Packed {
   uint32_t word;
 
-  Packed() = default;
   CUDA_EXT_FUNCTION explicit Packed(uint32_t elements) : word(elements) {}
   CUDA_EXT_FUNCTION explicit Packed(T element)  // in every place
       : word(static_cast<std::make_unsigned_t<T>>(element) *

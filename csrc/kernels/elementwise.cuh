@@ -6,36 +6,20 @@
 //   ragged     the same for rows of any length that start anywhere
 //   strided    anything else: one element at a time, two of them a thread
 //
+// elementwise_plan.cuh chooses among them.
+//
 // One vector a thread suffices for the dense kernel: with enough threads in flight, more vectors a
 // thread gain nothing (measured on an H200: 4.36 TB/s with one, 4.34 with two, 4.28 with four).
 #pragma once
-
-#include "launch.cuh"
-#include "walk.cuh"
 
 #define CUDA_EXT_DEFINE(op)                                                   \
   CUDA_EXT_ON_CUDA(op) {                                                      \
     return elementwise_on_cuda<op>(dtype, operands, numbers, layout, stream); \
   }
 #include "elementwise.h"
+#include "elementwise_plan.cuh"
 
 namespace cuda_ext {
-
-// An input: its first element, and the bytes in which they all lie.
-struct Input {
-  const void* data;
-  const char *begin, *end;
-
-  template <typename T>
-  __device__ __forceinline__ const T* elements() const {
-    return static_cast<const T*>(data);
-  }
-};
-
-template <int inputs>
-struct Inputs {
-  Input input[inputs];
-};
 
 template <typename Function, typename T, size_t... I>
 __device__ __forceinline__ T apply(const Function& function, const T* elements,
@@ -64,7 +48,7 @@ __device__ __forceinline__ Vector<T> as_vector(const uint4& bytes) {
   return *reinterpret_cast<const Vector<T>*>(&bytes);
 }
 
-template <int inputs, typename T, typename Function, size_t... I>
+template <typename T, typename Function, size_t... I>
 __device__ __forceinline__ uint32_t apply_packed(const Function& function, const uint32_t* words,
                                                  std::index_sequence<I...>) {
   return function(Packed<T>(words[I])...).word;
@@ -78,7 +62,7 @@ __device__ __forceinline__ void apply_and_store(const Function& function, const 
       uint32_t words[inputs];
 #pragma unroll
       for (int i = 0; i < inputs; ++i) words[i] = x[i].*word;
-      return apply_packed<inputs, T>(function, words, std::make_index_sequence<inputs>{});
+      return apply_packed<T>(function, words, std::make_index_sequence<inputs>{});
     };
     *reinterpret_cast<uint4*>(out) = {result(&uint4::x), result(&uint4::y), result(&uint4::z),
                                       result(&uint4::w)};
@@ -118,11 +102,6 @@ __global__ void dense_kernel(Function function, Inputs<inputs> in, T* out, int64
 }
 
 // --- rows --------------------------------------------------------
-
-// More rows a thread gain little where elements are wide, and cost code.
-constexpr int rows_per_thread(int element_size) {
-  return element_size == 1 ? 4 : 2;
-}
 
 // One element in every place of a vector.
 template <typename T>
@@ -301,8 +280,6 @@ __global__ void __launch_bounds__(threads_per_block, 8)
 
 // --- strided -----------------------------------------------------
 
-constexpr int strided_elements = 2;  // of each thread, a block's width apart
-
 template <typename T, int inputs, typename Function>
 __global__ void strided_kernel(Function function, Inputs<inputs> in, T* out, uint32_t n,
                                Walk<inputs> walk) {
@@ -326,114 +303,7 @@ __global__ void strided_kernel(Function function, Inputs<inputs> in, T* out, uin
   }
 }
 
-// --- which of them -----------------------------------------------
-
-// What follows does not depend on the element's type, but on its size: it is compiled once.
-
-// The bytes from an input's first to its last element, whatever the sign of its strides.
-inline Input make_input(const void* data, const Layout& layout, int i, int element_size) {
-  int64_t first = 0, last = 0;
-  for (int d = 0; d < layout.dims; ++d)
-    (layout.strides[i][d] < 0 ? first : last) += (layout.sizes[d] - 1) * layout.strides[i][d];
-  const char* bytes = static_cast<const char*>(data);
-  return {data, bytes + first * element_size, bytes + (last + 1) * element_size};
-}
-
-enum class Path { dense, rows, ragged, strided };
-
-// Which kernel computes a layout, and what it is told.
-template <int inputs>
-struct Plan {
-  Path path;
-  Grid grid;
-  Inputs<inputs> in;
-  Walk<inputs> walk;
-  Divider row_vectors, row_groups;  // of the rows kernel
-};
-
-// Whether every input is contiguous or constant along the rows.
-template <int inputs>
-bool has_rows(const Layout& layout) {
-  for (int i = 0; i < inputs; ++i) {
-    if (layout.strides[i][0] != 0 && layout.strides[i][0] != 1) return false;
-  }
-  return true;
-}
-
-// Whether every row can be written, and where it is contiguous also read, in aligned vectors of
-// `size` elements.
-template <int inputs>
-bool has_aligned_rows(const Operands& operands, const Layout& layout, int size) {
-  if (layout.dims > 1 && layout.sizes[0] % size != 0) return false;
-  for (int i = 0; i < inputs; ++i) {
-    if (layout.strides[i][0] == 0) continue;
-    if (!is_aligned(operands.in[i])) return false;
-    for (int d = 1; d < layout.dims; ++d) {
-      if (layout.strides[i][d] % size != 0) return false;
-    }
-  }
-  return true;
-}
-
-template <int inputs>
-bool is_dense(const Operands& operands, const Layout& layout) {
-  bool dense = layout.is_dense() && is_aligned(operands.out);
-  for (int i = 0; i < inputs; ++i) dense &= is_aligned(operands.in[i]);
-  return dense;
-}
-
-template <int inputs>
-Plan<inputs> make_plan(const Operands& operands, const Layout& layout, int element_size) {
-  const int size = 16 / element_size;
-  Plan<inputs> plan;
-  for (int i = 0; i < inputs; ++i)
-    plan.in.input[i] = make_input(operands.in[i], layout, i, element_size);
-  if (is_dense<inputs>(operands, layout)) {
-    plan.path = Path::dense;
-    plan.grid = grid_of(divide_up(layout.numel, size));
-    return plan;
-  }
-  plan.walk = Walk<inputs>(layout);
-  const bool vectors = is_aligned(operands.out) && has_rows<inputs>(layout);
-  if (vectors && has_aligned_rows<inputs>(operands, layout, size)) {
-    plan.path = Path::rows;
-    const bool folded = layout.dims == 1;  // into rows of a block's width
-    const int64_t row_length = folded ? threads_per_block * size : layout.sizes[0];
-    const int64_t rows = folded ? divide_up(layout.numel, row_length) : layout.sizes[1];
-    if (folded) plan.walk.fold(static_cast<uint32_t>(row_length), static_cast<uint32_t>(rows));
-    plan.row_vectors = Divider(static_cast<uint32_t>(row_length / size));
-    plan.row_groups =
-        Divider(static_cast<uint32_t>(divide_up(rows, rows_per_thread(element_size))));
-    const int64_t outer = folded ? 1 : layout.numel / row_length / rows;
-    plan.grid = grid_of(outer * plan.row_vectors.divisor * plan.row_groups.divisor);
-  } else if (vectors && (layout.dims == 1 || layout.sizes[0] >= 4 * size)) {
-    plan.path = Path::ragged;
-    plan.grid = grid_of(divide_up(layout.numel, size));
-  } else {
-    plan.path = Path::strided;
-    plan.grid = grid_of(divide_up(layout.numel, strided_elements));
-  }
-  return plan;
-}
-
-// Two halves of a layout that is too large to walk, cut where the output stays aligned.
-struct Halves {
-  Operands operands[2];
-  Layout layouts[2];
-};
-template <int inputs>
-Halves halve(const Operands& operands, const Layout& layout, int element_size) {
-  Halves halves{{operands, operands}, {}};
-  layout.split(16, halves.layouts[0], halves.layouts[1]);
-  const int64_t outer = halves.layouts[0].sizes[layout.dims - 1];
-  for (int i = 0; i < inputs; ++i) {
-    halves.operands[1].in[i] = static_cast<const char*>(operands.in[i]) +
-                               outer * layout.strides[i][layout.dims - 1] * element_size;
-  }
-  halves.operands[1].out =
-      static_cast<char*>(operands.out) + halves.layouts[0].numel * element_size;
-  return halves;
-}
+// --- the launch --------------------------------------------------
 
 template <int inputs, typename T, typename Function>
 cudaError_t run(const Function& function, const Operands& operands, const Layout& layout,
