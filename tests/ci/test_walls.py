@@ -207,6 +207,13 @@ def test_a_build_is_told_what_torchs_helpers_look_at(stranger: Plan) -> None:
     assert told["CUDA_HOME"] == "/opt/cuda"
     assert told["TORCH_CUDA_ARCH_LIST"] == "9.0"
     assert told["FORCE_CUDA"] == "1"
+    assert told["CUDAARCHS"] == "90-real"
+
+
+def test_cmake_is_told_the_same_targets_as_torchs_helpers() -> None:
+    """Where nobody tells it, a CMake project is compiled for nvcc's oldest GPU alone."""
+    assert build.cmake_targets("7.5;9.0a 12.0+PTX") == "75-real;90a-real;120"
+    assert build.cmake_targets("Hopper") == build.cmake_targets("") == ""
 
 
 def test_compilers_at_once_follow_processors_and_memory() -> None:

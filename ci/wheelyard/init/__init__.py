@@ -21,8 +21,7 @@ def run(root: Path, display: Display, folder: str = "") -> None:
     place = root / folder
     if not any((place / name).is_file() for name in ("pyproject.toml", "setup.py")):
         raise Problem(f"{place} has no pyproject.toml and no setup.py: it is no Python project")
-    found = sources.read(place)
-    found.folder = folder
+    found = sources.read(root, folder)
     known = tomllib.loads(KNOWN.read_text())
     if not found.name or not found.import_name:
         metadata.build(found, files.matrix(found, choose(found, known)), display)

@@ -48,11 +48,15 @@ class Found:
         return self.root.parents[len(Path(self.folder).parts) - 1] if self.folder else self.root
 
 
-def read(root: Path) -> Found:
-    found = Found(root)
+def read(root: Path, folder: str = "") -> Found:
+    """`folder`: the one of the repository `root` that has the project's setup."""
+    found = Found(root / folder, folder)
+    root = found.root
     _pyproject(found)
     _setup_py(found)
-    _sources(found)
+    # A setup.py that drives CMake in a folder beside it has no source of its own.
+    if not _sources(found, root):
+        _sources(found, found.repository)
     _packages(found)
     places = [str(Path(top, name)) for top in ("", *_package_folders(root)) for name in TESTS]
     for name in places:
@@ -120,12 +124,15 @@ def _keywords(text: str) -> dict[str, Any]:
     return found
 
 
-def _sources(found: Found) -> None:
-    for file in sorted(_files(found.root)):
-        inside = file.relative_to(found.root)
+def _sources(found: Found, top: Path) -> bool:
+    """Whether there are any below `top`; what they use goes into `found`."""
+    any_there = False
+    for file in sorted(_files(top)):
+        inside = file.relative_to(top)
         is_skipped = SKIPPED.intersection(inside.parts[:-1]) or inside.parts[0].startswith(".")
         if is_skipped or file.suffix not in SOURCES or not file.is_file():
             continue
+        any_there = True
         if file.suffix == ".cu" and not found.has_cuda:
             found.has_cuda, found.reasons["cuda"] = True, f"{inside} is CUDA code"
         if file.stat().st_size > LARGEST:
@@ -134,6 +141,7 @@ def _sources(found: Found) -> None:
         for use, pattern in USES.items():
             if pattern.search(text):
                 found.uses.setdefault(use, []).append(str(inside))
+    return any_there
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -152,15 +160,17 @@ def _files(root: Path) -> Iterator[Path]:
 def _packages(found: Found) -> None:
     """What users import: the package folder named like the distribution, else the only one."""
     packages: dict[str, str] = {}
+    wanted = found.name.replace("-", "_").replace(".", "_")
     for prefix in ("", "src", *_package_folders(found.root)):
         top = found.root / prefix
         for file in sorted([*top.glob("*/__init__.py"), *top.glob("*/*/__init__.py")]):
             inside = file.parent.relative_to(top)
             in_package = (top / inside.parts[0] / "__init__.py").exists()  # of another, then
-            if len(inside.parts) == 1 or (prefix and not in_package):
-                packages[".".join(inside.parts)] = f"{file.parent.relative_to(found.root)}/"
+            name = ".".join(inside.parts)
+            is_named = name.replace(".", "_") == wanted
+            if len(inside.parts) == 1 or ((prefix or is_named) and not in_package):
+                packages[name] = f"{file.parent.relative_to(found.root)}/"
     packages = {n: p for n, p in packages.items() if n.split(".")[0] not in NO_PACKAGES}
-    wanted = found.name.replace("-", "_").replace(".", "_")
     named = [name for name in packages if name.replace(".", "_") == wanted]
     if wanted and named:
         found.import_name = named[0]

@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -138,6 +139,8 @@ def environment(plan: Plan, wheel: Wheel) -> dict[str, str]:
         }
     told = beside_torch(plan, wheel) if wheel.torch else {}
     told |= {name: text.format(**values) for name, text in template.items()}
+    if targets := cmake_targets(told.get("TORCH_CUDA_ARCH_LIST", "")):
+        told.setdefault("CUDAARCHS", targets)
     if (
         plan.options.cache
     ):  # a trial build: among the inputs, so a release never takes its wheel over
@@ -156,6 +159,20 @@ def beside_torch(plan: Plan, wheel: Wheel) -> dict[str, str]:
         "FORCE_CUDA": "1",
         "TORCH_CUDA_ARCH_LIST": ";".join(targets),
     }
+
+
+def cmake_targets(torch_targets: str) -> str:
+    """The GPU targets in CMake's spelling; told none, it compiles for nvcc's oldest alone.
+
+    Empty where one is a name, such as Hopper, that only torch knows.
+    """
+    spelled = []
+    for target in torch_targets.replace(";", " ").split():
+        parts = re.fullmatch(r"(\d+)\.(\d+[af]?)(\+PTX)?", target)
+        if not parts:
+            return ""
+        spelled.append(f"{parts[1]}{parts[2]}{'' if parts[3] else '-real'}")
+    return ";".join(spelled)
 
 
 def make_wheel(workspace: Workspace) -> Facts:

@@ -142,3 +142,14 @@ def test_cuda_code_beside_the_project_is_found_through_a_link(tmp_path: Path) ->
     found = sources.read(tmp_path / "python")
     assert found.has_cuda
     assert found.reasons["cuda"] == "engine/kernel.cu is CUDA code"
+
+
+def test_a_setup_that_drives_cmake_beside_it_has_its_sources_there(tmp_path: Path) -> None:
+    """No link leads to them: only setup.py knows where they are."""
+    project(tmp_path, {"engine/src/kernel.cu": "", "engine/CMakeLists.txt": ""})
+    setup = {"pyproject.toml": '[project]\nname = "their-torch"\n', "their/torch/__init__.py": ""}
+    project(tmp_path / "python/their_torch", setup)
+    found = sources.read(tmp_path, "python/their_torch")
+    assert found.reasons["cuda"] == "engine/src/kernel.cu is CUDA code"
+    assert found.repository == tmp_path
+    assert found.import_name == "their.torch"  # `their` belongs to other distributions too
