@@ -148,12 +148,15 @@ tidy-wheelscope: tools ## clang-tidy and clang-format over wheelscope; any findi
 table-python-abi3: test-env ## Renew wheelscope's list of the limited Python API from abi3info
 	$(PYTHON) -m scripts.tables.python_abi3
 
-.PHONY: table-manylinux table-cudart table-torch-shims table-platform-symbols
+.PHONY: table-manylinux table-cuda-libraries table-cudart table-torch-shims table-platform-symbols
 table-platform-symbols: tools ## Renew wheelscope's list of what the C library exports, from this system
 	$(PYTHON) -m scripts.tables.platform_symbols
 
 table-manylinux: tools ## Renew wheelscope's platform policies from the installed auditwheel
 	$(PYTHON) -m scripts.tables.manylinux
+
+table-cuda-libraries: tools ## Renew wheelscope's list of CUDA's libraries from environments: ENVIRONMENTS="SITE-PACKAGES ..."
+	$(PYTHON) -m scripts.tables.cuda_libraries $(ENVIRONMENTS)
 
 table-cudart: tools ## Renew wheelscope's traces of CUDA runtimes from NVIDIA's wheels
 	$(PYTHON) -m scripts.tables.cudart

@@ -25,6 +25,8 @@ constexpr const char* footer = R"(Examples:
   wheelscope link my.whl torch-2.15.0-*.whl              will it load on that torch?
   wheelscope diff old.whl new.whl                        what changes for users?
   wheelscope dump --ptx -o ptx/ my.whl                   the PTX texts, as files
+  wheelscope machine --json >node7.json                  this machine and its Python, to be asked elsewhere
+  python train.py 2>&1 | wheelscope explain              why did it break?
 
 Exit codes: 0 clean, 1 findings (differences, for diff), 2 wrong usage, 3 unreadable input.
 Colours: on a terminal, unless NO_COLOR is set.)";
@@ -79,6 +81,28 @@ void add_commands(CLI::App& app, Options& options, Command& chosen) {
       ->type_name("DIR");
 }
 
+// The commands that ask of a machine instead of files.
+void add_machine_commands(CLI::App& app, Options& options, Command& chosen) {
+  auto add = [&](const char* name, const char* help, Command run, const char* machine_help) {
+    auto* command = app.add_subcommand(name, help);
+    command->add_flag("--json", options.json, "Answer as JSON (schema_version 2)");
+    command
+        ->add_option("--python", options.python,
+                     "Interpreter, or folder of an environment; without it, the active virtual "
+                     "environment, else python3 on PATH")
+        ->type_name("PYTHON");
+    command->add_option("--machine", options.machine, machine_help)->type_name("FILE");
+    command->callback([&chosen, run] { chosen = run; });
+    return command;
+  };
+  add("machine", "What this machine is: C library, driver, GPUs, Python, torch, CUDA libraries",
+      wheelscope::machine, "Print what this command saved with --json");
+  add("explain", "What a message of the loader, of CUDA or of Python means, and what mends it",
+      wheelscope::explain, "Explain it for the machine that `machine --json` saved")
+      ->add_option("TEXT", options.paths, "the message; without it, the standard input is read")
+      ->expected(0, 1 << 20);
+}
+
 // A first word that is no command gets an answer of its own: the parser would only say that one is
 // required.
 bool complain_about_command(const CLI::App& app, int argc, char** argv) {
@@ -117,6 +141,7 @@ int run(int argc, char** argv) {
                        "The version of this program");
   app.set_help_all_flag("--help-all", "The help of every command");
   add_commands(app, options, chosen);
+  add_machine_commands(app, options, chosen);
   if (complain_about_command(app, argc, argv)) return wheelscope::usage;
   try {
     app.parse(argc, argv);

@@ -80,6 +80,12 @@ def elf_files() -> Iterator[tuple[str, bytes]]:
     yield "big-endian-32-bit.so", extension(machine="i686", wide=False, big_endian=True).build()
     yield "executable-stack.so", extension(executable_stack=True, text_relocations=True).build()
     yield "program", extension(interpreter="/lib64/ld-linux-x86-64.so.2").build()
+    python = extension(
+        interpreter="/lib64/ld-linux-x86-64.so.2", needed=["libpython3.11.so.1.0", "libc.so.6"]
+    )
+    yield "python-program", python.build()
+    c10 = Elf(soname="libc10.so", symbols=[Symbol("_ZN3c105ErrorC1ESs", defined=True)])
+    yield "c10-before-cxx11.so", c10.build()
     yield (
         "object.o",
         Elf(type=1, sections={"__nv_relfatbin": fatbin([Code("sass", 75, CUBIN)])}).build(),

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "answers/providers.h"
 #include "facts/symbol_names.h"
 #include "loader/loader.h"
 #include "tables/tables.h"
@@ -14,61 +15,6 @@
 
 namespace wheelscope {
 namespace {
-
-// The driver's libraries: every machine with an NVIDIA GPU has them, no package does.
-bool is_driver_library(std::string_view name) {
-  return name == "libcuda.so.1" || name == "libnvidia-ml.so.1" || name == "libnvcuvid.so.1" ||
-         name == "libnvidia-encode.so.1" || name == "libnvoptix.so.1";
-}
-
-// cuMemAlloc, but not cudaMalloc or cublasCreate; nvmlInit; cuvidCreateDecoder; NvEncodeAPI...
-bool is_driver_symbol(std::string_view name) {
-  const bool capital = name.size() > 2 && name[2] >= 'A' && name[2] <= 'Z';
-  return (name.starts_with("cu") && capital) || name.starts_with("nvml") ||
-         name.starts_with("cuvid") || name.starts_with("NvEncode");
-}
-
-bool is_musl(std::string_view name) {
-  return name.starts_with("libc.musl-") || name.starts_with("ld-musl-");
-}
-
-bool is_platform_library(const std::string& name) {
-  return platform_table("manylinux").libraries.contains(name) || name.starts_with("ld-linux") ||
-         name.starts_with("ld64.so") || is_musl(name);
-}
-
-// Part of the C++ runtime: std:: and what compilers call on their own. Some linkers leave its
-// version out.
-bool is_cxx_runtime_symbol(std::string_view name) {
-  for (const std::string_view start : {"_ZSt",
-                                       "_ZNSt",
-                                       "_ZNKSt",
-                                       "_ZTISt",
-                                       "_ZTVSt",
-                                       "_ZTSSt",
-                                       "_ZTINSt",
-                                       "_ZTVNSt",
-                                       "_ZTSNSt",
-                                       "_ZGVNSt",
-                                       "_ZTTNSt",
-                                       "_Zna",
-                                       "_Znw",
-                                       "_Zda",
-                                       "_Zdl",
-                                       "__cxa_",
-                                       "__gxx_",
-                                       "__dynamic_cast",
-                                       "_ZTVN10__cxxabiv1",
-                                       "_ZN10__cxxabiv1",
-                                       "_ZN9__gnu_cxx",
-                                       "_ZTI",
-                                       "_ZTS"}) {
-    if (!name.starts_with(start)) continue;
-    // _ZTIi: the type information of a basic type.
-    return start.size() > 4 || name.size() <= 6 || (start != "_ZTI" && start != "_ZTS");
-  }
-  return false;
-}
 
 // Where a member lies once the wheel is installed (PEP 427, "the .data directory").
 std::string installed_path(const Facts& facts, const std::string& member) {
@@ -297,24 +243,9 @@ class Linker {
     return "no library in reach defines it";
   }
 
-  // Which library ought to have a symbol that none has: known shims by table, C++ names by
-  // namespace.
+  // Which library ought to have a symbol that none has.
   std::string expected_provider(const std::string& name) const {
-    if (auto shim = torch_shims().find(name); shim != torch_shims().end())
-      return std::string(shim->second.library);
-    auto mentions = [&](std::string_view mangled) {
-      return name.starts_with("_Z") && name.find(mangled) != name.npos;
-    };
-    if (mentions("N3c104cuda")) return "libc10_cuda.so";
-    if (mentions("N2at4cuda")) return "libtorch_cuda.so";
-    if (name.starts_with("THP") || mentions("N5torch8autogradL") || mentions("THPVariable"))
-      return "libtorch_python.so";
-    if (name.starts_with("_ZN3c10") || name.starts_with("_ZNK3c10") ||
-        name.starts_with("_ZTIN3c10") || name.starts_with("_ZTVN3c10"))
-      return "libc10.so";
-    if (mentions("N2at") || mentions("N5torch") || mentions("N3c10") ||
-        name.starts_with("aoti_torch_") || name.starts_with("torch_"))
-      return "libtorch_cpu.so";
+    if (auto library = torch_library_of(name); !library.empty()) return library;
     std::vector<std::string> candidates;
     std::ranges::copy_if(absent_, std::back_inserter(candidates), [](const auto& library) {
       return !is_platform_library(library) && !is_driver_library(library);

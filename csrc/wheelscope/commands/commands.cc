@@ -11,12 +11,13 @@
 #include "source/files.h"
 
 namespace wheelscope {
-namespace {
 
 int complain(const Error& error, Streams streams) {
   streams.err << "wheelscope: " << printable(error.what) << "\n";
   return unreadable;
 }
+
+namespace {
 
 // Every file that the paths stand for, read; what cannot be is complained about and the rest still
 // read.

@@ -1,11 +1,13 @@
 // The commands: each reads its files, prints its answer and returns an exit code.
 #pragma once
 
+#include <istream>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "report/style.h"
+#include "source/bytes.h"
 
 namespace wheelscope {
 
@@ -19,6 +21,7 @@ struct Options {
   bool by_size = false;        // show
   bool ptx = false, cubin = false, symbols = false;
   std::string output_folder;
+  std::string python, machine;  // an interpreter or environment; a file that `machine` wrote
 };
 
 // Answers go to `out`; what cannot be read is named on `err`.
@@ -27,11 +30,19 @@ struct Streams {
   std::ostream& err;
 };
 
+// Names what could not be read; returns the exit code for that.
+int complain(const Error& error, Streams streams);
+
 int show(const Options& options, Streams streams);
 int check(const Options& options, Streams streams);
 int cover(const Options& options, Streams streams);
 int link(const Options& options, Streams streams);
 int diff(const Options& options, Streams streams);
 int dump(const Options& options, Streams streams);
+int machine(const Options& options, Streams streams);
+
+// With no text in `paths`, it is read from `in`.
+int explain(const Options& options, Streams streams, std::istream& in);
+int explain(const Options& options, Streams streams);  // from the standard input
 
 }  // namespace wheelscope

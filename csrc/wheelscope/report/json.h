@@ -5,7 +5,9 @@
 
 #include "answers/cover.h"
 #include "answers/diff.h"
+#include "answers/explain.h"
 #include "answers/link.h"
+#include "facts/machine.h"
 #include "findings/findings.h"
 
 namespace wheelscope {
@@ -17,6 +19,8 @@ Json to_json(const Item& item);
 Json to_json(const CellVerdict& verdict);
 Json to_json(const LinkReport& report);
 Json to_json(const Change& change);
+Json to_json(const MachineFacts& machine);
+Json to_json(const Explanation& explanation);
 Json symbols_to_json(const Item& item);  // its symbols alone
 
 constexpr int schema_version = 2;

@@ -3,7 +3,9 @@
 
 #include "answers/cover.h"
 #include "answers/diff.h"
+#include "answers/explain.h"
 #include "answers/link.h"
+#include "facts/machine.h"
 #include "findings/findings.h"
 #include "report/style.h"
 
@@ -16,6 +18,8 @@ std::string findings_text(const std::vector<Finding>& findings, const Style& sty
 std::string cover_text(const std::vector<CellVerdict>& verdicts, const Style& style);
 std::string link_text(const LinkReport& report, const Style& style);
 std::string diff_text(const std::vector<Change>& changes, const Style& style);
+std::string machine_text(const MachineFacts& machine, const Style& style);
+std::string explanation_text(const Explanation& explanation, const Style& style);
 std::string symbols_text(const Item& item);
 
 // A note, warning or error: what someone must act on. Notes are not.

@@ -12,5 +12,6 @@ EMBED(torch_shims, "torch_shims.csv")
 EMBED(python_abi3, "python_abi3.csv")
 EMBED(cudart, "cudart.json")
 EMBED(platform_symbols, "platform_symbols.csv")
+EMBED(cuda_libraries, "cuda_libraries.csv")
 
 .section .note.GNU-stack, "", %progbits

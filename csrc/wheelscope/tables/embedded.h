@@ -17,6 +17,7 @@ EMBEDDED(torch_shims)
 EMBEDDED(python_abi3)
 EMBEDDED(cudart)
 EMBEDDED(platform_symbols)
+EMBEDDED(cuda_libraries)
 
 #undef EMBEDDED
 

@@ -30,6 +30,14 @@ void for_each_row(std::string_view text, Use use) {
   }
 }
 
+// Rows of two fields, sorted or nearly so.
+std::map<std::string_view, std::string_view> parse_pairs(std::string_view text) {
+  std::map<std::string_view, std::string_view> pairs;
+  for_each_row<2>(
+      text, [&](const auto& fields) { pairs.emplace_hint(pairs.end(), fields[0], fields[1]); });
+  return pairs;
+}
+
 PlatformTable parse_platform_table(std::string_view libc) {
   PlatformTable table;
   for_each_row<4>(embedded::manylinux(), [&](const auto& fields) {
@@ -115,22 +123,22 @@ const std::map<std::string_view, TorchShim>& torch_shims() {
 }
 
 const std::map<std::string_view, std::string_view>& python_abi3() {
-  static const auto table = [] {
-    std::map<std::string_view, std::string_view> symbols;
-    for_each_row<2>(embedded::python_abi3(), [&](const auto& fields) {
-      symbols.emplace_hint(symbols.end(), fields[0], fields[1]);
-    });
-    return symbols;
-  }();
+  static const auto table = parse_pairs(embedded::python_abi3());
   return table;
 }
 
 const std::map<std::string_view, std::string_view>& platform_symbols() {
+  static const auto table = parse_pairs(embedded::platform_symbols());
+  return table;
+}
+
+const std::multimap<std::string_view, CudaLibrary>& cuda_libraries() {
   static const auto table = [] {
-    std::map<std::string_view, std::string_view> symbols;
-    for_each_row<2>(embedded::platform_symbols(),
-                    [&](const auto& fields) { symbols.emplace(fields[0], fields[1]); });
-    return symbols;
+    std::multimap<std::string_view, CudaLibrary> libraries;
+    for_each_row<3>(embedded::cuda_libraries(), [&](const auto& fields) {
+      libraries.emplace(fields[0], CudaLibrary{fields[1], fields[2]});
+    });
+    return libraries;
   }();
   return table;
 }

@@ -39,6 +39,12 @@ const std::map<std::string_view, std::string_view>& python_abi3();
 // export.
 const std::map<std::string_view, std::string_view>& platform_symbols();
 
+// data/cuda_libraries.csv, `library,cuda,distribution`: what NVIDIA's distributions on PyPI bring.
+struct CudaLibrary {
+  std::string_view cuda, distribution;  // CUDA's major version
+};
+const std::multimap<std::string_view, CudaLibrary>& cuda_libraries();
+
 // data/cudart.json: the traces of CUDA runtimes.
 struct CudartTable {
   struct Minor {

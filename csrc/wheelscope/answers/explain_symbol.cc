@@ -1,0 +1,191 @@
+// Explains undefined symbols: whose the symbol is, since when it exists, and what the torch that is
+// here has in its place.
+#include <algorithm>
+#include <set>
+
+#include "answers/explain.h"
+#include "answers/providers.h"
+#include "facts/symbol_names.h"
+#include "tables/tables.h"
+#include "text/dotted_version.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+enum class StringAbi { none, before_cxx11, cxx11 };
+
+// By which ABI of gcc a function takes texts, from its demangled name.
+StringAbi string_abi(const std::string& demangled) {
+  if (demangled.find("std::__cxx11::") != std::string::npos) return StringAbi::cxx11;
+  for (const auto* old : {"std::string", "std::basic_string<"}) {
+    if (demangled.find(old) != std::string::npos) return StringAbi::before_cxx11;
+  }
+  return StringAbi::none;
+}
+
+// c10::Error::Error(c10::SourceLocation) -> c10::Error::Error
+std::string without_arguments(const std::string& demangled) {
+  return demangled.substr(0, demangled.find('('));
+}
+
+// What a library defines under the same name with other arguments; the first few.
+std::vector<std::string> variants(const LibraryFacts& library, const std::string& demangled) {
+  constexpr std::size_t most = 3;
+  const auto name = without_arguments(demangled);
+  // The last part of the name, as mangled names have it: demangling all of them takes long.
+  const auto colons = name.rfind("::");
+  const auto part = colons == name.npos ? name : name.substr(colons + 2);
+  std::set<std::string> found;
+  for (const auto& symbol : library.symbols) {
+    if (!symbol.defined || !symbol.name.starts_with("_Z")) continue;
+    const bool constructor = name.ends_with("::" + part + "::" + part);
+    if (!constructor && symbol.name.find(part) == std::string::npos) continue;
+    const auto other = demangle(symbol.name);
+    if (without_arguments(other) == name) found.insert(other);
+    if (found.size() == most) break;
+  }
+  return {found.begin(), found.end()};
+}
+
+void compare_with_torch(const TorchFacts& torch, Disk& disk, Explanation& explanation) {
+  const auto& symbol = explanation.symptom.symbol;
+  const auto* library = disk.open(torch.path + "/lib/" + explanation.provider);
+  const auto here = "torch " + torch.version + " here";
+  if (!library) {
+    explanation.because.push_back(here + " has no " + explanation.provider +
+                                  (torch.cuda.empty() ? ": it is a build without CUDA" : ""));
+    return;
+  }
+  const bool defined = std::ranges::any_of(
+      library->symbols, [&](const SymbolFact& one) { return one.defined && one.name == symbol; });
+  if (defined) {
+    explanation.because.push_back(here + " has it in " + explanation.provider +
+                                  ": the message is of another torch, or torch was not imported "
+                                  "before the library");
+    return;
+  }
+  explanation.because.push_back(here + " does not have it");
+  for (const auto& variant : variants(*library, explanation.demangled))
+    explanation.because.push_back(here + " has " + variant);
+}
+
+void explain_cxx_abi(const MachineFacts* machine, Explanation& explanation) {
+  const auto abi = string_abi(explanation.demangled);
+  if (abi == StringAbi::none) return;
+  const bool cxx11 = abi == StringAbi::cxx11;
+  explanation.because.emplace_back(
+      cxx11 ? "it was compiled for gcc's C++11 ABI (std::__cxx11::string)"
+            : "it was compiled for gcc's ABI from before C++11 (std::string)");
+  if (!machine || !machine->torch || !machine->torch->cxx11_abi) return;
+  if (*machine->torch->cxx11_abi != cxx11)
+    explanation.because.push_back("torch " + machine->torch->version + " here uses the other one");
+}
+
+void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& explanation) {
+  const auto& symbol = explanation.symptom.symbol;
+  if (const auto shim = torch_shims().find(symbol); shim != torch_shims().end()) {
+    explanation.because.push_back("it is a function of torch's stable ABI since torch " +
+                                  std::string(shim->second.first_version));
+    explanation.mend.push_back("install torch " + std::string(shim->second.first_version) +
+                               " or newer");
+  } else {
+    explanation.because.emplace_back(
+        "it is part of torch's C++ ABI, which changes with every minor version of torch");
+    explain_cxx_abi(machine, explanation);
+  }
+  if (machine && machine->torch) compare_with_torch(*machine->torch, disk, explanation);
+  const auto torch = machine && machine->torch ? " (" + machine->torch->version + ")" : "";
+  explanation.mend.push_back("install the build of the package that was made for the torch here" +
+                             torch +
+                             ", with the same C++ ABI and CUDA, or the torch that it was made for");
+  explanation.mend.emplace_back(
+      "or build it here: pip install --no-binary=NAME "
+      "--no-build-isolation NAME");
+}
+
+void explain_python_symbol(const MachineFacts* machine, Explanation& explanation) {
+  const auto& symbol = explanation.symptom.symbol;
+  const auto limited = python_abi3().find(symbol);
+  explanation.provider = "Python";
+  if (limited != python_abi3().end())
+    explanation.because.push_back("it is part of Python's limited API since Python " +
+                                  std::string(limited->second));
+  else
+    explanation.because.emplace_back(
+        "it is no part of Python's limited API: it may come and go with any version of Python");
+  if (machine && machine->python)
+    explanation.because.push_back("Python here is " + machine->python->version + " (" +
+                                  machine->python->abi + ")");
+  explanation.mend.emplace_back(
+      "install the package again with the pip of this Python, or update Python to the newest "
+      "release of its minor version");
+}
+
+// libcublasLt for cublasLtMatmul: the longest name that the symbol starts with.
+std::string cuda_library_of(std::string_view symbol) {
+  while (symbol.starts_with('_')) symbol.remove_prefix(1);
+  std::string_view best;
+  for (const auto& [library, facts] : cuda_libraries()) {
+    const auto stem = library.substr(3, library.find(".so") - 3);
+    if (symbol.starts_with(stem) && stem.size() > best.size()) best = stem;
+  }
+  if (best.empty() && symbol.starts_with("cuda") && symbol.size() > 4 && symbol[4] < 'a')
+    best = "cudart";
+  return best.empty() ? "" : "lib" + std::string(best);
+}
+
+void explain_other_symbol(const MachineFacts* machine, Explanation& explanation) {
+  const auto& symptom = explanation.symptom;
+  const auto platform = platform_symbols().find(symptom.symbol);
+  if (!symptom.version.empty() && symptom.version.starts_with("lib")) {
+    explanation.provider = symptom.version;
+  } else if (is_driver_symbol(symptom.symbol)) {
+    explanation.provider = "libcuda.so.1";
+    explanation.because.push_back(
+        "it is a function of the NVIDIA driver, which is older than the library expects" +
+        (machine && !machine->driver.empty() ? ": " + machine->driver + " here" : ""));
+    explanation.mend.emplace_back("install a newer driver");
+    return;
+  } else if (platform != platform_symbols().end()) {
+    explanation.provider = platform->second;
+  } else if (is_cxx_runtime_symbol(symptom.symbol)) {
+    explanation.provider = "libstdc++.so.6";
+  } else {
+    explanation.provider = cuda_library_of(symptom.symbol);
+  }
+  if (explanation.provider.empty()) {
+    explanation.because.emplace_back("no table here knows the symbol");
+    explanation.mend.emplace_back(
+        "`wheelscope link PACKAGE.whl ITS-REQUIREMENTS...` tells which of them should have it");
+    return;
+  }
+  explanation.because.push_back("a " + explanation.provider +
+                                " without it was loaded: another version than the library was "
+                                "linked with");
+  const auto cuda = machine && machine->torch ? machine->torch->cuda : std::string();
+  for (const auto& name : cuda_distributions_of(explanation.provider, cuda))
+    explanation.because.push_back("the environment's own comes with " + name);
+  explanation.mend.emplace_back(
+      "look for another copy: unset LD_LIBRARY_PATH, or see what LD_DEBUG=libs says");
+}
+
+}  // namespace
+
+void explain_undefined_symbol(const MachineFacts* machine, Disk& disk, Explanation& explanation) {
+  const auto& symptom = explanation.symptom;
+  explanation.demangled = demangle(symptom.symbol);
+  explanation.provider = torch_library_of(symptom.symbol);
+  const auto version = symptom.version.empty() ? "" : " in version " + symptom.version;
+  explanation.what = (symptom.library.empty() ? "A library" : base_name(symptom.library)) +
+                     " needs " + explanation.demangled + version +
+                     ", and nothing that was loaded has it.";
+  if (!explanation.provider.empty())
+    explain_torch_symbol(machine, disk, explanation);
+  else if (is_python_symbol(symptom.symbol))
+    explain_python_symbol(machine, explanation);
+  else
+    explain_other_symbol(machine, explanation);
+}
+
+}  // namespace wheelscope

@@ -1,0 +1,91 @@
+// Tells by names who ought to have what is missing.
+#include "answers/providers.h"
+
+#include "tables/tables.h"
+
+namespace wheelscope {
+
+bool is_driver_library(std::string_view name) {
+  return name == "libcuda.so.1" || name == "libnvidia-ml.so.1" || name == "libnvcuvid.so.1" ||
+         name == "libnvidia-encode.so.1" || name == "libnvoptix.so.1";
+}
+
+// cuMemAlloc, but not cudaMalloc or cublasCreate; nvmlInit; cuvidCreateDecoder; NvEncodeAPI...
+bool is_driver_symbol(std::string_view name) {
+  const bool capital = name.size() > 2 && name[2] >= 'A' && name[2] <= 'Z';
+  return (name.starts_with("cu") && capital) || name.starts_with("nvml") ||
+         name.starts_with("cuvid") || name.starts_with("NvEncode");
+}
+
+bool is_musl(std::string_view name) {
+  return name.starts_with("libc.musl-") || name.starts_with("ld-musl-");
+}
+
+bool is_platform_library(const std::string& name) {
+  return platform_table("manylinux").libraries.contains(name) || name.starts_with("ld-linux") ||
+         name.starts_with("ld64.so") || is_musl(name);
+}
+
+bool is_cxx_runtime_symbol(std::string_view name) {
+  for (const std::string_view start : {"_ZSt",
+                                       "_ZNSt",
+                                       "_ZNKSt",
+                                       "_ZTISt",
+                                       "_ZTVSt",
+                                       "_ZTSSt",
+                                       "_ZTINSt",
+                                       "_ZTVNSt",
+                                       "_ZTSNSt",
+                                       "_ZGVNSt",
+                                       "_ZTTNSt",
+                                       "_Zna",
+                                       "_Znw",
+                                       "_Zda",
+                                       "_Zdl",
+                                       "__cxa_",
+                                       "__gxx_",
+                                       "__dynamic_cast",
+                                       "_ZTVN10__cxxabiv1",
+                                       "_ZN10__cxxabiv1",
+                                       "_ZN9__gnu_cxx",
+                                       "_ZTI",
+                                       "_ZTS"}) {
+    if (!name.starts_with(start)) continue;
+    // _ZTIi: the type information of a basic type.
+    return start.size() > 4 || name.size() <= 6 || (start != "_ZTI" && start != "_ZTS");
+  }
+  return false;
+}
+
+std::string torch_library_of(const std::string& name) {
+  if (auto shim = torch_shims().find(name); shim != torch_shims().end())
+    return std::string(shim->second.library);
+  auto mentions = [&](std::string_view mangled) {
+    return name.starts_with("_Z") && name.find(mangled) != name.npos;
+  };
+  if (mentions("N3c104cuda")) return "libc10_cuda.so";
+  if (mentions("N2at4cuda")) return "libtorch_cuda.so";
+  if (name.starts_with("THP") || mentions("N5torch8autogradL") || mentions("THPVariable"))
+    return "libtorch_python.so";
+  if (name.starts_with("_ZN3c10") || name.starts_with("_ZNK3c10") ||
+      name.starts_with("_ZTIN3c10") || name.starts_with("_ZTVN3c10"))
+    return "libc10.so";
+  if (mentions("N2at") || mentions("N5torch") || mentions("N3c10") ||
+      name.starts_with("aoti_torch_") || name.starts_with("torch_"))
+    return "libtorch_cpu.so";
+  return {};
+}
+
+std::vector<std::string> cuda_distributions_of(const std::string& library,
+                                               const std::string& cuda) {
+  std::vector<std::string> names;
+  const auto major = cuda.substr(0, cuda.find('.'));
+  const auto [first, last] = cuda_libraries().equal_range(library);
+  for (auto entry = first; entry != last; ++entry) {
+    if (entry->second.cuda == major) return {std::string(entry->second.distribution)};
+    names.emplace_back(entry->second.distribution);
+  }
+  return names;
+}
+
+}  // namespace wheelscope

@@ -1,0 +1,35 @@
+// Who ought to have a library or a symbol that is not there: the driver, the system, torch, or a
+// distribution of NVIDIA's.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wheelscope {
+
+// The driver's libraries: every machine with an NVIDIA GPU has them, no package does.
+bool is_driver_library(std::string_view name);
+
+// A function of the driver's libraries, as far as its name tells.
+bool is_driver_symbol(std::string_view name);
+
+bool is_musl(std::string_view library);
+
+// A library of the system that wheels may count on.
+bool is_platform_library(const std::string& name);
+
+// Part of the C++ runtime: std:: and what compilers call on their own. Some linkers leave its
+// version out.
+bool is_cxx_runtime_symbol(std::string_view name);
+
+// Which of torch's libraries ought to have a symbol: stable functions by the table, C++ names by
+// their namespace. Empty: it is none of torch's.
+std::string torch_library_of(const std::string& symbol);
+
+// The distributions on PyPI that bring a library of CUDA: nvidia-cuda-runtime-cu12 for
+// libcudart.so.12. Of several, that for `cuda` (a version, or nothing) alone.
+std::vector<std::string> cuda_distributions_of(const std::string& library,
+                                               const std::string& cuda = "");
+
+}  // namespace wheelscope

@@ -1,0 +1,60 @@
+// `wheelscope explain`: what a message means on this machine, or on one that was saved.
+#include "answers/explain.h"
+
+#include <iostream>
+#include <iterator>
+
+#include "commands/asked_machine.h"
+#include "report/json.h"
+#include "report/text.h"
+
+namespace wheelscope {
+namespace {
+
+// A log may be endless; its last messages are the ones that matter.
+std::string read_end(std::istream& in) {
+  constexpr std::size_t most = 4 << 20;
+  std::string text, block(64 << 10, '\0');
+  while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
+    text.append(block, 0, static_cast<std::size_t>(in.gcount()));
+    if (text.size() > 2 * most) text.erase(0, text.size() - most);
+  }
+  return text;
+}
+
+}  // namespace
+
+int explain(const Options& options, Streams streams, std::istream& in) {
+  if (asks_two_machines(options, streams)) return usage;
+  const auto text = options.paths.empty() ? read_end(in) : joined(options.paths, "\n");
+  const auto symptoms = recognise(text);
+  if (symptoms.empty()) {
+    streams.err
+        << "wheelscope: no message that is known here: undefined symbol, version not found, "
+           "cannot open shared object file, no kernel image, driver insufficient, wrong ELF "
+           "class, Python's ABI\n";
+    if (options.json) streams.out << json_document("explanations", Json::array());
+    return has_findings;
+  }
+  const auto machine = asked_machine(options);
+  // A message can be explained without a machine, but not without the one that was asked for.
+  const bool asked = !options.machine.empty() || !options.python.empty();
+  if (!machine && asked) return complain(machine.error(), streams);
+  Disk disk(options.machine.empty() ? "" : "/nonexistent");  // a saved machine's files are not here
+  auto json = Json::array();
+  for (const auto& symptom : symptoms) {
+    const auto explanation = explain(symptom, machine ? &*machine : nullptr, disk);
+    if (options.json)
+      json.push_back(to_json(explanation));
+    else
+      streams.out << explanation_text(explanation, options.style);
+  }
+  if (options.json) streams.out << json_document("explanations", std::move(json));
+  return clean;
+}
+
+int explain(const Options& options, Streams streams) {
+  return explain(options, streams, std::cin);
+}
+
+}  // namespace wheelscope

@@ -1,0 +1,96 @@
+// Chooses a version as `pyenv exec` does: PYENV_VERSION, or else the nearest file .python-version
+// from the current folder upwards, or else the file `version` of pyenv's folder, or else the
+// system's Python. Each may name several, of which the first that has the program counts.
+#include "machine/pyenv.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "source/files.h"
+#include "source/program.h"
+#include "text/dotted_version.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Words of a text, whose lines may have comments.
+std::vector<std::string> words_of(std::string text) {
+  std::ranges::replace(text, ':', ' ');
+  std::vector<std::string> words;
+  for (const auto& line : split(text, '\n')) {
+    std::istringstream parts(line.substr(0, line.find('#')));
+    for (std::string word; parts >> word;) words.push_back(word);
+  }
+  return words;
+}
+
+std::vector<std::string> chosen_versions(const fs::path& root) {
+  if (const char* chosen = std::getenv("PYENV_VERSION"); chosen && *chosen) return words_of(chosen);
+  std::error_code error;
+  for (auto folder = fs::current_path(error); !error; folder = folder.parent_path()) {
+    if (const auto text = read_text((folder / ".python-version").string())) return words_of(*text);
+    if (folder == folder.parent_path()) break;
+  }
+  if (const auto text = read_text((root / "version").string())) return words_of(*text);
+  return {};
+}
+
+// versions/3.11.7 for 3.11.7, and the newest 3.11 for 3.11.
+fs::path folder_of_version(const fs::path& root, const std::string& version) {
+  std::error_code error;
+  const auto exact = root / "versions" / version;
+  if (fs::is_directory(exact, error)) return exact;
+  std::string newest;
+  for (const auto& entry : fs::directory_iterator(root / "versions", error)) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with(version + ".") && older(newest, name)) newest = name;
+  }
+  return newest.empty() ? fs::path() : root / "versions" / newest;
+}
+
+// The program of that name in the folders of PATH but this one.
+std::string elsewhere_on_path(const std::string& name, const fs::path& shims) {
+  const char* path = std::getenv("PATH");
+  for (const auto& folder : split(path ? path : "", ':')) {
+    if (fs::path(folder).lexically_normal() == shims.lexically_normal() || folder.empty()) continue;
+    const auto file = find_program(folder + "/" + name);
+    if (!file.empty() && !is_pyenv_shim(file)) return file;
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_pyenv_shim(const std::string& file) {
+  const auto text = read_text(file);
+  return text && text->starts_with("#!") && text->find("PYENV_ROOT=") != text->npos;
+}
+
+Result<std::string> interpreter_behind_shim(const std::string& shim) {
+  constexpr std::string_view mark = "PYENV_ROOT=\"";
+  const auto text = TRY(read_text(shim));
+  const auto at = text.find(mark);
+  const auto start = at == text.npos ? at : at + mark.size();
+  const fs::path root = at == text.npos
+                            ? fs::path(shim).parent_path().parent_path()
+                            : fs::path(text.substr(start, text.find('"', start) - start));
+  const auto name = base_name(shim);
+  auto versions = chosen_versions(root);
+  if (versions.empty()) versions.emplace_back("system");
+  for (const auto& version : versions) {
+    const auto file =
+        version == "system"
+            ? elsewhere_on_path(name, fs::path(shim).parent_path())
+            : find_program((folder_of_version(root, version) / "bin" / name).string());
+    if (!file.empty()) return file;
+  }
+  return std::unexpected(Error{0, shim + ": pyenv has no " + name +
+                                      " in the versions chosen here (" + joined(versions) + ")"});
+}
+
+}  // namespace wheelscope
