@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PACKAGE, VERSION = _project["name"], _project["version"]
 MATRIX = ROOT / "ci/matrix.toml"  # in a clone, and not in an sdist
+CCACHE = ROOT / "scripts/builder/ccache.sh"
 EVERY_GPU = ["7.5+PTX"]  # the driver compiles it for any newer one
 # Names that torch's own builds take in TORCH_CUDA_ARCH_LIST.
 GENERATIONS = {
@@ -149,10 +150,23 @@ def cache_launcher() -> list[str]:
         return []
     if Path(program).name == "sccache":
         settings = {"SCCACHE_BASEDIRS": str(ROOT), "SCCACHE_IGNORE_SERVER_IO_ERROR": "1"}
-    else:
-        settings = {
-            "CCACHE_BASEDIR": str(ROOT),
-            "CCACHE_NOHASHDIR": "1",
-            "CCACHE_IGNOREOPTIONS": "--threads=*",
-        }
+        return _with(settings, program)
+    settings = {
+        "CCACHE_BASEDIR": str(ROOT),
+        "CCACHE_NOHASHDIR": "1",
+        "CCACHE_IGNOREOPTIONS": "--threads=*",
+        "CCACHE_EXTRAFILES": ":".join(str(file) for file in _behind_nvcc()),
+    }
+    return [str(CCACHE), *_with(settings, program)]
+
+
+def _with(settings: dict[str, str], program: str) -> list[str]:
     return ["/usr/bin/env", *(f"{name}={value}" for name, value in settings.items()), program]
+
+
+def _behind_nvcc() -> list[Path]:
+    """The programs that nvcc runs: ccache looks at nvcc alone."""
+    home = cuda_home()
+    found = [home / "bin/ptxas", home / "nvvm/bin/cicc"] if home else []
+    host = shutil.which(os.environ.get("NVCC_CCBIN") or os.environ.get("CXX") or "c++")
+    return [file for file in (*found, Path(host or "")) if file.is_file()]
