@@ -66,9 +66,9 @@ def _reference_forward(
 ) -> tuple[Tensor, Tensor]:
     _check(x, weight)
     wide = _wide(x)
-    r = torch.rsqrt(
-        wide.square().mean(-1, keepdim=True) + (torch.finfo(wide.dtype).eps if eps is None else eps)
-    )
+    added = torch.finfo(wide.dtype).eps if eps is None else eps
+    # torch.export of torch 2.15 loses the tangents of square().
+    r = torch.rsqrt((wide * wide).mean(-1, keepdim=True) + added)
     out = wide * r if weight is None else wide * r * weight
     return out.to(x.dtype).contiguous(), r
 

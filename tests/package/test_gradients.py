@@ -214,11 +214,15 @@ def outcome(order, way, transform, f, tensors):
 def left_behind():
     """Whether a failed trace left its levels behind; they are removed, for the next cell's sake."""
     functorch = torch._C._functorch
-    found = functorch.maybe_current_level() is not None or forward_ad._current_level >= 0
+    found = functorch.maybe_current_level() is not None
     while functorch.maybe_current_level() is not None:
         functorch.pop_dynamic_layer_stack()
-    while forward_ad._current_level >= 0:
-        forward_ad.exit_dual_level()
+    try:
+        torch._C._enter_dual_level()
+    except RuntimeError:  # there is one level of forward mode, and it was not left
+        found = True
+    torch._C._exit_dual_level(level=0)
+    forward_ad._current_level = -1
     return found
 
 
