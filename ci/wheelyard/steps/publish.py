@@ -2,6 +2,8 @@
 
 import shutil
 import sys
+import time
+from functools import partial
 from pathlib import Path
 
 from wheelyard.core import digest, shell
@@ -15,16 +17,20 @@ from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 from wheelyard.steps import attest, gate, gpu, smoke, verify
 from wheelyard.tools import evidence, index
-from wheelyard.tools.index import Index
+from wheelyard.tools.index import Broken, Index, patiently
 
 MEANINGS = {
     "401 ": "The index refuses the user name or password.",
     "403 ": "The index refuses the password, or this account may not upload the project.",
-    "409 ": "The index has a file of that name with other bytes.",
     "ConnectionError": "The index does not answer.",
     "Connection aborted": "The connection was cut off.",
     "Connection refused": "The index does not answer.",
 }
+# What twine says of a connection that broke, and of a file that the index has.
+BROKEN = ("ConnectionError", "Connection aborted", "ReadTimeout", "502 ", "503 ", "504 ")
+ALREADY_THERE = ("409 ", "already exists")
+SERVED_WITHIN_SECONDS = 600  # a public index sits behind caches
+ASK_AGAIN_SECONDS = 3
 
 
 def check(plan: Plan, record: Record) -> None:
@@ -95,7 +101,7 @@ def run(job: Job, workspace: Workspace) -> Facts:
             place_of = target.part(part) if part and target.part else target
             sent += upload(place_of, inputs["project"], group, workspace.log)
     verdict = f"{len(sent)} files uploaded, {len(plain) - len(sent)} already there"
-    return {"uploaded": sent, "verdict": verdict}
+    return {"uploaded": sent, "index": target.name, "address": target.upload, "verdict": verdict}
 
 
 def check_evidence(workspace: Workspace) -> None:
@@ -118,7 +124,23 @@ def _with_attestations(workspace: Workspace, files: list[Path]) -> list[Path]:
 
 
 def upload(target: Index, name: str, files: list[Path], log: Path) -> list[str]:
-    """Uploads the files that the index lacks; returns their names."""
+    """Uploads the files that the index lacks, and waits until it serves them; returns their names."""
+    missing = lacking(target, name, files)
+    for file in missing:
+        patiently(partial(_send, target, file, log))
+    began = time.monotonic()
+    while lost := lacking(target, name, files):
+        if time.monotonic() - began > SERVED_WITHIN_SECONDS:
+            raise Problem(
+                f"the index {target.name} took {', '.join(file.name for file in lost)}, but does not serve it "
+                f"after {SERVED_WITHIN_SECONDS // 60} minutes; run the same command again when it does"
+            )
+        time.sleep(ASK_AGAIN_SECONDS)
+    return [file.name for file in missing]
+
+
+def lacking(target: Index, name: str, files: list[Path]) -> list[Path]:
+    """The files that an index does not serve; one that it serves with other bytes is refused."""
     there = target.files(name)
     wrong = [f.name for f in files if f.name in there and there[f.name] != sha256(f)]
     if wrong:
@@ -126,33 +148,28 @@ def upload(target: Index, name: str, files: list[Path], log: Path) -> list[str]:
             f"the index {target.name} has {', '.join(wrong)} with other bytes; "
             "a published file cannot change: raise the version"
         )
-    missing = [file for file in files if file.name not in there]
-    if missing:
-        _twine(target, missing, log)
-    there = target.files(name)
-    lost = [file.name for file in files if there.get(file.name) != sha256(file)]
-    if lost:
-        raise Problem(f"the index {target.name} took {', '.join(lost)}, but does not serve it")
-    return [file.name for file in missing]
+    return [file for file in files if file.name not in there]
 
 
-def _twine(target: Index, files: list[Path], log: Path) -> None:
-    command = [sys.executable, "-m", "twine", "upload", "--non-interactive"]
-    command.append("--disable-progress-bar")
-    beside = [file.with_name(file.name + attest.SUFFIX) for file in files]
-    signed = [file for file in beside if file.exists()]
-    if signed:
-        command.append("--attestations")
+def _send(target: Index, file: Path, log: Path) -> None:
+    """One file by twine. Where the index has it already, it got there on a connection that broke, or is not served yet;
+    whether it is the same is seen when it is served."""
+    command: list[object] = [sys.executable, "-m", "twine", "upload", "--non-interactive"]
+    command += ["--disable-progress-bar", "--repository-url", target.upload, file]
+    attestation = file.with_name(file.name + attest.SUFFIX)
+    if attestation.exists():
+        command += [attestation, "--attestations"]
     credentials = {}
     if target.password is not None:
         credentials = {"TWINE_USERNAME": index.USER, "TWINE_PASSWORD": target.password}
+    before = log.stat().st_size if log.exists() else 0
     try:
-        shell.run(
-            [*command, "--repository-url", target.upload, *files, *signed], log, env=credentials,
-            what=f"uploading to {target.name}",
-        )  # fmt: skip
+        shell.run(command, log, env=credentials, what=f"uploading {file.name} to {target.name}")
     except Problem as problem:
-        text = log.read_text(errors="replace")
-        meanings = [meaning for sign, meaning in MEANINGS.items() if sign in text]
+        said = log.read_bytes()[before:].decode(errors="replace")
+        if any(sign in said for sign in ALREADY_THERE):
+            return
+        meanings = [meaning for sign, meaning in MEANINGS.items() if sign in said]
         again = "Run the same command when it is mended: what is there is not sent again."
-        raise Problem("\n".join([str(problem), *meanings[:1], again])) from None
+        kind = Broken if any(sign in said for sign in BROKEN) else Problem
+        raise kind("\n".join([str(problem), *meanings[:1], again])) from None

@@ -2,6 +2,7 @@
 
 import base64
 import dataclasses
+import http.client
 import json
 import os
 import secrets
@@ -12,13 +13,14 @@ import sys
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import twine.utils
 
@@ -27,8 +29,27 @@ from wheelyard.problem import Problem
 
 START_SECONDS = 300  # a busy machine may take minutes; one that ends is noticed at once
 ANSWER_SECONDS = 120
+PAUSES = (0.5, 2, 8)  # seconds before an index is asked again
 USER = "root"
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 PROGRAMS = Path(sys.executable).parent
+
+
+class Broken(Problem):
+    """A connection that broke, which may hold the next time."""
+
+
+Result = TypeVar("Result")
+
+
+def patiently(attempt: Callable[[], Result]) -> Result:
+    """Tries again where a connection broke, with pauses between."""
+    for pause in PAUSES:
+        try:
+            return attempt()
+        except Broken:
+            time.sleep(pause)
+    return attempt()
 
 
 @dataclass(frozen=True)
@@ -48,19 +69,23 @@ class Index:
         request = urllib.request.Request(
             f"{self.simple}{project.replace('_', '-')}/", headers=accept
         )
+        listing = patiently(lambda: self._ask(request))
+        return {file["filename"]: file["hashes"].get("sha256", "") for file in listing["files"]}
+
+    def _ask(self, request: urllib.request.Request) -> Any:
         try:
             with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
-                listing = json.load(answer)
+                return json.load(answer)
         except urllib.error.HTTPError as error:
             if error.code == 404:
-                return {}
-            raise Problem(f"the index {self.name} answers {error.code}: {error.reason}") from None
-        except OSError as error:
-            raise Problem(
+                return {"files": []}
+            kind = Broken if error.code >= 500 else Problem
+            raise kind(f"the index {self.name} answers {error.code}: {error.reason}") from None
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise Broken(
                 f"the index {self.name} does not answer ({error}); "
                 "run the same command again when it does"
             ) from None
-        return {file["filename"]: file["hashes"].get("sha256", "") for file in listing["files"]}
 
 
 @contextmanager
@@ -75,8 +100,14 @@ def ready(
         with embedded(folder, stage, log) as index:
             yield index
         return
-    if stand_in := os.environ.get(f"INDEX_{name.upper()}"):  # a rehearsal's
-        yield Index(name, stand_in, f"{stand_in}+simple/")
+    variable = f"INDEX_{name.upper()}"
+    if stand_in := os.environ.get(variable):  # a rehearsal's
+        if urllib.parse.urlsplit(stand_in).hostname not in LOOPBACK:
+            raise Problem(
+                f"{variable} sends what is for {name} to {stand_in}; only an index on this machine may "
+                "stand in for it: unset the variable"
+            )
+        yield Index(f"{name} (rehearsed)", stand_in, f"{stand_in}+simple/")
         return
     public = twine.utils.TEST_REPOSITORY if name == "testpypi" else twine.utils.DEFAULT_REPOSITORY
     simple = public.replace("/legacy/", "/simple/").replace("upload.", "")

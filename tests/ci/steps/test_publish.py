@@ -1,11 +1,15 @@
 """Publishing to a real devpi: nothing twice, nothing changed, and every fault names its cure."""
 
+import contextlib
 import dataclasses
+import itertools
 import json
 import socket
 import threading
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -73,8 +77,8 @@ def test_index_down(tmp_path: Path) -> None:
 def test_upload_cut_off_halfway_is_completed_by_the_next_run(devpi: Index, tmp_path: Path) -> None:
     first = make_wheel(tmp_path, version="1.4")
     second = make_wheel(tmp_path, version="1.5", text="x" * 400_000)
-    with cutting_proxy(devpi.upload, after=200_000) as url:
-        cut = dataclasses.replace(devpi, upload=url)
+    with faulty_proxy(devpi.upload, cut_after=200_000) as address:
+        cut = dataclasses.replace(devpi, upload=address + urlsplit(devpi.upload).path)
         with pytest.raises(Problem, match="Run the same command"):
             publish.upload(cut, NAME, [first, second], tmp_path / "log")
     assert first.name in devpi.files(NAME)
@@ -82,41 +86,92 @@ def test_upload_cut_off_halfway_is_completed_by_the_next_run(devpi: Index, tmp_p
     assert publish.upload(devpi, NAME, [first, second], tmp_path / "log") == [second.name]
 
 
+def test_waits_until_the_index_serves_what_it_took(devpi: Index, tmp_path: Path) -> None:
+    """As behind a cache: for a while it gives an old listing."""
+    wheel, old = make_wheel(tmp_path, version="1.6"), devpi.files(NAME)
+    began = time.monotonic()
+
+    @dataclasses.dataclass(frozen=True)
+    class Cached(Index):
+        def files(self, project: str) -> dict[str, str]:
+            return old if time.monotonic() - began < 20 else super().files(project)
+
+    behind_cache = Cached(devpi.name, devpi.upload, devpi.simple, devpi.password)
+    assert publish.upload(behind_cache, NAME, [wheel], tmp_path / "log") == [wheel.name]
+    # A second run that sees the old listing sends it again, and the refusal is no failure.
+    began = time.monotonic()
+    assert publish.upload(behind_cache, NAME, [wheel], tmp_path / "log") == [wheel.name]
+
+
+def test_an_index_that_drops_every_third_connection(devpi: Index, tmp_path: Path) -> None:
+    wheels = [make_wheel(tmp_path, version=f"1.7.{i}") for i in range(3)]
+    with faulty_proxy(devpi.upload, drop_every=3) as address:
+        path = urlsplit(devpi.simple).path
+        flaky = dataclasses.replace(
+            devpi, upload=address + urlsplit(devpi.upload).path, simple=address + path
+        )
+        sent = publish.upload(flaky, NAME, wheels, tmp_path / "log")
+        assert sent == [wheel.name for wheel in wheels]
+        assert all(flaky.files(NAME)[wheel.name] == sha256(wheel) for wheel in wheels)
+
+
+def test_only_an_index_on_this_machine_stands_in(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("INDEX_PYPI", "https://elsewhere.example/legacy/")
+    with (
+        pytest.raises(Problem, match="INDEX_PYPI sends what is for pypi"),
+        index.ready("pypi", tmp_path, "stage", tmp_path / "log"),
+    ):
+        pass
+
+
 @contextmanager
-def cutting_proxy(upstream: str, after: int) -> Iterator[str]:
-    """Hands connections on to `upstream`, and cuts each off that sends more than `after` bytes."""
-    parts = urlsplit(upstream)
+def faulty_proxy(
+    upstream: str, drop_every: int | None = None, cut_after: int | None = None
+) -> Iterator[str]:
+    """Hands connections on to `upstream`; drops each third one, say, or cuts off what sends more bytes than that."""
+    parts, count = urlsplit(upstream), itertools.count(1)
     listener = socket.create_server(("127.0.0.1", 0))
 
-    def serve() -> None:
-        while True:
-            try:
-                client, _ = listener.accept()
-            except OSError:
-                return
-            with client, socket.create_connection((parts.hostname, parts.port)) as server:
-                client.settimeout(0.5)
-                sent = 0
-                while sent <= after:
-                    try:
-                        data = client.recv(65536)
-                    except TimeoutError:
-                        break
-                    if not data:
-                        break
-                    sent += len(data)
-                    server.sendall(data)
-                if sent <= after:
-                    server.settimeout(30)
-                    client.sendall(server.recv(65536))
+    def hand_on(source: socket.socket, target: socket.socket, limit: int | None) -> None:
+        sent = 0
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sent += len(data)
+                if limit is not None and sent > limit:
+                    source.shutdown(socket.SHUT_RDWR)
+                    break
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
 
-    thread = threading.Thread(target=serve, daemon=True)
+    def connected(client: socket.socket) -> None:
+        with client, socket.create_connection((parts.hostname, parts.port)) as server:
+            back = threading.Thread(target=hand_on, args=(server, client, None))
+            back.start()
+            hand_on(client, server, cut_after)
+            back.join()
+
+    def serve() -> None:
+        with ThreadPoolExecutor() as pool:
+            while True:
+                try:
+                    client, _ = listener.accept()
+                except OSError:
+                    return
+                if drop_every and next(count) % drop_every == 0:
+                    client.close()
+                else:
+                    pool.submit(connected, client)
+
+    thread = threading.Thread(target=serve)
     thread.start()
-    port = listener.getsockname()[1]
-    yield f"http://127.0.0.1:{port}{parts.path}"
-    listener.shutdown(socket.SHUT_RDWR)
-    listener.close()
-    thread.join()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        with listener:
+            listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
 
 
 def test_the_password_is_kept_private(tmp_path: Path) -> None:
