@@ -18,16 +18,18 @@ pytestmark = pytest.mark.skipif(
     reason="half an hour of real builds; `make rehearsal` runs it",
 )
 FACTS = project.load(ROOT)
+_major, _minor, _patch = FACTS.version.split(".")
+NEXT = f"{_major}.{int(_minor) + 1}.0"
 
 
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clone of HEAD that someone releases as it is."""
+    """A clone of HEAD that someone releases as its next version."""
     folder = tmp_path_factory.mktemp("origin") / "project"
     git(ROOT, "clone", "--no-tags", str(ROOT), str(folder))
     git(folder, "config", "user.name", "test")
     git(folder, "config", "user.email", "test@localhost")
-    subprocess.run(["make", "tag", f"VERSION={FACTS.version}"], cwd=folder, check=True)
+    subprocess.run(["make", "tag", f"VERSION={NEXT}"], cwd=folder, check=True)
     return folder
 
 
@@ -44,7 +46,7 @@ def rehearsal(
     folder = tmp_path_factory.mktemp("rehearsal")
     made = Rehearsal(
         origin,
-        f"v{FACTS.version}",
+        f"v{NEXT}",
         folder,
         stand_ins(folder, indexes),
         origin / ".github/workflows",

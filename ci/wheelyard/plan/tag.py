@@ -102,6 +102,10 @@ def with_version(pyproject: str, version: str) -> str:
 def released(changelog: str, version: str, day: datetime.date) -> str:
     """The changelog with the unreleased entries under the version, where it has none yet."""
     if section(changelog, version):
+        if section(changelog, "Unreleased"):
+            raise Problem(
+                f"CHANGELOG.md has [{version}] already, and more under [Unreleased]; choose the next version"
+            )
         return changelog
     if UNRELEASED not in changelog:
         raise Problem(f"CHANGELOG.md lacks the line `{UNRELEASED}`; see keepachangelog.com")

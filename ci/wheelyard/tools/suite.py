@@ -29,7 +29,7 @@ def ensure(suite: str, engine: Engine, workspace: Workspace) -> str:
         root = workspace.scratch(f"suite-{suite}")
         shutil.rmtree(root)
         shell.run(
-            ["debootstrap", "--variant=minbase", suite, root, _mirror(), *_script(suite)],
+            ["debootstrap", "--force-check-gpg", "--variant=minbase", suite, root, _mirror(), *_script(suite)],
             workspace.log, what=f"debootstrap of {suite}", env={"DEBIAN_FRONTEND": "noninteractive"},
         )  # fmt: skip
         archive = root.with_suffix(".tar")

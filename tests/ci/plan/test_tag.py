@@ -112,4 +112,7 @@ def test_the_changelog_must_say_something() -> None:
         tag.released(CHANGELOG.replace("- New.\n", ""), "1.1.0", day)
     with pytest.raises(Problem, match="lacks the line"):
         tag.released("# Changelog\n", "1.1.0", day)
-    assert tag.released(CHANGELOG, "1.0.0", day) == CHANGELOG
+    prepared = CHANGELOG.replace("- New.\n", "")
+    assert tag.released(prepared, "1.0.0", day) == prepared
+    with pytest.raises(Problem, match=r"has \[1.0.0\] already, and more under \[Unreleased\]"):
+        tag.released(CHANGELOG, "1.0.0", day)
