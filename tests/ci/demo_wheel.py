@@ -14,15 +14,17 @@ def make_wheel(
     version: str = "1.0",
     text: str = "",
     module: str = "",
+    beside: tuple[str, ...] = (),
 ) -> Path:
-    """A real wheel of one module; another `text` gives other bytes."""
+    """A real wheel of one module, and of files `beside` it; another `text` gives other bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     info = f"{name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: {text}\n"
     files = {
         f"{name}.py": module or f"text = {text!r}\n",
+        **dict.fromkeys(beside, "anything"),
         f"{info}/METADATA": metadata,
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nTag: py3-none-any\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     record = []
     for path, content in files.items():

@@ -23,7 +23,7 @@ from wheelyard.plan.github import chunks
 from wheelyard.plan.plan import Options, Plan
 from wheelyard.problem import Problem
 from wheelyard.report import static_index
-from wheelyard.steps import build, install, publish, repair, smoke
+from wheelyard.steps import build, gate, install, publish, repair, smoke
 from wheelyard.tools import images, index
 from wheelyard.tools.index import Index
 from workspaces import workspace
@@ -186,6 +186,15 @@ def test_a_toolkit_gets_the_headers_and_libraries_of_torchs_dependencies(
     assert (toolkit / "include/cudnn.h").read_text() == "torch"
     assert (toolkit / "lib/libcublas.so").read_text() == "torch"
     assert (toolkit / "lib/libcudart.so").read_text() == "toolkit"
+
+
+def test_a_library_that_is_loaded_by_its_path_need_not_be_importable(tmp_path: Path) -> None:
+    """CMake projects keep one for each torch; a Python module there is still a fault."""
+    for name, is_fault in (("lib/libdemo.so", False), ("_C.abi3.so", True)):
+        wheel = make_wheel(tmp_path / name, beside=(f"package/torch-2.15/{name}",))
+        done = subprocess.run(gate.contents_check(wheel), capture_output=True, text=True)
+        assert ("W004: Module is not located at importable path" in done.stdout) == is_fault
+        assert "invalid wheel" not in done.stderr
 
 
 # --- Builds ---------------------------------------------------------------------------------------
