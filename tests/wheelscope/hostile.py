@@ -1,9 +1,13 @@
 """Makes small wheels that are built to exhaust memory or time: `python hostile.py FOLDER`.
 
 Each takes one promise of a format at its word: names may share bytes, containers may hold
-containers, a length may say anything, many records may describe the same data.
+containers, a length may say anything, many records may describe the same data. But for that, all is
+in order, the hashes in RECORD too: a finding is one about the trap.
 """
 
+import base64
+import functools
+import hashlib
 import struct
 import sys
 import zipfile
@@ -11,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 
-from fixture_elf import Code, Elf, Symbol, fatbin, zstd
+from fixture_elf import DT_VERNEED, DT_VERNEEDNUM, Code, Elf, Symbol, fatbin, zstd
 from fixture_zip import archive, patched
 
 INFO = "pkg-1.0.dist-info"
@@ -22,9 +26,25 @@ MEGABYTE = 1 << 20
 
 def wheel(files: dict[str, bytes], metadata: bytes = METADATA, tags: bytes = WHEEL) -> bytes:
     claims = {f"{INFO}/METADATA": metadata, f"{INFO}/WHEEL": tags}
-    names = [*files, *claims, f"{INFO}/RECORD"]
-    record = "".join(f"{name},,\n" for name in names).encode()
+    record = recorded({name: (data, 0) for name, data in {**files, **claims}.items()})
     return archive({**files, **claims, f"{INFO}/RECORD": record})
+
+
+def recorded(members: dict[str, tuple[bytes, int]]) -> bytes:
+    """RECORD for members that are each some bytes and a number of zeros."""
+    lines = [
+        f"{name},sha256={digest(start, zeros)},{len(start) + zeros}\n"
+        for name, (start, zeros) in members.items()
+    ]
+    return "".join([*lines, f"{INFO}/RECORD,,\n"]).encode()
+
+
+@functools.cache
+def digest(start: bytes, zeros: int) -> str:
+    hashed = hashlib.sha256(start)
+    for _ in range(zeros // MEGABYTE):
+        hashed.update(bytes(MEGABYTE))
+    return base64.urlsafe_b64encode(hashed.digest()).decode().rstrip("=")
 
 
 def library(**facts: object) -> bytes:
@@ -64,6 +84,18 @@ def overlapping(text: bytes, starts: Sequence[int], symbols: bool, defined: bool
     return body + table + hashes + dynamic
 
 
+def versions_of_one_name(length: int, count: int) -> bytes:
+    """A library that needs many versions, all named by the same long text."""
+    names = [f"V_{i}" for i in range(count)]
+    good = library(soname="a" * length, version_needs={"libc.so.6": names})
+    entry = good.index(struct.pack("<Q", DT_VERNEED))
+    first = struct.unpack_from("<Q", good, entry + 8)[0] + 16
+    data = bytearray(good)
+    for i in range(count):
+        struct.pack_into("<I", data, first + 16 * i + 8, 1)
+    return bytes(data)
+
+
 def overlaps() -> Iterator[tuple[str, bytes]]:
     long = b"a" * MEGABYTE
     ends = range(0, MEGABYTE, 50)
@@ -85,6 +117,7 @@ def overlaps() -> Iterator[tuple[str, bytes]]:
         "needed-libraries-overlap",
         wheel({"pkg/a.so": overlapping(long, ends, symbols=False)}),
     )
+    yield "version-names-overlap", wheel({"pkg/a.so": versions_of_one_name(MEGABYTE, 10_000)})
     yield (
         "overlaps-in-many-members",
         wheel({f"pkg/{i}.so": overlapping(long, range(0, MEGABYTE, 500), True) for i in range(12)}),
@@ -140,10 +173,15 @@ def nesting() -> Iterator[tuple[str, bytes]]:
 
 
 # --- Lengths that lie ---------------------------------------------------------------------------
-def lies() -> Iterator[tuple[str, bytes]]:
-    good = library(
+def truthful() -> bytes:
+    """The library that the lies below are about."""
+    return library(
         symbols=[Symbol("f", version="V_1"), Symbol("g")], version_needs={"libc.so.6": ["V_1"]}
     )
+
+
+def lies() -> Iterator[tuple[str, bytes]]:
+    good = truthful()
     header = struct.unpack_from("<QQ", good, 32)  # where the segments and the sections lie
     for name, at, value in (
         ("sections-counted-elsewhere", 60, struct.pack("<H", 0)),
@@ -158,9 +196,9 @@ def lies() -> Iterator[tuple[str, bytes]]:
     for tag, name in (
         (HASH, "hash-table"),
         (STRSZ, "string-table-size"),
-        (0x6FFFFFFF, "version-need-count"),
+        (DT_VERNEEDNUM, "version-need-count"),
         (DYNSYM, "symbol-table"),
-        (0x6FFFFFFE, "version-needs"),
+        (DT_VERNEED, "version-needs"),
     ):
         at = good.index(struct.pack("<Q", tag), 64 + 5 * 56)
         for end, value in (("most", 0x7FFFFFFFFFFFFFFF), ("large", 1 << 32), ("start", 0)):
@@ -241,14 +279,18 @@ def many() -> Iterator[tuple[str, bytes]]:
 
 # --- Bombs: much from few bytes -----------------------------------------------------------------
 def bomb(names_and_starts: dict[str, bytes], size: int) -> bytes:
+    claims = {f"{INFO}/METADATA": METADATA, f"{INFO}/WHEEL": WHEEL}
+    members = {name: (data, 0) for name, data in claims.items()}
+    members |= {name: (start, size) for name, start in names_and_starts.items()}
+    if f"{INFO}/RECORD" not in members:
+        members[f"{INFO}/RECORD"] = (recorded(members), 0)
     buffer = BytesIO()
-    zeros = b"\0" * MEGABYTE
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zip_file:
-        for name, start in names_and_starts.items():
+        for name, (start, zeros) in members.items():
             with zip_file.open(name, "w") as member:
                 member.write(start)
-                for _ in range(size // MEGABYTE):
-                    member.write(zeros)
+                for _ in range(zeros // MEGABYTE):
+                    member.write(bytes(MEGABYTE))
     return buffer.getvalue()
 
 

@@ -31,6 +31,8 @@ TEST(WheelName, TakesABuildNumberAndRefusesOtherCounts) {
         "a b-1.0-py3-none-any.whl", "x-1.0-py3-none-any..linux.whl"})
     EXPECT_FALSE(parse_wheel_name(wrong)) << wrong;
   EXPECT_FALSE(parse_wheel_name("torch-2.10.0-cp311-cp311-linux_x86_64.zip"));
+  const std::string many = "a.b.c.d.e.f.g.h.i.j.k";
+  EXPECT_FALSE(parse_wheel_name("x-1.0-" + many + "-" + many + "-" + many + ".whl"));
 }
 
 TEST(Metadata, StopsAtTheBlankLine) {
@@ -97,6 +99,9 @@ TEST(WheelFile, ReadsTags) {
   EXPECT_EQ(claims.wheel_file_tags, (std::vector<std::string>{"py2-none-any", "py3-none-any"}));
   EXPECT_TRUE(claims.root_is_purelib);
   EXPECT_EQ(split_tag("nonsense").platform, "");
+  const std::string many = "a.b.c.d.e.f.g.h.i.j.k";
+  parse_wheel_file("Tag: " + many + "-" + many + "-" + many + "\n", claims);
+  EXPECT_EQ(claims.wheel_file_tags, std::vector{many + "-" + many + "-" + many});
 }
 
 TEST(Record, UnquotesFields) {
@@ -222,6 +227,20 @@ TEST(Marker, Holds) {
         "(os_name == 'posix'", "os_name ~= 'posix'", "os_name not 'x'", "color == 'red'"})
     EXPECT_EQ(holds(marker, here), std::nullopt) << marker;
   EXPECT_EQ(holds(std::string(1000, '('), here), std::nullopt);
+}
+
+TEST(Marker, NestsAsDeepAsItCanBeRead) {
+  const auto nested = [](std::size_t depth, const std::string& inner) {
+    return std::string(depth, '(') + inner + std::string(depth, ')');
+  };
+  const auto here = linux_environment("3.13", "x86_64");
+  const auto deepest = nested(100, "os_name == 'posix'"), deeper = nested(101, "os_name == 'x'");
+  EXPECT_FALSE(nests_too_deep(deepest));
+  EXPECT_EQ(holds(deepest, here), true);
+  EXPECT_TRUE(nests_too_deep(deeper));
+  EXPECT_EQ(holds(deeper, here), std::nullopt);
+  EXPECT_FALSE(nests_too_deep("os_name == '" + std::string(200, '(') + "'"));
+  EXPECT_FALSE(nests_too_deep(deepest + " or " + deepest));
 }
 
 TEST(Tag, AdmitsWhatInstallersDo) {

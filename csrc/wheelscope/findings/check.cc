@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "packaging/marker.h"
+#include "packaging/requirement.h"
 #include "packaging/specifier.h"
 #include "packaging/tag.h"
 #include "text/dotted_version.h"
@@ -13,6 +15,8 @@
 
 namespace wheelscope {
 namespace {
+
+constexpr std::size_t most_letters = 100;  // of a name that a wheel decides
 
 bool contains(const std::vector<std::string>& list, const std::string& value) {
   return std::ranges::find(list, value) != list.end();
@@ -30,6 +34,7 @@ class Checker {
   std::vector<Finding> run() {
     if (facts_.wheel) {
       judge_tags(*facts_.wheel);
+      judge_requirements(*facts_.wheel);
       judge_size();
     }
     judge_platform();
@@ -69,6 +74,18 @@ class Checker {
     if (wheel.root_is_purelib && first_host()) {
       report("tag-purelib", "", "WHEEL says Root-Is-Purelib: true, yet the wheel has binaries",
              "build it as a platform wheel", Finding::Level::warning);
+    }
+  }
+
+  // What cannot be read must not pass for a requirement that never holds.
+  void judge_requirements(const WheelClaims& wheel) {
+    for (const auto& text : wheel.requires_dist) {
+      const auto requirement = parse_requirement(text);
+      if (nests_too_deep(requirement.marker))
+        report("requirement", "",
+               "METADATA requires " + requirement.name.substr(0, most_letters) +
+                   " under a marker whose parentheses are nested too deep to be read",
+               "write the marker with fewer parentheses");
     }
   }
 

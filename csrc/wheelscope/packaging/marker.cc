@@ -17,6 +17,8 @@ namespace {
 
 using Truth = std::optional<bool>;
 
+constexpr int deepest = 100;  // of parentheses
+
 Truth both(Truth a, Truth b) {
   if (a == false || b == false) return false;
   return a && b ? Truth(true) : std::nullopt;
@@ -100,7 +102,6 @@ class Evaluator {
     return truth;
   }
   Truth term() {
-    constexpr int deepest = 100;
     if (take("(")) {
       if (++depth_ > deepest) return fail();
       const auto truth = any();
@@ -196,6 +197,23 @@ MarkerEnvironment linux_environment(const std::string& python_version, const std
 std::optional<bool> holds(std::string_view marker, const MarkerEnvironment& environment) {
   if (trim(marker).empty()) return true;
   return Evaluator(marker, environment).run();
+}
+
+bool nests_too_deep(std::string_view marker) {
+  int depth = 0;
+  char quote = '\0';
+  for (const char c : marker) {
+    if (quote != '\0') {
+      if (c == quote) quote = '\0';
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+    } else if (c == '(' && ++depth > deepest) {
+      return true;
+    } else if (c == ')') {
+      --depth;
+    }
+  }
+  return false;
 }
 
 }  // namespace wheelscope

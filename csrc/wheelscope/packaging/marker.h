@@ -19,4 +19,7 @@ MarkerEnvironment linux_environment(const std::string& python_version, const std
 // An empty marker always holds.
 std::optional<bool> holds(std::string_view marker, const MarkerEnvironment& environment);
 
+// Whether its parentheses are nested too deep for it to be read, here and by installers.
+bool nests_too_deep(std::string_view marker);
+
 }  // namespace wheelscope

@@ -66,7 +66,11 @@ void parse_wheel_file(std::string_view text, WheelClaims& claims) {
     constexpr std::size_t most_tags = 10'000;
     if (key == "tag" && tags.size() < most_tags && std::ranges::count(value, '-') == 2) {
       const auto tag = split_tag(value);
-      for (auto& one : expand_tags(tag.python, tag.abi, tag.platform)) tags.insert(std::move(one));
+      auto expanded = expand_tags(tag.python, tag.abi, tag.platform);
+      // Too many to write out: kept as it stands, which is not what the file name says.
+      constexpr std::size_t most_letters = 100;
+      if (expanded.empty()) expanded.emplace_back(value.substr(0, most_letters));
+      for (auto& one : expanded) tags.insert(std::move(one));
     }
   });
   claims.wheel_file_tags.assign(tags.begin(), tags.end());

@@ -51,6 +51,8 @@ Result<WheelClaims> parse_wheel_name(std::string_view file_name) {
                      .build = has_build ? parts[2] : "",
                      .variant = parts.size() == tags + 4 ? parts.back() : ""};
   claims.file_name_tags = expand_tags(parts[tags], parts[tags + 1], parts[tags + 2]);
+  if (claims.file_name_tags.empty())
+    return std::unexpected(Error{0, "the name stands for too many tags"});
   return claims;
 }
 

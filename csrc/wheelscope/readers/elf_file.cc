@@ -29,6 +29,7 @@ struct Segment {
 struct Dynamic {
   std::map<std::uint64_t, std::uint64_t> values;  // tag -> last value
   std::vector<std::uint64_t> needed;
+  bool has(std::uint64_t tag) const { return values.contains(tag); }
   std::uint64_t operator[](std::uint64_t tag) const {
     auto found = values.find(tag);
     return found == values.end() ? 0 : found->second;
@@ -152,7 +153,7 @@ class Reader {
       }
       const auto type = entry.u32(4);
       if (is_debug_section(*name)) {
-        TRY_VOID(afford(sizeof *name, entry.origin(), "sections"));
+        TRY_VOID(afford(sizeof(std::string_view), entry.origin(), "sections"));
         elf_.debug_sections.emplace_back(*name);
       }
       if (type == SHT_NOBITS) continue;
@@ -189,10 +190,13 @@ class Reader {
 
   // The bytes from a virtual address to the end of its segment.
   Result<Bytes> at_address(std::uint64_t address, std::string_view what) const {
+    constexpr std::uint64_t header = EI_NIDENT;
     for (const auto& segment : segments_) {
       if (segment.type == PT_LOAD && address >= segment.address &&
           address - segment.address < segment.file_size) {
         const auto into = address - segment.address;
+        if (segment.offset + into < header)
+          return fail(address, std::string(what) + " is said to lie in the ELF header");
         return file_.window(segment.offset + into,
                             std::min(segment.file_size - into, left_from(segment.offset + into)),
                             what);
@@ -221,9 +225,9 @@ class Reader {
         dynamic_.values[tag] = value;
     }
     attempt([&] { return read_names(); });
-    if (dynamic_[DT_VERDEF]) attempt([&] { return read_version_definitions(); });
-    if (dynamic_[DT_VERNEED]) attempt([&] { return read_version_needs(); });
-    if (dynamic_[DT_SYMTAB]) attempt([&] { return read_dynamic_symbols(); });
+    if (dynamic_.has(DT_VERDEF)) attempt([&] { return read_version_definitions(); });
+    if (dynamic_.has(DT_VERNEED)) attempt([&] { return read_version_needs(); });
+    if (dynamic_.has(DT_SYMTAB)) attempt([&] { return read_dynamic_symbols(); });
     elf_.no_default_folders = dynamic_[DT_FLAGS_1] & DF_1_NODEFLIB;
     auto& hardening = elf_.hardening;
     hardening.bind_now = dynamic_.values.contains(DT_BIND_NOW) ||
@@ -236,7 +240,7 @@ class Reader {
   }
 
   Result<void> read_names() {
-    if (!dynamic_[DT_STRTAB]) return {};
+    if (!dynamic_.has(DT_STRTAB)) return {};
     strings_ = TRY(at_address(dynamic_[DT_STRTAB], "dynamic string table"));
     strings_ = TRY(
         strings_.window(0, std::min(dynamic_[DT_STRSZ], strings_.size()), "dynamic string table"));
@@ -258,17 +262,32 @@ class Reader {
     return {};
   }
 
-  // A chain of needed libraries, each with a chain of the versions needed from it.
+  // Takes a version's name out of `room`: a sound table has few that share bytes.
+  Result<std::string_view> version_name(std::uint32_t offset, std::uint64_t& room) const {
+    const auto name = TRY(strings_.c_string(offset, "version"));
+    if (name.size() >= room)
+      return fail(strings_.origin(),
+                  "version names that overlap: they are longer than their table");
+    room -= name.size();
+    return name;
+  }
+  std::uint64_t room_for_versions() const {
+    constexpr std::uint64_t always_fine = 1 << 20;
+    return 2 * strings_.size() + always_fine;
+  }
+
+  // A chain of needed libraries, each with a chain of the versions needed from it. Like the loader,
+  // we follow the links to the end; the numbers of entries beside them (DT_VERNEEDNUM ...) do not
+  // count.
   Result<void> read_version_needs() {
     const auto table = TRY(at_address(dynamic_[DT_VERNEED], "version needs"));
-    std::uint64_t at = 0;
-    for (std::uint64_t left = std::min(dynamic_[DT_VERNEEDNUM], most_entries); left > 0; --left) {
+    auto room = room_for_versions();
+    for (std::uint64_t at = 0;;) {
       const auto need = TRY(table.slice(at, 16, "version need"));
-      const auto library = TRY(strings_.c_string(need.u32(4), "library of a version need"));
-      auto entry_at = at + need.u32(8);
-      for (auto entries = need.u16(2); entries > 0; --entries) {
+      const auto library = TRY(version_name(need.u32(4), room));
+      for (auto entry_at = at + need.u32(8);;) {
         const auto entry = TRY(table.slice(entry_at, 16, "needed version"));
-        const auto version = TRY(strings_.c_string(entry.u32(8), "needed version"));
+        const auto version = TRY(version_name(entry.u32(8), room));
         const bool weak = entry.u16(4) & VER_FLG_WEAK;
         TRY_VOID(afford(sizeof(ElfVersionNeed), entry.origin(), "version needs"));
         elf_.version_needs.push_back({library, version, weak});
@@ -284,15 +303,15 @@ class Reader {
 
   Result<void> read_version_definitions() {
     const auto table = TRY(at_address(dynamic_[DT_VERDEF], "version definitions"));
-    std::uint64_t at = 0;
-    for (std::uint64_t left = std::min(dynamic_[DT_VERDEFNUM], most_entries); left > 0; --left) {
+    auto room = room_for_versions();
+    for (std::uint64_t at = 0;;) {
       const auto definition = TRY(table.slice(at, 20, "version definition"));
       const auto name_entry =
           TRY(table.slice(at + definition.u32(12), 8, "name of a version definition"));
-      const auto name = TRY(strings_.c_string(name_entry.u32(0), "defined version"));
+      const auto name = TRY(version_name(name_entry.u32(0), room));
       const bool names_file = definition.u16(2) & VER_FLG_BASE;
       if (!names_file) {
-        TRY_VOID(afford(sizeof name, definition.origin(), "version definitions"));
+        TRY_VOID(afford(sizeof(std::string_view), definition.origin(), "version definitions"));
         elf_.version_definitions.push_back(name);
         versions_[definition.u16(4) & 0x7FFF] = {name, {}};
       }
@@ -352,7 +371,7 @@ class Reader {
       return fail(table.origin(), std::to_string(count) + " dynamic symbols");
     table = TRY(table.slice(0, count * symbol_size(), "dynamic symbols"));
     Bytes version_indexes;
-    if (dynamic_[DT_VERSYM]) {
+    if (dynamic_.has(DT_VERSYM)) {
       const auto all = TRY(at_address(dynamic_[DT_VERSYM], "symbol versions"));
       version_indexes = TRY(all.slice(0, std::min(count * 2, all.size()), "symbol versions"));
     }
