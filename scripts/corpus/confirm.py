@@ -8,6 +8,8 @@ import csv
 import email
 import hashlib
 import re
+import subprocess
+import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -54,11 +56,23 @@ def record_is_wrong(wheel: Path, item: Any, finding: Any, theirs: dict[str, Fact
     return recorded != "sha256=" + base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
+def relocates_text(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
+    """readelf sees the text relocations, too."""
+    if finding["what"] != "has text relocations":
+        return False
+    with tempfile.NamedTemporaryFile() as library, zipfile.ZipFile(wheel) as members:
+        library.write(members.read(finding["place"]))
+        library.flush()
+        said = subprocess.run(["readelf", "-d", library.name], capture_output=True, text=True)
+    return "(TEXTREL)" in said.stdout
+
+
 Confirm = Callable[[Path, Any, Any, dict[str, Facts]], bool]
 CONFIRM: dict[str, Confirm] = {
     "tag-platform": platform_is_newer,
     "tag-mismatch": tags_differ,
     "record-hash": record_is_wrong,
+    "hardening": relocates_text,
 }
 
 
