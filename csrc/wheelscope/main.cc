@@ -27,6 +27,8 @@ constexpr const char* footer = R"(Examples:
   wheelscope dump --ptx -o ptx/ my.whl                   the PTX texts, as files
   wheelscope machine --json >node7.json                  this machine and its Python, to be asked elsewhere
   python train.py 2>&1 | wheelscope explain              why did it break?
+  wheelscope env .venv                                   what is broken in this environment?
+  wheelscope env --why libcudart.so.12                   where is it searched for, and found?
 
 Exit codes: 0 clean, 1 findings (differences, for diff), 2 wrong usage, 3 unreadable input.
 Colours: on a terminal, unless NO_COLOR is set.)";
@@ -101,6 +103,16 @@ void add_machine_commands(CLI::App& app, Options& options, Command& chosen) {
       wheelscope::explain, "Explain it for the machine that `machine --json` saved")
       ->add_option("TEXT", options.paths, "the message; without it, the standard input is read")
       ->expected(0, 1 << 20);
+  auto* env = app.add_subcommand(
+      "env", "Whether what is installed in an environment loads there, and what mends it");
+  env->add_option("PREFIX", options.paths,
+                  "folder of an environment, or its interpreter; without it, the active virtual "
+                  "environment, else python3 on PATH")
+      ->expected(0, 1);
+  env->add_flag("--json", options.json, "Answer as JSON (schema_version 2)");
+  env->add_option("--why", options.why, "How each that needs this library searches for it")
+      ->type_name("LIBRARY");
+  env->callback([&chosen] { chosen = wheelscope::env; });
 }
 
 // A first word that is no command gets an answer of its own: the parser would only say that one is

@@ -116,6 +116,7 @@ TEST(Explain, Libraries) {
   EXPECT_TRUE(says(missing("libcudart.so.13", &h200).mend, "import torch before"));
   EXPECT_EQ(missing("libcudnn.so.9").provider, "nvidia-cudnn-cu12 or nvidia-cudnn-cu13");
   EXPECT_EQ(missing("libcudnn.so.9", &h200).provider, "nvidia-cudnn-cu13");
+  EXPECT_TRUE(says(missing("libcudnn.so.9", &h200).mend, "pip install nvidia-cudnn-cu13 in the"));
   EXPECT_EQ(missing("libcuda.so.1").provider, "the NVIDIA driver");
   auto cpu = h200;
   cpu.driver = cpu.torch->cuda = "";

@@ -70,6 +70,24 @@ def torch_libraries(**changes: object) -> Files:
     return {f"torch/lib/{name}": elf.build() for name, elf in libraries.items()}  # type: ignore[attr-defined]
 
 
+def environment_files() -> Iterator[tuple[str, bytes]]:
+    """A module with a library beside it, one for torch, and what they need."""
+    module = Symbol("PyInit__C", defined=True)
+    needs = [module, Symbol("fixture_function")]
+    library = Symbol("fixture_function", defined=True)
+    found = Elf(symbols=needs, needed=["libfixture.so.1"], runpath="$ORIGIN/libs")
+    yield "module.so", found.build()
+    on_torch = Elf(symbols=[module, Symbol("_ZN3c105ErrorC1ESs")], needed=["libc10.so"])
+    yield "module-on-torch.so", on_torch.build()
+    yield "libfixture.so.1", Elf(soname="libfixture.so.1", symbols=[library]).build()
+    yield "libfixture-empty.so.1", Elf(soname="libfixture.so.1").build()
+    yield "torch-deps.so", Elf(needed=["libcudart.so.12"]).build()
+    yield (
+        "torch-module.so",
+        Elf(symbols=[module], needed=["libc10.so"], runpath="$ORIGIN/lib").build(),
+    )
+
+
 def elf_files() -> Iterator[tuple[str, bytes]]:
     good = extension()
     yield "good.so", good.build()
@@ -86,6 +104,7 @@ def elf_files() -> Iterator[tuple[str, bytes]]:
     yield "python-program", python.build()
     c10 = Elf(soname="libc10.so", symbols=[Symbol("_ZN3c105ErrorC1ESs", defined=True)])
     yield "c10-before-cxx11.so", c10.build()
+    yield from environment_files()
     yield (
         "object.o",
         Elf(type=1, sections={"__nv_relfatbin": fatbin([Code("sass", 75, CUBIN)])}).build(),

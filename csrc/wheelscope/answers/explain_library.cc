@@ -55,6 +55,14 @@ void explain_torch_library(const std::string& name, const MachineFacts* machine,
   explanation.mend.emplace_back("if torch lacks the file, the package was made for another torch");
 }
 
+// Whether a distribution for this CUDA (a version, or nothing) has the library.
+bool comes_with_cuda(const std::string& library, const std::string& cuda) {
+  const auto [first, last] = cuda_libraries().equal_range(library);
+  return std::any_of(first, last, [&](const auto& entry) {
+    return entry.second.cuda == cuda.substr(0, cuda.find('.'));
+  });
+}
+
 void explain_cuda_library(const std::string& name, const MachineFacts* machine,
                           Explanation& explanation) {
   const auto cuda = machine && machine->torch ? machine->torch->cuda : std::string();
@@ -80,6 +88,13 @@ void explain_cuda_library(const std::string& name, const MachineFacts* machine,
       explanation.because.push_back("torch " + machine->torch->version +
                                     " here is built for CUDA " + cuda);
     if (here) return;
+  }
+  if (comes_with_cuda(name, cuda)) {
+    explanation.because.emplace_back(
+        "torch requires it: a part of its CUDA was removed or replaced");
+    explanation.mend.push_back("pip install " + explanation.provider +
+                               " in the version that torch requires (`pip check` names it)");
+    return;
   }
   explanation.mend.emplace_back(
       "take the build of the package for the CUDA that torch is built for");

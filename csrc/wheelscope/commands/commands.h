@@ -21,6 +21,7 @@ struct Options {
   bool by_size = false;        // show
   bool ptx = false, cubin = false, symbols = false;
   std::string output_folder;
+  std::string why;              // env: a library's name
   std::string python, machine;  // an interpreter or environment; a file that `machine` wrote
 };
 
@@ -40,6 +41,7 @@ int link(const Options& options, Streams streams);
 int diff(const Options& options, Streams streams);
 int dump(const Options& options, Streams streams);
 int machine(const Options& options, Streams streams);
+int env(const Options& options, Streams streams);
 
 // With no text in `paths`, it is read from `in`.
 int explain(const Options& options, Streams streams, std::istream& in);

@@ -103,6 +103,7 @@ struct Facts {
 // What a command needs beyond the usual facts; costs time and memory.
 struct ScanOptions {
   bool symbols = false;                     // every dynamic symbol
+  bool device_code = true;                  // and traces of a CUDA runtime; takes the most time
   std::vector<std::string> build_prefixes;  // report strings in binaries that start so
 };
 

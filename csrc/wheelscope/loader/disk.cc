@@ -6,9 +6,12 @@
 // sysdeps/generic/dl-cache.h.
 #include "loader/disk.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <thread>
 
 #include "facts/wheel.h"
+#include "source/parallel.h"
 
 namespace wheelscope {
 namespace {
@@ -58,25 +61,53 @@ std::vector<std::string> default_folders(const std::string& machine) {
   return {"/lib/" + triplet, "/usr/lib/" + triplet, "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
 }
 
+std::string Disk::real_path(const std::string& path) const {
+  std::error_code error;
+  const auto real = std::filesystem::canonical(path.starts_with('/') ? root_ + path : path, error);
+  return error ? std::string() : real.string();
+}
+
+std::unique_ptr<LibraryFacts> Disk::read(const std::string& path, const std::string& real) const {
+  const auto source = Source::map(real);
+  if (!source) return nullptr;
+  auto facts = read_lone_file(path, source->bytes(), scan_);
+  if (!facts || !facts->libraries.front().loadable()) return nullptr;
+  return std::make_unique<LibraryFacts>(std::move(facts->libraries.front()));
+}
+
 const LibraryFacts* Disk::open(const std::string& path) {
   const auto known = paths_.find(path);
   if (known != paths_.end()) return known->second;
   const LibraryFacts* facts = nullptr;
-  std::error_code error;
-  const auto place = path.starts_with('/') ? root_ + path : path;
-  const auto real = std::filesystem::canonical(place, error);
-  if (!error) {
-    auto& file = files_[real.string()];
-    if (!file) {
-      if (const auto source = Source::map(real.string())) {
-        if (auto read = read_lone_file(path, source->bytes(), {.symbols = true});
-            read && read->libraries.front().loadable())
-          file = std::make_unique<LibraryFacts>(std::move(read->libraries.front()));
-      }
-    }
-    facts = file.get();
+  if (const auto real = real_path(path); !real.empty()) {
+    const auto [file, is_new] = files_.try_emplace(real);
+    if (is_new) file->second = read(path, real);
+    facts = file->second.get();
   }
   return paths_[path] = facts;
+}
+
+void Disk::read_all(const std::vector<std::string>& paths) {
+  struct Job {
+    std::string path;
+    std::unique_ptr<LibraryFacts>* place;
+    std::string real;
+  };
+  std::vector<Job> jobs;
+  std::vector<std::uint64_t> costs;
+  for (const auto& path : paths) {
+    const auto real = real_path(path);
+    if (real.empty()) continue;
+    const auto [file, is_new] = files_.try_emplace(real);
+    if (!is_new) continue;
+    std::error_code error;
+    const auto size = std::filesystem::file_size(real, error);
+    jobs.push_back({path, &file->second, real});
+    costs.push_back(error ? 0 : size);
+  }
+  constexpr std::uint64_t budget = std::uint64_t{8} << 30;  // of mapped bytes; few are touched
+  run_within_budget(costs, budget, std::max(1U, std::thread::hardware_concurrency()),
+                    [&](std::size_t i) { *jobs[i].place = read(jobs[i].path, jobs[i].real); });
 }
 
 LoaderWorld Disk::world(const std::string& machine) {

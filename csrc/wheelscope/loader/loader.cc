@@ -24,6 +24,12 @@ void replace_all(std::string& text, std::string_view what, const std::string& by
 
 }  // namespace
 
+const char* name_of(SearchStep::Result result) {
+  return result == SearchStep::Result::found           ? "found"
+         : result == SearchStep::Result::other_machine ? "other-machine"
+                                                       : "absent";
+}
+
 bool same_machine(const LibraryFacts& process, const LibraryFacts& library) {
   return process.machine == library.machine && process.bits == library.bits &&
          process.big_endian == library.big_endian;

@@ -59,6 +59,8 @@ struct SearchStep {
   enum class Result { absent, other_machine, found } result = Result::absent;
 };
 
+const char* name_of(SearchStep::Result result);
+
 struct MissingLibrary {
   std::string name;
   const Loaded* needed_by = nullptr;

@@ -5,14 +5,16 @@
 #include "text/text.h"
 
 namespace wheelscope {
-namespace {
 
 Json or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
+
 Json or_null(const std::optional<std::string>& text) {
   return text ? or_null(*text) : Json(nullptr);
 }
+
+namespace {
 
 Json to_json(const DeviceTarget& code) {
   return {{"kind", name_of(code.kind)},
@@ -176,56 +178,6 @@ Json to_json(const LinkReport& report) {
 
 Json to_json(const Change& change) {
   return {{"subject", change.subject}, {"before", change.before}, {"after", change.after}};
-}
-
-Json to_json(const MachineFacts& machine) {
-  Json json{{"architecture", machine.architecture},
-            {"libc", or_null(machine.libc)},
-            {"libc_version", or_null(machine.libc_version)},
-            {"driver", or_null(machine.driver)}};
-  json["gpus"] = Json::array();
-  for (const auto& gpu : machine.gpus)
-    json["gpus"].push_back({{"name", gpu.name}, {"capability", or_null(gpu.capability)}});
-  json["python"] = nullptr;
-  if (const auto& python = machine.python)
-    json["python"] = {{"executable", python->executable},
-                      {"version", python->version},
-                      {"abi", python->abi},
-                      {"prefix", python->prefix},
-                      {"base_prefix", python->base_prefix},
-                      {"architecture", python->architecture},
-                      {"site_packages", python->site_packages},
-                      {"tags", python->tags}};
-  json["torch"] = nullptr;
-  if (const auto& torch = machine.torch)
-    json["torch"] = {{"path", torch->path},
-                     {"version", torch->version},
-                     {"cuda", or_null(torch->cuda)},
-                     {"rocm", or_null(torch->rocm)},
-                     {"cxx11_abi", torch->cxx11_abi ? Json(*torch->cxx11_abi) : Json(nullptr)}};
-  json["cuda_libraries"] = Json::array();
-  for (const auto& library : machine.cuda_libraries)
-    json["cuda_libraries"].push_back({{"name", library.name},
-                                      {"path", library.path},
-                                      {"distribution", library.distribution},
-                                      {"version", library.version}});
-  json["notes"] = machine.notes;
-  return json;
-}
-
-Json to_json(const Explanation& explanation) {
-  const auto& symptom = explanation.symptom;
-  return {{"kind", name_of(symptom.kind)},
-          {"message", symptom.message},
-          {"library", or_null(symptom.library)},
-          {"needs", or_null(symptom.needs)},
-          {"symbol", or_null(symptom.symbol)},
-          {"demangled", or_null(explanation.demangled)},
-          {"version", or_null(symptom.version)},
-          {"provider", or_null(explanation.provider)},
-          {"what", explanation.what},
-          {"because", explanation.because},
-          {"mend", explanation.mend}};
 }
 
 Json symbols_to_json(const Item& item) {

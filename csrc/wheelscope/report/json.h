@@ -5,6 +5,7 @@
 
 #include "answers/cover.h"
 #include "answers/diff.h"
+#include "answers/environment.h"
 #include "answers/explain.h"
 #include "answers/link.h"
 #include "facts/machine.h"
@@ -14,6 +15,10 @@ namespace wheelscope {
 
 using Json = nlohmann::ordered_json;
 
+// Null where there is no text, or an empty one.
+Json or_null(const std::string& text);
+Json or_null(const std::optional<std::string>& text);
+
 Json to_json(const Finding& finding);
 Json to_json(const Item& item);
 Json to_json(const CellVerdict& verdict);
@@ -21,6 +26,8 @@ Json to_json(const LinkReport& report);
 Json to_json(const Change& change);
 Json to_json(const MachineFacts& machine);
 Json to_json(const Explanation& explanation);
+Json to_json(const DistributionVerdict& verdict);
+Json to_json(const Search& search);
 Json symbols_to_json(const Item& item);  // its symbols alone
 
 constexpr int schema_version = 2;

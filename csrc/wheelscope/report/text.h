@@ -3,6 +3,7 @@
 
 #include "answers/cover.h"
 #include "answers/diff.h"
+#include "answers/environment.h"
 #include "answers/explain.h"
 #include "answers/link.h"
 #include "facts/machine.h"
@@ -20,6 +21,8 @@ std::string link_text(const LinkReport& report, const Style& style);
 std::string diff_text(const std::vector<Change>& changes, const Style& style);
 std::string machine_text(const MachineFacts& machine, const Style& style);
 std::string explanation_text(const Explanation& explanation, const Style& style);
+std::string environment_text(const std::vector<DistributionVerdict>& verdicts, const Style& style);
+std::string searches_text(const std::vector<Search>& searches, const Style& style);
 std::string symbols_text(const Item& item);
 
 // A note, warning or error: what someone must act on. Notes are not.

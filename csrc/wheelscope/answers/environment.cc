@@ -1,0 +1,255 @@
+// Opens every module of an environment in a process that is only thought of.
+#include "answers/environment.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <tuple>
+
+#include "answers/process.h"
+#include "answers/providers.h"
+#include "facts/symbol_names.h"
+#include "packaging/marker.h"
+#include "packaging/metadata.h"
+#include "packaging/requirement.h"
+#include "packaging/specifier.h"
+#include "packaging/tag.h"
+#include "source/files.h"
+#include "text/text.h"
+#include "verdicts/cuda.h"
+
+namespace wheelscope {
+namespace {
+
+bool is_torch_library(std::string_view name) {
+  return name.starts_with("libtorch") || name.starts_with("libc10");
+}
+
+bool needs_torch(const LibraryFacts& library) {
+  return std::ranges::any_of(library.needed, is_torch_library);
+}
+
+// Whether this Python would import a module of that file name: x.cpython-311-..., x.abi3.so, x.so
+bool is_for(const PythonFacts& python, const std::string& path) {
+  const auto name = base_name(path);
+  constexpr std::string_view mark = ".cpython-";
+  const auto at = name.find(mark);
+  if (at == name.npos) return name.find(".pypy") == name.npos;
+  const auto abi = name.substr(at + mark.size());
+  return "cp" + abi.substr(0, abi.find_first_of("-.")) == python.abi;
+}
+
+// Symptoms in the loader's own words.
+Symptom symptom_of(const MissingLibrary& missing) {
+  return {.kind = SymptomKind::missing_library,
+          .message = missing.name + ": cannot open shared object file: No such file or directory",
+          .library = missing.needed_by ? missing.needed_by->path : "",
+          .needs = missing.name};
+}
+
+Symptom symptom_of(const MissingVersion& missing, const Loaded* provider) {
+  const auto path = provider ? provider->path : missing.library;
+  return {.kind = SymptomKind::missing_version,
+          .message = path + ": version `" + missing.version + "' not found (required by " +
+                     missing.needed_by->path + ")",
+          .library = missing.needed_by->path,
+          .needs = path,
+          .version = missing.version};
+}
+
+Symptom symptom_of(const Loaded& library, const SymbolFact& symbol) {
+  const auto version = symbol.version.empty() ? "" : ", version " + symbol.version;
+  return {.kind = SymptomKind::undefined_symbol,
+          .message = library.path + ": undefined symbol: " + symbol.name + version,
+          .library = library.path,
+          .symbol = symbol.name,
+          .version = symbol.version};
+}
+
+class Judge {
+ public:
+  Judge(const MachineFacts& machine, Disk& disk) : machine_(machine), disk_(disk) {
+    std::vector<std::string> all;
+    for (auto& distribution : list_distributions(machine.python->site_packages)) {
+      auto files = shared_libraries_of(distribution);
+      all.insert(all.end(), files.begin(), files.end());
+      installed_[distribution.name] = distribution.version;
+      if (!files.empty()) found_.emplace_back(std::move(distribution), std::move(files));
+    }
+    disk_.read_all(all);
+    for (const auto& path : all) places_.try_emplace(base_name(path), path);
+  }
+
+  std::vector<DistributionVerdict> run() {
+    std::vector<DistributionVerdict> verdicts;
+    for (const auto& [distribution, files] : found_) {
+      auto verdict = judge(distribution, files);
+      if (verdict.libraries > 0) verdicts.push_back(std::move(verdict));
+    }
+    return verdicts;
+  }
+
+  std::vector<Search> searches_for(const std::string& name) {
+    std::vector<Search> searches;
+    std::set<std::string> asked;  // the libraries whose search was told
+    for (const auto& [distribution, files] : found_) {
+      for (const auto& path : files) {
+        const auto* library = disk_.open(path);
+        if (!library || !is_opened(distribution, *library)) continue;
+        auto& process = process_for(*library);
+        const auto opening = process.open(path);
+        for (const auto* one : opening.scope) {
+          if (std::ranges::find(one->facts->needed, name) != one->facts->needed.end() &&
+              asked.insert(one->path).second)
+            searches.push_back(search(process.loader(), name, *one));
+        }
+      }
+    }
+    return searches;
+  }
+
+ private:
+  // Modules of this Python; and libraries on torch, which torch.ops.load_library opens. torch's own
+  // libraries come with its module.
+  bool is_opened(const Distribution& distribution, const LibraryFacts& library) const {
+    if (library.python_module) return is_for(*machine_.python, library.path);
+    return distribution.name != "torch" && needs_torch(library);
+  }
+
+  PythonProcess& process_for(const LibraryFacts& library) {
+    auto& process = needs_torch(library) ? with_torch_ : plain_;
+    if (!process) process = std::make_unique<PythonProcess>(machine_, disk_, needs_torch(library));
+    return *process;
+  }
+
+  static Search search(const Loader& loader, const std::string& name, const Loaded& by) {
+    Search search{.library = by.path};
+    search.found = loader.search(name, &by, &search.steps);
+    if (const auto* there = loader.already_loaded(name); there && there->path != search.found) {
+      search.already_loaded = true;
+      search.found = there->path;
+    }
+    return search;
+  }
+
+  DistributionVerdict judge(const Distribution& distribution,
+                            const std::vector<std::string>& files) {
+    DistributionVerdict verdict{.distribution = distribution};
+    for (const auto& path : files) {
+      const auto* library = disk_.open(path);
+      if (!library) continue;
+      ++verdict.libraries;
+      find_unserved(*library, verdict);
+      if (!is_opened(distribution, *library)) continue;
+      ++verdict.opened;
+      if (auto broken = open(path, *library)) {
+        verdict.loads = std::max(verdict.loads, broken->loads);
+        verdict.broken.push_back(std::move(*broken));
+      }
+    }
+    if (verdict.libraries > 0) check_requirements(verdict);
+    return verdict;
+  }
+
+  std::optional<BrokenLibrary> open(const std::string& path, const LibraryFacts& library) {
+    auto& process = process_for(library);
+    auto opening = process.open(path);
+    auto symptom = first_problem(process.loader(), opening);
+    if (!symptom) return std::nullopt;
+    BrokenLibrary broken{.path = path, .explanation = explain(*symptom, &machine_, disk_)};
+    // Python code can load libraries that are here; then the rest of the way counts.
+    std::vector<std::string> before;
+    for (std::size_t tries = 0; tries < 20 && symptom; ++tries) {
+      const auto place = places_.find(symptom->needs);
+      if (symptom->kind != SymptomKind::missing_library || place == places_.end()) break;
+      before.push_back(place->second);
+      opening = process.open(path, before);
+      symptom = first_problem(process.loader(), opening);
+    }
+    if (symptom) {
+      broken.explanation = explain(*symptom, &machine_, disk_);
+    } else {
+      broken.loads = Loads::depends;
+      broken.explanation.because.insert(broken.explanation.because.begin(),
+                                        "it is here, but no search leads there: " + joined(before));
+    }
+    return broken;
+  }
+
+  // What the loader would stop at: libraries first, then versions, then symbols.
+  std::optional<Symptom> first_problem(const Loader& loader, const Opening& opening) {
+    if (!opening.missing_libraries.empty()) return symptom_of(opening.missing_libraries.front());
+    if (!opening.missing_versions.empty()) {
+      const auto& missing = opening.missing_versions.front();
+      return symptom_of(missing, loader.already_loaded(missing.library));
+    }
+    for (const auto* library : opening.scope) {
+      if (bound_.contains(library->facts)) continue;
+      for (const auto& symbol : library->facts->symbols) {
+        if (symbol.defined || symbol.weak || loader.bind(symbol, opening).library) continue;
+        return symptom_of(*library, symbol);
+      }
+      bound_.insert(library->facts);
+    }
+    return std::nullopt;
+  }
+
+  void check_requirements(DistributionVerdict& verdict) const {
+    const auto text = read_text(verdict.distribution.dist_info + "/METADATA");
+    if (!text) return;
+    WheelClaims claims;
+    parse_metadata(*text, claims);
+    const auto& python = *machine_.python;
+    const auto environment = linux_environment(python.version, python.architecture);
+    for (const auto& line : claims.requires_dist) {
+      const auto requirement = parse_requirement(line);
+      if (holds(requirement.marker, environment) != true) continue;
+      const auto found = installed_.find(canonical_name(requirement.name));
+      if (found == installed_.end())
+        verdict.unmet.push_back("requires " + line + ", which is not installed");
+      else if (fulfils(found->second, requirement.specifiers) == false)
+        verdict.unmet.push_back("requires " + line + "; installed is " + found->second);
+    }
+    if (!claims.requires_python.empty() && fulfils(python.version, claims.requires_python) == false)
+      verdict.unmet.push_back("requires Python " + claims.requires_python + "; this is " +
+                              python.version);
+  }
+
+  void find_unserved(const LibraryFacts& library, DistributionVerdict& verdict) const {
+    if (library.device_code.empty()) return;
+    std::set<std::string> asked;
+    for (const auto& gpu : machine_.gpus) {
+      if (gpu.capability.empty() || !asked.insert(gpu.capability).second) continue;
+      const bool served = std::ranges::any_of(library.device_code, [&](const DeviceTarget& code) {
+        if (code.relocatable) return false;  // runs when it is linked
+        return code.kind == CodeKind::sass  ? sass_serves(code.target, gpu.capability)
+               : code.kind == CodeKind::ptx ? ptx_serves(code.target, gpu.capability)
+                                            : false;
+      });
+      if (!served) verdict.unserved.push_back({library.path, gpu.name, gpu.capability});
+    }
+  }
+
+  const MachineFacts& machine_;
+  Disk& disk_;
+  std::vector<std::pair<Distribution, std::vector<std::string>>> found_;
+  std::map<std::string, std::string> installed_, places_;  // name -> version, library -> path
+  std::unique_ptr<PythonProcess> plain_, with_torch_;
+  std::set<const LibraryFacts*> bound_;  // every symbol of theirs is found
+};
+
+}  // namespace
+
+std::vector<DistributionVerdict> judge_environment(const MachineFacts& machine, Disk& disk) {
+  return Judge(machine, disk).run();
+}
+
+std::vector<Search> searches_for(const std::string& name, const MachineFacts& machine, Disk& disk) {
+  return Judge(machine, disk).searches_for(name);
+}
+
+const char* name_of(Loads loads) {
+  return loads == Loads::yes ? "yes" : loads == Loads::depends ? "depends" : "no";
+}
+
+}  // namespace wheelscope

@@ -1,0 +1,53 @@
+// `wheelscope env`: whether what is installed in an environment would load.
+#include <algorithm>
+
+#include "answers/environment.h"
+#include "commands/commands.h"
+#include "machine/machine.h"
+#include "report/json.h"
+#include "report/text.h"
+
+namespace wheelscope {
+namespace {
+
+int print_searches(const MachineFacts& machine, Disk& disk, const Options& options,
+                   Streams streams) {
+  const auto searches = searches_for(options.why, machine, disk);
+  if (options.json) {
+    auto json = Json::array();
+    for (const auto& search : searches) json.push_back(to_json(search));
+    streams.out << json_document("searches", std::move(json));
+  } else {
+    streams.out << searches_text(searches, options.style);
+  }
+  if (searches.empty())
+    streams.err << "wheelscope: nothing that Python opens in this environment needs "
+                << printable(options.why) << "\n";
+  const bool lost =
+      std::ranges::any_of(searches, [](const Search& search) { return search.found.empty(); });
+  return searches.empty() || lost ? has_findings : clean;
+}
+
+}  // namespace
+
+int env(const Options& options, Streams streams) {
+  const auto machine = read_machine(options.paths.empty() ? "" : options.paths.front());
+  if (!machine) return complain(machine.error(), streams);
+  if (!machine->python) return complain({0, machine->notes.front()}, streams);
+  Disk disk("", !machine->gpus.empty());
+  if (!options.why.empty()) return print_searches(*machine, disk, options, streams);
+  const auto verdicts = judge_environment(*machine, disk);
+  if (options.json) {
+    auto json = Json::array();
+    for (const auto& verdict : verdicts) json.push_back(to_json(verdict));
+    streams.out << json_document("distributions", std::move(json));
+  } else {
+    streams.out << environment_text(verdicts, options.style);
+  }
+  const bool broken = std::ranges::any_of(verdicts, [](const DistributionVerdict& verdict) {
+    return verdict.loads == Loads::no || !verdict.unmet.empty() || !verdict.unserved.empty();
+  });
+  return broken ? has_findings : clean;
+}
+
+}  // namespace wheelscope

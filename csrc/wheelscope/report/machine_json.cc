@@ -1,0 +1,85 @@
+// Writes machines, and what is asked of them, as JSON.
+#include "report/json.h"
+
+namespace wheelscope {
+
+Json to_json(const MachineFacts& machine) {
+  Json json{{"architecture", machine.architecture},
+            {"libc", or_null(machine.libc)},
+            {"libc_version", or_null(machine.libc_version)},
+            {"driver", or_null(machine.driver)}};
+  json["gpus"] = Json::array();
+  for (const auto& gpu : machine.gpus)
+    json["gpus"].push_back({{"name", gpu.name}, {"capability", or_null(gpu.capability)}});
+  json["python"] = nullptr;
+  if (const auto& python = machine.python)
+    json["python"] = {{"executable", python->executable},
+                      {"version", python->version},
+                      {"abi", python->abi},
+                      {"prefix", python->prefix},
+                      {"base_prefix", python->base_prefix},
+                      {"architecture", python->architecture},
+                      {"site_packages", python->site_packages},
+                      {"tags", python->tags}};
+  json["torch"] = nullptr;
+  if (const auto& torch = machine.torch)
+    json["torch"] = {{"path", torch->path},
+                     {"version", torch->version},
+                     {"cuda", or_null(torch->cuda)},
+                     {"rocm", or_null(torch->rocm)},
+                     {"cxx11_abi", torch->cxx11_abi ? Json(*torch->cxx11_abi) : Json(nullptr)}};
+  json["cuda_libraries"] = Json::array();
+  for (const auto& library : machine.cuda_libraries)
+    json["cuda_libraries"].push_back({{"name", library.name},
+                                      {"path", library.path},
+                                      {"distribution", library.distribution},
+                                      {"version", library.version}});
+  json["notes"] = machine.notes;
+  return json;
+}
+
+Json to_json(const Explanation& explanation) {
+  const auto& symptom = explanation.symptom;
+  return {{"kind", name_of(symptom.kind)},
+          {"message", symptom.message},
+          {"library", or_null(symptom.library)},
+          {"needs", or_null(symptom.needs)},
+          {"symbol", or_null(symptom.symbol)},
+          {"demangled", or_null(explanation.demangled)},
+          {"version", or_null(symptom.version)},
+          {"provider", or_null(explanation.provider)},
+          {"what", explanation.what},
+          {"because", explanation.because},
+          {"mend", explanation.mend}};
+}
+
+Json to_json(const DistributionVerdict& verdict) {
+  Json json{{"name", verdict.distribution.name},
+            {"version", verdict.distribution.version},
+            {"libraries", verdict.libraries},
+            {"opened", verdict.opened},
+            {"loads", name_of(verdict.loads)}};
+  json["broken"] = Json::array();
+  for (const auto& broken : verdict.broken)
+    json["broken"].push_back({{"path", broken.path},
+                              {"loads", name_of(broken.loads)},
+                              {"explanation", to_json(broken.explanation)}});
+  json["unmet"] = verdict.unmet;
+  json["unserved"] = Json::array();
+  for (const auto& gpu : verdict.unserved)
+    json["unserved"].push_back(
+        {{"library", gpu.library}, {"gpu", gpu.gpu}, {"capability", gpu.capability}});
+  return json;
+}
+
+Json to_json(const Search& search) {
+  auto steps = Json::array();
+  for (const auto& step : search.steps)
+    steps.push_back({{"place", step.place}, {"path", step.path}, {"result", name_of(step.result)}});
+  return {{"library", search.library},
+          {"already_loaded", search.already_loaded},
+          {"found", or_null(search.found)},
+          {"steps", std::move(steps)}};
+}
+
+}  // namespace wheelscope

@@ -1,0 +1,149 @@
+// Environments of made files: what loads, what does not, and why. test_env.py asks the real loader.
+#include "answers/environment.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "commands/commands.h"
+#include "fixture.h"
+#include "report/json.h"
+#include "report/text.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Environment {
+ public:
+  explicit Environment(const std::string& name)
+      : site(fs::path(testing::TempDir() + "/environment-" + name).lexically_normal()) {
+    fs::remove_all(site);
+    machine = {.architecture = "x86_64",
+               .libc = "glibc",
+               .libc_version = "2.31",
+               .python = PythonFacts{.executable = fixture_path("elf/python-program"),
+                                     .version = "3.11.9",
+                                     .abi = "cp311",
+                                     .architecture = "x86_64",
+                                     .site_packages = {site}}};
+  }
+  // Installs fixtures as files of a distribution.
+  void install(const std::string& name, const std::map<std::string, std::string>& files,
+               const std::string& metadata = "") {
+    std::string record;
+    for (const auto& [file, fixture] : files) {
+      const auto bytes = read_text(fixture_path("elf/" + fixture));
+      ASSERT_TRUE(bytes && write_file(site + "/" + file, *bytes)) << fixture;
+      record += file + ",,\n";
+    }
+    ASSERT_TRUE(write_file(site + "/" + name + "-1.0.dist-info/RECORD", record));
+    ASSERT_TRUE(write_file(site + "/" + name + "-1.0.dist-info/METADATA", "Name: x\n" + metadata));
+  }
+  std::map<std::string, DistributionVerdict> judge(bool device_code = false) const {
+    Disk disk("", device_code);
+    std::map<std::string, DistributionVerdict> verdicts;
+    for (auto& verdict : judge_environment(machine, disk))
+      verdicts.emplace(verdict.distribution.name, verdict);
+    return verdicts;
+  }
+  std::string site;
+  MachineFacts machine;
+};
+
+TEST(Environment, OpensEachModule) {
+  Environment made("modules");
+  made.install("sound",
+               {{"sound/_C.so", "module.so"}, {"sound/libs/libfixture.so.1", "libfixture.so.1"}});
+  made.install("lost", {{"lost/_C.so", "module.so"}});
+  made.install("symbol", {{"symbol/_C.so", "module.so"},
+                          {"symbol/libs/libfixture.so.1", "libfixture-empty.so.1"}});
+  made.install("other", {{"other/_C.cpython-310-x86_64-linux-gnu.so", "module.so"}});
+  const auto found = made.judge();
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_TRUE(found.at("sound").is_sound());
+  EXPECT_EQ(found.at("sound").libraries, 2U);
+  EXPECT_EQ(found.at("other").opened, 0U) << "a module of Python 3.10";
+  const auto& lost = found.at("lost");
+  EXPECT_EQ(lost.loads, Loads::depends) << "another distribution has the library";
+  ASSERT_EQ(lost.broken.size(), 1U);
+  EXPECT_EQ(lost.broken[0].explanation.symptom.needs, "libfixture.so.1");
+  const auto& symbol = found.at("symbol");
+  EXPECT_EQ(symbol.loads, Loads::no);
+  ASSERT_EQ(symbol.broken.size(), 1U);
+  EXPECT_EQ(symbol.broken[0].explanation.symptom.symbol, "fixture_function");
+  std::vector<DistributionVerdict> all;
+  for (const auto& [name, verdict] : found) all.push_back(verdict);
+  const auto text = environment_text(all, {});
+  for (const auto* part : {"symbol 1.0  does not load", "lost 1.0  loads if Python code helps",
+                           "undefined symbol: fixture_function", "4 distributions", "2 sound"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+TEST(Environment, ImportsTorchBeforeWhatIsBuiltOnIt) {
+  Environment made("torch");
+  made.install("torch", {{"torch/lib/libtorch_global_deps.so", "torch-deps.so"},
+                         {"torch/lib/libc10.so", "c10-before-cxx11.so"},
+                         {"torch/_C.so", "torch-module.so"}});
+  made.install("pkg", {{"pkg/_C.so", "module-on-torch.so"}});
+  EXPECT_EQ(made.judge().at("pkg").loads, Loads::depends) << "torch was not found";
+  made.machine.torch = {.path = made.site + "/torch", .version = "2.10.0"};
+  made.machine.cuda_libraries = {{"libcudart.so.12", made.site + "/none", "nvidia", "12"}};
+  const auto found = made.judge();
+  EXPECT_TRUE(found.at("pkg").is_sound());
+  EXPECT_TRUE(found.at("torch").is_sound());
+}
+
+TEST(Environment, ComparesRequirementsAndGpus) {
+  Environment made("requirements");
+  made.install("first", {{"first/good.so", "good.so"}}, "Requires-Dist: second>=2\n");
+  made.install("second", {{"second/_C.so", "module.so"}},
+               "Requires-Dist: third; python_version >= '3'\nRequires-Python: >=3.12\n");
+  made.machine.gpus = {{"T4", "7.5"}, {"T4", "7.5"}, {"H200", "9.0"}, {"unknown", ""}};
+  const auto found = made.judge(true);
+  EXPECT_EQ(found.at("first").unmet,
+            std::vector<std::string>{"requires second>=2; installed is 1.0"});
+  EXPECT_EQ(found.at("second").unmet.size(), 2U);
+  ASSERT_EQ(found.at("first").unserved.size(), 1U);
+  EXPECT_EQ(found.at("first").unserved[0].capability, "7.5");
+  const auto json = to_json(found.at("first"));
+  EXPECT_EQ(json["unserved"][0]["gpu"], "T4");
+  EXPECT_NE(environment_text({found.at("first")}, {}).find("has no code for T4 (7.5)"),
+            std::string::npos);
+}
+
+TEST(Environment, TellsSearches) {
+  Environment made("why");
+  made.install("pkg",
+               {{"pkg/_C.so", "module.so"}, {"pkg/libs/libfixture.so.1", "libfixture.so.1"}});
+  made.install("lost", {{"lost/_C.so", "module.so"}});
+  Disk disk;
+  const auto searches = searches_for("libfixture.so.1", made.machine, disk);
+  ASSERT_EQ(searches.size(), 2U);
+  EXPECT_EQ(searches[0].library, made.site + "/lost/_C.so");
+  EXPECT_EQ(searches[0].found, "");
+  EXPECT_EQ(searches[1].found, made.site + "/pkg/libs/libfixture.so.1");
+  const auto text = searches_text(searches, {});
+  EXPECT_NE(text.find("found nowhere"), std::string::npos);
+  EXPECT_NE(text.find("RUNPATH of " + made.site + "/pkg/_C.so"), std::string::npos);
+  EXPECT_EQ(to_json(searches[1])["steps"][0]["result"], "found");
+  EXPECT_TRUE(searches_for("libnobody.so", made.machine, disk).empty());
+}
+
+TEST(Environment, IsACommand) {
+  std::ostringstream out, err;
+  EXPECT_EQ(env({.paths = {"/nonexistent"}}, {out, err}), unreadable);
+  EXPECT_EQ(env({.why = "libnobody-needs-it.so"}, {out, err}), has_findings);
+  EXPECT_EQ(env({.json = true, .why = "libnobody-needs-it.so"}, {out, err}), has_findings);
+  std::ostringstream json, text;
+  EXPECT_LE(env({.json = true}, {json, err}), has_findings) << "whatever Python is here";
+  EXPECT_TRUE(Json::parse(json.str()).contains("distributions"));
+  EXPECT_LE(env({}, {text, err}), has_findings);
+  EXPECT_NE(text.str().find(" sound\n"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace wheelscope
