@@ -19,7 +19,15 @@ from pathlib import Path
 from typing import ClassVar
 
 from setuptools import Command, Extension, setup
-from setuptools.command.bdist_wheel import bdist_wheel
+
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:
+    sys.exit(
+        "error: this Python's setuptools is older than 80, and with --no-build-isolation it must bring all that "
+        "pyproject.toml's [build-system] asks for; run `pip install 'setuptools>=80' cmake ninja torch`, or leave "
+        "--no-build-isolation away"
+    )
 from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, str(Path(__file__).parent.resolve()))

@@ -13,6 +13,12 @@
 #include <cuda_runtime_api.h>
 #endif
 
+#if defined(__clang__)
+#define CUDA_EXT_CXX __VERSION__  // with its name in it
+#else
+#define CUDA_EXT_CXX "g++ " __VERSION__
+#endif
+
 namespace cuda_ext {
 namespace {
 
@@ -40,7 +46,7 @@ std::string described(OpList<Op...>) {
 // One line a fact, `name=value`; the Python package reads it.
 std::string build_info() {
   constexpr uint64_t target = TORCH_TARGET_VERSION;
-  std::string info = "version=" CUDA_EXT_VERSION "\ncompiler=" __VERSION__;
+  std::string info = "version=" CUDA_EXT_VERSION "\ncompiler=" CUDA_EXT_CXX;
   info +=
       "\nstable_abi=" + std::to_string(target >> 56) + "." + std::to_string(target >> 48 & 0xff);
   info += "\nops=" + described(ElementwiseOps{});

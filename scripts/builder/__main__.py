@@ -1,6 +1,7 @@
 """`python -m scripts.builder`: build for this machine's GPU, find out why it fails or where its time went."""
 
 import argparse
+import signal
 import sys
 
 from scripts.builder import dev, doctor, explain_build
@@ -22,6 +23,7 @@ def main() -> int:
     for name, (module, help_text) in COMMANDS.items():
         module.add_arguments(commands.add_parser(name, help=help_text))
     arguments = parser.parse_args()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it without a traceback
     try:
         return int(COMMANDS[arguments.command][0].run(arguments))
     except BuildError as error:

@@ -136,13 +136,14 @@ def cache() -> Finding:
 def jobs() -> Finding:
     free, fitting = machine.free_memory(), machine.default_jobs()
     gib = f"{free / 2**30:.1f} GiB free, {machine.cores()} cores"
-    wanted = os.environ.get("MAX_JOBS")
-    if not wanted:
+    try:
+        wanted = toolchain.max_jobs()
+    except toolchain.BuildError as error:
+        return Finding(FAULT, str(error).removeprefix("error: "), "unset MAX_JOBS")
+    if wanted is None:
         return Finding(OK, f"{fitting} at once by default; {gib}")
-    if not wanted.isdecimal() or int(wanted) < 1:
-        return Finding(FAULT, f"MAX_JOBS={wanted} is no number of jobs", "unset MAX_JOBS")
     room = max(1, free // machine.COMPILER_BYTES)
-    if int(wanted) > room:
+    if wanted > room:
         return Finding(
             FAULT,
             f"MAX_JOBS={wanted} compilers may need more memory than there is; {gib}",
@@ -159,9 +160,6 @@ def targets() -> Finding:
         listed = toolchain.targets(home)
     except (toolchain.BuildError, OSError) as error:
         return Finding(FAULT, str(error).removeprefix("error: "), "unset TORCH_CUDA_ARCH_LIST")
-    wrong = [t for t in listed if not re.fullmatch(r"\d+\.\d[af]?(\+PTX)?", t)]
-    if wrong:
-        return Finding(FAULT, f"{wrong[0]!r} is not a GPU target", "unset TORCH_CUDA_ARCH_LIST")
     plain = {re.sub(r"[af]|\+PTX", "", target) for target in listed}
     missing = [gpu for gpu in machine.gpu_targets() if gpu not in plain]
     if missing and not any("+PTX" in target for target in listed):

@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from scripts.builder.library import RECIPE
 from scripts.builder.toolchain import ROOT, BuildError
 
 SAME_BUILD_SECONDS = 2.0
@@ -119,7 +120,10 @@ def svg(steps: list[Step]) -> str:
 
 
 def newest_log() -> Path:
-    logs = sorted((ROOT / "build").glob("*/.ninja_log"), key=lambda log: log.stat().st_mtime)
+    """Of the extension: other programs are built in build/ too."""
+    found = (ROOT / "build").glob("*/.ninja_log")
+    logs = [log for log in found if log.with_name(RECIPE).is_file()]
+    logs.sort(key=lambda log: log.stat().st_mtime)
     if not logs:
         raise BuildError("nothing was built yet in build/; run `make dev`")
     return logs[-1]

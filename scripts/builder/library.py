@@ -39,7 +39,7 @@ def build(folder: Path, version: str, target: str = PACKAGE) -> Path:
     ]
     try:
         _configure(folder, configure)
-        jobs = os.environ.get("MAX_JOBS") or machine.default_jobs(_threads(configure))
+        jobs = toolchain.max_jobs() or machine.default_jobs(_threads(configure))
         command = ["cmake", "--build", ".", "--target", target, "-j", str(jobs)]
         subprocess.run(command, check=True, cwd=folder)
     except FileNotFoundError:

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -21,6 +22,7 @@ _project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PACKAGE, VERSION = _project["name"], _project["version"]
 MATRIX = ROOT / "ci/matrix.toml"  # in a clone, and not in an sdist
 CCACHE = ROOT / "scripts/builder/ccache.sh"
+TARGET = r"\d+\.\d[af]?(\+PTX)?"
 EVERY_GPU = ["7.5+PTX"]  # the driver compiles it for any newer one
 # Names that torch's own builds take in TORCH_CUDA_ARCH_LIST.
 GENERATIONS = {
@@ -107,7 +109,37 @@ def targets(home: Path) -> list[str]:
                 "such as TORCH_CUDA_ARCH_LIST=9.0"
             )
         listed[listed.index("native") : listed.index("native") + 1] = found
+    _check_targets(listed, home)
     return list(dict.fromkeys(listed))
+
+
+def _check_targets(listed: list[str], home: Path) -> None:
+    """They are written as torch writes them, and this toolkit's compiler knows them."""
+    wrong = [target for target in listed if not re.fullmatch(TARGET, target)]
+    if wrong:
+        raise BuildError(
+            f"{wrong[0]!r} is not a GPU target; write targets as TORCH_CUDA_ARCH_LIST does: 9.0, 9.0a, 9.0+PTX"
+        )
+    nvcc = home / "bin/nvcc"
+    if cuda_compiler() != "nvcc" or not nvcc.is_file():
+        return
+    lines = subprocess.run([nvcc, "--list-gpu-arch"], capture_output=True, text=True).stdout.split()
+    known = [f"{line[8:-1]}.{line[-1]}" for line in lines if re.fullmatch(r"compute_\d+", line)]
+    for target in listed:
+        if known and re.sub(r"[af]|\+PTX", "", target) not in known:
+            version = toolkit_version(home)
+            raise BuildError(
+                f"CUDA {version // 1000}.{version % 1000 // 10} does not build for {target}; "
+                f"it builds for {', '.join(known)}"
+            )
+
+
+def max_jobs() -> int | None:
+    """MAX_JOBS, if it is set."""
+    wanted = os.environ.get("MAX_JOBS")
+    if wanted and not (wanted.isdecimal() and int(wanted)):
+        raise BuildError(f"MAX_JOBS={wanted} is no number of jobs; give one, or unset MAX_JOBS")
+    return int(wanted) if wanted else None
 
 
 def matrix_targets(home: Path) -> list[str]:
@@ -157,7 +189,7 @@ def cache_launcher() -> list[str]:
         "CCACHE_IGNOREOPTIONS": "--threads=*",
         "CCACHE_EXTRAFILES": ":".join(str(file) for file in _behind_nvcc()),
     }
-    return [str(CCACHE), *_with(settings, program)]
+    return ["/bin/sh", str(CCACHE), *_with(settings, program)]
 
 
 def _with(settings: dict[str, str], program: str) -> list[str]:

@@ -1,5 +1,7 @@
 """Ninja's log as a table and a drawing."""
 
+import subprocess
+import sys
 import xml.etree.ElementTree
 from pathlib import Path
 
@@ -56,3 +58,20 @@ def test_logs_that_say_nothing(tmp_path: Path):
     (tmp_path / ".ninja_log").write_text("other\n")
     with pytest.raises(BuildError, match="is not Ninja's log"):
         explain_build.last_build(tmp_path / ".ninja_log")
+
+
+def test_the_newest_build_of_the_extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(explain_build, "ROOT", tmp_path)
+    for name in ("extension", "wheelscope"):
+        (tmp_path / "build" / name).mkdir(parents=True)
+        write_log(tmp_path / "build" / name, (0, 1, 1, "a.o"))
+    (tmp_path / "build/extension/recipe.txt").touch()
+    assert explain_build.newest_log().parent.name == "extension"
+
+
+def test_a_reader_that_has_seen_enough(tmp_path: Path):
+    write_log(tmp_path, *((i, i + 1, 1, f"{i}.o") for i in range(20_000)))
+    command = f"{sys.executable} -m scripts.builder explain-build {tmp_path} | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout.count("\n") == 1

@@ -78,3 +78,28 @@ def test_a_release_never_uses_a_cache():
     build = matrix.load(toolchain.ROOT / matrix.FILE).build
     assert build.environment["CUDA_EXT_CACHE"] == "off"
     assert build.environment_cpu["CUDA_EXT_CACHE"] == "off"
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("hopper", "'hopper' is not a GPU target; write targets as TORCH_CUDA_ARCH_LIST does"),
+        ("9.0;5.0", r"CUDA 13.0 does not build for 5.0; it builds for 7.5, 9.0$"),
+    ],
+)
+def test_a_target_that_there_is_not(
+    home: Path, monkeypatch: pytest.MonkeyPatch, written: str, message: str
+):
+    (home / "bin").mkdir()
+    (home / "bin/nvcc").write_text("#!/bin/sh\necho compute_75\necho compute_90\n")
+    (home / "bin/nvcc").chmod(0o755)
+    monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", written)
+    with pytest.raises(BuildError, match=message):
+        toolchain.targets(home)
+
+
+@pytest.mark.parametrize("written", ["abc", "0", "-1", "1.5"])
+def test_jobs_that_are_no_number(monkeypatch: pytest.MonkeyPatch, written: str):
+    monkeypatch.setenv("MAX_JOBS", written)
+    with pytest.raises(BuildError, match=f"MAX_JOBS={written} is no number of jobs; give one, or"):
+        toolchain.max_jobs()
