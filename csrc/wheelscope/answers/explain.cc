@@ -75,7 +75,7 @@ void explain_driver_too_old(const MachineFacts* machine, Explanation& explanatio
     if (!runtime.empty() && major != runtime.substr(0, runtime.find('.'))) continue;
     explanation.because.push_back("CUDA " + major + " needs driver " + driver + " or newer");
   }
-  if (!runtime.empty())
+  if (machine && !runtime.empty())
     explanation.because.push_back("torch " + machine->torch->version + " here is built for CUDA " +
                                   runtime);
   explanation.mend.emplace_back("install a newer driver on the machine (not in its containers)");

@@ -73,6 +73,7 @@ std::vector<Distribution> list_distributions(const std::vector<std::string>& sit
     }
   }
   std::vector<Distribution> distributions;
+  distributions.reserve(found.size());
   for (auto& [name, distribution] : found) distributions.push_back(std::move(distribution));
   return distributions;
 }

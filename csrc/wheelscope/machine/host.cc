@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 // Files of the kernel have no size, so that they cannot be mapped.
 std::string kernel_file(const std::string& path) {
-  std::ifstream file(path);
+  const std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();

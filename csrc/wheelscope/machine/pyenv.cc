@@ -43,7 +43,7 @@ std::vector<std::string> chosen_versions(const fs::path& root) {
 // versions/3.11.7 for 3.11.7, and the newest 3.11 for 3.11.
 fs::path folder_of_version(const fs::path& root, const std::string& version) {
   std::error_code error;
-  const auto exact = root / "versions" / version;
+  auto exact = root / "versions" / version;
   if (fs::is_directory(exact, error)) return exact;
   std::string newest;
   for (const auto& entry : fs::directory_iterator(root / "versions", error)) {
