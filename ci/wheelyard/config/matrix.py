@@ -169,6 +169,7 @@ class RunCell:
     torch: str = key("A torch of this file.")
     python: str = key("One of its Pythons.")
     gpu: bool = key("Whether this cell is run where there is a GPU.", False)
+    command: str = key("The test command of this cell; by default that of all cells.", "")
 
 
 @dataclass(frozen=True)

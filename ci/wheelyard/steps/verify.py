@@ -63,7 +63,7 @@ def _run_job(plan: Plan, wheel: Wheel, cell: RunCell, tests: Source) -> Job:
         "wheel": made(f"repair/{wheel.name}"),
         "image": images.for_verify(plan, cell, wheel.arch),
         "tests": tests,
-        "command": plan.matrix.verify.command or default_command(plan),
+        "command": cell.command or plan.matrix.verify.command or default_command(plan),
         "code": digest.code(__name__),
     }
     needs = Needs(wheel.arch, engine=True)
