@@ -70,24 +70,26 @@ def test_exports_nothing():
     assert defined == []
 
 
-TIME_IMPORT = """
-import time, torch
+TIME_IMPORTS = """
+import time
 start = time.process_time()
+import torch
+between = time.process_time()
 import cuda_ext_example
-print((time.process_time() - start) * 1e3)
+print((time.process_time() - between) / (between - start))
 """
 
 
 def test_loading_costs_little_beside_torch():
-    """At most 8 ms of processor time on top of `import torch`: the best of a few processes. Most of
-    it is what torch is told of each op: gradients, batches, dtypes."""
+    """At most a hundredth of the processor time of `import torch`: the best of a few processes. Most
+    of it is what torch is told of each op: gradients, batches, dtypes."""
     environment = dict(os.environ)
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users have compiled modules
-    command = [sys.executable, "-c", TIME_IMPORT]
-    times = []
-    while not times or (min(times) > 8 and len(times) < 10):
-        times.append(float(subprocess.check_output(command, env=environment)))
-    assert min(times) <= 8, times
+    command = [sys.executable, "-c", TIME_IMPORTS]
+    shares = []
+    while not shares or (min(shares) > 0.01 and len(shares) < 10):
+        shares.append(float(subprocess.check_output(command, env=environment)))
+    assert min(shares) <= 0.01, shares
 
 
 def test_ops_survive_loading_twice():
