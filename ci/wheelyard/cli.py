@@ -3,7 +3,6 @@
 import argparse
 import dataclasses
 import json
-import os
 import signal
 import sys
 from fnmatch import fnmatchcase
@@ -40,9 +39,6 @@ def main() -> int:
     except Problem as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # `| head` has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
     except KeyboardInterrupt:
         print("stopped; the same command goes on from here", file=sys.stderr)
         return 130

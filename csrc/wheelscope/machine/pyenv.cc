@@ -83,10 +83,9 @@ Result<std::string> interpreter_behind_shim(const std::string& shim) {
   auto versions = chosen_versions(root);
   if (versions.empty()) versions.emplace_back("system");
   for (const auto& version : versions) {
-    const auto file =
-        version == "system"
-            ? elsewhere_on_path(name, fs::path(shim).parent_path())
-            : find_program((folder_of_version(root, version) / "bin" / name).string());
+    auto file = version == "system"
+                    ? elsewhere_on_path(name, fs::path(shim).parent_path())
+                    : find_program((folder_of_version(root, version) / "bin" / name).string());
     if (!file.empty()) return file;
   }
   return std::unexpected(Error{0, shim + ": pyenv has no " + name +
