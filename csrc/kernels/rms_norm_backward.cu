@@ -57,16 +57,18 @@ __global__ void __launch_bounds__(Shape::threads)
   const auto at = [&](int stage, int operand, int j) -> uint4& {
     return buffer[((stage * 2 + operand) * vectors + j) * threads + threadIdx.x];
   };
-  const auto fetch_vector = [&](int stage, int64_t row, int j) {
+  const auto fetch_vector = [&](int stage, int operand, int64_t row, int j) {
     if (row >= problem.rows || j * row_threads + lane >= row_vectors) return;
-    const auto* grad = reinterpret_cast<const uint4*>(problem.grad + row * grad_row_stride) + lane;
-    const auto* x = reinterpret_cast<const uint4*>(problem.x + row * x_row_stride) + lane;
-    copy_async(&at(stage, 0, j), grad + j * row_threads);
-    copy_async(&at(stage, 1, j), x + j * row_threads);
+    const T* from =
+        operand == 0 ? problem.grad + row * grad_row_stride : problem.x + row * x_row_stride;
+    copy_async(&at(stage, operand, j),
+               reinterpret_cast<const uint4*>(from) + lane + j * row_threads);
   };
   const auto fetch = [&](int stage, int64_t row) {
 #pragma unroll
-    for (int j = 0; j < vectors; ++j) fetch_vector(stage, row, j);
+    for (int j = 0; j < vectors; ++j) fetch_vector(stage, 0, row, j);
+#pragma unroll
+    for (int j = 0; j < vectors; ++j) fetch_vector(stage, 1, row, j);
     commit_copies();
   };
 
@@ -126,7 +128,7 @@ __global__ void __launch_bounds__(Shape::threads)
       Number grad[vector_size], x[vector_size], factors[vector_size], result[vector_size];
       unpack<T>(Shape::in_registers ? own_grad[j] : at(stage, 0, j), grad);
       unpack<T>(Shape::in_registers ? own_x[j] : at(stage, 1, j), x);
-      if constexpr (!Shape::in_registers) fetch_vector(stage, row + Shape::stages * step, j);
+      if constexpr (!Shape::in_registers) fetch_vector(stage, 0, row + Shape::stages * step, j);
       unpack<T>(weight[j], factors);
 #pragma unroll
       for (int e = 0; e < vector_size; ++e) {
@@ -137,7 +139,11 @@ __global__ void __launch_bounds__(Shape::threads)
       if (problem.grad_x)
         reinterpret_cast<uint4*>(problem.grad_x)[out_at + j * row_threads] = pack<T>(result);
     }
-    if constexpr (!Shape::in_registers) commit_copies();
+    if constexpr (!Shape::in_registers) {
+#pragma unroll
+      for (int j = 0; j < vectors; ++j) fetch_vector(stage, 1, row + Shape::stages * step, j);
+      commit_copies();
+    }
     stage = stage + 1 == Shape::stages ? 0 : stage + 1;
   }
   if (!problem.partial) return;
@@ -313,9 +319,9 @@ bool with_shape(int64_t vectors, Use&& use) {
   if (vectors <= 256) return use(Shape<128, 128, 2, 2, true, 8>{});
   if (vectors <= 512) return use(Shape<256, 256, 2, 2, true, 2>{});
   if (vectors <= 1024) return use(Shape<512, 512, 2, 2, true, 1>{});
-  if (vectors <= 2048) return use(Shape<1024, 1024, 2, 1, false, 1>{});
+  if (vectors <= 2048) return use(Shape<512, 512, 4, 1, false, 1>{});
   if constexpr (std::is_same_v<T, float>) {
-    if (vectors <= 4096) return use(Shape<1024, 1024, 4, 1, false, 1>{});
+    if (vectors <= 4096) return use(Shape<512, 512, 8, 1, false, 1>{});
   }
   return false;
 }

@@ -3,8 +3,8 @@
 // Rows of aligned vectors stay in registers between the sum and the result: x is read once. One
 // block takes one row, or one warp two or more short ones; blocks that walk over several rows, with
 // the next row on its way, are slower (3.6 TB/s instead of 3.9 on an H200), because GPUs hand out
-// blocks to whichever multiprocessor is free. Plain loads and stores: which hints to the caches
-// gain something changes with where the tensors lie.
+// blocks to whichever multiprocessor is free. The result is the first that the L2 cache may drop:
+// what it keeps of x and the weight is worth more, by about 1 %.
 #include "rms_norm.h"
 #include "rows.cuh"
 
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(threads, blocks)
     rms_norm_kernel(Forward<T> problem, int64_t row_stride) {
   using Number = Compute<T>;
   constexpr int vector_size = Vector<T>::size;
-  constexpr bool early = row_threads < 256;
+  constexpr bool early = row_threads <= 256;
   __shared__ Number partial[32];
   const int lane = threadIdx.x % row_threads;
   const int64_t row =
@@ -45,18 +45,19 @@ __global__ void __launch_bounds__(threads, blocks)
 #pragma unroll
   for (int e = 0; e < vector_size; ++e) one[e] = 1;
 
-  uint4 own[vectors], factors[vectors];
+  const auto factor = [&](int j) {
+    const bool has_factor = problem.weight && j * row_threads + lane < row_vectors;
+    return has_factor ? __ldg(weight + j * row_threads) : pack<T>(one);
+  };
+
+  uint4 own[vectors], early_factors[early ? vectors : 1];
 #pragma unroll
   for (int j = 0; j < vectors; ++j)
     own[j] = j * row_threads + lane < row_vectors ? x[j * row_threads] : uint4{0, 0, 0, 0};
-  const auto load_factors = [&] {
+  if constexpr (early) {
 #pragma unroll
-    for (int j = 0; j < vectors; ++j) {
-      const bool has_factor = problem.weight && j * row_threads + lane < row_vectors;
-      factors[j] = has_factor ? __ldg(weight + j * row_threads) : pack<T>(one);
-    }
-  };
-  if (early) load_factors();
+    for (int j = 0; j < vectors; ++j) early_factors[j] = factor(j);
+  }
   Number sum = 0;
 #pragma unroll
   for (int j = 0; j < vectors; ++j) {
@@ -68,15 +69,15 @@ __global__ void __launch_bounds__(threads, blocks)
   sum = sum_over_row<row_threads>(sum, partial);
   const Number rstd = inverse_sqrt(sum * problem.one_over_size + problem.eps);
   if (problem.rstd && lane == 0 && row < problem.rows) problem.rstd[row] = rstd;
-  if (!early) load_factors();
 #pragma unroll
   for (int j = 0; j < vectors; ++j) {
-    Number numbers[vector_size], own_factors[vector_size];
+    Number numbers[vector_size], factors[vector_size];
     unpack<T>(own[j], numbers);
-    unpack<T>(factors[j], own_factors);
+    unpack<T>(early ? early_factors[j] : factor(j), factors);
 #pragma unroll
-    for (int e = 0; e < vector_size; ++e) numbers[e] = numbers[e] * rstd * own_factors[e];
-    if (j * row_threads + lane < row_vectors) out[j * row_threads] = pack<T>(numbers);
+    for (int e = 0; e < vector_size; ++e) numbers[e] = numbers[e] * rstd * factors[e];
+    if (j * row_threads + lane < row_vectors)
+      store_streaming(out + j * row_threads, pack<T>(numbers));
   }
 }
 

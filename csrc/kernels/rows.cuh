@@ -86,6 +86,19 @@ __device__ __forceinline__ Number sum_over_row(Number value, Number* partial) {
   return value;
 }
 
+// Stores what the L2 cache may drop first; on GPUs before 8.0 as anything else.
+__device__ __forceinline__ void store_streaming(uint4* to, const uint4& bytes) {
+#if __CUDA_ARCH__ >= 800
+  uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to),
+               "r"(bytes.x), "r"(bytes.y), "r"(bytes.z), "r"(bytes.w), "l"(policy)
+               : "memory");
+#else
+  *to = bytes;
+#endif
+}
+
 // Copies 16 bytes to shared memory; from GPUs of 8.0 on without waiting for them.
 __device__ __forceinline__ void copy_async(uint4* to, const uint4* from) {
 #if __CUDA_ARCH__ >= 800
