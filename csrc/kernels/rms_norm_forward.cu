@@ -3,8 +3,7 @@
 // Rows of aligned vectors stay in registers between the sum and the result: x is read once. One
 // block takes one row, or one warp two or more short ones; blocks that walk over several rows, with
 // the next row on its way, are slower (3.6 TB/s instead of 3.9 on an H200), because GPUs hand out
-// blocks to whichever multiprocessor is free. The result is the first that the L2 cache may drop:
-// what it keeps of x and the weight is worth more, by about 1 %.
+// blocks to whichever multiprocessor is free.
 #include "rms_norm.h"
 #include "rows.cuh"
 
@@ -27,7 +26,7 @@ struct Forward {
 // row holds; `blocks` of them must fit on a multiprocessor at once, which bounds the registers.
 // Rows of a few warps have their part of the weight on its way early; for longer ones, more blocks
 // at once are worth more.
-template <typename T, int threads, int row_threads, int vectors, int blocks>
+template <typename T, int threads, int row_threads, int vectors, int blocks, Caching caching>
 __global__ void __launch_bounds__(threads, blocks)
     rms_norm_kernel(Forward<T> problem, int64_t row_stride) {
   using Number = Compute<T>;
@@ -53,7 +52,8 @@ __global__ void __launch_bounds__(threads, blocks)
   uint4 own[vectors], early_factors[early ? vectors : 1];
 #pragma unroll
   for (int j = 0; j < vectors; ++j)
-    own[j] = j * row_threads + lane < row_vectors ? x[j * row_threads] : uint4{0, 0, 0, 0};
+    own[j] = j * row_threads + lane < row_vectors ? load_vector<caching>(x + j * row_threads)
+                                                  : uint4{0, 0, 0, 0};
   if constexpr (early) {
 #pragma unroll
     for (int j = 0; j < vectors; ++j) early_factors[j] = factor(j);
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(threads, blocks)
 #pragma unroll
     for (int e = 0; e < vector_size; ++e) numbers[e] = numbers[e] * rstd * factors[e];
     if (j * row_threads + lane < row_vectors)
-      store_streaming(out + j * row_threads, pack<T>(numbers));
+      store_vector<caching>(out + j * row_threads, pack<T>(numbers));
   }
 }
 
@@ -110,11 +110,12 @@ __global__ void __launch_bounds__(threads) any_rms_norm_kernel(Forward<T> proble
   }
 }
 
-template <typename T, int threads, int row_threads, int vectors, int blocks = 1>
+template <typename T, int threads, int row_threads, int vectors, int blocks = 1,
+          Caching caching = Caching::usual>
 cudaError_t run_vectors(const Forward<T>& problem, int64_t row_stride, Stream stream) {
   const Grid grid{divide_up(problem.rows, threads / row_threads), threads};
-  return launch<rms_norm_kernel<T, threads, row_threads, vectors, blocks>>(grid, stream, problem,
-                                                                           row_stride);
+  return launch<rms_norm_kernel<T, threads, row_threads, vectors, blocks, caching>>(
+      grid, stream, problem, row_stride);
 }
 
 template <typename T, int threads, int row_threads>
@@ -123,21 +124,23 @@ cudaError_t run_any(const Forward<T>& problem, const Walk<1>& walk, Stream strea
   return launch<any_rms_norm_kernel<T, threads, row_threads>>(grid, stream, problem, walk);
 }
 
-// The threads and vectors for each row length are chosen from a sweep on an H200.
+// The threads, vectors and caching for each row length are chosen from a sweep on an H200, beside
+// other people's kernels: with one policy for all, some lengths would lose 1 or 2 %.
 template <typename T>
 cudaError_t run(const Forward<T>& problem, const Layout& rows, bool aligned, Stream stream) {
   const int vectors = problem.size / Vector<T>::size;
   if constexpr (!std::is_same_v<T, double>) {  // which is rare: element by element
     if (aligned && vectors <= 4096) {
       const int64_t row_stride = rows.strides[0][0];
-      if (vectors <= 16) return run_vectors<T, 128, 16, 1>(problem, row_stride, stream);
+      if (vectors <= 16)
+        return run_vectors<T, 128, 16, 1, 1, Caching::past_l1>(problem, row_stride, stream);
       if (vectors <= 32) return run_vectors<T, 128, 32, 1>(problem, row_stride, stream);
       if (vectors <= 128) return run_vectors<T, 64, 64, 2>(problem, row_stride, stream);
       if (vectors <= 256) return run_vectors<T, 128, 128, 2>(problem, row_stride, stream);
       if (vectors <= 512) return run_vectors<T, 256, 256, 2, 5>(problem, row_stride, stream);
       if (vectors <= 1024) return run_vectors<T, 512, 512, 2, 3>(problem, row_stride, stream);
       if (vectors <= 2048) return run_vectors<T, 512, 512, 4, 2>(problem, row_stride, stream);
-      return run_vectors<T, 1024, 1024, 4>(problem, row_stride, stream);
+      return run_vectors<T, 1024, 1024, 4, 1, Caching::result_first>(problem, row_stride, stream);
     }
   }
   const Walk<1> walk(rows);

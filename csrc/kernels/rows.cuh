@@ -86,17 +86,40 @@ __device__ __forceinline__ Number sum_over_row(Number value, Number* partial) {
   return value;
 }
 
-// Stores what the L2 cache may drop first; on GPUs before 8.0 as anything else.
-__device__ __forceinline__ void store_streaming(uint4* to, const uint4& bytes) {
+// What the caches are told of vectors that are read and written once.
+enum class Caching {
+  usual,
+  past_l1,       // neither is kept in the L1 cache
+  result_first,  // the L2 cache drops what was written first; from GPUs of 8.0 on
+};
+template <Caching caching>
+__device__ __forceinline__ uint4 load_vector(const uint4* from) {
+  if constexpr (caching != Caching::past_l1) return *from;
+  uint4 bytes;
+  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(bytes.x), "=r"(bytes.y), "=r"(bytes.z), "=r"(bytes.w)
+               : "l"(from));
+  return bytes;
+}
+template <Caching caching>
+__device__ __forceinline__ void store_vector(uint4* to, const uint4& bytes) {
+  if constexpr (caching == Caching::past_l1) {
+    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(bytes.x),
+                 "r"(bytes.y), "r"(bytes.z), "r"(bytes.w)
+                 : "memory");
+    return;
+  }
 #if __CUDA_ARCH__ >= 800
-  uint64_t policy;
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to),
-               "r"(bytes.x), "r"(bytes.y), "r"(bytes.z), "r"(bytes.w), "l"(policy)
-               : "memory");
-#else
-  *to = bytes;
+  if constexpr (caching == Caching::result_first) {
+    uint64_t policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to),
+                 "r"(bytes.x), "r"(bytes.y), "r"(bytes.z), "r"(bytes.w), "l"(policy)
+                 : "memory");
+    return;
+  }
 #endif
+  *to = bytes;
 }
 
 // Copies 16 bytes to shared memory; from GPUs of 8.0 on without waiting for them.
