@@ -61,6 +61,14 @@ TEST(Elf, FindsTheNeedsOfALibraryWithRewrittenTables) {
   EXPECT_EQ(elf.symbols[2].name, "torch_call_dispatcher");
 }
 
+// Two segments that join in memory and in the file are one to the loader.
+TEST(Elf, ReadsATableThatRunsFromOneSegmentIntoTheNext) {
+  const Fixture file("elf/split-symbols.so"), whole("elf/good.so");
+  const auto elf = read_elf(file.bytes()).value();
+  EXPECT_TRUE(elf.problems.empty());
+  EXPECT_EQ(elf.symbols.size(), read_elf(whole.bytes()).value().symbols.size());
+}
+
 TEST(Elf, NamesMachines) {
   const std::pair<const char*, const char*> machines[] = {{"good.so", "x86_64"},
                                                           {"32-bit.so", "i686"},

@@ -53,6 +53,7 @@ class Elf:
     gnu_hash: bool = False
     abi_version: int = 0
     far_strings: bool = False  # in a segment of their own, as tools that rewrite tables leave them
+    split_symbols: bool = False  # half in one segment, half in the next, as patchelf leaves them
 
     def pack(self, layout: str, *values: int) -> bytes:
         """Fields: B, H, I as in struct; W is a word of the file's width."""
@@ -71,6 +72,7 @@ class _Builder:
         header, segment = (64, 56) if elf.wide else (52, 32)
         self.image = bytearray(header + 6 * segment)
         self.far = 0  # where the far strings start
+        self.border = 0  # where the second segment starts, of two that join
 
     def string(self, text: str) -> int:
         at = len(self.strings)
@@ -144,6 +146,8 @@ class _Builder:
             entries.append((DT_VERSYM, self.place(versions)))
         if not elf.far_strings:
             entries.append((DT_SYMTAB, self.place(symbols)))
+        if elf.split_symbols:
+            self.border = entries[-1][1] + len(symbols) // 2
         if needs:
             entries += [(DT_VERNEED, self.place(needs)), (DT_VERNEEDNUM, len(elf.version_needs))]
         if definitions:
@@ -194,9 +198,10 @@ class _Builder:
         if elf.relro:
             segments.append((PT_RELRO, 4, 0, 0))
         sections, count = self.section_headers()
-        segments.append((PT_LOAD, 5, 0, self.far or len(self.image)))
-        if self.far:
-            segments.append((PT_LOAD, 4, self.far, len(self.image) - self.far))
+        border = self.far or self.border
+        segments.append((PT_LOAD, 5, 0, border or len(self.image)))
+        if border:
+            segments.append((PT_LOAD, 4, border, len(self.image) - border))
         table = b""
         for kind, flags, at, size in segments:
             address = at + FAR if self.far and at >= self.far else at

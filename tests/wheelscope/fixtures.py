@@ -128,6 +128,7 @@ def elf_files() -> Iterator[tuple[str, bytes]]:
     yield "hidden-definition.so", extension(symbols=hidden).build()
     rewritten = extension(gnu_hash=True, symbols=extension().symbols[:-1], far_strings=True)
     yield "rewritten-tables.so", rewritten.build()
+    yield "split-symbols.so", extension(split_symbols=True).build()
     yield "overlapping-names.so", overlapping_names(3000)
     yield "nested-fatbins.so", Elf(sections={".nv_fatbin": nested_fatbins(300)}).build()
     yield "overlapping-sections.so", overlapping_sections()

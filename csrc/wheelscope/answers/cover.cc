@@ -220,6 +220,7 @@ std::string why_not(const Item& wheel, const Cell& cell) {
 
 std::vector<CellVerdict> cover(const std::vector<Item>& wheels, const std::vector<Cell>& cells) {
   std::vector<TorchRequirements> requirements;
+  requirements.reserve(wheels.size());
   for (const auto& wheel : wheels)
     requirements.emplace_back(wheel.facts.wheel ? *wheel.facts.wheel : WheelClaims{});
   std::vector<CellVerdict> verdicts;

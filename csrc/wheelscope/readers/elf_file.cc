@@ -188,7 +188,8 @@ class Reader {
     return name.starts_with(".debug_") || name.starts_with(".zdebug_") || name == ".gdb_index";
   }
 
-  // The bytes from a virtual address to the end of its segment.
+  // The bytes from a virtual address to the end of its segment, and of those that go on from there
+  // in memory and in the file alike: patchelf lets a table run across such a border.
   Result<Bytes> at_address(std::uint64_t address, std::string_view what) const {
     constexpr std::uint64_t header = EI_NIDENT;
     for (const auto& segment : segments_) {
@@ -197,9 +198,14 @@ class Reader {
         const auto into = address - segment.address;
         if (segment.offset + into < header)
           return fail(address, std::string(what) + " is said to lie in the ELF header");
+        auto size = segment.file_size;
+        for (const auto& next : segments_) {  // in the order of their addresses
+          if (next.type == PT_LOAD && next.address - segment.address == size &&
+              next.offset - segment.offset == size)
+            size += next.file_size;
+        }
         return file_.window(segment.offset + into,
-                            std::min(segment.file_size - into, left_from(segment.offset + into)),
-                            what);
+                            std::min(size - into, left_from(segment.offset + into)), what);
       }
     }
     return fail(address, std::string(what) + " is at an address that no segment loads");
