@@ -56,6 +56,15 @@ def record_is_wrong(wheel: Path, item: Any, finding: Any, theirs: dict[str, Fact
     return recorded != "sha256=" + base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
+def only_one_has_it(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
+    """By csv and zipfile, RECORD lists a file that the wheel lacks, or lacks one that it holds."""
+    listed = {line[0] for line in csv.reader(member(wheel, "RECORD").splitlines())}
+    with zipfile.ZipFile(wheel) as members:
+        held = set(members.namelist())
+    found = listed - held if finding["id"] == "record-extra" else held - listed
+    return finding["place"] in found
+
+
 def relocates_text(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
     """readelf sees the text relocations, too."""
     if finding["what"] != "has text relocations":
@@ -72,6 +81,8 @@ CONFIRM: dict[str, Confirm] = {
     "tag-platform": platform_is_newer,
     "tag-mismatch": tags_differ,
     "record-hash": record_is_wrong,
+    "record-extra": only_one_has_it,
+    "record-unlisted": only_one_has_it,
     "hardening": relocates_text,
 }
 
