@@ -113,6 +113,7 @@ def main() -> None:
             used.update(why)
             outcome.differences[found.reference, bool(why)] += 1
             if not why:
+                outcome.unexplained.append(found)
                 print(f"{found.reference}: {wheel.name} {found.member}: {found.fact}")
                 print(f"    theirs {found.theirs}\n    ours   {found.ours}", flush=True)
     print(outcome.table())
@@ -120,7 +121,9 @@ def main() -> None:
     for entry in stale:
         print(f"no longer so: {entry}")
     if options.summary:
-        options.summary.write_text(summary(outcome, sorted(used, key=lambda e: e.reference)))
+        options.summary.write_text(
+            summary(outcome, sorted(used, key=lambda e: (e.reference, e.wheel)))
+        )
     sys.exit(bool(stale) or any(not explained for _, explained in outcome.differences))
 
 

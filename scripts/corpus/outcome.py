@@ -50,6 +50,7 @@ class Outcome:
     facts: Counter[str] = field(default_factory=Counter)  # reference -> facts that it gave
     # (reference, whether it is explained) -> how many
     differences: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    unexplained: list[Difference] = field(default_factory=list)
 
     def count(self, wheel: Path, result: Result) -> None:
         self.wheels += 1
@@ -82,7 +83,20 @@ class Outcome:
 
 
 def summary(outcome: Outcome, used: Iterable[Explanation]) -> str:
-    lines = [
+    lines = []
+    if outcome.unexplained:
+        lines = [
+            "## Open",
+            "",
+            "| reference | wheel | fact | theirs | ours |",
+            "|---|---|---|---|---|",
+        ]
+        lines += [
+            f"| {d.reference} | `{d.wheel}` | {d.fact} | {d.theirs or ''} | {d.ours} |"
+            for d in outcome.unexplained
+        ]
+        lines.append("")
+    lines += [
         "## Explained differences",
         "",
         "| reference | wheel | fact | why |",
