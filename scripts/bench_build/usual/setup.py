@@ -14,7 +14,7 @@ setup(
     ext_modules=[
         CUDAExtension(
             "usual",
-            ["ops.cpp", "my_add.cu", "my_fast_add.cu", "cust_add.cu"],
+            ["ops.cpp", "my_add.cu", "my_fast_add.cu", "cust_add.cu", "rms_norm.cu"],
             extra_compile_args={"cxx": ["-O3"], "nvcc": ["-O3"]},
         )
     ],
