@@ -74,7 +74,7 @@ def copy_source(row: Row, folder: Path) -> None:
     for name in filter(None, listed.split("\0")):
         if not name.startswith(("tests/", "docs/", "csrc/wheelscope/")):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / name)
+            shutil.copy(ROOT / name, folder / name, follow_symlinks=False)
 
 
 def environment(row: Row, home: Path) -> dict[str, str]:
