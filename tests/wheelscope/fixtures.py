@@ -6,6 +6,7 @@ import struct
 import sys
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from fixture_elf import (
@@ -489,6 +490,13 @@ def python_wheels(module: list[Symbol], private: list[Symbol]) -> Iterator[tuple
     yield one("abi3t", "cp315-abi3t", {"_C.abi3t.so": slots})
     yield one("abi3t-without-slots", "cp315-abi3t", {"_C.abi3t.so": module})
     yield one("abi3t-of-an-older-python", "cp313-abi3t", {"_C.abi3t.so": slots})
+    binding = Symbol("PyBinding_TypeF")
+    mixed = {"_C.abi3.so": [*module, binding], "libb.so": [replace(binding, defined=True)]}
+    yield one("bindings-inside", "cp311-abi3", mixed)
+    outside = extension(symbols=[*module, binding], needed=["libbinding.abi3.so.6", "libc.so.6"])
+    tag = f"cp311-abi3-{platform}"
+    yield f"bindings-outside/pkg-1.0-{tag}.whl", wheel({"pkg/_C.abi3.so": outside.build()}, tag=tag)
+    yield one("bindings-nowhere", "cp311-abi3", {"_C.abi3.so": [*module, binding]})
 
 
 def device_wheels(code: Files) -> Iterator[tuple[str, bytes]]:

@@ -40,6 +40,18 @@ TEST(PythonAbi, TagsAreJudgedWithRequiresPython) {
   EXPECT_EQ(checked("abi3-with-requires-python"), Ids{}) << "no older Python gets it";
 }
 
+TEST(PythonAbi, NamesLikePythonsMayBeOfAnotherLibrary) {
+  EXPECT_EQ(read_wheel_fixture("bindings-inside").verdicts.python.abi, PythonAbi::abi3);
+  EXPECT_EQ(checked("bindings-inside"), Ids{}) << "a library of the wheel defines it";
+  EXPECT_EQ(checked("bindings-nowhere"), Ids{"tag-python"});
+  EXPECT_EQ(checked("bindings-outside"), Ids{});
+  const auto findings = check(read_wheel_fixture("bindings-outside"), {});
+  const auto note = std::ranges::find(findings, "tag-python", &Finding::id);
+  ASSERT_NE(note, findings.end());
+  EXPECT_EQ(note->level, Finding::Level::note);
+  EXPECT_NE(note->what.find("unless libbinding.abi3.so.6 defines it"), std::string::npos);
+}
+
 TEST(PythonAbi, OtherImplementationsAreNotJudged) {
   EXPECT_EQ(checked("pypy"), Ids{});
 }

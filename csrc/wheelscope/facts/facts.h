@@ -63,7 +63,8 @@ struct LibraryFacts {
   std::vector<FatbinGroup> fatbins;
   std::string toolkit;  // the CUDA version that its device code was built by; empty: not recorded
   std::map<std::string, bool> python_symbols,
-      torch_symbols;           // undefined name -> needed (false: weak)
+      torch_symbols;                          // undefined name -> needed (false: weak)
+  std::set<std::string> python_like_exports;  // defined here, named as Python's own functions are
   bool python_module = false;  // exports PyInit_<name> or PyModExport_<name>: Python imports it
   bool exports_init = false, exports_slots = false;  // by which of the two
   std::optional<std::string> cudart_version;  // of a static runtime inside; "" if it cannot be told

@@ -173,6 +173,10 @@ class Copier {
         library_.exports_init |= symbol.name.starts_with("PyInit_");
         library_.exports_slots |= symbol.name.starts_with("PyModExport_");
         library_.python_module = library_.exports_init || library_.exports_slots;
+        if (is_python_symbol(symbol.name)) {
+          if (!afford(symbol.name)) return false;
+          library_.python_like_exports.emplace(symbol.name);
+        }
         continue;
       }
       auto* known = is_python_symbol(symbol.name)  ? &library_.python_symbols

@@ -7,6 +7,7 @@
 #include "packaging/requirement.h"
 #include "packaging/specifier.h"
 #include "packaging/tag.h"
+#include "tables/tables.h"
 #include "text/dotted_version.h"
 #include "text/text.h"
 #include "verdicts/cuda.h"
@@ -150,10 +151,15 @@ class Checker {
       }
     }
     if (python.abi == PythonAbi::version && python.versions.empty()) {
-      report("tag-python", "",
-             "tagged " + tag.python + "-" + tag.abi + ", but its modules are bound to one Python" +
-                 why,
-             "build with Py_LIMITED_API, or tag it for that Python");
+      const auto tagged = "tagged " + tag.python + "-" + tag.abi + ", but its modules ";
+      if (const auto other = library_of_another_wheel(); !other.empty())
+        report("tag-python", "",
+               tagged + "may be bound to one Python" + why + ", unless " + other +
+                   " defines it, which is not in the wheel",
+               "see whether that library does", Finding::Level::note);
+      else
+        report("tag-python", "", tagged + "are bound to one Python" + why,
+               "build with Py_LIMITED_API, or tag it for that Python");
       return;
     }
     std::vector<std::string> unserved;
@@ -179,6 +185,18 @@ class Checker {
                joined(unserved) + why,
            "raise the tag or Requires-Python, or define Py_LIMITED_API to the older version",
            only_later ? Finding::Level::note : Finding::Level::error);
+  }
+
+  // A needed library that may define names like Python's: one of bindings, such as PySide's.
+  // Python, torch and CUDA are known not to.
+  std::string library_of_another_wheel() const {
+    for (const auto& name : verdicts_.platform.external_libraries) {
+      const bool known = name.starts_with("libpython") || name.starts_with("libtorch") ||
+                         name.starts_with("libc10") || cuda_libraries().contains(name) ||
+                         name == "libcuda.so.1";
+      if (!known) return name;
+    }
+    return {};
   }
 
   void judge_size() {

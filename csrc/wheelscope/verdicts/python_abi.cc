@@ -73,6 +73,13 @@ PythonVerdict judge_python(const std::vector<LibraryFacts>& libraries,
   std::set<std::string> versions, private_symbols;
   std::map<std::string, std::set<std::string>> limited;  // first version -> symbols
   bool modules = false, all_abi3t = true, needs_slots = false;
+  // Libraries of bindings name their own functions as Python does. A Python in the wheel does not
+  // count: the modules are loaded by another one.
+  std::set<std::string_view> inside;
+  for (const auto& library : libraries) {
+    if (!base_name(library.path).starts_with("libpython"))
+      inside.insert(library.python_like_exports.begin(), library.python_like_exports.end());
+  }
   for (const auto& library : libraries) {
     if (!library.loadable()) continue;
     if (library.python_module) {
@@ -84,7 +91,7 @@ PythonVerdict judge_python(const std::vector<LibraryFacts>& libraries,
         versions.insert(named);
     }
     for (const auto& [symbol, needed] : library.python_symbols) {
-      if (!needed) continue;
+      if (!needed || inside.contains(symbol)) continue;
       const auto found = python_abi3().find(symbol);
       if (found == python_abi3().end())
         private_symbols.insert(symbol);
