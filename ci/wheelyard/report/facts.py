@@ -103,12 +103,23 @@ def _same_cell(seen: Facts, cell: Cell) -> bool:
 
 
 def benchmarks(plan: Plan) -> dict[str, Any]:
-    """The committed measurements of the ops over many sizes, by file name."""
-    folder = plan.project.root / "docs/bench"
-    results = {file.stem: json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))}
-    return {
-        name: result
-        for name, result in results.items()
-        if isinstance(result, dict)
-        and len({row["elements"] for row in result.get("bandwidth", [])}) > 2
-    }
+    """The committed measurements of the ops over many sizes, by file name; other files are left alone."""
+    found = {}
+    for file in sorted((plan.project.root / "docs/bench").glob("*.json")):
+        try:
+            result = json.loads(file.read_text())
+        except ValueError:
+            continue
+        if _over_many_sizes(result):
+            found[file.stem] = result
+    return found
+
+
+def _over_many_sizes(result: Any) -> bool:
+    fields = {"name", "layer", "beside", "dtype", "elements", "gb_per_s"}
+    rows = result.get("bandwidth") if isinstance(result, dict) and "machine" in result else None
+    if not isinstance(rows, list) or not all(
+        isinstance(r, dict) and fields <= set(r) for r in rows
+    ):
+        return False
+    return len({row["elements"] for row in rows}) > 2

@@ -13,8 +13,7 @@ def bandwidth(name: str, result: dict[str, Any], dtype: str = "float32") -> str:
     rows = [row for row in result["bandwidth"] if row["dtype"] == dtype]
     lines: dict[str, dict[int, float]] = {}
     for row in rows:
-        op = f"{row['name']}, {row['adds']}"
-        lines.setdefault(op, {})[row["elements"]] = row["gb_per_s"]
+        lines.setdefault(_label(row), {})[row["elements"]] = row["gb_per_s"]
     machine = result["machine"]
     about = f"{machine['device']}, torch {machine['torch']}, {dtype} ({name})"
     return (
@@ -22,6 +21,14 @@ def bandwidth(name: str, result: dict[str, Any], dtype: str = "float32") -> str:
         f"{_svg(lines, f'Bandwidth of each op on {about}; the table below has the numbers')}"
         f"<details><summary>Numbers</summary>{_table(lines, about)}</details></figure>"
     )
+
+
+def _label(row: dict[str, Any]) -> str:
+    """The op, or torch's expression that it is compared with, where that is short enough to stand beside a line."""
+    if row["layer"] != "torch":
+        return str(row["name"])
+    own = row["name"].rpartition(".")[2]
+    return row["beside"] if len(row["beside"]) < 20 else f"torch's {own}"
 
 
 def _svg(lines: dict[str, dict[int, float]], label: str) -> str:
