@@ -12,23 +12,26 @@ help: ## What each target does
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 20
 
 # --- Set-up -----------------------------------------------------------------------------------
-.PHONY: tools test-env lock lock-actions
+.PHONY: tools tools-sign tools-publish test-env lock lock-actions
 tools: ## The pinned tools in .venv
 	@scripts/need.sh g++ git
 	@scripts/venv.sh ci/tools.lock
 	@test -x $(WHEELYARD) || $(PYTHON) -m pip install --quiet --no-deps --no-build-isolation --editable ci
 
+# A job that can sign or upload has few packages, of a lock of its own, and runs wheelyard from the tree.
+tools-sign tools-publish: tools-%:
+	@scripts/need.sh git
+	@scripts/venv.sh ci/$*.lock
+	@test -x $(WHEELYARD) || { printf '#!/bin/sh\nPYTHONPATH=%s exec %s -m wheelyard "$$@"\n' \
+	  '$(CURDIR)/ci' '$(CURDIR)/$(PYTHON)' >$(WHEELYARD) && chmod +x $(WHEELYARD); }
+tools-sign: ## What signs a release, and nothing else, in .venv
+tools-publish: ## What uploads a release, and nothing else, in .venv
+
 test-env: tools ## The pinned tools and test packages (torch 2.10) in .venv
 	@scripts/venv.sh tests/tests.lock
 
-LOCK := .venv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11
-lock: tools ## Pin every .in file anew: tools, tests, images, CUDA toolkits
-	@$(PYTHON) -m pip install --quiet uv
-	$(LOCK) ci/tools.in -o ci/tools.lock
-	$(LOCK) -c ci/tools.lock tests/tests.in -o tests/tests.lock
-	$(LOCK) docker/verify.in -o docker/verify.lock
-	$(LOCK) scripts/bench_build/bench.in -o scripts/bench_build/bench.lock
-	for pins in docker/build docker/native docker/toolkits/12.9 docker/toolkits/13.0 docker/toolkits/13.2; do $(LOCK) --no-deps $$pins.in -o $$pins.lock; done
+lock: tools ## Pin every .in file anew, newest first, and show what moved (KEEP=1: only what the .in files add or drop)
+	@$(PYTHON) -m scripts.locks $(if $(KEEP),--keep)
 
 lock-actions: ## Record the tags of the actions that the workflows pin, from their repositories
 	@python3 -m scripts.actions $(ACTIONS_SOURCE)
@@ -212,8 +215,8 @@ check-tools: tools ## Are the wheels in build/tools/ sound, and of the version t
 	@tag=$$(git tag --points-at HEAD --list 'wheelyard-v*'); version=$$($(WHEELYARD) --version | cut -d' ' -f2); \
 	  test "$$tag" = "wheelyard-v$$version" || { echo "error: HEAD carries '$$tag', but the tools are $$version: git tag wheelyard-v$$version" >&2; exit 1; }
 
-publish-tools: tools ## Upload what INDEX (testpypi or pypi) lacks of build/tools/
-	@$(PYTHON) -m scripts.publish_tools $(or $(INDEX),$(error give the index: make publish-tools INDEX=testpypi)) build/tools
+publish-tools: tools-publish ## Upload what INDEX (testpypi or pypi) lacks of build/tools/
+	@PYTHONPATH=ci $(PYTHON) -m scripts.publish_tools $(or $(INDEX),$(error give the index: make publish-tools INDEX=testpypi)) build/tools
 
 .PHONY: docs
 docs: tools ## The reference pages and JSON schemas of wheelyard's files, from their definition
@@ -251,7 +254,7 @@ rehearsal: test-env ## The release workflow on this repository, every job, again
 	@RELEASE_TESTS=1 $(PYTHON) -m pytest -q -s tests/ci/test_own_rehearsal.py
 
 test-release: test-env wheelscope ## Real releases of another project, with faults injected (minutes)
-	RELEASE_TESTS=1 $(PYTHON) -m pytest -q -n 2 --dist loadfile tests/ci/test_demo_release.py tests/ci/test_stranger_release.py tests/ci/test_tool_release.py tests/ci/test_rehearsal.py
+	RELEASE_TESTS=1 $(PYTHON) -m pytest -q -n 2 --dist loadfile tests/ci/test_demo_release.py tests/ci/test_stranger_release.py tests/ci/test_tool_release.py tests/ci/test_rehearsal.py tests/ci/test_hostile_release.py
 
 test-strangers: tools wheelscope ## Releases of the clones in the folder STRANGERS, as their maintainers would (hours)
 	@test -n "$(STRANGERS)" || { echo "error: say where the clones are: make test-strangers STRANGERS=FOLDER" >&2; exit 1; }

@@ -13,7 +13,7 @@ for lock in "$@"; do
   stamp=$venv/$(basename "$lock").installed
   if ! cmp -s "$lock" "$stamp"; then
     echo "installing the pinned packages of $lock"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$lock"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r "$lock"
     cp "$lock" "$stamp"
   fi
 done

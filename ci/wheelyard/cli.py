@@ -24,7 +24,6 @@ from wheelyard.run import join, local
 from wheelyard.steps import ELSEWHERE, STEPS
 
 OTHERS = {
-    "join": "take over what other jobs handed on, from wheelhouse/handed/",
     "report": "write the report page of what there is",
     "github": "make the release page of the tag on GitHub",
     "serve": "serve the embedded index to pip",
@@ -62,11 +61,18 @@ def _dispatch(arguments: argparse.Namespace) -> int:
             else:
                 tag.make(plan.project, arguments.version)
             return 0
+        case "digests":
+            print(join.digests(Record(plan.project.wheelhouse), plan.released))
+            return 0
     display = Display(verbose=arguments.verbose)
     with local.only_run(plan.project.wheelhouse) as record:
         match arguments.command:
             case "join":
-                display.say(join.join(_both_indexes(plan), record, _head(plan)))
+                words = [join.told(text) for text in arguments.made]
+                words += [join.told(text, is_all=True) for text in arguments.all_made]
+                released, graph = plan.released, _both_indexes(plan)
+                done = join.join(graph, record, _head(plan), github.may_hand_on, released, words)
+                display.say(done)
             case "report":
                 _report(plan, record, display)
             case "github":
@@ -228,6 +234,17 @@ def _parse() -> argparse.Namespace:
     whole.add_argument("--only", choices=STEPS, help="repeat this step alone")
     for name, help_text in (STEPS | ELSEWHERE | OTHERS).items():
         commands.add_parser(name, parents=[run], help=help_text)
+    joining = commands.add_parser(
+        "join", parents=[run], help="take over what other jobs handed on, from wheelhouse/handed/"
+    )
+    for option, files in (("--made", "that job made"), ("--all-made", "the whole release has")):
+        joining.add_argument(
+            option, action="append", default=[], metavar="JOB=DIGESTS",
+            help=f"refuse other bytes than these, as `digests` printed them: what {files}",
+        )  # fmt: skip
+    commands.add_parser(
+        "digests", parents=[shared], help="print the sha256 and name of each file of the release"
+    )
     start = commands.add_parser("init", help="write the files that get a project started")
     start.add_argument(
         "folder", nargs="?", default="", help="where its setup is, if not in this folder"

@@ -21,17 +21,19 @@ from typing import Any
 
 import yaml
 from repository import ROOT
+from wheelyard.core.digest import sha256
 
 STAND_INS = Path(__file__).with_name("stand_ins")
-# What the rehearsal does itself, and what leaves no file: signing, the runner's firewall.
+# What the rehearsal does itself, and what leaves no file: the runner's firewall. Of signing it notes what is signed.
 ACTIONS = {
     "actions/checkout", "actions/upload-artifact", "actions/download-artifact",
     "actions/attest", "step-security/harden-runner",
 }  # fmt: skip
 JOB_KEYS = {
     "name", "needs", "runs-on", "timeout-minutes", "permissions", "environment", "strategy", "env",
-    "outputs", "steps", "calls",
+    "outputs", "steps", "calls", "file", "as_written",
 }  # fmt: skip
+NOT_SIGNED = "wheelhouse/attestations/*"  # that takes GitHub's identity
 STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env"}
 # Of a developer's shell, and not of a runner's.
 NOT_ON_A_RUNNER = ("WHEELHOUSE", "VIRTUAL_ENV", "PYTHON", "MAKE", "MFLAGS", "PYTEST", "GITHUB_")
@@ -59,7 +61,8 @@ class Rehearsal:
     folder: Path
     environment: dict[str, str]  # beside the machine's own
     workflows: Path = ROOT / ".github/workflows"
-    outputs: dict[str, dict[str, str]] = field(default_factory=dict)  # of each job
+    outputs: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)  # by file and job
+    signed: dict[str, str] = field(default_factory=dict)  # the sha256 of each file with provenance
     uploaders: dict[str, str] = field(default_factory=dict)  # the job of each artifact
     printed: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)  # of each job and `make` line
@@ -80,6 +83,7 @@ class Rehearsal:
             shutil.rmtree(self.artifacts / artifact)  # of an earlier attempt
             del self.uploaders[artifact]
         self.printed[name] = ""
+        self.outputs[job["file"], name] = {}
         for values in self.instances(name, job):
             title = self.filled(name, job["name"], values)
             began = time.monotonic()
@@ -90,21 +94,14 @@ class Rehearsal:
 
     def instances(self, name: str, job: Job) -> Iterator[dict[str, str]]:
         """What `${{ }}` stands for, once, or for each entry of the matrix that can run here."""
-        needs = as_list(job.get("needs", []))
-        known = {
-            f"needs.{need}.outputs.{key}": value
-            for need in needs
-            for key, value in self.outputs.get(need, {}).items()
-        }
-        known["github.token"] = "a-token-for-the-stand-in"
-        known["inputs.wheelyard"] = ""
-        contexts = [known]
+        known = {"github.token": "a-token-for-the-stand-in", "inputs.wheelyard": ""}
+        contexts = [known | self.told(job)]
         for call in job.get("calls", []):  # the jobs that call this one's workflow, outermost first
             contexts = [
                 context
                 | {f"inputs.{k}": self.filled(name, v, context) for k, v in call["with"].items()}
                 for outer in contexts
-                for context in self.matrix(name, call, outer)
+                for context in self.matrix(name, call, outer | self.told(call))
             ]
         for context in contexts:
             for entry in self.matrix(name, job, context):
@@ -112,6 +109,29 @@ class Rehearsal:
                 if foreign and (name == "smoke" or "-python" in entry.get("matrix.task", "")):
                     continue  # runs the wheel, on a runner of that architecture
                 yield entry
+
+    def told(self, job: Job) -> dict[str, str]:
+        """The outputs of the jobs that a job needs, as its workflow names them."""
+        return {
+            f"needs.{need}.outputs.{key}": value
+            for need in job["as_written"]
+            for key, value in self.outputs_of(job["file"], need).items()
+        }
+
+    def outputs_of(self, file: str, name: str) -> dict[str, str]:
+        """Those of a job, or of the workflow that it calls. One that was never set is not there."""
+        job = load(self.workflows, file)["jobs"].get(name)
+        if job is None or "uses" not in job:
+            return self.outputs.get((file, name), {})
+        called = Path(job["uses"]).name
+        found = {}
+        for key, output in (
+            load(self.workflows, called)["on"]["workflow_call"].get("outputs", {}).items()
+        ):
+            inner = re.fullmatch(r"\$\{\{ jobs\.(\w+)\.outputs\.(\w+) \}\}", output["value"])
+            assert inner, output
+            found[key] = self.outputs_of(called, inner[1]).get(inner[2], "")
+        return found
 
     def matrix(self, name: str, job: Job, known: dict[str, str]) -> Iterator[dict[str, str]]:
         """What `${{ }}` stands for in each job of a matrix; once where there is none."""
@@ -136,9 +156,14 @@ class Rehearsal:
         """A text of the workflow with its expressions resolved."""
 
         def value(expression: re.Match[str]) -> str:
-            if expression[1] not in values:
-                raise Failed(name, f"{expression[1]} is not known: does an earlier job give it?")
-            return values[expression[1]]
+            wanted = expression[1]
+            if choice := re.fullmatch(r"(\S+) == '(\w+)' && (\S+) \|\| ''", wanted):
+                if values[choice[1]] != choice[2]:
+                    return ""
+                wanted = choice[3]
+            if wanted not in values:
+                raise Failed(name, f"{wanted} is not known: does an earlier job give it?")
+            return values[wanted]
 
         return re.sub(r"\$\{\{ (.*?) \}\}", value, text)
 
@@ -165,9 +190,16 @@ class Rehearsal:
                 )
             elif action == "actions/download-artifact":
                 self.download(name, clone, options)
-        self.outputs[name] = {
-            key: self.filled(name, text, values) for key, text in job.get("outputs", {}).items()
-        }
+            elif action == "actions/attest":
+                files = [
+                    f for pattern in options["subject-path"].split() for f in clone.glob(pattern)
+                ]
+                self.signed |= {file.name: sha256(file) for file in files}
+        for key, text in job.get("outputs", {}).items():
+            if value := self.filled(
+                name, text, values
+            ):  # of a matrix's jobs, the last that gives one
+                self.outputs[job["file"], name][key] = value
         shutil.rmtree(clone)
 
     def clone(self) -> Path:
@@ -225,7 +257,7 @@ class Rehearsal:
         shutil.rmtree(target, ignore_errors=True)
         for pattern in paths.split():
             files = [file for file in clone.glob(pattern) if file.is_file()]
-            if not files:
+            if not files and pattern != NOT_SIGNED:
                 raise Failed(name, f"nothing to upload as {artifact}: there is no {pattern}")
             for file in files:
                 place = target / file.relative_to(clone / "wheelhouse")
@@ -243,7 +275,7 @@ class Rehearsal:
                 raise Failed(name, f"no job before this one has uploaded {wanted}")
             for artifact in found:
                 place = clone / options["path"] / ("" if "name" in options else artifact)
-                shutil.copytree(self.artifacts / artifact, place, dirs_exist_ok=True)
+                shutil.copytree(self.artifacts / artifact, place, symlinks=True, dirs_exist_ok=True)
 
 
 def is_wanted(condition: str, values: dict[str, str]) -> bool:
@@ -259,8 +291,10 @@ def jobs(workflows: Path, file: str = "release.yml", calls: tuple[Job, ...] = ()
     """The jobs of a workflow, with those of the workflows that it calls in the place of the calling job."""
     found: dict[str, Job] = {}
     called: dict[str, list[str]] = {}
-    for name, job in yaml.safe_load((workflows / file).read_text())["jobs"].items():
-        before = [n for need in as_list(job.get("needs", [])) for n in called.get(need, [need])]
+    for name, written in load(workflows, file)["jobs"].items():
+        as_written = as_list(written.get("needs", []))
+        before = [n for need in as_written for n in called.get(need, [need])]
+        job = {**written, "file": file, "as_written": as_written}
         if "uses" not in job:
             found[name] = {**job, "needs": before} | ({"calls": list(calls)} if calls else {})
             continue
@@ -270,6 +304,12 @@ def jobs(workflows: Path, file: str = "release.yml", calls: tuple[Job, ...] = ()
         called[name] = list(inner)
         found |= {n: {**j, "needs": [*j["needs"], *before]} for n, j in inner.items()}
     return found
+
+
+def load(workflows: Path, file: str) -> Job:
+    """A workflow; YAML takes its key `on` for a truth."""
+    content = yaml.safe_load((workflows / file).read_text())
+    return {"on" if key is True else key: value for key, value in content.items()}
 
 
 def as_list(needs: str | list[str]) -> list[str]:
@@ -284,7 +324,7 @@ def needed(all_jobs: dict[str, Job], name: str) -> set[str]:
 
 def use_tools_of(checkout: Path, rehearsal: Rehearsal) -> None:
     """Has the `make` lines bring this checkout's tools: for a project without our Makefile."""
-    for line in ("make tools", "make tools wheelscope"):
+    for line in ("make tools", "make tools wheelscope", "make tools-sign", "make tools-publish"):
         made = rehearsal.made / line.replace(" ", "-")
         made.mkdir(parents=True)
         (made / ".venv").symlink_to(checkout / ".venv")

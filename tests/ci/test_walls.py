@@ -328,7 +328,7 @@ def test_each_torch_has_an_index_of_its_own_on_any_host(
     sdist = tmp_path / "state"
     sdist.write_text("stands for the sources")
     space = workspace(
-        tmp_path, {"files": wheels, "sdist": [sdist], "needing_evidence": []},
+        tmp_path, {"files": wheels, "sdist": [sdist], "needing_evidence": [], "smoke_tests": []},
         index="own", own=own, project="demo_ext", evidence={}, evidence_of_jobs={}, attestations={},
     )  # fmt: skip
     publish.run(Job("publish", "own", None, {}), space)  # type: ignore[arg-type]

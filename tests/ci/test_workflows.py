@@ -14,6 +14,7 @@ import rehearsal
 import yaml
 from repository import ROOT
 from wheelyard.cli import OTHERS
+from wheelyard.plan import github
 from wheelyard.steps import ELSEWHERE, STEPS
 
 from scripts import actions
@@ -30,14 +31,16 @@ PERMISSIONS = {
     "tools.yml": {"wheels": READ, "testpypi": PUBLISH, "pypi": PUBLISH},
     "release.yml": {
         "check": READ, "wheels": READ, "gpu": READ, "install": READ,
-        "testpypi": PUBLISH, "pypi": {**PUBLISH, "attestations": "write"},
+        "sign": {**PUBLISH, "attestations": "write"}, "testpypi": PUBLISH, "pypi": PUBLISH,
         "github": {"contents": "write"},
     },
 }  # fmt: skip
 PLAIN = r"[^&|;<>$()]*"  # nothing that a shell would make more of than words
-CALL = rf"(sudo )?\.venv/bin/wheelyard (?P<step>[a-z-]+){PLAIN}(\"\$[A-Z]+\"{PLAIN})*"
+CALL = rf"(sudo )?\.venv/bin/wheelyard (?P<step>[a-z-]+){PLAIN}(\"\$[A-Z0-9_]+\"{PLAIN})*"
 COMMAND = re.compile(rf"{CALL}|make [a-z -]+")
+DIGESTS = 'echo "digests=$(.venv/bin/wheelyard digests --place github)" >>"$GITHUB_OUTPUT"'
 WHOLE = {
+    DIGESTS,
     'echo "jobs=$(.venv/bin/wheelyard plan --place github --github)" >>"$GITHUB_OUTPUT"',
     'python3 -m venv .venv && .venv/bin/pip install "wheelyard==$WHEELYARD"',
 }
@@ -68,6 +71,7 @@ def problems(folder: Path) -> Iterator[str]:
         for job, facts in jobs.items():
             for step in facts.get("steps", []):
                 yield from step_problems(f"{name}: {job}", step)
+            yield from job_problems(f"{name}: {job}", facts)
     yield from zizmor(folder)
     yield from schema(folder)
 
@@ -80,9 +84,26 @@ def step_problems(where: str, step: dict[str, Any]) -> Iterator[str]:
         yield f"{where}: a cache"
     if run:
         call = COMMAND.fullmatch(run)
-        known = {*STEPS, *ELSEWHERE, *OTHERS, "tag", None}
+        known = {*STEPS, *ELSEWHERE, *OTHERS, "join", "tag", None}
         if run not in WHOLE and (not call or call["step"] not in known):
             yield f"{where}: `{run}` is more than one call of the pipeline or make"
+
+
+def job_problems(where: str, job: dict[str, Any]) -> Iterator[str]:
+    """A job is told through `needs`; a token is there for one step; who can sign or upload has few packages."""
+    given, lines = job.get("env", {}), [step.get("run", "") for step in job.get("steps", [])]
+    if "github.token" in json.dumps(given):
+        yield f"{where}: a token for the whole job"
+    for line in (line for line in lines if "wheelyard join" in line):
+        words = re.findall(r'--(?:all-)?made \w+="\$(\w+)"', line)
+        if not words:
+            yield f"{where}: takes over whatever is there"
+        for word in words:
+            if not re.fullmatch(r"\$\{\{ (needs\.\w+\.outputs|inputs)\.\w+ \}\}", given[word]):
+                yield f"{where}: {word} does not come from an earlier job"
+    can_sign = job.get("permissions", {}).get("id-token") == "write"
+    if can_sign and not {"make tools-sign", "make tools-publish"}.intersection(lines):
+        yield f"{where}: more tools than it needs beside an identity"
 
 
 def zizmor(folder: Path) -> list[str]:
@@ -112,10 +133,8 @@ CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1"
 CHANGES = {
     "permissions at the top": ("permissions: {}", "permissions: write-all"),
     "permissions of a job": (
-        "needs: [wheels, gpu]\n    runs-on: ubuntu-24.04\n    timeout-minutes: 20\n"
-        "    environment: testpypi\n    permissions:\n      contents: read",
-        "needs: [wheels, gpu]\n    runs-on: ubuntu-24.04\n    timeout-minutes: 20\n"
-        "    environment: testpypi\n    permissions:\n      contents: write",
+        "environment: testpypi\n    permissions:\n      contents: read",
+        "environment: testpypi\n    permissions:\n      contents: write",
     ),
     "is not pinned": (CHECKOUT, "actions/checkout@v7"),
     "is not in actions.lock": (CHECKOUT, f"actions/checkout@{'0' * 40}"),
@@ -124,7 +143,11 @@ CHANGES = {
     "a long-lived token": ("GH_TOKEN: ${{ github.token }}", "GH_TOKEN: ${{ secrets.TOKEN }}"),
     "zizmor: template-injection": ("wheelyard tag --check", "wheelyard tag --check ${{ github.ref_name }}"),
     "more than one call": ("wheelyard join", "wheelyard join && curl example.org"),
-    "a cache": ("name: gate\n          path: wheelhouse/handed", "cache: pip"),
+    "a cache": ('pattern: "{sdist,build-*,gate}"\n          path: wheelhouse/handed', "cache: pip"),
+    "a token for the whole job": ("DIGESTS: ${{ needs", "TOKEN: ${{ github.token }}\n      DIGESTS: ${{ needs"),
+    "takes over whatever is there": (' --all-made wheels="$DIGESTS"', ""),
+    "does not come from an earlier job": ("${{ needs.wheels.outputs.digests }}", "${{ vars.DIGESTS }}"),
+    "more tools than it needs": ("make tools-publish", "make tools"),
     "schema:": ("timeout-minutes: 20", "timeout-minutes: [20]"),
 }  # fmt: skip
 
@@ -138,6 +161,27 @@ def test_a_change_is_noticed(expected: str, tmp_path: Path) -> None:
     assert old in text
     file.write_text(text.replace(old, new))
     assert any(expected in found for found in problems(tmp_path))
+
+
+def test_every_artifact_says_which_jobs_it_is_for() -> None:
+    """What a job uploads and another takes over has an entry in wheelyard's own list, and none is there for nothing."""
+    uploaded = {
+        step["with"]["name"].partition("${{")[0]
+        for job in rehearsal.jobs(ROOT / ".github/workflows").values()
+        for step in job["steps"]
+        if "upload-artifact" in step.get("uses", "")
+    }
+    assert uploaded - {"index"} == {name.rstrip("*") for name in github.ARTIFACTS}
+
+
+@pytest.mark.parametrize("lock", ["sign", "publish"])
+def test_a_job_with_an_identity_installs_few_packages(lock: str) -> None:
+    text = (ROOT / f"ci/{lock}.lock").read_text()
+    pinned = re.findall(r"^([\w-]+)==(\S+)", text, re.MULTILINE)
+    assert 0 < len(pinned) <= 30
+    tools = (ROOT / "ci/tools.lock").read_text()
+    for name, version in pinned:
+        assert f"{name}=={version} " in tools, "the same versions as everywhere"
 
 
 def test_artifacts_are_handed_on_by_a_job_that_comes_before() -> None:

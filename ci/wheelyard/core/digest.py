@@ -24,9 +24,17 @@ def of(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def tools(*names: str) -> dict[str, str]:
-    """The installed version of each Python package that a step runs as a program."""
-    return {name: importlib.metadata.version(name) for name in names}
+def tools(*names: str) -> dict[str, str | None]:
+    """The installed version of each Python package that a step runs as a program; none where it is not installed: the
+    jobs that publish have few packages, and plan all jobs."""
+    return {name: _version(name) for name in names}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 @functools.cache

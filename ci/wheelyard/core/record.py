@@ -3,10 +3,14 @@
 A job is finished when its record names the same inputs and its outputs are still there. An output whose bytes
 changed since is refused: it is not what was built, gated or tested. What a job says about itself is not believed: the
 record looks at the files that it left, takes only those that the job is for, and hashes them itself.
+
+What other machines did, and handed on, is kept apart in wheelhouse/taken.json. So release.json has only what was done
+here, and that is all that this machine can hand on in turn.
 """
 
 import json
 import os
+import re
 import shutil
 import threading
 from collections.abc import Iterable
@@ -21,6 +25,7 @@ from wheelyard.core.job import Job, Made, Passed, Source
 from wheelyard.problem import Problem
 
 Facts = dict[str, Any]
+NAME = re.compile(r"[\w.+!-]{1,255}", re.ASCII)  # of a file or folder that a job leaves
 
 
 class Record:
@@ -28,19 +33,18 @@ class Record:
 
     def __init__(self, wheelhouse: Path) -> None:
         self.wheelhouse = wheelhouse
-        self.file = wheelhouse / "release.json"
+        self.file, self._taken_file = wheelhouse / "release.json", wheelhouse / "taken.json"
         self._lock = threading.RLock()
         self.head: Facts = {"schema_version": 2}
         self.jobs: dict[str, Facts] = {}
+        self.taken: set[str] = set()  # the jobs that other machines did
+        if self._taken_file.exists():
+            self.head, self.jobs = load(self._taken_file)
+            self.taken = set(self.jobs)
         if self.file.exists():
-            try:
-                content = json.loads(self.file.read_text())
-                self.jobs = content.pop("jobs")
-                self.head = content
-            except (ValueError, KeyError, AttributeError) as error:
-                raise Problem(
-                    f"{self.file} is damaged, or of another version ({error}); delete it to start anew"
-                ) from None
+            self.head, own = load(self.file)
+            self.jobs |= own
+            self.taken -= own.keys()
 
     # --- What is known ---------------------------------------------------------------------------
 
@@ -141,9 +145,9 @@ class Record:
         for relative, recorded in entry["outputs"].items():
             check_path(job, relative)
             source = folder / relative
-            if not source.exists():  # whoever needs it will miss it
+            if not source.is_file():  # whoever needs it will miss it
                 continue
-            if source.is_symlink() or sha256(source) != recorded:
+            if sha256(source) != recorded:
                 raise Problem(
                     f"{source.name} from {folder.name} is not what its record says; run that job again: "
                     "the file was altered, or cut off on its way"
@@ -153,6 +157,7 @@ class Record:
             shutil.copyfile(source, target)
         with self._lock:
             self.jobs[name] = entry
+            self.taken.add(name)
 
     def keep_only(self, names: Iterable[str]) -> None:
         """Drops the records of jobs that the plan no longer has, of the steps that it has."""
@@ -170,18 +175,46 @@ class Record:
     def _enter(self, name: str, verdict: str, seconds: float, **more: Facts) -> None:
         with self._lock:
             self.jobs[name] = {"verdict": verdict, "seconds": round(seconds, 1), **more}
+            self.taken.discard(name)
             self.write()
 
     def write(self) -> None:
-        """Atomic: whoever reads it, also after a kill, sees the old or the new record."""
+        """Atomic: whoever reads a file of it, also after a kill, sees the old or the new record."""
         with self._lock:
             self.wheelhouse.mkdir(parents=True, exist_ok=True)
-            temporary = self.file.with_suffix(".json.new")
-            with temporary.open("w") as stream:
-                json.dump({**self.head, "jobs": self.jobs}, stream, indent=2, sort_keys=True)
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.replace(self.file)
+            taken = {name: self.jobs[name] for name in self.jobs.keys() & self.taken}
+            if taken or self._taken_file.exists():
+                _write(self._taken_file, {**self.head, "jobs": taken})
+            own = {name: self.jobs[name] for name in self.jobs.keys() - self.taken}
+            _write(self.file, {**self.head, "jobs": own})
+
+    def write_whole(self, file: Path) -> Path:
+        """Everything that is known, wherever it was done."""
+        _write(file, {**self.head, "jobs": self.jobs})
+        return file
+
+
+def load(file: Path) -> tuple[Facts, dict[str, Facts]]:
+    """The head of a record, and its jobs."""
+    try:
+        head = json.loads(file.read_text())
+        jobs = head.pop("jobs")
+        if not isinstance(jobs, dict):
+            raise TypeError("its jobs are no table")
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        raise Problem(
+            f"{file} is damaged, or of another version ({error}); delete it to start anew"
+        ) from None
+    return head, jobs
+
+
+def _write(file: Path, content: Facts) -> None:
+    temporary = file.with_suffix(".json.new")
+    with temporary.open("w") as stream:
+        json.dump(content, stream, indent=2, sort_keys=True)
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(file)
 
 
 def acceptable(job: Job, folder: Path) -> list[str]:
@@ -202,8 +235,8 @@ def acceptable(job: Job, folder: Path) -> list[str]:
 
 def check_path(job: Job, relative: str) -> None:
     """A path that this job may leave: below the wheelhouse, and what the job is for."""
-    parts = PurePosixPath(relative).parts
-    is_plain = relative == "/".join(parts) and ".." not in parts and not relative.startswith("/")
+    parts = relative.split("/")
+    is_plain = all(NAME.fullmatch(part) and part not in (".", "..") for part in parts)
     patterns = [pattern.removeprefix("?") for pattern in job.outputs]
     if not is_plain or not any(
         fnmatchcase(relative, p) and relative.count("/") == p.count("/") for p in patterns

@@ -66,7 +66,7 @@ jobs:
     needs: wheels
     permissions: {{ contents: write }}
     uses: {uses}/publish.yml@{release}
-    with: {{ wheelyard: "{__version__}" }}
+    with: {{ wheelyard: "{__version__}", digests: "${{{{ needs.wheels.outputs.digests }}}}" }}
 """
 
 

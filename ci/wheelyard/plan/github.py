@@ -4,7 +4,9 @@ A workflow's matrix has a chunk for each job, and calls another workflow whose m
 """
 
 import dataclasses
+import glob
 import json
+from fnmatch import fnmatchcase
 from typing import Any
 
 from wheelyard.plan.cells import run_cells
@@ -12,6 +14,28 @@ from wheelyard.plan.plan import Plan
 from wheelyard.steps import verify
 
 LIMIT = 256  # of jobs in a matrix
+# The artifacts of the workflows, and the jobs of ours that each may hand on; {} is what the * of its name stands for.
+ARTIFACTS = {
+    "sdist": ("build/sdist",),
+    "build-*": ("build/{}", "repair/{}"),
+    "gate": ("gate/*",),
+    "verify-*": ("verify/*",),
+    "smoke-*": ("smoke/{}", "smoke/{}-*"),
+    "gpu": ("gpu/*",),
+    "sign": ("attest/*",),
+    "testpypi": ("publish/testpypi",),
+    "install": ("install/testpypi-*",),
+    "pypi": ("publish/pypi",),
+}
+
+
+def may_hand_on(artifact: str, job: str) -> bool:
+    """Whether an artifact of this name is for that job."""
+    for pattern, jobs in ARTIFACTS.items():
+        if fnmatchcase(artifact, pattern):
+            unit = glob.escape(artifact.removeprefix(pattern.rstrip("*")))
+            return any(fnmatchcase(job, known.replace("{}", unit)) for known in jobs)
+    return False
 
 
 def matrices(plan: Plan) -> dict[str, Any]:
@@ -34,7 +58,7 @@ def _verify(plan: Plan) -> list[dict[str, str]]:
     for arch in _archs(plan):
         wheels = [wheel for wheel in plan.wheels if wheel.arch == arch]
         natives = [wheel for wheel in wheels if wheel in plan.natives]
-        run = {(c.torch, c.python) for wheel in natives for c in verify.cells_of(plan, wheel)}
+        run = {(c.torch, c.python) for wheel in natives for c in plan.cells_run(wheel)}
         units = {
             f"torch {torch}, Python {python}": f"*-torch{torch}-python{python}"
             for torch, python in ((c.torch, c.python) for c in run_cells(plan.matrix))

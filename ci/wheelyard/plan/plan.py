@@ -7,9 +7,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from wheelyard.config import matrix as matrix_file
-from wheelyard.config.matrix import Matrix
+from wheelyard.config.matrix import Matrix, RunCell
 from wheelyard.plan import project as project_facts
-from wheelyard.plan.cells import Cell, Wheel, cells, wheels
+from wheelyard.plan.cells import Cell, Wheel, cells, cuda_of_run, run_cells, wheels
 from wheelyard.plan.project import Project
 from wheelyard.problem import Problem
 
@@ -81,6 +81,11 @@ class Plan:
         return found
 
     @property
+    def released(self) -> list[str]:
+        """The jobs whose files leave: the sdist's, and that of each wheel with its final name."""
+        return ["build/sdist", *(f"repair/{wheel.name}" for wheel in self.wheels)]
+
+    @property
     def machines(self) -> tuple[str, ...]:
         """The architectures that jobs can run on: this machine's, or those that have runners."""
         if self.options.place == "here":
@@ -96,6 +101,16 @@ class Plan:
     def natives(self) -> list[Wheel]:
         """The wheels that can be run."""
         return [wheel for wheel in self.wheels if wheel.arch in self.machines]
+
+    def cells_run(self, wheel: Wheel) -> list[RunCell]:
+        """The cells to run that a wheel serves."""
+        return [
+            cell
+            for cell in run_cells(self.matrix)
+            if wheel.torch in (None, cell.torch)
+            and wheel.python in (None, cell.python)
+            and wheel.cuda in (None, cuda_of_run(self.matrix, cell.torch, wheel.arch))
+        ]
 
     @property
     def stable_torch(self) -> str:

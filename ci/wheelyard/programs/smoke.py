@@ -19,6 +19,7 @@ import os
 import platform
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from pathlib import Path
@@ -56,7 +57,8 @@ def main() -> int:
             )
         evidence = see(package, read_spec(arguments), arguments.command)
     digest = hashlib.sha256(arguments.wheel.read_bytes()).hexdigest()
-    evidence = {"schema_version": 2, "wheel": arguments.wheel.name, "sha256": digest, **evidence}
+    evidence = {"schema_version": 3, "wheel": arguments.wheel.name, "sha256": digest, **evidence}
+    evidence["digest"] = _digest_of(evidence)
     text = json.dumps(evidence, indent=2) + "\n"
     if arguments.evidence:
         arguments.evidence.parent.mkdir(parents=True, exist_ok=True)
@@ -111,19 +113,28 @@ def see(package: str, spec: dict[str, Any], command: str | None) -> dict[str, An
         run(command)
     return {
         "package_version": getattr(imported, "__version__", None),
-        "python": platform.python_version(),
+        "python": platform.python_version() + ("t" if _is_free_threaded() else ""),
+        "gil": getattr(sys, "_is_gil_enabled", lambda: True)(),
         "machine": platform.machine(),
         "torch": torch.__version__,
         "torch_cuda": torch.version.cuda,
         "gpu": _gpu(torch) if "cuda" in devices else None,
         "program": hashlib.sha256(Path(__file__).read_bytes()).hexdigest(),
-        "spec": hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest(),
+        "spec": _digest_of(spec),
         "command": command,
         "checks": passed,
         "failures": failures,
         "timing": {d: _timing(torch, spec, d) for d in devices} if spec.get("timing") else {},
         "passed": not failures,
     }
+
+
+def _digest_of(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _is_free_threaded() -> bool:
+    return bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 
 def _values(

@@ -9,7 +9,7 @@ from wheelyard.core.record import Facts, Record
 from wheelyard.plan.cells import Cell, cuda_of_run
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
-from wheelyard.steps import verify
+from wheelyard.steps import smoke, verify
 from wheelyard.tools import evidence, sbom, wheelscope
 
 # How a cell may have been verified: the label in the grid, and what it means.
@@ -37,15 +37,15 @@ class File:
 def files(plan: Plan, record: Record) -> list[File]:
     """The files that there are; a step that failed has left none."""
     found = []
-    for name in ("build/sdist", *(f"repair/{wheel.name}" for wheel in plan.wheels)):
+    for name in plan.released:
         try:
             ((path, digest),) = record.outputs(name).items()
         except Problem:
             continue
         file = record.wheelhouse / path
         if file.suffix == ".whl":
-            on_gpu = evidence.on_gpu(digest, evidence_files(plan, record))
-            found.append(File(file, digest, _seen(file), sbom.linked_in(file), on_gpu))
+            ran = on_gpu(plan, record, digest)
+            found.append(File(file, digest, _seen(file), sbom.linked_in(file), ran))
         else:
             found.append(File(file, digest))
     return found
@@ -64,13 +64,28 @@ def evidence_files(plan: Plan, record: Record) -> list[Path]:
     return [*(plan.project.root / evidence.FOLDER).glob("*.json"), *handed]
 
 
+def on_gpu(plan: Plan, record: Record, wheel: str) -> list[Facts]:
+    """What GPUs have seen of the wheel with this sha256."""
+    tests = [job.name for job in smoke.jobs(plan)]
+    passed = [n for n in tests if record.jobs.get(n, {}).get("verdict") == "passed"]
+    spec = evidence.spec_of(record.files(*passed))
+    return evidence.on_gpu(
+        evidence.wanted(smoke.spec(plan), wheel, spec), evidence_files(plan, record)
+    )
+
+
 def grid(plan: Plan, record: Record) -> dict[Cell, str]:
     """How each cell was verified: a key of WAYS."""
-    known = evidence_files(plan, record)
-    return {cell: _way(plan, record, cell, known) for cell in plan.cells}
+    ran_on_gpu = {
+        (wheel.name, *evidence.cell(seen))
+        for wheel in plan.all_wheels
+        for digest in record.jobs.get(f"repair/{wheel.name}", {"outputs": {}})["outputs"].values()
+        for seen in on_gpu(plan, record, digest)
+    }
+    return {cell: _way(plan, record, cell, ran_on_gpu) for cell in plan.cells}
 
 
-def _way(plan: Plan, record: Record, cell: Cell, known: list[Path]) -> str:
+def _way(plan: Plan, record: Record, cell: Cell, ran_on_gpu: set[tuple[str, ...]]) -> str:
     """The strongest proof that the record has for a cell; a failure outweighs them all."""
     (wheel,) = (wheel for wheel in plan.all_wheels if wheel.serves(cell))
     name = wheel.name
@@ -85,21 +100,13 @@ def _way(plan: Plan, record: Record, cell: Cell, known: list[Path]) -> str:
         return "failed"
     if is_on_pypi and "failed" in (ran, linked):
         return "failed"
-    (digest,) = record.jobs[f"repair/{name}"]["outputs"].values()
-    if any(_same_cell(seen, cell) for seen in evidence.on_gpu(digest, known)):
+    if (name, cell.arch, cell.torch, cell.python, cell.cuda) in ran_on_gpu:
         return "gpu"
     if is_on_pypi and ran == "passed":
         return "run"
     if is_on_pypi and linked == "passed":
         return "linked"
     return "covered" if covered == "passed" else "open"
-
-
-def _same_cell(seen: Facts, cell: Cell) -> bool:
-    torch, python = ".".join(seen["torch"].split(".")[:2]), ".".join(seen["python"].split(".")[:2])
-    return (seen["machine"], torch, python, seen["torch_cuda"]) == (
-        cell.arch, cell.torch, cell.python, cell.cuda,
-    )  # fmt: skip
 
 
 def benchmarks(plan: Plan) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """GitHub's release page of the tag, with all that was made and the proof of it.
 
-Run again, it replaces nothing that is there: only missing files are added.
+The page is a draft that nobody sees until every file is there; a file that was cut off on its way counts as missing.
+Once public it is not changed: run again, it is only compared, so its checksums stay those of its files.
 """
 
 import json
@@ -9,44 +10,80 @@ from pathlib import Path
 
 from wheelyard.core import shell
 from wheelyard.core.digest import sha256
-from wheelyard.core.record import Record
+from wheelyard.core.record import Facts, Record
 from wheelyard.plan.plan import Plan
 from wheelyard.plan.tag import section
 from wheelyard.problem import Problem
 from wheelyard.tools import sbom
 
+SUMS = "SHA256SUMS"
+
 
 def publish(plan: Plan, record: Record, folder: Path) -> str:
-    """Makes the page, or adds what it lacks; returns what was done. `folder` is for files made on the way."""
+    """Makes the page, or goes on with it; returns what was done. `folder` is for files made on the way."""
     tag = plan.project.version_tag or f"v{plan.project.version}"
-    files = assets(plan, record, folder)
     log = folder / "gh.log"
     if not shutil.which("gh"):
         raise Problem("GitHub's program `gh` is not installed; it makes the release page")
-    there = shell.capture(["gh", "release", "view", tag, "--json", "assets"])
-    if there is None:
-        shell.run(
-            ["gh", "release", "create", tag, "--verify-tag", "--title", tag, *notes(plan, folder)],
-            log, what=f"making the GitHub release {tag}",
-        )  # fmt: skip
-    names = {asset["name"] for asset in json.loads(there or '{"assets": []}')["assets"]}
-    missing = [file for file in files if file.name not in names]
-    if missing:
-        shell.run(["gh", "release", "upload", tag, *missing], log, what=f"adding files to {tag}")
-    return f"{len(missing)} files added, {len(files) - len(missing)} already there"
+    files = assets(plan, record, folder)
+    page = _page(tag)
+    if page is None:
+        words = ["--draft", "--verify-tag", "--title", tag, *notes(plan, folder)]
+        shell.run(["gh", "release", "create", tag, *words], log, what=f"making the page of {tag}")
+    elif not page["isDraft"]:
+        return _compared(tag, record.files(*plan.released), folder, log)
+    shell.run(
+        ["gh", "release", "upload", tag, "--clobber", *files], log, what=f"adding files to {tag}"
+    )
+    if lost := _lacking(_page(tag), files):
+        raise Problem(f"GitHub does not have {', '.join(lost)} as a whole; run the same job again")
+    shell.run(["gh", "release", "edit", tag, "--draft=false"], log, what=f"publishing {tag}")
+    return f"{len(files)} files on the page of {tag}"
+
+
+def _page(tag: str) -> Facts | None:
+    """What GitHub has; None where there is no page."""
+    found = shell.capture(["gh", "release", "view", tag, "--json", "isDraft,assets"])
+    return json.loads(found) if found else None
+
+
+def _lacking(page: Facts | None, files: list[Path]) -> list[str]:
+    """The files that a page does not have, or only a part of."""
+    there = {a["name"]: a for a in (page or {"assets": []})["assets"]}
+    return [
+        file.name
+        for file in files
+        if (a := there.get(file.name)) is None
+        or (a["state"], a["size"]) != ("uploaded", file.stat().st_size)
+    ]
+
+
+def _compared(tag: str, files: list[Path], folder: Path, log: Path) -> str:
+    """A public page keeps its files; what it says of this release's must be right."""
+    target = folder / "there"
+    shutil.rmtree(target, ignore_errors=True)
+    words = ["gh", "release", "download", tag, "--pattern", SUMS, "--dir", target]
+    shell.run(words, log, what=f"reading the checksums of {tag}")
+    lines = (target / SUMS).read_text().splitlines()
+    wrong = [file.name for file in files if f"{sha256(file)}  {file.name}" not in lines]
+    if wrong:
+        raise Problem(
+            f"the page of {tag} is public and has other checksums for {', '.join(wrong)}; "
+            "a release cannot change: raise the version"
+        )
+    return f"the page of {tag} is public already, with the same checksums: nothing to add"
 
 
 def assets(plan: Plan, record: Record, folder: Path) -> list[Path]:
     """Wheels, sdist, SBOMs, report, record and evidence, and the checksums of them all."""
-    wheels = record.files(*(f"repair/{wheel.name}" for wheel in plan.wheels))
-    files = [*record.files("build/sdist"), *wheels]
-    files += [sbom.extract(wheel, folder) for wheel in wheels]
-    files += [record.wheelhouse / name for name in ("report.html", "release.json")]
+    files = record.files(*plan.released)
+    files += [sbom.extract(file, folder) for file in files if file.suffix == ".whl"]
+    files += [record.wheelhouse / "report.html", record.write_whole(folder / "release.json")]
     files += sorted((record.wheelhouse / "evidence").glob("*.json"))
     lost = [file.name for file in files if not file.exists()]
     if lost:
         raise Problem(f"{', '.join(lost)} is missing; run `wheelyard report` first")
-    sums = folder / "SHA256SUMS"
+    sums = folder / SUMS
     sums.write_text("".join(f"{sha256(file)}  {file.name}\n" for file in files))
     return [*files, sums]
 

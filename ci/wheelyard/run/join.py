@@ -1,68 +1,133 @@
 """Takes over what other jobs handed on below wheelhouse/handed/, files and records alike.
 
-Runners share no disk. Each uploads its release.json with the files that later jobs need; here they become one record
-again. A record may name only jobs of this plan, and each only files that it is for. Two that disagree, or a file that
-is not what its record says, stop everything.
+Runners share no disk. Each uploads its release.json with the files that later jobs need, as an artifact; here they
+become one record again. Any job of a run can replace any artifact, so an artifact is not believed. It may hand on only
+the jobs that it is for, each only files that it is for, and no other artifact the same. The bytes of what is released
+must be those that the job which made them has told the workflow, in an output that no other job can change.
 """
 
 import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
+from wheelyard.core import record as records
 from wheelyard.core.graph import Graph
 from wheelyard.core.record import Facts, Record
 from wheelyard.problem import Problem
 
 FOLDER = "handed"
+MayHandOn = Callable[[str, str], bool]  # whether an artifact of this name is for that job
 
 
-def join(graph: Graph, record: Record, here: dict[str, str]) -> str:
-    """Returns what was done. `here` are the facts of this checkout that a record must share."""
-    found = sorted((record.wheelhouse / FOLDER).glob("**/release.json"))
+@dataclass(frozen=True)
+class Told:
+    """What a job has told the workflow: the sha256 of each file that it made or judged."""
+
+    job: str
+    files: dict[str, str]  # by name
+    is_all: bool = False  # there is no other file in the release
+
+
+def told(text: str, *, is_all: bool = False) -> Told:
+    """Reads JOB=SHA256 NAME SHA256 NAME ..., as `wheelyard digests` prints it after the job's name."""
+    job, _, digests = text.partition("=")
+    words = digests.split()
+    if not job or len(words) % 2 or any(len(word) != 64 for word in words[::2]):
+        raise Problem(
+            f"`{text[:80]}` does not say what a job made: JOB=SHA256 NAME SHA256 NAME ..."
+        )
+    if is_all and not words:
+        raise Problem(
+            f"{job} has told nothing of the files of this release; does it run `wheelyard digests`?"
+        )
+    return Told(job, dict(zip(words[1::2], words[::2], strict=True)), is_all)
+
+
+def digests(record: Record, jobs: Iterable[str]) -> str:
+    """What is told to the workflow: the digest and name of each file that these jobs have made, as far as they have."""
+    made = [record.outputs(job) for job in jobs if job in record.jobs]
+    return " ".join(f"{d} {Path(path).name}" for files in made for path, d in files.items())
+
+
+def join(
+    graph: Graph,
+    record: Record,
+    here: dict[str, str],
+    may_hand_on: MayHandOn,
+    released: Iterable[str],
+    words: Iterable[Told] = (),
+) -> str:
+    """Returns what was done. `here` are the facts of this checkout that a record must share; `released` are the jobs
+    whose files leave, and `words` what jobs have told of those files."""
+    handed = record.wheelhouse / FOLDER
+    _refuse_links(handed)
+    found = sorted(handed.glob("*/release.json"))
     if not found:
         raise Problem(
-            f"there is no release.json below {record.wheelhouse / FOLDER}; put there what the "
-            "earlier jobs uploaded, a folder for each"
+            f"there is no release.json below {handed}; put there what the earlier jobs uploaded, a folder for each"
         )
+    by: dict[str, str] = {}  # who handed on each job
     for file in found:
-        _take(graph, record, file.parent, here)
+        artifact = file.parent.name
+        for name, entry in _read(file, here).items():
+            _check(name, entry, artifact, graph, may_hand_on)
+            if name in by:
+                raise Problem(
+                    f"{artifact} hands on `{name}`, and so does {by[name]}; only one of them can have done it"
+                )
+            by[name] = artifact
+            if name in released:
+                _check_bytes(entry, artifact, words)
+            record.take(name, entry, file.parent, graph.jobs[name])
+    record.head |= here
     record.write()
     return f"joined {len(found)} records: {len(record.jobs)} jobs"
 
 
-def _take(graph: Graph, record: Record, folder: Path, here: dict[str, str]) -> None:
-    other = Record(folder)
-    for key, value in here.items():
-        if other.head.get(key) != value:
+def _refuse_links(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        if path.is_symlink():
+            artifact, *inside = path.relative_to(folder).parts
             raise Problem(
-                f"{folder.name} was made for {key} {other.head.get(key)}, but this tree has {value}; "
+                f"{artifact} holds the link {'/'.join(inside)}; an artifact has plain files only"
+            )
+
+
+def _read(file: Path, here: dict[str, str]) -> dict[str, Facts]:
+    head, jobs = records.load(file)
+    for key, value in here.items():
+        if head.get(key) != value:
+            raise Problem(
+                f"{file.parent.name} was made for {key} {head.get(key)}, but this tree has {value}; "
                 "check out what it was made from, or run that job again"
             )
-    record.head |= {key: other.head[key] for key in here}
-    for name, entry in other.jobs.items():
-        _check_shape(name, entry, folder)
-        if name not in graph.jobs:
-            raise Problem(f"{folder.name} hands on `{name}`, which is no job of this plan")
-        ours = record.jobs.get(name, entry)
-        if ours["outputs"] != entry["outputs"]:
-            raise Problem(
-                f"{folder.name} and another job made different files in {name}: {_differing(ours, entry)}; "
-                "builds must be reproducible: run both jobs again, and compare if it stays so"
-            )
-        record.take(name, ours, folder, graph.jobs[name])
+    return jobs
 
 
-def _check_shape(name: str, entry: Facts, folder: Path) -> None:
+def _check(name: str, entry: Facts, artifact: str, graph: Graph, may_hand_on: MayHandOn) -> None:
     """A record is JSON that somebody else wrote."""
     kinds = {"verdict": str, "seconds": int | float, "inputs": dict, "outputs": dict, "facts": dict}
-    if not isinstance(entry, dict) or not all(
+    is_whole = isinstance(entry, dict) and all(
         isinstance(entry.get(k), t) for k, t in kinds.items()
-    ):
-        raise Problem(
-            f"the record of {name} from {folder.name} is damaged: {json.dumps(entry)[:200]}"
-        )
-
-
-def _differing(ours: Facts, theirs: Facts) -> str:
-    return ", ".join(
-        sorted(name for name, _ in ours["outputs"].items() ^ theirs["outputs"].items())
     )
+    if not is_whole or not all(isinstance(value, str) for value in entry["outputs"].values()):
+        raise Problem(f"the record of {name} from {artifact} is damaged: {json.dumps(entry)[:200]}")
+    if name not in graph.jobs:
+        raise Problem(f"{artifact} hands on `{name}`, which is no job of this plan")
+    if not may_hand_on(artifact, name):
+        raise Problem(f"{artifact} hands on `{name}`, which it is not for")
+
+
+def _check_bytes(entry: Facts, artifact: str, words: Iterable[Told]) -> None:
+    for path, digest in entry["outputs"].items():
+        name = Path(path).name
+        for said in words:
+            expected = said.files.get(name)
+            if expected is None and said.is_all:
+                raise Problem(f"{artifact} hands on {name}, of which {said.job} knows nothing")
+            if expected not in (None, digest):
+                raise Problem(
+                    f"{artifact} hands on {name} with sha256 {digest[:16]}..., but {said.job} has told the workflow "
+                    f"{expected[:16]}...\nNothing goes on with it: find out which job replaced that artifact."
+                )

@@ -1,7 +1,7 @@
 """Attest: signs PEP 740 publish attestations with this job's GitHub identity; twine uploads them.
 
-The signature ties each file's name and sha256 to the repository and workflow that made it. Where
-there is no such identity, on a person's machine, nothing is signed.
+The signature ties each file's name and sha256 to the repository and workflow that made it; it is the same for every
+index. Where there is no such identity, on a person's machine, nothing is signed.
 """
 
 import os
@@ -21,13 +21,12 @@ SUFFIX = ".publish.attestation"
 
 def jobs(plan: Plan) -> list[Job]:
     inputs = {
-        "files": made("build/sdist", *(f"repair/{wheel.name}" for wheel in plan.wheels)),
-        "index": plan.options.index,
+        "files": made(*plan.released),
         "tools": digest.tools("pypi-attestations"),
         "code": digest.code(__name__),
     }
     needs = Needs(network=True, secrets=True)
-    return [Job("attest", plan.options.index, needs, inputs, (f"?attestations/*{SUFFIX}",))]
+    return [Job("attest", "files", needs, inputs, (f"?attestations/*{SUFFIX}",))]
 
 
 def run(job: Job, workspace: Workspace) -> Facts:

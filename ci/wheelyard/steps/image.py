@@ -4,13 +4,12 @@ from wheelyard.core.job import Job, Needs
 from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.plan import Plan
-from wheelyard.steps import verify
 from wheelyard.tools import images
 
 
 def jobs(plan: Plan) -> list[Job]:
     recipes = [images.for_build(plan, wheel) for wheel in plan.wheels]
-    runs = dict.fromkeys((c, w.arch) for w in plan.natives for c in verify.cells_of(plan, w))
+    runs = dict.fromkeys((c, w.arch) for w in plan.natives for c in plan.cells_run(w))
     recipes += [images.for_verify(plan, cell, arch) for cell, arch in runs]
     by_tag = {recipe["tag"]: recipe for recipe in recipes}
     several = len({recipe["machine"] for recipe in by_tag.values()}) > 1

@@ -11,14 +11,14 @@ from wheelyard.core.workspace import Workspace
 from wheelyard.plan.cells import Wheel
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
-from wheelyard.steps import smoke, verify
+from wheelyard.steps import smoke
 from wheelyard.tools import images, index
 
 
 def jobs(plan: Plan) -> list[Job]:
     """One cell of a wheel that serves all, else each cell that can be run here."""
     here = [wheel for wheel in plan.wheels if wheel.arch == plan.machine]
-    pairs = [(wheel, cell) for wheel in here for cell in verify.cells_of(plan, wheel)]
+    pairs = [(wheel, cell) for wheel in here for cell in plan.cells_run(wheel)]
     if plan.strategy == "universal":
         pairs = pairs[:1]
     return [_job(plan, wheel, cell) for wheel, cell in pairs]

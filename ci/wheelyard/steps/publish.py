@@ -1,14 +1,16 @@
 """Publish: uploads what was gated, verified and smoke-tested, byte for byte, and nothing twice."""
 
+import os
 import shutil
 import sys
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from wheelyard.core import digest, shell
 from wheelyard.core.digest import sha256
-from wheelyard.core.job import Job, Made, Needs, Passed, Source, made, passed
+from wheelyard.core.job import Job, Needs, Source, made, passed
 from wheelyard.core.record import Facts, Record
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan import tag
@@ -57,7 +59,7 @@ def jobs(plan: Plan) -> list[Job]:
     target = plan.options.index
     judged = [job.name for step in (gate, verify, smoke) for job in step.jobs(plan)]
     inputs = {
-        "files": made("build/sdist", *(f"repair/{wheel.name}" for wheel in plan.wheels)),
+        "files": made(*plan.released),
         "sdist": made("build/sdist"),
         "judged": passed(*judged),
         "index": target,
@@ -70,13 +72,15 @@ def jobs(plan: Plan) -> list[Job]:
     return [Job("publish", target, Needs(network=target != "embedded", secrets=True), inputs)]
 
 
-def _leaving(plan: Plan) -> dict[str, Made | Passed | Source | list[str]]:
+def _leaving(plan: Plan) -> dict[str, Any]:
     """What else a public index asks for: evidence from a GPU, and attestations where they can be signed."""
     committed = plan.project.files(evidence.FOLDER)
     on_github = plan.options.place == "github"
     gpus = [job.name for job in gpu.jobs(plan)] if on_github else []
     wanted = plan.matrix.publish.gpu_evidence
     return {
+        **smoke.spec(plan),
+        "smoke_tests": made(*(job.name for job in smoke.jobs(plan))),
         "gpu_evidence": [wheel.name for wheel in plan.wheels if wheel.arch in wanted],
         "needing_evidence": made(*(f"repair/{w.name}" for w in plan.wheels if w.arch in wanted)),
         "evidence": Source(committed),
@@ -105,12 +109,16 @@ def run(job: Job, workspace: Workspace) -> Facts:
 
 
 def check_evidence(workspace: Workspace) -> None:
-    """Wheels that need it were run on a GPU, these very bytes."""
+    """Wheels that need it were run on a GPU, these very bytes, by the smoke test of this release."""
     known = [*workspace.sources("evidence").rglob("*.json"), *workspace.files("evidence_of_jobs")]
+    spec = evidence.spec_of(workspace.files("smoke_tests"))
     for wheel in workspace.files("needing_evidence"):
-        if not evidence.on_gpu(sha256(wheel), known):
+        wanted = evidence.wanted(workspace.inputs, sha256(wheel), spec)
+        if not evidence.on_gpu(wanted, known):
+            none = [f"  {line}" for line in evidence.why_none(wanted, known)]
             raise Problem(
-                f"no GPU evidence for {wheel.name}; on a machine with a GPU run `wheelyard gpu`, or\n"
+                "\n".join([f"no GPU evidence for {wheel.name}", *none])
+                + "; on a machine with a GPU run `wheelyard gpu`, or\n"
                 f"  python {smoke.PROGRAM.name} {wheel.name} --evidence {evidence.FOLDER}/{wheel.stem}.json\n"
                 "and commit that file"
             )
@@ -118,9 +126,12 @@ def check_evidence(workspace: Workspace) -> None:
 
 def _with_attestations(workspace: Workspace, files: list[Path]) -> list[Path]:
     """Each file with its attestation beside it, where twine looks for it."""
-    folder = workspace.scratch("upload")
-    together = [*files, *workspace.files("attestations")]
-    return [Path(shutil.copy(file, folder)) for file in together]
+    folder, signed = workspace.scratch("upload"), workspace.files("attestations")
+    names = {file.name for file in signed}
+    unsigned = [file.name for file in files if file.name + attest.SUFFIX not in names]
+    if unsigned and os.environ.get("GITHUB_ACTIONS"):
+        raise Problem(f"no attestation for {', '.join(unsigned)}; run the job that signs again")
+    return [Path(shutil.copy(file, folder)) for file in (*files, *signed)]
 
 
 def upload(target: Index, name: str, files: list[Path], log: Path) -> list[str]:

@@ -13,7 +13,6 @@ from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.cells import Wheel
 from wheelyard.plan.plan import Plan
-from wheelyard.steps import verify
 from wheelyard.tools import images
 
 PROGRAM = Path(__file__).resolve().parent.parent / "programs/smoke.py"
@@ -24,7 +23,7 @@ def jobs(plan: Plan) -> list[Job]:
 
 
 def _job(plan: Plan, wheel: Wheel) -> list[Job]:
-    cells = verify.cells_of(plan, wheel)
+    cells = plan.cells_run(wheel)
     if not cells:
         return []
     inputs = {

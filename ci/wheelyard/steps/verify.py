@@ -10,7 +10,7 @@ from wheelyard.core import digest, shell
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
-from wheelyard.plan.cells import Wheel, cuda_of_run, run_cells
+from wheelyard.plan.cells import Wheel, cuda_of_run
 from wheelyard.plan.plan import Plan
 from wheelyard.tools import images, wheelscope
 
@@ -18,7 +18,7 @@ from wheelyard.tools import images, wheelscope
 def jobs(plan: Plan) -> list[Job]:
     facts = plan.matrix.verify
     tests = Source(plan.project.files(*facts.tests) if facts.tests else {})
-    runs = [_run_job(plan, w, c, tests) for w in plan.natives for c in cells_of(plan, w)]
+    runs = [_run_job(plan, w, c, tests) for w in plan.natives for c in plan.cells_run(w)]
     linked = [_link_job(plan, w, torch) for w in plan.wheels for torch in links(plan, w)]
     # Runs need the processor, links the network: side by side they get most out of the machine.
     pairs = itertools.zip_longest(runs, linked)
@@ -39,18 +39,7 @@ def links(plan: Plan, wheel: Wheel) -> list[str]:
 
 def is_run(plan: Plan, wheel: Wheel) -> bool:
     """Whether a wheel is run here: beside its one torch, that says more than linking."""
-    return wheel in plan.natives and bool(cells_of(plan, wheel))
-
-
-def cells_of(plan: Plan, wheel: Wheel) -> list[RunCell]:
-    """The cells to run that a wheel serves."""
-    return [
-        cell
-        for cell in run_cells(plan.matrix)
-        if wheel.torch in (None, cell.torch)
-        and wheel.python in (None, cell.python)
-        and wheel.cuda in (None, cuda_of_run(plan.matrix, cell.torch, wheel.arch))
-    ]
+    return wheel in plan.natives and bool(plan.cells_run(wheel))
 
 
 def unit(wheel: str, torch: str, python: str) -> str:

@@ -22,8 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import twine.utils
-
 from wheelyard.core import shell
 from wheelyard.problem import Problem
 
@@ -109,6 +107,8 @@ def ready(
             )
         yield Index(f"{name} (rehearsed)", stand_in, f"{stand_in}+simple/")
         return
+    import twine.utils  # here, as the jobs that only sign do not have it
+
     public = twine.utils.TEST_REPOSITORY if name == "testpypi" else twine.utils.DEFAULT_REPOSITORY
     simple = public.replace("/legacy/", "/simple/").replace("upload.", "")
     yield Index(name, public, simple)

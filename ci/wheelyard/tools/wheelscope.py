@@ -27,9 +27,12 @@ def program() -> Path:
 
 
 @functools.cache
-def digest() -> str:
-    """The sha256 of the program: its verdicts are inputs of what follows from them."""
-    return sha256(program())
+def digest() -> str | None:
+    """The sha256 of the program, if it is there: its verdicts are inputs of what follows from them."""
+    try:
+        return sha256(program())
+    except Problem:
+        return None
 
 
 def show(wheel: Path) -> dict[str, Any]:

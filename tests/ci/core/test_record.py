@@ -91,6 +91,7 @@ def test_what_passed_on_other_bytes_is_not_what_there_is_now(known: Record, tmp_
 
 
 ESCAPES = ["../outside", "/etc/passwd", "logs/../../outside", "evidence/x.json", "a.whl/b.whl"]
+ESCAPES += ["", "a b.whl", "a\0.whl", "\x1b[2J.whl", "x" * 300 + ".whl", "./a.whl", "a.whl/"]
 
 
 @pytest.mark.parametrize("path", ESCAPES)

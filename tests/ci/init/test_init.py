@@ -14,7 +14,6 @@ from wheelyard.init import sources
 from wheelyard.init.choice import choose
 from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import Options
-from wheelyard.steps import verify
 from wheelyard.tools import images
 
 NO_PROJECT_TABLE = {  # as pytorch/extension-cpp has it: all names are in setup.py
@@ -131,7 +130,7 @@ def test_a_project_without_cuda_code_runs_beside_any_build_of_torch(tmp_path: Pa
     for wheel in plan.wheels:
         assert wheel.toolkit is None
         assert images.for_build(plan, wheel)["lacks"] == ""
-        assert len(verify.cells_of(plan, wheel)) == 1
+        assert len(plan.cells_run(wheel)) == 1
 
 
 def test_cuda_code_beside_the_project_is_found_through_a_link(tmp_path: Path) -> None:

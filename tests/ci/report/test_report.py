@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from axe_core_python.selenium import Axe
 from demo_wheel import make_wheel
+from proof import proof
 from recorded import failed, passed
 from repository import ROOT
 from selenium.webdriver import Chrome, Keys
@@ -53,10 +54,13 @@ def finish(plan: Plan, record: Record, *, failing: str = "") -> Path:
         note(f"verify/aarch64-torch{cell.torch}-python{cell.python}")
     note("gate/cover")
     note("publish/embedded")
-    evidence = {"sha256": sha256(drafts / "x86_64-1.0-py3-none-any.whl"), "gpu": GPU,
-                "passed": True, "torch": "2.11.0+cu130", "torch_cuda": "13.0",
-                "python": "3.12.3", "machine": "x86_64", "checks": 75,
-                "timing": {"cuda": {"gigabytes_per_second": {"my_fast_add": 4281.2}}}}  # fmt: skip
+    evidence = proof(
+        sha256=sha256(drafts / "x86_64-1.0-py3-none-any.whl"),
+        gpu=GPU,
+        torch="2.11.0+cu130",
+        checks={"my_add float32 cuda shapes": 75},
+        timing={"cuda": {"gigabytes_per_second": {"my_fast_add": 4281.2}}},
+    )
     (record.wheelhouse / "evidence").mkdir()
     (record.wheelhouse / "evidence/gpu-x86_64.json").write_text(json.dumps(evidence))
     return write(plan, record)

@@ -1,16 +1,20 @@
 """Joining what other jobs handed on: one record again, or a refusal that names the job."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from demo_wheel import make_wheel
 from recorded import job, passed
 from wheelyard.core import graph
+from wheelyard.core.digest import sha256
 from wheelyard.core.graph import Graph
 from wheelyard.core.record import Record
+from wheelyard.plan import github
 from wheelyard.problem import Problem
 from wheelyard.run import join
+from wheelyard.run.join import Told
 
 HERE = {"version": "1.0", "commit": "abc"}
 PLAN = graph.make(
@@ -34,8 +38,11 @@ def handed(record: Record, name: str, **jobs: list[Path]) -> Path:
     return folder
 
 
-def joined(record: Record, plan: Graph = PLAN) -> str:
-    return join.join(plan, record, HERE)
+RELEASED = ["build/sdist", "repair/a", "repair/b"]
+
+
+def joined(record: Record, *told: Told, plan: Graph = PLAN) -> str:
+    return join.join(plan, record, HERE, github.may_hand_on, RELEASED, told)
 
 
 def change(folder: Path, **values: object) -> None:
@@ -54,37 +61,83 @@ def wheels(tmp_path: Path) -> list[Path]:
 
 
 def test_records_and_files_come_together(record: Record, wheels: list[Path]) -> None:
-    handed(record, "build-a", build_sdist=[wheels[0]], repair_a=[wheels[1]])
-    handed(record, "build-b", build_sdist=[wheels[0]])
+    handed(record, "sdist", build_sdist=[wheels[0]])
+    handed(record, "build-a", repair_a=[wheels[1]])
     assert joined(record) == "joined 2 records: 2 jobs"
     assert [file.name for file in record.files("repair/a")] == [wheels[1].name]
     assert Record(record.wheelhouse).jobs == record.jobs
 
 
-def test_two_jobs_that_disagree(record: Record, wheels: list[Path]) -> None:
-    handed(record, "build-a", build_sdist=[wheels[0]])
-    handed(record, "build-b", build_sdist=[wheels[1]])
-    with pytest.raises(
-        Problem, match="build-b and another job made different files in build/sdist"
-    ):
+def test_what_was_taken_over_is_not_handed_on(record: Record, wheels: list[Path]) -> None:
+    """A job can hand on only what it did itself."""
+    handed(record, "build-a", repair_a=[wheels[0]])
+    joined(record)
+    passed(record, "gpu/a")
+    assert json.loads(record.file.read_text())["jobs"].keys() == {"gpu/a"}
+    again = Record(record.wheelhouse)
+    assert (again.jobs.keys(), again.taken) == ({"repair/a", "gpu/a"}, {"repair/a"})
+    whole = json.loads(again.write_whole(record.wheelhouse / "whole.json").read_text())
+    assert whole["jobs"].keys() == again.jobs.keys()
+
+
+def test_two_artifacts_that_hand_on_the_same(record: Record, wheels: list[Path]) -> None:
+    handed(record, "sdist", build_sdist=[wheels[0]])
+    handed(record, "build-sdist", build_sdist=[wheels[0]])
+    with pytest.raises(Problem, match="sdist hands on `build/sdist`, and so does build-sdist"):
         joined(record)
 
 
 def test_an_altered_file_is_refused(record: Record, wheels: list[Path]) -> None:
-    folder = handed(record, "gate", repair_a=[wheels[0]])
+    folder = handed(record, "build-a", repair_a=[wheels[0]])
     (folder / wheels[0].name).write_bytes(b"other")
-    with pytest.raises(Problem, match="from gate is not what its record says"):
+    with pytest.raises(Problem, match="from build-a is not what its record says"):
         joined(record)
 
 
+def test_other_bytes_than_the_workflow_was_told_are_refused(
+    record: Record, wheels: list[Path]
+) -> None:
+    """The artifact was replaced, wheel and record alike."""
+    handed(record, "build-a", repair_a=[wheels[0]])
+    told = Told("build", {wheels[0].name: "0" * 64})
+    with pytest.raises(
+        Problem, match=r"build-a hands on one.*, but build has told the workflow 000"
+    ):
+        joined(record, told)
+    assert not (record.wheelhouse / wheels[0].name).exists()
+    joined(record, Told("build", {wheels[0].name: sha256(wheels[0])}))
+
+
+def test_a_file_that_nobody_told_of_is_refused(record: Record, wheels: list[Path]) -> None:
+    handed(record, "build-a", repair_a=[wheels[0]])
+    handed(record, "build-b", repair_b=[wheels[1]])
+    told = {wheels[0].name: sha256(wheels[0])}
+    with pytest.raises(Problem, match=r"build-b hands on two.*, of which gate knows nothing"):
+        joined(record, Told("gate", told, is_all=True))
+    joined(record, Told("build", told))
+
+
+def test_digests_are_told_and_read_again(record: Record, wheels: list[Path]) -> None:
+    handed(record, "build-a", repair_a=[wheels[0]])
+    joined(record)
+    text = join.digests(record, RELEASED)
+    assert join.told(f"gate={text}") == Told("gate", {wheels[0].name: sha256(wheels[0])})
+    for bad in ("", "gate=abc x", f"gate={'0' * 64}", f"={text}"):
+        with pytest.raises(Problem, match="does not say what a job made"):
+            join.told(bad)
+    assert join.told("build=").files == {}
+    with pytest.raises(Problem, match="gate has told nothing"):
+        join.told("gate=", is_all=True)
+
+
 def test_a_record_of_another_commit_is_refused(record: Record, wheels: list[Path]) -> None:
-    change(handed(record, "gate", repair_a=[wheels[0]]), commit="0" * 40)
-    with pytest.raises(Problem, match="gate was made for commit 0000"):
+    change(handed(record, "build-a", repair_a=[wheels[0]]), commit="0" * 40)
+    with pytest.raises(Problem, match="build-a was made for commit 0000"):
         joined(record)
 
 
 def test_a_file_outside_the_wheelhouse_is_refused(record: Record, wheels: list[Path]) -> None:
-    folder = handed(record, "gpu", repair_a=[wheels[0]])
+    folder = handed(record, "build-a", repair_a=[wheels[0]])
     (folder.parents[2] / "pipeline.py").write_text("mine")
     (folder.parents[1] / "evil.py").write_text("theirs")
     change(folder, outputs={"../../evil.py": "0" * 64})
@@ -96,11 +149,31 @@ def test_a_file_outside_the_wheelhouse_is_refused(record: Record, wheels: list[P
 
 def test_a_file_that_the_job_is_not_for_is_refused(record: Record, wheels: list[Path]) -> None:
     """The GPU's job hands on a wheel beside its evidence."""
-    folder = handed(record, "gpu", gpu_a=[wheels[0]])
+    handed(record, "gpu", gpu_a=[wheels[0]])
     with pytest.raises(Problem, match=r"gpu/a names the file one-1\.0-py3-none-any\.whl"):
         joined(record)
     assert not (record.wheelhouse / wheels[0].name).exists()
-    assert folder.exists()
+
+
+def test_a_job_that_the_artifact_is_not_for_is_refused(record: Record, wheels: list[Path]) -> None:
+    for artifact in ("gpu", "build-b", "build-[a]", "unknown"):
+        folder = handed(record, artifact, repair_a=[wheels[0]])
+        with pytest.raises(Problem, match=r"hands on `repair/a`, which it is not for"):
+            joined(record)
+        shutil.rmtree(folder)
+
+
+def test_an_artifact_inside_another_is_not_looked_at(record: Record, wheels: list[Path]) -> None:
+    handed(record, "gpu/gate", repair_a=[wheels[0]])
+    with pytest.raises(Problem, match=r"there is no release\.json below"):
+        joined(record)
+
+
+def test_a_link_is_refused(record: Record, wheels: list[Path]) -> None:
+    folder = handed(record, "gpu", repair_a=[wheels[0]])
+    (folder / "evidence").symlink_to("/etc")
+    with pytest.raises(Problem, match="gpu holds the link evidence"):
+        joined(record)
 
 
 def test_a_job_that_the_plan_does_not_have_is_refused(record: Record, wheels: list[Path]) -> None:
@@ -109,10 +182,22 @@ def test_a_job_that_the_plan_does_not_have_is_refused(record: Record, wheels: li
         joined(record)
 
 
-@pytest.mark.parametrize("entry", ["text", {"verdict": "passed"}, {"outputs": []}])
+ENTRY = {"verdict": "passed", "seconds": 1, "inputs": {}, "facts": {}}
+
+
+@pytest.mark.parametrize(
+    "entry", ["text", {"verdict": "passed"}, {"outputs": []}, ENTRY | {"outputs": {"a.whl": 1}}]
+)
 def test_a_damaged_entry_is_refused(record: Record, wheels: list[Path], entry: object) -> None:
     change(handed(record, "gate", repair_a=[wheels[0]]), jobs={"repair/a": entry})
     with pytest.raises(Problem, match="the record of repair/a from gate is damaged"):
+        joined(record)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"jobs": []}', "[" * 100_000])
+def test_a_damaged_record_is_refused(record: Record, wheels: list[Path], text: str) -> None:
+    (handed(record, "gate", repair_a=[wheels[0]]) / "release.json").write_text(text)
+    with pytest.raises(Problem, match=r"gate/release\.json is damaged"):
         joined(record)
 
 
@@ -124,7 +209,7 @@ def test_nothing_handed_on(record: Record) -> None:
 def test_what_was_not_handed_on_is_missed_by_the_next_step(
     record: Record, wheels: list[Path]
 ) -> None:
-    folder = handed(record, "build", repair_a=[wheels[0]])
+    folder = handed(record, "build-a", repair_a=[wheels[0]])
     (folder / wheels[0].name).unlink()
     joined(record)
     with pytest.raises(Problem, match="of repair/a is missing"):

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from demo_wheel import make_wheel
+from proof import proof
 from wheelyard import steps
 from wheelyard.core.digest import sha256
 from wheelyard.plan.plan import Options, Plan
@@ -196,18 +197,24 @@ def test_on_github_every_runner_has_to_have_passed(plan: Plan) -> None:
     for wheel in plan.wheels:
         for cell in plan.matrix.verify.run:
             assert f"verify/{wheel.name}-torch{cell.torch}-python{cell.python}" in job.after
-    assert {"gpu/x86_64", "attest/pypi"} <= set(job.after)
+    assert {"gpu/x86_64", "attest/files"} <= set(job.after)
 
 
 def test_a_public_index_needs_evidence_for_these_bytes(tmp_path: Path) -> None:
-    wheel, file = make_wheel(tmp_path), tmp_path / "gpu.json"
-    seen = {"sha256": sha256(wheel), "gpu": {"name": "H200"}, "passed": True, "checks": 3}
-    for change, message in (({}, None), ({"sha256": "0"}, "no GPU evidence for demo_ext")):
-        file.write_text(json.dumps(seen | change))
-        made = {"needing_evidence": [wheel], "evidence_of_jobs": [file]}
-        place = workspace(tmp_path, made, evidence={})
-        if message:
-            with pytest.raises(Problem, match=message):
-                publish.check_evidence(place)
-        else:
-            publish.check_evidence(place)
+    wheel = make_wheel(tmp_path)
+    tested, seen = tmp_path / "smoke.json", tmp_path / "gpu.json"
+    tested.write_text(json.dumps(proof(gpu=None)))
+    made = {"needing_evidence": [wheel], "evidence_of_jobs": [seen], "smoke_tests": [tested]}
+
+    def check(**changes: object) -> None:
+        seen.write_text(json.dumps(proof(**{"sha256": sha256(wheel), **changes})))
+        told = {"smoke": {"command": ""}, "program": proof()["program"], "evidence": {}}
+        publish.check_evidence(workspace(tmp_path, made, **told))
+
+    check()
+    with pytest.raises(Problem, match="no GPU evidence for demo_ext"):
+        check(sha256="0")
+    with pytest.raises(
+        Problem, match=r"(?s)no GPU evidence for demo_ext.*gpu\.json was made with other"
+    ):
+        check(spec="an easier one")

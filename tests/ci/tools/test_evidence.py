@@ -1,37 +1,99 @@
-"""What counts as proof that a wheel ran on a GPU."""
+"""What counts as proof that a wheel ran on a GPU, and what is said of what does not."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from proof import proof
+from wheelyard.core.digest import sha256
+from wheelyard.problem import Problem
+from wheelyard.steps.smoke import PROGRAM
 from wheelyard.tools import evidence
+from wheelyard.tools.evidence import Spec, Wanted
 
-GOOD = {
-    "sha256": "abc",
-    "gpu": {"name": "NVIDIA H200"},
-    "passed": True,
-    "torch": "2.11.0",
-    "checks": {"add float32 cuda": 5},
+SPEC = Spec("a spec", frozenset({("add", "float32")}))
+WANTED = Wanted("abc", sha256(PROGRAM), None, SPEC)
+REFUSED: dict[str, dict[str, Any]] = {
+    "was made without a GPU": {"gpu": None},
+    "says that checks failed": {"passed": False},
+    "says that checks failed ": {"failures": ["add float32 cuda: wrong"]},
+    "was made by another version of smoke.py": {"program": "0" * 64},
+    "was made with other checks than this release has": {"spec": "an easier spec"},
+    "was made with another smoke command": {"command": "true"},
+    "has no check on a GPU of add float32": {"checks": {"add float32 cpu shapes": 5}},
+    "has no check on a GPU of add float32 ": {"checks": {"add float32 cuda shapes": 0}},
+    "has no check on a GPU of add float32  ": {"checks": {"add float64 cuda shapes": 5}},
+    "was made by an older smoke test (schema 2)": {"schema_version": 2},
+    "lacks what a smoke test writes": {"checks": 75},
+    "lacks what a smoke test writes ": {"torch": None},
 }
-BAD = [{"sha256": "def"}, {"gpu": None}, {"passed": False}, {"checks": {}}, {"checks": 0}]
 
 
-@pytest.mark.parametrize("change", [{}, {"checks": 75}, {"checks": {}, "command": "x"}, *BAD])
-def test_these_bytes_on_a_gpu_checked_and_passed(tmp_path: Path, change: dict[str, object]) -> None:
-    file = tmp_path / "x86_64.json"
-    file.write_text(json.dumps({**GOOD, **change}))
-    assert len(evidence.on_gpu("abc", [file])) == (0 if change in BAD else 1)
+def write(file: Path, seen: object) -> Path:
+    file.write_text(json.dumps(seen))
+    return file
+
+
+def test_these_bytes_on_a_gpu_with_every_op_and_dtype_checked(tmp_path: Path) -> None:
+    file = write(tmp_path / "x.json", proof())
+    assert [seen["file"] for seen in evidence.on_gpu(WANTED, [file])] == ["x.json"]
+    assert evidence.why_none(WANTED, [file]) == []
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_anything_else_is_no_evidence_and_says_why(tmp_path: Path, reason: str) -> None:
+    file = write(tmp_path / "x.json", proof(**REFUSED[reason]))
+    assert evidence.on_gpu(WANTED, [file]) == []
+    assert evidence.why_none(WANTED, [file]) == [f"x.json {reason.strip()}"]
+
+
+def test_evidence_of_other_bytes_is_left_alone(tmp_path: Path) -> None:
+    file = write(tmp_path / "x.json", proof(sha256="def"))
+    assert (evidence.on_gpu(WANTED, [file]), evidence.why_none(WANTED, [file])) == ([], [])
+
+
+def test_an_edited_file_is_no_evidence(tmp_path: Path) -> None:
+    """A finding was taken out, and the digest left as it was."""
+    failed = proof(failures=["add float32 cuda: wrong"], passed=False)
+    file = write(tmp_path / "x.json", failed | {"failures": [], "passed": True})
+    assert evidence.why_none(WANTED, [file]) == ["x.json was edited after it was made"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", "{", "[" * 100_000])
+def test_a_file_that_a_full_disk_left_is_no_evidence(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "torn.json"
+    file.write_text(text)
+    assert evidence.on_gpu(WANTED, [file]) == []
+    (line,) = evidence.why_none(WANTED, [file])
+    assert line.startswith("torn.json ")
+
+
+def test_a_command_counts_where_the_matrix_has_one(tmp_path: Path) -> None:
+    told = Wanted("abc", sha256(PROGRAM), "demo --check", Spec("a spec", frozenset()))
+    file = write(tmp_path / "x.json", proof(command="demo --check", checks={}))
+    assert evidence.on_gpu(told, [file])
+    assert evidence.why_none(WANTED, [file]) == ["x.json was made with another smoke command"]
 
 
 def test_two_machines_are_two_proofs_and_a_copy_is_none(tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("a.json", "b.json", "c.json")]
     for file, torch in zip(files, ("2.11.0", "2.15.0", "2.15.0"), strict=True):
-        file.write_text(json.dumps({**GOOD, "torch": torch}))
-    assert [seen["torch"] for seen in evidence.on_gpu("abc", files)] == ["2.11.0", "2.15.0"]
+        write(file, proof(torch=torch))
+    assert [seen["torch"] for seen in evidence.on_gpu(WANTED, files)] == ["2.11.0", "2.15.0"]
 
 
-@pytest.mark.parametrize("text", ["", "[]", "null", "{"])
-def test_a_file_that_a_full_disk_left_is_no_evidence(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "empty.json"
-    file.write_text(text)
-    assert evidence.on_gpu("abc", [file]) == []
+def test_a_free_threaded_python_is_not_its_twin_with_a_gil() -> None:
+    assert evidence.cell(proof(python="3.14.1t")) == ("x86_64", "2.11", "3.14t", "13.0")
+    assert evidence.cell(proof(python="3.14.1")) == ("x86_64", "2.11", "3.14", "13.0")
+
+
+def test_the_spec_is_what_the_smoke_tests_of_the_release_have_checked(tmp_path: Path) -> None:
+    one, other = (write(tmp_path / f"{name}.json", proof(gpu=None)) for name in ("a", "b"))
+    assert evidence.spec_of([one, other]) == SPEC
+    write(other, proof(gpu=None, spec="another"))
+    with pytest.raises(Problem, match=r"a\.json, b\.json were made with different specs"):
+        evidence.spec_of([one, other])
+    other.write_text("")
+    with pytest.raises(Problem, match=r"b\.json is empty or cut off; run it again"):
+        evidence.spec_of([one, other])
