@@ -1,0 +1,86 @@
+"""Pins every .in file anew, at the newest versions it allows, and shows what moved: `make lock`.
+
+A lock beside its .in file has each package with its version and hashes. `uv` resolves them; its own version is pinned
+in ci/tools.lock, like that of every tool.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parent.parent
+UV = [str(Path(sys.executable).with_name("uv")), "pip", "compile", "--quiet", "--universal"]
+UV += ["--generate-hashes", "--no-header", "--python-version", "3.11"]
+PIN = re.compile(r"^([\w.-]+)==([^\s;\\]+)", re.MULTILINE)
+SAME_TOOLS = ["--constraint", "ci/tools.lock"]
+FEW = [*SAME_TOOLS, "--override", "ci/unneeded.txt"]
+
+
+@dataclass(frozen=True)
+class Lock:
+    name: str  # its path without .in and .lock
+    options: list[str] = field(default_factory=list)
+
+
+# In this order: some are constrained by an earlier one.
+LOCKS = [
+    Lock("ci/tools"),
+    Lock("ci/sign", FEW),
+    Lock("ci/publish", FEW),
+    Lock("tests/tests", SAME_TOOLS),
+    Lock("docker/verify"),
+    Lock("scripts/bench_build/bench"),
+    *(
+        Lock(f"docker/{name}", ["--no-deps"])
+        for name in ("build", "native", "toolkits/12.9", "toolkits/13.0", "toolkits/13.2")
+    ),
+]
+
+
+def pins(text: str) -> dict[str, str]:
+    """The version of each package in a lock."""
+    return dict(PIN.findall(text))
+
+
+def moved(old: dict[str, str], new: dict[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Each package whose version is another now: its name, the old version and the new; empty where there is none."""
+    for name in sorted(old.keys() | new.keys()):
+        before, after = old.get(name, ""), new.get(name, "")
+        if before != after:
+            yield name, before, after
+
+
+def renew(lock: Lock, options: list[str]) -> Iterator[tuple[str, str, str]]:
+    file = ROOT / f"{lock.name}.lock"
+    before = pins(file.read_text()) if file.exists() else {}
+    command = [
+        *UV,
+        *options,
+        *lock.options,
+        f"{lock.name}.in",
+        "--output-file",
+        f"{lock.name}.lock",
+    ]
+    subprocess.run(command, cwd=ROOT, check=True)
+    yield from moved(before, pins(file.read_text()))
+
+
+def main() -> None:
+    """`--keep` adds and drops what the .in files ask for, and leaves all other versions as they are."""
+    options = [] if sys.argv[1:] == ["--keep"] else ["--upgrade"]
+    table = Table("lock", "package", "was", "is")
+    for lock in LOCKS:
+        for row in renew(lock, options):
+            table.add_row(f"{lock.name}.lock", *row)
+    console = Console()
+    console.print(table if table.row_count else "every lock is as it was")
+
+
+if __name__ == "__main__":
+    main()
