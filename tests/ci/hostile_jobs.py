@@ -1,0 +1,268 @@
+"""Compromised jobs of the release workflow: what each does to the artifacts of a run, and how it is found out."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tampering import (
+    HERE,
+    alter,
+    as_another_job,
+    copy_of,
+    drop_float64,
+    easier_spec,
+    first,
+    forget,
+    head,
+    job,
+    leave,
+    link,
+    on_other_bytes,
+    only_altered,
+    sdist,
+    see,
+    verifying,
+    wheel,
+)
+
+Attack = Callable[[Path], None]  # on the folder of all artifacts
+
+# The job that is compromised, what it does, and what is said of it: the message names the artifact, and so the job, or
+# the job of ours whose verdict is wanting.
+ATTACKS: dict[str, tuple[Attack, str]] = {
+    # --- plan, which makes the sdist
+    "plan: another sdist": (
+        lambda a: alter(a / "sdist", "build/sdist", sdist(a)),
+        "sdist hands on .* but wheels has told",
+    ),
+    "plan: another sdist, record left": (
+        lambda a: sdist(a).write_bytes(b"evil"),
+        "from sdist is not what its record says",
+    ),
+    "plan: a wheel beside the sdist": (
+        lambda a: leave(a / "sdist", "repair/x86_64", "evil-1.1.0-py3-none-any.whl", b"evil"),
+        "sdist hands on `repair/x86_64`, which it is not for",
+    ),
+    "plan: the artifact of an older run": (
+        lambda a: head(a / "sdist", commit="0" * 40),
+        "sdist was made for commit 000",
+    ),
+    "plan: of another version": (
+        lambda a: head(a / "sdist", version="1.0.9"),
+        "sdist was made for version 1.0.9",
+    ),
+    # --- build
+    "build: another wheel": (
+        lambda a: alter(a / "build-x86_64", "repair/x86_64", wheel(a / "build-x86_64")),
+        "build-x86_64 hands on .* but wheels has told",
+    ),
+    "build: another wheel, record left": (
+        lambda a: only_altered(a / "build-aarch64"),
+        "from build-aarch64 is not what",
+    ),
+    "build: the other architecture's wheel": (
+        lambda a: as_another_job(a, "build-x86_64", "build-aarch64"),
+        "build-aarch64 hands on `repair/x86_64`, which it is not for",
+    ),
+    "build: one wheel more": (
+        lambda a: leave(
+            a / "build-x86_64", "repair/x86_64", "evil-1.1.0-py3-none-any.whl", b"evil", keep=True
+        ),
+        "build-x86_64 hands on evil.*, of which wheels knows nothing",
+    ),
+    "build: the wheel that was never made": (
+        lambda a: wheel(a / "build-x86_64").unlink(),
+        "whl of repair/x86_64 is missing",
+    ),
+    "build: a path out of the wheelhouse": (
+        lambda a: job(
+            a / "build-x86_64",
+            "repair/x86_64",
+            outputs={"../ci/wheelyard/steps/publish.py": "0" * 64},
+        ),
+        "build-x86_64 hands on publish.py, of which wheels knows nothing",
+    ),
+    "build: an absolute path": (
+        lambda a: job(a / "build-x86_64", "build/x86_64", outputs={"/usr/bin/git": "0" * 64}),
+        "build/x86_64 names the file /usr/bin/git, which it is not for",
+    ),
+    "build: the pipeline's own files": (
+        lambda a: leave(
+            a / "build-x86_64", "build/x86_64", "built/x86_64/../../../.venv/bin/twine", b"evil"
+        ),
+        "build/x86_64 names the file built/x86_64/.*twine, which it is not for",
+    ),
+    "build: a link for a wheel": (
+        lambda a: link(a / "build-x86_64", wheel(a / "build-x86_64").name, "/etc/passwd"),
+        "build-x86_64 holds the link",
+    ),
+    "build: the artifact of an older run": (
+        lambda a: head(a / "build-aarch64", commit="0" * 40),
+        "build-aarch64 was made for",
+    ),
+    "build: a record that is no record": (
+        lambda a: job(a / "build-x86_64", "repair/x86_64", outputs=["x.whl"]),
+        "the record of repair/x86_64 from build-x86_64 is damaged",
+    ),
+    # --- gate
+    "gate: a wheel that passed elsewhere": (
+        lambda a: leave(a / "gate", "repair/x86_64", wheel(a / "build-x86_64").name, b"evil"),
+        "gate hands on `repair/x86_64`, which it is not for",
+    ),
+    "gate: a verdict left out": (
+        lambda a: forget(a / "gate", "gate/x86_64"),
+        "`gate/x86_64` has not passed yet",
+    ),
+    "gate: the sdist's verdict left out": (
+        lambda a: forget(a / "gate", "gate/sdist"),
+        "`gate/sdist` has not passed yet",
+    ),
+    "gate: a verdict of other bytes": (
+        lambda a: on_other_bytes(a / "gate", "gate/"),
+        "is not what passed `gate/",
+    ),
+    "gate: what failed": (
+        lambda a: job(a / "gate", "gate/x86_64", verdict="failed"),
+        "`gate/x86_64` failed",
+    ),
+    "gate: an empty record": (
+        lambda a: (a / "gate/release.json").write_text(""),
+        "gate/release.json is damaged",
+    ),
+    "gate: a record without end": (
+        lambda a: (a / "gate/release.json").write_text("[" * 200_000),
+        "gate/release.json is damaged",
+    ),
+    # --- verify
+    "verify: the gate's verdict": (
+        lambda a: job(verifying(a), "gate/x86_64"),
+        "verify.* hands on `gate/x86_64`, which it is not for",
+    ),
+    "verify: a verdict left out": (
+        lambda a: forget(verifying(a), first(verifying(a), "verify/")),
+        "`verify/.*` has not passed yet",
+    ),
+    "verify: a verdict of other bytes": (
+        lambda a: on_other_bytes(verifying(a), "verify/"),
+        "is not what passed `verify/",
+    ),
+    "verify: the same verdict twice": (
+        lambda a: copy_of(a, verifying(a), "verify-9-9"),
+        "verify-9-9 hands on `verify/.*and so does",
+    ),
+    "verify: a job that nobody planned": (
+        lambda a: job(verifying(a), "verify/evil"),
+        "hands on `verify/evil`, which is no job",
+    ),
+    # --- smoke
+    "smoke: easier checks": (
+        easier_spec,
+        "no GPU evidence .*gpu-x86_64.json was made with other checks",
+    ),
+    "smoke: a torn file": (
+        lambda a: leave(a / f"smoke-{HERE}", f"smoke/{HERE}", f"evidence/{HERE}.json", b""),
+        f"the smoke test's {HERE}.json is empty or cut off",
+    ),
+    "smoke: a wheel": (
+        lambda a: leave(
+            a / f"smoke-{HERE}", "repair/x86_64", wheel(a / "build-x86_64").name, b"evil"
+        ),
+        f"smoke-{HERE} hands on `repair/x86_64`, which it is not for",
+    ),
+    # --- gpu
+    "gpu: a wheel": (
+        lambda a: as_another_job(a, "build-x86_64", "gpu"),
+        "gpu hands on `repair/x86_64`, which it is not for",
+    ),
+    "gpu: a wheel among the evidence": (
+        lambda a: leave(a / "gpu", "gpu/x86_64", "evil-1.1.0-py3-none-any.whl", b"evil", keep=True),
+        "gpu/x86_64 names the file evil.*, which it is not for",
+    ),
+    "gpu: the pipeline's own files": (
+        lambda a: job(
+            a / "gpu", "gpu/x86_64", outputs={"../ci/wheelyard/steps/attest.py": "0" * 64}
+        ),
+        "gpu/x86_64 names the file ../ci/wheelyard/steps/attest.py, which it is not for",
+    ),
+    "gpu: a link for a folder": (
+        lambda a: link(a / "gpu", "evidence", "/etc"),
+        "gpu holds the link evidence",
+    ),
+    "gpu: evidence of other bytes": (
+        lambda a: see(a, sha256="0" * 64),
+        "no GPU evidence for demo_ext",
+    ),
+    "gpu: evidence without a check": (
+        lambda a: see(a, checks={}),
+        "gpu-x86_64.json has no check on a GPU of twice",
+    ),
+    "gpu: evidence with a dtype left out": (
+        drop_float64,
+        "gpu-x86_64.json has no check on a GPU of twice float64",
+    ),
+    "gpu: evidence of another program": (
+        lambda a: see(a, program="0" * 64),
+        "gpu-x86_64.json was made by another version",
+    ),
+    "gpu: evidence of other checks": (
+        lambda a: see(a, spec="0" * 64),
+        "gpu-x86_64.json was made with other checks",
+    ),
+    "gpu: evidence of another command": (
+        lambda a: see(a, command="true"),
+        "gpu-x86_64.json was made with another smoke command",
+    ),
+    "gpu: a faster time": (
+        lambda a: see(a, seal=False, timing={"cuda": {"gigabytes_per_second": {"twice": 9000}}}),
+        "gpu-x86_64.json was edited after it was made",
+    ),
+    "gpu: checks that failed": (
+        lambda a: see(a, passed=False),
+        "gpu-x86_64.json says that checks failed",
+    ),
+    "gpu: no GPU": (lambda a: see(a, gpu=None), "gpu-x86_64.json was made without a GPU"),
+    "gpu: evidence of an older release": (
+        lambda a: see(a, schema_version=2),
+        "gpu-x86_64.json was made by an older smoke test",
+    ),
+    "gpu: a torn file": (
+        lambda a: leave(a / "gpu", "gpu/x86_64", "evidence/gpu-x86_64.json", b"{"),
+        "gpu-x86_64.json is empty or cut off",
+    ),
+    "gpu: nothing": (
+        (lambda a: (a / "gpu/evidence/gpu-x86_64.json").unlink()),
+        "gpu-x86_64.json of gpu/x86_64 is missing",
+    ),
+    # --- sign
+    "sign: a wheel": (
+        lambda a: as_another_job(a, "build-x86_64", "sign"),
+        "sign hands on `repair/x86_64`, which it is not for",
+    ),
+    "sign: a file that is no attestation": (
+        lambda a: leave(a / "sign", "attest/files", "attestations/evil.whl", b"evil"),
+        "attest/files names the file attestations/evil.whl, which it is not for",
+    ),
+}
+
+# What the jobs between the two indexes may do to the second one.
+LATER_ATTACKS: dict[str, tuple[Attack, str]] = {
+    "testpypi: says that PyPI has it all": (
+        lambda a: job(a / "testpypi", "publish/pypi"),
+        "testpypi hands on `publish/pypi`, which it is not for",
+    ),
+    "testpypi: a wheel": (
+        lambda a: as_another_job(a, "build-x86_64", "testpypi"),
+        "testpypi hands on `repair/x86_64`, which it is not for",
+    ),
+    "testpypi: evidence": (
+        lambda a: leave(a / "testpypi", "gpu/x86_64", "evidence/gpu-x86_64.json", b"{}"),
+        "testpypi hands on `gpu/x86_64`, which it is not for",
+    ),
+    "install: a wheel": (
+        lambda a: as_another_job(a, "build-aarch64", "install"),
+        "install hands on `repair/aarch64`, which it is not for",
+    ),
+    "install: attestations": (
+        lambda a: job(a / "install", "attest/files"),
+        "install hands on `attest/files`, which it is not for",
+    ),
+}
