@@ -1,0 +1,99 @@
+"""Killed, cut off from power or out of disk at any moment: the same command then finishes, with the same bytes."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from test_local import PROGRAM
+
+# Jobs that take a moment, and leave enough for a disk to be full of.
+SLOW = PROGRAM.replace(".write_text(job.step)", ".write_text(job.step * 20_000); time.sleep(0.03)")
+STEPS = ("build", "gate", "publish")
+MOMENTS = 100
+
+
+def command(house: Path) -> tuple[list[str], dict[str, str]]:
+    return [sys.executable, "-c", SLOW], {**os.environ, "WHEELHOUSE": str(house)}
+
+
+def finish(house: Path) -> dict[str, str]:
+    """Gives the command until it is done; returns what it made."""
+    words, environment = command(house)
+    done = subprocess.run(words, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not list((house / "work").iterdir()) if (house / "work").exists() else True
+    assert not list(house.glob("*.new"))
+    return {file.name: file.read_text() for file in house.glob("*.txt")}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], float]:
+    """What a run that nobody disturbs makes, and how long it takes."""
+    began = time.monotonic()
+    return finish(tmp_path_factory.mktemp("whole")), time.monotonic() - began
+
+
+def test_killed_at_random_moments(tmp_path: Path, whole: tuple[dict[str, str], float]) -> None:
+    """Again and again in one wheelhouse, a few at a time, until the run is through."""
+    expected, seconds = whole
+    moments, kills, houses = random.Random(15), 0, 0
+    while kills < MOMENTS:
+        house = tmp_path / str(houses)
+        house.mkdir()
+        houses += 1
+        for _ in range(10):
+            words, environment = command(house)
+            running = subprocess.Popen(
+                words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            time.sleep(moments.uniform(0.3, 1) * seconds)
+            if running.poll() is None:
+                running.send_signal(signal.SIGKILL)
+                kills += 1
+            running.wait()
+        assert finish(house) == expected
+        shutil.rmtree(house)
+
+
+def test_the_disk_as_it_was_at_any_moment(
+    tmp_path: Path, whole: tuple[dict[str, str], float]
+) -> None:
+    """Copies made while it runs are what a loss of power leaves, and worse: no copy is made in one moment."""
+    expected, _ = whole
+    house, copies = tmp_path / "house", 0
+    house.mkdir()
+    words, environment = command(house)
+    running = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL)
+    while running.poll() is None:
+        subprocess.run(["cp", "-r", house, tmp_path / f"copy-{copies}"], capture_output=True)
+        copies += 1
+    assert running.returncode == 0
+    assert copies > 10
+    for copy in random.Random(15).sample(range(copies), 10):
+        assert finish(tmp_path / f"copy-{copy}") == expected
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts small file systems, which needs root")
+@pytest.mark.parametrize("kilobytes", [4, 64, 150, 250, 400, 550])
+def test_a_full_disk(tmp_path: Path, whole: tuple[dict[str, str], float], kilobytes: int) -> None:
+    """It says so in words, and goes on when there is room."""
+    house = tmp_path / "small"
+    house.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}K", "tmpfs", house]
+    subprocess.run(mount, check=True)
+    words, environment = command(house)
+    try:
+        done = subprocess.run(words, env=environment, capture_output=True, text=True)
+        assert done.returncode != 0
+        assert "the disk is full" in done.stderr
+        assert "Traceback" not in done.stderr
+        subprocess.run(["mount", "-o", "remount,size=8M", house], check=True)
+        assert finish(house) == whole[0]
+    finally:
+        subprocess.run(["umount", house], check=True)
