@@ -12,7 +12,7 @@ help: ## What each target does
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort | expand -t 20
 
 # --- Set-up -----------------------------------------------------------------------------------
-.PHONY: tools tools-sign tools-publish test-env lock lock-actions
+.PHONY: tools tools-sign tools-publish test-env lock propose-locks lock-actions
 tools: ## The pinned tools in .venv
 	@scripts/need.sh g++ git
 	@scripts/venv.sh ci/tools.lock
@@ -32,6 +32,9 @@ test-env: tools ## The pinned tools and test packages (torch 2.10) in .venv
 
 lock: tools ## Pin every .in file anew, newest first, and show what moved (KEEP=1: only what the .in files add or drop)
 	@$(PYTHON) -m scripts.locks $(if $(KEEP),--keep)
+
+propose-locks: ## Open a pull request with the locks in build/locks/, as the workflow locks does
+	@python3 -m scripts.propose_locks build/locks
 
 lock-actions: ## Record the tags of the actions that the workflows pin, from their repositories
 	@python3 -m scripts.actions $(ACTIONS_SOURCE)

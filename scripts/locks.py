@@ -11,9 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 ROOT = Path(__file__).resolve().parent.parent
 UV = [str(Path(sys.executable).with_name("uv")), "pip", "compile", "--quiet", "--universal"]
 UV += ["--generate-hashes", "--no-header", "--python-version", "3.11"]
@@ -73,6 +70,11 @@ def renew(lock: Lock, options: list[str]) -> Iterator[tuple[str, str, str]]:
 
 def main() -> None:
     """`--keep` adds and drops what the .in files ask for, and leaves all other versions as they are."""
+    from rich.console import (
+        Console,
+    )  # here, as a job without packages asks this module for the list of locks
+    from rich.table import Table
+
     options = [] if sys.argv[1:] == ["--keep"] else ["--upgrade"]
     table = Table("lock", "package", "was", "is")
     for lock in LOCKS:

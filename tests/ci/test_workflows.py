@@ -23,6 +23,7 @@ PROGRAMS = Path(sys.executable).parent
 READ = {"contents": "read"}
 PUBLISH = {"contents": "read", "id-token": "write"}
 PERMISSIONS = {
+    "locks.yml": {"renew": READ, "propose": {"contents": "write", "pull-requests": "write"}},
     "ci.yml": {"lint": READ, "test": READ, "wheels": READ},
     "wheels.yml": {"plan": READ, "build": READ, "gate": READ, "verify": READ, "smoke": READ, "index": READ},
     "build.yml": {"build": READ},
