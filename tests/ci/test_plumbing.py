@@ -1,0 +1,101 @@
+"""What the jobs of the workflows are told: the digests of each file come from the job that made it, and from no other.
+
+The rehearsal goes through the workflows' own lines, and runs none of them.
+"""
+
+import json
+import re
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from rehearsal import Rehearsal
+from repository import ROOT
+from wheelyard.init import files
+from wheelyard.plan import github
+from wheelyard.plan import plan as planning
+from wheelyard.plan.plan import Options
+
+OURS = ROOT
+EACH = Path(__file__).with_name("stranger")  # has several wheels an architecture
+
+
+@dataclass
+class Dry(Rehearsal):
+    """Notes each line of each job with what it is told; a job that tells digests tells its own name."""
+
+    project: Path = OURS
+    lines: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
+
+    def clone(self) -> Path:
+        (self.folder / "clone").mkdir(exist_ok=True)
+        return self.folder / "clone"
+
+    def run_line(
+        self, name: str, _: Path, line: str, given: dict[str, str], __: float
+    ) -> dict[str, str]:
+        self.lines.append((name, line, given))
+        if "wheelyard plan" in line:
+            plan = planning.load(Options(base="debian"), self.project)
+            return {"jobs": json.dumps(github.matrices(plan))}
+        return (
+            {"digests": f"of {name} {given.get('WHEEL', '')}".strip()} if "digests" in line else {}
+        )
+
+    def upload(self, name: str, _: Path, artifact: str, __: str) -> None:
+        (self.artifacts / artifact).mkdir(parents=True, exist_ok=True)
+        self.uploaders[artifact] = name
+
+    def joins(self) -> dict[str, list[dict[str, str]]]:
+        """What each job that takes over artifacts is told, as the option and its value."""
+        found: dict[str, list[dict[str, str]]] = {}
+        for name, line, given in self.lines:
+            if "wheelyard join" in line:
+                words = re.findall(r'--((?:all-)?made \w+)="\$(\w+)"', line)
+                found.setdefault(name, []).append({f"{o} {w}": given[w] for o, w in words})
+        return found
+
+
+@pytest.fixture(autouse=True)
+def every_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+
+
+def test_our_release(tmp_path: Path) -> None:
+    dry = Dry(OURS, "v1", tmp_path, {})
+    dry.run()
+    joins = dry.joins()
+    assert joins.pop("build") == [{"all-made plan DIGESTS": "of plan"}] * 2
+    assert joins.pop("gate") == [
+        {
+            "made plan SDIST": "of plan",
+            "made build X86_64": "of build x86_64",
+            "made build AARCH64": "of build aarch64",
+        }
+    ]
+    inner = {"all-made gate DIGESTS": "of gate"}
+    for name in ("verify", "smoke", "index"):
+        assert set(map(str, joins.pop(name))) == {str(inner)}
+    for name in ("gpu", "sign", "testpypi", "install", "pypi", "github"):
+        assert joins.pop(name) == [{"all-made wheels DIGESTS": "of gate"}]
+    assert joins == {}
+
+
+def test_the_release_of_another_project(tmp_path: Path) -> None:
+    """By the workflow that `init` writes; of several wheels an architecture, the last is told before the gate."""
+    workflows = tmp_path / "workflows"
+    shutil.copytree(ROOT / ".github/workflows", workflows)
+    written = re.sub(r"@wheelyard-v[\d.]+", "", files.workflow("$/.github/workflows"))
+    of_this_tree = re.sub(r'wheelyard: "[\d.]+"', 'wheelyard: ""', written)
+    (workflows / "release.yml").write_text(of_this_tree)
+    dry = Dry(EACH, "v1", tmp_path, {}, workflows, project=EACH)
+    dry.run()
+    joins = dry.joins()
+    last = [
+        given["WHEEL"]
+        for name, _, given in dry.lines
+        if name == "build" and "x86" in given["WHEEL"]
+    ][-1]
+    assert joins["gate"][0]["made build X86_64"] == f"of build {last}"
+    assert joins["page"] == [{"all-made wheels DIGESTS": "of gate"}]
