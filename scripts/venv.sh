@@ -4,10 +4,10 @@
 set -eu
 cd "$(dirname "$0")/.."
 venv=${VENV:-.venv}
-if ! [ -x "$venv/bin/python" ]; then
+if ! [ -x "$venv/bin/pip" ]; then # it comes last: without it, the making of the folder was stopped
   python3 -c 'import ensurepip, venv' 2>/dev/null || scripts/need.sh python3-venv
   echo "creating $venv with $(python3 --version)"
-  python3 -m venv "$venv"
+  python3 -m venv --clear "$venv"
 fi
 for lock in "$@"; do
   stamp=$venv/$(basename "$lock").installed

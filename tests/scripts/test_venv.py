@@ -1,0 +1,40 @@
+"""A virtual environment holds exactly what its locks pin, and one that was made halfway is made anew."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Path:
+    """The script in a tree of its own, with a lock that pins nothing."""
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts/venv.sh", tmp_path / "scripts")
+    (tmp_path / "empty.lock").touch()
+    return tmp_path / "scripts/venv.sh"
+
+
+def run(script: Path) -> str:
+    clean = {
+        name: value for name, value in os.environ.items() if name not in ("VENV", "VIRTUAL_ENV")
+    }
+    done = subprocess.run(
+        [script, "empty.lock"], env=clean, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_killed_before_it_had_pip_it_is_made_anew(make: Path) -> None:
+    folder = make.parents[1] / ".venv"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin/python").symlink_to("/usr/bin/env")
+    assert "creating .venv" in run(make)
+    subprocess.run(
+        [folder / "bin/python", "-m", "pip", "--version"], check=True, capture_output=True
+    )
+    assert run(make) == ""
