@@ -185,7 +185,7 @@ bench-wheelscope: tools wheelscope corpus ## Time wheelscope beside auditwheel a
 # --- The pipeline -------------------------------------------------------------------------------
 BASE ?=
 
-.PHONY: plan release clean-release tag report screenshots
+.PHONY: plan release compare-images clean-release tag report screenshots
 plan: tools ## What is built, what it serves, where it is verified
 	@$(WHEELYARD) plan
 
@@ -227,6 +227,10 @@ docs: tools ## The reference pages and JSON schemas of wheelyard's files, from t
 	  $(WHEELYARD) schema $$file --markdown >docs/wheelyard/$$file.md; \
 	  $(WHEELYARD) schema $$file >docs/wheelyard/$$file.schema.json; \
 	done
+
+compare-images: ## Have the images of two releases the same packages? OTHER=the other wheelhouse
+	@diff --recursive --unified '$(or $(OTHER),$(error name the other wheelhouse: make compare-images OTHER=FOLDER))/packages' wheelhouse/packages
+	@echo "the same packages in $$(ls wheelhouse/packages | wc -l) images"
 
 clean-release: ## Forget the release in wheelhouse/; images are kept
 	@find wheelhouse -mindepth 1 -not -name .gitkeep -delete

@@ -120,6 +120,14 @@ def test_no_secret_and_no_cache_in_an_image(released: Path) -> None:
         assert "CERTIFICATE" not in told.stdout
 
 
+def test_the_record_has_the_packages_of_each_image(released: Path) -> None:
+    lists = {f.name: f.read_text() for f in (released / "wheelhouse/packages").iterdir()}
+    assert len(lists) == 2
+    for name, text in lists.items():
+        assert "\ntorch==2.10.0\n" in text, name
+        assert "\nlibc6:" in text or "\nlibc6\t" in text, name
+
+
 def test_run_again_does_nothing_and_is_fast(released: Path) -> None:
     began = time.monotonic()
     done = wheelyard(released, "release")

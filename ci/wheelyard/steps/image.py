@@ -1,4 +1,7 @@
-"""Image: makes the images that wheels are built and verified in, before the jobs that use them wait for it."""
+"""Image: makes the images that wheels are built and verified in, before the jobs that use them wait for it.
+
+A list of all packages in an image goes into the record: it is how two machines see that their images are alike.
+"""
 
 from wheelyard.core.job import Job, Needs
 from wheelyard.core.record import Facts
@@ -13,15 +16,12 @@ def jobs(plan: Plan) -> list[Job]:
     recipes += [images.for_verify(plan, cell, arch) for cell, arch in runs]
     by_tag = {recipe["tag"]: recipe for recipe in recipes}
     several = len({recipe["machine"] for recipe in by_tag.values()}) > 1
-    return [
-        Job(
-            "image",
-            _unit(recipe, several),
-            Needs(recipe["machine"], engine=True, network=True),
-            {"image": recipe},
-        )
-        for recipe in sorted(by_tag.values(), key=images.unit)
-    ]
+    return [_job(r, _unit(r, several)) for r in sorted(by_tag.values(), key=images.unit)]
+
+
+def _job(recipe: images.Recipe, unit: str) -> Job:
+    needs = Needs(recipe["machine"], engine=True, network=True)
+    return Job("image", unit, needs, {"image": recipe}, (f"packages/{unit}.txt",))
 
 
 def _unit(recipe: images.Recipe, several: bool) -> str:
@@ -30,4 +30,5 @@ def _unit(recipe: images.Recipe, several: bool) -> str:
 
 def run(job: Job, workspace: Workspace) -> Facts:
     tag = images.ensure(job.inputs["image"], workspace)
+    images.list_packages(tag, workspace, f"packages/{job.unit}.txt")
     return {"image": tag, "verdict": tag}
