@@ -269,13 +269,15 @@ class Rehearsal:
         """Every name, and every alternative of a pattern, must come from a job that was before."""
         before = needed(jobs(self.workflows), name)
         there = sorted(a for a, uploader in self.uploaders.items() if uploader in before)
+        taken: list[str] = []
         for wanted in (options.get("name") or options["pattern"]).strip("{}").split(","):
             found = [artifact for artifact in there if fnmatch(artifact, wanted)]
             if not found:
                 raise Failed(name, f"no job before this one has uploaded {wanted}")
-            for artifact in found:
-                place = clone / options["path"] / ("" if "name" in options else artifact)
-                shutil.copytree(self.artifacts / artifact, place, symlinks=True, dirs_exist_ok=True)
+            taken += found
+        for artifact in taken:  # the action makes no folder for one that is alone
+            place = clone / options["path"] / ("" if len(taken) == 1 else artifact)
+            shutil.copytree(self.artifacts / artifact, place, symlinks=True, dirs_exist_ok=True)
 
 
 def is_wanted(condition: str, values: dict[str, str]) -> bool:
