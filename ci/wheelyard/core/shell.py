@@ -11,6 +11,9 @@ from pathlib import Path
 from wheelyard.problem import Problem
 
 TAIL_LINES = 15
+LIMIT_SECONDS = (
+    24 * 60 * 60
+)  # the longest builds of real extensions take a night; what takes longer hangs
 HINTS = {
     "No space left on device": "The disk is full: free some space, then run again.",
     "No matching distribution found": "The package index lacks that version: check the pin, "
@@ -31,8 +34,9 @@ def run(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     stdin: Path | None = None,
+    limit: float = LIMIT_SECONDS,
 ) -> None:
-    """Runs `command` to its end; `what` names it in the message if it fails."""
+    """Runs `command` to its end; `what` names it in the message if it fails, or runs longer than `limit` seconds."""
     if stopping.is_set():
         raise Problem(f"{what} was not started: the run is being stopped")
     words = [str(word) for word in command]
@@ -46,7 +50,11 @@ def run(
         )  # fmt: skip
         running.add(process)
         try:
-            code = process.wait()
+            code = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise Problem(f"{what} was stopped: no end after {limit:.0f} s\n{tail(log)}") from None
         finally:
             running.discard(process)
     if code != 0:

@@ -79,6 +79,11 @@ def join(
             by[name] = artifact
             if name in released:
                 _check_bytes(entry, artifact, words)
+            if record.jobs.get(name, entry)["outputs"] != entry["outputs"]:
+                raise Problem(
+                    f"{artifact} and this machine have made different files in {name}; builds must be reproducible: "
+                    "run both again, and compare the files if it stays so"
+                )
             record.take(name, entry, file.parent, graph.jobs[name])
     record.head |= here
     record.write()

@@ -87,6 +87,15 @@ def test_two_artifacts_that_hand_on_the_same(record: Record, wheels: list[Path])
         joined(record)
 
 
+def test_this_machine_made_other_files(record: Record, wheels: list[Path]) -> None:
+    passed(record, "repair/a", wheels[0])
+    handed(record, "build-a", repair_a=[wheels[1]])
+    with pytest.raises(
+        Problem, match="build-a and this machine have made different files in repair/a"
+    ):
+        joined(record)
+
+
 def test_an_altered_file_is_refused(record: Record, wheels: list[Path]) -> None:
     folder = handed(record, "build-a", repair_a=[wheels[0]])
     (folder / wheels[0].name).write_bytes(b"other")
