@@ -21,6 +21,7 @@ from wheelyard.plan.plan import INDEXES, PLACES, Options, Plan
 from wheelyard.problem import Problem
 from wheelyard.report.advice import advise
 from wheelyard.run import join, local
+from wheelyard.run.runner import Runner, only_run
 from wheelyard.steps import ELSEWHERE, STEPS
 
 OTHERS = {
@@ -63,7 +64,7 @@ def _dispatch(arguments: argparse.Namespace) -> int:
                 tag.make(plan.project, arguments.version)
             return 0
     display = Display(verbose=arguments.verbose)
-    with local.only_run(plan.project.wheelhouse) as record:
+    with only_run(plan.project.wheelhouse) as record:
         match arguments.command:
             case "join":
                 display.say(join.join(_both_indexes(plan), record, _head(plan)))
@@ -125,7 +126,8 @@ def _run(plan: Plan, record: Record, display: Display, arguments: argparse.Names
     graph = steps.planned(plan, names[-1])
     record.head |= {"project": plan.project.name, **_head(plan), "strategy": plan.strategy}
     here = local.Here(plan.project.wheelhouse, display)
-    runner = local.Local(graph, record, plan.project.root, steps.module, display, here)
+    place = local.Local(plan.project.root, steps.module, here)
+    runner = Runner(graph, record, display, place)
     if whole and not plan.options.wanted:
         record.keep_only(graph.jobs)
     try:
