@@ -74,7 +74,7 @@ def _leaving(plan: Plan) -> dict[str, Made | Passed | Source | list[str]]:
     """What else a public index asks for: evidence from a GPU, and attestations where they can be signed."""
     committed = plan.project.files(evidence.FOLDER)
     on_github = plan.options.place == "github"
-    gpus = [job.name for job in gpu.jobs(plan)] if on_github else []
+    gpus = [job.name for job in gpu.jobs(plan)] if plan.has_step("gpu") else []
     wanted = plan.matrix.publish.gpu_evidence
     return {
         "gpu_evidence": [wheel.name for wheel in plan.wheels if wheel.arch in wanted],
