@@ -2,36 +2,37 @@
 
 import argparse
 import dataclasses
+import importlib
 import json
 import signal
 import sys
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import ModuleType
 
 from rich.console import Console
 
-from wheelyard import __version__, steps
+from wheelyard import steps
+from wheelyard.arguments import CLUSTER, parse
 from wheelyard.core.graph import Graph
 from wheelyard.core.job import Job
 from wheelyard.core.progress import Display
 from wheelyard.core.record import Record
 from wheelyard.plan import github, show, tag
 from wheelyard.plan import plan as planning
-from wheelyard.plan.plan import INDEXES, PLACES, Options, Plan
+from wheelyard.plan.plan import INDEXES, Options, Plan
 from wheelyard.problem import Problem
 from wheelyard.report.advice import advise
 from wheelyard.run import join, local
-from wheelyard.steps import ELSEWHERE, STEPS
+from wheelyard.run.runner import Place, Runner, only_run
+from wheelyard.steps import ORDER
 
-OTHERS = {
-    "report": "write the report page of what there is",
-    "github": "make the release page of the tag on GitHub",
-    "serve": "serve the embedded index to pip",
-}
+NewPlace = Callable[[Path, local.StepModule, local.Here], Place]
 
 
 def main() -> int:
-    arguments = _parse()
+    arguments = parse()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         return _dispatch(arguments)
@@ -51,7 +52,15 @@ def _dispatch(arguments: argparse.Namespace) -> int:
 
         init.run(Path.cwd(), Display(), arguments.folder)
         return 0
-    plan = planning.load(_options(arguments))
+    if arguments.command in CLUSTER:
+        _cluster_command(arguments)
+        return 0
+    if vars(arguments).get("cluster"):
+        return _on_cluster(arguments)
+    return _planned(arguments, planning.load(_options(arguments)), local.Local)
+
+
+def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
     match arguments.command:
         case "plan":
             return _plan(plan, arguments.github)
@@ -65,7 +74,7 @@ def _dispatch(arguments: argparse.Namespace) -> int:
             print(join.digests(Record(plan.project.wheelhouse), plan.released))
             return 0
     display = Display(verbose=arguments.verbose)
-    with local.only_run(plan.project.wheelhouse) as record:
+    with only_run(plan.project.wheelhouse) as record:
         match arguments.command:
             case "join":
                 words = [join.told(text) for text in arguments.made]
@@ -80,8 +89,63 @@ def _dispatch(arguments: argparse.Namespace) -> int:
             case "serve":
                 _serve(record, plan, display)
             case _:
-                _run(plan, record, display, arguments)
+                here = local.Here(plan.project.wheelhouse, display)
+                run_at = place(plan.project.root, steps.module, here)
+                _run(plan, record, display, arguments, run_at)
     return 0
+
+
+def _on_cluster(arguments: argparse.Namespace) -> int:
+    """The same with a Dask cluster as the place; the plan depends on what its machines are."""
+    link, table, cluster = (_of_cluster(name) for name in ("link", "table", "place"))
+    if arguments.cache:
+        raise Problem(
+            "--cache is a folder of this machine, for trial builds here; leave out --cluster"
+        )
+    with link.joined(arguments.cluster, arguments.keys) as joined:
+        offered = {name for member in joined.members() for name in member.resources}
+        options = dataclasses.replace(
+            _options(arguments), place="cluster", offered=tuple(sorted(offered))
+        )
+
+        def place(root: Path, module: local.StepModule, here: local.Here) -> Place:
+            whole = cluster.Cluster(joined, local.Local(root, module, here))
+            here.say(f"the cluster's dashboard: {joined.dashboard}")
+            here.display.show_above(
+                lambda: [table.table(joined.members(), whole.at, joined.dashboard)]
+            )
+            return whole  # type: ignore[no-any-return]
+
+        return _planned(arguments, planning.load(options), place)
+
+
+def _cluster_command(arguments: argparse.Namespace) -> None:
+    """What a cluster is made of: keys, a scheduler, workers."""
+    keys = _of_cluster("keys")
+    if arguments.command == "cluster-keys":
+        print("\n".join(keys.make(arguments.keys)))
+        return
+    worker = _of_cluster("worker")
+    if arguments.command == "scheduler":
+        worker.schedule(arguments.host, arguments.port, arguments.keys, arguments.file, print)
+        return
+    settings = worker.Settings(
+        keys.address(arguments.address, arguments.keys), arguments.keys, arguments.folder,
+        arguments.name or worker.default_name(), arguments.jobs or local.slots(),
+        int(arguments.cache_gb * 1e9), arguments.network, arguments.memory_limit,
+        arguments.death_timeout,
+    )  # fmt: skip
+    worker.work(settings, steps.module, Display().say)
+
+
+def _of_cluster(module: str) -> ModuleType:
+    """A module of the part that needs Dask."""
+    try:
+        return importlib.import_module(f"wheelyard.run.cluster.{module}")
+    except ModuleNotFoundError as error:
+        if str(error.name).split(".")[0] not in ("dask", "distributed"):
+            raise
+        raise Problem("Dask is missing; pip install 'wheelyard[cluster]'") from None
 
 
 def _options(arguments: argparse.Namespace) -> Options:
@@ -117,21 +181,23 @@ def _plan(plan: Plan, as_matrices: bool) -> int:
     return 0
 
 
-def _run(plan: Plan, record: Record, display: Display, arguments: argparse.Namespace) -> None:
+def _run(
+    plan: Plan, record: Record, display: Display, arguments: argparse.Namespace, place: Place
+) -> None:
     """Runs all steps, or those that were asked for."""
     whole = arguments.command == "release"
-    names, force = list(STEPS) if whole else [arguments.command], not whole
+    names, force = steps.whole_release(plan) if whole else [arguments.command], not whole
     if whole and arguments.only:
         names, force = [arguments.only], True
     elif whole and arguments.start:
-        names, force = names[names.index(arguments.start) :], True
+        first = ORDER.index(arguments.start)
+        names, force = [name for name in names if ORDER.index(name) >= first], True
     for name in names:
         if hasattr(steps.module(name), "check"):
             steps.module(name).check(plan, record)
     graph = steps.planned(plan, names[-1])
     record.head |= {"project": plan.project.name, **_head(plan), "strategy": plan.strategy}
-    here = local.Here(plan.project.wheelhouse, display)
-    runner = local.Local(graph, record, plan.project.root, steps.module, display, here)
+    runner = Runner(graph, record, display, place)
     if whole and not plan.options.wanted:
         record.keep_only(graph.jobs)
     try:
@@ -192,68 +258,3 @@ def _serve(record: Record, plan: Plan, display: Display) -> None:
         display.say(f"pip install --extra-index-url {served.simple} {plan.project.name}")
         display.say("Ctrl-C ends it")
         signal.pause()
-
-
-def _parse() -> argparse.Namespace:
-    shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument(
-        "--strategy", choices=["universal", "abi3", "each"], help="overrides the matrix's default"
-    )
-    shared.add_argument("--base", choices=["auto", "pypa", "debian"], help="the build image's base")
-    shared.add_argument("--toolkit", help="make universal wheels with this toolkit of the matrix")
-    shared.add_argument(
-        "--wheel", action="append", metavar="NAME", help="only this wheel of the plan; a pattern"
-    )
-    shared.add_argument("--place", choices=PLACES, default="here", help="where the jobs run")
-    shared.add_argument("--index", choices=INDEXES, default="embedded")
-    run = argparse.ArgumentParser(add_help=False, parents=[shared])
-    run.add_argument("--task", metavar="NAME", help="only this job of the step; a pattern")
-    run.add_argument(
-        "--cache",
-        type=Path,
-        metavar="FOLDER",
-        help="compile from this cache, in all steps of a run",
-    )
-    run.add_argument("--verbose", action="store_true", help="a line for each finished job")
-
-    parser = argparse.ArgumentParser(prog="wheelyard", description=__doc__)
-    parser.add_argument("--version", action="version", version=f"wheelyard {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    shown = commands.add_parser(
-        "plan", parents=[shared], help="show what is built, served and verified"
-    )
-    shown.add_argument(
-        "--github", action="store_true", help="print the workflow's job matrices as JSON"
-    )
-    whole = commands.add_parser(
-        "release", parents=[run], help="run all steps; go on where a run stopped"
-    )
-    whole.add_argument(
-        "--from", dest="start", choices=STEPS, help="repeat this step and all that follow"
-    )
-    whole.add_argument("--only", choices=STEPS, help="repeat this step alone")
-    for name, help_text in (STEPS | ELSEWHERE | OTHERS).items():
-        commands.add_parser(name, parents=[run], help=help_text)
-    joining = commands.add_parser(
-        "join", parents=[run], help="take over what other jobs handed on, from wheelhouse/handed/"
-    )
-    for option, files in (("--made", "that job made"), ("--all-made", "the whole release has")):
-        joining.add_argument(
-            option, action="append", default=[], metavar="JOB=DIGESTS",
-            help=f"refuse other bytes than these, as `digests` printed them: what {files}",
-        )  # fmt: skip
-    commands.add_parser(
-        "digests", parents=[shared], help="print the sha256 and name of each file of the release"
-    )
-    start = commands.add_parser("init", help="write the files that get a project started")
-    start.add_argument(
-        "folder", nargs="?", default="", help="where its setup is, if not in this folder"
-    )
-    schema = commands.add_parser("schema", help="print a configuration file's JSON schema")
-    schema.add_argument("file", choices=["matrix", "policy"])
-    schema.add_argument("--markdown", action="store_true", help="as the reference page")
-    tagging = commands.add_parser("tag", help="make the release commit and its tag, or nothing")
-    what = tagging.add_mutually_exclusive_group(required=True)
-    what.add_argument("version", nargs="?", help="the version to release: x.y.z")
-    what.add_argument("--check", action="store_true", help="does HEAD agree with itself?")
-    return parser.parse_args()

@@ -13,7 +13,7 @@ import pytest
 import rehearsal
 import yaml
 from repository import ROOT
-from wheelyard.cli import OTHERS
+from wheelyard.arguments import OTHERS
 from wheelyard.plan import github
 from wheelyard.steps import ELSEWHERE, STEPS
 

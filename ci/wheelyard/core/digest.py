@@ -45,6 +45,14 @@ def code(module: str) -> str:
     return of(seen)
 
 
+@functools.cache
+def package() -> str:
+    """All of this program's code and recipes: two machines that share it do a job alike."""
+    files = [*PACKAGE.rglob("*.py"), *(PACKAGE / "docker").rglob("*")]
+    found = {file.relative_to(PACKAGE).as_posix(): sha256(file) for file in files if file.is_file()}
+    return of({name: value for name, value in found.items() if "__pycache__" not in name})
+
+
 def _collect(module: str, seen: dict[str, str]) -> None:
     file = _file(module)
     if file is None or module in seen or module.split(".")[1] in DATA:

@@ -116,6 +116,11 @@ def answering() -> str | None:
     return next((c for c in ("docker", "podman") if shell.capture([c, "info"]) is not None), None)
 
 
+def is_available() -> bool:
+    """Whether an engine answers, or would be started here."""
+    return answering() is not None or (os.geteuid() == 0 and shutil.which("dockerd") is not None)
+
+
 def _builder(command: str, say: Callable[[str], None]) -> str:
     """The client that builds images: with secrets and caches, which take BuildKit or podman."""
     if command == "podman":

@@ -1,12 +1,22 @@
 """What a person sees while a release runs: a bar and the time of each step, or plain lines."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+
+class Bars(Progress):
+    """The bars, and above them what a runner has to show."""
+
+    above: Callable[[], Iterable[RenderableType]] = staticmethod(lambda: ())
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        yield from self.above()
+        yield from super().get_renderables()
 
 
 class Display:
@@ -14,7 +24,7 @@ class Display:
         self.console = Console(highlight=False, soft_wrap=True)
         self.verbose = verbose
         self.summary: list[tuple[str, int, int, float, str]] = []
-        self._bars = Progress(
+        self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(30),
             MofNCompleteColumn(),
@@ -28,6 +38,10 @@ class Display:
     def live(self) -> Iterator[None]:
         with self._bars:
             yield
+
+    def show_above(self, content: Callable[[], Iterable[RenderableType]]) -> None:
+        """Shows more while a run goes on, renewed with the bars."""
+        self._bars.above = content
 
     def say(self, text: str) -> None:
         """One line that must not be missed: a choice made, something installed or started."""

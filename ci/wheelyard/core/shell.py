@@ -22,7 +22,7 @@ HINTS = {
 }
 # A program must not outlive a run that was killed: it would still write when the next one starts.
 WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"]
-running: set[subprocess.Popen[bytes]] = set()
+running: dict[subprocess.Popen[bytes], int] = {}  # with the thread that started each
 stopping = threading.Event()  # set while a run is being stopped: nothing new starts
 
 
@@ -48,7 +48,7 @@ def run(
             WITH_PARENT + words, stdin=source, stdout=output, stderr=output, cwd=cwd,
             env={**os.environ, "PATH": programs, **(env or {})}, start_new_session=True,
         )  # fmt: skip
-        running.add(process)
+        running[process] = threading.get_ident()
         try:
             code = process.wait(limit)
         except subprocess.TimeoutExpired:
@@ -56,7 +56,7 @@ def run(
             process.wait()
             raise Problem(f"{what} was stopped: no end after {limit:.0f} s\n{tail(log)}") from None
         finally:
-            running.discard(process)
+            del running[process]
     if code != 0:
         raise Problem(f"{what} failed (exit code {code})\n{tail(log)}")
 
@@ -72,10 +72,10 @@ def capture(command: Sequence[object]) -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def stop_all() -> None:
-    """Ends every program still running, each with its children."""
-    for process in list(running):
-        if process.poll() is None:
+def stop_all(thread: int | None = None) -> None:
+    """Ends every program still running, or those of one thread, each with its children."""
+    for process, starter in list(running.items()):
+        if thread in (None, starter) and process.poll() is None:
             os.killpg(process.pid, signal.SIGTERM)
 
 

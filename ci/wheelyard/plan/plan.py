@@ -27,6 +27,7 @@ class Options:
     wanted: tuple[str, ...] = ()  # patterns of wheels' names; none: all
     index: str = "embedded"
     place: str = "here"
+    offered: tuple[str, ...] = ()  # what the machines of a cluster have: architectures, "gpu"
     cache: Path | None = None  # a compiler cache for trial builds; a release has none
 
 
@@ -61,7 +62,7 @@ class Plan:
     def why_not(self, wheel: Wheel) -> str:
         """Why a wheel cannot be built; empty if it can."""
         if wheel.arch not in self.machines and (wheel.torch or not self.matrix.build.cross):
-            return f"{wheel.arch} is built on a machine of its own: --place github"
+            return f"{wheel.arch} is built on a machine of its own: --place github, or --cluster with one"
         base = self.options.base or self.matrix.build.base
         has_every_python = base == "pypa" or (base == "auto" and self.options.place == "github")
         python = wheel.python or self.build_python
@@ -90,12 +91,20 @@ class Plan:
         """The architectures that jobs can run on: this machine's, or those that have runners."""
         if self.options.place == "here":
             return (self.machine,)
+        if self.options.place == "cluster":
+            return tuple(arch for arch in self.matrix.arch if arch in self.options.offered)
         named = os.environ.get("WHEELYARD_MACHINES")
         return tuple(named.split()) if named else tuple(self.matrix.arch)
 
     def builder(self, arch: str) -> str:
         """The architecture of the machine that builds a wheel: its own where there is one."""
-        return arch if arch in self.machines else self.machine
+        if arch in self.machines or self.machine in self.machines or not self.machines:
+            return arch if arch in self.machines else self.machine
+        return self.machines[0]
+
+    def has_step(self, step: str) -> bool:
+        """Whether a step that only some machines can do is part of this plan."""
+        return self.options.place == "github" or step in self.options.offered
 
     @property
     def natives(self) -> list[Wheel]:

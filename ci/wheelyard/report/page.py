@@ -7,10 +7,10 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from wheelyard.core.record import Record
+from wheelyard.core.record import Facts, Record
 from wheelyard.plan.cells import Cell
 from wheelyard.plan.plan import Plan
-from wheelyard.report import plot
+from wheelyard.report import plot, timeline
 from wheelyard.report.facts import WAYS, File
 from wheelyard.steps import ORDER, STEPS
 from wheelyard.tools import evidence
@@ -32,7 +32,7 @@ def render(
         files="\n".join(map(_file, files)) or "<p>No file has been made yet.</p>",
         served=_legend(grid) + "\n".join(_arch_grid(plan, grid, a) for a in plan.matrix.arch),
         findings=_findings(record, files),
-        steps=_steps(record) + _jobs(record),
+        steps=_steps(record) + timeline.html(record) + _jobs(record),
         speed="\n".join(plot.bandwidth(name, result) for name, result in benchmarks.items())
         or "<p>No measurement is committed in docs/bench.</p>",
     )
@@ -175,14 +175,21 @@ def _jobs(record: Record) -> str:
         way = "run" if task["verdict"] == "passed" else "failed"
         rows.append(
             f'<tr><th scope="row">{escape(name)}</th><td class="{way}">{task["verdict"]}</td>'
-            f'<td class="number">{task["seconds"]:.1f} s</td><td>{escape(result[:300])}</td></tr>'
+            f'<td class="number">{task["seconds"]:.1f} s</td><td>{escape(_machine(task))}</td>'
+            f"<td>{escape(result[:300])}</td></tr>"
         )
-    head = "".join(f'<th scope="col">{n}</th>' for n in ("job", "verdict", "time", "result"))
+    columns = ("job", "verdict", "time", "machine", "result")
+    head = "".join(f'<th scope="col">{n}</th>' for n in columns)
     table = _scroll(
         "All jobs",
         f"<caption>All jobs</caption><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>",
     )
     return f"<details><summary>All {len(rows)} jobs</summary>{table}</details>"
+
+
+def _machine(task: Facts) -> str:
+    ran = task["facts"].get("ran")
+    return str(ran["machine"]) if isinstance(ran, dict) and "machine" in ran else ""
 
 
 def _scroll(label: str, table: str, style: str = "") -> str:

@@ -47,14 +47,20 @@ def module(step: str) -> ModuleType:
 
 def planned(plan: Plan, last: str = "install") -> Graph:
     """The jobs of all steps up to `last`."""
-    steps = [
-        step for step in ORDER[: ORDER.index(last) + 1] if step in STEPS or is_there(step, plan)
-    ]
+    steps = [step for step in ORDER[: ORDER.index(last) + 1] if is_there(step, plan)]
     if last not in steps:  # asked for by its name
         steps.append(last)
     return graph.make(job for step in steps for job in module(step).jobs(plan))
 
 
 def is_there(step: str, plan: Plan) -> bool:
-    """Whether a step that only some runners can do is part of this plan."""
-    return step in STEPS or plan.options.place == "github"
+    """Whether a step is part of this plan: some runners can do more, and some have no use for all."""
+    if step == "image":  # in a cluster, each machine makes the images that its jobs need
+        return plan.options.place != "cluster"
+    return step in STEPS or plan.has_step(step)
+
+
+def whole_release(plan: Plan) -> list[str]:
+    """The steps that `wheelyard release` runs."""
+    elsewhere = plan.options.place == "github"  # where they are jobs of their own
+    return [s for s in ORDER if is_there(s, plan) and (s in STEPS or not elsewhere)]

@@ -76,7 +76,7 @@ def _leaving(plan: Plan) -> dict[str, Any]:
     """What else a public index asks for: evidence from a GPU, and attestations where they can be signed."""
     committed = plan.project.files(evidence.FOLDER)
     on_github = plan.options.place == "github"
-    gpus = [job.name for job in gpu.jobs(plan)] if on_github else []
+    gpus = [job.name for job in gpu.jobs(plan)] if plan.has_step("gpu") else []
     wanted = plan.matrix.publish.gpu_evidence
     return {
         **smoke.spec(plan),

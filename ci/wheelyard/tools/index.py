@@ -210,7 +210,7 @@ def _start(folder: Path, log: Path) -> Server:
             lambda: subprocess.Popen(words, stdout=output, stderr=output, start_new_session=True)
         ).result()
     started = Server(url, process)
-    shell.running.add(process)
+    shell.running[process] = threading.get_ident()
     try:
         _wait_for(url, process, log)
     except BaseException:
@@ -222,7 +222,7 @@ def _start(folder: Path, log: Path) -> Server:
 def _stop(server: Server) -> None:
     server.process.terminate()
     server.process.wait()
-    shell.running.discard(server.process)
+    shell.running.pop(server.process, None)
 
 
 def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:

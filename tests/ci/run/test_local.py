@@ -19,6 +19,7 @@ from wheelyard.core.record import Facts, Record
 from wheelyard.core.workspace import Workspace
 from wheelyard.problem import Problem
 from wheelyard.run import local
+from wheelyard.run.runner import Runner, only_run
 
 # Three steps of two jobs; each job notes that it ran, and one waits to be killed if told so.
 PROGRAM = textwrap.dedent("""
@@ -28,7 +29,7 @@ PROGRAM = textwrap.dedent("""
     from wheelyard.core.job import Job, Needs, made
     from wheelyard.core.progress import Display
     from wheelyard.problem import Problem
-    from wheelyard.run import local
+    from wheelyard.run import local, runner
 
     house = Path(os.environ["WHEELHOUSE"])
 
@@ -49,10 +50,11 @@ PROGRAM = textwrap.dedent("""
             jobs.append(Job(step, unit, Needs(), inputs, (f"{step}-{unit}.txt",)))
             before[unit] = f"{step}/{unit}"
     try:
-        with local.only_run(house) as record:
+        with runner.only_run(house) as record:
             here = local.Here(house, Display())
             step = lambda _: types.SimpleNamespace(run=run)
-            whole = local.Local(graph.make(jobs), record, house, step, here.display, here)
+            place = local.Local(house, step, here)
+            whole = runner.Runner(graph.make(jobs), record, here.display, place)
             whole.run(jobs, force=False)
     except Problem as problem:
         sys.exit(f"error: {problem}")
@@ -106,10 +108,8 @@ def run(record: Record, run_one: Run, *jobs: Job, force: bool = False) -> None:
     here = local.Here(record.wheelhouse, Display(verbose=True))
     step = types.ModuleType("step")
     step.run = run_one  # type: ignore[attr-defined]
-    runner = local.Local(
-        graph.make(jobs), record, record.wheelhouse, lambda _: step, here.display, here
-    )
-    runner.run(list(jobs), force=force)
+    place = local.Local(record.wheelhouse, lambda _: step, here)
+    Runner(graph.make(jobs), record, here.display, place).run(list(jobs), force=force)
 
 
 def test_a_failed_job_is_shown_and_the_others_finish(record: Record) -> None:
@@ -171,14 +171,8 @@ def test_a_job_that_may_not_start_yet_leaves_no_trace(record: Record) -> None:
 
     early = Job("publish", "pypi", Needs(), {"judged": passed("gate/x")})
     here = local.Here(record.wheelhouse, Display())
-    runner = local.Local(
-        graph.make([job("gate/x"), early]),
-        record,
-        record.wheelhouse,
-        pytest.fail,
-        here.display,
-        here,
-    )
+    place = local.Local(record.wheelhouse, pytest.fail, here)
+    runner = Runner(graph.make([job("gate/x"), early]), record, here.display, place)
     with pytest.raises(Problem, match="`gate/x` has not passed yet"):
         runner.run([early], force=True)
     assert record.jobs == {}
@@ -196,9 +190,9 @@ def test_a_job_sees_only_its_inputs_and_cleans_up(record: Record) -> None:
 
 def test_two_releases_at_once(record: Record) -> None:
     with (
-        local.only_run(record.wheelhouse),
+        only_run(record.wheelhouse),
         pytest.raises(Problem, match="another release is running"),
-        local.only_run(record.wheelhouse),
+        only_run(record.wheelhouse),
     ):
         pytest.fail("both run")
 

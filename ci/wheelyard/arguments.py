@@ -1,0 +1,125 @@
+"""What can be typed: the commands of `wheelyard`, their options and help."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from wheelyard import __version__
+from wheelyard.plan.plan import INDEXES, PLACES
+from wheelyard.steps import ELSEWHERE, STEPS
+
+OTHERS = {
+    "report": "write the report page of what there is",
+    "github": "make the release page of the tag on GitHub",
+    "serve": "serve the embedded index to pip",
+}
+CLUSTER = ("cluster-keys", "scheduler", "worker")
+KEYS = Path.home() / ".config/wheelyard/cluster"
+KEYS_HELP = "the folder of the cluster's keys"
+ABOUT = "One command for each step, and `release` for all of them."
+
+
+def parse() -> argparse.Namespace:
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument(
+        "--strategy", choices=["universal", "abi3", "each"], help="overrides the matrix's default"
+    )
+    shared.add_argument("--base", choices=["auto", "pypa", "debian"], help="the build image's base")
+    shared.add_argument("--toolkit", help="make universal wheels with this toolkit of the matrix")
+    shared.add_argument(
+        "--wheel", action="append", metavar="NAME", help="only this wheel of the plan; a pattern"
+    )
+    shared.add_argument("--place", choices=PLACES, default="here", help="where the jobs run")
+    shared.add_argument("--index", choices=INDEXES, default="embedded")
+    run = argparse.ArgumentParser(add_help=False, parents=[shared])
+    run.add_argument("--task", metavar="NAME", help="only this job of the step; a pattern")
+    run.add_argument(
+        "--cache",
+        type=Path,
+        metavar="FOLDER",
+        help="compile from this cache, in all steps of a run",
+    )
+    run.add_argument("--verbose", action="store_true", help="a line for each finished job")
+
+    placed = argparse.ArgumentParser(add_help=False, parents=[run])
+    placed.add_argument(
+        "--cluster", metavar="ADDRESS", help="run the jobs there: a Dask scheduler, or its file"
+    )
+    placed.add_argument("--keys", type=Path, default=KEYS, help=KEYS_HELP)
+
+    parser = argparse.ArgumentParser(prog="wheelyard", description=ABOUT)
+    parser.add_argument("--version", action="version", version=f"wheelyard {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    shown = commands.add_parser(
+        "plan", parents=[shared], help="show what is built, served and verified"
+    )
+    shown.add_argument(
+        "--github", action="store_true", help="print the workflow's job matrices as JSON"
+    )
+    whole = commands.add_parser(
+        "release", parents=[placed], help="run all steps; go on where a run stopped"
+    )
+    whole.add_argument(
+        "--from", dest="start", choices=STEPS, help="repeat this step and all that follow"
+    )
+    whole.add_argument("--only", choices=STEPS, help="repeat this step alone")
+    for name, help_text in (STEPS | ELSEWHERE).items():
+        commands.add_parser(name, parents=[placed], help=help_text)
+    for name, help_text in OTHERS.items():
+        commands.add_parser(name, parents=[run], help=help_text)
+    joining = commands.add_parser(
+        "join", parents=[run], help="take over what other jobs handed on, from wheelhouse/handed/"
+    )
+    for option, files in (("--made", "that job made"), ("--all-made", "the whole release has")):
+        joining.add_argument(
+            option, action="append", default=[], metavar="JOB=DIGESTS",
+            help=f"refuse other bytes than these, as `digests` printed them: what {files}",
+        )  # fmt: skip
+    commands.add_parser(
+        "digests", parents=[shared], help="print the sha256 and name of each file of the release"
+    )
+    start = commands.add_parser("init", help="write the files that get a project started")
+    start.add_argument(
+        "folder", nargs="?", default="", help="where its setup is, if not in this folder"
+    )
+    _add_cluster_commands(commands)
+    schema = commands.add_parser("schema", help="print a configuration file's JSON schema")
+    schema.add_argument("file", choices=["matrix", "policy"])
+    schema.add_argument("--markdown", action="store_true", help="as the reference page")
+    tagging = commands.add_parser("tag", help="make the release commit and its tag, or nothing")
+    what = tagging.add_mutually_exclusive_group(required=True)
+    what.add_argument("version", nargs="?", help="the version to release: x.y.z")
+    what.add_argument("--check", action="store_true", help="does HEAD agree with itself?")
+    return parser.parse_args()
+
+
+def _add_cluster_commands(commands: Any) -> None:
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    made = commands.add_parser("cluster-keys", help="make the keys of a cluster of machines")
+    made.add_argument("keys", type=Path, nargs="?", default=KEYS, help=KEYS_HELP)
+    scheduler = commands.add_parser("scheduler", help="start a cluster's Dask scheduler")
+    scheduler.add_argument(
+        "--host", default="127.0.0.1", help="where it listens; 0.0.0.0: everywhere"
+    )
+    scheduler.add_argument("--port", type=int, default=8786)
+    scheduler.add_argument(
+        "--file", type=Path, help="write its address there, for who shares a disk"
+    )
+    worker = commands.add_parser("worker", help="offer this machine to a cluster")
+    worker.add_argument("address", help="the scheduler's address, or its file")
+    # The second spellings are those of Dask's own workers, which dask-jobqueue writes into its scripts.
+    folder = ("--folder", "--local-directory")
+    worker.add_argument(*folder, type=Path, dest="folder", default=caches / "wheelyard/worker")
+    worker.add_argument("--name", help="of this worker, in tables and messages")
+    jobs_help = "at a time; else two more than there are cores"
+    worker.add_argument("--jobs", "--nthreads", type=int, dest="jobs", help=jobs_help)
+    worker.add_argument("--memory-limit", help="that it offers, such as 64GB; else the machine's")
+    patience_help = "without a scheduler, before it gives up"
+    worker.add_argument("--death-timeout", type=float, default=600, help=patience_help)
+    worker.add_argument("--cache-gb", type=float, default=20, help="for files, and for downloads")
+    worker.add_argument(
+        "--no-network", dest="network", action="store_false", help="take no job that downloads"
+    )
+    for command in (scheduler, worker):
+        command.add_argument("--keys", type=Path, default=KEYS, help=KEYS_HELP)

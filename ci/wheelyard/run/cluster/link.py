@@ -1,0 +1,214 @@
+"""The connection of a release to a Dask scheduler: who is there, jobs out, files out and back."""
+
+import json
+import queue
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import dask
+import distributed
+
+from wheelyard.problem import Problem
+from wheelyard.run.cluster import keys, worker
+from wheelyard.run.cluster.offers import Member, Resources
+from wheelyard.run.cluster.store import CHUNK
+
+CONNECT_SECONDS = 30
+BACK_SECONDS = 120  # how long a lost scheduler may take to come back
+FRESH_SECONDS = 1.0  # a list of workers is that old at most
+LARGEST = 16 << 30  # bytes of a file that a worker may send
+
+Message = Mapping[str, Any]
+
+
+class Lost(Exception):
+    """A worker, or the way to it, is gone, or what came from it is wrong."""
+
+
+class SchedulerLost(Exception):
+    """The scheduler is gone, and with it all that it knew."""
+
+
+class Errand:
+    """One job under way in the cluster; its messages come in the order in which they were sent."""
+
+    def __init__(self, key: str, client: Any) -> None:
+        self.key, self.inbox = key, queue.SimpleQueue[Message]()
+        self._client = client
+        self.future: Any = None
+
+    def outcome(self) -> dict[str, Any]:
+        """What the worker said, once the job is over."""
+        if self.future.status == "finished":
+            try:
+                told = json.loads(self.future.result(timeout=CONNECT_SECONDS))
+            except distributed.CancelledError:
+                raise SchedulerLost from None
+            except (ValueError, TypeError, OSError, TimeoutError):
+                raise Lost("went away before it could say how the job ended") from None
+            return checked(told)
+        if self.future.status == "error":
+            error = self.future.exception()
+            if isinstance(error, distributed.KilledWorker):
+                raise Lost(f"died with it, as {worker.ALLOWED_FAILURES} others before")
+            raise Problem(f"the worker failed: {error!r}")
+        raise SchedulerLost
+
+
+def checked(told: Any) -> dict[str, Any]:
+    """What a worker said, if it has the shape that it should have: somebody else wrote it."""
+    kinds = {"kind": str, "address": str, "machine": str, "log": list}
+    if isinstance(told, dict) and told.get("kind") == "passed":
+        kinds |= {"facts": dict, "outputs": dict}
+    if not isinstance(told, dict) or not all(isinstance(told.get(k), t) for k, t in kinds.items()):
+        raise Lost(f"sent no proper answer: {json.dumps(told)[:200]}")
+    for file in (told["log"], *told.get("outputs", {}).values()):
+        if not isinstance(file, list) or [type(part) for part in file] != [str, int]:
+            raise Lost(f"sent no proper answer: {json.dumps(file)[:200]}")
+    return told
+
+
+class Link:
+    def __init__(self, address: str, client: Any) -> None:
+        self.address, self._client = address, client
+        self._topic = f"wheelyard-{client.id}"
+        self._errands: dict[str, Errand] = {}
+        self._members: list[Member] = []
+        self._looked = float("-inf")
+        self._turn = threading.Lock()
+        client.subscribe_topic(self._topic, self._hear)
+
+    @property
+    def dashboard(self) -> str:
+        return str(self._client.dashboard_link)
+
+    def members(self) -> list[Member]:
+        with self._turn:
+            if time.monotonic() - self._looked > FRESH_SECONDS:
+                try:
+                    known = self._client.scheduler_info(n_workers=-1)["workers"]
+                except (OSError, TimeoutError, RuntimeError):
+                    return []  # the scheduler is away; jobs notice by themselves
+                self._members = [
+                    Member(address, str(w["name"]), w["nthreads"], w["resources"])
+                    for address, w in known.items()
+                ]
+                self._looked = time.monotonic()
+            return self._members
+
+    def send(
+        self, key: str, order: dict[str, Any], wants: Resources, among: list[str], *, only: bool
+    ) -> Errand:
+        """Gives a job to the scheduler; `among` are workers that should get it, or the only ones that may."""
+        errand = Errand(key, self._client)
+        self._errands[key] = errand
+        text = json.dumps({**order, "topic": self._topic})
+        errand.future = self._client.submit(
+            worker.perform, text, key=key, resources=wants, pure=False,
+            workers=among or None, allow_other_workers=bool(among) and not only,
+        )  # fmt: skip
+        errand.future.add_done_callback(lambda _: errand.inbox.put({"kind": "over"}))
+        return errand
+
+    def forget(self, errand: Errand) -> None:
+        self._errands.pop(errand.key, None)
+        errand.future.release()
+
+    def wait_until_back(self) -> None:
+        """After the scheduler was lost: returns when there is one again."""
+        began = time.monotonic()
+        while self._client.status != "running":
+            if self._client.status == "closed" or time.monotonic() - began > BACK_SECONDS:
+                raise Problem(
+                    f"the scheduler at {self.address} went away; start it again, then run the same command: "
+                    "it goes on from here"
+                )
+            time.sleep(0.5)
+        self._client.subscribe_topic(self._topic, self._hear)  # a new one does not know us
+
+    def supply(self, address: str, files: Iterable[tuple[str, Path]]) -> None:
+        """Sends files to a worker, small ones together."""
+        batch: list[tuple[str, int, bytes, bool]] = []
+        for piece in _pieces(files):
+            batch.append(piece)
+            if sum(len(content) for _, _, content, _ in batch) >= CHUNK:
+                self._call(address, worker.receive, batch)
+                batch = []
+        if batch:
+            self._call(address, worker.receive, batch)
+
+    def fetch(self, address: str, digest: str, size: int, target: Path) -> None:
+        """A file from a worker; it is hashed here."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        seen, offset = sha256(), 0
+        with target.open("wb") as stream:
+            while offset < min(size, LARGEST):
+                content = self._call(address, worker.read, digest, offset)
+                if not isinstance(content, bytes) or not content:
+                    break
+                seen.update(content)
+                stream.write(content)
+                offset += len(content)
+        if offset != size or seen.hexdigest() != digest:
+            target.unlink()
+            raise Lost(f"sent {target.name} with other bytes than it said")
+
+    def cancel_all(self) -> None:
+        for errand in list(self._errands.values()):
+            errand.inbox.put({"kind": "stopped"})
+        futures = [errand.future for errand in self._errands.values()]
+        try:
+            self._client.cancel(futures, force=True)
+        except (OSError, TimeoutError, RuntimeError):
+            return  # without a scheduler nothing runs on
+
+    def _call(self, address: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return self._client.run(function, *arguments, workers=[address])[address]
+        except Exception as error:  # whatever the other side raised
+            raise Lost(f"does not answer ({type(error).__name__}: {error})") from None
+
+    def _hear(self, event: tuple[float, Message]) -> None:
+        _, message = event
+        if errand := self._errands.get(str(message.get("job"))):
+            errand.inbox.put(message)
+
+
+def _pieces(files: Iterable[tuple[str, Path]]) -> Iterator[tuple[str, int, bytes, bool]]:
+    for digest, file in files:
+        size, offset = file.stat().st_size, 0
+        with file.open("rb") as stream:
+            while True:
+                content = stream.read(CHUNK)
+                is_last = offset + len(content) >= size or not content
+                yield digest, offset, content, is_last
+                if is_last:
+                    break
+                offset += len(content)
+
+
+@contextmanager
+def joined(given: str, folder: Path) -> Iterator[Link]:
+    """A link to the scheduler at an address, or of a scheduler file."""
+    address = keys.address(given, folder)
+    security = keys.security(address, folder)
+    with dask.config.set(
+        {**worker.SETTINGS, "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s"}
+    ):
+        try:
+            socket.create_connection(keys.host_and_port(address), CONNECT_SECONDS).close()
+            client: Any = distributed.Client(  # type: ignore[no-untyped-call]
+                address, security=security, timeout=BACK_SECONDS, set_as_default=False
+            )
+        except (OSError, TimeoutError) as error:
+            raise Problem(
+                f"no scheduler answers at {address} ({error}); start one there: `wheelyard scheduler`"
+            ) from None
+        with client:
+            yield Link(address, client)

@@ -1,0 +1,118 @@
+"""What a machine can do, as Dask resources: what a worker offers and what a job asks for go by the same names.
+
+A version is a resource too: a job is planned with exact versions of wheelyard and of the tools that it calls, and goes
+only to a worker that has them.
+"""
+
+import importlib.metadata
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from wheelyard import __version__
+from wheelyard.core import digest
+from wheelyard.core import engine as containers
+from wheelyard.core.job import Job
+from wheelyard.problem import Problem
+from wheelyard.tools import wheelscope
+
+Resources = dict[str, float]
+ENGINE, GPU, NETWORK, MEMORY = "engine", "gpu", "network", "memory-gib"
+BETWEEN = " "  # a tool and its version; no need of a machine has one in its name
+
+
+@dataclass(frozen=True)
+class Member:
+    """A worker, as the scheduler knows it."""
+
+    address: str
+    name: str
+    slots: int
+    resources: Mapping[str, float]
+
+    def can(self, wanted: Iterable[str]) -> bool:
+        return all(self.resources.get(name, 0) >= 1 for name in wanted)
+
+
+def offered(slots: int, *, network: bool) -> Resources:
+    """What this machine offers. Each job takes one of everything that it needs, so there is one for each slot."""
+    found: Resources = dict.fromkeys([platform.machine(), *_versions()], slots)
+    if containers.is_available():
+        found[ENGINE] = slots
+    if network:
+        found[NETWORK] = slots
+    for capability in _gpus():  # one job at a time on each
+        for name in (GPU, f"{GPU}-{capability}"):
+            found[name] = found.get(name, 0) + 1
+    found[MEMORY] = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 30
+    return found
+
+
+def wanted(job: Job) -> Resources:
+    """What a job asks for."""
+    needs = job.needs
+    names = [needs.arch] if needs.arch else []
+    names += [ENGINE] * needs.engine + [GPU] * needs.gpu + [NETWORK] * needs.network
+    tools = job.inputs.get("tools", {})
+    names += [_own_version(), *(f"{tool}{BETWEEN}{tools[tool]}" for tool in tools)]
+    return dict.fromkeys(names, 1)
+
+
+def lacking(job: Job, members: Iterable[Member], address: str) -> str | None:
+    """Why no worker can take a job, and what to type; None if one can."""
+    wants, members = wanted(job), list(members)
+    if any(member.can(wants) for member in members):
+        return None
+    of_machine = [name for name in wants if BETWEEN not in name]
+    able = [member for member in members if member.can(of_machine)]
+    if not able:
+        there = "; ".join(f"{m.name} offers {shown(m.resources)}" for m in members)
+        what = " and ".join(of_machine) or "a worker"
+        return (
+            f"needs {what}, which no worker offers ({there or 'there is none'}); on such a machine run:\n"
+            f"  wheelyard worker {address}"
+        )
+    missing = [name for name in wants if not able[0].can([name])]
+    return (
+        f"needs {', '.join(missing)}, which {able[0].name} does not have; its release must be the one that runs here: "
+        f"`pip install 'wheelyard[cluster]=={__version__}'` on both machines, and start that worker again"
+    )
+
+
+def shown(resources: Mapping[str, float]) -> str:
+    """For people: without versions."""
+    plain = [name for name in resources if BETWEEN not in name and name != MEMORY]
+    memory = [f"{resources[MEMORY]:.0f} GiB"] if MEMORY in resources else []
+    return ", ".join([*plain, *memory]) or "nothing"
+
+
+def _own_version() -> str:
+    return f"wheelyard{BETWEEN}{__version__}-{digest.package()[:12]}"
+
+
+def _versions() -> list[str]:
+    """This wheelyard, and all that it depends on."""
+    found = [_own_version()]
+    for requirement in importlib.metadata.requires("wheelyard") or []:
+        name = re.split(r"[^A-Za-z0-9._-]", requirement)[0]
+        try:
+            found.append(f"{name}{BETWEEN}{importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    with suppress(Problem):  # where it is missing, jobs that call it go elsewhere
+        found.append(f"wheelscope{BETWEEN}{wheelscope.digest()}")
+    return found
+
+
+def _gpus() -> list[str]:
+    """The compute capability of each GPU."""
+    command = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except FileNotFoundError:
+        return []
+    return re.findall(r"^\d+\.\d+$", done.stdout, re.MULTILINE) if done.returncode == 0 else []

@@ -1,0 +1,296 @@
+"""The cluster as the place of a run: each job goes where its needs are met; secrets and what needs them stay here.
+
+A machine's fault (it died, its disk is full, it sent wrong bytes) sends a job elsewhere, a bounded number of times. A
+job that fails by its own fault would fail anywhere, and is not repeated.
+"""
+
+import queue
+import secrets
+import stat
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from wheelyard.core.digest import sha256
+from wheelyard.core.job import Job, Made, Source
+from wheelyard.core.record import Facts, check_path
+from wheelyard.problem import Problem
+from wheelyard.run.cluster import offers
+from wheelyard.run.cluster.link import Errand, Link, Lost, SchedulerLost
+from wheelyard.run.cluster.offers import Member
+from wheelyard.run.local import Local
+from wheelyard.run.runner import Ran
+
+ATTEMPTS = 3
+LOOK_SECONDS = 5
+ALONE_SECONDS = 120  # how long a job waits for a worker when there is none that could take it
+HERE = "here"
+HISTORY = "git"  # the input of a job that sees what git says
+
+
+class Elsewhere(Exception):
+    """A machine's fault: the job may do better on another."""
+
+    def __init__(self, machine: str, why: str) -> None:
+        super().__init__(f"{machine} {why}")
+        self.machine = machine
+
+
+@dataclass
+class Cluster:
+    """The workers of a cluster, and this machine for what may not leave it."""
+
+    link: Link
+    local: Local
+    at: dict[str, str] = field(default_factory=dict)  # the machine of each job that runs
+    step_by_step: ClassVar[bool] = False
+    _stopped: threading.Event = field(default_factory=threading.Event)
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+    _history: str | None = None
+    _images: dict[str, set[str]] = field(default_factory=dict)  # which workers have them, by tag
+
+    # --- Room ------------------------------------------------------------------------------------
+
+    def kind(self, job: Job) -> Hashable:
+        return HERE if job.needs.secrets else tuple(offers.wanted(job))
+
+    def room(self, kind: Hashable) -> int:
+        """As many as run at once. What waits, waits here: by then it is known which worker is free."""
+        if kind == HERE:
+            return self.local.room(kind)
+        assert isinstance(kind, tuple)
+        able = [member for member in self.link.members() if member.can(kind)]
+        return max(
+            1,
+            sum(m.slots if offers.GPU not in kind else int(m.resources[offers.GPU]) for m in able),
+        )
+
+    def lacks(self, job: Job) -> str | None:
+        if job.needs.secrets:
+            return self.local.lacks(job)
+        return offers.lacking(job, self.link.members(), self.link.address)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self.local.stop()
+        self.link.cancel_all()
+
+    def close(self) -> None:
+        self.local.close()
+
+    # --- A job -----------------------------------------------------------------------------------
+
+    def run(self, job: Job, inputs: Facts, folder: Path, log: Path) -> Ran:
+        if job.needs.secrets:
+            self.at[job.name] = HERE
+            try:
+                return self.local.run(job, inputs, folder, log)
+            finally:
+                del self.at[job.name]
+        order, files = self._order(job, inputs)
+        avoided: dict[str, str] = {}  # machines, and what went wrong there
+        for _ in range(ATTEMPTS):
+            try:
+                return self._attempt(job, order, files, folder, log, set(avoided))
+            except Elsewhere as fault:
+                avoided[fault.machine] = str(fault)
+                self._say(f"{job.name}: {fault}; trying another machine")
+            except SchedulerLost:
+                if self._stopped.is_set():
+                    raise Problem("it was stopped") from None
+                self._say(f"{job.name}: the scheduler went away; waiting for it")
+                self.link.wait_until_back()
+            finally:
+                self.at.pop(job.name, None)
+        why = "; ".join(avoided.values()) or "the scheduler went away each time"
+        raise Problem(
+            f"no machine finished it: {why}. When that is mended, run the same command: "
+            "it goes on from here"
+        )
+
+    def _attempt(
+        self,
+        job: Job,
+        order: Facts,
+        files: dict[str, Path],
+        folder: Path,
+        log: Path,
+        avoided: set[str],
+    ) -> Ran:
+        among = self._others(job, avoided) if avoided else self._prepared(job)
+        key = f"{job.name}-{secrets.token_hex(4)}"
+        errand = self.link.send(key, order, offers.wanted(job), among, only=bool(avoided))
+        try:
+            machine, began = self._accompany(job, errand, files, among if avoided else None)
+            try:
+                outcome = errand.outcome()
+                machine = str(outcome.get("machine", machine))
+                self._take_log(outcome, log)
+                if outcome.get("kind") == "fault":
+                    raise Elsewhere(machine, f"cannot do it: {outcome['error']}")
+                if outcome.get("kind") != "passed":
+                    text = str(outcome.get("error", "it failed")).replace(
+                        str(outcome.get("log_path")), str(log)
+                    )
+                    raise Problem(f"on {machine}: {text}")
+                self._take_files(job, outcome, folder / "out")
+                self._images.setdefault(_image(job), set()).add(outcome["address"])
+            except Lost as lost:
+                raise Elsewhere(machine, str(lost)) from None
+            return Ran(dict(outcome["facts"]), machine, began)
+        finally:
+            self.link.forget(errand)
+
+    def _accompany(
+        self, job: Job, errand: Errand, files: dict[str, Path], among: list[str] | None
+    ) -> tuple[str, float]:
+        """Until a job is over: hands it the files that its worker lacks. Returns where it ran, and since when."""
+        machine, began = "", time.time()
+        alone_since: float | None = None
+        while True:
+            try:
+                message = errand.inbox.get(timeout=LOOK_SECONDS)
+            except queue.Empty:
+                if self._able(job, among):
+                    alone_since = None
+                    continue
+                alone_since = alone_since or time.monotonic()
+                if time.monotonic() - alone_since > ALONE_SECONDS:
+                    raise Problem(self._no_worker(job, [machine] * bool(machine))) from None
+                continue
+            match message["kind"]:
+                case "started":
+                    if machine:
+                        self._say(
+                            f"{job.name}: {machine} went away; {message['machine']} begins anew"
+                        )
+                    elif not self.local.here.display.console.is_terminal:
+                        self._say(f"{job.name} starts on {message['machine']}")
+                    machine, began = str(message["machine"]), time.time()
+                    self.at[job.name] = machine
+                case "wants":
+                    known = [(d, files[d]) for d in message["files"] if d in files]
+                    try:
+                        self.link.supply(str(message["address"]), known)
+                    except Lost as lost:  # if it is dead, Dask gives the job to another
+                        self._say(f"{job.name}: {message['machine']} {lost}")
+                case "over":
+                    return machine or "a worker", began
+                case "stopped":
+                    raise Problem("it was stopped")
+
+    def _prepared(self, job: Job) -> list[str]:
+        """A worker that has the image of a job and room for it: to make an image takes minutes."""
+        busy = Counter(self.at.values())
+        for member in self._able(job):
+            if (
+                member.address in self._images.get(_image(job), ())
+                and busy[member.name] < member.slots
+            ):
+                self.at[job.name] = member.name
+                return [member.address]
+        return []
+
+    def _others(self, job: Job, avoided: set[str]) -> list[str]:
+        """The workers that may still get a job; where all that could had a fault, it waits a while for a new one."""
+        began = time.monotonic()
+        while True:
+            able = [m.address for m in self._able(job) if m.name not in avoided]
+            if able:
+                return able
+            if time.monotonic() - began > ALONE_SECONDS or self._stopped.wait(1):
+                raise Problem(self._no_worker(job, sorted(avoided)))
+
+    def _able(self, job: Job, among: list[str] | None = None) -> list[Member]:
+        """The workers that can do a job."""
+        wants = offers.wanted(job)
+        able = [member for member in self.link.members() if member.can(wants)]
+        return [m for m in able if among is None or m.address in among]
+
+    def _no_worker(self, job: Job, after: list[str]) -> str:
+        what = " and ".join(name for name in offers.wanted(job) if offers.BETWEEN not in name)
+        beside = f" beside {', '.join(after)}" if after else ""
+        return (
+            f"no worker is left{beside} that offers {what or 'what it needs'}; add one, then run the same command: "
+            f"it goes on from here\n  wheelyard worker {self.link.address}"
+        )
+
+    # --- Files -----------------------------------------------------------------------------------
+
+    def _order(self, job: Job, inputs: Facts) -> tuple[Facts, dict[str, Path]]:
+        """What a worker is told, and the files that it may ask for, by their digests."""
+        made: dict[str, str] = {}
+        project: dict[str, tuple[str, int]] = {}
+        links: dict[str, str] = {}
+        files: dict[str, Path] = {}
+        for name, value in job.inputs.items():
+            if isinstance(value, Made):
+                made |= inputs[name]
+                files |= {d: self.local.here.wheelhouse / path for path, d in inputs[name].items()}
+            elif isinstance(value, Source):
+                for path, digest in inputs[name].items():
+                    file = self.local.project / path
+                    if file.is_symlink():
+                        links[path] = str(file.readlink())
+                    else:
+                        project[path] = digest, stat.S_IMODE(file.stat().st_mode)
+                        files[digest] = file
+        history = None
+        if HISTORY in job.inputs and (self.local.project / ".git").is_dir():
+            history = self._bundle()
+            files[history] = self._bundle_file
+        order = {
+            "job": job.as_json(), "inputs": inputs, "made": made, "project": project,
+            "links": links, "history": history,
+        }  # fmt: skip
+        return order, files
+
+    @property
+    def _bundle_file(self) -> Path:
+        return self.local.here.wheelhouse / "work/history.bundle"
+
+    def _bundle(self) -> str:
+        """The commit with its history and tags as one file; its digest."""
+        with self._turn:
+            if self._history is None:
+                self._bundle_file.parent.mkdir(parents=True, exist_ok=True)
+                command = [
+                    "git",
+                    "bundle",
+                    "create",
+                    "--quiet",
+                    str(self._bundle_file),
+                    "HEAD",
+                    "--tags",
+                ]
+                done = subprocess.run(
+                    command, cwd=self.local.project, capture_output=True, text=True
+                )
+                if done.returncode != 0:
+                    raise Problem(f"git cannot bundle the sources: {done.stderr.strip()}")
+                self._history = sha256(self._bundle_file)
+            return self._history
+
+    def _take_log(self, outcome: Facts, log: Path) -> None:
+        digest, size = outcome["log"]
+        if digest:
+            self.link.fetch(outcome["address"], digest, size, log)
+
+    def _take_files(self, job: Job, outcome: Facts, out: Path) -> None:
+        for path, (digest, size) in outcome["outputs"].items():
+            check_path(job, path)
+            self.link.fetch(outcome["address"], digest, size, out / path)
+
+    def _say(self, text: str) -> None:
+        self.local.here.say(text)
+
+
+def _image(job: Job) -> str:
+    """The tag of the image that a job runs in; empty where there is none."""
+    image: Any = job.inputs.get("image")
+    return str(image["tag"]) if image else ""

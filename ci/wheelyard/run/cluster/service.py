@@ -1,0 +1,154 @@
+"""One job on a worker: asks for the files that it lacks, runs the step in a folder of its own, and keeps what it made.
+
+What comes and goes is JSON. A job ends in one of three ways: it `passed`; it `failed` by its own fault, as it would
+anywhere; or there was a `fault` of this machine, and another one may do better.
+"""
+
+import errno
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wheelyard.core import engine as containers
+from wheelyard.core import job as jobs
+from wheelyard.core.engine import Engine
+from wheelyard.core.job import Job
+from wheelyard.core.record import acceptable
+from wheelyard.core.workspace import Workspace
+from wheelyard.problem import Problem
+from wheelyard.run.cluster.image_cache import ImageCache
+from wheelyard.run.cluster.store import Store, trim
+from wheelyard.run.local import StepModule
+
+PATIENCE_SECONDS = 120  # how long a job waits for the next of its files
+FULL = 64 << 20  # bytes left on a disk that is as good as full
+NO_SPACE = "No space left on device"
+
+Order = dict[str, Any]
+Outcome = dict[str, Any]
+Tell = Callable[[Order], None]
+
+
+class Fault(Exception):
+    """This machine cannot do a job, which is not the job's fault."""
+
+
+@dataclass
+class Service:
+    """What a worker has beside Dask: folders, files, a container engine."""
+
+    folder: Path
+    module: StepModule
+    limit: int  # bytes of each of the two caches: files, downloads
+    say: Callable[[str], None] = print
+    store: Store = field(init=False)
+    images: ImageCache = field(init=False)
+    _engine: Engine | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.store = Store(self.folder / "files", self.limit)
+        self.images = ImageCache(self.folder / "images.json")
+        shutil.rmtree(self.folder / "work", ignore_errors=True)  # of a worker that was killed
+        (self.folder / "work").mkdir()
+
+    def engine(self) -> Engine:
+        with self._lock:
+            self._engine = self._engine or containers.ready(self.folder, self.say)
+            return self._engine
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.leave(self.say)
+            self._engine = None
+
+    def perform(self, order: Order, tell: Tell) -> Outcome:
+        """Does a job; `tell` reaches whoever ordered it."""
+        tell({"kind": "started"})
+        job = jobs.from_json(order["job"])
+        folder = Path(tempfile.mkdtemp(prefix=job.name.replace("/", "-"), dir=self.folder / "work"))
+        log = folder / "log"
+        log.touch()
+        try:
+            outcome = self._run(job, order, folder, log, tell)
+        except Fault as fault:
+            outcome = {"kind": "fault", "error": str(fault)}
+        except Problem as problem:
+            outcome = {"kind": "failed", "error": str(problem)}
+            if NO_SPACE in str(problem) or self._is_full():
+                outcome = {"kind": "fault", "error": f"its disk is full: {problem}"}
+        except OSError as error:
+            what = "its disk is full" if error.errno == errno.ENOSPC else str(error)
+            outcome = {"kind": "fault", "error": f"{what} (below {self.folder})"}
+        except Exception:
+            outcome = {"kind": "failed", "error": traceback.format_exc()}
+        try:
+            outcome |= {"log_path": str(log), "log": self.store.take(log)}
+            shutil.rmtree(folder, ignore_errors=True)
+            self.store.trim()
+            trim(self.folder / "kept", self.limit)
+        except OSError as error:  # not even room for the log
+            shutil.rmtree(folder, ignore_errors=True)
+            outcome = {"kind": "fault", "error": f"{error} (below {self.folder})", "log": ["", 0]}
+        return outcome
+
+    def _run(self, job: Job, order: Order, folder: Path, log: Path, tell: Tell) -> Outcome:
+        project, made = folder / "project", folder / "made"
+        for place in (project, made, folder / "job"):
+            place.mkdir()
+        targets = {made / path: (digest, 0o644) for path, digest in order["made"].items()}
+        targets |= {project / path: (d, mode) for path, (d, mode) in order["project"].items()}
+        for path, goal in order["links"].items():
+            (project / path).parent.mkdir(parents=True, exist_ok=True)
+            (project / path).symlink_to(goal)
+        if order["history"]:
+            targets[folder / "history"] = (order["history"], 0o644)
+        self._bring(targets, tell)
+        if order["history"]:
+            unpack_history(folder / "history", project)
+        kept = self.folder / "kept"
+        workspace = Workspace(order["inputs"], folder / "job", log, made, project, kept, self)
+        facts = self.module(job.step).run(job, workspace)
+        if self._engine and isinstance(image := order["inputs"].get("image"), dict):
+            self.images.used(image["tag"], self._engine)
+        found = acceptable(job, workspace.out)
+        outputs = {path: self.store.take(workspace.out / path) for path in found}
+        return {"kind": "passed", "facts": facts, "outputs": outputs}
+
+    def _bring(self, targets: dict[Path, tuple[str, int]], tell: Tell) -> None:
+        """Puts the files of a job where it looks for them, and asks for those that are not here."""
+        left = dict(targets)
+        while True:
+            left = {t: (d, m) for t, (d, m) in left.items() if not self.store.copy(d, t, m)}
+            if not left:
+                return
+            missing = self.store.missing(digest for digest, _ in left.values())
+            tell({"kind": "wants", "files": missing})
+            asked = time.monotonic()
+            while missing := self.store.missing(missing):
+                self.store.wait_a_moment()
+                if time.monotonic() - max(asked, self.store.last_piece) > PATIENCE_SECONDS:
+                    raise Fault(f"it got no file for {PATIENCE_SECONDS} seconds")
+
+    def _is_full(self) -> bool:
+        return shutil.disk_usage(self.folder).free < FULL
+
+
+def unpack_history(bundle: Path, project: Path) -> None:
+    """Makes a folder the repository that a bundle is of, with HEAD where it was: versions may come from its tags."""
+    for words in (
+        ["init", "--quiet"],
+        ["fetch", "--quiet", "--tags", str(bundle), "HEAD"],
+        ["update-ref", "--no-deref", "HEAD", "FETCH_HEAD"],
+        ["reset", "--quiet"],
+    ):
+        done = subprocess.run(["git", *words], cwd=project, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Fault(f"git {words[0]} failed: {done.stderr.strip()}")

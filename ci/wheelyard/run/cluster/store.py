@@ -1,0 +1,108 @@
+"""Files by their sha256 in one folder: what jobs were given and made; the oldest go when there are too many."""
+
+import os
+import re
+import shutil
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from wheelyard.core.digest import sha256
+
+CHUNK = 8 << 20  # bytes in one message
+KEPT_SECONDS = 600  # a file touched since then may be on its way to a job, or to whoever started it
+
+
+class Wrong(Exception):
+    """A file is not what its digest says."""
+
+
+class Store:
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.folder, self.limit = folder, limit
+        self.last_piece = 0.0  # when something arrived, by the monotonic clock
+        self._arrived = threading.Condition()
+        shutil.rmtree(folder / "parts", ignore_errors=True)
+        (folder / "parts").mkdir(parents=True)
+
+    def path(self, digest: str) -> Path:
+        if not re.fullmatch(r"[0-9a-f]{64}", digest):
+            raise Wrong(f"{digest!r} is no sha256")
+        return self.folder / digest
+
+    def missing(self, digests: Iterable[str]) -> list[str]:
+        """Those that are not here; the others are kept for now."""
+        absent = []
+        for digest in dict.fromkeys(digests):
+            try:
+                os.utime(self.path(digest))
+            except FileNotFoundError:
+                absent.append(digest)
+        return absent
+
+    def receive(self, digest: str, offset: int, chunk: bytes, is_last: bool) -> None:
+        """A piece of a file; the last one makes it whole, if it is what it should be."""
+        target = self.path(digest)
+        part = self.folder / "parts" / digest
+        with part.open("r+b" if offset else "wb") as stream:
+            stream.seek(offset)
+            stream.write(chunk)
+        self.last_piece = time.monotonic()
+        if not is_last:
+            return
+        if sha256(part) != digest:
+            part.unlink()
+            raise Wrong(f"the file {digest[:16]} was altered on its way")
+        part.replace(target)
+        with self._arrived:
+            self._arrived.notify_all()
+
+    def wait_a_moment(self) -> None:
+        """Until a file has arrived, or one may have that was not noticed."""
+        with self._arrived:
+            self._arrived.wait(0.2)
+
+    def read(self, digest: str, offset: int) -> bytes:
+        with self.path(digest).open("rb") as stream:
+            stream.seek(offset)
+            return stream.read(CHUNK)
+
+    def take(self, file: Path) -> tuple[str, int]:
+        """Moves a file in; its sha256 and size."""
+        digest, size = sha256(file), file.stat().st_size
+        target = self.path(digest)
+        shutil.move(file, target)
+        os.utime(target)
+        return digest, size
+
+    def copy(self, digest: str, target: Path, mode: int = 0o644) -> bool:
+        """Puts a copy where a job looks for it; a file that went bad is dropped, and is not there."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            shutil.copyfile(self.path(digest), target)
+        except FileNotFoundError:
+            return False
+        if sha256(target) != digest:
+            self.path(digest).unlink(missing_ok=True)
+            return False
+        target.chmod(mode)
+        return True
+
+    def trim(self) -> None:
+        trim(self.folder, self.limit)
+
+
+def trim(folder: Path, limit: int) -> None:
+    """Drops the files that were not used for longest until the rest fits."""
+    found = [(file.stat().st_mtime, file.stat().st_size, file) for file in _files(folder)]
+    total = sum(size for _, size, _ in found)
+    for used, size, file in sorted(found):
+        if total <= limit or time.time() - used < KEPT_SECONDS:
+            break
+        file.unlink(missing_ok=True)
+        total -= size
+
+
+def _files(folder: Path) -> list[Path]:
+    return [file for file in folder.rglob("*") if file.is_file() and not file.is_symlink()]

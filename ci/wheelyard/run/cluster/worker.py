@@ -1,0 +1,208 @@
+"""`wheelyard worker` and `wheelyard scheduler`: the processes of a cluster, with Dask's own inside.
+
+A worker that loses its scheduler ends its jobs, for the scheduler gives them to others, and looks for it again.
+"""
+
+import asyncio
+import fcntl
+import json
+import os
+import platform
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dask.utils
+import distributed
+from distributed.diagnostics.plugin import WorkerPlugin
+
+from wheelyard.core import shell
+from wheelyard.problem import Problem
+from wheelyard.run import local
+from wheelyard.run.cluster import keys, offers
+from wheelyard.run.cluster.service import Service
+
+PORT = 8786
+LOOK_AGAIN_SECONDS = 3
+# A job that outlived this many workers is not given to yet another.
+ALLOWED_FAILURES = 3
+# How long Dask takes a silent machine for alive: a minute without a network must not cost hours of building.
+SETTINGS = {
+    "distributed.scheduler.allowed-failures": ALLOWED_FAILURES,
+    "distributed.comm.timeouts.connect": "30s",
+    "distributed.comm.timeouts.tcp": "90s",
+    "distributed.admin.log-format": "%(levelname)s: %(message)s",
+    "distributed.worker.profile.enabled": False,
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a person may choose for a worker."""
+
+    address: str
+    keys: Path
+    folder: Path
+    name: str
+    slots: int
+    limit: int  # bytes of each cache
+    network: bool = True
+    memory: str | None = None  # such as 64GB; None: the machine's
+    patience: float = 600  # seconds without a scheduler
+
+
+def perform(order: str) -> str:
+    """The Dask task: one job."""
+    worker = distributed.get_worker()
+    service: Service = worker.wheelyard  # type: ignore[attr-defined]
+    given = json.loads(order)
+    about = {"job": worker.get_current_task(), "address": worker.address, "machine": worker.name}
+
+    def tell(what: dict[str, Any]) -> None:
+        worker.log_event(given["topic"], {**what, **about})
+
+    return json.dumps({**service.perform(given, tell), **about})
+
+
+def receive(pieces: list[tuple[str, int, bytes, bool]], dask_worker: Any) -> None:
+    """Files that a job asked for, in pieces."""
+    for piece in pieces:
+        dask_worker.wheelyard.store.receive(*piece)
+
+
+def read(digest: str, offset: int, dask_worker: Any) -> bytes:
+    """A piece of a file that a job made."""
+    content: bytes = dask_worker.wheelyard.store.read(digest, offset)
+    return content
+
+
+class Programs(WorkerPlugin):
+    """Ends the programs of jobs that nobody waits for any more."""
+
+    def setup(self, worker: Any) -> None:
+        self.worker = worker
+
+    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
+        if start == "executing" and finish in ("cancelled", "released", "forgotten"):
+            threads = {task: thread for thread, task in self.worker.active_threads.items()}
+            if key in threads:
+                shell.stop_all(threads[key])
+
+
+async def member(settings: Settings, service: Service, resources: offers.Resources) -> Any:
+    """A Dask worker in this process, joined to the scheduler."""
+    worker: Any = distributed.Worker(
+        settings.address, nthreads=settings.slots, name=settings.name, resources=resources,
+        security=keys.security(settings.address, settings.keys), memory_limit=0,
+        host="127.0.0.1" if settings.address.startswith("tcp:") else None,
+        local_directory=str(settings.folder / "dask"), plugins=(Programs(),), dashboard=False,
+        death_timeout=settings.patience,
+    )  # fmt: skip
+    worker.wheelyard = service
+    return await worker
+
+
+def work(settings: Settings, module: local.StepModule, say: Callable[[str], None]) -> None:
+    """Serves until someone ends it, or there has been no scheduler for long."""
+    keys.security(
+        settings.address, settings.keys
+    )  # before anything else: what is wrong with the address or the keys
+    with only_worker(settings.folder):
+        service = Service(settings.folder, module, settings.limit, say)
+        resources = offers.offered(settings.slots, network=settings.network)
+        if settings.memory:
+            resources[offers.MEMORY] = dask.utils.parse_bytes(settings.memory) >> 30
+        say(f"{settings.name} offers {offers.shown(resources)}; {settings.slots} jobs at a time")
+        try:
+            with dask.config.set(SETTINGS):
+                asyncio.run(_serve(settings, service, resources, say))
+        finally:
+            shell.stop_all()
+            service.close()
+
+
+async def _serve(
+    settings: Settings, service: Service, resources: offers.Resources, say: Callable[[str], None]
+) -> None:
+    ended = asyncio.Event()
+    for sign in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(sign, ended.set)
+    seen = time.monotonic()
+    while not ended.is_set():
+        try:
+            worker = await member(settings, service, resources)
+        except (OSError, ValueError, RuntimeError, TimeoutError) as error:
+            if time.monotonic() - seen > settings.patience:
+                raise Problem(
+                    f"there has been no scheduler at {settings.address} for {settings.patience:.0f} seconds ({error}); "
+                    "`wheelyard scheduler` starts one"
+                ) from None
+            await _pause(ended)
+            continue
+        say(f"joined {settings.address}")
+        finished = asyncio.ensure_future(worker.finished())
+        await asyncio.wait(
+            [finished, asyncio.ensure_future(ended.wait())], return_when=asyncio.FIRST_COMPLETED
+        )
+        shell.stopping.set()  # what still runs here runs elsewhere soon
+        shell.stop_all()
+        await worker.close(timeout=30)
+        shell.stopping.clear()
+        seen = time.monotonic()
+        if not ended.is_set():
+            say(f"{settings.address} is gone; looking for it")
+
+
+async def _pause(ended: asyncio.Event) -> None:
+    try:
+        await asyncio.wait_for(ended.wait(), LOOK_AGAIN_SECONDS)
+    except TimeoutError:
+        return
+
+
+@contextmanager
+def only_worker(folder: Path) -> Iterator[None]:
+    """One worker at a time in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Problem(
+                f"another worker uses {folder}; give this one a folder of its own: --folder FOLDER"
+            ) from None
+        yield
+
+
+def default_name() -> str:
+    return f"{platform.node()}-{os.getpid()}"
+
+
+def schedule(
+    host: str, port: int, folder: Path, file: Path | None, say: Callable[[str], None]
+) -> None:
+    """Runs a Dask scheduler until someone ends it."""
+    scheme = keys.scheme(folder)
+    security = keys.security(f"{scheme}://{host}:{port}", folder)
+
+    async def serve() -> None:
+        ended = asyncio.Event()
+        for sign in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(sign, ended.set)
+        try:
+            scheduler = await distributed.Scheduler(
+                host=host, port=port, protocol=f"{scheme}://", security=security,
+                dashboard_address="127.0.0.1:8787", scheduler_file=str(file) if file else None,
+            )  # fmt: skip
+        except OSError as error:
+            raise Problem(f"no scheduler at {host}:{port}: {error}") from None
+        say(f"the scheduler: {scheduler.address}")
+        await ended.wait()
+        await scheduler.close()
+
+    with dask.config.set(SETTINGS):
+        asyncio.run(serve())

@@ -1,0 +1,216 @@
+"""Runs the jobs that are not done yet, wherever their place is, and goes on where a stopped run was."""
+
+import errno
+import fcntl
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from wheelyard.core.graph import Graph
+from wheelyard.core.job import Job
+from wheelyard.core.progress import Display, StepDisplay
+from wheelyard.core.record import Facts, Record
+from wheelyard.problem import Problem
+from wheelyard.run.waiting import Room, Waiting
+
+LOOK_AGAIN_SECONDS = 2  # a place may have got more room
+THREADS = 1024  # one for each job that runs or is under way to another machine
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A job that passed, where, and since when (seconds since 1970); its files lie in `out` of its folder."""
+
+    facts: Facts
+    machine: str
+    began: float
+
+
+class Place(Room, Protocol):
+    """Where jobs run: this machine, or many."""
+
+    def lacks(self, job: Job) -> str | None:
+        """What is missing to run a job."""
+        ...
+
+    def run(self, job: Job, inputs: Facts, folder: Path, log: Path) -> Ran: ...
+
+    def stop(self) -> None:
+        """Ends all jobs at once: someone stopped the run, or it cannot go on."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Runner:
+    """One run in one wheelhouse."""
+
+    graph: Graph
+    record: Record
+    display: Display
+    place: Place
+
+    def run(self, jobs: list[Job], *, force: bool) -> None:
+        """Runs the jobs; `force` repeats finished ones. Raises where one fails."""
+        with self.display.live():
+            try:
+                todo = jobs if force else self._unfinished(jobs)
+                self._check_needs(todo)
+                self._run(jobs, todo, force)
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
+                free = shutil.disk_usage(self.record.wheelhouse).free >> 20
+                raise Problem(
+                    f"the disk is full ({free} MiB left below {self.record.wheelhouse}); free some space, "
+                    "then run the same command again: it goes on from here"
+                ) from None
+            finally:
+                self.place.close()
+
+    def _unfinished(self, jobs: list[Job]) -> list[Job]:
+        """The jobs that are not done, and those that wait for one of them: what it makes may be new."""
+        found: dict[str, Job] = {}
+        for job in jobs:
+            if not found.keys().isdisjoint(job.after) or not self.record.is_done(job):
+                found[job.name] = job
+        return list(found.values())
+
+    def _check_needs(self, jobs: list[Job]) -> None:
+        """Before anything starts."""
+        missing: dict[str, list[str]] = {}
+        for job in jobs:
+            if lack := self.place.lacks(job):
+                missing.setdefault(lack, []).append(job.name)
+        if missing:
+            raise Problem("\n".join(f"{_some(names)} {lack}" for lack, names in missing.items()))
+
+    def _run(self, jobs: list[Job], todo: list[Job], force: bool) -> None:
+        waiting = Waiting(todo, self.place, self._took())
+        bars = Bars(self.display, jobs, waiting)
+        problems: dict[str, list[str]] = {}  # what went wrong, and in which jobs
+        with ThreadPoolExecutor(max_workers=THREADS) as pool:
+            running: dict[Future[None], Job] = {}
+            try:
+                while True:
+                    while job := waiting.next():
+                        if not force and self.record.is_done(job):
+                            # What it was made from was made again, and is the same.
+                            bars.of(job.step).found_unchanged()
+                            waiting.over(job, passed=True)
+                        else:
+                            running[pool.submit(self._run_job, job, bars.of(job.step))] = job
+                    bars.settle()
+                    if not running:
+                        break
+                    done, _ = wait(running, LOOK_AGAIN_SECONDS, FIRST_COMPLETED)
+                    for future in done:
+                        job, error = running.pop(future), future.exception()
+                        if error is not None:
+                            if not isinstance(error, Problem):
+                                raise error
+                            problems.setdefault(str(error), []).append(job.name)
+                            bars.failed.add(job.step)
+                        waiting.over(job, passed=error is None)
+            except BaseException:  # also when someone stops us: no program may run on
+                self.place.stop()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        bars.close()
+        if problems:
+            lines = (f"{', '.join(names)}: {problem}" for problem, names in problems.items())
+            raise Problem("\n".join(lines))
+
+    def _took(self) -> dict[str, float]:
+        """The seconds of jobs that ran before."""
+        return {name: entry["seconds"] for name, entry in self.record.jobs.items()}
+
+    def _run_job(self, job: Job, display: StepDisplay) -> None:
+        wheelhouse = self.record.wheelhouse
+        work = wheelhouse / "work"
+        work.mkdir(parents=True, exist_ok=True)
+        log = wheelhouse / "logs" / f"{job.name.replace('/', '-')}.log"
+        log.parent.mkdir(exist_ok=True)
+        log.write_bytes(b"")
+        self.record.check_ready(job, self.graph)
+        inputs = self.record.resolve(job)
+        began = time.monotonic()
+        display.started(job.unit)
+        verdict = "failed"
+        folder = Path(tempfile.mkdtemp(prefix=f"{job.name.replace('/', '-')}-", dir=work))
+        try:
+            ran = self.place.run(job, inputs, folder, log)
+            seconds = time.monotonic() - began
+            where = {"machine": ran.machine, "began": round(ran.began, 3)}
+            self.record.passed(job, inputs, folder / "out", {**ran.facts, "ran": where}, seconds)
+            verdict = str(ran.facts.get("verdict", "ok"))
+        except Problem as problem:
+            self.record.failed(job, inputs, str(problem), time.monotonic() - began)
+            raise
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            display.finished(job.unit, time.monotonic() - began, verdict)
+
+
+class Bars:
+    """A bar for each step, from its first job's start until its last is over."""
+
+    def __init__(self, display: Display, jobs: list[Job], waiting: Waiting) -> None:
+        self.failed: set[str] = set()
+        self._display, self._waiting = display, waiting
+        self._total = Counter(job.step for job in jobs)
+        self._open: dict[str, StepDisplay] = {}
+        self._closed: set[str] = set()
+
+    def of(self, step: str) -> StepDisplay:
+        if step not in self._open:
+            reused = self._total[step] - self._waiting.left(step)
+            self._open[step] = self._display.step(step, self._total[step], reused)
+        return self._open[step]
+
+    def settle(self) -> None:
+        """Closes the bars of steps that are over; one without anything to do when all before it are."""
+        earlier_are = True
+        for step in self._total:
+            is_over = not self._waiting.left(step) and (step in self._open or earlier_are)
+            if is_over and step not in self._closed:
+                self._close(step)
+            earlier_are = earlier_are and step in self._closed
+
+    def close(self) -> None:
+        for step in self._open.keys() - self._closed:
+            self._close(step)
+
+    def _close(self, step: str) -> None:
+        self._closed.add(step)
+        left = self._waiting.left(step)
+        verdict = "failed" if step in self.failed else "stopped" if left else "passed"
+        self.of(step).close(verdict)
+
+
+def _some(names: list[str]) -> str:
+    more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+    return f"{names[0]}{more}"
+
+
+@contextmanager
+def only_run(wheelhouse: Path) -> Iterator[Record]:
+    """One release at a time in a wheelhouse; its record, read when no other can write it."""
+    wheelhouse.mkdir(parents=True, exist_ok=True)
+    with (wheelhouse / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Problem(
+                f"another release is running in {wheelhouse}; wait for it, or stop it"
+            ) from None
+        shutil.rmtree(wheelhouse / "work", ignore_errors=True)  # of a run that was killed
+        yield Record(wheelhouse)

@@ -1,0 +1,98 @@
+"""The jobs that are still to start: which may be next, once what they wait for is over and there is room."""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping
+from typing import Protocol
+
+from wheelyard.core.job import Job
+
+
+class Room(Protocol):
+    """How many jobs a place takes at the same time."""
+
+    @property
+    def step_by_step(self) -> bool:
+        """Whether a step begins only when the one before it is over."""
+        ...
+
+    def kind(self, job: Job) -> Hashable:
+        """Jobs of one kind compete for the same room."""
+        ...
+
+    def room(self, kind: Hashable) -> int: ...
+
+
+class Waiting:
+    """Once a job failed, nothing of a later step starts; what needs a failed job never does."""
+
+    def __init__(self, jobs: list[Job], room: Room, took: Mapping[str, float]) -> None:
+        self._room = room
+        self._jobs = {job.name: job for job in jobs}
+        self._before = {j.name: {n for n in j.after if n in self._jobs} for j in jobs}
+        self._followers: dict[str, list[str]] = defaultdict(list)
+        for name, before in self._before.items():
+            for earlier in before:
+                self._followers[earlier].append(name)
+        steps = list(dict.fromkeys(job.step for job in jobs))
+        self._number = {step: number for number, step in enumerate(steps)}
+        self._left = Counter(job.step for job in jobs)
+        self._last = len(steps)  # no step beyond this one starts
+        names = [*self._jobs]
+        if not room.step_by_step:
+            # What was begun is finished first, on the machine that has its files and its image; of one step,
+            # whatever has most to come goes first.
+            ahead = remaining(jobs, took)
+            names.sort(key=lambda name: (-self._number[self._jobs[name].step], -ahead[name]))
+        self._rank = {name: rank for rank, name in enumerate(names)}
+        self._ready = [name for name in names if not self._before[name]]
+        self._running: Counter[Hashable] = Counter()
+
+    def next(self) -> Job | None:
+        """A job that may start now; it counts as running until it is over."""
+        full: set[Hashable] = set()
+        for name in self._ready:
+            job = self._jobs[name]
+            kind = self._room.kind(job)
+            if kind in full or not self._is_steps_turn(job.step):
+                continue
+            if self._running[kind] >= self._room.room(kind):
+                full.add(kind)
+                continue
+            self._ready.remove(name)
+            self._running[kind] += 1
+            return job
+        return None
+
+    def over(self, job: Job, *, passed: bool) -> None:
+        self._running[self._room.kind(job)] -= 1
+        self._left[job.step] -= 1
+        if not passed:
+            self._last = min(self._last, self._number[job.step])
+            return
+        for name in self._followers[job.name]:
+            self._before[name].discard(job.name)
+            if not self._before[name]:
+                self._ready.append(name)
+        self._ready.sort(key=self._rank.__getitem__)
+
+    def left(self, step: str) -> int:
+        """How many jobs of a step are not over."""
+        return self._left[step]
+
+    def _is_steps_turn(self, step: str) -> bool:
+        number = self._number[step]
+        if number > self._last:
+            return False
+        earlier = [other for other, n in self._number.items() if n < number]
+        return not (self._room.step_by_step and any(self._left[other] for other in earlier))
+
+
+def remaining(jobs: list[Job], took: Mapping[str, float]) -> dict[str, float]:
+    """The seconds from a job's start to the end of the longest chain that follows from it; `took` are known ones."""
+    ahead = {job.name: 0.0 for job in jobs}
+    for job in reversed(jobs):  # every job comes after those that it waits for
+        ahead[job.name] += took.get(job.name, 1.0)
+        for earlier in job.after:
+            if earlier in ahead:
+                ahead[earlier] = max(ahead[earlier], ahead[job.name])
+    return ahead

@@ -1,0 +1,109 @@
+"""Real clusters on this machine: a scheduler and workers as processes, each worker in a folder of its own."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from repository import ROOT
+from toy_steps import module
+from wheelyard.core import graph
+from wheelyard.core.job import Job
+from wheelyard.core.progress import Display
+from wheelyard.core.record import Record
+from wheelyard.run import local
+from wheelyard.run.runner import Runner
+
+WORKER = """
+import sys
+from pathlib import Path
+import toy_steps
+from wheelyard.run.cluster import offers, service, store, worker
+{patch}
+settings = worker.Settings(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], 2, 10**9)
+worker.work(settings, toy_steps.module, print)
+"""
+
+
+class Machines:
+    """A scheduler and its workers."""
+
+    def __init__(self, folder: Path, scheme: str = "tcp") -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.folder, self.keys = folder, folder / "keys"
+        self.address = f"{scheme}://127.0.0.1:{self.port}"
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def scheduler(self) -> None:
+        words = ["-m", "wheelyard", "scheduler", f"--port={self.port}", f"--keys={self.keys}"]
+        self._start("scheduler", words)
+        self._wait_for("scheduler", "the scheduler:")
+
+    def worker(self, name: str, patch: str = "", folder: Path | None = None) -> Path:
+        """Starts a worker; `patch` is Python that changes it first. Its folder."""
+        place = folder or self.folder / name
+        code = WORKER.format(patch=patch)
+        self._start(name, ["-c", code, self.address, str(self.keys), str(place), name])
+        self._wait_for(name, "joined")
+        return place
+
+    def kill(self, name: str) -> None:
+        self.processes[name].send_signal(signal.SIGKILL)
+        self.processes[name].wait()
+
+    def log(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text()
+
+    def _start(self, name: str, words: list[str]) -> None:
+        paths = [str(ROOT / "ci"), str(ROOT / "tests/ci")]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self.processes[name] = subprocess.Popen(
+                [sys.executable, *words], env=environment, stdout=log, stderr=log
+            )
+
+    def _wait_for(self, name: str, text: str) -> None:
+        for _ in range(600):
+            if text in self.log(name):
+                return
+            assert self.processes[name].poll() is None, self.log(name)
+            time.sleep(0.1)
+        raise AssertionError(f"{name} does not say {text!r}:\n{self.log(name)}")
+
+    def close(self) -> None:
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+@contextmanager
+def machines(folder: Path, scheme: str = "tcp") -> Iterator[Machines]:
+    started = Machines(folder, scheme)
+    try:
+        started.scheduler()
+        yield started
+    finally:
+        started.close()
+
+
+def run(there: Machines, record: Record, *jobs: Job, project: Path | None = None) -> None:
+    """Runs toy jobs on a cluster."""
+    from wheelyard.run.cluster import link, place
+
+    here = local.Here(record.wheelhouse, Display())
+    with link.joined(there.address, there.keys) as joined:
+        toys = local.Local(project or record.wheelhouse, module, here)
+        whole = place.Cluster(joined, toys)
+        Runner(graph.make(jobs), record, here.display, whole).run(list(jobs), force=False)

@@ -1,0 +1,51 @@
+"""Who belongs to a cluster: without keys nothing goes beyond this machine."""
+
+import json
+import ssl
+from pathlib import Path
+
+import pytest
+from wheelyard.problem import Problem
+from wheelyard.run.cluster import keys
+
+
+def test_the_address_of_a_scheduler(tmp_path: Path) -> None:
+    assert keys.address("tls://host:8786", tmp_path) == "tls://host:8786"
+    assert keys.address("localhost:8786", tmp_path) == "tcp://localhost:8786"
+    keys.make(tmp_path / "keys")
+    assert keys.address("localhost:8786", tmp_path / "keys") == "tls://localhost:8786"
+    file = tmp_path / "scheduler.json"
+    file.write_text(json.dumps({"address": "tls://there:1"}))
+    assert keys.address(str(file), tmp_path) == "tls://there:1"
+    file.write_text("{}")
+    with pytest.raises(Problem, match=r"scheduler\.json is no file of a Dask scheduler"):
+        keys.address(str(file), tmp_path)
+
+
+@pytest.mark.parametrize("given", ["http://host:80", "tls://host", "tls://host:port", "nothing"])
+def test_no_address(given: str, tmp_path: Path) -> None:
+    with pytest.raises(Problem, match="is no address of a scheduler"):
+        keys.address(given, tmp_path)
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "0.0.0.0", "cluster.example", "[fd00::1]"])
+def test_without_tls_nothing_leaves_this_machine(host: str, tmp_path: Path) -> None:
+    with pytest.raises(Problem, match=r"is not on this machine.*`wheelyard cluster-keys` makes"):
+        keys.security(f"tcp://{host}:8786", tmp_path)
+    for loopback in ("127.0.0.1", "localhost", "[::1]"):
+        keys.security(f"tcp://{loopback}:8786", tmp_path)
+
+
+def test_tls_needs_keys_and_they_are_made_once(tmp_path: Path) -> None:
+    folder = tmp_path / "keys"
+    with pytest.raises(Problem, match=r"authority\.pem is missing; `wheelyard cluster-keys"):
+        keys.security("tls://host:8786", folder)
+    said = keys.make(folder)
+    assert "wheelyard worker tls://" in "\n".join(said)
+    for file in folder.iterdir():
+        assert file.stat().st_mode & 0o777 == 0o600
+    settings = keys.security("tls://host:8786", folder)
+    assert settings.require_encryption
+    assert settings.get_connection_args("client")["ssl_context"].verify_mode == ssl.CERT_REQUIRED
+    with pytest.raises(Problem, match="has keys already"):
+        keys.make(folder)

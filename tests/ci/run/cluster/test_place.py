@@ -1,0 +1,378 @@
+"""Jobs on a real cluster: what they see, what comes back, and every way in which a machine lets a release down."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from clusters import Machines, machines, run
+from wheelyard.core.digest import sha256
+from wheelyard.core.job import Job, Needs, Source, made
+from wheelyard.core.record import Record
+from wheelyard.problem import Problem
+from wheelyard.run.cluster import link, place
+from wheelyard.run.cluster.link import Lost, checked
+
+WRITE = "(workspace.out / f'{job.unit}.txt').write_text(workspace.inputs['text'])"
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Iterator[Machines]:
+    folder = tmp_path / "machines"
+    folder.mkdir()
+    with machines(folder) as started:
+        yield started
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Record:
+    (tmp_path / "wheelhouse").mkdir()
+    return Record(tmp_path / "wheelhouse")
+
+
+def toy(
+    name: str, do: str = WRITE, *, outputs: tuple[str, ...] | None = None, **inputs: Any
+) -> Job:
+    step, _, unit = name.partition("/")
+    made_files = (f"{unit}.txt",) if outputs is None else outputs
+    return Job(step, unit, Needs(), {"do": do, "text": unit, **inputs}, made_files)
+
+
+def machine_of(record: Record, name: str) -> str:
+    return str(record.jobs[name]["facts"]["ran"]["machine"])
+
+
+# --- What a job sees, and what comes back -------------------------------------------------------------
+
+
+def test_files_of_jobs_and_of_the_project_reach_a_worker(
+    there: Machines, record: Record, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    (project / "deep").mkdir(parents=True)
+    (project / "deep/run.sh").write_text("#!/bin/sh\n")
+    (project / "deep/run.sh").chmod(0o755)
+    (project / "empty").touch()
+    (project / "link").symlink_to("deep/run.sh")
+    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
+    for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "all"], ["tag", "v7"]):
+        subprocess.run(["git", *words], cwd=project, check=True)
+    files = {p: sha256(project / p) for p in ("deep/run.sh", "empty")} | {
+        "link": "link to deep/run.sh"
+    }
+    look = """
+import os, subprocess
+folder = workspace.sources("all")
+assert os.access(folder / "deep/run.sh", os.X_OK)
+assert os.readlink(folder / "link") == "deep/run.sh"
+git = ["git", "-C", workspace.project]
+facts["git"] = subprocess.check_output([*git, "describe", "--tags", "--dirty"], text=True).strip()
+(workspace.out / "both.txt").write_text(workspace.file("first").read_text() + str((folder / "empty").stat().st_size))
+"""
+    jobs = [
+        toy("build/first"),
+        toy("repair/both", look, first=made("build/first"), all=Source(files), git="v7-0-g1234"),
+    ]
+    folder = there.worker("one")
+    run(there, record, *jobs, project=project)
+    assert (record.wheelhouse / "both.txt").read_text() == "first0"
+    assert record.jobs["repair/both"]["facts"]["git"] == "v7"
+    assert machine_of(record, "repair/both") == "one"
+    assert list((folder / "work").iterdir()) == [], "a worker cleans up"
+    assert not list(folder.rglob("run.sh")), "and has files by their digests alone"
+
+
+def test_a_large_file_goes_both_ways(there: Machines, record: Record) -> None:
+    make = "(workspace.out / 'big.txt').write_bytes(bytes(range(256)) * 100_000)"
+    check = "facts['size'] = workspace.file('big').stat().st_size"
+    there.worker("one")
+    run(there, record, toy("build/big", make))
+    for file in (there.folder / "one/files").iterdir():  # it has forgotten all
+        if file.is_file():
+            file.unlink()
+    run(
+        there,
+        record,
+        toy("build/big", make),
+        toy("gate/big", check, outputs=(), big=made("build/big")),
+    )
+    assert record.jobs["gate/big"]["facts"]["size"] == 25_600_000
+
+
+def test_secrets_stay_here(there: Machines, record: Record) -> None:
+    where = "import os; facts['pid'] = os.getpid()"
+    secret = Job("publish", "x", Needs(secrets=True), {"do": where})
+    there.worker("one")
+    run(there, record, toy("build/x", where, outputs=()), secret)
+    assert record.jobs["publish/x"]["facts"]["pid"] == os.getpid()
+    assert record.jobs["build/x"]["facts"]["pid"] != os.getpid()
+
+
+def test_a_file_that_the_job_is_not_for_is_refused(there: Machines, record: Record) -> None:
+    """The worker is asked not to; one that does not care is refused here."""
+    careless = "service.acceptable = lambda job, folder: ['evil.txt']"
+    there.worker("one", careless)
+    with pytest.raises(Problem, match=r"build/x names the file evil\.txt, which it is not for"):
+        run(there, record, toy("build/x", "(workspace.out / 'evil.txt').touch()"))
+    assert not (record.wheelhouse / "evil.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        None,
+        [],
+        {"kind": "passed"},
+        {
+            "kind": "passed",
+            "address": "a",
+            "machine": "m",
+            "log": ["", 0],
+            "facts": {},
+            "outputs": {"a": "b"},
+        },
+        {"kind": "failed", "address": "a", "machine": "m", "log": ["x", "y"]},
+    ],
+)
+def test_an_answer_of_another_shape_is_no_answer(told: Any) -> None:
+    with pytest.raises(Lost, match="sent no proper answer"):
+        checked(told)
+
+
+# --- Where jobs go ------------------------------------------------------------------------------------
+
+
+def test_a_need_that_nobody_offers_is_an_error_before_anything_starts(
+    there: Machines, record: Record
+) -> None:
+    there.worker("one")
+    wanting = Job("gpu", "x", Needs("s390x"), {})
+    with pytest.raises(
+        Problem, match=r"gpu/x needs s390x, which no worker offers.*\n  wheelyard worker tcp"
+    ):
+        run(there, record, toy("build/x"), wanting)
+    assert record.jobs == {}
+
+
+def test_a_worker_of_another_version_gets_nothing(there: Machines, record: Record) -> None:
+    there.worker("old", "offers._own_version = lambda: 'wheelyard 0.0.1-old'")
+    with pytest.raises(Problem, match=r"needs wheelyard .*, which old does not have"):
+        run(there, record, toy("build/x"))
+    there.worker("new")
+    run(there, record, toy("build/x"), toy("build/y"), toy("build/z"))
+    assert {machine_of(record, f"build/{unit}") for unit in "xyz"} == {"new"}
+
+
+def test_no_scheduler(tmp_path: Path, record: Record) -> None:
+    nobody = Machines(tmp_path)
+    with pytest.raises(Problem, match=r"no scheduler answers at tcp://.*`wheelyard scheduler`"):
+        run(nobody, record, toy("build/x"))
+
+
+# --- What goes wrong ----------------------------------------------------------------------------------
+
+
+def test_a_job_that_fails_by_its_own_fault_is_not_repeated(
+    there: Machines, record: Record, tmp_path: Path
+) -> None:
+    fail = f"""
+from wheelyard.core import shell
+open({str(tmp_path / "ran")!r}, "a").write("x")
+shell.run(["sh", "-c", "echo no compiler; exit 1"], workspace.log, what="compiling")
+"""
+    there.worker("one")
+    there.worker("two")
+    with pytest.raises(Problem, match=r"build/x: on (one|two): compiling failed"):
+        run(there, record, toy("build/x", fail))
+    assert (tmp_path / "ran").read_text() == "x"
+    log = record.wheelhouse / "logs/build-x.log"
+    assert "no compiler" in log.read_text()
+    assert f"The whole log: {log}" in record.jobs["build/x"]["facts"]["error"]
+
+
+def test_a_worker_killed_in_a_job_and_another_finishes_it(
+    there: Machines, record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    die_once = f"""
+import os, signal, time
+from pathlib import Path
+if not Path({str(tmp_path / "died")!r}).exists():
+    Path({str(tmp_path / "died")!r}).write_text(str(os.getpid()))
+    time.sleep(1)
+    os.kill(os.getpid(), signal.SIGKILL)
+{WRITE}
+"""
+    there.worker("one")
+    there.worker("two")
+    run(there, record, toy("build/x", die_once))
+    victim = {str(there.processes[name].pid): name for name in ("one", "two")}[
+        (tmp_path / "died").read_text()
+    ]
+    assert machine_of(record, "build/x") != victim
+    assert f"build/x: {victim} went away" in capsys.readouterr().out
+
+
+def test_all_workers_gone(there: Machines, record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "ALONE_SECONDS", 1)
+    monkeypatch.setattr(place, "LOOK_SECONDS", 0.5)
+    there.worker("one")
+    die = "import os, signal, time; time.sleep(1); os.kill(os.getpid(), signal.SIGKILL)"
+    with pytest.raises(
+        Problem, match=r"no worker is left beside one that offers(.|\n)*wheelyard worker tcp"
+    ):
+        run(there, record, toy("build/x", die))
+    there.worker("two")
+    run(there, record, toy("build/x"))
+    assert machine_of(record, "build/x") == "two"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file system, which needs root")
+def test_a_worker_with_a_full_disk(
+    there: Machines, record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8M", "tmpfs", small], check=True)
+    fill = "(workspace.out / 'x.txt').write_bytes(b'x' * (20 << 20))"
+    try:
+        there.worker("full", folder=small)
+        there.worker("roomy")
+        jobs = [toy(f"build/x{n}", fill.replace("x.txt", f"x{n}.txt")) for n in range(4)]
+        run(there, record, *jobs)
+        assert {machine_of(record, job.name) for job in jobs} == {"roomy"}
+        assert "full cannot do it: its disk is full" in capsys.readouterr().out
+    finally:
+        there.close()
+        subprocess.run(["umount", small], check=True)
+
+
+def test_a_worker_that_sends_other_bytes(
+    there: Machines, record: Record, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It says one digest and sends something else; the log is read by the same function, and is wrong first."""
+    liar = "honest = store.Store.read; store.Store.read = lambda *a: honest(*a).replace(b'x', b'y')"
+    there.worker("liar", liar)
+    jobs = [toy(f"build/x{n}") for n in range(2)]
+    helper = threading.Timer(1, lambda: there.worker("honest"))
+    helper.start()
+    run(there, record, *jobs)
+    assert [(record.wheelhouse / f"x{n}.txt").read_text() for n in range(2)] == ["x0", "x1"]
+    assert {machine_of(record, job.name) for job in jobs} == {"honest"}
+    assert "liar sent x0.txt with other bytes than it said" in capsys.readouterr().out
+
+
+def test_the_scheduler_restarts(
+    there: Machines, record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slowly = (
+        f"open({str(tmp_path / 'begun')!r}, 'a').write('x'); import time; time.sleep(2)\n{WRITE}"
+    )
+
+    def restart() -> None:
+        while not (tmp_path / "begun").exists():
+            time.sleep(0.05)
+        there.kill("scheduler")
+        there.scheduler()
+
+    there.worker("one")
+    helper = threading.Thread(target=restart)
+    helper.start()
+    run(there, record, toy("build/x", slowly))
+    helper.join()
+    assert "the scheduler went away; waiting for it" in capsys.readouterr().out
+    assert record.jobs["build/x"]["verdict"] == "passed"
+
+
+def test_the_scheduler_stays_away_and_the_same_command_goes_on(
+    there: Machines, record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "BACK_SECONDS", 2)
+    jobs = [
+        toy("build/a"),
+        toy("repair/b", f"import time; time.sleep(3)\n{WRITE}", a=made("build/a")),
+    ]
+
+    def kill() -> None:
+        while not (record.wheelhouse / "a.txt").exists():
+            time.sleep(0.05)
+        there.kill("scheduler")
+
+    there.worker("one")
+    helper = threading.Thread(target=kill)
+    helper.start()
+    with pytest.raises(Problem, match="went away; start it again, then run the same command"):
+        run(there, record, *jobs)
+    helper.join()
+    first = record.jobs["build/a"]
+    there.scheduler()
+    time.sleep(5)
+    run(there, record, *jobs)
+    assert record.jobs["build/a"] == first
+    assert record.jobs["repair/b"]["verdict"] == "passed"
+
+
+STOPPED = """
+import sys
+from pathlib import Path
+from clusters import Machines, run
+from wheelyard.core.job import Job, Needs
+from wheelyard.core.record import Record
+there = Machines(Path(sys.argv[1]))
+there.address = sys.argv[2]
+do = 'from wheelyard.core import shell; shell.run(["sleep", "48.15"], workspace.log, what="it")'
+run(there, Record(Path(sys.argv[3])), Job("build", "x", Needs(), {"do": do}))
+"""
+
+
+def sleeps() -> bool:
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    return any(line.startswith("sleep 48.15") for line in listed.splitlines())
+
+
+def test_stopped_by_hand_nothing_runs_on(there: Machines, record: Record) -> None:
+    there.worker("one")
+    words = [str(there.folder), there.address, str(record.wheelhouse)]
+    release = subprocess.Popen(
+        [sys.executable, "-c", STOPPED, *words],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    began = time.monotonic()
+    while not sleeps() and time.monotonic() - began < 30:
+        time.sleep(0.1)
+    assert sleeps()
+    release.send_signal(signal.SIGINT)
+    assert release.wait(timeout=30) != 0
+    while sleeps() and time.monotonic() - began < 45:
+        time.sleep(0.1)
+    assert not sleeps()
+
+
+# --- Who belongs to it --------------------------------------------------------------------------------
+
+
+def test_with_keys_a_release_is_the_same_and_strangers_stay_out(
+    tmp_path: Path, record: Record
+) -> None:
+    from wheelyard.run.cluster import keys
+
+    folder = tmp_path / "machines"
+    folder.mkdir()
+    keys.make(folder / "keys")
+    with machines(folder, "tls") as there:
+        there.worker("one")
+        run(there, record, toy("build/x"))
+        keys.make(tmp_path / "others")
+        there.keys = tmp_path / "others"
+        with pytest.raises(Problem, match="no scheduler answers at tls://"):
+            run(there, record, toy("build/y"))
+        there.address = there.address.replace("tls:", "tcp:")
+        with pytest.raises(Problem, match="no scheduler answers at tcp://"):
+            run(there, record, toy("build/y"))

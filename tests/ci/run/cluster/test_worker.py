@@ -1,0 +1,98 @@
+"""The commands of a cluster: what they refuse, and that without them nothing of Dask is touched."""
+
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+from clusters import machines
+from repository import ROOT
+from wheelyard.core.engine import Engine
+from wheelyard.problem import Problem
+from wheelyard.run.cluster import worker
+from wheelyard.run.cluster.image_cache import KEPT, ImageCache
+
+
+def wheelyard(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "wheelyard", *words], capture_output=True, text=True, cwd=ROOT
+    )
+
+
+def test_one_worker_for_a_folder(tmp_path: Path) -> None:
+    with (
+        worker.only_worker(tmp_path),
+        pytest.raises(Problem, match=r"another worker uses .*--folder FOLDER"),
+        worker.only_worker(tmp_path),
+    ):
+        pytest.fail("both run")
+
+
+@pytest.mark.parametrize(
+    "words", [["scheduler", "--host=0.0.0.0"], ["worker", "tcp://10.1.2.3:8786"]]
+)
+def test_without_keys_nothing_listens_beyond_this_machine(words: list[str], tmp_path: Path) -> None:
+    done = wheelyard(*words, "--keys", str(tmp_path))
+    assert done.returncode == 1
+    assert "`wheelyard cluster-keys` makes keys" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_worker_comes_back_to_a_scheduler_that_restarts(tmp_path: Path) -> None:
+    with machines(tmp_path) as there:
+        there.worker("one")
+        there.kill("scheduler")
+        there.scheduler()
+        for _ in range(300):
+            if there.log("one").count("joined") == 2:
+                break
+            time.sleep(0.1)
+        assert there.log("one").count("joined") == 2
+
+
+def test_the_images_that_were_used_last_stay(tmp_path: Path) -> None:
+    program = tmp_path / "docker"
+    program.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/removed\n')
+    program.chmod(0o755)
+    engine = Engine(str(program), "label", str(program))
+    cache = ImageCache(tmp_path / "images.json")
+    for number in [*range(KEPT), 0, KEPT]:
+        cache.used(f"image:{number}", engine)
+    assert (tmp_path / "removed").read_text() == "image rm image:1\n"
+
+
+WITHOUT = """
+import sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("dask", "distributed"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Refuse())
+from wheelyard.cli import main
+sys.argv = ["wheelyard", *sys.argv[1:]]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    "words", [["release", "--cluster=localhost:1"], ["worker", "localhost:1"], ["scheduler"]]
+)
+def test_without_dask_the_commands_say_what_to_install(words: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, *words], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.returncode == 1
+    assert done.stderr == "error: Dask is missing; pip install 'wheelyard[cluster]'\n"
+
+
+def test_without_a_cluster_nothing_of_dask_is_imported_or_installed() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, "plan"], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    tables = tomllib.loads((ROOT / "ci/pyproject.toml").read_text())["project"]
+    assert not [d for d in tables["dependencies"] if "dask" in d or "distributed" in d]
+    locked = (ROOT / "ci/tools.lock").read_text()
+    assert "distributed==" not in locked
