@@ -35,7 +35,7 @@ LOCKS = [
     Lock("scripts/bench_build/bench"),
     *(
         Lock(f"docker/{name}", ["--no-deps"])
-        for name in ("build", "native", "toolkits/12.9", "toolkits/13.0", "toolkits/13.2")
+        for name in ("build", "native", "uv", "toolkits/12.9", "toolkits/13.0", "toolkits/13.2")
     ),
 ]
 

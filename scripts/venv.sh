@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes .venv, or the folder VENV, hold exactly the pinned packages of the given lock files: `scripts/venv.sh LOCK...`.
+# Makes .venv, or the folder VENV, hold the pinned packages of the given lock files: `scripts/venv.sh LOCK...`.
 # A lock file already installed is not looked at again until it changes.
 set -eu
 cd "$(dirname "$0")/.."
@@ -9,11 +9,37 @@ if ! [ -x "$venv/bin/pip" ]; then # it comes last: without it, the making of the
   echo "creating $venv with $(python3 --version)"
   python3 -m venv --clear "$venv"
 fi
+
+pip() {
+  "$venv/bin/python" -m pip --quiet --disable-pip-version-check "$@"
+}
+
+# uv, if a lock pins it: it takes a tenth of pip's time for the rest.
+install_uv() {
+  pin=$(mktemp)
+  sed -n '/^uv==/,/[^\\]$/p' "$1" >"$pin"
+  if [ -s "$pin" ]; then pip install --no-deps --require-hashes -r "$pin"; fi
+  rm "$pin"
+}
+
+setting() {
+  pip config list | sed -n "s/^[^=]*\.$1='\(.*\)'$/\1/p" | tail -n 1
+}
+
+# uv is told what pip's settings say of the index; where they say more that matters, it fails and pip is asked.
+with_uv() (
+  index=$(setting index-url) certificates=$(setting cert)
+  if [ -n "$index" ]; then export UV_DEFAULT_INDEX="$index"; fi
+  if [ -n "$certificates" ]; then export SSL_CERT_FILE="$certificates"; fi
+  "$venv/bin/uv" --quiet pip install --python "$venv/bin/python" --no-deps --require-hashes -r "$1"
+)
+
 for lock in "$@"; do
   stamp=$venv/$(basename "$lock").installed
   if ! cmp -s "$lock" "$stamp"; then
     echo "installing the pinned packages of $lock"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r "$lock"
+    [ -x "$venv/bin/uv" ] || install_uv "$lock"
+    { [ -x "$venv/bin/uv" ] && with_uv "$lock"; } || pip install --no-deps --require-hashes -r "$lock"
     cp "$lock" "$stamp"
   fi
 done

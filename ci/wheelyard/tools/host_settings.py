@@ -1,5 +1,6 @@
 """This machine's apt settings, pip settings and CA bundle, as files that an image build mounts as secrets."""
 
+import json
 import os
 from pathlib import Path
 
@@ -30,8 +31,21 @@ def files(folder: Path) -> dict[str, Path]:
     if bundle:
         lines.append("cert = /run/secrets/ca")
     texts["pip"] = "\n".join(["[global]", *lines, ""])
+    texts["uv"] = _for_uv(settings)
     texts["ca"] = Path(bundle).read_text() if bundle else ""
     paths = {name: folder / name for name in texts}
     for name, text in texts.items():
         paths[name].write_text(text)
     return paths
+
+
+def _for_uv(settings: dict[str, str]) -> str:
+    """What pip's settings say of indexes, for uv: all of them alike, as for pip."""
+    extra = settings.get("extra-index-url", "").split()
+    values: dict[str, str | list[str]] = {
+        "index-url": settings.get("index-url", ""),
+        "extra-index-url": extra,
+        "index-strategy": "unsafe-best-match" if extra else "",
+        "allow-insecure-host": settings.get("trusted-host", "").split(),
+    }
+    return "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items() if value)

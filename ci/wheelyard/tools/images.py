@@ -154,7 +154,7 @@ def _recipe(target: str, machine: str, bases: dict[str, str], arguments: dict[st
 @functools.cache
 def _files_digest(target: str) -> str:
     """The files that an image of this kind is made from."""
-    files = [FOLDER / "Dockerfile", FOLDER / f"{target}.lock"]
+    files = [FOLDER / n for n in ("Dockerfile", f"{target}.lock", "install.sh", "uv.lock")]
     if target != "verify":
         files += [FOLDER / "toolkit.py", *sorted((FOLDER / "toolkits").iterdir())]
     if target == "native":

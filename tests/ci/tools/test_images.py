@@ -1,6 +1,7 @@
 """Images: the base is chosen with a reason, tags follow the contents, settings stay apart."""
 
 import dataclasses
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,13 @@ def test_the_hosts_pip_settings_reach_a_build_as_files(
     assert "cert = /run/secrets/ca" in files["pip"].read_text()
     assert "index-url = http://user:secret@127.0.0.1/simple" in files["pip"].read_text()
     assert files["ca"].read_text() == "a certificate\n"
+    assert 'index-url = "http://user:secret@127.0.0.1/simple"' in files["uv"].read_text()
+
+
+def test_several_indexes_are_alike_for_uv_as_for_pip(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "http://127.0.0.1/one http://127.0.0.1/two")
+    settings = tomllib.loads(host_settings.files(tmp_path)["uv"].read_text())
+    assert settings["extra-index-url"] == ["http://127.0.0.1/one", "http://127.0.0.1/two"]
+    assert settings["index-strategy"] == "unsafe-best-match"
