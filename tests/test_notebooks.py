@@ -41,6 +41,7 @@ def test_the_tour(tmp_path, monkeypatch):
     assert ("not measured: torch sees no GPU" in printed) == (DEVICE == "cpu")
 
 
+@pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")
 def test_colab_smoke(tmp_path, monkeypatch):
     printed = outputs_of("colab_smoke.ipynb", tmp_path, monkeypatch)
     assert f"on {DEVICE}" in printed
@@ -49,6 +50,38 @@ def test_colab_smoke(tmp_path, monkeypatch):
     for op in OPS:
         assert re.search(rf"^{op.name} tensor", printed, re.MULTILINE)
     assert "pip" not in printed  # the package is there, so nothing was installed
+
+
+@pytest.mark.skipif(DEVICE == "cuda", reason="needs a machine without a GPU")
+def test_colab_smoke_stops_at_once_without_a_gpu(tmp_path, monkeypatch):
+    with pytest.raises(nbclient.exceptions.CellExecutionError) as stopped:
+        outputs_of("colab_smoke.ipynb", tmp_path, monkeypatch)
+    assert "this runtime has no GPU. Choose Runtime > Change runtime type > GPU" in str(
+        stopped.value
+    )
+
+
+def cell(name, number):
+    return nbformat.read(NOTEBOOKS / name, as_version=4).cells[number].source
+
+
+def test_colab_smoke_leaves_an_older_torch_alone(monkeypatch):
+    monkeypatch.setattr(torch, "__version__", "2.9.1+cu126")
+    with pytest.raises(
+        RuntimeError, match=r"torch 2\.9\.1\+cu126, and the wheel is for 2\.10 and newer"
+    ):
+        exec(cell("colab_smoke.ipynb", 1))
+
+
+def test_colab_smoke_refuses_the_package_of_another_owner(monkeypatch):
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "0.0.2")
+    check = "\n".join(
+        line
+        for line in cell("colab_smoke.ipynb", 2).splitlines()
+        if "find_spec" not in line and "%pip install" not in line
+    )
+    with pytest.raises(RuntimeError, match="another owner"):
+        exec(check)
 
 
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.name)
