@@ -39,6 +39,12 @@ propose-locks: ## Open a pull request with the locks in build/locks/, as the wor
 lock-actions: ## Record the tags of the actions that the workflows pin, from their repositories
 	@python3 -m scripts.actions $(ACTIONS_SOURCE)
 
+.PHONY: new
+new: tools ## This project under another name: NAME=my-ext DEST=../my_ext (REPOSITORY=https://..., HOLDER="...")
+	@scripts/need.sh clang-format
+	@$(PYTHON) -m scripts.new_project $(or $(NAME),$(error give the name: make new NAME=my-ext DEST=../my_ext)) \
+	  $(or $(DEST),$(error give the folder: make new NAME=$(NAME) DEST=../my_ext)) --repository='$(REPOSITORY)' --holder='$(HOLDER)'
+
 # --- The extension ------------------------------------------------------------------------------
 # The CUDA toolkit: CUDA_HOME, or nvcc's on PATH, or else one from PyPI. setup.py's head lists what else can be chosen.
 ifeq ($(CUDA_HOME)$(shell command -v nvcc),)

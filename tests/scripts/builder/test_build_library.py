@@ -176,7 +176,7 @@ def test_other_targets_flags_and_programs(tmp_path: Path):
 def memory_limit(size: int) -> Iterator[Path]:
     """The folder of a cgroup, version 1 or 2, whose processes are killed when they take more."""
     top = Path("/sys/fs/cgroup")
-    name = f"cuda-ext-test-{os.getpid()}"
+    name = f"wheel-test-{os.getpid()}"
     if (top / "memory").is_dir():
         group, limit = top / "memory" / name, "memory.limit_in_bytes"
     else:
