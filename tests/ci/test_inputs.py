@@ -23,6 +23,7 @@ from wheelyard.core.progress import Display
 from wheelyard.core.record import Facts, Record
 from wheelyard.core.workspace import Workspace
 from wheelyard.run import local
+from wheelyard.run.runner import Runner, only_run
 
 PLAN = """
 import json, sys
@@ -112,11 +113,11 @@ def run(jobs: Graph, house: Path) -> list[str]:
         return {}
 
     step = types.SimpleNamespace(run=one)
-    with local.only_run(house) as record:
+    with only_run(house) as record:
         assert isinstance(record, Record)
         here = local.Here(house, Display())
-        runner = local.Local(jobs, record, house, lambda _: step, here.display, here)  # type: ignore[arg-type,return-value]
-        runner.run(list(jobs.jobs.values()), force=False)
+        place = local.Local(house, lambda _: step, here)  # type: ignore[arg-type,return-value]
+        Runner(jobs, record, here.display, place).run(list(jobs.jobs.values()), force=False)
     return ran
 
 
