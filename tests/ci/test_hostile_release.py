@@ -1,12 +1,17 @@
-"""A compromised job in the rehearsed workflow: nothing reaches an index, and the message names the job."""
+"""A compromised job in the rehearsed workflow: nothing reaches an index, and the message names the job.
+
+An index that behaves badly is no attack: the same jobs publish to it all the same.
+"""
 
 import dataclasses
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from faulty_index import faulty_proxy
 from hostile_jobs import ATTACKS, LATER_ATTACKS
 from rehearsal import Failed, Rehearsal
 from test_rehearsal import PUBLIC, indexes, origin, rehearsal, stand_ins
@@ -70,3 +75,20 @@ def test_without_an_attack_it_would_be_published(
         run.run_job(job)
     published = [where.files("demo_ext") for where in open_ones]
     assert published == [rehearsal.signed, rehearsal.signed], "what was signed where it was made"
+
+
+@pytest.mark.parametrize("fault", [{"drop_every": 3}, {"serve_after": 30}], ids=str)
+def test_an_index_that_behaves_badly(
+    rehearsal: Rehearsal,
+    new_index: Callable[[str], Index],
+    tmp_path: Path,
+    fault: dict[str, int],
+) -> None:
+    slow_ones = [new_index(f"{'-'.join(fault).replace('_', '-')}-{name}") for name in PUBLIC]
+    run = attacked(rehearsal, slow_ones, tmp_path)
+    for job, where in zip(PUBLIC, slow_ones, strict=True):
+        with faulty_proxy(where.upload, **fault) as address:
+            run.environment[f"INDEX_{job.upper()}"] = address + urlsplit(where.upload).path
+            run.run_job(job)
+        assert "3 files uploaded" in run.printed[job]
+        assert where.files("demo_ext") == rehearsal.signed
