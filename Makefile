@@ -115,7 +115,7 @@ symbols: $(LIBRARY) ## What the built library, or LIBRARY=FILE.so, needs and def
 	@nm --dynamic --demangle --with-symbol-versions $(LIBRARY)
 
 # --- wheelscope ---------------------------------------------------------------------------------
-WHEELSCOPE_LIBRARIES := libdeflate-dev libzstd-dev liblz4-dev libssl-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
+WHEELSCOPE_LIBRARIES := libdeflate-dev libzstd-dev liblz4-dev libssl-dev libcurl4-openssl-dev zlib1g-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
 
 .PHONY: wheelscope
 wheelscope: tools ## Build build/bin/wheelscope
@@ -177,12 +177,18 @@ table-torch-shims: tools wheelscope ## Renew wheelscope's stable torch functions
 	$(PYTHON) -m scripts.tables.torch_shims $(TORCH_WHEELS)
 
 CORPUS ?= build/corpus
-.PHONY: corpus corpus-compare bench-wheelscope
+.PHONY: corpus corpus-compare corpus-in-part bench-wheelscope bench-fit
 corpus: tools ## Download the real wheels that wheelscope is compared on (11 GB; CORPUS=DIR)
 	@$(PYTHON) -m scripts.corpus.download $(CORPUS)
 
 corpus-compare: test-env wheelscope ## Compare wheelscope on them with other tools, into docs/wheelscope/corpus.md (DELETE=1: in 4 GB of disk)
 	@$(PYTHON) -m scripts.corpus.compare $(CORPUS) --summary docs/wheelscope/corpus.md $(if $(DELETE),--delete)
+
+corpus-in-part: test-wheelscope ## Compare its verdicts on parts of them with those on the whole files
+	@$(PYTHON) -m scripts.corpus.in_part $(CORPUS)
+
+bench-fit: wheelscope ## Time `wheelscope fit` beside downloading the same wheels: PROJECTS="vllm ..."
+	@$(PYTHON) -m scripts.bench_fit $(or $(PROJECTS),vllm sgl-kernel onnxruntime-gpu)
 
 bench-wheelscope: tools wheelscope corpus ## Time wheelscope beside auditwheel and unzip
 	@scripts/need.sh unzip
@@ -216,7 +222,7 @@ tool-wheels: wheelscope ## Wheels of wheelyard and wheelscope, in build/tools/
 	@for tool in ci csrc/wheelscope; do \
 	  $(PYTHON) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/tools ./$$tool; \
 	done
-	@rm -rf ci/build csrc/wheelscope/build csrc/wheelscope/*.egg-info
+	@rm -rf ci/build csrc/wheelscope/build csrc/wheelscope/python/*.egg-info
 
 check-tools: tools ## Are the wheels in build/tools/ sound, and of the version that the tag on HEAD names?
 	@.venv/bin/twine check --strict build/tools/*.whl

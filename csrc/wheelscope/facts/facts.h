@@ -57,6 +57,7 @@ struct LibraryFacts {
   ElfHardening hardening;
   bool dynamic = false;
   bool no_default_folders = false;  // DF_1_NODEFLIB
+  bool in_part = false;             // not all of it was read: nothing is known of its device code
   std::vector<std::string> debug_sections;
   bool has_symbol_table = false;
   std::vector<DeviceTarget> device_code;

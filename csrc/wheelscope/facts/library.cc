@@ -9,8 +9,10 @@
 #include "facts/symbol_names.h"
 #include "readers/archive.h"
 #include "readers/cudart.h"
+#include "readers/elf_start.h"
 #include "readers/fatbin.h"
 #include "text/dotted_version.h"
+#include "text/text.h"
 
 namespace wheelscope {
 namespace {
@@ -95,7 +97,7 @@ std::string toolkit_of(const std::vector<DeviceCode>& codes, Allowance& memory) 
   return {};
 }
 
-bool printable(char c) {
+bool is_printable(char c) {
   return c >= 0x20 && c < 0x7F;
 }
 
@@ -119,7 +121,7 @@ std::vector<std::string> find_build_paths(const Elf& elf,
             (std::isalnum(static_cast<unsigned char>(text[at - 1])) || text[at - 1] == '.'))
           continue;  // the middle of a name
         auto end = at;
-        while (end < text.size() && end - at < longest_path && printable(text[end])) ++end;
+        while (end < text.size() && end - at < longest_path && is_printable(text[end])) ++end;
         paths.emplace(text.substr(at, end - at));
       }
     }
@@ -240,6 +242,18 @@ class LibraryReader {
     return std::move(library_);
   }
 
+  // Nothing where too little of it is here.
+  std::optional<LibraryFacts> read_start(std::uint64_t size) {
+    Loan loan(memory_);
+    const auto elf = read_elf_start(file_, base_name(library_.path), loan);
+    if (!elf) return std::nullopt;
+    library_.size = size;
+    library_.in_part = true;
+    describe(*elf);
+    if (!Copier(*elf, memory_, library_).run(true)) return std::nullopt;
+    return std::move(library_);
+  }
+
   // A static library is what its object files are.
   LibraryFacts read_static_library() {
     library_.kind = FileKind::archive;
@@ -321,6 +335,12 @@ std::optional<LibraryFacts> read_library(const std::string& path, Bytes file,
   if (looks_like_fatbin(file)) return reader.read_loose_code(FileKind::fatbin);
   if (path.ends_with(".ptx") && looks_like_ptx(file)) return reader.read_loose_code(FileKind::ptx);
   return std::nullopt;
+}
+
+std::optional<LibraryFacts> read_library_start(const std::string& path, Bytes start,
+                                               std::uint64_t size, Allowance& memory) {
+  ProblemList none;
+  return LibraryReader(path, start, {}, memory, none).read_start(size);
 }
 
 const char* name_of(Role role) {

@@ -11,4 +11,8 @@ std::optional<LibraryFacts> read_library(const std::string& path, Bytes file,
                                          const ScanOptions& options, Allowance& memory,
                                          ProblemList& problems);
 
+// The same of a shared library's first bytes; nothing: more of them are needed.
+std::optional<LibraryFacts> read_library_start(const std::string& path, Bytes start,
+                                               std::uint64_t size, Allowance& memory);
+
 }  // namespace wheelscope

@@ -104,38 +104,10 @@ bool escapes(std::string_view name) {
   return false;
 }
 
-// Checks the local header against the central one and finds where the data starts.
-Result<void> locate_data(Bytes file, ZipMember& member) {
-  const auto local = TRY(file.slice(member.header_offset, local_size, "local header"));
-  if (local.u32(0) != local_magic) return fail(member.header_offset, "no local header here");
-  const auto name =
-      TRY(file.slice(member.header_offset + local_size, local.u16(26), "name in local header"));
-  if (name.text() != member.name) {
-    return fail(name.origin(), "local header names '" + std::string(name.text()) + "' instead");
-  }
-  member.data_offset = member.header_offset + local_size + local.u16(26) + local.u16(28);
-  TRY(file.slice(member.data_offset, member.compressed_size, "compressed data"));
-  auto differ = [&](const char* what) {
-    return fail(member.header_offset,
-                std::string("local header and central directory differ in the ") + what);
-  };
-  if (local.u16(8) != member.method) return differ("compression method");
-  const bool sizes_follow = local.u16(6) & 8;  // in a data descriptor; the local header has zeros
-  if (sizes_follow) return {};
-  if (local.u32(14) != member.crc32) return differ("CRC");
-  ZipMember said{.compressed_size = local.u32(18), .size = local.u32(22)};
-  const auto extra = TRY(file.slice(member.header_offset + local_size + local.u16(26),
-                                    local.u16(28), "extra fields of local header"));
-  TRY(apply_zip64(extra, said));
-  if (said.compressed_size != member.compressed_size || said.size != member.size)
-    return differ("sizes");
-  return {};
-}
-
 class Reader {
  public:
-  Reader(Bytes file, const ZipLimits& limits, ZipArchive& archive)
-      : file_(file), limits_(limits), archive_(archive) {}
+  Reader(Bytes file, const ZipLimits& limits, LocalHeaders local_headers, ZipArchive& archive)
+      : file_(file), limits_(limits), local_headers_(local_headers), archive_(archive) {}
 
   Result<void> read_directory(const Directory& directory) {
     if (directory.shift)
@@ -175,7 +147,8 @@ class Reader {
         problem("zip-overlap", member->name,
                 {member->header_offset, "shares bytes with " + previous->name});
       }
-      if (const auto own_end = member->data_offset + member->compressed_size; own_end > end) {
+      const auto start = std::max(member->data_offset, member->header_offset + local_size);
+      if (const auto own_end = start + member->compressed_size; own_end > end) {
         end = own_end;
         previous = member;
       }
@@ -217,7 +190,13 @@ class Reader {
     if (escapes(member.name))
       reject("zip-traversal", {at, "the name leaves the folder it is unpacked in"});
     if (encrypted) return reject("zip-encrypted", {at, "encrypted"});
-    if (auto found = locate_data(file_, member); !found) return reject("zip-header", found.error());
+    if (local_headers_ == LocalHeaders::checked) {
+      if (auto found = locate_data(file_, member); !found)
+        return reject("zip-header", found.error());
+    } else if (member.header_offset > file_.size() ||
+               member.compressed_size > file_.size() - member.header_offset) {
+      return reject("zip-header", {at, "its data runs past the end of the file"});
+    }
     if (member.method != 0 && member.method != 8) {
       return reject("zip-method", {at, "compression method " + std::to_string(member.method) +
                                            "; installers know 0 and 8"});
@@ -243,6 +222,7 @@ class Reader {
 
   Bytes file_;
   const ZipLimits& limits_;
+  LocalHeaders local_headers_;
   ZipArchive& archive_;
   std::unordered_set<std::string> names_;
   std::uint64_t total_size_ = 0;
@@ -250,10 +230,37 @@ class Reader {
 
 }  // namespace
 
-Result<ZipArchive> read_zip(Bytes file, const ZipLimits& limits) {
+Result<void> locate_data(Bytes file, ZipMember& member) {
+  const auto local = TRY(file.slice(member.header_offset, local_size, "local header"));
+  if (local.u32(0) != local_magic) return fail(member.header_offset, "no local header here");
+  const auto name =
+      TRY(file.slice(member.header_offset + local_size, local.u16(26), "name in local header"));
+  if (name.text() != member.name) {
+    return fail(name.origin(), "local header names '" + std::string(name.text()) + "' instead");
+  }
+  member.data_offset = member.header_offset + local_size + local.u16(26) + local.u16(28);
+  TRY(file.window(member.data_offset, member.compressed_size, "compressed data"));
+  auto differ = [&](const char* what) {
+    return fail(member.header_offset,
+                std::string("local header and central directory differ in the ") + what);
+  };
+  if (local.u16(8) != member.method) return differ("compression method");
+  const bool sizes_follow = local.u16(6) & 8;  // in a data descriptor; the local header has zeros
+  if (sizes_follow) return {};
+  if (local.u32(14) != member.crc32) return differ("CRC");
+  ZipMember said{.compressed_size = local.u32(18), .size = local.u32(22)};
+  const auto extra = TRY(file.slice(member.header_offset + local_size + local.u16(26),
+                                    local.u16(28), "extra fields of local header"));
+  TRY(apply_zip64(extra, said));
+  if (said.compressed_size != member.compressed_size || said.size != member.size)
+    return differ("sizes");
+  return {};
+}
+
+Result<ZipArchive> read_zip(Bytes file, const ZipLimits& limits, LocalHeaders local_headers) {
   const auto directory = TRY(find_directory(file));
   ZipArchive archive;
-  Reader reader(file, limits, archive);
+  Reader reader(file, limits, local_headers, archive);
   if (auto read = reader.read_directory(directory); !read) return std::unexpected(read.error());
   reader.reject_overlaps();
   return archive;

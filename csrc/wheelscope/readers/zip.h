@@ -35,8 +35,16 @@ struct ZipArchive {
   ProblemList problems;            // zip-duplicate, zip-crc ...
 };
 
+// Each member has a local header in front of its data. Where every byte has to be fetched, it is
+// left for when the member is read.
+enum class LocalHeaders { checked, left };
+
 // Fails only when there is no central directory to read; all else is a problem of a member.
-Result<ZipArchive> read_zip(Bytes file, const ZipLimits& limits = {});
+Result<ZipArchive> read_zip(Bytes file, const ZipLimits& limits = {},
+                            LocalHeaders local_headers = LocalHeaders::checked);
+
+// Checks a local header that was left, and finds where the member's data starts.
+Result<void> locate_data(Bytes file, ZipMember& member);
 
 // Where a deflated member goes.
 enum class Room { memory, disk };

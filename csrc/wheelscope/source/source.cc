@@ -30,24 +30,37 @@ void trim(const std::stop_token& stop, void* memory, std::size_t size) {
 }  // namespace
 
 struct Source::Blocks {
+  enum class State : std::uint8_t { absent, coming, here };
+
   std::mutex mutex;
+  std::condition_variable changed;
   Fill fill;
   std::uint64_t block = 0;
   std::span<std::byte> memory;
-  std::vector<bool> here;
+  std::vector<State> states;
   Supply supply;  // what views of this source ask
 
+  void set(std::uint64_t first, std::uint64_t last, State state) {
+    std::fill(states.begin() + static_cast<std::ptrdiff_t>(first),
+              states.begin() + static_cast<std::ptrdiff_t>(last), state);
+  }
+
   bool bring(std::uint64_t offset, std::uint64_t length) {
-    const std::scoped_lock lock(mutex);
+    std::unique_lock lock(mutex);
     const auto end = length == 0 ? offset / block : (offset + length - 1) / block + 1;
     for (auto first = offset / block; first < end; ++first) {
-      if (here[first]) continue;
+      changed.wait(lock, [&] { return states[first] != State::coming; });  // by another thread
+      if (states[first] == State::here) continue;
       auto last = first;  // one request for neighbours that are all missing
-      while (last < end && !here[last]) ++last;
-      const auto from = first * block, to = std::min(last * block, memory.size());
-      if (!fill(from, memory.subspan(from, to - from))) return false;
-      std::fill(here.begin() + static_cast<std::ptrdiff_t>(first),
-                here.begin() + static_cast<std::ptrdiff_t>(last), true);
+      while (last < end && states[last] == State::absent) ++last;
+      set(first, last, State::coming);
+      lock.unlock();
+      const auto from = first * block, to = std::min<std::uint64_t>(last * block, memory.size());
+      const bool filled = fill(from, memory.subspan(from, to - from));
+      lock.lock();
+      set(first, last, filled ? State::here : State::absent);
+      changed.notify_all();
+      if (!filled) return false;
     }
     return true;
   }
@@ -141,7 +154,7 @@ Source Source::lazy(std::uint64_t size, Fill fill, std::uint64_t block) {
   blocks.fill = std::move(fill);
   blocks.block = block;
   blocks.memory = memory;
-  blocks.here.resize(size / block + 1);
+  blocks.states.resize(size / block + 1);
   blocks.supply = [&blocks](std::uint64_t offset, std::uint64_t length) {
     return blocks.bring(offset, length);
   };

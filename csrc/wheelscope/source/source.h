@@ -30,7 +30,8 @@ class Source {
   static Source spool(std::uint64_t size);
 
   // `size` bytes of which none is here yet: `fill` is given a range of whole blocks (the last may
-  // be shorter) to write, from one thread at a time. What it fails on stays withheld.
+  // be shorter) to write; several threads may ask for different ones. What it fails on stays
+  // withheld.
   using Fill = std::function<bool(std::uint64_t offset, std::span<std::byte> room)>;
   static Source lazy(std::uint64_t size, Fill fill, std::uint64_t block = 64 << 10);
 

@@ -123,6 +123,16 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+std::string hexadecimal(std::string_view bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += {digits[byte / 16], digits[byte % 16]};
+  }
+  return text;
+}
+
 std::string human_size(std::uint64_t bytes) {
   constexpr std::array units{" bytes", " kB", " MB", " GB"};
   auto value = static_cast<double>(bytes);

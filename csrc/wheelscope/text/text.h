@@ -32,6 +32,9 @@ std::string demangle(const std::string& symbol);
 // so that no name in an archive can move the cursor or change a title.
 std::string printable(std::string_view text);
 
+// Two digits a byte, as hashes are written.
+std::string hexadecimal(std::string_view bytes);
+
 // 484 MB, 1.2 kB.
 std::string human_size(std::uint64_t bytes);
 

@@ -1,0 +1,170 @@
+// Reads the members that matter, side by side: over a network, time goes by in waiting.
+#include "facts/wheel_start.h"
+
+#include <algorithm>
+#include <set>
+
+#include "facts/library.h"
+#include "packaging/metadata.h"
+#include "packaging/wheel_name.h"
+#include "readers/member_start.h"
+#include "source/parallel.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+constexpr unsigned connections = 8;
+
+// By its name: the first bytes of every member would be too many.
+bool may_be_library(const ZipMember& member) {
+  constexpr std::uint64_t smallest = 512;
+  if (!member.readable || member.is_folder() || member.size < smallest) return false;
+  const auto name = base_name(member.name);
+  return name.ends_with(".so") || name.find(".so.") != name.npos ||
+         (name.find('.') == name.npos && member.name.find(".dist-info/") == std::string::npos);
+}
+
+class StartReader {
+ public:
+  StartReader(const WheelInput& input, const KnownLibrary& is_known, ZipArchive& archive,
+              Facts& facts)
+      : input_(input),
+        is_known_(is_known),
+        archive_(archive),
+        facts_(facts),
+        memory_(Allowance::facts_for(input.bytes.size())),
+        budget_(Allowance::contents_for(input.bytes.size())) {}
+
+  void run(std::string metadata) {
+    if (metadata.empty()) metadata = read_text("METADATA");
+    parse_metadata(metadata, *facts_.wheel);
+    parse_wheel_file(read_text("WHEEL"), *facts_.wheel);
+    for (const auto& member : archive_.members) inside_.insert(base_name(member.name));
+    std::vector<ZipMember*> members;
+    std::vector<std::uint64_t> costs;
+    for (auto& member : archive_.members) {
+      if (!may_be_library(member)) continue;
+      members.push_back(&member);
+      costs.push_back(member.size);
+    }
+    std::vector<std::optional<LibraryFacts>> libraries(members.size());
+    std::vector<ProblemList> problems(members.size());
+    run_within_budget(costs, budget_, connections, [&](std::size_t i) {
+      libraries[i] = read_library_of(*members[i], problems[i]);
+    });
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      facts_.problems.add(std::move(problems[i]));
+      if (libraries[i]) facts_.libraries.push_back(std::move(*libraries[i]));
+    }
+    std::ranges::stable_sort(facts_.libraries, {}, &LibraryFacts::path);
+  }
+
+ private:
+  // Of a file in the dist-info folder; empty: it cannot be had.
+  std::string read_text(std::string_view file) {
+    constexpr std::uint64_t longest = 16 << 20;
+    for (auto& member : archive_.members) {
+      const auto slash = member.name.find('/');
+      if (slash == std::string::npos || !member.name.substr(0, slash).ends_with(".dist-info") ||
+          member.name.substr(slash + 1) != file || !member.readable || member.size > longest)
+        continue;
+      if (auto located = locate_data(input_.bytes, member); !located) {
+        facts_.problems.add("zip-header", member.name, located.error());
+        return {};
+      }
+      const auto data = read_member(input_.bytes, member);
+      if (data) return std::string(data->bytes().text());
+      facts_.problems.add(data.error());
+      return {};
+    }
+    facts_.problems.add({.id = "wheel-incomplete",
+                         .what = "the wheel has no " + std::string(file) +
+                                 " in a .dist-info folder: installers refuse it"});
+    return {};
+  }
+
+  std::optional<LibraryFacts> read_library_of(ZipMember& member, ProblemList& problems) {
+    if (auto located = locate_data(input_.bytes, member); !located) {
+      problems.add("zip-header", member.name, located.error());
+      return std::nullopt;
+    }
+    if (member.method == 0) {  // every part of it can be had
+      const auto window =
+          input_.bytes.window(member.data_offset, member.compressed_size, "library");
+      return window ? read_whole(member, *window, problems) : std::nullopt;
+    }
+    MemberStart start(input_.bytes, member);
+    std::uint64_t tried = 0;
+    while (true) {
+      const auto grown = start.grow();
+      if (!grown) {
+        problems.add("zip-data", member.name, grown.error());
+        return std::nullopt;
+      }
+      const auto bytes = start.bytes();
+      constexpr std::uint64_t magic_size = 4;
+      if (bytes.size() < magic_size && *grown) continue;
+      if (!looks_like_elf(bytes)) return std::nullopt;
+      if (!*grown || bytes.size() > largest_start(member)) break;
+      if (bytes.size() < tried + tried / 2) continue;  // most of it was looked through before
+      tried = bytes.size();
+      auto library = read_library_start(member.name, bytes, member.size, memory_);
+      if (library && is_plausible(*library)) return library;
+      if (library) break;
+    }
+    const auto room = room_for(member, input_.bytes.size());
+    if (!room) {
+      problems.add({.id = "limit", .place = member.name, .what = "is too large to be read whole"});
+      return std::nullopt;
+    }
+    const auto data = read_member(input_.bytes, member, *room);
+    if (data) return read_whole(member, data->bytes(), problems);
+    problems.add(data.error());
+    return std::nullopt;
+  }
+
+  std::optional<LibraryFacts> read_whole(const ZipMember& member, Bytes contents,
+                                         ProblemList& problems) {
+    auto library = read_library(member.name, contents, {.symbols = true, .device_code = false},
+                                memory_, problems);
+    if (library) library->in_part = true;
+    return library;
+  }
+
+  // Tables that were not found in so many bytes were moved to the end, by patchelf for one.
+  static std::uint64_t largest_start(const ZipMember& member) {
+    constexpr std::uint64_t always = 4 << 20;
+    return std::max(always, member.size / 8);
+  }
+
+  bool is_plausible(const LibraryFacts& library) const {
+    return std::ranges::all_of(library.needed, [&](const std::string& name) {
+      return library.version_needs.contains(name) || inside_.contains(name) || is_known_(name);
+    });
+  }
+
+  const WheelInput& input_;
+  const KnownLibrary& is_known_;
+  ZipArchive& archive_;
+  Facts& facts_;
+  Allowance memory_;
+  std::uint64_t budget_;
+  std::set<std::string> inside_;
+};
+
+}  // namespace
+
+Result<Facts> read_wheel_start(const WheelInput& input, const KnownLibrary& is_known,
+                               std::string metadata) {
+  auto archive = TRY(read_zip(input.bytes, {}, LocalHeaders::left));
+  Facts facts{.file = input.path, .kind = Facts::Kind::wheel, .size = input.bytes.size()};
+  facts.problems = archive.problems;
+  auto claims = parse_wheel_name(base_name(input.path));
+  if (!claims) facts.problems.add({.id = "wheel-name", .what = claims.error().what});
+  facts.wheel = claims ? *claims : WheelClaims{};
+  StartReader(input, is_known, archive, facts).run(std::move(metadata));
+  return facts;
+}
+
+}  // namespace wheelscope

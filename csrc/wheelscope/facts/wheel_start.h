@@ -1,0 +1,20 @@
+// A wheel of which not every byte is to be fetched: its directory, its metadata, and of each
+// library what the verdicts on systems, Pythons, torch and the CUDA runtime need.
+#pragma once
+
+#include <functional>
+
+#include "facts/wheel.h"
+
+namespace wheelscope {
+
+// Whether a library may be one that wheels need from elsewhere. The first bytes of a library do not
+// tell which of the names in them it needs: one with a name that is nobody's is read whole.
+using KnownLibrary = std::function<bool(const std::string& name)>;
+
+// The facts have no device code, no sizes and no word on RECORD. `metadata`: the text of METADATA,
+// if it is known already; an empty one is read. Fails like read_wheel.
+Result<Facts> read_wheel_start(const WheelInput& input, const KnownLibrary& is_known,
+                               std::string metadata = {});
+
+}  // namespace wheelscope
