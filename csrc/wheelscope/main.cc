@@ -27,6 +27,8 @@ constexpr const char* footer = R"(Examples:
   wheelscope dump --ptx -o ptx/ my.whl                   the PTX texts, as files
   wheelscope machine --json >node7.json                  this machine and its Python, to be asked elsewhere
   python train.py 2>&1 | wheelscope explain              why did it break?
+  wheelscope fit 'vllm>=0.30'                            which file do I take?
+  wheelscope fit --machine node7.json my.whl             will it work there?
   wheelscope env .venv                                   what is broken in this environment?
   wheelscope env --why libcudart.so.12                   where is it searched for, and found?
 
@@ -103,6 +105,20 @@ void add_machine_commands(CLI::App& app, Options& options, Command& chosen) {
       wheelscope::explain, "Explain it for the machine that `machine --json` saved")
       ->add_option("TEXT", options.paths, "the message; without it, the standard input is read")
       ->expected(0, 1 << 20);
+  auto* fit = add("fit", "Which file of a project works on a machine, and how it is installed",
+                  wheelscope::fit, "Judge for the machine that `machine --json` saved");
+  fit->add_option("WHAT", options.paths, "NAME or 'NAME>=VERSION', wheels, or addresses of wheels")
+      ->required()
+      ->expected(1, 1 << 20);
+  fit->add_option("--index", options.index,
+                  "Package index; without it, the one that pip or uv is configured for")
+      ->type_name("URL");
+  fit->add_option("--with", options.with, "The torch that will be there: torch==VERSION")
+      ->type_name("REQUIREMENT");
+  fit->add_flag("--deep", options.deep, "Read every byte: device code lies behind the code");
+  fit->add_option("--timeout", options.timeout, "Seconds without a sign of a server")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 3600));
   auto* env = app.add_subcommand(
       "env", "Whether what is installed in an environment loads there, and what mends it");
   env->add_option("PREFIX", options.paths,

@@ -12,6 +12,7 @@ QUESTIONS = ROOT / "build/wheelscope/wheelscope_questions"
 
 Scope = Callable[..., Any]
 Ask = Callable[..., Any]
+Fit = Callable[..., Any]
 
 
 def run_json(command: str, *arguments: str | Path, code: int | None = 0) -> Any:

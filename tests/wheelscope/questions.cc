@@ -1,12 +1,16 @@
 // Answers questions about texts of Python packaging, so that test_packaging.py can ask the same of
-// `packaging` and of Python's email parser. Each line of the input is a JSON object with the
-// question's name under "ask"; each line of the output is the answer, null where the text is not
-// understood.
+// `packaging` and of Python's email parser; and of wheels that are read in part. Each line of the
+// input is a JSON object with the question's name under "ask"; each line of the output is the
+// answer, null where the text is not understood.
+#include <algorithm>
+#include <atomic>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "answers/suppliers.h"
+#include "facts/wheel_start.h"
 #include "packaging/marker.h"
 #include "packaging/metadata.h"
 #include "packaging/requirement.h"
@@ -14,6 +18,7 @@
 #include "packaging/tag.h"
 #include "packaging/version.h"
 #include "packaging/wheel_name.h"
+#include "verdicts/verdicts.h"
 
 namespace {
 
@@ -83,13 +88,60 @@ Json ask_promises_more(const Json& asked) {
   return promises_more(asked["a"].get<std::string>(), asked["b"].get<std::string>());
 }
 
+// What the verdicts on a wheel are that need no device code.
+Json verdicts_on(const Result<Facts>& facts) {
+  if (!facts) return facts.error().what;
+  const auto verdicts = judge(*facts);
+  const auto& [platform, python, torch, cuda] = verdicts;
+  auto because = python.because;
+  std::ranges::sort(because);
+  return {{"platform", platform.tag},
+          {"glibc", platform.glibc},
+          {"external", platform.external_libraries},
+          {"python", name_of(python.abi)},
+          {"python_min", python.min.value_or("")},
+          {"pythons", python.versions},
+          {"python_because", because},
+          {"torch", name_of(torch.abi)},
+          {"torch_min", torch.min.value_or("")},
+          {"torch_symbols", torch.symbols},
+          {"cudart", cuda.runtime_choices},
+          {"requires", facts->wheel->requires_dist}};
+}
+
+// The same of a wheel that is read whole, and of one of which blocks are fetched: how many bytes.
+Json part_and_whole(const Json& asked) {
+  const auto path = asked["file"].get<std::string>();
+  const auto file = Source::map(path);
+  if (!file) return {};
+  const auto all = file->bytes();
+  std::atomic<std::uint64_t> read = 0;
+  const auto lazy = Source::lazy(all.size(), [&](std::uint64_t offset, std::span<std::byte> room) {
+    std::ranges::copy(all.span().subspan(offset, room.size()), room.begin());
+    read += room.size();
+    return true;
+  });
+  const auto part = verdicts_on(read_wheel_start({path, lazy.bytes()}, is_known_library));
+  return {{"part", part},
+          {"whole", verdicts_on(read_wheel({path, all}, {.device_code = false}))},
+          {"read", read.load()},
+          {"size", all.size()}};
+}
+
 }  // namespace
 
 int main() {
   static const std::map<std::string, Json (*)(const Json&)> answers{
-      {"compare", compare},         {"normalise", normalise}, {"fulfils", ask_fulfils},
-      {"requirement", requirement}, {"marker", marker},       {"headers", headers},
-      {"wheel_name", wheel_name},   {"admits", ask_admits},   {"promises_more", ask_promises_more},
+      {"compare", compare},
+      {"normalise", normalise},
+      {"fulfils", ask_fulfils},
+      {"requirement", requirement},
+      {"marker", marker},
+      {"headers", headers},
+      {"wheel_name", wheel_name},
+      {"admits", ask_admits},
+      {"promises_more", ask_promises_more},
+      {"part_and_whole", part_and_whole},
   };
   for (std::string line; std::getline(std::cin, line);) {
     const auto asked = Json::parse(line);

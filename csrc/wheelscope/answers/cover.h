@@ -5,13 +5,9 @@
 // combination is a cell. Other keys are ignored.
 #pragma once
 
-#include "findings/findings.h"
+#include "answers/served.h"
 
 namespace wheelscope {
-
-struct Cell {
-  std::string arch, torch, cuda, python;
-};
 
 struct CellVerdict {
   Cell cell;

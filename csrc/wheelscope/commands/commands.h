@@ -23,6 +23,9 @@ struct Options {
   std::string output_folder;
   std::string why;              // env: a library's name
   std::string python, machine;  // an interpreter or environment; a file that `machine` wrote
+  std::string index, with;      // fit: an address; a requirement that will be installed before
+  bool deep = false;            // fit: every byte
+  int timeout = 15;             // fit: seconds without a sign of a server
 };
 
 // Answers go to `out`; what cannot be read is named on `err`.
@@ -42,6 +45,7 @@ int diff(const Options& options, Streams streams);
 int dump(const Options& options, Streams streams);
 int machine(const Options& options, Streams streams);
 int env(const Options& options, Streams streams);
+int fit(const Options& options, Streams streams);
 
 // With no text in `paths`, it is read from `in`.
 int explain(const Options& options, Streams streams, std::istream& in);

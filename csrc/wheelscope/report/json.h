@@ -7,6 +7,7 @@
 #include "answers/diff.h"
 #include "answers/environment.h"
 #include "answers/explain.h"
+#include "answers/fit.h"
 #include "answers/link.h"
 #include "facts/machine.h"
 #include "findings/findings.h"
@@ -28,6 +29,7 @@ Json to_json(const MachineFacts& machine);
 Json to_json(const Explanation& explanation);
 Json to_json(const DistributionVerdict& verdict);
 Json to_json(const Search& search);
+Json to_json(const FitAnswer& answer);
 Json symbols_to_json(const Item& item);  // its symbols alone
 
 constexpr int schema_version = 2;

@@ -5,6 +5,7 @@
 #include "answers/diff.h"
 #include "answers/environment.h"
 #include "answers/explain.h"
+#include "answers/fit.h"
 #include "answers/link.h"
 #include "facts/machine.h"
 #include "findings/findings.h"
@@ -22,6 +23,7 @@ std::string diff_text(const std::vector<Change>& changes, const Style& style);
 std::string machine_text(const MachineFacts& machine, const Style& style);
 std::string explanation_text(const Explanation& explanation, const Style& style);
 std::string environment_text(const std::vector<DistributionVerdict>& verdicts, const Style& style);
+std::string fit_text(const FitAnswer& answer, const Style& style);
 std::string searches_text(const std::vector<Search>& searches, const Style& style);
 std::string symbols_text(const Item& item);
 

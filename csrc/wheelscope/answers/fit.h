@@ -1,0 +1,56 @@
+// Whether a wheel would work on a machine: `cover` with a machine in place of a cell. Besides what
+// cover asks, it asks for the machine's C library, its libraries, its driver and its GPUs.
+#pragma once
+
+#include <span>
+
+#include "answers/served.h"
+#include "answers/suppliers.h"
+
+namespace wheelscope {
+
+// From best to worst. `depends`: on something that files do not tell, or that someone can bring.
+enum class Fits { works, depends, fails };
+
+// What stands in the way, in the order in which users meet it: the later, the nearer it came.
+enum class Obstacle { none, unreadable, system, python, torch, library, cuda, driver, gpu };
+
+struct FitVerdict {
+  std::string file;
+  Fits fits = Fits::works;
+  Obstacle obstacle = Obstacle::none;
+  std::string reason;  // why it fails, or what it depends on
+  std::string change;  // what would have to change; empty: no more is known than the reason
+  std::vector<std::string> notes;    // what someone should know beside that
+  bool in_part = false;              // judged without its device code
+  std::uint64_t size = 0, read = 0;  // bytes: of the file, and those of them that were read
+};
+
+// What was asked for, and which file is to be taken.
+struct FitAnswer {
+  std::string asked;                 // as the user wrote it
+  std::vector<FitVerdict> verdicts;  // in the order in which an installer prefers them
+  std::uint64_t not_judged = 0;      // files of other versions
+  std::string take, command;         // empty: none works
+  std::string nearest, change;       // where none works
+  std::string sdist;                 // that is left where there is no wheel for this machine
+  std::vector<std::string> notes;
+};
+
+// The verdict to take: the first that works. Null: none.
+const FitVerdict* best_of(std::span<const FitVerdict> verdicts);
+
+// That which came nearest: one that depends on something, else the last obstacle. Null: no file.
+const FitVerdict* nearest_of(std::span<const FitVerdict> verdicts);
+
+// By its name and tags alone.
+FitVerdict fit_by_name(const WheelClaims& claims, const std::string& file,
+                       const MachineFacts& machine);
+
+// `wheel` must have been read with its symbols.
+FitVerdict fit(const Item& wheel, const MachineFacts& machine, const Surroundings& surroundings);
+
+const char* name_of(Fits fits);
+const char* name_of(Obstacle obstacle);
+
+}  // namespace wheelscope

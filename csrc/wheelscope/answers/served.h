@@ -1,0 +1,48 @@
+// Why a wheel does not serve a user, one question at a time: what `cover` asks for the cells of a
+// matrix, and `fit` for a machine. Every answer is a reason; an empty one means that it does.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "findings/findings.h"
+#include "packaging/requirement.h"
+
+namespace wheelscope {
+
+// A user with Linux and glibc.
+struct Cell {
+  std::string arch, torch, cuda, python;  // x86_64, 2.15 or 2.15.1, 13.0 or cpu, 3.13 or 3.14t
+};
+
+// The wheel's requirements of torch, taken apart and evaluated once for each Python and machine: a
+// wheel may have very many, or one with a very long marker.
+class TorchRequirements {
+ public:
+  explicit TorchRequirements(const WheelClaims& claims);
+
+  // Those for another system, Python or extra do not count.
+  std::string why_not(const Cell& cell);
+
+  // The torch that an exact requirement names; empty: there is none.
+  std::string exact() const;
+
+  bool empty() const { return all_.empty(); }
+
+ private:
+  using Written = std::pair<std::string, Requirement>;
+  std::vector<Written> all_;
+  std::map<std::pair<std::string, std::string>, std::vector<const Written*>> holding_;
+};
+
+// All of these ask of wheels, not of lone files.
+std::string why_not_arch(const Item& wheel, const Cell& cell);
+std::string why_not_python(const Item& wheel, const Cell& cell);
+std::string why_not_torch(const Item& wheel, const Cell& cell, TorchRequirements& requirements);
+std::string why_not_without_cuda(const Item& wheel);  // on a CPU build of torch
+std::string why_not_runtime(const Item& wheel,
+                            const Cell& cell);  // with the CUDA that torch brings
+
+}  // namespace wheelscope

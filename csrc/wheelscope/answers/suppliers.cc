@@ -1,0 +1,65 @@
+// Asks one supplier after the other.
+#include "answers/suppliers.h"
+
+#include <algorithm>
+
+#include "answers/providers.h"
+#include "packaging/marker.h"
+#include "packaging/requirement.h"
+#include "tables/tables.h"
+
+namespace wheelscope {
+
+bool Suppliers::requires_any(const std::vector<std::string>& distributions) const {
+  const auto python = machine_.python ? machine_.python->minor() : std::string();
+  const auto environment = linux_environment(python, machine_.architecture);
+  return std::ranges::any_of(wheel_.requires_dist, [&](const std::string& text) {
+    const auto requirement = parse_requirement(text);
+    return std::ranges::find(distributions, canonical_name(requirement.name)) !=
+               distributions.end() &&
+           holds(requirement.marker, environment) == true;
+  });
+}
+
+// Its distributions of CUDA are all for one major version.
+bool Suppliers::torch_brings(const std::string& name) const {
+  if (!machine_.torch) return false;
+  const auto major = machine_.torch->cuda.substr(0, machine_.torch->cuda.find('.'));
+  const auto [first, last] = cuda_libraries().equal_range(name);
+  return std::any_of(first, last, [&](const auto& entry) { return entry.second.cuda == major; });
+}
+
+Brought Suppliers::brings(const std::string& name) const {
+  if (is_platform_library(name)) return Brought::yes;
+  if (is_torch_library(name)) {
+    if (!machine_.torch) return requires_any({"torch"}) ? Brought::yes : Brought::no;
+    const bool cuda = name.find("cuda") != name.npos;
+    return cuda && machine_.torch->cuda.empty() ? Brought::no : Brought::yes;
+  }
+  if (is_driver_library(name)) return machine_.driver.empty() ? Brought::no : Brought::yes;
+  if (std::ranges::find(machine_.cuda_libraries, name, &CudaLibraryFacts::name) !=
+          machine_.cuda_libraries.end() ||
+      torch_brings(name) || requires_any(cuda_distributions_of(name)))
+    return Brought::yes;
+  if (surroundings_.system_library)
+    return surroundings_.system_library(name) ? Brought::yes : Brought::no;
+  return cuda_libraries().contains(name) && machine_.torch ? Brought::no : Brought::unknown;
+}
+
+std::string Suppliers::who_has(const std::string& name) const {
+  if (is_driver_library(name)) return "a machine with NVIDIA's driver";
+  if (is_torch_library(name)) return "a torch that is built with CUDA";
+  const auto distributions = cuda_distributions_of(name);
+  return distributions.empty() ? "a system with " + name : "pip install " + distributions.front();
+}
+
+bool is_torch_library(std::string_view name) {
+  return name.starts_with("libtorch") || name.starts_with("libc10");
+}
+
+bool is_known_library(const std::string& name) {
+  return is_platform_library(name) || is_driver_library(name) || cuda_libraries().contains(name) ||
+         is_torch_library(name) || name.starts_with("libpython");
+}
+
+}  // namespace wheelscope

@@ -1,0 +1,46 @@
+// Who brings a library that a wheel needs and does not have: the system, the driver, torch, or a
+// distribution that the wheel requires.
+#pragma once
+
+#include <functional>
+
+#include "facts/facts.h"
+#include "facts/machine.h"
+
+namespace wheelscope {
+
+// What the machine's own files say, where they can be asked: not those of a saved machine, nor of a
+// torch that is still to be installed. A function that is not there does not know.
+struct Surroundings {
+  std::function<const LibraryFacts*(const std::string& name)> system_library;
+  std::function<bool(const std::string& symbol)> torch_has;
+};
+
+enum class Brought { yes, no, unknown };
+
+class Suppliers {
+ public:
+  // All of these must outlive it.
+  Suppliers(const MachineFacts& machine, const WheelClaims& wheel, const Surroundings& surroundings)
+      : machine_(machine), wheel_(wheel), surroundings_(surroundings) {}
+
+  Brought brings(const std::string& name) const;
+
+  // What would have to be there, or be typed, for a library that nobody brings.
+  std::string who_has(const std::string& name) const;
+
+ private:
+  bool requires_any(const std::vector<std::string>& distributions) const;
+  bool torch_brings(const std::string& name) const;
+
+  const MachineFacts& machine_;
+  const WheelClaims& wheel_;
+  const Surroundings& surroundings_;
+};
+
+bool is_torch_library(std::string_view name);
+
+// A name that wheels need from elsewhere: of the platform, the driver, CUDA, torch or Python.
+bool is_known_library(const std::string& name);
+
+}  // namespace wheelscope

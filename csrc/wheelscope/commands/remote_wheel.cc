@@ -1,0 +1,25 @@
+// Fetches as much of a wheel as is needed, and judges it.
+#include "commands/remote_wheel.h"
+
+#include "answers/suppliers.h"
+#include "facts/wheel.h"
+#include "facts/wheel_start.h"
+
+namespace wheelscope {
+
+Result<RemoteWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile& file,
+                                      const std::string& name, std::string metadata, bool deep) {
+  const auto remote = TRY(Remote::open(http, cache, file, deep));
+  const WheelInput input{name, remote.bytes()};
+  auto facts = remote.is_whole() ? read_wheel(input, {.symbols = true})
+                                 : read_wheel_start(input, is_known_library, std::move(metadata));
+  if (auto failure = remote.failure(); !failure.empty()) return std::unexpected(Error{0, failure});
+  if (!facts)
+    return std::unexpected(
+        Error{facts.error().offset, shown_url(file.url) + ": " + facts.error().what});
+  RemoteWheel wheel{.read = remote.read(), .gave_ranges = deep || !remote.is_whole()};
+  wheel.item = examine(std::move(*facts));
+  return wheel;
+}
+
+}  // namespace wheelscope

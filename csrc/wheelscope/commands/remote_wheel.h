@@ -1,0 +1,22 @@
+// A wheel on a web server, examined.
+#pragma once
+
+#include <string>
+
+#include "findings/findings.h"
+#include "source/remote.h"
+
+namespace wheelscope {
+
+struct RemoteWheel {
+  Item item;
+  std::uint64_t read = 0;  // bytes of the file
+  bool gave_ranges = true;
+};
+
+// What verdicts without device code need of it; `deep`: all of it. `name` is its file name,
+// `metadata` its METADATA, if that is known.
+Result<RemoteWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile& file,
+                                      const std::string& name, std::string metadata, bool deep);
+
+}  // namespace wheelscope

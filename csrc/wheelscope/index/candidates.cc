@@ -1,0 +1,106 @@
+// Asks each index for the project's page, and sorts what is on them.
+#include "index/candidates.h"
+
+#include <algorithm>
+
+#include "packaging/specifier.h"
+#include "packaging/wheel_name.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+constexpr std::uint64_t longest_page = 64 << 20;
+
+Result<std::vector<IndexFile>> read_page(Http& http, const std::string& index,
+                                         const std::string& project) {
+  if (!is_url(index))
+    return std::unexpected(Error{0, "'" + shown_url(index) +
+                                        "' is no index: its address starts "
+                                        "with https:// or http://"});
+  const auto url = index + (index.ends_with('/') ? "" : "/") + project + "/";
+  const auto answer = TRY(http.get({.url = url, .accept = index_page_types, .most = longest_page}));
+  return parse_index_page(answer.body, answer.type, answer.url);
+}
+
+// name-1.0.tar.gz -> 1.0
+std::optional<Version> version_of_sdist(const std::string& name) {
+  for (const std::string_view suffix : {".tar.gz", ".zip"}) {
+    if (!name.ends_with(suffix)) continue;
+    const auto stem = name.substr(0, name.size() - suffix.size());
+    const auto dash = stem.rfind('-');
+    if (dash != stem.npos) return parse_version(stem.substr(dash + 1));
+  }
+  return std::nullopt;
+}
+
+bool names_version(const std::vector<Specifier>& specifiers) {
+  return std::ranges::any_of(specifiers, [](const Specifier& clause) {
+    return clause.sign == "===" || (clause.sign == "==" && !clause.bound.ends_with(".*"));
+  });
+}
+
+bool names_prerelease(const std::vector<Specifier>& specifiers) {
+  return std::ranges::any_of(specifiers, [](const Specifier& clause) {
+    const auto version = parse_version(clause.bound);
+    return version && version->is_prerelease();
+  });
+}
+
+}  // namespace
+
+Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& indexes,
+                                   const Requirement& requirement,
+                                   std::vector<std::string>& notes) {
+  const auto specifiers = parse_specifiers(requirement.specifiers);
+  if (!specifiers)
+    return std::unexpected(Error{0, "'" + requirement.specifiers + "' is no version specifier"});
+  std::vector<IndexFile> files;
+  bool answered = false;
+  std::string problem;
+  for (const auto& index : indexes) {
+    auto page = read_page(http, index, canonical_name(requirement.name));
+    if (page) {
+      answered = true;
+      std::ranges::move(*page, std::back_inserter(files));
+    } else {
+      if (!problem.empty()) notes.push_back(problem);
+      problem = page.error().what;
+    }
+  }
+  if (!answered) return std::unexpected(Error{0, problem});
+  if (!problem.empty()) notes.push_back(problem);
+
+  Candidates found;
+  std::optional<Version> newest_sdist;
+  const bool withdrawn = names_version(*specifiers);
+  for (auto& file : files) {
+    if (file.yanked && !withdrawn) continue;
+    if (const auto version = version_of_sdist(file.name)) {
+      if (fulfils(*version, *specifiers) && (!newest_sdist || *newest_sdist < *version)) {
+        newest_sdist = version;
+        found.sdist = file.name;
+      }
+      continue;
+    }
+    auto claims = parse_wheel_name(file.name);
+    if (!claims || canonical_name(claims->name) != canonical_name(requirement.name)) continue;
+    auto version = parse_version(claims->version);
+    if (!version) continue;
+    if (!fulfils(*version, *specifiers)) {
+      ++found.other_versions;
+      continue;
+    }
+    claims->requires_python = file.requires_python;
+    found.wheels.push_back({std::move(file), std::move(*claims), std::move(*version)});
+  }
+  const bool only_prereleases = std::ranges::all_of(
+      found.wheels, [](const Candidate& wheel) { return wheel.version.is_prerelease(); });
+  if (!only_prereleases && !names_prerelease(*specifiers))
+    std::erase_if(found.wheels,
+                  [](const Candidate& wheel) { return wheel.version.is_prerelease(); });
+  std::ranges::stable_sort(found.wheels, std::greater{}, &Candidate::version);
+  return found;
+}
+
+}  // namespace wheelscope

@@ -1,0 +1,33 @@
+// The files that an index has for a requirement.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "facts/facts.h"
+#include "index/page.h"
+#include "packaging/requirement.h"
+#include "packaging/version.h"
+#include "source/http.h"
+
+namespace wheelscope {
+
+struct Candidate {
+  IndexFile file;
+  WheelClaims claims;  // from its name, and which Pythons the index says it requires
+  Version version;
+};
+
+struct Candidates {
+  std::vector<Candidate> wheels;     // the newest version first
+  std::string sdist;                 // the newest file of sources; empty: there is none
+  std::uint64_t other_versions = 0;  // wheels that the requirement does not allow
+};
+
+// Pre-releases and withdrawn files count as for pip: where nothing else is allowed, or the version
+// is asked for. Fails when no index has the project; what is wrong with one of several becomes
+// notes.
+Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& indexes,
+                                   const Requirement& requirement, std::vector<std::string>& notes);
+
+}  // namespace wheelscope

@@ -1,0 +1,194 @@
+"""`wheelscope fit` picks the file that works, from a real index on loopback, and reads little of it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sample_wheels
+from package_index import Index
+from program import PROGRAM, Fit
+from sample_wheels import MACHINE, NAME, PYTHON
+
+pytestmark = pytest.mark.usefixtures("scope")  # skips where the program is not built
+
+
+def test_takes_the_newest_that_works(fit: Fit, index: Index, module: bytes) -> None:
+    files = []
+    for version in ("0.9", "1.0", "1.1"):
+        for tag in (f"{PYTHON}-{PYTHON}", "cp38-cp38"):
+            name = f"sample-{version}-{tag}-manylinux_2_17_{MACHINE}.whl"
+            if version == "1.1" and tag != "cp38-cp38":
+                name = name.replace("2_17", "2_99")  # newer than any system
+            files.append(index.add(name, sample_wheels.wheel(name, {"sample.so": module})))
+    index.page("sample", files)
+    [answer], code, _ = fit("sample", "--index", index.simple)
+    assert (answer["take"], code) == (NAME, 0)
+    assert (
+        answer["command"]
+        == f"{sys.executable} -m pip install sample==1.0 --index-url {index.simple}"
+    )
+    verdicts = {file["file"]: file for file in answer["files"]}
+    assert verdicts[NAME]["verdict"] == "works"
+    assert verdicts[NAME]["in_part"]
+    assert verdicts[NAME]["read"] < sample_wheels.PADDING / 4
+    other = f"sample-1.0-cp38-cp38-manylinux_2_17_{MACHINE}.whl"
+    assert verdicts[other]["obstacle"] == "python"
+    assert verdicts[other]["read"] == 0
+    assert answer["not_judged"] == 2  # 0.9
+
+
+def test_part_and_whole_agree(fit: Fit, index: Index, module: bytes) -> None:
+    entry = index.add(NAME, sample_wheels.wheel(NAME, {"sample.so": module}))
+    index.page("sample", [entry])
+    for address in (
+        "sample",
+        index.address(NAME),
+        f"{index.address(NAME)}#sha256={entry['hashes']['sha256']}",
+    ):
+        [[part], _, _], [[whole], _, _] = (
+            fit(address, *words, "--index", index.simple) for words in ([], ["--deep"])
+        )
+        assert part["take"] == whole["take"] == NAME
+        [seen], [all_of_it] = part["files"], whole["files"]
+        assert all_of_it["read"] == all_of_it["size"] == entry["size"]
+        assert not all_of_it["in_part"]
+        assert seen["read"] < all_of_it["read"] / 4
+
+
+def test_a_second_run_asks_for_the_page_alone(fit: Fit, index: Index, module: bytes) -> None:
+    index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, {"sample.so": module}))])
+    first, *_ = fit("sample", "--index", index.simple)
+    asked = len(index.asked)
+    second, *_ = fit("sample", "--index", index.simple)
+    assert second == first
+    assert [path for path, _ in index.asked[asked:]] == ["/simple/sample/"]
+
+
+def test_a_damaged_cache_is_no_cache(fit: Fit, index: Index, module: bytes, tmp_path: Path) -> None:
+    index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, {"sample.so": module}))])
+    first, *_ = fit("sample", "--index", index.simple)
+    kept = [file for file in (tmp_path / ".cache/wheelscope").rglob("*") if file.is_file()]
+    assert len(kept) > 1
+    for number, file in enumerate(kept):
+        file.write_bytes(b"" if number % 2 else b"\xa5" * file.stat().st_size)
+    assert fit("sample", "--index", index.simple)[0] == first
+
+
+def test_metadata_of_the_index_spares_the_file(fit: Fit, index: Index, module: bytes) -> None:
+    entry = index.add(
+        NAME, sample_wheels.wheel(NAME, {"sample.so": module}), **{"core-metadata": True}
+    )
+    index.page("sample", [entry])
+    index.files[f"/files/{NAME}.metadata"] = (
+        b"Metadata-Version: 2.1\nName: sample\nVersion: 1.0\nRequires-Python: >=3.99\n"
+    )
+    [answer], code, _ = fit("sample", "--index", index.simple)
+    assert code == 1
+    assert answer["files"][0]["reason"] == "it requires Python >=3.99"
+    assert f"/files/{NAME}" not in [path for path, _ in index.asked]
+
+
+@pytest.mark.parametrize("soname", ["libabsent.so.7", ""])
+def test_says_what_would_have_to_change(
+    fit: Fit, index: Index, tmp_path: Path, soname: str
+) -> None:
+    absent, code = tmp_path / "libabsent.so.7", tmp_path / "absent.c"
+    code.write_text("void absent(void) {}")
+    flags = [f"-Wl,-soname,{soname}"] if soname else []  # without one, a path is needed
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", absent, code, *flags], check=True)
+    needy = sample_wheels.library(
+        tmp_path, "void absent(void); void call(void) { absent(); }", str(absent)
+    )
+    absent.unlink()
+    index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, {"sample.so": needy}))])
+    [answer], status, _ = fit("sample", "--index", index.simple)
+    assert (status, answer["nearest"], answer["take"]) == (1, NAME, None)
+    assert answer["change"] == f"a system with {soname or absent}"
+    assert answer["files"][0]["obstacle"] == "library"
+
+
+def test_only_an_sdist(fit: Fit, index: Index) -> None:
+    index.page("sample", [index.add("sample-1.0.tar.gz", b"sources")])
+    [answer], code, _ = fit("sample", "--index", index.simple)
+    assert (code, answer["sdist"]) == (1, "sample-1.0.tar.gz")
+
+
+def test_yanked_and_prereleases_as_pip_takes_them(fit: Fit, index: Index) -> None:
+    def entry(version: str, **facts: Any) -> dict[str, Any]:
+        name = f"sample-{version}-py3-none-any.whl"
+        return index.add(name, sample_wheels.wheel(name, {"sample.py": b""}), **facts)
+
+    index.page("sample", [entry("1.0"), entry("2.0", yanked="broken"), entry("3.0rc1")])
+    for asked, taken in {"sample": "1.0", "sample==2.0": "2.0", "sample>=3.0rc1": "3.0rc1"}.items():
+        [answer], _, _ = fit(asked, "--index", index.simple)
+        assert answer["take"] == f"sample-{taken}-py3-none-any.whl"
+
+
+def test_html_pages(fit: Fit, index: Index) -> None:
+    for name in ("sample-1.0-py3-none-any.whl", "sample-2.0-py3-none-any.whl"):
+        index.add(name, sample_wheels.wheel(name, {"sample.py": b""}))
+    index.html_page(
+        "sample",
+        '<a href="../../files/sample-1.0-py3-none-any.whl#sha256=00" data-requires-python="&gt;=3.8">'
+        "sample-1.0-py3-none-any.whl</a>"
+        "<A HREF='../../files/sample-2.0-py3-none-any.whl' data-requires-python='&lt;3'>"
+        "sample-2.0-py3-none-any.whl</A><a name=x>no link</a><a href='/else'>else",
+    )
+    [answer], _, _ = fit("sample", "--index", index.simple)
+    assert answer["take"] == "sample-1.0-py3-none-any.whl"
+
+
+@pytest.mark.parametrize("where", ["PIP_INDEX_URL", "UV_INDEX_URL", "pip.conf", "uv.toml"])
+def test_index_of_pip_and_uv(fit: Fit, index: Index, where: str, tmp_path: Path) -> None:
+    name = "sample-1.0-py3-none-any.whl"
+    index.page("sample", [index.add(name, sample_wheels.wheel(name, {"sample.py": b""}))])
+    environment = {}
+    if where.endswith("URL"):
+        environment[where] = index.simple
+    else:
+        file = tmp_path / ".config" / where.split(".")[0] / where
+        file.parent.mkdir(parents=True)
+        lines = {
+            "pip.conf": f"[global]\nindex-url = {index.simple}\n",
+            "uv.toml": f'index-url = "{index.simple}"\n',
+        }
+        file.write_text(lines[where])
+    [answer], _, _ = fit("sample", **environment)
+    assert answer["take"] == name
+
+
+def test_another_machine(fit: Fit, index: Index, module: bytes, tmp_path: Path) -> None:
+    name = NAME.replace("_2_17_", "_2_28_")
+    index.page("sample", [index.add(name, sample_wheels.wheel(name, {"sample.so": module}))])
+    words = [PROGRAM, "machine", "--json", "--python", sys.executable]
+    machine = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
+    facts = machine["machine"]
+    facts["libc_version"] = "2.17"
+    facts["python"]["tags"] = [tag for tag in facts["python"]["tags"] if "_2_28_" not in tag]
+    saved = tmp_path / "old.json"
+    saved.write_text(json.dumps(machine))
+    [answer], code, _ = fit("sample", "--index", index.simple, "--machine", saved)
+    assert code == 1
+    assert "here is glibc 2.17" in answer["files"][0]["reason"]
+
+
+def test_ten_thousand_candidates(fit: Fit, index: Index) -> None:
+    name = "sample-1.0-py3-none-any.whl"
+    entries = [index.add(name, sample_wheels.wheel(name, {"sample.py": b""}))]
+    entries += [
+        {"filename": f"sample-2.{number}-cp27-cp27m-win32.whl", "url": f"/{number}", "hashes": {}}
+        for number in range(10_000)
+    ]
+    index.page("sample", entries)
+    [answer], code, _ = fit("sample", "--index", index.simple)
+    assert (code, answer["take"]) == (0, name)
+    assert answer["not_judged"] == 9_999
+
+
+def test_a_wheel_on_the_disk(fit: Fit, module: bytes, tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(sample_wheels.wheel(NAME, {"sample.so": module}))
+    [answer], code, _ = fit(tmp_path / NAME)
+    assert (code, answer["command"]) == (0, f"{sys.executable} -m pip install {tmp_path / NAME}")
