@@ -60,10 +60,12 @@ void add_commands(CLI::App& app, Options& options, Command& chosen) {
   add("show", "What is in a wheel or ELF file, and where it runs", wheelscope::show, any_path)
       ->add_flag("--by-size", options.by_size,
                  "What makes it big: library and target, largest first");
-  add("check", "Whether wheels keep to a policy", wheelscope::check, any_path)
+  auto* check = add("check", "Whether wheels keep to a policy", wheelscope::check, any_path);
+  check
       ->add_option("--policy", options.policy,
                    "TOML file with the rules; without it, what is wrong for every wheel")
       ->type_name("FILE");
+  check->add_flag("--sarif", options.sarif, "Answer as SARIF 2.1.0, for code hosts");
   add("cover", "Which wheel serves which cell of a matrix of users", wheelscope::cover,
       "wheels, or folders of them")
       ->add_option("--matrix", options.matrix, "TOML file with the matrix")

@@ -2,11 +2,13 @@
 #include "commands/commands.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "commands/dump.h"
 #include "commands/read_item.h"
 #include "findings/policy.h"
 #include "report/json.h"
+#include "report/sarif.h"
 #include "report/text.h"
 #include "source/files.h"
 
@@ -118,7 +120,13 @@ int check(const Options& options, Streams streams) {
   }
   auto read = read_items(options.paths, {.build_prefixes = policy.build_paths}, options, streams);
   for (auto& item : read.items) item.findings = check(item, policy);
-  return report_items(read, options, streams, check_text);
+  const char* github = std::getenv("GITHUB_ACTIONS");
+  if (github && std::string_view(github) == "true") streams.err << annotations(read.items);
+  if (!options.sarif) return report_items(read, options, streams, check_text);
+  streams.out << sarif_document(read.items);
+  const bool found = std::ranges::any_of(
+      read.items, [](const Item& item) { return std::ranges::any_of(item.findings, matters); });
+  return std::max<int>(read.code, found ? has_findings : clean);
 }
 
 int cover(const Options& options, Streams streams) {

@@ -16,6 +16,7 @@ enum ExitCode { clean = 0, has_findings = 1, usage = 2, unreadable = 3 };
 struct Options {
   std::vector<std::string> paths;
   bool json = false;
+  bool sarif = false;  // check
   Style style;
   std::string policy, matrix;  // files
   bool by_size = false;        // show
