@@ -68,7 +68,10 @@ Symptom symptom_of(const Loaded& library, const SymbolFact& symbol) {
 
 class Judge {
  public:
-  Judge(const MachineFacts& machine, Disk& disk) : machine_(machine), disk_(disk) {
+  Judge(const MachineFacts& machine, Disk& disk, DriverFiles driver)
+      : machine_(machine),
+        disk_(disk),
+        trusts_driver_(driver == DriverFiles::elsewhere && !machine.driver.empty()) {
     std::vector<std::string> all;
     for (auto& distribution : list_distributions(machine.python->site_packages)) {
       auto files = shared_libraries_of(distribution);
@@ -178,7 +181,9 @@ class Judge {
 
   // What the loader would stop at: libraries first, then versions, then symbols.
   std::optional<Symptom> first_problem(const Loader& loader, const Opening& opening) {
-    if (!opening.missing_libraries.empty()) return symptom_of(opening.missing_libraries.front());
+    for (const auto& missing : opening.missing_libraries) {
+      if (!trusts_driver_ || !is_driver_library(missing.name)) return symptom_of(missing);
+    }
     if (!opening.missing_versions.empty()) {
       const auto& missing = opening.missing_versions.front();
       return symptom_of(missing, loader.already_loaded(missing.library));
@@ -186,7 +191,9 @@ class Judge {
     for (const auto* library : opening.scope) {
       if (bound_.contains(library->facts)) continue;
       for (const auto& symbol : library->facts->symbols) {
-        if (symbol.defined || symbol.weak || loader.bind(symbol, opening).library) continue;
+        if (symbol.defined || symbol.weak || loader.bind(symbol, opening).library ||
+            (trusts_driver_ && is_driver_symbol(symbol.name)))
+          continue;
         return symptom_of(*library, symbol);
       }
       bound_.insert(library->facts);
@@ -232,6 +239,7 @@ class Judge {
 
   const MachineFacts& machine_;
   Disk& disk_;
+  bool trusts_driver_;  // to bring its libraries
   std::vector<std::pair<Distribution, std::vector<std::string>>> found_;
   std::map<std::string, std::string> installed_, places_;  // name -> version, library -> path
   std::unique_ptr<PythonProcess> plain_, with_torch_;
@@ -240,12 +248,13 @@ class Judge {
 
 }  // namespace
 
-std::vector<DistributionVerdict> judge_environment(const MachineFacts& machine, Disk& disk) {
-  return Judge(machine, disk).run();
+std::vector<DistributionVerdict> judge_environment(const MachineFacts& machine, Disk& disk,
+                                                   DriverFiles driver) {
+  return Judge(machine, disk, driver).run();
 }
 
 std::vector<Search> searches_for(const std::string& name, const MachineFacts& machine, Disk& disk) {
-  return Judge(machine, disk).searches_for(name);
+  return Judge(machine, disk, DriverFiles::here).searches_for(name);
 }
 
 const char* name_of(Loads loads) {

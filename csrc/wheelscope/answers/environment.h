@@ -35,8 +35,12 @@ struct DistributionVerdict {
   bool is_sound() const { return loads == Loads::yes && unmet.empty() && unserved.empty(); }
 };
 
+// Where the driver's libraries are: on this disk, or on another machine that the question is about.
+enum class DriverFiles { here, elsewhere };
+
 // Every distribution with ELF files, sorted by name. `machine` must have a Python.
-std::vector<DistributionVerdict> judge_environment(const MachineFacts& machine, Disk& disk);
+std::vector<DistributionVerdict> judge_environment(const MachineFacts& machine, Disk& disk,
+                                                   DriverFiles driver = DriverFiles::here);
 
 // How one search for a library went.
 struct Search {

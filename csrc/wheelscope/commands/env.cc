@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "answers/environment.h"
-#include "commands/commands.h"
+#include "commands/asked_machine.h"
 #include "machine/machine.h"
 #include "report/json.h"
 #include "report/text.h"
@@ -31,12 +31,26 @@ int print_searches(const MachineFacts& machine, Disk& disk, const Options& optio
 }  // namespace
 
 int env(const Options& options, Streams streams) {
-  const auto machine = read_machine(options.paths.empty() ? "" : options.paths.front());
+  auto prefix = options.paths.empty() ? "" : options.paths.front();
+  auto driver = DriverFiles::here;
+  MachineFacts other;
+  if (!options.machine.empty()) {
+    auto asked = asked_machine(options);
+    if (!asked) return complain(asked.error(), streams);
+    other = std::move(*asked);
+    driver = DriverFiles::elsewhere;
+    if (prefix.empty() && other.python) prefix = other.python->prefix;
+  }
+  auto machine = read_machine(prefix);
   if (!machine) return complain(machine.error(), streams);
+  if (driver == DriverFiles::elsewhere) {  // the environment is here, on a disk that both see
+    machine->driver = other.driver;
+    machine->gpus = other.gpus;
+  }
   if (!machine->python) return complain({0, machine->notes.front()}, streams);
   Disk disk("", !machine->gpus.empty());
   if (!options.why.empty()) return print_searches(*machine, disk, options, streams);
-  const auto verdicts = judge_environment(*machine, disk);
+  const auto verdicts = judge_environment(*machine, disk, driver);
   if (options.json) {
     auto json = Json::array();
     for (const auto& verdict : verdicts) json.push_back(to_json(verdict));
