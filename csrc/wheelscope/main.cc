@@ -9,6 +9,7 @@
 #include <iostream>
 #include <memory>
 
+#include "cli/manual.h"
 #include "commands/commands.h"
 #include "text/text.h"
 
@@ -175,11 +176,22 @@ int run(int argc, char** argv) {
   app.set_help_all_flag("--help-all", "The help of every command");
   add_commands(app, options, chosen);
   add_machine_commands(app, options, chosen);
+  std::string shell;
+  auto* completions = app.add_subcommand("completions", "A script that completes words in a shell");
+  completions->add_option("SHELL", shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  auto* man = app.add_subcommand("man", "The manual page, for `man -l -`");
   if (complain_about_command(app, argc, argv)) return wheelscope::usage;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? wheelscope::clean : wheelscope::usage;
+  }
+  if (completions->parsed() || man->parsed()) {
+    std::cout << (man->parsed() ? wheelscope::man_page(app)
+                                : wheelscope::completion_script(app, shell));
+    return wheelscope::clean;
   }
   std::ios::sync_with_stdio(false);
   return chosen(options, {std::cout, std::cerr});

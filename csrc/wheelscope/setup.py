@@ -23,6 +23,23 @@ def build_program() -> str:
     return os.path.relpath(BUILD / "wheelscope", HERE)
 
 
+def write_manuals() -> list[tuple[str, list[str]]]:
+    """The manual page and completions, in the words of the program, where systems look for them."""
+    files = {
+        "share/man/man1/wheelscope.1": ["man"],
+        "share/bash-completion/completions/wheelscope": ["completions", "bash"],
+        "share/zsh/site-functions/_wheelscope": ["completions", "zsh"],
+        "share/fish/vendor_completions.d/wheelscope.fish": ["completions", "fish"],
+    }
+    placed = []
+    for place, words in files.items():
+        path = BUILD / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(subprocess.check_output([BUILD / "wheelscope", *words]))
+        placed.append((str(Path(place).parent), [os.path.relpath(path, HERE)]))
+    return placed
+
+
 class StaticProgramWheel(bdist_wheel):
     """It needs neither Python nor a C library of the system it runs on."""
 
@@ -37,7 +54,7 @@ class Binary(Distribution):
 
 
 setup(
-    data_files=[("bin", [build_program()])],
+    data_files=[("bin", [build_program()]), *write_manuals()],
     cmdclass={"bdist_wheel": StaticProgramWheel},
     distclass=Binary,
 )
