@@ -13,7 +13,7 @@ from pathlib import Path
 MACHINE = platform.machine()
 PYTHON = f"cp{sys.version_info.major}{sys.version_info.minor}"
 NAME = f"sample-1.0-{PYTHON}-{PYTHON}-manylinux_2_17_{MACHINE}.whl"  # for this very Python
-PADDING = 2 << 20  # bytes that do not deflate, behind the tables
+PADDING = 8 << 20  # bytes that do not deflate, behind the tables
 
 
 def library(folder: Path, source: str = "", *flags: str) -> bytes:

@@ -193,14 +193,17 @@ class Judge {
         const auto reason =
             base_name(library.path) + " needs " + name +
             (by_torch ? "; torch brings " + (cell_.cuda == "cpu" ? "no CUDA" : "CUDA " + cell_.cuda)
-             : brought == Brought::no ? ", which nothing here brings"
-                                      : ", which the system would have to have");
+             : brought == Brought::no          ? ", which nothing here brings"
+             : cuda_libraries().contains(name) ? ", which the torch to be installed may bring"
+                                               : ", which the system would have to have");
         if (sure && brought == Brought::no)
           return stop(by_torch ? Obstacle::cuda : Obstacle::library, reason,
                       suppliers_.who_has(name));
         if (open_question_.empty()) {
           open_question_ = reason;
-          open_change_ = suppliers_.who_has(name);
+          open_change_ = brought == Brought::unknown && cuda_libraries().contains(name)
+                             ? "say which torch it will meet: --with torch==VERSION"
+                             : suppliers_.who_has(name);
         }
       }
       if (sure && misses_versions(library)) return true;

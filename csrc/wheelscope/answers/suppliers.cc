@@ -41,9 +41,11 @@ Brought Suppliers::brings(const std::string& name) const {
           machine_.cuda_libraries.end() ||
       torch_brings(name) || requires_any(cuda_distributions_of(name)))
     return Brought::yes;
+  const bool of_cuda = cuda_libraries().contains(name);
+  if (of_cuda && !machine_.torch && requires_any({"torch"})) return Brought::unknown;
   if (surroundings_.system_library)
     return surroundings_.system_library(name) ? Brought::yes : Brought::no;
-  return cuda_libraries().contains(name) && machine_.torch ? Brought::no : Brought::unknown;
+  return of_cuda ? Brought::no : Brought::unknown;
 }
 
 std::string Suppliers::who_has(const std::string& name) const {

@@ -88,6 +88,9 @@ class Fitter {
   bool had_problems() const { return problems_; }
 
  private:
+  Result<TorchFacts> torch_of(const std::string& version);
+  FitVerdict judge(const Item& wheel, const Surroundings& surroundings);
+
   std::string virtual_environment() const {
     const auto& python = machine_.python;
     return python && python->prefix != python->base_prefix ? python->prefix : "";
@@ -101,7 +104,7 @@ class Fitter {
   void judge_file(const std::string& path, FitAnswer& answer) {
     const auto item = read_item(path, {.symbols = true});
     if (!item) return complain_about(item.error());
-    auto verdict = fit(*item, machine_, surroundings_);
+    auto verdict = judge(*item, surroundings_);
     verdict.size = verdict.read = item->facts.size;
     answer.verdicts.push_back(std::move(verdict));
   }
@@ -133,7 +136,7 @@ class Fitter {
               .reason = "it could not be read: " + wheel.error().what,
               .size = file.size.value_or(0)};
     }
-    auto verdict = fit(wheel->item, machine_, surroundings_);
+    auto verdict = judge(wheel->item, surroundings_);
     verdict.size = wheel->item.facts.size;
     verdict.read = wheel->read;
     if (!wheel->gave_ranges && !options_.deep)
@@ -162,7 +165,7 @@ class Fitter {
     if (!metadata.empty()) {
       Facts facts{.file = candidate.file.name, .wheel = candidate.claims};
       parse_metadata(metadata, *facts.wheel);
-      auto verdict = fit({.facts = std::move(facts)}, machine_, {});
+      auto verdict = judge({.facts = std::move(facts)}, {});
       verdict.size = by_name.size;
       if (verdict.fits == Fits::fails) return verdict;
     }
@@ -264,6 +267,7 @@ class Fitter {
   Cache cache_;
   Disk disk_;
   Surroundings surroundings_;
+  std::map<std::string, TorchFacts> torches_;     // by version
   std::map<std::string, std::string> addresses_;  // of files that an index has
   bool problems_ = false;
 };
@@ -285,6 +289,34 @@ std::string cuda_of(const WheelClaims& torch, const MachineFacts& machine) {
   return {};
 }
 
+// What the index says of a torch; its version may name its CUDA: 2.15.0+cu130.
+Result<TorchFacts> Fitter::torch_of(const std::string& version) {
+  if (const auto known = torches_.find(version); known != torches_.end()) return known->second;
+  TorchFacts torch{.version = version};
+  const auto local = version.find("+cu");
+  if (local != version.npos && version.size() > local + 4) {
+    const auto digits = version.substr(local + 3);
+    torch.cuda = digits.substr(0, digits.size() - 1) + "." + digits.back();
+  } else if (version.find('+') == version.npos) {
+    std::vector<std::string> notes;
+    const auto found =
+        TRY(find_candidates(http_, indexes_, parse_requirement("torch==" + version), notes));
+    const auto fitting = std::ranges::find_if(found.wheels, [&](const Candidate& one) {
+      return fit_by_name(one.claims, one.file.name, machine_).fits == Fits::works;
+    });
+    if (fitting == found.wheels.end())
+      return std::unexpected(Error{0, "the index has no torch " + version + " for this machine"});
+    auto claims = fitting->claims;
+    auto metadata = read_metadata(fitting->file);
+    if (metadata.empty())
+      metadata = TRY(read_remote_metadata(
+          http_, cache_, {fitting->file.url, fitting->file.sha256, fitting->file.size}));
+    parse_metadata(metadata, claims);
+    torch.cuda = cuda_of(claims, machine_);
+  }
+  return torches_[version] = torch;
+}
+
 bool Fitter::assume_torch() {
   const auto requirement = parse_requirement(options_.with);
   const auto specifiers = parse_specifiers(requirement.specifiers);
@@ -293,30 +325,28 @@ bool Fitter::assume_torch() {
     complain({0, "--with takes torch==VERSION, not '" + options_.with + "'"}, streams_);
     return false;
   }
-  TorchFacts torch{.version = specifiers->front().bound};
-  const auto local = torch.version.find("+cu");
-  if (local != torch.version.npos && torch.version.size() > local + 4) {  // +cu130
-    const auto digits = torch.version.substr(local + 3);
-    torch.cuda = digits.substr(0, digits.size() - 1) + "." + digits.back();
-  } else if (torch.version.find('+') == torch.version.npos) {
-    std::vector<std::string> notes;
-    const auto found = find_candidates(http_, indexes_, requirement, notes);
-    if (!found) return complain(found.error(), streams_), false;
-    const auto fitting = std::ranges::find_if(found->wheels, [&](const Candidate& one) {
-      return fit_by_name(one.claims, one.file.name, machine_).fits == Fits::works;
-    });
-    if (fitting == found->wheels.end()) {
-      complain({0, "the index has no " + options_.with + " for this machine"}, streams_);
-      return false;
-    }
-    auto claims = fitting->claims;
-    auto metadata = read_metadata(fitting->file);
-    parse_metadata(metadata, claims);
-    torch.cuda = cuda_of(claims, machine_);
+  const auto torch = torch_of(specifiers->front().bound);
+  if (!torch) {
+    complain(torch.error(), streams_);
+    return false;
   }
-  machine_.torch = torch;
+  machine_.torch = *torch;
   machine_.cuda_libraries.clear();
   return true;
+}
+
+FitVerdict Fitter::judge(const Item& wheel, const Surroundings& surroundings) {
+  if (machine_.torch || !wheel.facts.wheel) return fit(wheel, machine_, surroundings);
+  // An installer brings the torch that the wheel names.
+  const auto exact = TorchRequirements(*wheel.facts.wheel).exact();
+  const auto torch = exact.empty() ? Result<TorchFacts>() : torch_of(exact);
+  if (exact.empty() || !torch) return fit(wheel, machine_, surroundings);
+  auto machine = machine_;
+  machine.torch = *torch;
+  auto verdict = fit(wheel, machine, surroundings);
+  verdict.notes.push_back("installs torch " + exact +
+                          (torch->cuda.empty() ? "" : " with CUDA " + torch->cuda));
+  return verdict;
 }
 
 }  // namespace

@@ -22,4 +22,12 @@ Result<RemoteWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile
   return wheel;
 }
 
+Result<std::string> read_remote_metadata(Http& http, Cache& cache, const RemoteFile& file) {
+  const auto remote = TRY(Remote::open(http, cache, file));
+  auto text = read_wheel_metadata({file.url, remote.bytes()});
+  if (auto failure = remote.failure(); !failure.empty()) return std::unexpected(Error{0, failure});
+  if (!text) return std::unexpected(Error{0, shown_url(file.url) + ": " + text.error().what});
+  return text;
+}
+
 }  // namespace wheelscope

@@ -19,4 +19,7 @@ struct RemoteWheel {
 Result<RemoteWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile& file,
                                       const std::string& name, std::string metadata, bool deep);
 
+// The text of its METADATA alone.
+Result<std::string> read_remote_metadata(Http& http, Cache& cache, const RemoteFile& file);
+
 }  // namespace wheelscope

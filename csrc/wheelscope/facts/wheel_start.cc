@@ -27,10 +27,9 @@ bool may_be_library(const ZipMember& member) {
 
 class StartReader {
  public:
-  StartReader(const WheelInput& input, const KnownLibrary& is_known, ZipArchive& archive,
-              Facts& facts)
+  StartReader(const WheelInput& input, KnownLibrary is_known, ZipArchive& archive, Facts& facts)
       : input_(input),
-        is_known_(is_known),
+        is_known_(std::move(is_known)),
         archive_(archive),
         facts_(facts),
         memory_(Allowance::facts_for(input.bytes.size())),
@@ -60,7 +59,6 @@ class StartReader {
     std::ranges::stable_sort(facts_.libraries, {}, &LibraryFacts::path);
   }
 
- private:
   // Of a file in the dist-info folder; empty: it cannot be had.
   std::string read_text(std::string_view file) {
     constexpr std::uint64_t longest = 16 << 20;
@@ -84,6 +82,7 @@ class StartReader {
     return {};
   }
 
+ private:
   std::optional<LibraryFacts> read_library_of(ZipMember& member, ProblemList& problems) {
     if (auto located = locate_data(input_.bytes, member); !located) {
       problems.add("zip-header", member.name, located.error());
@@ -145,7 +144,7 @@ class StartReader {
   }
 
   const WheelInput& input_;
-  const KnownLibrary& is_known_;
+  KnownLibrary is_known_;
   ZipArchive& archive_;
   Facts& facts_;
   Allowance memory_;
@@ -165,6 +164,14 @@ Result<Facts> read_wheel_start(const WheelInput& input, const KnownLibrary& is_k
   facts.wheel = claims ? *claims : WheelClaims{};
   StartReader(input, is_known, archive, facts).run(std::move(metadata));
   return facts;
+}
+
+Result<std::string> read_wheel_metadata(const WheelInput& input) {
+  auto archive = TRY(read_zip(input.bytes, {}, LocalHeaders::left));
+  Facts facts;
+  auto text = StartReader(input, {}, archive, facts).read_text("METADATA");
+  if (text.empty()) return std::unexpected(Error{0, "its METADATA cannot be read"});
+  return text;
 }
 
 }  // namespace wheelscope

@@ -17,4 +17,7 @@ using KnownLibrary = std::function<bool(const std::string& name)>;
 Result<Facts> read_wheel_start(const WheelInput& input, const KnownLibrary& is_known,
                                std::string metadata = {});
 
+// The text of METADATA alone.
+Result<std::string> read_wheel_metadata(const WheelInput& input);
+
 }  // namespace wheelscope
