@@ -97,6 +97,36 @@ TEST(Fit, AsksTheTorchThatIsHere) {
   EXPECT_NE(found.reason.find("which torch 2.15.0 here does not have"), std::string::npos);
 }
 
+TEST(Fit, ModulesBeyondTheLimitedApiDependOnThePython) {
+  auto wheel = read_wheel_fixture("abi3", {.symbols = true});
+  wheel.facts.libraries.front().python_symbols = {{"_PyPrivate_Thing", true}};
+  wheel.verdicts = judge(wheel.facts);
+  wheel.facts.wheel->file_name_tags = {"cp310-abi3-manylinux_2_28_x86_64"};
+  wheel.verdicts.python.abi = PythonAbi::version;
+  wheel.verdicts.python.versions = {"3.10"};
+  const auto unknown = fit(wheel, machine_with(), {});
+  EXPECT_EQ(unknown.fits, Fits::depends) << unknown.reason;
+  Surroundings surroundings;
+  surroundings.python_has = [](const std::string& name) { return name == "_PyPrivate_Thing"; };
+  EXPECT_NE(fit(wheel, machine_with(), surroundings).obstacle, Obstacle::python);
+  surroundings.python_has = [](const std::string&) { return false; };
+  EXPECT_EQ(fit(wheel, machine_with(), surroundings).fits, Fits::fails);
+}
+
+TEST(Fit, AModuleOfAnotherPythonAmongOthers) {
+  auto wheel = read_wheel_fixture("abi3", {.symbols = true});
+  auto other = wheel.facts.libraries.front();
+  other.path = "pkg/other.cpython-310-x86_64-linux-gnu.so";
+  wheel.facts.libraries.push_back(other);
+  wheel.facts.wheel->file_name_tags = {"cp310-abi3-manylinux_2_28_x86_64"};
+  wheel.verdicts = judge(wheel.facts);
+  const auto found = fit(wheel, machine_with(), {});
+  EXPECT_EQ(found.fits, Fits::depends);
+  EXPECT_EQ(
+      found.reason,
+      "other.cpython-310-x86_64-linux-gnu.so is for another Python; other modules are for any");
+}
+
 TEST(Fit, TheNearestIsTheLastToFail) {
   const std::vector<FitVerdict> verdicts{
       {.file = "a", .fits = Fits::fails, .obstacle = Obstacle::python},

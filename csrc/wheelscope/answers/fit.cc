@@ -88,8 +88,55 @@ class Judge {
   }
 
   bool misses_python() {
-    if (auto reason = why_not_python(wheel_, cell_); !reason.empty())
+    auto reason = why_not_python(wheel_, cell_);
+    if (reason.empty()) return false;
+    if (const auto other = module_of_another_python(); !other.empty())
+      return stop(Obstacle::python, other + " is for another Python; other modules are for any",
+                  "another Python, if that module is needed", Fits::depends);
+    if (!goes_beyond_limited_api())
       return stop(Obstacle::python, std::move(reason), "another Python");
+    return misses_private_symbols();
+  }
+
+  // A module that its file name binds to one Python, among others that are bound to none.
+  std::string module_of_another_python() const {
+    std::string bound;
+    bool others = false;
+    for (const auto& library : wheel_.facts.libraries) {
+      if (!library.python_module) continue;
+      if (library.path.find(".cpython-") == std::string::npos)
+        others = true;
+      else
+        bound = base_name(library.path);
+    }
+    return others ? bound : "";
+  }
+
+  // Its tag is for later Pythons, but its modules need what the limited API does not promise them.
+  bool goes_beyond_limited_api() const {
+    const auto& python = wheel_.verdicts.python;
+    return python.abi == PythonAbi::version &&
+           std::ranges::any_of(claims_.file_name_tags,
+                               [](const auto& tag) { return split_tag(tag).abi == "abi3"; }) &&
+           std::ranges::none_of(python.because, [](const std::string& sentence) {
+             return sentence.starts_with("a file is named for");
+           });
+  }
+
+  bool misses_private_symbols() {
+    for (const auto& library : wheel_.facts.libraries) {
+      for (const auto& [symbol, needed] : library.python_symbols) {
+        if (!needed || python_abi3().contains(symbol)) continue;
+        const auto what = base_name(library.path) + " needs " + symbol;
+        if (!surroundings_.python_has)
+          return stop(Obstacle::python,
+                      what + ", which the limited API does not promise later Pythons",
+                      "ask on the machine itself", Fits::depends);
+        if (!surroundings_.python_has(symbol))
+          return stop(Obstacle::python, what + ", which this Python does not have",
+                      "another Python");
+      }
+    }
     return false;
   }
 
