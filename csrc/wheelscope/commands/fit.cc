@@ -166,7 +166,7 @@ class Fitter {
     verdict.size = wheel->item.facts.size;
     verdict.read = wheel->read;
     if (!wheel->gave_ranges && !options_.deep)
-      verdict.notes.push_back("its server gives no ranges: all of it was read");
+      verdict.notes.emplace_back("its server gives no ranges: all of it was read");
     return verdict;
   }
 
