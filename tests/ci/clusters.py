@@ -61,6 +61,7 @@ class Machines:
         """Starts a worker of the real steps, one job at a time."""
         words = ["-m", "wheelyard", "worker", self.address, f"--name={name}", "--jobs=1"]
         words += [f"--keys={self.keys}", f"--folder={self.folder / name}"]
+        words += ["--no-network"] if inside else []  # it reaches the scheduler, and nothing else
         self._start(name, words, inside)
         self._wait_for(name, "joined")
 

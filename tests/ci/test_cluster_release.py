@@ -51,6 +51,7 @@ def there(tmp_path: Path) -> Iterator[Machines]:
         with machines(folder, "tls", HERE) as started:
             yield started
     finally:
+        ip("link del wheelyard0")  # a process that is about to end may hold the namespace a while
         ip(f"netns del {NAME}")
 
 
@@ -66,14 +67,17 @@ def cut_off() -> Iterator[None]:
 
 def release(there: Machines, project: Path) -> Iterator[str]:
     """The lines of a release on the cluster, as they come."""
+    lines = []
     words = [sys.executable, "-m", "wheelyard", "release", "--cluster", there.address]
     with subprocess.Popen(
         [*words, f"--keys={there.keys}"], cwd=project, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
     ) as process:  # fmt: skip
         assert process.stdout
-        yield from process.stdout
-    assert process.returncode == 0
+        for line in process.stdout:
+            lines.append(line)
+            yield line
+    assert process.returncode == 0, "".join(lines)
 
 
 def test_with_a_worker_killed_in_each_kind_of_job_the_bytes_are_the_same(
