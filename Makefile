@@ -273,7 +273,7 @@ rehearsal: test-env ## The release workflow on this repository, every job, again
 	@RELEASE_TESTS=1 $(PYTHON) -m pytest -q -s tests/ci/test_own_rehearsal.py
 
 test-release: test-env wheelscope ## Real releases of another project, with faults injected (minutes)
-	RELEASE_TESTS=1 $(PYTHON) -m pytest -q -n 2 --dist loadfile tests/ci/test_demo_release.py tests/ci/test_stranger_release.py tests/ci/test_tool_release.py tests/ci/test_rehearsal.py tests/ci/test_hostile_release.py
+	RELEASE_TESTS=1 $(PYTHON) -m pytest -q -n 2 --dist loadfile tests/ci/test_demo_release.py tests/ci/test_stranger_release.py tests/ci/test_tool_release.py tests/ci/test_rehearsal.py tests/ci/test_hostile_release.py tests/ci/test_cluster_release.py
 
 test-strangers: tools wheelscope ## Releases of the clones in the folder STRANGERS, as their maintainers would (hours)
 	@test -n "$(STRANGERS)" || { echo "error: say where the clones are: make test-strangers STRANGERS=FOLDER" >&2; exit 1; }

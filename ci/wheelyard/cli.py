@@ -110,7 +110,7 @@ def _on_cluster(arguments: argparse.Namespace) -> int:
 
         def place(root: Path, module: local.StepModule, here: local.Here) -> Place:
             whole = cluster.Cluster(joined, local.Local(root, module, here))
-            here.say(f"the cluster's dashboard: {joined.dashboard}")
+            here.say(f"the cluster's dashboard, on the scheduler's machine: {joined.dashboard}")
             here.display.show_above(
                 lambda: [table.table(joined.members(), whole.at, joined.dashboard)]
             )

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,26 +33,37 @@ worker.work(settings, toy_steps.module, print)
 class Machines:
     """A scheduler and its workers."""
 
-    def __init__(self, folder: Path, scheme: str = "tcp") -> None:
+    def __init__(self, folder: Path, scheme: str = "tcp", host: str = "127.0.0.1") -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.folder, self.keys = folder, folder / "keys"
-        self.address = f"{scheme}://127.0.0.1:{self.port}"
+        self.host, self.address = host, f"{scheme}://{host}:{self.port}"
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def scheduler(self) -> None:
         words = ["-m", "wheelyard", "scheduler", f"--port={self.port}", f"--keys={self.keys}"]
-        self._start("scheduler", words)
+        self._start("scheduler", [*words, f"--host={self.host}"])
         self._wait_for("scheduler", "the scheduler:")
 
-    def worker(self, name: str, patch: str = "", folder: Path | None = None) -> Path:
-        """Starts a worker; `patch` is Python that changes it first. Its folder."""
+    def worker(
+        self, name: str, patch: str = "", folder: Path | None = None, inside: Sequence[str] = ()
+    ) -> Path:
+        """Starts a worker of toys; `patch` is Python that changes it first, `inside` is what starts it. Its folder."""
         place = folder or self.folder / name
         code = WORKER.format(patch=patch)
-        self._start(name, ["-c", code, self.address, str(self.keys), str(place), name])
+        words = ["-c", code, self.address, str(self.keys), str(place), name]
+        self._start(name, words, inside)
         self._wait_for(name, "joined")
         return place
+
+    def real_worker(self, name: str, inside: Sequence[str] = ()) -> None:
+        """Starts a worker of the real steps, one job at a time."""
+        words = ["-m", "wheelyard", "worker", self.address, f"--name={name}", "--jobs=1"]
+        words += [f"--keys={self.keys}", f"--folder={self.folder / name}"]
+        words += ["--no-network"] if inside else []  # it reaches the scheduler, and nothing else
+        self._start(name, words, inside)
+        self._wait_for(name, "joined")
 
     def kill(self, name: str) -> None:
         self.processes[name].send_signal(signal.SIGKILL)
@@ -61,12 +72,12 @@ class Machines:
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text()
 
-    def _start(self, name: str, words: list[str]) -> None:
+    def _start(self, name: str, words: list[str], inside: Sequence[str] = ()) -> None:
         paths = [str(ROOT / "ci"), str(ROOT / "tests/ci")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
         with (self.folder / f"{name}.log").open("wb") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, *words], env=environment, stdout=log, stderr=log
+                [*inside, sys.executable, *words], env=environment, stdout=log, stderr=log
             )
 
     def _wait_for(self, name: str, text: str) -> None:
@@ -86,11 +97,12 @@ class Machines:
                 process.wait(timeout=20)
             except subprocess.TimeoutExpired:
                 process.kill()
+                process.wait()
 
 
 @contextmanager
-def machines(folder: Path, scheme: str = "tcp") -> Iterator[Machines]:
-    started = Machines(folder, scheme)
+def machines(folder: Path, scheme: str = "tcp", host: str = "127.0.0.1") -> Iterator[Machines]:
+    started = Machines(folder, scheme, host)
     try:
         started.scheduler()
         yield started

@@ -52,7 +52,7 @@ class Cluster:
     _stopped: threading.Event = field(default_factory=threading.Event)
     _turn: threading.Lock = field(default_factory=threading.Lock)
     _history: str | None = None
-    _images: dict[str, set[str]] = field(default_factory=dict)  # which workers have them, by tag
+    _has: dict[str, set[str]] = field(default_factory=dict)  # of each worker: images, files
 
     # --- Room ------------------------------------------------------------------------------------
 
@@ -122,7 +122,7 @@ class Cluster:
         log: Path,
         avoided: set[str],
     ) -> Ran:
-        among = self._others(job, avoided) if avoided else self._prepared(job)
+        among = self._others(job, avoided) if avoided else self._prepared(job, order)
         key = f"{job.name}-{secrets.token_hex(4)}"
         errand = self.link.send(key, order, offers.wanted(job), among, only=bool(avoided))
         try:
@@ -139,7 +139,7 @@ class Cluster:
                     )
                     raise Problem(f"on {machine}: {text}")
                 self._take_files(job, outcome, folder / "out")
-                self._images.setdefault(_image(job), set()).add(outcome["address"])
+                self._note(job, outcome)
             except Lost as lost:
                 raise Elsewhere(machine, str(lost)) from None
             return Ran(dict(outcome["facts"]), machine, began)
@@ -184,17 +184,26 @@ class Cluster:
                 case "stopped":
                     raise Problem("it was stopped")
 
-    def _prepared(self, job: Job) -> list[str]:
-        """A worker that has the image of a job and room for it: to make an image takes minutes."""
-        busy = Counter(self.at.values())
-        for member in self._able(job):
-            if (
-                member.address in self._images.get(_image(job), ())
-                and busy[member.name] < member.slots
-            ):
-                self.at[job.name] = member.name
-                return [member.address]
-        return []
+    def _prepared(self, job: Job, order: Facts) -> list[str]:
+        """The worker that has most of what a job uses, its image before all, if there is room: it waits for neither."""
+        able, uses = self._able(job), {_image(job), *order["made"].values()}
+        with self._turn:
+            busy = Counter(self.at.values())
+            free = [member for member in able if busy[member.name] < member.slots]
+            best = max(free, key=lambda member: self._worth(member, job, uses), default=None)
+            if best is None or not any(self._worth(best, job, uses)):
+                return []
+            self.at[job.name] = best.name
+            return [best.address]
+
+    def _worth(self, member: Member, job: Job, uses: set[str]) -> tuple[bool, int]:
+        has = self._has.get(member.address, set())
+        return _image(job) in has, len(uses & has)
+
+    def _note(self, job: Job, outcome: Facts) -> None:
+        """What a worker has now."""
+        has = self._has.setdefault(outcome["address"], set())
+        has |= {_image(job), *(digest for digest, _ in outcome["outputs"].values())} - {""}
 
     def _others(self, job: Job, avoided: set[str]) -> list[str]:
         """The workers that may still get a job; where all that could had a fault, it waits a while for a new one."""
@@ -277,14 +286,13 @@ class Cluster:
             return self._history
 
     def _take_log(self, outcome: Facts, log: Path) -> None:
-        digest, size = outcome["log"]
-        if digest:
-            self.link.fetch(outcome["address"], digest, size, log)
+        if outcome["log"][0]:
+            self.link.fetch(outcome, outcome["log"], log)
 
     def _take_files(self, job: Job, outcome: Facts, out: Path) -> None:
-        for path, (digest, size) in outcome["outputs"].items():
+        for path, file in outcome["outputs"].items():
             check_path(job, path)
-            self.link.fetch(outcome["address"], digest, size, out / path)
+            self.link.fetch(outcome, file, out / path)
 
     def _say(self, text: str) -> None:
         self.local.here.say(text)

@@ -4,6 +4,7 @@ What comes and goes is JSON. A job ends in one of three ways: it `passed`; it `f
 anywhere; or there was a `fault` of this machine, and another one may do better.
 """
 
+import base64
 import errno
 import shutil
 import subprocess
@@ -27,6 +28,7 @@ from wheelyard.run.cluster.image_cache import ImageCache
 from wheelyard.run.cluster.store import Store, trim
 from wheelyard.run.local import StepModule
 
+SMALL = 64 << 10  # bytes of a file that comes with the answer; others are fetched
 PATIENCE_SECONDS = 120  # how long a job waits for the next of its files
 FULL = 64 << 20  # bytes left on a disk that is as good as full
 NO_SPACE = "No space left on device"
@@ -83,7 +85,8 @@ class Service:
         except Problem as problem:
             outcome = {"kind": "failed", "error": str(problem)}
             if NO_SPACE in str(problem) or self._is_full():
-                outcome = {"kind": "fault", "error": f"its disk is full: {problem}"}
+                what = str(problem).splitlines()[0]
+                outcome = {"kind": "fault", "error": f"its disk is full: {what}"}
         except OSError as error:
             what = "its disk is full" if error.errno == errno.ENOSPC else str(error)
             outcome = {"kind": "fault", "error": f"{what} (below {self.folder})"}
@@ -91,12 +94,18 @@ class Service:
             outcome = {"kind": "failed", "error": traceback.format_exc()}
         try:
             outcome |= {"log_path": str(log), "log": self.store.take(log)}
+            outcome["small"] = self._small([outcome["log"], *outcome.get("outputs", {}).values()])
             shutil.rmtree(folder, ignore_errors=True)
             self.store.trim()
             trim(self.folder / "kept", self.limit)
         except OSError as error:  # not even room for the log
             shutil.rmtree(folder, ignore_errors=True)
-            outcome = {"kind": "fault", "error": f"{error} (below {self.folder})", "log": ["", 0]}
+            outcome = {
+                "kind": "fault",
+                "error": f"{error} (below {self.folder})",
+                "log": ["", 0],
+                "small": {},
+            }
         return outcome
 
     def _run(self, job: Job, order: Order, folder: Path, log: Path, tell: Tell) -> Outcome:
@@ -136,6 +145,11 @@ class Service:
                 self.store.wait_a_moment()
                 if time.monotonic() - max(asked, self.store.last_piece) > PATIENCE_SECONDS:
                     raise Fault(f"it got no file for {PATIENCE_SECONDS} seconds")
+
+    def _small(self, files: list[tuple[str, int]]) -> dict[str, str]:
+        """The contents of small files, by their digests."""
+        found = {digest: self.store.read(digest, 0) for digest, size in files if size <= SMALL}
+        return {digest: base64.b64encode(content).decode() for digest, content in found.items()}
 
     def _is_full(self) -> bool:
         return shutil.disk_usage(self.folder).free < FULL

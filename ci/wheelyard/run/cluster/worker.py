@@ -6,6 +6,7 @@ A worker that loses its scheduler ends its jobs, for the scheduler gives them to
 import asyncio
 import fcntl
 import json
+import logging
 import os
 import platform
 import signal
@@ -35,7 +36,8 @@ SETTINGS = {
     "distributed.scheduler.allowed-failures": ALLOWED_FAILURES,
     "distributed.comm.timeouts.connect": "30s",
     "distributed.comm.timeouts.tcp": "90s",
-    "distributed.admin.log-format": "%(levelname)s: %(message)s",
+    # It has no password, so it is for the scheduler's own machine, or a tunnel to it.
+    "distributed.dashboard.link": "http://localhost:{port}/status",
     "distributed.worker.profile.enabled": False,
 }
 
@@ -108,9 +110,8 @@ async def member(settings: Settings, service: Service, resources: offers.Resourc
 
 def work(settings: Settings, module: local.StepModule, say: Callable[[str], None]) -> None:
     """Serves until someone ends it, or there has been no scheduler for long."""
-    keys.security(
-        settings.address, settings.keys
-    )  # before anything else: what is wrong with the address or the keys
+    _quiet()
+    keys.security(settings.address, settings.keys)  # what is wrong with them is said first
     with only_worker(settings.folder):
         service = Service(settings.folder, module, settings.limit, say)
         resources = offers.offered(settings.slots, network=settings.network)
@@ -178,6 +179,11 @@ def only_worker(folder: Path) -> Iterator[None]:
         yield
 
 
+def _quiet() -> None:
+    """Dask tells of every connection; people want to know what goes wrong."""
+    logging.getLogger("distributed").setLevel(logging.WARNING)
+
+
 def default_name() -> str:
     return f"{platform.node()}-{os.getpid()}"
 
@@ -186,6 +192,7 @@ def schedule(
     host: str, port: int, folder: Path, file: Path | None, say: Callable[[str], None]
 ) -> None:
     """Runs a Dask scheduler until someone ends it."""
+    _quiet()
     scheme = keys.scheme(folder)
     security = keys.security(f"{scheme}://{host}:{port}", folder)
 

@@ -134,10 +134,11 @@ def test_a_file_that_the_job_is_not_for_is_refused(there: Machines, record: Reco
             "address": "a",
             "machine": "m",
             "log": ["", 0],
+            "small": {},
             "facts": {},
             "outputs": {"a": "b"},
         },
-        {"kind": "failed", "address": "a", "machine": "m", "log": ["x", "y"]},
+        {"kind": "failed", "address": "a", "machine": "m", "log": ["x", "y"], "small": {}},
     ],
 )
 def test_an_answer_of_another_shape_is_no_answer(told: Any) -> None:

@@ -1,0 +1,243 @@
+"""Times the graph of a release with a wheel for each torch on clusters of 1 to 64 workers, into docs/bench/cluster.*.
+
+The scheduler, the workers, the links and the runner are the real ones; the jobs only sleep, a hundredth of times that
+were measured, and less where few workers would sleep for an hour. Each worker has one slot. The bound is what no
+schedule can beat: the longest chain of jobs, or all work shared out evenly. `python -m scripts.bench_cluster`
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from wheelyard import steps
+from wheelyard.core import graph
+from wheelyard.core.job import Job, Made, Needs, Passed
+from wheelyard.core.progress import Display
+from wheelyard.core.record import Record
+from wheelyard.plan import plan as planning
+from wheelyard.plan.plan import Options
+from wheelyard.run import local
+from wheelyard.run.cluster import link, offers, place, worker
+from wheelyard.run.cluster.service import Service
+from wheelyard.run.runner import Runner
+from wheelyard.run.waiting import remaining
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "docs/bench"
+SHARES = {1: 1000, 4: 200}  # of the measured times, by workers
+SHARE = 100
+# Seconds. A build is the usual CUDAExtension's for every GPU target (docs/bench/build.json); the others are of this
+# repository's own release on 2 x86_64 cores: the middle one of each step, tests and links of verify apart.
+SECONDS = {
+    "build": 1078.4, "sdist": 10.0, "repair": 0.6, "gate": 1.0, "test": 227.4, "link": 12.0,
+    "smoke": 8.2, "publish": 12.1, "install": 15.8, "gpu": 8.2,
+}  # fmt: skip
+IN_A_PROCESS = 16  # workers
+
+
+def seconds(job: Job, share: int) -> float:
+    kind = "sdist" if job.name == "build/sdist" else job.step
+    if job.step == "verify":
+        kind = "link" if job.unit.endswith("-link") else "test"
+    return SECONDS[kind] / share
+
+
+def jobs() -> list[Job]:
+    """The jobs of strategy `each` on machines of both architectures."""
+    options = Options(
+        strategy="each", base="pypa", place="cluster", offered=("aarch64", "x86_64", "gpu")
+    )
+    return list(steps.planned(planning.load(options, ROOT)).jobs.values())
+
+
+def asleep(job: Job, share: int) -> Job:
+    """The same job with sleep in the place of work."""
+    references = {n: v for n, v in job.inputs.items() if isinstance(v, Made | Passed)}
+    needs = Needs(secrets=job.needs.secrets)
+    outputs = tuple(pattern.replace("*", job.unit) for pattern in job.outputs)
+    return Job(job.step, job.unit, needs, {**references, "sleep": seconds(job, share)}, outputs)
+
+
+def run(job: Job, workspace: Any) -> dict[str, Any]:
+    time.sleep(workspace.inputs["sleep"])
+    for path in job.outputs:
+        file = workspace.out / path.removeprefix("?")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(job.name)
+    return {}
+
+
+STEP: Any = lambda _: SimpleNamespace(run=run)  # noqa: E731
+
+
+def bound(found: list[Job], workers: int) -> float:
+    """No schedule is shorter: jobs with secrets run on this machine, beside the workers."""
+    took = {job.name: float(job.inputs["sleep"]) for job in found}
+    path = max(remaining(found, took).values())
+    away = sum(took[job.name] for job in found if not job.needs.secrets)
+    return max(path, away / workers)
+
+
+def serve(address: str, folder: Path, first: int, count: int) -> None:
+    """Some workers in one process."""
+
+    async def all_of_them() -> None:
+        members, offered = [], offers.offered(1, network=True)
+        for number in range(first, first + count):
+            name, own = f"worker-{number:02}", folder / f"{number}"
+            own.mkdir(parents=True)
+            settings = worker.Settings(address, folder, own, name, 1, 10**9)
+            service = Service(own, STEP, 10**9, lambda _: None)
+            members.append(await worker.member(settings, service, offered))
+        await asyncio.gather(*(member.finished() for member in members))
+
+    import dask
+
+    with dask.config.set(worker.SETTINGS):
+        asyncio.run(all_of_them())
+
+
+@contextmanager
+def cluster(folder: Path, workers: int) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    address = f"tcp://127.0.0.1:{port}"
+    words = [sys.executable, "-m", "wheelyard", "scheduler", f"--port={port}", f"--keys={folder}"]
+    started = [subprocess.Popen(words, stdout=subprocess.DEVNULL, cwd=ROOT)]
+    try:
+        for first in range(0, workers, IN_A_PROCESS):
+            count = min(IN_A_PROCESS, workers - first)
+            words = [sys.executable, "-m", "scripts.bench_cluster", "--serve", address]
+            words += [str(folder / "workers"), str(first), str(count)]
+            started.append(subprocess.Popen(words, cwd=ROOT))
+        yield address
+    finally:
+        for process in reversed(started):
+            process.terminate()
+        for process in started:
+            process.wait()
+
+
+def measure(planned: list[Job], workers: int) -> dict[str, float]:
+    share = SHARES.get(workers, SHARE)
+    found = [asleep(job, share) for job in planned]
+    with tempfile.TemporaryDirectory() as name, cluster(Path(name), workers) as address:
+        house = Path(name) / "wheelhouse"
+        house.mkdir()
+        for _ in range(600):
+            try:
+                with link.joined(address, house) as joined:
+                    if len(joined.members()) < workers:
+                        time.sleep(0.5)
+                        continue
+                    here = local.Here(house, Display())
+                    here.display.console.quiet = True
+                    whole = place.Cluster(joined, local.Local(house, STEP, here))
+                    runner = Runner(graph.make(found), Record(house), here.display, whole)
+                    began, worked = time.monotonic(), time.process_time()
+                    runner.run(found, force=False)
+                    took, worked = time.monotonic() - began, time.process_time() - worked
+                    break
+            except Exception as error:
+                if "no scheduler answers" not in str(error):
+                    raise
+                time.sleep(0.2)
+    least = bound(found, workers)
+    return {
+        "workers": workers, "share": share, "seconds": round(took, 2), "bound": round(least, 2),
+        "efficiency": round(least / took, 3), "processor_seconds": round(worked, 1),
+    }  # fmt: skip
+
+
+def draw(rows: list[dict[str, float]], jobs_of_step: dict[str, int]) -> None:
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "cluster"
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7, 4))
+    count = [row["workers"] for row in rows]
+    axes.plot(
+        count,
+        [row["seconds"] * row["share"] / 3600 for row in rows],
+        "o-",
+        color="black",
+        label="measured",
+    )
+    axes.plot(
+        count,
+        [row["bound"] * row["share"] / 3600 for row in rows],
+        "s--",
+        color="gray",
+        label="no schedule is shorter",
+    )
+    for row in rows:
+        axes.annotate(
+            f"{row['efficiency']:.0%}",
+            (row["workers"], row["seconds"] * row["share"] / 3600),
+            (4, 6),
+            textcoords="offset points",
+        )
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="workers",
+        ylabel="hours",
+        xticks=count,
+        xticklabels=count,
+    )
+    axes.minorticks_off()
+    wheels = jobs_of_step["build"] - 1
+    axes.set_title(f"A release of {wheels} wheels, at the scale of the measured times")
+    axes.legend()
+    figure.savefig(TARGET / "cluster.svg", metadata={"Date": None}, bbox_inches="tight")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 4, 16, 64])
+    parser.add_argument("--serve", nargs=4, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.serve:
+        address, folder, first, count = arguments.serve
+        serve(address, Path(folder), int(first), int(count))
+        return
+    found = jobs()
+    counts = Counter(job.step for job in found)
+    file = TARGET / "cluster.json"
+    known = json.loads(file.read_text())["rows"] if file.exists() else []
+    rows = {row["workers"]: row for row in known}
+    for workers in arguments.workers:
+        load = round(os.getloadavg()[0], 2)
+        rows[workers] = measure(found, workers) | {"load_before": load}
+        print(rows[workers], flush=True)
+        save(rows, counts)
+
+
+def save(rows: dict[float, dict[str, float]], counts: Counter[str]) -> None:
+    result: dict[str, Any] = {
+        "machine": {"cpu": platform.machine(), "cores": os.cpu_count()},
+        "jobs": dict(counts), "measured_seconds": SECONDS,
+        "rows": [rows[workers] for workers in sorted(rows)],
+    }  # fmt: skip
+    (TARGET / "cluster.json").write_text(json.dumps(result, indent=1) + "\n")
+    draw(result["rows"], counts)
+
+
+if __name__ == "__main__":
+    main()
