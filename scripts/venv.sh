@@ -39,7 +39,7 @@ for lock in "$@"; do
   if ! cmp -s "$lock" "$stamp"; then
     echo "installing the pinned packages of $lock"
     [ -x "$venv/bin/uv" ] || install_uv "$lock"
-    { [ -x "$venv/bin/uv" ] && with_uv "$lock"; } || pip install --no-deps --require-hashes -r "$lock"
+    { [ -x "$venv/bin/uv" ] && with_uv "$lock"; } || pip install --ignore-installed --no-deps --require-hashes -r "$lock"
     cp "$lock" "$stamp"
   fi
 done
