@@ -5,7 +5,7 @@ set -eu
 pip install --quiet --no-deps --require-hashes --target /opt/uv -r /tmp/uv.lock
 if [ -s /run/secrets/ca ]; then export SSL_CERT_FILE=/run/secrets/ca; fi
 if [ -n "${PIP_INDEX_URL:-}" ]; then export UV_DEFAULT_INDEX="$PIP_INDEX_URL"; fi
-# Images made side by side share the cache, and wait for what another one downloads.
-export UV_CACHE_DIR=/var/cache/uv UV_LINK_MODE=copy UV_LOCK_TIMEOUT=3600 UV_HTTP_TIMEOUT=180
+# Without a cache, files are unpacked where they stay: torch brings 7 GB, and the disk is what an image waits for.
+export UV_NO_CACHE=1 UV_HTTP_TIMEOUT=180
 /opt/uv/bin/uv pip install --python "$(command -v python)" "$@" || pip install --ignore-installed "$@"
 rm -r /opt/uv
