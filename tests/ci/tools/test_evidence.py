@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from proof import proof
+from repository import ROOT
 from wheelyard.core.digest import sha256
 from wheelyard.problem import Problem
 from wheelyard.steps.smoke import PROGRAM
@@ -97,3 +98,9 @@ def test_the_spec_is_what_the_smoke_tests_of_the_release_have_checked(tmp_path: 
     other.write_text("")
     with pytest.raises(Problem, match=r"b\.json is empty or cut off; run it again"):
         evidence.spec_of([one, other])
+
+
+def test_the_committed_evidence_was_made_by_this_smoke_test() -> None:
+    """Where smoke.py has changed, a GPU must run the wheel again: RELEASE.md says how."""
+    seen, problem = evidence.read(ROOT / evidence.FOLDER / "x86_64.json")
+    assert (problem, seen["program"]) == ("", sha256(PROGRAM))
