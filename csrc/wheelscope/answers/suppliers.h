@@ -13,7 +13,8 @@ namespace wheelscope {
 // torch that is still to be installed. A function that is not there does not know.
 struct Surroundings {
   std::function<const LibraryFacts*(const std::string& name)> system_library;
-  std::function<bool(const std::string& symbol)> torch_has, python_has;
+  std::function<bool(const std::string&)> torch_has;
+  std::function<bool(const std::string&)> python_has;
 };
 
 enum class Brought { yes, no, unknown };
