@@ -147,7 +147,7 @@ CHANGES: dict[str, tuple[Change, Iterable[str]]] = {
     # --- its matrix
     "a comment in the matrix": ((MATRIX, "", ""), SDIST),
     "verify.command": (
-        (MATRIX, "not test_same_as_torchs' .\"\nrun", "add' .\"\nrun"),
+        (MATRIX, "not test_without_a' .\"\nrun", "add' .\"\nrun"),
         SDIST | {"verify"} | PUBLISHED,
     ),
     "a cell's own command": (
