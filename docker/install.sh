@@ -1,5 +1,5 @@
 #!/bin/sh
-# `pip install` with uv, which takes a fifth of pip's time for torch: `sh install.sh [OPTION...] REQUIREMENT...`.
+# `pip install` with uv, which unpacks with all processors: `sh install.sh [OPTION...] REQUIREMENT...`.
 # Where the host's settings for pip say more than uv understands, pip does all of it.
 set -eu
 pip install --quiet --no-deps --require-hashes --target /opt/uv -r /tmp/uv.lock

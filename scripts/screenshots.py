@@ -51,11 +51,11 @@ def failed_release(wheelhouse: Path, folder: Path) -> Path:
         target.parent.mkdir(exist_ok=True)
         shutil.copy(file, target)
     record = json.loads((folder / "release.json").read_text())
-    tasks = {name: t for name, t in record["tasks"].items() if name.split("/")[0] in BEFORE}
-    victim = next(task for name, task in reversed(tasks.items()) if "-python" in name)
+    jobs = {name: job for name, job in record["jobs"].items() if name.split("/")[0] in BEFORE}
+    victim = next(job for name, job in reversed(jobs.items()) if "-python" in name)
     victim |= {"verdict": "failed", "outputs": {}, "facts": {"error": ERROR}}
-    (folder / "release.json").write_text(json.dumps({**record, "tasks": tasks}))
-    command = [sys.executable, "-m", "ci", "report"]
+    (folder / "release.json").write_text(json.dumps({**record, "jobs": jobs}))
+    command = [sys.executable, "-m", "wheelyard", "report"]
     subprocess.run(command, env={**os.environ, "WHEELHOUSE": str(folder)}, check=True)
     return folder / "report.html"
 

@@ -14,7 +14,7 @@ pip() {
   "$venv/bin/python" -m pip --quiet --disable-pip-version-check "$@"
 }
 
-# uv, if a lock pins it: it takes a tenth of pip's time for the rest.
+# uv, if a lock pins it: it is quicker than pip with the rest.
 install_uv() {
   pin=$(mktemp)
   sed -n '/^uv==/,/[^\\]$/p' "$1" >"$pin"

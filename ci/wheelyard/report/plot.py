@@ -45,18 +45,18 @@ def _svg(lines: dict[str, dict[int, float]], label: str) -> str:
     for number in range(6):
         _, y = place(sizes[0], number * step)
         parts.append(_line([(LEFT, y), (WIDTH - RIGHT, y)], "", 0.25))
-        parts.append(_text(LEFT - 6, y + 4, f"{number * step:,.0f}", "end"))
+        parts.append(svg_text(LEFT - 6, y + 4, f"{number * step:,.0f}", "end"))
     for size in (sizes[0], sizes[len(sizes) // 2], sizes[-1]):
-        parts.append(_text(place(size, 0)[0], HEIGHT - BOTTOM + 18, f"{size:,}", "middle"))
-    parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, "elements", "middle"))
-    parts.append(_text(2, 12, "GB/s", "start"))
+        parts.append(svg_text(place(size, 0)[0], HEIGHT - BOTTOM + 18, f"{size:,}", "middle"))
+    parts.append(svg_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, "elements", "middle"))
+    parts.append(svg_text(2, 12, "GB/s", "start"))
     below = 0.0
     ends = sorted((place(max(line), line[max(line)])[1], op) for op, line in lines.items())
     for y, op in ends:
         dash = DASHES[list(lines).index(op) % len(DASHES)]
         parts.append(_line([place(s, v) for s, v in sorted(lines[op].items())], dash, 2))
         below = max(y, below + 15)
-        parts.append(_text(WIDTH - RIGHT + 8, below + 4, op, "start"))
+        parts.append(svg_text(WIDTH - RIGHT + 8, below + 4, op, "start"))
         parts.append(_line([(WIDTH - RIGHT, y), (WIDTH - RIGHT + 6, below)], "", 0.5))
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
@@ -78,7 +78,7 @@ def _line(points: list[tuple[float, float]], dash: str, width: float) -> str:
     )
 
 
-def _text(x: float, y: float, text: str, anchor: str) -> str:
+def svg_text(x: float, y: float, text: str, anchor: str) -> str:
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor">'
         f"{escape(text)}</text>"

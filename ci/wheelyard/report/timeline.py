@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html import escape
 
 from wheelyard.core.record import Facts, Record
+from wheelyard.report.plot import svg_text
 
 WIDTH, LEFT, ROW, TOP, BOTTOM = 900, 150, 16, 6, 24
 PAUSE = 60.0  # seconds in which nothing ran: someone stopped the release, and went on later
@@ -100,13 +101,13 @@ def _svg(known: list[Stay], chain: list[Stay], whole: float) -> str:
     parts, y = [], float(TOP)
     scale = (WIDTH - LEFT) / (whole or 1)
     for machine, rows in sorted(lanes(known).items()):
-        parts.append(_text(0, y + ROW - 4, machine[:20], "start"))
+        parts.append(svg_text(0, y + ROW - 4, machine[:20], "start"))
         for row in rows:
             parts += [_bar(stay, scale, y, stay in chain) for stay in row]
             y += ROW
         y += 4
-    parts.append(_text(LEFT, y + 16, "0 s", "start"))
-    parts.append(_text(WIDTH, y + 16, f"{whole:.0f} s", "end"))
+    parts.append(svg_text(LEFT, y + 16, "0 s", "start"))
+    parts.append(svg_text(WIDTH, y + 16, f"{whole:.0f} s", "end"))
     height = y + BOTTOM
     return (
         f'<svg viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" height="{height:.0f}" role="img" '
@@ -121,11 +122,4 @@ def _bar(stay: Stay, scale: float, y: float, is_bounding: bool) -> str:
         f'<rect x="{LEFT + stay.began * scale:.1f}" y="{y:.1f}" width="{width:.1f}" height="{ROW - 3}" '
         f'fill="currentColor" fill-opacity="{fill}"><title>{escape(stay.job)}: '
         f"{stay.ended - stay.began:.1f} s</title></rect>"
-    )
-
-
-def _text(x: float, y: float, text: str, anchor: str) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor">'
-        f"{escape(text)}</text>"
     )

@@ -1,7 +1,6 @@
 """Runs the jobs that are not done yet, wherever their place is, and goes on where a stopped run was."""
 
 import errno
-import fcntl
 import shutil
 import tempfile
 import time
@@ -15,6 +14,7 @@ from typing import Protocol
 
 from wheelyard.core.graph import Graph
 from wheelyard.core.job import Job
+from wheelyard.core.lock import only_one
 from wheelyard.core.progress import Display, StepDisplay
 from wheelyard.core.record import Facts, Record
 from wheelyard.problem import Problem
@@ -204,13 +204,7 @@ def _some(names: list[str]) -> str:
 @contextmanager
 def only_run(wheelhouse: Path) -> Iterator[Record]:
     """One release at a time in a wheelhouse; its record, read when no other can write it."""
-    wheelhouse.mkdir(parents=True, exist_ok=True)
-    with (wheelhouse / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Problem(
-                f"another release is running in {wheelhouse}; wait for it, or stop it"
-            ) from None
+    running = f"another release is running in {wheelhouse}; wait for it, or stop it"
+    with only_one(wheelhouse, running):
         shutil.rmtree(wheelhouse / "work", ignore_errors=True)  # of a run that was killed
         yield Record(wheelhouse)

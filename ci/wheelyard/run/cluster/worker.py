@@ -4,15 +4,14 @@ A worker that loses its scheduler ends its jobs, for the scheduler gives them to
 """
 
 import asyncio
-import fcntl
 import json
 import logging
 import os
 import platform
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ import distributed
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from wheelyard.core import shell
+from wheelyard.core.lock import only_one
 from wheelyard.problem import Problem
 from wheelyard.run import local
 from wheelyard.run.cluster import keys, offers
@@ -165,18 +165,11 @@ async def _pause(ended: asyncio.Event) -> None:
         return
 
 
-@contextmanager
-def only_worker(folder: Path) -> Iterator[None]:
+def only_worker(folder: Path) -> AbstractContextManager[None]:
     """One worker at a time in a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Problem(
-                f"another worker uses {folder}; give this one a folder of its own: --folder FOLDER"
-            ) from None
-        yield
+    return only_one(
+        folder, f"another worker uses {folder}; give this one a folder of its own: --folder FOLDER"
+    )
 
 
 def _quiet() -> None:

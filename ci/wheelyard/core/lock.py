@@ -1,0 +1,20 @@
+"""One process at a time in a folder."""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from wheelyard.problem import Problem
+
+
+@contextmanager
+def only_one(folder: Path, otherwise: str) -> Iterator[None]:
+    """Makes the folder and holds it; raises with the words of `otherwise` where another process does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Problem(otherwise) from None
+        yield
