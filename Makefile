@@ -152,7 +152,7 @@ coverage-wheelscope: tools ## Lines of wheelscope that its unit tests execute; f
 
 tidy-wheelscope: tools ## clang-tidy and clang-format over wheelscope; any finding fails
 	@scripts/need.sh pkg-config clang-tidy-19 clang-format-19 libgtest-dev $(WHEELSCOPE_LIBRARIES)
-	@cmake -S csrc/wheelscope -B build/tidy -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 --log-level=WARNING >/dev/null
+	@cmake -S csrc/wheelscope -B build/tidy -G Ninja -DCMAKE_UNITY_BUILD=OFF -DCMAKE_CXX_COMPILER=clang++-19 --log-level=WARNING >/dev/null
 	clang-format-19 --dry-run -Werror $$(git ls-files csrc/wheelscope | grep -E "\.(cc|h)$$") tests/wheelscope/*.cc tests/wheelscope/*.h tests/wheelscope/fuzz/*.cc
 	git ls-files csrc/wheelscope | grep '\.cc$$' | xargs -n 1 -P $$(nproc) clang-tidy-19 --quiet -p build/tidy
 

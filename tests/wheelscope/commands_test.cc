@@ -146,7 +146,7 @@ TEST(Cover, DrawsTheGrid) {
   EXPECT_TRUE(json["cells"][0]["wheel"].is_null());
 }
 
-TEST(Cover, RefusesABadMatrix) {
+TEST(Cover, EndsAtABadMatrix) {
   EXPECT_EQ(run(cover, {.paths = {wheel_path("good")}, .matrix = written("bad.toml", "x")}).code,
             usage);
   EXPECT_EQ(run(cover, {.paths = {wheel_path("good")}, .matrix = "/nonexistent"}).code, unreadable);

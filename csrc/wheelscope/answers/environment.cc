@@ -8,6 +8,7 @@
 
 #include "answers/process.h"
 #include "answers/providers.h"
+#include "answers/suppliers.h"
 #include "facts/symbol_names.h"
 #include "packaging/marker.h"
 #include "packaging/metadata.h"
@@ -20,10 +21,6 @@
 
 namespace wheelscope {
 namespace {
-
-bool is_torch_library(std::string_view name) {
-  return name.starts_with("libtorch") || name.starts_with("libc10");
-}
 
 bool needs_torch(const LibraryFacts& library) {
   return std::ranges::any_of(library.needed, is_torch_library);
@@ -66,9 +63,9 @@ Symptom symptom_of(const Loaded& library, const SymbolFact& symbol) {
           .version = symbol.version};
 }
 
-class Judge {
+class PackageJudge {
  public:
-  Judge(const MachineFacts& machine, Disk& disk, DriverFiles driver)
+  PackageJudge(const MachineFacts& machine, Disk& disk, DriverFiles driver)
       : machine_(machine),
         disk_(disk),
         trusts_driver_(driver == DriverFiles::elsewhere && !machine.driver.empty()) {
@@ -250,11 +247,11 @@ class Judge {
 
 std::vector<DistributionVerdict> judge_environment(const MachineFacts& machine, Disk& disk,
                                                    DriverFiles driver) {
-  return Judge(machine, disk, driver).run();
+  return PackageJudge(machine, disk, driver).run();
 }
 
 std::vector<Search> searches_for(const std::string& name, const MachineFacts& machine, Disk& disk) {
-  return Judge(machine, disk, DriverFiles::here).searches_for(name);
+  return PackageJudge(machine, disk, DriverFiles::here).searches_for(name);
 }
 
 const char* name_of(Loads loads) {

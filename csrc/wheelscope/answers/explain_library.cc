@@ -3,6 +3,7 @@
 
 #include "answers/explain.h"
 #include "answers/providers.h"
+#include "answers/suppliers.h"
 #include "tables/tables.h"
 #include "text/dotted_version.h"
 #include "text/text.h"
@@ -25,11 +26,6 @@ std::string newest_version(const LibraryFacts& library, const std::string& kind)
 // libcudart for libcudart.so.12 and libcudart-1a2b3c4d.so.12
 std::string stem_of(const std::string& library) {
   return library.substr(0, library.find_first_of("-."));
-}
-
-bool is_torch_library(const std::string& name) {
-  return name.starts_with("libtorch") || name.starts_with("libc10") ||
-         name.starts_with("libshm.so");
 }
 
 void explain_torch_library(const std::string& name, const MachineFacts* machine,

@@ -30,10 +30,10 @@ Cell cell_of(const MachineFacts& machine) {
   return cell;
 }
 
-class Judge {
+class CandidateJudge {
  public:
-  Judge(const Item& wheel, const MachineFacts& machine, const Surroundings& surroundings,
-        FitVerdict& verdict)
+  CandidateJudge(const Item& wheel, const MachineFacts& machine, const Surroundings& surroundings,
+                 FitVerdict& verdict)
       : wheel_(wheel),
         claims_(*wheel.facts.wheel),
         machine_(machine),
@@ -393,7 +393,7 @@ FitVerdict fit(const Item& wheel, const MachineFacts& machine, const Surrounding
             .obstacle = Obstacle::unreadable,
             .reason = "it is not a wheel"};
   auto verdict = fit_by_name(*wheel.facts.wheel, wheel.facts.file, machine);
-  if (verdict.fits == Fits::works) Judge(wheel, machine, surroundings, verdict).run();
+  if (verdict.fits == Fits::works) CandidateJudge(wheel, machine, surroundings, verdict).run();
   return verdict;
 }
 

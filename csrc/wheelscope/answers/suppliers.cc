@@ -56,7 +56,8 @@ std::string Suppliers::who_has(const std::string& name) const {
 }
 
 bool is_torch_library(std::string_view name) {
-  return name.starts_with("libtorch") || name.starts_with("libc10");
+  return name.starts_with("libtorch") || name.starts_with("libc10") ||
+         name.starts_with("libshm.so");
 }
 
 bool is_known_library(const std::string& name) {

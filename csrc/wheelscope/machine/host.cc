@@ -26,10 +26,6 @@ std::string kernel_file(const std::string& path) {
   return text.str();
 }
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 // 580.65.06: digits and dots, at least one of each.
 bool is_dotted_version(std::string_view word) {
   return !word.empty() && is_digit(word.front()) && is_digit(word.back()) &&

@@ -25,10 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::unexpected<Error> fail(const std::string& what) {
-  return std::unexpected(Error{0, what});
-}
-
 std::string environment_variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
@@ -217,28 +213,27 @@ Result<std::string> find_interpreter(const std::string& given) {
     for (const auto* name : {"/bin/python", "/bin/python3"}) {
       if (is_there(meant + name)) return meant + name;
     }
-    return fail(meant + ": this folder has no bin/python: it is no Python environment");
+    return fail(meant, "this folder has no bin/python: it is no Python environment");
   }
   const auto file = find_program(meant);
   if (file.empty() && given.empty()) return std::string();
   if (file.empty())
-    return fail(given.find('/') == given.npos
-                    ? given + ": there is no such program on PATH"
-                    : given +
-                          ": there is no such program; give a Python interpreter, or the folder "
-                          "of an environment");
+    return fail(given, given.find('/') == given.npos
+                           ? "there is no such program on PATH"
+                           : "there is no such program; give a Python interpreter, or the folder "
+                             "of an environment");
   return is_pyenv_shim(file) ? interpreter_behind_shim(file) : file;
 }
 
 Result<Interpreter> read_interpreter(const std::string& executable) {
   std::error_code error;
   const auto real = fs::canonical(executable, error);
-  if (error) return fail(executable + ": " + error.message());
+  if (error) return fail(executable, error.message());
   Disk disk;
   const auto* program = disk.open(real.string());
   if (!program)
-    return fail(executable + ": is no ELF program; give the interpreter itself, not a script");
-  if (!runs_python(*program)) return fail(executable + ": is no Python interpreter");
+    return fail(executable, "is no ELF program; give the interpreter itself, not a script");
+  if (!runs_python(*program)) return fail(executable, "is no Python interpreter");
   const auto absolute = fs::absolute(executable).lexically_normal();
   const auto environment = find_virtual_environment(absolute);
   const auto hint = environment ? environment->version : std::string();
@@ -248,8 +243,8 @@ Result<Interpreter> read_interpreter(const std::string& executable) {
     library = find_standard_library(fs::weakly_canonical(environment->home, error).parent_path(),
                                     real.filename().string(), hint);
   if (!library)
-    return fail(executable + ": no standard library of a CPython 3 belongs to it (" +
-                (own_base / "lib/python3.*").string() + ")");
+    return fail(executable, "no standard library of a CPython 3 belongs to it (" +
+                                (own_base / "lib/python3.*").string() + ")");
   Interpreter found{.loader = program->interpreter};
   auto& facts = found.facts;
   facts.executable = absolute.string();

@@ -16,8 +16,7 @@
 namespace wheelscope {
 namespace {
 
-constexpr std::uint64_t most_entries = 1 << 24;  // of any table
-constexpr std::size_t most_problems = 20;        // one defect can spoil every entry of a table
+constexpr std::size_t most_problems = 20;  // one defect can spoil every entry of a table
 
 // What older headers lack.
 constexpr int em_intelgt = 205, em_loongarch = 258;
@@ -36,13 +35,9 @@ struct Dynamic {
   }
 };
 
-std::unexpected<Error> fail(std::uint64_t offset, std::string what) {
-  return std::unexpected(Error{offset, std::move(what)});
-}
-
-class Reader {
+class ElfReader {
  public:
-  Reader(Bytes file, Loan& memory, Elf& elf) : file_(file), memory_(memory), elf_(elf) {}
+  ElfReader(Bytes file, Loan& memory, Elf& elf) : file_(file), memory_(memory), elf_(elf) {}
 
   Result<void> read() {
     const auto ident = TRY(file_.slice(0, EI_NIDENT, "ELF identification"));
@@ -134,7 +129,7 @@ class Reader {
     const auto first = TRY(file_.slice(offset, size, "first section header"));
     if (count == 0) count = word(first, 20, 32);
     if (names_index == SHN_XINDEX) names_index = first.u32(elf_.wide ? 40 : 24);
-    if (count > most_entries) return fail(offset, std::to_string(count) + " sections");
+    if (count > most_elf_entries) return fail(offset, std::to_string(count) + " sections");
     const auto table = TRY(file_.slice(offset, size * count, "section headers"));
     auto contents = [&](Bytes entry) {
       return file_.window(word(entry, 16, 24), word(entry, 20, 32), "section");
@@ -373,7 +368,7 @@ class Reader {
   Result<void> read_dynamic_symbols() {
     auto table = TRY(at_address(dynamic_[DT_SYMTAB], "dynamic symbols"));
     const auto count = TRY(count_symbols(table.size()));
-    if (count > most_entries)
+    if (count > most_elf_entries)
       return fail(table.origin(), std::to_string(count) + " dynamic symbols");
     table = TRY(table.slice(0, count * symbol_size(), "dynamic symbols"));
     Bytes version_indexes;
@@ -446,7 +441,7 @@ bool looks_like_elf(Bytes file) {
 Result<Elf> read_elf(Bytes file, Loan& memory) {
   if (!looks_like_elf(file)) return fail(file.origin(), "not an ELF file");
   Elf elf;
-  if (auto read = Reader(file, memory, elf).read(); !read) return std::unexpected(read.error());
+  if (auto read = ElfReader(file, memory, elf).read(); !read) return std::unexpected(read.error());
   return elf;
 }
 

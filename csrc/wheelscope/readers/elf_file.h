@@ -12,6 +12,8 @@
 
 namespace wheelscope {
 
+constexpr std::uint64_t most_elf_entries = 1 << 24;  // of any table
+
 // Texts are views into the file, so that what is read costs no more than its tables do.
 struct ElfSymbol {
   std::string_view name;

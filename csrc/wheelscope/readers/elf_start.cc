@@ -11,10 +11,9 @@ namespace wheelscope {
 namespace {
 
 constexpr std::uint64_t symbol_size = 24, need_size = 16;
-constexpr std::uint64_t most_entries = 1 << 24;
 
 // The hash of System V's ABI.
-std::uint32_t hash_of(std::string_view name) {
+std::uint32_t elf_hash(std::string_view name) {
   std::uint32_t hash = 0;
   for (const char c : name) {
     hash = (hash << 4) + static_cast<unsigned char>(c);
@@ -84,7 +83,7 @@ class Finder {
       const auto end = text_.find('\0', at);
       if (end == text_.npos) return false;
       if (at == 0 || text_[at - 1] != '\0') continue;
-      strings_.emplace(hash_of(text_.substr(at, end - at)), at);
+      strings_.emplace(elf_hash(text_.substr(at, end - at)), at);
     }
     if (strings_.empty()) return false;
     for (auto at = (tables_at_ + 3) / 4 * 4; at + need_size <= text_.size(); at += 4) {
@@ -129,9 +128,9 @@ class Finder {
       auto entry_at = at + need->u32(8);
       for (unsigned i = 0; i < need->u16(2); ++i) {
         const auto entry = start_.slice(entry_at, need_size, "version");
-        if (!entry || ++total > most_entries) return false;
+        if (!entry || ++total > most_elf_entries) return false;
         const auto version = name_at(entry->u32(8));
-        if (!is_text(version) || hash_of(version) != entry->u32(0)) return false;
+        if (!is_text(version) || elf_hash(version) != entry->u32(0)) return false;
         if (!memory_.take(sizeof(ElfVersionNeed) + 64)) return false;
         used_.insert(entry->u32(8));
         elf_.version_needs.push_back({library, version, (entry->u16(4) & VER_FLG_WEAK) != 0});

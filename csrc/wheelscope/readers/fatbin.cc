@@ -34,10 +34,6 @@ constexpr std::uint64_t container_header = 16, entry_header = 64, alignment = 8;
 constexpr std::uint64_t flag_lz4 = 0x2000, flag_zstd = 0x8000, flag_a = 0x100000, flag_f = 0x200000;
 constexpr std::uint64_t largest_code = std::uint64_t{1} << 30;
 
-std::unexpected<Error> fail(std::uint64_t offset, std::string what) {
-  return std::unexpected(Error{offset, std::move(what)});
-}
-
 std::string target_name(std::uint64_t arch, std::uint64_t flags) {
   return std::to_string(arch) + (flags & flag_a ? "a" : flags & flag_f ? "f" : "");
 }

@@ -32,10 +32,6 @@ struct Directory {
   std::uint64_t shift = 0;  // bytes that precede the archive; all offsets count from after them
 };
 
-std::unexpected<Error> fail(std::uint64_t offset, std::string what) {
-  return std::unexpected(Error{offset, std::move(what)});
-}
-
 Result<std::uint64_t> find_end_record(Bytes file) {
   if (file.size() < end_size) return fail(0, "too short for a zip archive");
   const auto last = file.size() - end_size;
@@ -104,9 +100,9 @@ bool escapes(std::string_view name) {
   return false;
 }
 
-class Reader {
+class ZipReader {
  public:
-  Reader(Bytes file, const ZipLimits& limits, LocalHeaders local_headers, ZipArchive& archive)
+  ZipReader(Bytes file, const ZipLimits& limits, LocalHeaders local_headers, ZipArchive& archive)
       : file_(file), limits_(limits), local_headers_(local_headers), archive_(archive) {}
 
   Result<void> read_directory(const Directory& directory) {
@@ -260,7 +256,7 @@ Result<void> locate_data(Bytes file, ZipMember& member) {
 Result<ZipArchive> read_zip(Bytes file, const ZipLimits& limits, LocalHeaders local_headers) {
   const auto directory = TRY(find_directory(file));
   ZipArchive archive;
-  Reader reader(file, limits, local_headers, archive);
+  ZipReader reader(file, limits, local_headers, archive);
   if (auto read = reader.read_directory(directory); !read) return std::unexpected(read.error());
   reader.reject_overlaps();
   return archive;

@@ -24,6 +24,13 @@ struct Error {
 template <class T>
 using Result = std::expected<T, Error>;
 
+inline std::unexpected<Error> fail(std::uint64_t offset, std::string what) {
+  return std::unexpected(Error{offset, std::move(what)});
+}
+inline std::unexpected<Error> fail(const std::string& path, const std::string& what) {
+  return fail(0, path + ": " + what);
+}
+
 // Unwraps a Result or returns its error from the enclosing function.
 #define TRY(expression)                                          \
   __extension__({                                                \

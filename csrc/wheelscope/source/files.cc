@@ -9,10 +9,6 @@
 namespace wheelscope {
 namespace {
 
-std::unexpected<Error> fail(const std::string& path, const std::string& what) {
-  return std::unexpected(Error{0, path + ": " + what});
-}
-
 bool starts_like_input(const std::filesystem::path& path) {
   if (path.extension() == ".whl") return true;
   std::array<char, 4096> bytes{};

@@ -49,7 +49,7 @@ void set_up_once() {
   });
 }
 
-std::optional<std::uint64_t> number(std::string_view text) {
+std::optional<std::uint64_t> decimal(std::string_view text) {
   std::uint64_t value = 0;
   const auto* end = text.data() + text.size();
   const auto parsed = std::from_chars(text.data(), end, value);
@@ -282,9 +282,9 @@ class Http::Transfer {
     const auto dash = text.find('-'), slash = text.find('/');
     const auto& wanted = *request_.range;
     if (text.starts_with("bytes ") && dash != text.npos && slash != text.npos && dash < slash) {
-      const auto first = number(text.substr(6, dash - 6)),
-                 last = number(text.substr(dash + 1, slash - dash - 1)),
-                 size = number(text.substr(slash + 1));
+      const auto first = decimal(text.substr(6, dash - 6)),
+                 last = decimal(text.substr(dash + 1, slash - dash - 1)),
+                 size = decimal(text.substr(slash + 1));
       if (first && last && size && *first <= *last && *last < *size) {
         const auto offset = wanted.offset.value_or(*size - std::min(wanted.length, *size));
         if (*first == offset && *last == std::min(offset + wanted.length, *size) - 1) {

@@ -18,10 +18,6 @@ constexpr std::uint64_t tail_size = 1 << 20;  // holds the directory and the met
 constexpr std::uint64_t largest_file = std::uint64_t{64} << 30;
 constexpr std::uint64_t largest_of_unknown_size = std::uint64_t{256} << 20;
 
-std::unexpected<Error> fail(const std::string& url, const std::string& what) {
-  return std::unexpected(Error{0, shown_url(url) + ": " + what});
-}
-
 std::string sha256_of(Bytes bytes) {
   std::string digest(SHA256_DIGEST_LENGTH, '\0');
   SHA256(reinterpret_cast<const unsigned char*>(bytes.span().data()), bytes.size(),
@@ -145,10 +141,11 @@ Result<Remote> Remote::open(Http& http, Cache& cache, const RemoteFile& file, bo
     return download(http, whole);
   }
   if (file.size && *file.size != ranges.size)
-    return fail(file.url, "the index says " + std::to_string(*file.size) + " bytes, the server " +
-                              std::to_string(ranges.size));
+    return fail(shown_url(file.url), "the index says " + std::to_string(*file.size) +
+                                         " bytes, the server " + std::to_string(ranges.size));
   if (ranges.size > largest_file)
-    return fail(file.url, "claims " + std::to_string(ranges.size) + " bytes; no wheel is so large");
+    return fail(shown_url(file.url),
+                "claims " + std::to_string(ranges.size) + " bytes; no wheel is so large");
   remote.source_ = Source::lazy(
       ranges.size, [&ranges](auto offset, auto room) { return ranges.fill(offset, room); });
   return remote;
@@ -165,11 +162,12 @@ Result<Remote> Remote::download(Http& http, const RemoteFile& file) {
   const auto bytes = remote.source_.bytes();
   const auto size = file.size ? file.size : answer.size;
   if (size && *size != bytes.size())
-    return fail(file.url, "the answer is cut off: it has " + std::to_string(bytes.size()) + " of " +
-                              std::to_string(*size) + " bytes");
+    return fail(shown_url(file.url), "the answer is cut off: it has " +
+                                         std::to_string(bytes.size()) + " of " +
+                                         std::to_string(*size) + " bytes");
   if (!file.sha256.empty() && sha256_of(bytes) != file.sha256)
-    return fail(file.url, "is not the file that the index means: its SHA-256 is " +
-                              sha256_of(bytes) + ", that of the index " + file.sha256);
+    return fail(shown_url(file.url), "is not the file that the index means: its SHA-256 is " +
+                                         sha256_of(bytes) + ", that of the index " + file.sha256);
   return remote;
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 // Keeps a large mapping from counting as this process's memory: pages that were read go back to the
 // kernel's cache, from where they return at the cost of a minor fault if they are read again.
-void trim(const std::stop_token& stop, void* memory, std::size_t size) {
+void shed(const std::stop_token& stop, void* memory, std::size_t size) {
   constexpr auto pause = std::chrono::milliseconds(20);
   std::mutex mutex;
   std::condition_variable_any stopped;
@@ -94,7 +94,7 @@ Result<Source> Source::map(const std::string& path) {
     }
     source.adopt(memory, size);
     constexpr std::size_t worth_trimming = 32 << 20;
-    if (size > worth_trimming) source.trimmer_ = std::jthread(trim, memory, size);
+    if (size > worth_trimming) source.trimmer_ = std::jthread(shed, memory, size);
   }
   close(descriptor);
   if (!usable) return fail("not a regular file");
@@ -139,7 +139,7 @@ Source Source::spool(std::uint64_t size) {
   // A disk that is full must be noticed here: later it would end the process by a signal.
   if (posix_fallocate(descriptor, 0, static_cast<off_t>(size)) == 0) {
     void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    if (source.adopt(memory, size)) source.trimmer_ = std::jthread(trim, memory, size);
+    if (source.adopt(memory, size)) source.trimmer_ = std::jthread(shed, memory, size);
   }
   close(descriptor);
   return source;

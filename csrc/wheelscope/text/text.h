@@ -15,6 +15,10 @@ std::string_view trim(std::string_view text);
 
 std::string lower(std::string_view text);
 
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 // Filled with blanks up to `width`.
 std::string padded(std::string text, std::size_t width);
 
