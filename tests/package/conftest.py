@@ -4,10 +4,15 @@ These tests need nothing but pytest, hypothesis, torch and the installed package
 can be tested anywhere.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
+
+# Whether torch's compiler may use vector instructions changes nothing for the ops; finding out takes it long.
+os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 import torch
 
 import cuda_ext_example
