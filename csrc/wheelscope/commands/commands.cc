@@ -87,6 +87,7 @@ int dump_code(const std::string& path, const std::string& folder, const Options&
   if (auto done = extract_code({path, file->bytes()}, kind, use, problems); !done)
     return complain({0, path + ": " + done.error().what}, streams);
   std::vector<Finding> findings;
+  findings.reserve(problems.listed.size());
   for (const auto& problem : problems.listed) findings.push_back(finding_of(problem));
   for (auto& finding : findings) {
     finding.place = printable(finding.place);

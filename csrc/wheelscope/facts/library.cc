@@ -64,6 +64,7 @@ std::vector<FatbinGroup> group_fatbins(const Fatbin& fatbin) {
     if (!targets.first.empty() || !targets.second.empty()) ++groups[targets];
   }
   std::vector<FatbinGroup> result;
+  result.reserve(groups.size());
   for (const auto& [targets, count] : groups)
     result.push_back({targets.first, targets.second, count});
   return result;

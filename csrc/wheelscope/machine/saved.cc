@@ -42,6 +42,7 @@ class Place {
   std::vector<Place> list() const {
     if (!json_.is_array()) throw WrongKey{name_ + " is no list"};
     std::vector<Place> places;
+    places.reserve(json_.size());
     for (std::size_t i = 0; i < json_.size(); ++i)
       places.emplace_back(json_[i], name_ + "[" + std::to_string(i) + "]");
     return places;

@@ -126,7 +126,7 @@ class ContainerReader {
 std::string cubin_target(const Elf& elf) {
   constexpr std::uint32_t accelerated_before_13 = 0x800, accelerated = 0x8;
   const bool since_13 = elf.abi_version >= 8;
-  const auto number = std::to_string(since_13 ? (elf.flags >> 8) & 0xFFFF : elf.flags & 0xFF);
+  auto number = std::to_string(since_13 ? (elf.flags >> 8) & 0xFFFF : elf.flags & 0xFF);
   if (elf.flags & (since_13 ? accelerated : accelerated_before_13)) return number + "a";
   for (const auto& section : elf.sections) {
     if (section.name != ".note.nv.tkinfo") continue;

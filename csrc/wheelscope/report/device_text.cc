@@ -103,6 +103,7 @@ std::string target_sizes(const std::vector<DeviceTarget>& targets) {
     sizes[key] += code.bytes;
   }
   std::vector<std::string> words;
+  words.reserve(order.size());
   for (const auto& key : order)
     words.push_back(spelled(key.first, key.second) + " " + human_size(sizes[key]));
   return joined(words);

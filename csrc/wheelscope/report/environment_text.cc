@@ -26,6 +26,7 @@ std::string verdict_text(const DistributionVerdict& verdict, const Style& style)
     lines.add("library", "and " + std::to_string(verdict.broken.size() - most) + " more");
   lines.add_list("unmet", verdict.unmet);
   std::vector<std::string> unserved;
+  unserved.reserve(verdict.unserved.size());
   for (const auto& gpu : verdict.unserved)
     unserved.push_back(printable(base_name(gpu.library) + " has no code for " + gpu.gpu + " (" +
                                  gpu.capability + "): a call of its kernels fails"));

@@ -15,6 +15,7 @@ std::vector<std::string> by_distribution(const std::vector<CudaLibraryFacts>& li
   for (const auto& library : libraries)
     names[library.distribution + " " + library.version].push_back(library.name);
   std::vector<std::string> lines;
+  lines.reserve(names.size());
   for (const auto& [distribution, list] : names)
     lines.push_back(distribution + ": " + joined(list));
   return lines;

@@ -51,8 +51,9 @@ void set_up_once() {
 
 std::optional<std::uint64_t> decimal(std::string_view text) {
   std::uint64_t value = 0;
-  const auto* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, value);
+  const auto* begin = text.data();
+  const auto* end = begin + text.size();
+  const auto parsed = std::from_chars(begin, end, value);
   if (text.empty() || parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
   return value;
 }
@@ -290,7 +291,7 @@ class Http::Transfer {
         if (*first == offset && *last == std::min(offset + wanted.length, *size) - 1) {
           answer_.partial = true;
           answer_.offset = *first;
-          answer_.size = *size;
+          answer_.size = size;
           expected_ = *last - *first + 1;
           return true;
         }
