@@ -209,7 +209,8 @@ tag: tools ## Make the release commit and its tag: VERSION=x.y.z
 
 report: tools wheelscope ## Write the report of the release in wheelhouse/, and open it
 	@$(WHEELYARD) report
-	@$(PYTHON) -m webbrowser -t "file://$(CURDIR)/wheelhouse/report.html" || true
+	@test -n "$${DISPLAY:-}$${WAYLAND_DISPLAY:-}" && $(PYTHON) -m webbrowser -t "file://$(CURDIR)/wheelhouse/report.html" \
+	  || echo "no browser opens here; open file://$(CURDIR)/wheelhouse/report.html, or copy that one file"
 
 screenshots: test-env wheelscope ## Pictures of the report of the release in wheelhouse/, into docs/report/
 	@scripts/need.sh chromium chromium-driver
