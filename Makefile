@@ -234,8 +234,13 @@ check-tools: tools ## Are the wheels in build/tools/ sound, and of the version t
 publish-tools: tools-publish ## Upload what INDEX (testpypi or pypi) lacks of build/tools/
 	@PYTHONPATH=ci $(PYTHON) -m scripts.publish_tools $(or $(INDEX),$(error give the index: make publish-tools INDEX=testpypi)) build/tools
 
-.PHONY: docs
-docs: tools ## The reference pages and JSON schemas of wheelyard's files, from their definition
+.PHONY: docs reference
+docs: reference ## The documentation site in build/site, from README, docs/ and the other pages; a dead link fails
+	@VENV=build/docs-venv scripts/venv.sh docs/docs.lock
+	@NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build --quiet --strict
+	@echo "the site is in build/site; to read it: python3 -m http.server --directory build/site, then open http://127.0.0.1:8000"
+
+reference: tools ## The reference pages and JSON schemas of wheelyard's files, from their definition
 	@for file in matrix policy; do \
 	  $(WHEELYARD) schema $$file --markdown >docs/wheelyard/$$file.md; \
 	  $(WHEELYARD) schema $$file >docs/wheelyard/$$file.schema.json; \

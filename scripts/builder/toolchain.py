@@ -54,7 +54,7 @@ def target_machine() -> str:
     if platform.system() != "Linux":
         raise BuildError(
             f"this extension is built on Linux alone, and this is {platform.system()}; on Windows, "
-            "build in WSL 2; on macOS, in a Linux container (README, Where it runs)"
+            "build in WSL 2; on macOS, in a Linux container (README: Where it runs)"
         )
     return choice("CUDA_EXT_TARGET", platform.machine(), ("x86_64", "aarch64"))
 

@@ -1,4 +1,4 @@
-"""README's one nvcc line builds the standalone program, from the sources and examples/nvcc alone."""
+"""The one nvcc line of docs/inside.md builds the standalone program, from the sources and examples/nvcc alone."""
 
 import re
 import shutil
@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LINE = re.search(r"^nvcc -O3 .*?main\.cu [^\n]*$", (ROOT / "README.md").read_text(), re.M | re.S)
+LINE = re.search(
+    r"^nvcc -O3 .*?main\.cu [^\n]*$", (ROOT / "docs/inside.md").read_text(), re.M | re.S
+)
 
 
 @pytest.mark.skipif(not shutil.which("nvcc"), reason="needs nvcc")
