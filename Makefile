@@ -262,12 +262,16 @@ clean-release: ## Forget the release in wheelhouse/; images are kept
 	@find wheelhouse -mindepth 1 -not -name .gitkeep -delete
 
 # --- Tests --------------------------------------------------------------------------------------
-.PHONY: test test-package lint
+.PHONY: test test-docs test-package lint
 # Tests build for one GPU target, with PTX for the others: seconds instead of minutes.
-test test-package: export TORCH_CUDA_ARCH_LIST ?= 8.0+PTX
+test test-docs test-package: export TORCH_CUDA_ARCH_LIST ?= 8.0+PTX
 test: lint test-wheelscope cpp install docs ## Every test that this machine can run
 	@scripts/need.sh chromium chromium-driver unzip ccache redis-server
 	@$(PYTHON) -m pytest -n 2
+
+test-docs: install wheelscope docs ## The site's links and faults, and the pages' commands with what they are said to print
+	@scripts/need.sh chromium chromium-driver
+	@$(PYTHON) -m pytest -n 2 tests/docs
 
 test-package: install ## The installed package's tests alone
 	@$(PYTHON) -m pytest -n 2 tests/package
