@@ -210,7 +210,8 @@ tag: tools ## Make the release commit and its tag: VERSION=x.y.z
 
 report: tools wheelscope ## Write the report of the release in wheelhouse/, and open it
 	@$(WHEELYARD) report
-	@$(PYTHON) -m webbrowser -t "file://$(CURDIR)/wheelhouse/report.html" || true
+	@test -n "$${DISPLAY:-}$${WAYLAND_DISPLAY:-}" && $(PYTHON) -m webbrowser -t "file://$(CURDIR)/wheelhouse/report.html" \
+	  || echo "no browser opens here; open file://$(CURDIR)/wheelhouse/report.html, or copy that one file"
 
 screenshots: test-env wheelscope ## Pictures of the report of the release in wheelhouse/, into docs/report/
 	@scripts/need.sh chromium chromium-driver
@@ -234,8 +235,21 @@ check-tools: tools ## Are the wheels in build/tools/ sound, and of the version t
 publish-tools: tools-publish ## Upload what INDEX (testpypi or pypi) lacks of build/tools/
 	@PYTHONPATH=ci $(PYTHON) -m scripts.publish_tools $(or $(INDEX),$(error give the index: make publish-tools INDEX=testpypi)) build/tools
 
-.PHONY: docs
-docs: tools ## The reference pages and JSON schemas of wheelyard's files, from their definition
+.PHONY: docs docs-pictures publish-docs reference
+docs: reference ## The documentation site in build/site, from README, docs/ and the other pages; a dead link fails
+	@VENV=build/docs-venv scripts/venv.sh docs/docs.lock
+	@NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build --quiet --strict
+	@echo "the site is in build/site; to read it: python3 -m http.server --directory build/site, then open http://127.0.0.1:8000"
+
+docs-pictures: docs test-env ## Pictures of the site, into docs/site/
+	@scripts/need.sh chromium chromium-driver
+	@$(PYTHON) -m scripts.screenshots --site build/site docs/site
+
+publish-docs: ## Push build/site as the branch that GitHub serves, as the workflow docs does
+	@gh auth setup-git
+	@python3 -m scripts.publish_docs build/site
+
+reference: tools ## The reference pages and JSON schemas of wheelyard's files, from their definition
 	@for file in matrix policy; do \
 	  $(WHEELYARD) schema $$file --markdown >docs/wheelyard/$$file.md; \
 	  $(WHEELYARD) schema $$file >docs/wheelyard/$$file.schema.json; \
@@ -249,12 +263,16 @@ clean-release: ## Forget the release in wheelhouse/; images are kept
 	@find wheelhouse -mindepth 1 -not -name .gitkeep -delete
 
 # --- Tests --------------------------------------------------------------------------------------
-.PHONY: test test-package lint
+.PHONY: test test-docs test-package lint
 # Tests build for one GPU target, with PTX for the others: seconds instead of minutes.
-test test-package: export TORCH_CUDA_ARCH_LIST ?= 8.0+PTX
-test: lint test-wheelscope cpp install ## Every test that this machine can run
+test test-docs test-package: export TORCH_CUDA_ARCH_LIST ?= 8.0+PTX
+test: lint test-wheelscope cpp install docs ## Every test that this machine can run
 	@scripts/need.sh chromium chromium-driver unzip ccache redis-server
 	@$(PYTHON) -m pytest -n 2
+
+test-docs: install wheelscope docs ## The site's links and faults, and the pages' commands with what they are said to print
+	@scripts/need.sh chromium chromium-driver
+	@$(PYTHON) -m pytest -n 2 tests/docs
 
 test-package: install ## The installed package's tests alone
 	@$(PYTHON) -m pytest -n 2 tests/package

@@ -25,8 +25,8 @@ try:
 except ImportError:
     sys.exit(
         "error: this Python's setuptools is older than 80, and with --no-build-isolation it must bring all that "
-        "pyproject.toml's [build-system] asks for; run `pip install 'setuptools>=80' cmake ninja torch`, or leave "
-        "--no-build-isolation away"
+        "pyproject.toml's [build-system] asks for; run `pip install 'setuptools>=80' cmake ninja torch`, or leave out "
+        "--no-build-isolation"
     )
 from setuptools.command.build_ext import build_ext
 

@@ -31,6 +31,7 @@ LOCKS = [
     Lock("ci/sign", FEW),
     Lock("ci/publish", FEW),
     Lock("tests/tests", SAME_TOOLS),
+    Lock("docs/docs"),
     Lock("docker/verify"),
     Lock("scripts/bench_build/bench"),
     *(

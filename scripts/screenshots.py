@@ -1,4 +1,8 @@
-"""Takes pictures of a release's report, and of it with a failure: `make screenshots`."""
+"""Takes pictures of a release's report, and of it with a failure, or of the documentation site.
+
+python -m scripts.screenshots WHEELHOUSE FOLDER           `make screenshots`
+python -m scripts.screenshots --site build/site FOLDER    `make docs-pictures`
+"""
 
 import json
 import os
@@ -6,8 +10,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from PIL import Image
@@ -60,12 +67,25 @@ def failed_release(wheelhouse: Path, folder: Path) -> Path:
     return folder / "report.html"
 
 
-def take(page: Path, target: Path, width: int, scheme: str) -> None:
-    """The whole page, or its first 4000 pixels, as a small PNG."""
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None: ...
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address at which a web server on loopback has the folder."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def take(address: str, target: Path, width: int, scheme: str, tallest: int = 4000) -> None:
+    """The whole page, or its first pixels, as a small PNG."""
     with browser(width, scheme) as driver:
-        driver.get(page.as_uri())
+        driver.get(address)
         height = driver.execute_script("return document.documentElement.scrollHeight")
-        size = {"width": width, "height": min(height, 4000), "deviceScaleFactor": 1}
+        size = {"width": width, "height": min(height, tallest), "deviceScaleFactor": 1}
         size["mobile"] = width < PHONE
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         driver.save_screenshot(str(target))
@@ -73,14 +93,25 @@ def take(page: Path, target: Path, width: int, scheme: str) -> None:
     print(target)
 
 
+def of_site(site: Path, folder: Path) -> None:
+    with served(site) as address:
+        take(address, folder / "desktop.png", WIDTHS["desktop"], "light", 1200)
+        take(f"{address}/ops/", folder / "desktop-dark.png", WIDTHS["desktop"], "dark", 1200)
+        take(address, folder / "phone.png", WIDTHS["phone"], "light", 1200)
+
+
 def main() -> None:
-    wheelhouse, folder = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
+    *site, source, target = sys.argv[1:]
+    wheelhouse, folder = Path(source).resolve(), Path(target)
     folder.mkdir(parents=True, exist_ok=True)
-    page = wheelhouse / "report.html"
+    if site:
+        of_site(wheelhouse, folder)
+        return
+    page = (wheelhouse / "report.html").as_uri()
     for name, width, scheme in PICTURES:
         take(page, folder / f"{name}.png", width, scheme)
     with tempfile.TemporaryDirectory() as other:
-        page = failed_release(wheelhouse, Path(other))
+        page = failed_release(wheelhouse, Path(other)).as_uri()
         for name, width, scheme in PICTURES[:2]:
             take(page, folder / f"failed-{name}.png", width, scheme)
 

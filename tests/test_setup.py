@@ -88,6 +88,35 @@ def test_without_torch(source: Path):
     assert "torch is not installed, and its headers are needed" in done.stderr
 
 
+def test_without_what_the_build_needs(source: Path, tmp_path: Path):
+    """`pip install . --no-build-isolation` where setuptools is as old as Debian 12's."""
+    old = tmp_path / "setuptools"
+    (old / "command").mkdir(parents=True)
+    (old / "__init__.py").write_text("Command = Extension = setup = None\n")
+    (old / "command/__init__.py").touch()
+    done = subprocess.run(
+        [sys.executable, "-S", "setup.py", "bdist_wheel"],
+        cwd=source,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr.startswith("error: this Python's setuptools is older than 80")
+    assert "`pip install 'setuptools>=80' cmake ninja torch`" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_torch_for_amd(source: Path, tmp_path: Path):
+    headers = tmp_path / "torch/include/torch/csrc/stable"
+    headers.mkdir(parents=True)
+    (headers / "library.h").touch()
+    (tmp_path / "torch/__init__.py").touch()
+    (tmp_path / "torch/version.py").write_text("hip: Optional[str] = '7.2.26015'\n")
+    message = refused(source, PYTHONPATH=str(tmp_path), CUDA_EXT_CUDA="on")
+    assert message.startswith("error: the torch here is a ROCm build")
+    assert message.endswith("CUDA_EXT_CUDA=off builds the ops for the CPU")
+
+
 def setuptools_alone(folder: Path) -> str:
     """A path on which setuptools is the only package."""
     import setuptools

@@ -108,6 +108,11 @@ def _cuda_arguments(compiler: str) -> list[str]:
     if wanted == "off":
         print("CUDA: off, as CUDA_EXT_CUDA says; this build will have no GPU code")
         return ["-DCUDA_EXT_CUDA=OFF"]
+    if toolchain.is_rocm(toolchain.torch_include()):
+        raise BuildError(
+            "the torch here is a ROCm build, and the kernels are CUDA's, for NVIDIA's GPUs alone; "
+            "CUDA_EXT_CUDA=off builds the ops for the CPU"
+        )
     home = toolchain.cuda_home()
     tool = None if home is None else home / "bin" / ("nvcc" if compiler == "nvcc" else "ptxas")
     if home is None or tool is None or not tool.is_file():

@@ -50,6 +50,12 @@ def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
 
 
 def target_machine() -> str:
+    """The CPU to build for. The system is Linux: kernels, loader rules and wheel tags are its."""
+    if platform.system() != "Linux":
+        raise BuildError(
+            f"this extension is built on Linux alone, and this is {platform.system()}; on Windows, "
+            "build in WSL 2; on macOS, in a Linux container (README: Where it runs)"
+        )
     return choice("CUDA_EXT_TARGET", platform.machine(), ("x86_64", "aarch64"))
 
 
@@ -71,6 +77,13 @@ def torch_include() -> Path:
             f"the torch in {include.parent} is older than 2.10; pip install 'torch>=2.10'"
         )
     return include
+
+
+def is_rocm(include: Path) -> bool:
+    """Whether the torch with these headers is AMD's build, as its version.py says."""
+    version = include.parent / "version.py"
+    said = version.read_text() if version.is_file() else ""
+    return re.search(r"^hip\b[^=]*= *['\"]", said, re.MULTILINE) is not None
 
 
 def cuda_home() -> Path | None:

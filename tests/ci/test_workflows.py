@@ -24,6 +24,7 @@ READ = {"contents": "read"}
 PUBLISH = {"contents": "read", "id-token": "write"}
 PERMISSIONS = {
     "locks.yml": {"renew": READ, "propose": {"contents": "write", "pull-requests": "write"}},
+    "docs.yml": {"site": READ, "publish": {"contents": "write"}},
     "ci.yml": {"lint": READ, "test": READ, "wheels": READ},
     "wheels.yml": {"plan": READ, "build": READ, "gate": READ, "verify": READ, "smoke": READ, "index": READ},
     "build.yml": {"build": READ},

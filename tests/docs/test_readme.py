@@ -1,6 +1,8 @@
-"""What the README says of the ops is what the list of ops says."""
+"""What the pages say of the ops is what the list of ops says."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,21 +11,34 @@ pytest.importorskip("cuda_ext_example", reason="needs `make install`", exc_type=
 
 from cuda_ext_example._ops import OPS
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+ROOT = Path(__file__).parents[2]
+FIRST_CALL = (ROOT / "docs/first-call.md").read_text()
 
 
-def test_it_lists_every_op():
-    rows = re.findall(r"^\| `(\w+)\(.*\)` \|", README, re.MULTILINE)
+def test_the_readme_lists_every_op():
+    rows = re.findall(r"^\| `(\w+)\(.*\)` \|", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert sorted(rows) == sorted(op.name for op in OPS)
 
 
-def test_it_shows_the_doctors_counts():
-    cells = 2 * sum(len(op.dtypes) for op in OPS)
-    assert f"Self-test: {len(OPS)} ops, every dtype" in README
-    assert f"{cells} of {cells} right" in README
-
-
-def test_it_names_every_dtype():
-    section = README[README.index("## The ops") : README.index("## The doctor")]
+def test_the_page_of_the_ops_names_every_dtype():
+    page = (ROOT / "docs/ops.md").read_text()
     for dtype in {dtype for op in OPS for dtype in op.dtypes}:
-        assert dtype in section
+        assert dtype in page
+
+
+def test_the_doctors_counts():
+    cells = 2 * sum(len(op.dtypes) for op in OPS)
+    assert f"Self-test: {len(OPS)} ops, every dtype" in FIRST_CALL
+    assert f"{cells} of {cells} right" in FIRST_CALL
+
+
+def test_the_doctors_lines():
+    """The quote is a GPU machine's; here the doctor has the same lines, but those about GPUs."""
+    quote = FIRST_CALL[FIRST_CALL.index("$ python -m") : FIRST_CALL.rindex("```")]
+    said = subprocess.run(
+        [sys.executable, "-m", "cuda_ext_example"], capture_output=True, text=True, cwd="/"
+    ).stdout
+    for heading in re.findall(r"^\S.*?(?=[,:0-9]|$)", said, re.MULTILINE):
+        assert heading in quote
+    for label in re.findall(r"^  (\w[\w ]*?)  ", said[: said.index("\nGPUs")], re.MULTILINE):
+        assert f"\n  {label}  " in quote

@@ -50,7 +50,7 @@ def test_schema_and_reader_refuse_the_same(what: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_reference_page_is_what_the_schema_says(name: str) -> None:
-    """`make docs` renews it."""
+    """`make reference` renews it."""
     page = (ROOT / f"docs/wheelyard/{name}.md").read_text()
     assert page == reference.page(KINDS[name], FILES[name].FILE)
     schema = json.loads((ROOT / f"docs/wheelyard/{name}.schema.json").read_text())

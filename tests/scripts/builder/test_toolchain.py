@@ -103,3 +103,20 @@ def test_jobs_that_are_no_number(monkeypatch: pytest.MonkeyPatch, written: str):
     monkeypatch.setenv("MAX_JOBS", written)
     with pytest.raises(BuildError, match=f"MAX_JOBS={written} is no number of jobs; give one, or"):
         toolchain.max_jobs()
+
+
+@pytest.mark.parametrize("system", ["Windows", "Darwin"])
+def test_another_system(monkeypatch: pytest.MonkeyPatch, system: str):
+    monkeypatch.setattr("platform.system", lambda: system)
+    with pytest.raises(
+        BuildError, match=f"on Linux alone, and this is {system}; on Windows, build in WSL 2"
+    ):
+        toolchain.target_machine()
+
+
+@pytest.mark.parametrize(("said", "rocm"), [("None", False), ("'7.2.26015'", True)])
+def test_a_torch_for_amd(tmp_path: Path, said: str, rocm: bool):
+    (tmp_path / "version.py").write_text(
+        f"hip: Optional[str] = {said}\nrocm: Optional[str] = None\n"
+    )
+    assert toolchain.is_rocm(tmp_path / "include") == rocm

@@ -1,0 +1,58 @@
+"""MkDocs' hook: the site has pages that lie outside docs/, and links that also work on the code host.
+
+Each page is Markdown that stays where its readers look for it, such as README.md. Its links are written for there. Here
+a link to another page leads to that page, and one to any other file or folder to the repository.
+"""
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parent.parent
+ELSEWHERE = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "RELEASE.md": "release.md",
+    "SECURITY.md": "security.md",
+    "CHANGELOG.md": "changelog.md",
+    "ci/README.md": "wheelyard/index.md",
+    "csrc/wheelscope/README.md": "wheelscope/folders.md",
+}
+SOURCES = {page: source for source, page in ELSEWHERE.items()}
+LINK = re.compile(r"(?<=\]\()([^)#\s]+)")
+BADGE = re.compile(r"\[!\[([^]]*)\]\(https?://[^)]*\)\]")  # a picture from another server
+
+
+def on_files(files: Files, config: Any) -> Files:
+    for source, page in ELSEWHERE.items():
+        files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> str:
+    uri = page.file.src_uri
+    source = SOURCES.get(uri, f"docs/{uri}")
+    repository = config.extra["repository"]
+
+    def lead(link: re.Match[str]) -> str:
+        if link[1].startswith(f"{repository}/blob/main/"):
+            target = link[1].removeprefix(f"{repository}/blob/main/")
+        elif ":" in link[1]:
+            return link[1]
+        else:
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(source), link[1]))
+        there = ELSEWHERE.get(target, target.removeprefix("docs/"))
+        if files.get_file_from_path(there) and (target in ELSEWHERE or target.startswith("docs/")):
+            return posixpath.relpath(there, posixpath.dirname(uri) or ".")
+        if (ROOT / target).exists():
+            return f"{repository}/{'tree' if (ROOT / target).is_dir() else 'blob'}/main/{target}"
+        return link[1]  # MkDocs says that it leads nowhere
+
+    parts = re.split(r"(^ *```.*?^ *```$)", BADGE.sub(r"[\1]", markdown), flags=re.M | re.S)
+    return "".join(
+        part if part.lstrip().startswith("```") else LINK.sub(lead, part) for part in parts
+    )

@@ -1,0 +1,22 @@
+"""The Makefile's own words, where a target has some."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_report_says_where_the_page_is_without_a_display():
+    without = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    command = ["make", "--silent", "report", "--old-file=tools", "--old-file=wheelscope"]
+    done = subprocess.run(
+        [*command, "WHEELYARD=true", f"PYTHON={sys.executable}"],
+        cwd=ROOT,
+        env=without,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"open file://{ROOT}/wheelhouse/report.html" in done.stdout
