@@ -134,14 +134,14 @@ def test_a_traceback_on_the_standard_input() -> None:
 
 @pytest.mark.usefixtures("scope")
 def test_the_readmes_example() -> None:
-    """docs/wheelscope/README.md shows what the program prints beside torch 2.10.0+cu128."""
+    """README.md shows what the program prints beside torch 2.10.0+cu128."""
     torch = pytest.importorskip("torch")
     if torch.__version__ != "2.10.0+cu128":
-        pytest.skip("docs/wheelscope/README.md shows torch 2.10.0+cu128")
+        pytest.skip("README.md shows torch 2.10.0+cu128")
     message = "ImportError: _C.so: undefined symbol: _ZN3c104cuda9SetDeviceEi"
     command = [PROGRAM, "explain", "--python", sys.executable, message]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    shown = (ROOT / "docs/wheelscope/README.md").read_text().partition(f'explain "{message}"\n')[2]
+    shown = (ROOT / "README.md").read_text().partition(f'explain "{message}"\n')[2]
     lines = shown.partition("```")[0].splitlines()
     assert len(lines) == 6
     for line in lines:
