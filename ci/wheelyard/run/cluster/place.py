@@ -23,6 +23,7 @@ from wheelyard.problem import Problem
 from wheelyard.run.cluster import offers
 from wheelyard.run.cluster.link import Errand, Link, Lost, SchedulerLost
 from wheelyard.run.cluster.offers import Member
+from wheelyard.run.cluster.store import pack
 from wheelyard.run.local import Local
 from wheelyard.run.runner import Ran
 
@@ -64,7 +65,7 @@ class Cluster:
         if kind == HERE:
             return self.local.room(kind)
         assert isinstance(kind, tuple)
-        able = [member for member in self.link.members() if member.can(kind)]
+        able = self.link.able(kind)
         return max(
             1,
             sum(m.slots if offers.GPU not in kind else int(m.resources[offers.GPU]) for m in able),
@@ -217,8 +218,7 @@ class Cluster:
 
     def _able(self, job: Job, among: list[str] | None = None) -> list[Member]:
         """The workers that can do a job."""
-        wants = offers.wanted(job)
-        able = [member for member in self.link.members() if member.can(wants)]
+        able = self.link.able(offers.wanted(job))
         return [m for m in able if among is None or m.address in among]
 
     def _no_worker(self, job: Job, after: list[str]) -> str:
@@ -256,6 +256,7 @@ class Cluster:
         order = {
             "job": job.as_json(), "inputs": inputs, "made": made, "project": project,
             "links": links, "history": history,
+            "small": pack({digest: files[digest] for digest in made.values()}),
         }  # fmt: skip
         return order, files
 

@@ -18,6 +18,7 @@ from wheelyard.core.record import Record
 from wheelyard.problem import Problem
 from wheelyard.run.cluster import link, place
 from wheelyard.run.cluster.link import Lost, checked
+from wheelyard.run.cluster.store import SMALL
 
 WRITE = "(workspace.out / f'{job.unit}.txt').write_text(workspace.inputs['text'])"
 
@@ -253,17 +254,27 @@ def test_a_worker_with_a_full_disk(
         subprocess.run(["umount", small], check=True)
 
 
+@pytest.mark.parametrize(
+    ("liar", "length"),
+    [
+        ("service.pack = lambda files: dict.fromkeys(files, 'eQ==')", 1),
+        ("honest = store.Store.read; store.Store.read = lambda *a: honest(*a)[::-1]", SMALL + 1),
+    ],
+    ids=["with its answer", "when asked"],
+)
 def test_a_worker_that_sends_other_bytes(
-    there: Machines, record: Record, capsys: pytest.CaptureFixture[str]
+    liar: str, length: int, there: Machines, record: Record, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It says one digest and sends something else; the log is read by the same function, and is wrong first."""
-    liar = "honest = store.Store.read; store.Store.read = lambda *a: honest(*a).replace(b'x', b'y')"
+    """It says one digest and sends something else; the log, which is empty, cannot be wrong."""
     there.worker("liar", liar)
-    jobs = [toy(f"build/x{n}") for n in range(2)]
-    helper = threading.Timer(1, lambda: there.worker("honest"))
+    write = f"(workspace.out / f'{{job.unit}}.txt').write_text(job.unit * {length})"
+    jobs = [toy(f"build/x{n}", write) for n in range(2)]
+    helper = threading.Thread(target=there.worker, args=["honest"])
     helper.start()
     run(there, record, *jobs)
-    assert [(record.wheelhouse / f"x{n}.txt").read_text() for n in range(2)] == ["x0", "x1"]
+    helper.join()
+    for n in range(2):
+        assert (record.wheelhouse / f"x{n}.txt").read_text() == f"x{n}" * length
     assert {machine_of(record, job.name) for job in jobs} == {"honest"}
     assert "liar sent x0.txt with other bytes than it said" in capsys.readouterr().out
 
@@ -312,7 +323,7 @@ def test_the_scheduler_stays_away_and_the_same_command_goes_on(
     helper.join()
     first = record.jobs["build/a"]
     there.scheduler()
-    time.sleep(5)
+    there.wait_for("one", "joined", times=2)
     run(there, record, *jobs)
     assert record.jobs["build/a"] == first
     assert record.jobs["repair/b"]["verdict"] == "passed"
