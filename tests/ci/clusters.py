@@ -81,7 +81,7 @@ class Machines:
             )
 
     def wait_for(self, name: str, text: str, times: int = 1) -> None:
-        for _ in range(600):
+        for _ in range(1800):  # a busy machine takes a minute to start Dask
             if self.log(name).count(text) >= times:
                 return
             assert self.processes[name].poll() is None, self.log(name)

@@ -6,7 +6,7 @@ import queue
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -80,7 +80,7 @@ class Link:
         self._topic = f"wheelyard-{client.id}"
         self._errands: dict[str, Errand] = {}
         self._members: list[Member] = []
-        self._able: dict[tuple[str, ...], list[Member]] = {}
+        self._able: dict[Hashable, list[Member]] = {}
         self._looked = float("-inf")
         self._is_stale = True
         self._turn = threading.Lock()
@@ -107,12 +107,12 @@ class Link:
                 self._able, self._looked = {}, time.monotonic()
             return self._members
 
-    def able(self, wanted: Iterable[str]) -> list[Member]:
+    def able(self, wanted: Resources) -> list[Member]:
         """The workers that offer all of it."""
-        members, able, names = self.members(), self._able, tuple(wanted)
-        if names not in able:
-            able[names] = [member for member in members if member.can(names)]
-        return able[names] if members else []
+        members, able, kind = self.members(), self._able, tuple(wanted.items())
+        if kind not in able:
+            able[kind] = [member for member in members if member.can(wanted)]
+        return able[kind] if members else []
 
     def send(
         self, key: str, order: dict[str, Any], wants: Resources, among: list[str], *, only: bool

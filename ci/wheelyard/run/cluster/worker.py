@@ -135,7 +135,8 @@ async def _serve(
     settings: Settings, service: Service, resources: offers.Resources, say: Callable[[str], None]
 ) -> None:
     ended = asyncio.Event()
-    for sign in (signal.SIGINT, signal.SIGTERM):
+    hung_up = [signal.SIGHUP] * (signal.getsignal(signal.SIGHUP) != signal.SIG_IGN)  # not by nohup
+    for sign in (signal.SIGINT, signal.SIGTERM, *hung_up):
         asyncio.get_running_loop().add_signal_handler(sign, ended.set)
     seen = time.monotonic()
     while not ended.is_set():

@@ -1,6 +1,7 @@
 """Jobs on a real cluster: what they see, what comes back, and every way in which a machine lets a release down."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -124,6 +125,38 @@ def test_a_file_that_the_job_is_not_for_is_refused(there: Machines, record: Reco
     assert not (record.wheelhouse / "evil.txt").exists()
 
 
+HOSTILE: dict[str, tuple[Any, str]] = {
+    "above": ({"../../x.txt": ["0" * 64, 1]}, "names the file ../../x.txt, which it is not for"),
+    "absolute": ({"/etc/x.txt": ["0" * 64, 1]}, "names the file /etc/x.txt, which it is not for"),
+    "negative": ({"negative.txt": ["0" * 64, -1]}, "sent negative.txt with other bytes"),
+    "elsewhere": ({"elsewhere.txt": ["../../keys/member.pem", 1]}, "hostile does not answer"),
+    "shapeless": ({"shapeless.txt": "0" * 64}, "sent no proper answer"),
+}
+
+
+def test_a_hostile_worker_gets_no_further_than_a_hostile_job(
+    there: Machines,
+    record: Record,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Whatever it answers: nothing is recorded as made, and no file lies where no job puts it."""
+    monkeypatch.setattr(place, "ALONE_SECONDS", 1)
+    claims = {"kind": "passed", "facts": {}, "log": ["", 0], "small": {}}
+    answers = {unit: {**claims, "outputs": outputs} for unit, (outputs, _) in HOSTILE.items()}
+    there.worker(
+        "hostile", f"service.Service.perform = lambda _, o, __: {answers!r}[o['job']['unit']]"
+    )
+    with pytest.raises(Problem) as told:
+        run(there, record, *(toy(f"build/{unit}") for unit in HOSTILE))
+    said = f"{told.value}{capsys.readouterr().out}"
+    for unit, (_, why) in HOSTILE.items():
+        assert why in said, said
+        assert record.jobs[f"build/{unit}"]["verdict"] == "failed"
+        assert record.jobs[f"build/{unit}"]["outputs"] == {}
+    assert not list(record.wheelhouse.parent.rglob("*.txt"))
+
+
 @pytest.mark.parametrize(
     "told",
     [
@@ -169,6 +202,24 @@ def test_a_worker_of_another_version_gets_nothing(there: Machines, record: Recor
     there.worker("new")
     run(there, record, toy("build/x"), toy("build/y"), toy("build/z"))
     assert {machine_of(record, f"build/{unit}") for unit in "xyz"} == {"new"}
+
+
+def test_jobs_share_out_the_memory_of_a_machine(
+    there: Machines, record: Record, tmp_path: Path
+) -> None:
+    """There are two slots, but memory for one."""
+    alone = f"""
+import time
+from pathlib import Path
+mark = Path({str(tmp_path / "mark")!r})
+mark.touch(exist_ok=False)
+time.sleep(1)
+mark.unlink()
+"""
+    small = "found = offers.offered(2, network=True); found[offers.MEMORY] = 7\n"
+    there.worker("one", f"{small}offers.offered = lambda *_, **__: found")
+    run(there, record, *(Job("build", u, Needs(memory_gib=4), {"do": alone}) for u in "abc"))
+    assert {entry["verdict"] for entry in record.jobs.values()} == {"passed"}
 
 
 def test_no_scheduler(tmp_path: Path, record: Record) -> None:
@@ -277,6 +328,46 @@ def test_a_worker_that_sends_other_bytes(
         assert (record.wheelhouse / f"x{n}.txt").read_text() == f"x{n}" * length
     assert {machine_of(record, job.name) for job in jobs} == {"honest"}
     assert "liar sent x0.txt with other bytes than it said" in capsys.readouterr().out
+
+
+def test_a_machine_that_is_far_too_slow(
+    there: Machines,
+    record: Record,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Once three others of its step are done, a job that takes many times as long goes to a machine that is free."""
+    monkeypatch.setattr(place, "LOOK_SECONDS", 0.5)
+    monkeypatch.setattr(place, "SLOW_SECONDS", 3)
+    quick, ran = [toy(f"build/{unit}") for unit in "abc"], tmp_path / "ran"
+    stuck = f"""
+import time
+from pathlib import Path
+ran = Path({str(ran)!r})
+if not ran.exists():
+    ran.touch()
+    time.sleep(600)
+{WRITE}
+"""
+    there.worker("slow")
+
+    def add() -> None:
+        while not ran.exists():
+            time.sleep(0.1)
+        there.worker("quick")
+
+    helper = threading.Thread(target=add)
+    helper.start()
+    began = time.monotonic()
+    run(there, record, *quick, toy("build/x", stuck))
+    helper.join()
+    assert time.monotonic() - began < 120
+    assert machine_of(record, "build/x") == "quick"
+    assert re.search(
+        r"build/x: slow has not done it in \d+ seconds, and quick is free; trying another machine",
+        capsys.readouterr().out,
+    )
 
 
 def test_the_scheduler_restarts(
