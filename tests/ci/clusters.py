@@ -44,7 +44,7 @@ class Machines:
     def scheduler(self) -> None:
         words = ["-m", "wheelyard", "scheduler", f"--port={self.port}", f"--keys={self.keys}"]
         self._start("scheduler", [*words, f"--host={self.host}"])
-        self._wait_for("scheduler", "the scheduler:")
+        self.wait_for("scheduler", "the scheduler:")
 
     def worker(
         self, name: str, patch: str = "", folder: Path | None = None, inside: Sequence[str] = ()
@@ -54,7 +54,7 @@ class Machines:
         code = WORKER.format(patch=patch)
         words = ["-c", code, self.address, str(self.keys), str(place), name]
         self._start(name, words, inside)
-        self._wait_for(name, "joined")
+        self.wait_for(name, "joined")
         return place
 
     def real_worker(self, name: str, inside: Sequence[str] = ()) -> None:
@@ -63,7 +63,7 @@ class Machines:
         words += [f"--keys={self.keys}", f"--folder={self.folder / name}"]
         words += ["--no-network"] if inside else []  # it reaches the scheduler, and nothing else
         self._start(name, words, inside)
-        self._wait_for(name, "joined")
+        self.wait_for(name, "joined")
 
     def kill(self, name: str) -> None:
         self.processes[name].send_signal(signal.SIGKILL)
@@ -80,9 +80,9 @@ class Machines:
                 [*inside, sys.executable, *words], env=environment, stdout=log, stderr=log
             )
 
-    def _wait_for(self, name: str, text: str) -> None:
-        for _ in range(600):
-            if text in self.log(name):
+    def wait_for(self, name: str, text: str, times: int = 1) -> None:
+        for _ in range(1800):  # a busy machine takes a minute to start Dask
+            if self.log(name).count(text) >= times:
                 return
             assert self.processes[name].poll() is None, self.log(name)
             time.sleep(0.1)

@@ -18,6 +18,7 @@ class Needs:
     engine: bool = False  # containers
     gpu: bool = False
     network: bool = False
+    memory_gib: int = 0
     secrets: bool = False  # stays with whoever started the release: credentials, the embedded index
 
 

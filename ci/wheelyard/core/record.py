@@ -34,7 +34,9 @@ class Record:
     def __init__(self, wheelhouse: Path) -> None:
         self.wheelhouse = wheelhouse
         self.file, self._taken_file = wheelhouse / "release.json", wheelhouse / "taken.json"
-        self._lock = threading.RLock()
+        self._lock, self._writing = threading.Lock(), threading.Lock()
+        self._changes = self._written = 0  # how many there were, and how many are on disk
+        self._lines: dict[str, tuple[Facts, str]] = {}  # entries, and how they are written
         self.head: Facts = {"schema_version": 2}
         self.jobs: dict[str, Facts] = {}
         self.taken: set[str] = set()  # the jobs that other machines did
@@ -176,22 +178,48 @@ class Record:
         with self._lock:
             self.jobs[name] = {"verdict": verdict, "seconds": round(seconds, 1), **more}
             self.taken.discard(name)
-            self.write()
+        self.write()
 
     def write(self) -> None:
-        """Atomic: whoever reads a file of it, also after a kill, sees the old or the new record."""
+        """Atomic: whoever reads a file of it, also after a kill, sees the old or the new record.
+
+        Jobs that end while a write is under way wait for it, and share the next one.
+        """
         with self._lock:
+            self._changes += 1
+            mine = self._changes
+        with self._writing:
+            if self._written >= mine:
+                return
+            with self._lock:
+                changes, names, taken = self._changes, self.jobs.keys(), set(self.taken)
+                own, others = self._text(names - taken), self._text(names & taken)
             self.wheelhouse.mkdir(parents=True, exist_ok=True)
-            taken = {name: self.jobs[name] for name in self.jobs.keys() & self.taken}
             if taken or self._taken_file.exists():
-                _write(self._taken_file, self.head, taken)
-            own = {name: self.jobs[name] for name in self.jobs.keys() - self.taken}
-            _write(self.file, self.head, own)
+                _write(self._taken_file, others)
+            _write(self.file, own)
+            self._written = changes
 
     def write_whole(self, file: Path) -> Path:
         """Everything that is known, wherever it was done."""
-        _write(file, self.head, self.jobs)
+        with self._lock:
+            text = self._text(self.jobs)
+        _write(file, text)
         return file
+
+    def _text(self, names: Iterable[str]) -> str:
+        """A line for each job; those of jobs that have not changed are not made again."""
+        lines = ",\n".join(self._line(name) for name in sorted(names))
+        beginning = json.dumps(self.head, sort_keys=True).removesuffix("}")
+        return f'{beginning}, "jobs": {{\n{lines}\n}}}}\n'
+
+    def _line(self, name: str) -> str:
+        entry, line = self._lines.get(name, (None, ""))
+        if entry is not self.jobs[name]:
+            entry = self.jobs[name]
+            line = f"{json.dumps(name)}: {json.dumps(entry, sort_keys=True)}"
+            self._lines[name] = entry, line
+        return line
 
 
 def load(file: Path) -> tuple[Facts, dict[str, Facts]]:
@@ -208,15 +236,10 @@ def load(file: Path) -> tuple[Facts, dict[str, Facts]]:
     return head, jobs
 
 
-def _write(file: Path, head: Facts, jobs: dict[str, Facts]) -> None:
-    """A line for each job: to indent all of a large release takes twice as long, after each of its jobs."""
-    lines = ",\n".join(
-        f"{json.dumps(n)}: {json.dumps(jobs[n], sort_keys=True)}" for n in sorted(jobs)
-    )
-    beginning = json.dumps(head, sort_keys=True).removesuffix("}")
+def _write(file: Path, text: str) -> None:
     temporary = file.with_suffix(".json.new")
     with temporary.open("w") as stream:
-        stream.write(f'{beginning}, "jobs": {{\n{lines}\n}}}}\n')
+        stream.write(text)
         stream.flush()
         os.fsync(stream.fileno())
     temporary.replace(file)

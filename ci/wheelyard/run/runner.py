@@ -6,10 +6,11 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from wheelyard.core.graph import Graph
@@ -94,11 +95,14 @@ class Runner:
             raise Problem("\n".join(f"{_some(names)} {lack}" for lack, names in missing.items()))
 
     def _run(self, jobs: list[Job], todo: list[Job], force: bool) -> None:
+        for folder in (self._work, self._logs):
+            folder.mkdir(parents=True, exist_ok=True)
         waiting = Waiting(todo, self.place, self._took())
         bars = Bars(self.display, jobs, waiting)
         problems: dict[str, list[str]] = {}  # what went wrong, and in which jobs
         with ThreadPoolExecutor(max_workers=THREADS) as pool:
             running: dict[Future[None], Job] = {}
+            over: SimpleQueue[Future[None]] = SimpleQueue()
             try:
                 while True:
                     while job := waiting.next():
@@ -107,12 +111,13 @@ class Runner:
                             bars.of(job.step).found_unchanged()
                             waiting.over(job, passed=True)
                         else:
-                            running[pool.submit(self._run_job, job, bars.of(job.step))] = job
+                            future = pool.submit(self._run_job, job, bars.of(job.step))
+                            running[future] = job
+                            future.add_done_callback(over.put)
                     bars.settle()
                     if not running:
                         break
-                    done, _ = wait(running, LOOK_AGAIN_SECONDS, FIRST_COMPLETED)
-                    for future in done:
+                    for future in _all_of(over):
                         job, error = running.pop(future), future.exception()
                         if error is not None:
                             if not isinstance(error, Problem):
@@ -129,23 +134,28 @@ class Runner:
             lines = (f"{', '.join(names)}: {problem}" for problem, names in problems.items())
             raise Problem("\n".join(lines))
 
+    @property
+    def _work(self) -> Path:
+        return self.record.wheelhouse / "work"
+
+    @property
+    def _logs(self) -> Path:
+        return self.record.wheelhouse / "logs"
+
     def _took(self) -> dict[str, float]:
         """The seconds of jobs that ran before."""
         return {name: entry["seconds"] for name, entry in self.record.jobs.items()}
 
     def _run_job(self, job: Job, display: StepDisplay) -> None:
-        wheelhouse = self.record.wheelhouse
-        work = wheelhouse / "work"
-        work.mkdir(parents=True, exist_ok=True)
-        log = wheelhouse / "logs" / f"{job.name.replace('/', '-')}.log"
-        log.parent.mkdir(exist_ok=True)
+        own = job.name.replace("/", "-")
+        log = self._logs / f"{own}.log"
         log.write_bytes(b"")
         self.record.check_ready(job, self.graph)
         inputs = self.record.resolve(job)
         began = time.monotonic()
         display.started(job.unit)
         verdict = "failed"
-        folder = Path(tempfile.mkdtemp(prefix=f"{job.name.replace('/', '-')}-", dir=work))
+        folder = Path(tempfile.mkdtemp(prefix=f"{own}-", dir=self._work))
         try:
             ran = self.place.run(job, inputs, folder, log)
             seconds = time.monotonic() - began
@@ -194,6 +204,16 @@ class Bars:
         left = self._waiting.left(step)
         verdict = "failed" if step in self.failed else "stopped" if left else "passed"
         self.of(step).close(verdict)
+
+
+def _all_of(over: SimpleQueue[Future[None]]) -> Iterator[Future[None]]:
+    """The jobs that have ended; waits a while for the first."""
+    try:
+        yield over.get(timeout=LOOK_AGAIN_SECONDS)
+        while True:
+            yield over.get_nowait()
+    except Empty:
+        return
 
 
 def _some(names: list[str]) -> str:

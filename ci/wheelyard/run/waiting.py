@@ -28,6 +28,7 @@ class Waiting:
     def __init__(self, jobs: list[Job], room: Room, took: Mapping[str, float]) -> None:
         self._room = room
         self._jobs = {job.name: job for job in jobs}
+        self._kind = {job.name: room.kind(job) for job in jobs}
         self._before = {j.name: {n for n in j.after if n in self._jobs} for j in jobs}
         self._followers: dict[str, list[str]] = defaultdict(list)
         for name, before in self._before.items():
@@ -51,8 +52,7 @@ class Waiting:
         """A job that may start now; it counts as running until it is over."""
         full: set[Hashable] = set()
         for name in self._ready:
-            job = self._jobs[name]
-            kind = self._room.kind(job)
+            job, kind = self._jobs[name], self._kind[name]
             if kind in full or not self._is_steps_turn(job.step):
                 continue
             if self._running[kind] >= self._room.room(kind):
@@ -64,7 +64,7 @@ class Waiting:
         return None
 
     def over(self, job: Job, *, passed: bool) -> None:
-        self._running[self._room.kind(job)] -= 1
+        self._running[self._kind[job.name]] -= 1
         self._left[job.step] -= 1
         if not passed:
             self._last = min(self._last, self._number[job.step])

@@ -120,7 +120,8 @@ def _wheel_job(plan: Plan, wheel: Wheel) -> Job:
         "tools": digest.tools("cibuildwheel"),
         "code": digest.code(__name__),
     }
-    needs = Needs(recipe["machine"], engine=True)
+    memory = -(-plan.matrix.build.job_memory_mb // 1024)  # for one compiler at least
+    needs = Needs(recipe["machine"], engine=True, memory_gib=memory)
     return Job("build", wheel.name, needs, inputs, (f"built/{wheel.name}/*.whl",))
 
 

@@ -1,6 +1,9 @@
 """release.json: a job is done while its inputs and outputs are as recorded, and nothing it says is believed."""
 
 import json
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +123,23 @@ def test_a_job_is_plain_data() -> None:
     one = Job("verify", "a", needs, inputs, ("?evidence/*.json",))
     assert from_json(json.loads(json.dumps(one.as_json()))) == one
     assert one.after == ["build/a", "build/b", "gate/a"]
+
+
+def test_jobs_that_end_together_share_a_write_and_each_finds_itself_on_disk(
+    known: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes = []
+
+    def slowly(_: int) -> None:
+        writes.append(time.sleep(0.1))
+
+    monkeypatch.setattr(os, "fsync", slowly)
+
+    def end(number: int) -> bool:
+        name = f"gate/{number}"
+        known.failed(job(name), {}, "it failed", 1.0)
+        return name in record.load(known.file)[1]
+
+    with ThreadPoolExecutor(20) as pool:
+        assert all(pool.map(end, range(20)))
+    assert len(writes) < 10

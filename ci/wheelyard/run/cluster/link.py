@@ -6,7 +6,7 @@ import queue
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -22,7 +22,9 @@ from wheelyard.run.cluster.store import CHUNK
 
 CONNECT_SECONDS = 30
 BACK_SECONDS = 120  # how long a lost scheduler may take to come back
-FRESH_SECONDS = 1.0  # a list of workers is that old at most
+FRESH_SECONDS = 60.0  # a list of workers is that old at most
+SETTLE_SECONDS = 0.5  # workers often come together
+ALL = "all"  # Dask's own topic: who comes and goes
 LARGEST = 16 << 30  # bytes of a file that a worker may send
 
 Message = Mapping[str, Any]
@@ -39,21 +41,18 @@ class SchedulerLost(Exception):
 class Errand:
     """One job under way in the cluster; its messages come in the order in which they were sent."""
 
-    def __init__(self, key: str, client: Any) -> None:
+    def __init__(self, key: str) -> None:
         self.key, self.inbox = key, queue.SimpleQueue[Message]()
-        self._client = client
         self.future: Any = None
+        self.answer: str | None = None  # what the worker said last
 
     def outcome(self) -> dict[str, Any]:
         """What the worker said, once the job is over."""
         if self.future.status == "finished":
             try:
-                told = json.loads(self.future.result(timeout=CONNECT_SECONDS))
-            except distributed.CancelledError:
-                raise SchedulerLost from None
-            except (ValueError, TypeError, OSError, TimeoutError):
-                raise Lost("went away before it could say how the job ended") from None
-            return checked(told)
+                return checked(json.loads(self.answer or ""))
+            except ValueError:
+                raise Lost("did not say how the job ended") from None
         if self.future.status == "error":
             error = self.future.exception()
             if isinstance(error, distributed.KilledWorker):
@@ -81,9 +80,11 @@ class Link:
         self._topic = f"wheelyard-{client.id}"
         self._errands: dict[str, Errand] = {}
         self._members: list[Member] = []
+        self._able: dict[Hashable, list[Member]] = {}
         self._looked = float("-inf")
+        self._is_stale = True
         self._turn = threading.Lock()
-        client.subscribe_topic(self._topic, self._hear)
+        self._subscribe()
 
     @property
     def dashboard(self) -> str:
@@ -91,23 +92,33 @@ class Link:
 
     def members(self) -> list[Member]:
         with self._turn:
-            if time.monotonic() - self._looked > FRESH_SECONDS:
+            age = time.monotonic() - self._looked
+            if age > (SETTLE_SECONDS if self._is_stale else FRESH_SECONDS):
+                self._is_stale = False
                 try:
-                    known = self._client.scheduler_info(n_workers=-1)["workers"]
+                    known = self._client.sync(self._client.scheduler.identity, n_workers=-1)
                 except (OSError, TimeoutError, RuntimeError):
+                    self._is_stale = True
                     return []  # the scheduler is away; jobs notice by themselves
                 self._members = [
                     Member(address, str(w["name"]), w["nthreads"], w["resources"])
-                    for address, w in known.items()
+                    for address, w in known["workers"].items()
                 ]
-                self._looked = time.monotonic()
+                self._able, self._looked = {}, time.monotonic()
             return self._members
+
+    def able(self, wanted: Resources) -> list[Member]:
+        """The workers that offer all of it."""
+        members, able, kind = self.members(), self._able, tuple(wanted.items())
+        if kind not in able:
+            able[kind] = [member for member in members if member.can(wanted)]
+        return able[kind] if members else []
 
     def send(
         self, key: str, order: dict[str, Any], wants: Resources, among: list[str], *, only: bool
     ) -> Errand:
         """Gives a job to the scheduler; `among` are workers that should get it, or the only ones that may."""
-        errand = Errand(key, self._client)
+        errand = Errand(key)
         self._errands[key] = errand
         text = json.dumps({**order, "topic": self._topic})
         errand.future = self._client.submit(
@@ -131,7 +142,7 @@ class Link:
                     "it goes on from here"
                 )
             time.sleep(0.5)
-        self._client.subscribe_topic(self._topic, self._hear)  # a new one does not know us
+        self._subscribe()  # a new one does not know us
 
     def supply(self, address: str, files: Iterable[tuple[str, Path]]) -> None:
         """Sends files to a worker, small ones together."""
@@ -179,10 +190,29 @@ class Link:
         except Exception as error:  # whatever the other side raised
             raise Lost(f"does not answer ({type(error).__name__}: {error})") from None
 
+    def leave(self) -> None:
+        """A scheduler that tells its news to someone who has left complains."""
+        if self._client.status == "running":
+            for topic in (self._topic, ALL):
+                self._client.unsubscribe_topic(topic)
+
+    def _subscribe(self) -> None:
+        self._client.subscribe_topic(self._topic, self._hear)
+        self._client.subscribe_topic(ALL, self._notice)
+        self._is_stale = True
+
     def _hear(self, event: tuple[float, Message]) -> None:
         _, message = event
-        if errand := self._errands.get(str(message.get("job"))):
+        errand = self._errands.get(str(message.get("job")))
+        if errand and message.get("kind") == "outcome":
+            errand.answer = str(message.get("text"))
+        elif errand:
             errand.inbox.put(message)
+
+    def _notice(self, event: tuple[float, Message]) -> None:
+        _, message = event
+        if message.get("action") in ("add-worker", "remove-worker"):
+            self._is_stale = True
 
 
 def _pieces(files: Iterable[tuple[str, Path]]) -> Iterator[tuple[str, int, bytes, bool]]:
@@ -216,4 +246,8 @@ def joined(given: str, folder: Path) -> Iterator[Link]:
                 f"no scheduler answers at {address} ({error}); start one there: `wheelyard scheduler`"
             ) from None
         with client:
-            yield Link(address, client)
+            link = Link(address, client)
+            try:
+                yield link
+            finally:
+                link.leave()

@@ -34,8 +34,13 @@ class Member:
     slots: int
     resources: Mapping[str, float]
 
-    def can(self, wanted: Iterable[str]) -> bool:
-        return all(self.resources.get(name, 0) >= 1 for name in wanted)
+    def room(self, wanted: Mapping[str, float]) -> int:
+        """How many jobs that want this it can do at a time."""
+        enough = (self.resources.get(name, 0) // amount for name, amount in wanted.items())
+        return int(min(self.slots, *enough)) if wanted else self.slots
+
+    def can(self, wanted: Mapping[str, float]) -> bool:
+        return self.room(wanted) > 0
 
 
 def offered(slots: int, *, network: bool) -> Resources:
@@ -59,7 +64,13 @@ def wanted(job: Job) -> Resources:
     names += [ENGINE] * needs.engine + [GPU] * needs.gpu + [NETWORK] * needs.network
     tools = job.inputs.get("tools", {})
     names += [_own_version(), *(f"{tool}{BETWEEN}{tools[tool]}" for tool in tools)]
-    return dict.fromkeys(names, 1)
+    memory = {MEMORY: needs.memory_gib} if needs.memory_gib else {}
+    return {**dict.fromkeys(names, 1), **memory}
+
+
+def of_machine(wants: Resources) -> Resources:
+    """What is wanted of the machine itself, versions apart."""
+    return {name: amount for name, amount in wants.items() if BETWEEN not in name}
 
 
 def lacking(job: Job, members: Iterable[Member], address: str) -> str | None:
@@ -67,20 +78,25 @@ def lacking(job: Job, members: Iterable[Member], address: str) -> str | None:
     wants, members = wanted(job), list(members)
     if any(member.can(wants) for member in members):
         return None
-    of_machine = [name for name in wants if BETWEEN not in name]
-    able = [member for member in members if member.can(of_machine)]
+    able = [member for member in members if member.can(of_machine(wants))]
     if not able:
         there = "; ".join(f"{m.name} offers {shown(m.resources)}" for m in members)
-        what = " and ".join(of_machine) or "a worker"
+        what = said(wants) or "a worker"
         return (
             f"needs {what}, which no worker offers ({there or 'there is none'}); on such a machine run:\n"
             f"  wheelyard worker {address}"
         )
-    missing = [name for name in wants if not able[0].can([name])]
+    missing = [name for name in wants if not able[0].can({name: 1})]
     return (
         f"needs {', '.join(missing)}, which {able[0].name} does not have; its release must be the one that runs here: "
         f"`pip install 'wheelyard[cluster]=={__version__}'` on both machines, and start that worker again"
     )
+
+
+def said(wants: Resources) -> str:
+    """What is wanted of a machine, for people."""
+    amounts = of_machine(wants).items()
+    return " and ".join(f"{n} GiB of memory" if name == MEMORY else name for name, n in amounts)
 
 
 def shown(resources: Mapping[str, float]) -> str:

@@ -6,8 +6,6 @@ job that fails by its own fault would fail anywhere, and is not repeated.
 
 import queue
 import secrets
-import stat
-import subprocess
 import threading
 import time
 from collections import Counter
@@ -16,21 +14,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from wheelyard.core.digest import sha256
-from wheelyard.core.job import Job, Made, Source
+from wheelyard.core.job import Job
 from wheelyard.core.record import Facts, check_path
 from wheelyard.problem import Problem
 from wheelyard.run.cluster import offers
 from wheelyard.run.cluster.link import Errand, Link, Lost, SchedulerLost
 from wheelyard.run.cluster.offers import Member
+from wheelyard.run.cluster.order import Orders
 from wheelyard.run.local import Local
 from wheelyard.run.runner import Ran
 
 ATTEMPTS = 3
 LOOK_SECONDS = 5
+SLOW_SECONDS = 900  # no job is taken from a machine before
+SLOW_TIMES = 3  # as long as the slowest other of its step took: its machine is at fault
+SLOW_AFTER = 3  # jobs of the step that are known
 ALONE_SECONDS = 120  # how long a job waits for a worker when there is none that could take it
 HERE = "here"
-HISTORY = "git"  # the input of a job that sees what git says
 
 
 class Elsewhere(Exception):
@@ -51,24 +51,25 @@ class Cluster:
     step_by_step: ClassVar[bool] = False
     _stopped: threading.Event = field(default_factory=threading.Event)
     _turn: threading.Lock = field(default_factory=threading.Lock)
-    _history: str | None = None
+    _orders: Orders = field(init=False)
+    _took: dict[str, list[float]] = field(default_factory=dict)  # of each step's jobs that passed
     _has: dict[str, set[str]] = field(default_factory=dict)  # of each worker: images, files
+
+    def __post_init__(self) -> None:
+        self._orders = Orders(self.local.project, self.local.here.wheelhouse)
 
     # --- Room ------------------------------------------------------------------------------------
 
     def kind(self, job: Job) -> Hashable:
-        return HERE if job.needs.secrets else tuple(offers.wanted(job))
+        return HERE if job.needs.secrets else tuple(offers.wanted(job).items())
 
     def room(self, kind: Hashable) -> int:
         """As many as run at once. What waits, waits here: by then it is known which worker is free."""
         if kind == HERE:
             return self.local.room(kind)
         assert isinstance(kind, tuple)
-        able = [member for member in self.link.members() if member.can(kind)]
-        return max(
-            1,
-            sum(m.slots if offers.GPU not in kind else int(m.resources[offers.GPU]) for m in able),
-        )
+        wants = dict(kind)
+        return max(1, sum(member.room(wants) for member in self.link.able(wants)))
 
     def lacks(self, job: Job) -> str | None:
         if job.needs.secrets:
@@ -92,7 +93,7 @@ class Cluster:
                 return self.local.run(job, inputs, folder, log)
             finally:
                 del self.at[job.name]
-        order, files = self._order(job, inputs)
+        order, files = self._orders.of(job, inputs)
         avoided: dict[str, str] = {}  # machines, and what went wrong there
         for _ in range(ATTEMPTS):
             try:
@@ -140,6 +141,7 @@ class Cluster:
                     raise Problem(f"on {machine}: {text}")
                 self._take_files(job, outcome, folder / "out")
                 self._note(job, outcome)
+                self._took.setdefault(job.step, []).append(time.time() - began)
             except Lost as lost:
                 raise Elsewhere(machine, str(lost)) from None
             return Ran(dict(outcome["facts"]), machine, began)
@@ -156,6 +158,8 @@ class Cluster:
             try:
                 message = errand.inbox.get(timeout=LOOK_SECONDS)
             except queue.Empty:
+                if machine and among is None and (why := self._too_slow(job, machine, began)):
+                    raise Elsewhere(machine, why) from None
                 if self._able(job, among):
                     alone_since = None
                     continue
@@ -183,6 +187,17 @@ class Cluster:
                     return machine or "a worker", began
                 case "stopped":
                     raise Problem("it was stopped")
+
+    def _too_slow(self, job: Job, machine: str, began: float) -> str | None:
+        """Whether a job should be taken from its machine, once, for another that is free; it may also be a long job."""
+        took, busy = self._took.get(job.step, []), Counter(self.at.values())
+        limit = max(SLOW_SECONDS, SLOW_TIMES * max(took, default=0))
+        if len(took) < SLOW_AFTER or time.time() - began < limit:
+            return None
+        free = [m for m in self._able(job) if m.name != machine and busy[m.name] < m.slots]
+        return (
+            f"has not done it in {limit:.0f} seconds, and {free[0].name} is free" if free else None
+        )
 
     def _prepared(self, job: Job, order: Facts) -> list[str]:
         """The worker that has most of what a job uses, its image before all, if there is room: it waits for neither."""
@@ -217,12 +232,11 @@ class Cluster:
 
     def _able(self, job: Job, among: list[str] | None = None) -> list[Member]:
         """The workers that can do a job."""
-        wants = offers.wanted(job)
-        able = [member for member in self.link.members() if member.can(wants)]
+        able = self.link.able(offers.wanted(job))
         return [m for m in able if among is None or m.address in among]
 
     def _no_worker(self, job: Job, after: list[str]) -> str:
-        what = " and ".join(name for name in offers.wanted(job) if offers.BETWEEN not in name)
+        what = offers.said(offers.wanted(job))
         beside = f" beside {', '.join(after)}" if after else ""
         return (
             f"no worker is left{beside} that offers {what or 'what it needs'}; add one, then run the same command: "
@@ -230,60 +244,6 @@ class Cluster:
         )
 
     # --- Files -----------------------------------------------------------------------------------
-
-    def _order(self, job: Job, inputs: Facts) -> tuple[Facts, dict[str, Path]]:
-        """What a worker is told, and the files that it may ask for, by their digests."""
-        made: dict[str, str] = {}
-        project: dict[str, tuple[str, int]] = {}
-        links: dict[str, str] = {}
-        files: dict[str, Path] = {}
-        for name, value in job.inputs.items():
-            if isinstance(value, Made):
-                made |= inputs[name]
-                files |= {d: self.local.here.wheelhouse / path for path, d in inputs[name].items()}
-            elif isinstance(value, Source):
-                for path, digest in inputs[name].items():
-                    file = self.local.project / path
-                    if file.is_symlink():
-                        links[path] = str(file.readlink())
-                    else:
-                        project[path] = digest, stat.S_IMODE(file.stat().st_mode)
-                        files[digest] = file
-        history = None
-        if HISTORY in job.inputs and (self.local.project / ".git").is_dir():
-            history = self._bundle()
-            files[history] = self._bundle_file
-        order = {
-            "job": job.as_json(), "inputs": inputs, "made": made, "project": project,
-            "links": links, "history": history,
-        }  # fmt: skip
-        return order, files
-
-    @property
-    def _bundle_file(self) -> Path:
-        return self.local.here.wheelhouse / "work/history.bundle"
-
-    def _bundle(self) -> str:
-        """The commit with its history and tags as one file; its digest."""
-        with self._turn:
-            if self._history is None:
-                self._bundle_file.parent.mkdir(parents=True, exist_ok=True)
-                command = [
-                    "git",
-                    "bundle",
-                    "create",
-                    "--quiet",
-                    str(self._bundle_file),
-                    "HEAD",
-                    "--tags",
-                ]
-                done = subprocess.run(
-                    command, cwd=self.local.project, capture_output=True, text=True
-                )
-                if done.returncode != 0:
-                    raise Problem(f"git cannot bundle the sources: {done.stderr.strip()}")
-                self._history = sha256(self._bundle_file)
-            return self._history
 
     def _take_log(self, outcome: Facts, log: Path) -> None:
         if outcome["log"][0]:

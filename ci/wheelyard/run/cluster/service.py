@@ -25,10 +25,9 @@ from wheelyard.core.record import acceptable
 from wheelyard.core.workspace import Workspace
 from wheelyard.problem import Problem
 from wheelyard.run.cluster.image_cache import ImageCache
-from wheelyard.run.cluster.store import Store, trim
+from wheelyard.run.cluster.store import Store, pack, trim
 from wheelyard.run.local import StepModule
 
-SMALL = 64 << 10  # bytes of a file that comes with the answer; others are fetched
 PATIENCE_SECONDS = 120  # how long a job waits for the next of its files
 FULL = 64 << 20  # bytes left on a disk that is as good as full
 NO_SPACE = "No space left on device"
@@ -94,7 +93,8 @@ class Service:
             outcome = {"kind": "failed", "error": traceback.format_exc()}
         try:
             outcome |= {"log_path": str(log), "log": self.store.take(log)}
-            outcome["small"] = self._small([outcome["log"], *outcome.get("outputs", {}).values()])
+            made = [outcome["log"], *outcome.get("outputs", {}).values()]
+            outcome["small"] = pack({digest: self.store.path(digest) for digest, _ in made})
             shutil.rmtree(folder, ignore_errors=True)
             self.store.trim()
             trim(self.folder / "kept", self.limit)
@@ -119,6 +119,8 @@ class Service:
             (project / path).symlink_to(goal)
         if order["history"]:
             targets[folder / "history"] = (order["history"], 0o644)
+        for digest in self.store.missing(order["small"]):
+            self.store.receive(digest, 0, base64.b64decode(order["small"][digest]), is_last=True)
         self._bring(targets, tell)
         if order["history"]:
             unpack_history(folder / "history", project)
@@ -145,11 +147,6 @@ class Service:
                 self.store.wait_a_moment()
                 if time.monotonic() - max(asked, self.store.last_piece) > PATIENCE_SECONDS:
                     raise Fault(f"it got no file for {PATIENCE_SECONDS} seconds")
-
-    def _small(self, files: list[tuple[str, int]]) -> dict[str, str]:
-        """The contents of small files, by their digests."""
-        found = {digest: self.store.read(digest, 0) for digest, size in files if size <= SMALL}
-        return {digest: base64.b64encode(content).decode() for digest, content in found.items()}
 
     def _is_full(self) -> bool:
         return shutil.disk_usage(self.folder).free < FULL

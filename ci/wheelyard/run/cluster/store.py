@@ -1,16 +1,19 @@
 """Files by their sha256 in one folder: what jobs were given and made; the oldest go when there are too many."""
 
+import base64
 import os
 import re
 import shutil
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from wheelyard.core.digest import sha256
 
 CHUNK = 8 << 20  # bytes in one message
+SMALL = 64 << 10  # bytes of a file that travels with an order or an answer; others are asked for
+SMALL_TOGETHER = 256 << 10
 KEPT_SECONDS = 600  # a file touched since then may be on its way to a job, or to whoever started it
 
 
@@ -91,6 +94,17 @@ class Store:
 
     def trim(self) -> None:
         trim(self.folder, self.limit)
+
+
+def pack(files: Mapping[str, Path]) -> dict[str, str]:
+    """The contents of small files, by their digests, for a message."""
+    packed, room = {}, SMALL_TOGETHER
+    for digest, file in files.items():
+        size = file.stat().st_size
+        if size <= min(SMALL, room):
+            packed[digest] = base64.b64encode(file.read_bytes()).decode()
+            room -= size
+    return packed
 
 
 def trim(folder: Path, limit: int) -> None:

@@ -39,6 +39,11 @@ SETTINGS = {
     # It has no password, so it is for the scheduler's own machine, or a tunnel to it.
     "distributed.dashboard.link": "http://localhost:{port}/status",
     "distributed.worker.profile.enabled": False,
+    # Dask looks at itself fifty times a second, for work in milliseconds; here it is in minutes.
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.client.scheduler-info-interval": "1m",
+    "distributed.scheduler.active-memory-manager.start": False,
 }
 
 
@@ -57,8 +62,8 @@ class Settings:
     patience: float = 600  # seconds without a scheduler
 
 
-def perform(order: str) -> str:
-    """The Dask task: one job."""
+def perform(order: str) -> None:
+    """The Dask task: one job. What became of it is told like all else: to be asked for it would take another round."""
     worker = distributed.get_worker()
     service: Service = worker.wheelyard  # type: ignore[attr-defined]
     given = json.loads(order)
@@ -67,7 +72,7 @@ def perform(order: str) -> str:
     def tell(what: dict[str, Any]) -> None:
         worker.log_event(given["topic"], {**what, **about})
 
-    return json.dumps({**service.perform(given, tell), **about})
+    tell({"kind": "outcome", "text": json.dumps({**service.perform(given, tell), **about})})
 
 
 def receive(pieces: list[tuple[str, int, bytes, bool]], dask_worker: Any) -> None:
@@ -130,7 +135,8 @@ async def _serve(
     settings: Settings, service: Service, resources: offers.Resources, say: Callable[[str], None]
 ) -> None:
     ended = asyncio.Event()
-    for sign in (signal.SIGINT, signal.SIGTERM):
+    hung_up = [signal.SIGHUP] * (signal.getsignal(signal.SIGHUP) != signal.SIG_IGN)  # not by nohup
+    for sign in (signal.SIGINT, signal.SIGTERM, *hung_up):
         asyncio.get_running_loop().add_signal_handler(sign, ended.set)
     seen = time.monotonic()
     while not ended.is_set():

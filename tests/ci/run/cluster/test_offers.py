@@ -51,6 +51,15 @@ def test_a_need_that_nobody_offers() -> None:
     assert "there is none" in str(offers.lacking(job, [], ADDRESS))
 
 
+def test_memory_is_counted_out() -> None:
+    box = member(**{offers.MEMORY: 9})
+    job = Job("build", "x", Needs(memory_gib=4), {})
+    assert box.room(offers.wanted(job)) == 2
+    assert box.room(offers.wanted(Job("build", "x", Needs(memory_gib=5), {}))) == 1
+    said = offers.lacking(Job("build", "x", Needs(memory_gib=10), {}), [box], ADDRESS)
+    assert str(said).startswith("needs 10 GiB of memory, which no worker offers (box offers")
+
+
 def test_a_worker_with_another_version_of_a_tool() -> None:
     job = Job("repair", "x", Needs(), {"tools": {"auditwheel": "0.1"}})
     said = str(offers.lacking(job, [member()], ADDRESS))

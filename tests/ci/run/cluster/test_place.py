@@ -1,6 +1,7 @@
 """Jobs on a real cluster: what they see, what comes back, and every way in which a machine lets a release down."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from wheelyard.core.record import Record
 from wheelyard.problem import Problem
 from wheelyard.run.cluster import link, place
 from wheelyard.run.cluster.link import Lost, checked
+from wheelyard.run.cluster.store import SMALL
 
 WRITE = "(workspace.out / f'{job.unit}.txt').write_text(workspace.inputs['text'])"
 
@@ -123,6 +125,38 @@ def test_a_file_that_the_job_is_not_for_is_refused(there: Machines, record: Reco
     assert not (record.wheelhouse / "evil.txt").exists()
 
 
+HOSTILE: dict[str, tuple[Any, str]] = {
+    "above": ({"../../x.txt": ["0" * 64, 1]}, "names the file ../../x.txt, which it is not for"),
+    "absolute": ({"/etc/x.txt": ["0" * 64, 1]}, "names the file /etc/x.txt, which it is not for"),
+    "negative": ({"negative.txt": ["0" * 64, -1]}, "sent negative.txt with other bytes"),
+    "elsewhere": ({"elsewhere.txt": ["../../keys/member.pem", 1]}, "hostile does not answer"),
+    "shapeless": ({"shapeless.txt": "0" * 64}, "sent no proper answer"),
+}
+
+
+def test_a_hostile_worker_gets_no_further_than_a_hostile_job(
+    there: Machines,
+    record: Record,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Whatever it answers: nothing is recorded as made, and no file lies where no job puts it."""
+    monkeypatch.setattr(place, "ALONE_SECONDS", 1)
+    claims = {"kind": "passed", "facts": {}, "log": ["", 0], "small": {}}
+    answers = {unit: {**claims, "outputs": outputs} for unit, (outputs, _) in HOSTILE.items()}
+    there.worker(
+        "hostile", f"service.Service.perform = lambda _, o, __: {answers!r}[o['job']['unit']]"
+    )
+    with pytest.raises(Problem) as told:
+        run(there, record, *(toy(f"build/{unit}") for unit in HOSTILE))
+    said = f"{told.value}{capsys.readouterr().out}"
+    for unit, (_, why) in HOSTILE.items():
+        assert why in said, said
+        assert record.jobs[f"build/{unit}"]["verdict"] == "failed"
+        assert record.jobs[f"build/{unit}"]["outputs"] == {}
+    assert not list(record.wheelhouse.parent.rglob("*.txt"))
+
+
 @pytest.mark.parametrize(
     "told",
     [
@@ -168,6 +202,24 @@ def test_a_worker_of_another_version_gets_nothing(there: Machines, record: Recor
     there.worker("new")
     run(there, record, toy("build/x"), toy("build/y"), toy("build/z"))
     assert {machine_of(record, f"build/{unit}") for unit in "xyz"} == {"new"}
+
+
+def test_jobs_share_out_the_memory_of_a_machine(
+    there: Machines, record: Record, tmp_path: Path
+) -> None:
+    """There are two slots, but memory for one."""
+    alone = f"""
+import time
+from pathlib import Path
+mark = Path({str(tmp_path / "mark")!r})
+mark.touch(exist_ok=False)
+time.sleep(1)
+mark.unlink()
+"""
+    small = "found = offers.offered(2, network=True); found[offers.MEMORY] = 7\n"
+    there.worker("one", f"{small}offers.offered = lambda *_, **__: found")
+    run(there, record, *(Job("build", u, Needs(memory_gib=4), {"do": alone}) for u in "abc"))
+    assert {entry["verdict"] for entry in record.jobs.values()} == {"passed"}
 
 
 def test_no_scheduler(tmp_path: Path, record: Record) -> None:
@@ -253,19 +305,69 @@ def test_a_worker_with_a_full_disk(
         subprocess.run(["umount", small], check=True)
 
 
+@pytest.mark.parametrize(
+    ("liar", "length"),
+    [
+        ("service.pack = lambda files: dict.fromkeys(files, 'eQ==')", 1),
+        ("honest = store.Store.read; store.Store.read = lambda *a: honest(*a)[::-1]", SMALL + 1),
+    ],
+    ids=["with its answer", "when asked"],
+)
 def test_a_worker_that_sends_other_bytes(
-    there: Machines, record: Record, capsys: pytest.CaptureFixture[str]
+    liar: str, length: int, there: Machines, record: Record, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It says one digest and sends something else; the log is read by the same function, and is wrong first."""
-    liar = "honest = store.Store.read; store.Store.read = lambda *a: honest(*a).replace(b'x', b'y')"
+    """It says one digest and sends something else; the log, which is empty, cannot be wrong."""
     there.worker("liar", liar)
-    jobs = [toy(f"build/x{n}") for n in range(2)]
-    helper = threading.Timer(1, lambda: there.worker("honest"))
+    write = f"(workspace.out / f'{{job.unit}}.txt').write_text(job.unit * {length})"
+    jobs = [toy(f"build/x{n}", write) for n in range(2)]
+    helper = threading.Thread(target=there.worker, args=["honest"])
     helper.start()
     run(there, record, *jobs)
-    assert [(record.wheelhouse / f"x{n}.txt").read_text() for n in range(2)] == ["x0", "x1"]
+    helper.join()
+    for n in range(2):
+        assert (record.wheelhouse / f"x{n}.txt").read_text() == f"x{n}" * length
     assert {machine_of(record, job.name) for job in jobs} == {"honest"}
     assert "liar sent x0.txt with other bytes than it said" in capsys.readouterr().out
+
+
+def test_a_machine_that_is_far_too_slow(
+    there: Machines,
+    record: Record,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Once three others of its step are done, a job that takes many times as long goes to a machine that is free."""
+    monkeypatch.setattr(place, "LOOK_SECONDS", 0.5)
+    monkeypatch.setattr(place, "SLOW_SECONDS", 3)
+    quick, ran = [toy(f"build/{unit}") for unit in "abc"], tmp_path / "ran"
+    stuck = f"""
+import time
+from pathlib import Path
+ran = Path({str(ran)!r})
+if not ran.exists():
+    ran.touch()
+    time.sleep(600)
+{WRITE}
+"""
+    there.worker("slow")
+
+    def add() -> None:
+        while not ran.exists():
+            time.sleep(0.1)
+        there.worker("quick")
+
+    helper = threading.Thread(target=add)
+    helper.start()
+    began = time.monotonic()
+    run(there, record, *quick, toy("build/x", stuck))
+    helper.join()
+    assert time.monotonic() - began < 120
+    assert machine_of(record, "build/x") == "quick"
+    assert re.search(
+        r"build/x: slow has not done it in \d+ seconds, and quick is free; trying another machine",
+        capsys.readouterr().out,
+    )
 
 
 def test_the_scheduler_restarts(
@@ -312,7 +414,7 @@ def test_the_scheduler_stays_away_and_the_same_command_goes_on(
     helper.join()
     first = record.jobs["build/a"]
     there.scheduler()
-    time.sleep(5)
+    there.wait_for("one", "joined", times=2)
     run(there, record, *jobs)
     assert record.jobs["build/a"] == first
     assert record.jobs["repair/b"]["verdict"] == "passed"

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 
@@ -45,11 +44,7 @@ def test_a_worker_comes_back_to_a_scheduler_that_restarts(tmp_path: Path) -> Non
         there.worker("one")
         there.kill("scheduler")
         there.scheduler()
-        for _ in range(300):
-            if there.log("one").count("joined") == 2:
-                break
-            time.sleep(0.1)
-        assert there.log("one").count("joined") == 2
+        there.wait_for("one", "joined", times=2)
 
 
 def test_the_images_that_were_used_last_stay(tmp_path: Path) -> None:
