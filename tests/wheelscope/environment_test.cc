@@ -43,8 +43,8 @@ class Environment {
     ASSERT_TRUE(write_file(site + "/" + name + "-1.0.dist-info/RECORD", record));
     ASSERT_TRUE(write_file(site + "/" + name + "-1.0.dist-info/METADATA", "Name: x\n" + metadata));
   }
-  std::map<std::string, DistributionVerdict> judge(bool device_code = false) const {
-    Disk disk("", device_code);
+  std::map<std::string, DistributionVerdict> judge() const {
+    Disk disk;
     std::map<std::string, DistributionVerdict> verdicts;
     for (auto& verdict : judge_environment(machine, disk))
       verdicts.emplace(verdict.distribution.name, verdict);
@@ -103,7 +103,7 @@ TEST(Environment, ComparesRequirementsAndGpus) {
   made.install("second", {{"second/_C.so", "module.so"}},
                "Requires-Dist: third; python_version >= '3'\nRequires-Python: >=3.12\n");
   made.machine.gpus = {{"T4", "7.5"}, {"T4", "7.5"}, {"H200", "9.0"}, {"unknown", ""}};
-  const auto found = made.judge(true);
+  const auto found = made.judge();
   EXPECT_EQ(found.at("first").unmet,
             std::vector<std::string>{"requires second>=2; installed is 1.0"});
   EXPECT_EQ(found.at("second").unmet.size(), 2U);

@@ -10,6 +10,8 @@
 #include "answers/providers.h"
 #include "answers/suppliers.h"
 #include "facts/symbol_names.h"
+#include "machine/imports.h"
+#include "machine/openings.h"
 #include "packaging/marker.h"
 #include "packaging/metadata.h"
 #include "packaging/requirement.h"
@@ -26,14 +28,10 @@ bool needs_torch(const LibraryFacts& library) {
   return std::ranges::any_of(library.needed, is_torch_library);
 }
 
-// Whether this Python would import a module of that file name: x.cpython-311-..., x.abi3.so, x.so
-bool is_for(const PythonFacts& python, const std::string& path) {
-  const auto name = base_name(path);
-  constexpr std::string_view mark = ".cpython-";
-  const auto at = name.find(mark);
-  if (at == name.npos) return name.find(".pypy") == name.npos;
-  const auto abi = name.substr(at + mark.size());
-  return "cp" + abi.substr(0, abi.find_first_of("-.")) == python.abi;
+// NVIDIA's own libraries choose among kernels that they keep in ways of their own: the targets in
+// their fat binaries do not tell which GPUs they serve.
+bool chooses_kernels_itself(const Distribution& distribution) {
+  return distribution.name.starts_with("nvidia-");
 }
 
 // Symptoms in the loader's own words.
@@ -63,21 +61,27 @@ Symptom symptom_of(const Loaded& library, const SymbolFact& symbol) {
           .version = symbol.version};
 }
 
+std::string stem_of_file(const std::string& path) {
+  const auto name = base_name(path);
+  return name.substr(0, name.find('.'));
+}
+
 class PackageJudge {
  public:
   PackageJudge(const MachineFacts& machine, Disk& disk, DriverFiles driver)
       : machine_(machine),
         disk_(disk),
         trusts_driver_(driver == DriverFiles::elsewhere && !machine.driver.empty()) {
-    std::vector<std::string> all;
+    std::vector<FileToRead> all;
     for (auto& distribution : list_distributions(machine.python->site_packages)) {
       auto files = shared_libraries_of(distribution);
-      all.insert(all.end(), files.begin(), files.end());
+      const bool device_code = !machine.gpus.empty() && !chooses_kernels_itself(distribution);
+      for (const auto& path : files) all.push_back({path, device_code});
       installed_[distribution.name] = distribution.version;
       if (!files.empty()) found_.emplace_back(std::move(distribution), std::move(files));
     }
     disk_.read_all(all);
-    for (const auto& path : all) places_.try_emplace(base_name(path), path);
+    for (const auto& file : all) places_.try_emplace(base_name(file.path), file.path);
   }
 
   std::vector<DistributionVerdict> run() {
@@ -86,6 +90,7 @@ class PackageJudge {
       auto verdict = judge(distribution, files);
       if (verdict.libraries > 0) verdicts.push_back(std::move(verdict));
     }
+    judge_imports(verdicts);
     return verdicts;
   }
 
@@ -112,7 +117,7 @@ class PackageJudge {
   // Modules of this Python; and libraries on torch, which torch.ops.load_library opens. torch's own
   // libraries come with its module.
   bool is_opened(const Distribution& distribution, const LibraryFacts& library) const {
-    if (library.python_module) return is_for(*machine_.python, library.path);
+    if (library.python_module) return is_module_for(*machine_.python, library.path);
     return distribution.name != "torch" && needs_torch(library);
   }
 
@@ -139,16 +144,80 @@ class PackageJudge {
       const auto* library = disk_.open(path);
       if (!library) continue;
       ++verdict.libraries;
-      find_unserved(*library, verdict);
+      if (!chooses_kernels_itself(distribution)) find_unserved(*library, verdict);
       if (!is_opened(distribution, *library)) continue;
       ++verdict.opened;
-      if (auto broken = open(path, *library)) {
-        verdict.loads = std::max(verdict.loads, broken->loads);
-        verdict.broken.push_back(std::move(*broken));
-      }
+      if (auto broken = open(path, *library)) verdict.broken.push_back(std::move(*broken));
     }
     if (verdict.libraries > 0) check_requirements(verdict);
     return verdict;
+  }
+
+  // What an import of each distribution makes of the libraries that do not load.
+  void judge_imports(std::vector<DistributionVerdict>& verdicts) {
+    std::set<std::string> broken;
+    for (const auto& verdict : verdicts) {
+      for (const auto& library : verdict.broken) broken.insert(library.path);
+    }
+    if (broken.empty()) return;
+    Imports imports(*machine_.python, broken);
+    std::vector<std::set<std::string>> run;  // files, of each verdict
+    for (auto& verdict : verdicts) {
+      const auto names = import_names(verdict.distribution);
+      run.push_back(imports.files_run_by(names));
+      if (verdict.broken.empty()) continue;
+      const auto openings = openings_of(verdict, names, run.back(), imports);
+      for (auto& library : verdict.broken) {
+        library.optional = !names.empty() && !run.back().contains(library.path) &&
+                           !must_open(openings, library.path);
+        if (!library.optional) verdict.loads = std::max(verdict.loads, library.loads);
+      }
+    }
+    for (const auto& culprit : verdicts) {
+      if (culprit.loads != Loads::no || !culprit.imports.empty()) continue;
+      const auto first = files_of_names(culprit.distribution);
+      for (std::size_t i = 0; i < verdicts.size(); ++i) {
+        auto& verdict = verdicts[i];
+        if (&verdict == &culprit || verdict.loads == Loads::no) continue;
+        if (std::ranges::none_of(first, [&](const auto& file) { return run[i].contains(file); }))
+          continue;
+        verdict.loads = Loads::no;
+        verdict.imports = culprit.distribution.name;
+      }
+    }
+  }
+
+  // The files that an import of anything of the distribution runs.
+  static std::vector<std::string> files_of_names(const Distribution& distribution) {
+    std::vector<std::string> files;
+    for (auto name : import_names(distribution)) {
+      std::ranges::replace(name, '.', '/');
+      files.push_back(distribution.folder + "/" + name + "/__init__.py");
+    }
+    return files;
+  }
+
+  bool must_open(const Openings& openings, const std::string& path) {
+    return disk_.open(path)->python_module ? openings.must_open_module(stem_of_file(path))
+                                           : openings.must_open(stem_of_file(path));
+  }
+
+  // The libraries that the distribution's own files open.
+  static Openings openings_of(const DistributionVerdict& verdict,
+                              const std::vector<std::string>& names,
+                              const std::set<std::string>& run, Imports& imports) {
+    std::vector<const PythonSource*> sources;
+    for (const auto& name : names) {
+      const auto folder = verdict.distribution.folder + "/" + name + "/";
+      for (auto file = run.lower_bound(folder); file != run.end(); ++file) {
+        if (!file->starts_with(folder)) break;
+        sources.push_back(&imports.source_of(*file));
+      }
+    }
+    std::set<std::string> libraries;
+    for (const auto& path : shared_libraries_of(verdict.distribution))
+      libraries.insert(stem_of_file(path));
+    return {sources, libraries};
   }
 
   std::optional<BrokenLibrary> open(const std::string& path, const LibraryFacts& library) {

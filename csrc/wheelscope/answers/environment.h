@@ -1,5 +1,7 @@
 // Whether what is installed in an environment would load there: each module by the loader's rules,
-// in a process of that Python, after torch where the package builds on torch.
+// in a process of that Python, after torch where the package builds on torch. A distribution loads
+// if an import of its packages does; modules that such an import does not need are its optional
+// parts.
 #pragma once
 
 #include "answers/explain.h"
@@ -16,6 +18,7 @@ enum class Loads { yes, depends, no };
 struct BrokenLibrary {
   std::string path;
   Loads loads = Loads::no;
+  bool optional = false;  // an import of its package does not open it, or goes on without it
   Explanation explanation;
 };
 
@@ -27,8 +30,9 @@ struct UnservedGpu {
 struct DistributionVerdict {
   Distribution distribution;
   std::uint64_t libraries = 0, opened = 0;  // ELF files; those that Python or torch opens
-  Loads loads = Loads::yes;
+  Loads loads = Loads::yes;                 // an import of the package
   std::vector<BrokenLibrary> broken;
+  std::string imports;  // the distribution that it imports and that does not load; empty: none
   std::vector<std::string> unmet;  // requirements that the installed versions do not fulfil
   std::vector<UnservedGpu> unserved;
 

@@ -48,7 +48,7 @@ int env(const Options& options, Streams streams) {
     machine->gpus = other.gpus;
   }
   if (!machine->python) return complain({0, machine->notes.front()}, streams);
-  Disk disk("", !machine->gpus.empty());
+  Disk disk;
   if (!options.why.empty()) return print_searches(*machine, disk, options, streams);
   const auto verdicts = judge_environment(*machine, disk, driver);
   if (options.json) {

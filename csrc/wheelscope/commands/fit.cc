@@ -92,7 +92,7 @@ class Fitter {
                                        : std::vector{options.index}),
         http_(options.timeout),
         cache_(cache_folder()),
-        disk_("", false) {}
+        disk_() {}
 
   // Sets the torch that --with names; false: it cannot be had.
   bool assume_torch();

@@ -67,10 +67,11 @@ std::string Disk::real_path(const std::string& path) const {
   return error ? std::string() : real.string();
 }
 
-std::unique_ptr<LibraryFacts> Disk::read(const std::string& path, const std::string& real) const {
+std::unique_ptr<LibraryFacts> Disk::read(const FileToRead& file, const std::string& real) {
   const auto source = Source::map(real);
   if (!source) return nullptr;
-  auto facts = read_lone_file(path, source->bytes(), scan_);
+  auto facts = read_lone_file(file.path, source->bytes(),
+                              {.symbols = true, .device_code = file.device_code});
   if (!facts || !facts->libraries.front().loadable()) return nullptr;
   return std::make_unique<LibraryFacts>(std::move(facts->libraries.front()));
 }
@@ -81,33 +82,33 @@ const LibraryFacts* Disk::open(const std::string& path) {
   const LibraryFacts* facts = nullptr;
   if (const auto real = real_path(path); !real.empty()) {
     const auto [file, is_new] = files_.try_emplace(real);
-    if (is_new) file->second = read(path, real);
+    if (is_new) file->second = read({path}, real);
     facts = file->second.get();
   }
   return paths_[path] = facts;
 }
 
-void Disk::read_all(const std::vector<std::string>& paths) {
+void Disk::read_all(const std::vector<FileToRead>& files) {
   struct Job {
-    std::string path;
+    const FileToRead* file;
     std::unique_ptr<LibraryFacts>* place;
     std::string real;
   };
   std::vector<Job> jobs;
   std::vector<std::uint64_t> costs;
-  for (const auto& path : paths) {
-    const auto real = real_path(path);
+  for (const auto& asked : files) {
+    const auto real = real_path(asked.path);
     if (real.empty()) continue;
     const auto [file, is_new] = files_.try_emplace(real);
     if (!is_new) continue;
     std::error_code error;
     const auto size = std::filesystem::file_size(real, error);
-    jobs.push_back({path, &file->second, real});
+    jobs.push_back({&asked, &file->second, real});
     costs.push_back(error ? 0 : size);
   }
   constexpr std::uint64_t budget = std::uint64_t{8} << 30;  // of mapped bytes; few are touched
   run_within_budget(costs, budget, std::max(1U, std::thread::hardware_concurrency()),
-                    [&](std::size_t i) { *jobs[i].place = read(jobs[i].path, jobs[i].real); });
+                    [&](std::size_t i) { *jobs[i].place = read(*jobs[i].file, jobs[i].real); });
 }
 
 LoaderWorld Disk::world(const std::string& machine) {

@@ -10,28 +10,30 @@
 
 namespace wheelscope {
 
+struct FileToRead {
+  std::string path;
+  bool device_code = false;  // is of interest; the loader knows nothing of it
+};
+
 class Disk {
  public:
-  // `root` stands before every absolute path: the folder of a container's files, or nothing. Device
-  // code is read where it is asked for; the loader knows nothing of it.
-  explicit Disk(std::string root = "", bool device_code = false)
-      : root_(std::move(root)), scan_{.symbols = true, .device_code = device_code} {}
+  // `root` stands before every absolute path: the folder of a container's files, or nothing.
+  explicit Disk(std::string root = "") : root_(std::move(root)) {}
 
   // The file at a path, with its symbols; null: there is none, or it is no ELF file.
   const LibraryFacts* open(const std::string& path);
 
   // Reads files that will be opened, on all cores.
-  void read_all(const std::vector<std::string>& paths);
+  void read_all(const std::vector<FileToRead>& files);
 
   // The world of a process of this machine; `this` must outlive it. The cache is read at once.
   LoaderWorld world(const std::string& machine);
 
  private:
-  std::unique_ptr<LibraryFacts> read(const std::string& path, const std::string& real) const;
+  static std::unique_ptr<LibraryFacts> read(const FileToRead& file, const std::string& real);
   std::string real_path(const std::string& path) const;  // empty: there is no such file
 
   std::string root_;
-  ScanOptions scan_;
   std::map<std::string, std::unique_ptr<LibraryFacts>> files_;  // by canonical path
   std::map<std::string, const LibraryFacts*> paths_;
 };

@@ -2,6 +2,7 @@
 #include "loader/loader.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "text/text.h"
 
@@ -218,8 +219,13 @@ void Loader::unload_after(std::size_t count) {
 const Loader::Index& Loader::index_of(const LibraryFacts& facts) const {
   auto [found, is_new] = indexes_.try_emplace(&facts);
   if (is_new) {
-    for (const auto& symbol : facts.symbols) {
-      if (symbol.defined) found->second[symbol.name].push_back(&symbol);
+    auto& index = found->second;
+    index.resize(std::bit_ceil(2 * facts.symbols.size() + 1));
+    for (std::size_t i = 0; i < facts.symbols.size(); ++i) {
+      if (!facts.symbols[i].defined) continue;
+      auto at = std::hash<std::string>()(facts.symbols[i].name) % index.size();
+      while (index[at] != 0) at = (at + 1) % index.size();
+      index[at] = static_cast<std::uint32_t>(i + 1);
     }
   }
   return found->second;
@@ -227,12 +233,13 @@ const Loader::Index& Loader::index_of(const LibraryFacts& facts) const {
 
 const SymbolFact* Loader::definition_in(const Loaded& library, const SymbolFact& wanted) const {
   const auto& index = index_of(*library.facts);
-  const auto found = index.find(wanted.name);
-  if (found == index.end()) return nullptr;
   const SymbolFact* fallback = nullptr;
   std::size_t fallbacks = 0;
-  for (const auto* definition : found->second) {
-    if (!version_fits(wanted, *definition, *library.facts)) continue;
+  for (auto at = std::hash<std::string>()(wanted.name) % index.size(); index[at] != 0;
+       at = (at + 1) % index.size()) {
+    const auto* definition = &library.facts->symbols[index[at] - 1];
+    if (definition->name != wanted.name || !version_fits(wanted, *definition, *library.facts))
+      continue;
     const bool at_once = !wanted.version.empty() || library.facts->version_definitions.empty() ||
                          definition->version.empty() || definition->first_version;
     if (at_once) return definition;

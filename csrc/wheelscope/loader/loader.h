@@ -119,7 +119,10 @@ class Loader {
   std::string expand(const std::string& entry, const Loaded& library) const;
   const SymbolFact* definition_in(const Loaded& library, const SymbolFact& wanted) const;
 
-  using Index = std::unordered_map<std::string_view, std::vector<const SymbolFact*>>;
+  // Numbers of definitions, plus one, at the places that their names' hashes lead to, or at the
+  // next free ones. Libraries have hundreds of thousands of them, so that they must cost little
+  // each.
+  using Index = std::vector<std::uint32_t>;
   const Index& index_of(const LibraryFacts& facts) const;
 
   LoaderWorld world_;

@@ -14,16 +14,26 @@ std::string verdict_text(const DistributionVerdict& verdict, const Style& style)
                                                  : style.good("loads")) +
               "\n";
   Lines lines(style);
+  if (!verdict.imports.empty())
+    lines.add("because", "it imports " + verdict.imports + ", which does not load");
   constexpr std::size_t most = 5;
-  for (std::size_t i = 0; i < std::min(verdict.broken.size(), most); ++i) {
-    const auto& broken = verdict.broken[i];
-    lines.add("library", printable(broken.path));
-    lines.add("says", printable(broken.explanation.symptom.message));
-    for (const auto& reason : broken.explanation.because) lines.add("because", printable(reason));
-    for (const auto& way : broken.explanation.mend) lines.add("mend", printable(way));
+  std::size_t needed = 0;
+  std::vector<std::string> optional;
+  for (const auto& broken : verdict.broken) {
+    const auto& explanation = broken.explanation;
+    if (broken.optional) {
+      optional.push_back(printable(base_name(broken.path) + " does not load" +
+                                   (broken.loads == Loads::depends ? " by itself" : "") + ": " +
+                                   explanation.symptom.message));
+    } else if (++needed <= most) {
+      lines.add("library", printable(broken.path));
+      lines.add("says", printable(explanation.symptom.message));
+      for (const auto& reason : explanation.because) lines.add("because", printable(reason));
+      for (const auto& way : explanation.mend) lines.add("mend", printable(way));
+    }
   }
-  if (verdict.broken.size() > most)
-    lines.add("library", "and " + std::to_string(verdict.broken.size() - most) + " more");
+  if (needed > most) lines.add("library", "and " + std::to_string(needed - most) + " more");
+  lines.add_list("optional", optional);
   lines.add_list("unmet", verdict.unmet);
   std::vector<std::string> unserved;
   unserved.reserve(verdict.unserved.size());
@@ -41,10 +51,8 @@ std::string environment_text(const std::vector<DistributionVerdict>& verdicts, c
   std::uint64_t sound = 0, opened = 0;
   for (const auto& verdict : verdicts) {
     opened += verdict.opened;
-    if (verdict.is_sound())
-      ++sound;
-    else
-      text += verdict_text(verdict, style);
+    if (verdict.is_sound()) ++sound;
+    if (!verdict.is_sound() || !verdict.broken.empty()) text += verdict_text(verdict, style);
   }
   return text + counted(verdicts.size(), "distribution") + " with libraries, " +
          counted(opened, "module") + " opened: " + std::to_string(sound) + " sound\n";

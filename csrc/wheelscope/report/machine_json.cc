@@ -54,15 +54,14 @@ Json to_json(const Explanation& explanation) {
 }
 
 Json to_json(const DistributionVerdict& verdict) {
-  Json json{{"name", verdict.distribution.name},
-            {"version", verdict.distribution.version},
-            {"libraries", verdict.libraries},
-            {"opened", verdict.opened},
-            {"loads", name_of(verdict.loads)}};
+  Json json{{"name", verdict.distribution.name}, {"version", verdict.distribution.version},
+            {"libraries", verdict.libraries},    {"opened", verdict.opened},
+            {"loads", name_of(verdict.loads)},   {"imports", or_null(verdict.imports)}};
   json["broken"] = Json::array();
   for (const auto& broken : verdict.broken)
     json["broken"].push_back({{"path", broken.path},
                               {"loads", name_of(broken.loads)},
+                              {"optional", broken.optional},
                               {"explanation", to_json(broken.explanation)}});
   json["unmet"] = verdict.unmet;
   json["unserved"] = Json::array();

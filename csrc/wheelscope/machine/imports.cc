@@ -1,0 +1,190 @@
+// Finds modules as Python's path finder does: a package, a module in machine code, a source file.
+#include "machine/imports.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "packaging/record.h"
+#include "source/files.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string parent_of(const std::string& name) {
+  const auto dot = name.rfind('.');
+  return dot == name.npos ? std::string() : name.substr(0, dot);
+}
+
+bool is_letter_of_name(char c) {
+  return c == '_' || c == '.' || std::isalnum(static_cast<unsigned char>(c));
+}
+
+// Whether a text holds a name that is no part of a longer one.
+bool has_whole_name(std::string_view text, std::string_view name) {
+  for (auto at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
+    const auto end = at + name.size();
+    if ((at == 0 || !is_letter_of_name(text[at - 1])) &&
+        (end == text.size() || !is_letter_of_name(text[end])))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_module_for(const PythonFacts& python, const std::string& path) {
+  const auto name = base_name(path);
+  constexpr std::string_view mark = ".cpython-";
+  const auto at = name.find(mark);
+  if (at == name.npos) return name.find(".pypy") == name.npos;
+  const auto abi = name.substr(at + mark.size());
+  return "cp" + abi.substr(0, abi.find_first_of("-.")) == python.abi;
+}
+
+std::vector<std::string> import_names(const Distribution& distribution) {
+  std::set<std::string> packages, deeper, names;
+  const auto record = read_text(distribution.dist_info + "/RECORD");
+  if (!record) return {};
+  for (const auto& line : parse_record(*record)) {
+    const auto parts = split(line.path, '/');
+    const auto& file = parts.back();
+    if (line.path.starts_with("..") || line.path.starts_with('/')) continue;
+    if (parts.size() == 1 && (file.ends_with(".py") || file.ends_with(".so")))
+      names.insert(file.substr(0, file.find('.')));
+    if (file != "__init__.py") continue;
+    if (parts.size() == 2) packages.insert(parts[0]);
+    if (parts.size() == 3) deeper.insert(parts[0] + "." + parts[1]);
+  }
+  for (const auto& name : deeper) {
+    if (!packages.contains(parent_of(name))) names.insert(name);
+  }
+  names.insert(packages.begin(), packages.end());
+  return {names.begin(), names.end()};
+}
+
+Imports::Imports(const PythonFacts& python, const std::set<std::string>& watched)
+    : python_(python) {
+  for (const auto& path : watched) {
+    for (const auto& site : python.site_packages) {
+      if (!path.starts_with(site + "/")) continue;
+      auto name = path.substr(site.size() + 1);
+      name.resize(name.size() - base_name(name).size() + base_name(name).find('.'));
+      std::ranges::replace(name, '/', '.');
+      watched_.push_back(std::move(name));
+    }
+  }
+}
+
+const std::set<std::string>& Imports::files_in(const std::string& folder) {
+  const auto [found, is_new] = folders_.try_emplace(folder);
+  if (is_new) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error))
+      found->second.insert(entry.path().filename().string());
+  }
+  return found->second;
+}
+
+std::size_t Imports::find(const std::string& name) {
+  const auto known = by_name_.find(name);
+  return known != by_name_.end() ? known->second : by_name_[name] = locate(name);
+}
+
+std::size_t Imports::locate(const std::string& name) {
+  const auto parent = parent_of(name);
+  const auto last = parent.empty() ? name : name.substr(parent.size() + 1);
+  auto add = [&](std::string path, bool is_package) {
+    if (!path.empty()) by_path_.try_emplace(path, modules_.size());
+    modules_.push_back({.name = name, .path = std::move(path), .is_package = is_package});
+    return modules_.size() - 1;
+  };
+  auto inside = parent;
+  std::ranges::replace(inside, '.', '/');
+  bool has_folder = false;
+  for (const auto& site : python_.site_packages) {
+    const auto folder = inside.empty() ? site : site + "/" + inside;
+    const auto& files = files_in(folder);
+    if (files.contains(last) && files_in(folder + "/" + last).contains("__init__.py"))
+      return add(folder + "/" + last + "/__init__.py", true);
+    for (auto file = files.lower_bound(last + "."); file != files.end(); ++file) {
+      if (!file->starts_with(last + ".")) break;
+      if (file->ends_with(".so") && is_module_for(python_, *file))
+        return add(folder + "/" + *file, false);
+    }
+    if (files.contains(last + ".py")) return add(folder + "/" + last + ".py", false);
+    has_folder |= files.contains(last) && !files_in(folder + "/" + last).empty();
+  }
+  return has_folder ? add("", true) : none;
+}
+
+// An import of a.b runs a first.
+void Imports::add_with_parents(const std::string& name, std::vector<std::size_t>& found) {
+  for (auto dot = name.find('.');; dot = name.find('.', dot + 1)) {
+    const auto module = find(name.substr(0, dot));
+    if (module == none) return;
+    found.push_back(module);
+    if (dot == name.npos) return;
+  }
+}
+
+void Imports::read_texts(std::size_t index) {
+  const auto package = modules_[index].name.substr(0, modules_[index].name.find('.'));
+  const auto source = Source::map(modules_[index].path);
+  if (!source) return;
+  std::vector<std::size_t> imports;
+  for (const auto& name : watched_) {
+    if (name.starts_with(package + ".") && name != modules_[index].name &&
+        has_whole_name(source->bytes().text(), name))
+      add_with_parents(name, imports);
+  }
+  modules_[index].imports = std::move(imports);
+}
+
+void Imports::read(std::size_t index) {
+  if (std::exchange(modules_[index].is_read, true) || modules_[index].path.empty()) return;
+  if (modules_[index].path.ends_with(".so")) return read_texts(index);
+  const auto text = read_text(modules_[index].path);
+  if (!text) return;
+  auto source = read_python_source(*text);
+  std::vector<std::size_t> imports;
+  for (const auto& statement : source.imports) {
+    if (statement.optional) continue;
+    auto module = statement.module;
+    if (statement.dots > 0) {
+      auto package = modules_[index].name;
+      const auto up = statement.dots - (modules_[index].is_package ? 1 : 0);
+      for (std::size_t i = 0; i < up; ++i) package = parent_of(package);
+      module = package + (module.empty() || package.empty() ? "" : ".") + module;
+    }
+    if (module.empty()) continue;
+    add_with_parents(module, imports);
+    for (const auto& name : statement.names) {
+      if (const auto found = find(module + "." + name); found != none) imports.push_back(found);
+    }
+  }
+  modules_[index].source = std::move(source);
+  modules_[index].imports = std::move(imports);
+}
+
+std::set<std::string> Imports::files_run_by(const std::vector<std::string>& names) {
+  std::vector<std::size_t> waiting;
+  for (const auto& name : names) add_with_parents(name, waiting);
+  std::vector<bool> seen;
+  std::set<std::string> files;
+  while (!waiting.empty()) {
+    const auto index = waiting.back();
+    waiting.pop_back();
+    seen.resize(modules_.size());
+    if (seen[index]) continue;
+    seen[index] = true;
+    if (!modules_[index].path.empty()) files.insert(modules_[index].path);
+    read(index);
+    waiting.insert(waiting.end(), modules_[index].imports.begin(), modules_[index].imports.end());
+  }
+  return files;
+}
+
+}  // namespace wheelscope

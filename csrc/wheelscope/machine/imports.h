@@ -1,0 +1,57 @@
+// What `import NAME` runs in an environment, found by following the import statements of its files.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "facts/machine.h"
+#include "machine/distributions.h"
+#include "machine/python_source.h"
+
+namespace wheelscope {
+
+// Whether this Python would import a module of that file name: x.cpython-311-..., x.abi3.so, x.so
+bool is_module_for(const PythonFacts& python, const std::string& path);
+
+// The names that a distribution is imported by: cupy, cupyx; cuda.bindings where `cuda` is a folder
+// that several distributions share.
+std::vector<std::string> import_names(const Distribution& distribution);
+
+class Imports {
+ public:
+  // `watched` are the paths of modules in machine code that matter: other modules in machine code
+  // that have one's name among their texts import it.
+  Imports(const PythonFacts& python, const std::set<std::string>& watched);
+
+  // The files of the modules that an import of these names runs, or fails.
+  std::set<std::string> files_run_by(const std::vector<std::string>& names);
+
+  // What was read of a file that was run.
+  const PythonSource& source_of(const std::string& path) { return modules_[by_path_[path]].source; }
+
+ private:
+  struct Module {
+    std::string name, path;  // no path: a folder without __init__.py
+    bool is_package = false, is_read = false;
+    PythonSource source;
+    std::vector<std::size_t> imports;
+  };
+  static constexpr std::size_t none = ~std::size_t{0};
+
+  std::size_t find(const std::string& name);
+  std::size_t locate(const std::string& name);
+  const std::set<std::string>& files_in(const std::string& folder);
+  void add_with_parents(const std::string& name, std::vector<std::size_t>& found);
+  void read(std::size_t index);
+  void read_texts(std::size_t index);
+
+  const PythonFacts& python_;
+  std::vector<std::string> watched_;  // their names
+  std::vector<Module> modules_;
+  std::map<std::string, std::size_t> by_name_, by_path_;
+  std::map<std::string, std::set<std::string>> folders_;
+};
+
+}  // namespace wheelscope

@@ -1,0 +1,29 @@
+// Which libraries an import opens by functions of Python, from the files that it runs.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "machine/python_source.h"
+
+namespace wheelscope {
+
+class Openings {
+ public:
+  // The sources of one package, and the names of its libraries without what follows the first dot.
+  Openings(const std::vector<const PythonSource*>& sources, const std::set<std::string>& libraries);
+
+  // Whether the import opens that library, and fails if it does not load.
+  bool must_open(const std::string& library) const {
+    return named_.contains(library) ? opened_.contains(library) : opens_unnamed_;
+  }
+  // The same of a module, which is imported as a rule: it is opened only by its name.
+  bool must_open_module(const std::string& module) const { return opened_.contains(module); }
+
+ private:
+  std::set<std::string> named_, opened_;
+  bool opens_unnamed_ = false;  // by names that are made up when it runs
+};
+
+}  // namespace wheelscope

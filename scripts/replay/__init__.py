@@ -1,0 +1,1 @@
+"""Real failures and real successes, replayed: does wheelscope say beforehand what happened?"""

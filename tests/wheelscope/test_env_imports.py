@@ -1,0 +1,72 @@
+"""`wheelscope env` says of a package what `import` says of it, whichever of its modules are broken."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from program import Scope
+from test_env import MODULE, compiled, env, install, site_of
+
+BROKEN = MODULE + " int nobody_has_it(void); int f(void) { return nobody_has_it(); }"
+
+# A package with a broken module _C: its files, and whether an import of it works.
+PACKAGES: dict[str, tuple[dict[str, str], bool]] = {
+    "direct": ({"__init__.py": "from . import _C"}, False),
+    "through": ({"__init__.py": "import through.a.b", "a/__init__.py": "", "a/b.py": "from .. import _C"}, False),
+    "starred": ({"__init__.py": "from starred._C import *"}, False),
+    "unused": ({"__init__.py": ""}, True),
+    "lazy": ({"__init__.py": "def f():\n    from . import _C"}, True),
+    "guarded": ({"__init__.py": "try:\n    from . import _C\nexcept ImportError:\n    _C = None"}, True),
+    "again": ({"__init__.py": "try:\n    from . import _C\nexcept ImportError as e:\n    raise OSError from e"}, False),
+    "narrow": ({"__init__.py": "try:\n    from . import _C\nexcept ModuleNotFoundError:\n    pass"}, False),
+    "typed": ({"__init__.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from . import _C"}, True),
+    "quoted": ({"__init__.py": '"""Use\nfrom . import _C\n"""\n# import quoted._C'}, True),
+    "wrapped": ({"__init__.py": "import contextlib as c\nwith c.suppress(ImportError):\n    from . import _C"}, True),
+    "neighbour": ({"__init__.py": "import direct"}, False),
+    "careful": ({"__init__.py": "try:\n    import direct\nexcept ImportError:\n    pass"}, True),
+    "opens": ({"__init__.py": "import ctypes\nctypes.CDLL(__file__.replace('__init__.py', '_C.so'))"}, False),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    prefix = tmp_path_factory.mktemp("imports") / "env"
+    base = sys._base_executable  # type: ignore[attr-defined]
+    subprocess.run([base, "-m", "venv", "--without-pip", prefix], check=True)
+    site = site_of(prefix)
+    broken = compiled(prefix / "broken.so", BROKEN, "-Wl,-z,now").read_bytes()
+    sound = compiled(prefix / "sound.so", MODULE).read_bytes()
+    for name, (files, _) in PACKAGES.items():
+        for file, text in files.items():
+            (site / name / file).parent.mkdir(parents=True, exist_ok=True)
+            (site / name / file).write_text(text)
+        leans_on_others = name in ("neighbour", "careful")
+        (site / name / "_C.so").write_bytes(sound if leans_on_others else broken)
+        install(prefix, name)
+    return prefix
+
+
+@pytest.fixture(scope="module")
+def verdicts(scope: Scope, environment: Path) -> dict[str, dict[str, object]]:
+    return env(scope, environment, code=1)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_the_verdict_is_that_of_import(
+    name: str, environment: Path, verdicts: dict[str, dict[str, object]]
+) -> None:
+    done = subprocess.run([environment / "bin/python", "-c", f"import {name}"], capture_output=True)
+    works = done.returncode == 0
+    assert works == PACKAGES[name][1], done.stderr
+    assert verdicts[name]["loads"] == ("yes" if works else "no"), json.dumps(verdicts[name])
+
+
+def test_parts_and_neighbours_are_named(verdicts: dict[str, dict[str, object]]) -> None:
+    assert verdicts["neighbour"]["imports"] == "direct"
+    assert verdicts["direct"]["imports"] is None
+    for name, optional in (("guarded", True), ("direct", False)):
+        broken = verdicts[name]["broken"]
+        assert isinstance(broken, list)
+        assert [one["optional"] for one in broken] == [optional]
