@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = Path(os.environ.get("WHEELSCOPE", ROOT / "build/bin/wheelscope"))  # or one that counts its lines
+PROGRAM = Path(
+    os.environ.get("WHEELSCOPE", ROOT / "build/bin/wheelscope")
+)  # or one that counts its lines
 QUESTIONS = ROOT / "build/wheelscope/wheelscope_questions"
 
 Scope = Callable[..., Any]
