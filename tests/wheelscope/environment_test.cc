@@ -115,6 +115,16 @@ TEST(Environment, ComparesRequirementsAndGpus) {
             std::string::npos);
 }
 
+TEST(Environment, DoesNotJudgeTheDeviceCodeOfNvidiasLibraries) {
+  Environment made("nvidia");
+  made.install("nvidia_cufft", {{"nvidia/libcufft.so", "good.so"}});
+  made.install("other", {{"other/lib.so", "good.so"}});
+  made.machine.gpus = {{"T4", "7.5"}};
+  const auto found = made.judge();
+  EXPECT_TRUE(found.at("nvidia-cufft").unserved.empty());
+  EXPECT_FALSE(found.at("other").unserved.empty());
+}
+
 TEST(Environment, TellsSearches) {
   Environment made("why");
   made.install("pkg",

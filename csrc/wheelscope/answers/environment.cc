@@ -155,35 +155,39 @@ class PackageJudge {
 
   // What an import of each distribution makes of the libraries that do not load.
   void judge_imports(std::vector<DistributionVerdict>& verdicts) {
-    std::set<std::string> broken;
-    for (const auto& verdict : verdicts) {
-      for (const auto& library : verdict.broken) broken.insert(library.path);
-    }
-    if (broken.empty()) return;
-    Imports imports(*machine_.python, broken);
-    std::vector<std::set<std::string>> run;  // files, of each verdict
+    Imports imports(*machine_.python);
     for (auto& verdict : verdicts) {
-      const auto names = import_names(verdict.distribution);
-      run.push_back(imports.files_run_by(names));
       if (verdict.broken.empty()) continue;
-      const auto openings = openings_of(verdict, names, run.back(), imports);
+      const auto names = import_names(verdict.distribution);
+      const auto run = imports.files_run_by(names, Imports::Reach::below);
+      const auto openings = openings_of(verdict, names, run, imports);
       for (auto& library : verdict.broken) {
-        library.optional = !names.empty() && !run.back().contains(library.path) &&
-                           !must_open(openings, library.path);
+        library.optional =
+            !names.empty() && !run.contains(library.path) && !must_open(openings, library.path);
         if (!library.optional) verdict.loads = std::max(verdict.loads, library.loads);
       }
     }
-    for (const auto& culprit : verdicts) {
-      if (culprit.loads != Loads::no || !culprit.imports.empty()) continue;
-      const auto first = files_of_names(culprit.distribution);
-      for (std::size_t i = 0; i < verdicts.size(); ++i) {
-        auto& verdict = verdicts[i];
-        if (&verdict == &culprit || verdict.loads == Loads::no) continue;
-        if (std::ranges::none_of(first, [&](const auto& file) { return run[i].contains(file); }))
-          continue;
-        verdict.loads = Loads::no;
-        verdict.imports = culprit.distribution.name;
-      }
+    blame_imported(verdicts, imports);
+  }
+
+  // A distribution that imports one that does not load does not load either.
+  static void blame_imported(std::vector<DistributionVerdict>& verdicts, Imports& imports) {
+    std::map<std::string, std::string> broken;  // file -> distribution
+    for (const auto& verdict : verdicts) {
+      if (verdict.loads != Loads::no) continue;
+      for (const auto& file : files_of_names(verdict.distribution))
+        broken.emplace(file, verdict.distribution.name);
+    }
+    if (broken.empty()) return;
+    for (auto& verdict : verdicts) {
+      if (verdict.loads == Loads::no) continue;
+      const auto run =
+          imports.files_run_by(import_names(verdict.distribution), Imports::Reach::everywhere);
+      const auto first =
+          std::ranges::find_if(broken, [&](const auto& one) { return run.contains(one.first); });
+      if (first == broken.end()) continue;
+      verdict.loads = Loads::no;
+      verdict.imports = first->second;
     }
   }
 

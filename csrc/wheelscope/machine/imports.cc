@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "packaging/record.h"
 #include "source/files.h"
@@ -16,21 +17,6 @@ namespace fs = std::filesystem;
 std::string parent_of(const std::string& name) {
   const auto dot = name.rfind('.');
   return dot == name.npos ? std::string() : name.substr(0, dot);
-}
-
-bool is_letter_of_name(char c) {
-  return c == '_' || c == '.' || std::isalnum(static_cast<unsigned char>(c));
-}
-
-// Whether a text holds a name that is no part of a longer one.
-bool has_whole_name(std::string_view text, std::string_view name) {
-  for (auto at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
-    const auto end = at + name.size();
-    if ((at == 0 || !is_letter_of_name(text[at - 1])) &&
-        (end == text.size() || !is_letter_of_name(text[end])))
-      return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -63,19 +49,6 @@ std::vector<std::string> import_names(const Distribution& distribution) {
   }
   names.insert(packages.begin(), packages.end());
   return {names.begin(), names.end()};
-}
-
-Imports::Imports(const PythonFacts& python, const std::set<std::string>& watched)
-    : python_(python) {
-  for (const auto& path : watched) {
-    for (const auto& site : python.site_packages) {
-      if (!path.starts_with(site + "/")) continue;
-      auto name = path.substr(site.size() + 1);
-      name.resize(name.size() - base_name(name).size() + base_name(name).find('.'));
-      std::ranges::replace(name, '/', '.');
-      watched_.push_back(std::move(name));
-    }
-  }
 }
 
 const std::set<std::string>& Imports::files_in(const std::string& folder) {
@@ -130,22 +103,9 @@ void Imports::add_with_parents(const std::string& name, std::vector<std::size_t>
   }
 }
 
-void Imports::read_texts(std::size_t index) {
-  const auto package = modules_[index].name.substr(0, modules_[index].name.find('.'));
-  const auto source = Source::map(modules_[index].path);
-  if (!source) return;
-  std::vector<std::size_t> imports;
-  for (const auto& name : watched_) {
-    if (name.starts_with(package + ".") && name != modules_[index].name &&
-        has_whole_name(source->bytes().text(), name))
-      add_with_parents(name, imports);
-  }
-  modules_[index].imports = std::move(imports);
-}
-
 void Imports::read(std::size_t index) {
-  if (std::exchange(modules_[index].is_read, true) || modules_[index].path.empty()) return;
-  if (modules_[index].path.ends_with(".so")) return read_texts(index);
+  if (std::exchange(modules_[index].is_read, true) || !modules_[index].path.ends_with(".py"))
+    return;
   const auto text = read_text(modules_[index].path);
   if (!text) return;
   auto source = read_python_source(*text);
@@ -169,7 +129,12 @@ void Imports::read(std::size_t index) {
   modules_[index].imports = std::move(imports);
 }
 
-std::set<std::string> Imports::files_run_by(const std::vector<std::string>& names) {
+std::set<std::string> Imports::files_run_by(const std::vector<std::string>& names, Reach reach) {
+  auto is_below = [&](const std::string& module) {
+    return std::ranges::any_of(names, [&](const std::string& name) {
+      return (module + ".").starts_with(name + ".") || name.starts_with(module + ".");
+    });
+  };
   std::vector<std::size_t> waiting;
   for (const auto& name : names) add_with_parents(name, waiting);
   std::vector<bool> seen;
@@ -180,6 +145,7 @@ std::set<std::string> Imports::files_run_by(const std::vector<std::string>& name
     seen.resize(modules_.size());
     if (seen[index]) continue;
     seen[index] = true;
+    if (reach == Reach::below && !is_below(modules_[index].name)) continue;
     if (!modules_[index].path.empty()) files.insert(modules_[index].path);
     read(index);
     waiting.insert(waiting.end(), modules_[index].imports.begin(), modules_[index].imports.end());

@@ -1,4 +1,6 @@
 // What `import NAME` runs in an environment, found by following the import statements of its files.
+// What modules in machine code import is not known: their texts have names of modules, but not
+// whether these are imported at once or in a function.
 #pragma once
 
 #include <map>
@@ -21,12 +23,12 @@ std::vector<std::string> import_names(const Distribution& distribution);
 
 class Imports {
  public:
-  // `watched` are the paths of modules in machine code that matter: other modules in machine code
-  // that have one's name among their texts import it.
-  Imports(const PythonFacts& python, const std::set<std::string>& watched);
+  explicit Imports(const PythonFacts& python) : python_(python) {}
 
-  // The files of the modules that an import of these names runs, or fails.
-  std::set<std::string> files_run_by(const std::vector<std::string>& names);
+  // The files of the modules that an import of these names runs, or fails: all of them, or only
+  // those below the names, which takes a fraction of the time.
+  enum class Reach { below, everywhere };
+  std::set<std::string> files_run_by(const std::vector<std::string>& names, Reach reach);
 
   // What was read of a file that was run.
   const PythonSource& source_of(const std::string& path) { return modules_[by_path_[path]].source; }
@@ -45,10 +47,8 @@ class Imports {
   const std::set<std::string>& files_in(const std::string& folder);
   void add_with_parents(const std::string& name, std::vector<std::size_t>& found);
   void read(std::size_t index);
-  void read_texts(std::size_t index);
 
   const PythonFacts& python_;
-  std::vector<std::string> watched_;  // their names
   std::vector<Module> modules_;
   std::map<std::string, std::size_t> by_name_, by_path_;
   std::map<std::string, std::set<std::string>> folders_;

@@ -51,7 +51,9 @@ Openings::Openings(const std::vector<const PythonSource*>& sources,
       for (const auto& text : scope.texts) {
         const auto name_in_text = base_name(text);
         const auto stem = name_in_text.substr(0, name_in_text.find('.'));
-        if (libraries.contains(stem)) routine.libraries.insert(stem);
+        if (!libraries.contains(stem)) continue;
+        routine.libraries.insert(stem);
+        if (name_in_text.find(".so") != name_in_text.npos) routine.libraries.insert(stem + ".so");
       }
     }
   }

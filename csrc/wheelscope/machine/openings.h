@@ -18,8 +18,10 @@ class Openings {
   bool must_open(const std::string& library) const {
     return named_.contains(library) ? opened_.contains(library) : opens_unnamed_;
   }
-  // The same of a module, which is imported as a rule: it is opened only by its name.
-  bool must_open_module(const std::string& module) const { return opened_.contains(module); }
+  // The same of a module, which is imported as a rule: it is opened only by the name of its file.
+  bool must_open_module(const std::string& module) const {
+    return opened_.contains(module + ".so");
+  }
 
  private:
   std::set<std::string> named_, opened_;
