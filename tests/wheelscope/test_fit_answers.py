@@ -1,0 +1,111 @@
+"""What `wheelscope fit` prints for people, and what it says of the torch and the Python that a wheel will meet."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sample_wheels
+from package_index import Index
+from program import PROGRAM, Fit
+from sample_wheels import MACHINE, NAME, PYTHON
+
+pytestmark = pytest.mark.usefixtures("scope")  # skips where the program is not built
+
+Printed = Callable[..., str]
+
+
+@pytest.fixture
+def printed(index: Index, tmp_path: Path) -> Printed:
+    """What fit prints of a project of the index; it must end with `code`."""
+
+    def run(*arguments: str, code: int = 0) -> str:
+        words = [PROGRAM, "fit", *arguments, "--index", index.simple, "--python", sys.executable]
+        done = subprocess.run(
+            [str(word) for word in words],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "HOME": str(tmp_path)},
+        )
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
+
+    return run
+
+
+def test_the_file_to_take(printed: Printed, index: Index, module: bytes) -> None:
+    elsewhere = f"sample-1.0-cp38-cp38-manylinux_2_17_{MACHINE}.whl"
+    old = NAME.replace("-1.0-", "-0.9-")
+    entries = [
+        index.add(name, sample_wheels.wheel(name, {"sample.so": module}))
+        for name in (NAME, elsewhere, old)
+    ]
+    index.page("sample", entries)
+    lines = printed("sample").splitlines()
+    assert lines[0] == "sample"
+    assert lines[1].startswith(f"  {NAME}  works   ")
+    assert lines[1].endswith("MB read")
+    assert lines[2] == "  and 1 file of the same versions, for other systems or Pythons"
+    labels = ["not judged", f"take        {NAME}", f"type        {sys.executable}"]
+    assert all(
+        line.strip().startswith(label) for line, label in zip(lines[3:], labels, strict=True)
+    )
+    assert f"all {entries[0]['size'] / 1e6:.1f} MB read" in printed("sample", "--deep")
+
+
+def test_nothing_to_take(printed: Printed, index: Index) -> None:
+    elsewhere = [f"sample-1.0-cp3{minor}-cp3{minor}-win32.whl" for minor in range(6, 20)]
+    bodies = {name: sample_wheels.wheel(name, {"sample.py": b""}) for name in elsewhere}
+    index.page("sample", [index.add(name, body) for name, body in bodies.items()])
+    text = printed("sample", code=1)
+    assert text.count("fails") == 12  # the others are counted
+    assert "and 2 files of the same versions" in text
+    index.page("sample", [index.add("sample-1.0.tar.gz", b"sources")])
+    assert "no wheel: only sample-1.0.tar.gz is left" in printed("sample", code=1)
+
+
+def test_what_would_have_to_change(printed: Printed, index: Index, module: bytes) -> None:
+    body = sample_wheels.wheel(NAME, {"sample.so": module}, "Requires-Python: >=3.99\n")
+    index.page("sample", [index.add(NAME, body)])
+    text = printed("sample", code=1)
+    assert "it requires Python >=3.99" in text
+    assert f"nearest     {NAME}" in text
+
+
+def test_a_torch_that_is_installed_first(
+    fit: Fit, printed: Printed, index: Index, module: bytes
+) -> None:
+    torch = f"torch-2.99.0-{PYTHON}-{PYTHON}-manylinux_2_17_{MACHINE}.whl"
+    needs = "Requires-Dist: nvidia-cuda-runtime-cu12==12.8.90\n"
+    body = sample_wheels.wheel(torch, {"torch/__init__.py": b""}, needs)
+    index.page("torch", [index.add(torch, body)])
+    bound = sample_wheels.wheel(NAME, {"sample.so": module}, "Requires-Dist: torch==2.99.0\n")
+    index.page("sample", [index.add(NAME, bound)])
+    [answer], code, _ = fit("sample", "--with", "torch==2.99.0", "--index", index.simple)
+    assert (code, answer["take"]) == (0, NAME)
+    index.page("torch", [])
+    assert "2.98.0" in printed("sample", "--with", "torch==2.98.0", code=3)
+
+
+def test_symbols_of_this_torch(fit: Fit, index: Index, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    folder = Path(torch.__file__).parent / "lib"
+    for symbol, outcome in {"aoti_torch_abi_version": 0, "aoti_torch_of_another_year": 1}.items():
+        source = f"void {symbol}(void); void call(void) {{ {symbol}(); }}"
+        needy = sample_wheels.library(
+            tmp_path, source, f"-L{folder}", "-Wl,--no-as-needed", "-ltorch", "-ltorch_cpu",
+            "-Wl,--unresolved-symbols=ignore-all",
+        )  # fmt: skip
+        body = sample_wheels.wheel(NAME, {"sample.so": needy}, "Requires-Dist: torch\n")
+        index.page("sample", [index.add(NAME, body)])
+        (
+            tmp_path / f"{symbol}.whl"
+        ).mkdir()  # a home of its own: the cache knows the file by its address
+        [answer], code, _ = fit(
+            "sample", "--index", index.simple, HOME=str(tmp_path / f"{symbol}.whl")
+        )
+        assert code == outcome, answer["files"]
+        if outcome:
+            assert symbol in answer["files"][0]["reason"]
