@@ -1,4 +1,4 @@
-"""Measures `wheelscope show` beside auditwheel and unzip on one large and one small wheel.
+"""Measures `wheelscope show` beside auditwheel and unzip on two large wheels and a small one.
 
 Prints a table and writes docs/bench/wheelscope.json. All commands of a round run one after the
 other, so that a busy machine slows all of them; each figure is the median of the rounds.
@@ -14,10 +14,11 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 REPORT = Path("docs/bench/wheelscope.json")
 WHEELSCOPE = "build/bin/wheelscope"
-LARGE = "torch-2.15.0-cp311-cp311-manylinux_2_28_aarch64.whl"
+LARGE = [f"torch-2.15.0-cp311-cp311-manylinux_2_28_{arch}.whl" for arch in ("x86_64", "aarch64")]
 SMALL = (
     "coverage-7.17.2-cp311-cp311-"
     "manylinux2014_aarch64.manylinux_2_17_aarch64.manylinux_2_28_aarch64.whl"
@@ -66,65 +67,64 @@ def memory_allowed(wheel: Path) -> int:
     return sum(sizes[:2]) + 64 * MIB
 
 
+def measured(wheel: Path) -> dict[str, Any]:
+    """The three programs on one wheel; prints a table too."""
+    runs = median_runs(
+        {
+            "wheelscope show": [WHEELSCOPE, "show", "--json", str(wheel)],
+            "unzip -p": ["unzip", "-p", str(wheel)],
+            "auditwheel show": [sys.executable, "-m", "auditwheel", "show", str(wheel)],
+        },
+        rounds=3,
+    )
+    ours, allowed = runs["wheelscope show"], memory_allowed(wheel)
+    print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.0f} MB")
+    for name, run in runs.items():
+        ratio, peak = run.seconds / ours.seconds, run.peak_bytes / MIB
+        times = f"{run.seconds:7.2f} s  {ratio:5.1f}x  (CPU {run.cpu_seconds:6.2f} s)"
+        print(f"  {name:16} {times}  peak {peak:6.0f} MiB")
+    print(f"  peak memory allowed (two largest members + 64 MiB): {allowed / MIB:.0f} MiB")
+    return {
+        "wheel": wheel.name,
+        "bytes": wheel.stat().st_size,
+        "peak_bytes_allowed": allowed,
+        "rows": [
+            {
+                "name": name,
+                "seconds": round(run.seconds, 3),
+                "cpu_seconds": round(run.cpu_seconds, 3),
+                "times_wheelscope": round(run.seconds / ours.seconds, 2),
+                "peak_bytes": run.peak_bytes,
+            }
+            for name, run in runs.items()
+        ],
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=Path("build/corpus"))
     folder = parser.parse_args().folder
-    large, small = folder / LARGE, folder / SMALL
-    for wheel in (large, small):
-        if not wheel.exists():
-            sys.exit(f"error: {wheel} is missing; run `make corpus`")
+    for name in (*LARGE, SMALL):
+        if not (folder / name).exists():
+            sys.exit(f"error: {folder / name} is missing; run `make corpus`")
         # Into the page cache, for everyone alike; this process stays small, as a child's peak
         # memory counts from its parent's size.
-        with wheel.open("rb") as stream:
+        with (folder / name).open("rb") as stream:
             while stream.read(MIB):
                 pass
 
-    on_large = median_runs(
-        {
-            "wheelscope show": [WHEELSCOPE, "show", "--json", str(large)],
-            "unzip -p": ["unzip", "-p", str(large)],
-            "auditwheel show": [sys.executable, "-m", "auditwheel", "show", str(large)],
-        },
-        rounds=3,
-    )
+    small = folder / SMALL
+    large = [measured(folder / name) for name in LARGE]
     on_small = median_runs({"wheelscope show": [WHEELSCOPE, "show", str(small)]}, rounds=21)
-    ours, allowed = on_large["wheelscope show"], memory_allowed(large)
-    tiny = on_small["wheelscope show"].seconds
-
-    print(f"{LARGE}: {large.stat().st_size / 1e6:.0f} MB")
-    for name, measured in on_large.items():
-        ratio = measured.seconds / ours.seconds
-        peak = measured.peak_bytes / MIB
-        times = f"{measured.seconds:7.2f} s  {ratio:5.1f}x  (CPU {measured.cpu_seconds:6.2f} s)"
-        print(f"  {name:16} {times}  peak {peak:6.0f} MiB")
-    print(f"  peak memory allowed (two largest members + 64 MiB): {allowed / MIB:.0f} MiB")
-    print(f"{SMALL}: {small.stat().st_size / 1e3:.0f} KB")
-    print(f"  wheelscope show  {tiny * 1e3:7.1f} ms")
-
+    seconds = on_small["wheelscope show"].seconds
+    size = small.stat().st_size
+    print(f"{SMALL}: {size / 1e3:.0f} KB\n  wheelscope show  {seconds * 1e3:7.1f} ms")
     report = {
         "cpus": os.cpu_count(),
         "machine": os.uname().machine,
-        "large": {
-            "wheel": LARGE,
-            "bytes": large.stat().st_size,
-            "peak_bytes_allowed": allowed,
-            "rows": [
-                {
-                    "name": name,
-                    "seconds": round(measured.seconds, 3),
-                    "cpu_seconds": round(measured.cpu_seconds, 3),
-                    "times_wheelscope": round(measured.seconds / ours.seconds, 2),
-                    "peak_bytes": measured.peak_bytes,
-                }
-                for name, measured in on_large.items()
-            ],
-        },
-        "small": {
-            "wheel": SMALL,
-            "bytes": small.stat().st_size,
-            "seconds": round(tiny, 5),
-        },
+        "large": large,
+        "small": {"wheel": SMALL, "bytes": size, "seconds": round(seconds, 5)},
     }
     REPORT.parent.mkdir(parents=True, exist_ok=True)
     REPORT.write_text(json.dumps(report, indent=2) + "\n")
