@@ -223,6 +223,7 @@ def left_behind():
         found = True
     torch._C._exit_dual_level(level=0)
     forward_ad._current_level = -1
+    torch._C._autograd._saved_tensors_hooks_enable()  # without them no later cell could use a checkpoint
     return found
 
 
