@@ -241,7 +241,7 @@ publish-tools: tools-publish ## Upload what INDEX (testpypi or pypi) lacks of bu
 .PHONY: docs docs-pictures publish-docs reference
 docs: reference ## The documentation site in build/site, from README, docs/ and the other pages; a dead link fails
 	@VENV=build/docs-venv scripts/venv.sh docs/docs.lock
-	@NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build --strict
 	@echo "the site is in build/site; to read it: python3 -m http.server --directory build/site, then open http://127.0.0.1:8000"
 
 docs-pictures: docs test-env ## Pictures of the site, into docs/site/

@@ -100,12 +100,9 @@ def test_symbols_of_this_torch(fit: Fit, index: Index, tmp_path: Path) -> None:
         )  # fmt: skip
         body = sample_wheels.wheel(NAME, {"sample.so": needy}, "Requires-Dist: torch\n")
         index.page("sample", [index.add(NAME, body)])
-        (
-            tmp_path / f"{symbol}.whl"
-        ).mkdir()  # a home of its own: the cache knows the file by its address
-        [answer], code, _ = fit(
-            "sample", "--index", index.simple, HOME=str(tmp_path / f"{symbol}.whl")
-        )
+        home = tmp_path / symbol  # of its own: the cache knows the file by its address
+        home.mkdir()
+        [answer], code, _ = fit("sample", "--index", index.simple, HOME=str(home))
         assert code == outcome, answer["files"]
         if outcome:
             assert symbol in answer["files"][0]["reason"]
