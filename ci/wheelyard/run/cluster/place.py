@@ -24,6 +24,7 @@ from wheelyard.run.cluster.order import Orders
 from wheelyard.run.local import Local
 from wheelyard.run.runner import Ran
 
+AHEAD = 1  # jobs that wait at a worker; Dask gives them to another one that is free earlier
 ATTEMPTS = 3
 LOOK_SECONDS = 5
 SLOW_SECONDS = 900  # no job is taken from a machine before
@@ -64,12 +65,12 @@ class Cluster:
         return HERE if job.needs.secrets else tuple(offers.wanted(job).items())
 
     def room(self, kind: Hashable) -> int:
-        """As many as run at once. What waits, waits here: by then it is known which worker is free."""
+        """As many as run at once, and some that wait at each worker: the next job is there when it is free."""
         if kind == HERE:
             return self.local.room(kind)
         assert isinstance(kind, tuple)
         wants = dict(kind)
-        return max(1, sum(member.room(wants) for member in self.link.able(wants)))
+        return max(1, sum(member.room(wants) + AHEAD for member in self.link.able(wants)))
 
     def lacks(self, job: Job) -> str | None:
         if job.needs.secrets:

@@ -222,6 +222,20 @@ mark.unlink()
     assert {entry["verdict"] for entry in record.jobs.values()} == {"passed"}
 
 
+def test_a_job_that_waits_at_a_busy_worker_goes_to_one_that_is_free(
+    there: Machines, record: Record
+) -> None:
+    """Three of the four slots are busy for long; where the short jobs were sent ahead is chance."""
+    there.worker("one")
+    there.worker("two")
+    long = [toy(f"build/long-{n}", f"import time; time.sleep(15)\n{WRITE}") for n in "abc"]
+    short = [toy(f"build/short-{n}", f"import time; time.sleep(0.2)\n{WRITE}") for n in "abcdefgh"]
+    run(there, record, *long, *short)
+    began = {name: entry["facts"]["ran"]["began"] for name, entry in record.jobs.items()}
+    first = min(began.values())
+    assert {name for name in began if began[name] - first > 10} == set()
+
+
 def test_no_scheduler(tmp_path: Path, record: Record) -> None:
     nobody = Machines(tmp_path)
     with pytest.raises(Problem, match=r"no scheduler answers at tcp://.*`wheelyard scheduler`"):
