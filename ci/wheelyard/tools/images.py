@@ -67,6 +67,7 @@ def _native(plan: Plan, wheel: Wheel) -> Recipe:
         "PYTHON": python,
         "PYTHON_TAG": f"{tag.rstrip('t')}-{tag}",
         "TORCH": torch.release,
+        **_torch_options(plan),
         "CUDA": wheel.toolkit or "",
         "APT": " ".join(matrix.build.apt),
         "REQUIRES": "\n".join([*plan.project.build_requires, *matrix.build.requires]),
@@ -76,6 +77,10 @@ def _native(plan: Plan, wheel: Wheel) -> Recipe:
     # Of torch there is one build for each CUDA, whatever toolkit compiles for it.
     recipe = _recipe("native", machine, bases, {**arguments, "TORCH_CUDA": cuda_name(wheel.cuda)})
     return recipe | {"why": f"base {base}: {reason}", "lacks": _lacks(plan, wheel)}
+
+
+def _torch_options(plan: Plan) -> dict[str, str]:
+    return {} if plan.matrix.build.torch_dependencies else {"TORCH_OPTIONS": "--no-deps"}
 
 
 def _lacks(plan: Plan, wheel: Wheel) -> str:
@@ -113,6 +118,7 @@ def _universal(plan: Plan, wheel: Wheel) -> Recipe:
         "PYTHON": python,
         "PYTHON_TAG": f"{tag.rstrip('t')}-{tag}",
         "TORCH": matrix.torch[wheel.torch or plan.stable_torch].release,
+        **_torch_options(plan),
         "TOOLKITS": " ".join(sorted(toolkits)),
     }
     base, _ = choose_base(plan, wheel.arch)

@@ -56,6 +56,18 @@ def test_a_tag_follows_what_the_image_is_made_from(plan: Plan) -> None:
     assert images.for_build(other, plan.wheels[0])["tag"] != made["tag"]
 
 
+@pytest.mark.parametrize("strategy", ["universal", "each"])
+def test_torch_comes_without_its_dependencies_where_the_build_does_not_import_it(
+    plan: Plan, strategy: str
+) -> None:
+    ours = with_base(plan, "debian")
+    ours = dataclasses.replace(ours, options=dataclasses.replace(ours.options, strategy=strategy))
+    for wanted, options in ((True, None), (False, "--no-deps")):
+        build = dataclasses.replace(plan.matrix.build, torch_dependencies=wanted)
+        said = dataclasses.replace(ours, matrix=dataclasses.replace(plan.matrix, build=build))
+        assert images.for_build(said, said.wheels[0])["arguments"].get("TORCH_OPTIONS") == options
+
+
 def test_a_python_that_the_base_lacks_is_named(plan: Plan) -> None:
     python = dataclasses.replace(plan.matrix.python, debian={})
     build = dataclasses.replace(plan.matrix.build, python="3.12")
