@@ -290,12 +290,15 @@ test-report: test-env wheelscope ## The report page in a real Chromium
 	@scripts/need.sh chromium chromium-driver
 	@$(PYTHON) -m pytest -q tests/ci/test_report.py
 
-.PHONY: test-release test-strangers rehearsal
+.PHONY: test-release test-cluster test-strangers rehearsal
 rehearsal: test-env ## The release workflow on this repository, every job, against an index on loopback (half an hour)
 	@RELEASE_TESTS=1 $(PYTHON) -m pytest -q -s tests/ci/test_own_rehearsal.py
 
 test-release: test-env wheelscope ## Real releases of another project, with faults injected (minutes)
 	RELEASE_TESTS=1 $(PYTHON) -m pytest -q -n 2 --dist loadfile tests/ci/test_demo_release.py tests/ci/test_stranger_release.py tests/ci/test_tool_release.py tests/ci/test_rehearsal.py tests/ci/test_hostile_release.py tests/ci/test_cluster_release.py
+
+test-cluster: test-env wheelscope ## Our own release and twelve wheels of another project on four workers: the bytes of one machine (half an hour)
+	RELEASE_TESTS=1 $(PYTHON) -m pytest -q -s tests/ci/test_cluster_large.py
 
 test-strangers: tools wheelscope ## Releases of the clones in the folder STRANGERS, as their maintainers would (hours)
 	@test -n "$(STRANGERS)" || { echo "error: say where the clones are: make test-strangers STRANGERS=FOLDER" >&2; exit 1; }

@@ -249,7 +249,9 @@ def save(rows: dict[float, dict[str, float]], counts: Counter[str]) -> None:
         "jobs": dict(counts), "seconds_of_a_job": SECONDS,
         "rows": [rows[workers] for workers in sorted(rows)],
     }  # fmt: skip
-    (TARGET / "cluster.json").write_text(json.dumps(result, indent=1) + "\n")
+    file = TARGET / "cluster.json"
+    known = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps(known | result, indent=1) + "\n")
     draw(result["rows"], counts)
 
 

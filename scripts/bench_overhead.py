@@ -1,0 +1,71 @@
+"""Times a release of the tests' demo project on a cluster of one worker beside the same release without one.
+
+`python -m scripts.bench_overhead [PAIRS]` runs them in turn, each in a folder of its own; images and downloads are
+there before the first pair. The ratios go into docs/bench/cluster.json.
+"""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from scripts.bench_cluster import ROOT, TARGET, cluster
+
+DEMO = ROOT / "tests/ci/demo"
+WHEELYARD = [sys.executable, "-m", "wheelyard"]
+GIT = ["git", "-c", "user.name=bench", "-c", "user.email=bench@localhost"]
+
+
+def project(folder: Path) -> Path:
+    """A new copy of the demo project, in git."""
+    shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / ".gitignore").write_text("/build/\n/wheelhouse/\n*.egg-info/\n__pycache__/\n")
+    for words in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message=demo"]):
+        subprocess.run([*GIT, *words], cwd=folder, check=True)
+    return folder
+
+
+def seconds(folder: Path, *options: str) -> float:
+    began = time.monotonic()
+    words = [*WHEELYARD, "release", *options]
+    subprocess.run(words, cwd=project(folder), check=True, stdout=subprocess.DEVNULL)
+    return round(time.monotonic() - began, 1)
+
+
+def measure(pairs: int, folder: Path) -> list[dict[str, float]]:
+    with cluster(folder / "cluster", 0) as (address, _):
+        words = [*WHEELYARD, "worker", address, f"--folder={folder / 'worker'}"]
+        worker = subprocess.Popen([*words, "--name=box"], stdout=subprocess.DEVNULL)
+        try:
+            seconds(folder / "first", "--cluster", address)
+            rows = []
+            for number in range(pairs):
+                load = round(os.getloadavg()[0], 2)
+                alone = seconds(folder / f"alone-{number}")
+                one_worker = seconds(folder / f"cluster-{number}", "--cluster", address)
+                ratio = round(one_worker / alone, 3)
+                rows.append(
+                    {"alone": alone, "one_worker": one_worker, "ratio": ratio, "load_before": load}
+                )
+                print(rows[-1], flush=True)
+            return rows
+        finally:
+            worker.terminate()
+            worker.wait()
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        rows = measure(int(sys.argv[1]) if len(sys.argv) > 1 else 3, Path(folder))
+    print("the middle ratio:", statistics.median(row["ratio"] for row in rows))
+    file = TARGET / "cluster.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"overhead": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
