@@ -115,14 +115,21 @@ class Link:
         return able[kind] if members else []
 
     def send(
-        self, key: str, order: dict[str, Any], wants: Resources, among: list[str], *, only: bool
+        self,
+        key: str,
+        order: dict[str, Any],
+        wants: Resources,
+        among: list[str],
+        *,
+        only: bool,
+        priority: int,
     ) -> Errand:
         """Gives a job to the scheduler; `among` are workers that should get it, or the only ones that may."""
         errand = Errand(key)
         self._errands[key] = errand
         text = json.dumps({**order, "topic": self._topic})
         errand.future = self._client.submit(
-            worker.perform, text, key=key, resources=wants, pure=False,
+            worker.perform, text, key=key, resources=wants, pure=False, priority=priority,
             workers=among or None, allow_other_workers=bool(among) and not only,
         )  # fmt: skip
         errand.future.add_done_callback(lambda _: errand.inbox.put({"kind": "over"}))

@@ -23,6 +23,7 @@ from wheelyard.run.cluster.offers import Member
 from wheelyard.run.cluster.order import Orders
 from wheelyard.run.local import Local
 from wheelyard.run.runner import Ran
+from wheelyard.steps import ORDER
 
 AHEAD = 1  # jobs that wait at a worker; Dask gives them to another one that is free earlier
 ATTEMPTS = 3
@@ -62,14 +63,15 @@ class Cluster:
     # --- Room ------------------------------------------------------------------------------------
 
     def kind(self, job: Job) -> Hashable:
-        return HERE if job.needs.secrets else tuple(offers.wanted(job).items())
+        """A step's jobs leave room for those of the others: builds wait at a worker beside what has been built."""
+        return HERE if job.needs.secrets else (job.step, tuple(offers.wanted(job).items()))
 
     def room(self, kind: Hashable) -> int:
         """As many as run at once, and some that wait at each worker: the next job is there when it is free."""
         if kind == HERE:
             return self.local.room(kind)
         assert isinstance(kind, tuple)
-        wants = dict(kind)
+        wants = dict(kind[1])
         return max(1, sum(member.room(wants) + AHEAD for member in self.link.able(wants)))
 
     def lacks(self, job: Job) -> str | None:
@@ -126,7 +128,9 @@ class Cluster:
     ) -> Ran:
         among = self._others(job, avoided) if avoided else self._prepared(job, order)
         key = f"{job.name}-{secrets.token_hex(4)}"
-        errand = self.link.send(key, order, offers.wanted(job), among, only=bool(avoided))
+        errand = self.link.send(
+            key, order, offers.wanted(job), among, only=bool(avoided), priority=_priority(job)
+        )
         try:
             machine, began = self._accompany(job, errand, files, among if avoided else None)
             try:
@@ -257,6 +261,11 @@ class Cluster:
 
     def _say(self, text: str) -> None:
         self.local.here.say(text)
+
+
+def _priority(job: Job) -> int:
+    """At a worker, too, what was begun is finished first."""
+    return ORDER.index(job.step)
 
 
 def _image(job: Job) -> str:
