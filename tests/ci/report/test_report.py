@@ -25,8 +25,8 @@ from wheelyard.tools import sbom
 from scripts import screenshots
 
 in_browser = pytest.mark.skipif(
-    not (screenshots.PROGRAM and screenshots.DRIVER),
-    reason="needs Debian's chromium and chromium-driver; `make test-report` installs them",
+    screenshots.BROWSER is None,
+    reason="needs a browser; `python -m scripts.browser` finds or gets one",
 )
 GPU = {"name": "NVIDIA <H200>", "capability": "9.0", "driver": "580"}
 
