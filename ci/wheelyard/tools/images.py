@@ -32,11 +32,6 @@ PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 # Those that have nvcc.
 PYPI_TOOLKITS = sorted(f.stem for f in (FOLDER / "toolkits").glob("*.lock") if f.stem >= "13")
 CROSS_COMPILER = {"amd64": "g++-x86-64-linux-gnu", "arm64": "g++-aarch64-linux-gnu"}
-SYSTEM_PACKAGES = "if command -v dpkg-query >/dev/null; then dpkg-query -W; else rpm -qa; fi"
-PYTHON_PACKAGES = """
-from importlib.metadata import distributions
-print(*sorted({f"{d.name}=={d.version}" for d in distributions()}), sep="\\n")
-"""
 _locks: dict[str, threading.Lock] = collections.defaultdict(threading.Lock)
 
 Recipe = dict[str, Any]
@@ -240,15 +235,6 @@ def ensure(recipe: Recipe, workspace: Workspace) -> str:
                 what=f"building the image {tag}",
             )  # fmt: skip
     return tag
-
-
-def list_packages(tag: str, workspace: Workspace, path: str) -> None:
-    """Leaves a list of the system's and Python's packages in an image, with their versions."""
-    (workspace.out / path).parent.mkdir(parents=True, exist_ok=True)
-    options = ["--network=none", f"--volume={workspace.out}:/out"]
-    script = f"{{ {SYSTEM_PACKAGES} | LC_ALL=C sort; python -c '{PYTHON_PACKAGES}'; }} >/out/{path}"
-    what = f"listing the packages of {tag}"
-    workspace.engine.run(tag, options, ["sh", "-ec", script], workspace.log, what=what)
 
 
 def _base_image(engine: Engine, base: str, workspace: Workspace) -> str:
