@@ -205,8 +205,8 @@ BASE ?=
 plan: tools ## What is built, what it serves, where it is verified
 	@$(WHEELYARD) plan
 
-release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, published to an embedded index
-	@$(WHEELYARD) release $(if $(BASE),--base $(BASE))
+release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, published to an embedded index (SLOW=1: with slow cells too)
+	@$(WHEELYARD) release $(if $(BASE),--base $(BASE)) $(if $(SLOW),--slow)
 
 tag: tools ## Make the release commit and its tag: VERSION=x.y.z
 	@$(WHEELYARD) tag $(or $(VERSION),$(error give the version: make tag VERSION=x.y.z))
