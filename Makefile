@@ -201,12 +201,15 @@ bench-wheelscope: tools wheelscope corpus ## Time wheelscope beside auditwheel a
 # --- The pipeline -------------------------------------------------------------------------------
 BASE ?=
 
-.PHONY: plan release compare-images clean-release tag report screenshots
+.PHONY: plan release nightly compare-images clean-release tag report screenshots
 plan: tools ## What is built, what it serves, where it is verified
 	@$(WHEELYARD) plan
 
 release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, published to an embedded index (SLOW=1: with slow cells too)
 	@$(WHEELYARD) release $(if $(BASE),--base $(BASE)) $(if $(SLOW),--slow)
+
+nightly: tools wheelscope ## The package built on torch's newest build, and tested with it (TORCH_INDEX=URL; else PyPI's newest)
+	@$$(test "$$(id -u)" = 0 || echo sudo) $(PYTHON) -m scripts.nightly $(if $(TORCH_INDEX),'$(TORCH_INDEX)')
 
 tag: tools ## Make the release commit and its tag: VERSION=x.y.z
 	@$(WHEELYARD) tag $(or $(VERSION),$(error give the version: make tag VERSION=x.y.z))
