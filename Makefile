@@ -201,12 +201,15 @@ bench-wheelscope: tools wheelscope corpus ## Time wheelscope beside auditwheel a
 # --- The pipeline -------------------------------------------------------------------------------
 BASE ?=
 
-.PHONY: plan release compare-images clean-release tag report screenshots
+.PHONY: plan release nightly compare-images clean-release tag report screenshots
 plan: tools ## What is built, what it serves, where it is verified
 	@$(WHEELYARD) plan
 
-release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, published to an embedded index
-	@$(WHEELYARD) release $(if $(BASE),--base $(BASE))
+release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, published to an embedded index (SLOW=1: with slow cells too)
+	@$(WHEELYARD) release $(if $(BASE),--base $(BASE)) $(if $(SLOW),--slow)
+
+nightly: tools wheelscope ## The package built on torch's newest build, and tested with it (TORCH_INDEX=URL; else PyPI's newest)
+	@$$(test "$$(id -u)" = 0 || echo sudo) $(PYTHON) -m scripts.nightly $(if $(TORCH_INDEX),'$(TORCH_INDEX)')
 
 tag: tools ## Make the release commit and its tag: VERSION=x.y.z
 	@$(WHEELYARD) tag $(or $(VERSION),$(error give the version: make tag VERSION=x.y.z))
@@ -217,7 +220,7 @@ report: tools wheelscope ## Write the report of the release in wheelhouse/, and 
 	  || echo "no browser opens here; open file://$(CURDIR)/wheelhouse/report.html, or copy that one file"
 
 screenshots: test-env wheelscope ## Pictures of the report of the release in wheelhouse/, into docs/report/
-	@scripts/need.sh chromium chromium-driver
+	@$(PYTHON) -m scripts.browser
 	@$(WHEELYARD) report
 	@$(PYTHON) -m scripts.screenshots wheelhouse docs/report
 
@@ -245,7 +248,7 @@ docs: reference ## The documentation site in build/site, from README, docs/ and 
 	@echo "the site is in build/site; to read it: python3 -m http.server --directory build/site, then open http://127.0.0.1:8000"
 
 docs-pictures: docs test-env ## Pictures of the site, into docs/site/
-	@scripts/need.sh chromium chromium-driver
+	@$(PYTHON) -m scripts.browser
 	@$(PYTHON) -m scripts.screenshots --site build/site docs/site
 
 publish-docs: ## Push build/site as the branch that GitHub serves, as the workflow docs does
@@ -270,11 +273,12 @@ clean-release: ## Forget the release in wheelhouse/; images are kept
 # Tests build for one GPU target, with PTX for the others: seconds instead of minutes.
 test test-docs test-package: export TORCH_CUDA_ARCH_LIST ?= 8.0+PTX
 test: lint test-wheelscope cpp install docs ## Every test that this machine can run
-	@scripts/need.sh chromium chromium-driver unzip ccache redis-server
+	@scripts/need.sh unzip ccache redis-server
+	@$(PYTHON) -m scripts.browser
 	@$(PYTHON) -m pytest -n 2
 
 test-docs: install wheelscope docs ## The site's links and faults, and the pages' commands with what they are said to print
-	@scripts/need.sh chromium chromium-driver
+	@$(PYTHON) -m scripts.browser
 	@$(PYTHON) -m pytest -n 2 tests/docs
 
 test-package: install ## The installed package's tests alone
@@ -287,8 +291,8 @@ lint: test-env ## Format and type checks
 	@git ls-files '*.cpp' '*.h' '*.cu' '*.cuh' ':!tests' | xargs clang-format --dry-run -Werror
 .PHONY: test-report
 test-report: test-env wheelscope ## The report page in a real Chromium
-	@scripts/need.sh chromium chromium-driver
-	@$(PYTHON) -m pytest -q tests/ci/test_report.py
+	@$(PYTHON) -m scripts.browser
+	@$(PYTHON) -m pytest -q tests/ci/report/test_report.py
 
 .PHONY: test-release test-cluster test-strangers rehearsal
 rehearsal: test-env ## The release workflow on this repository, every job, against an index on loopback (half an hour)

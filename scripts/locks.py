@@ -7,6 +7,7 @@ in ci/tools.lock, like that of every tool.
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,8 @@ class Lock:
     options: list[str] = field(default_factory=list)
 
 
+# It has no .in file: a block for each torch that the matrix names.
+TORCH = Lock("ci/torch", ["--no-deps"])
 # In this order: some are constrained by an earlier one.
 LOCKS = [
     Lock("ci/tools"),
@@ -33,11 +36,13 @@ LOCKS = [
     Lock("tests/tests", SAME_TOOLS),
     Lock("docs/docs"),
     Lock("docker/verify"),
+    Lock("docker/verify-t"),
     Lock("scripts/bench_build/bench"),
     *(
         Lock(f"docker/{name}", ["--no-deps"])
         for name in ("build", "native", "uv", "toolkits/12.9", "toolkits/13.0", "toolkits/13.2")
     ),
+    TORCH,
 ]
 
 
@@ -57,16 +62,25 @@ def moved(old: dict[str, str], new: dict[str, str]) -> Iterator[tuple[str, str, 
 def renew(lock: Lock, options: list[str]) -> Iterator[tuple[str, str, str]]:
     file = ROOT / f"{lock.name}.lock"
     before = pins(file.read_text()) if file.exists() else {}
-    command = [
-        *UV,
-        *options,
-        *lock.options,
-        f"{lock.name}.in",
-        "--output-file",
-        f"{lock.name}.lock",
-    ]
-    subprocess.run(command, cwd=ROOT, check=True)
+    if lock is TORCH:
+        file.write_text("".join(_torch(release) for release in torches()))
+    else:
+        source = [f"{lock.name}.in", "--output-file", f"{lock.name}.lock"]
+        subprocess.run([*UV, *options, *lock.options, *source], cwd=ROOT, check=True)
     yield from moved(before, pins(file.read_text()))
+
+
+def torches() -> list[str]:
+    """The releases of torch that the matrix names."""
+    matrix = tomllib.loads((ROOT / "ci/matrix.toml").read_text())
+    return [torch["release"] for torch in matrix["torch"].values()]
+
+
+def _torch(release: str) -> str:
+    command = [*UV, *TORCH.options, "--no-annotate", "-"]
+    return subprocess.run(
+        command, input=f"torch=={release}\n", stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
 
 
 def main() -> None:

@@ -20,6 +20,8 @@ from pathlib import Path
 from PIL import Image
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 
+from scripts.browser import found
+
 WIDTHS = {"desktop": 1280, "phone": 390}
 PHONE = 600  # narrower is a phone
 PICTURES = [
@@ -29,17 +31,21 @@ PICTURES = [
 ]
 BEFORE = ("image", "build", "repair", "gate", "verify")  # the steps up to the one that failed
 ERROR = "the package's tests failed (exit code 1)\n  | 1 failed: made up for this picture"
-PROGRAM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+BROWSER = found()
 
 
 @contextmanager
 def browser(width: int = 1280, scheme: str = "light") -> Iterator[Chrome]:
     """A headless Chromium whose window is `width` wide and whose user prefers `scheme`."""
+    if BROWSER is None:
+        sys.exit(
+            "error: no browser with a chromedriver of its version; `python -m scripts.browser` says more"
+        )
     options = ChromeOptions()
-    options.binary_location = PROGRAM or "chromium"
+    options.binary_location = BROWSER.program
     for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
         options.add_argument(word)
-    driver = Chrome(options=options, service=ChromeService(DRIVER or "chromedriver"))
+    driver = Chrome(options=options, service=ChromeService(BROWSER.driver))
     try:
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < PHONE}
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)

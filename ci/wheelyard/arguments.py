@@ -30,6 +30,9 @@ def parse() -> argparse.Namespace:
     shared.add_argument(
         "--wheel", action="append", metavar="NAME", help="only this wheel of the plan; a pattern"
     )
+    shared.add_argument(
+        "--slow", action="store_true", help="also run the cells that the matrix calls slow"
+    )
     shared.add_argument("--place", choices=PLACES, default="here", help="where the jobs run")
     shared.add_argument("--index", choices=INDEXES, default="embedded")
     run = argparse.ArgumentParser(add_help=False, parents=[shared])

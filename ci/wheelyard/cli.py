@@ -27,6 +27,7 @@ from wheelyard.report.advice import advise
 from wheelyard.run import join, local
 from wheelyard.run.runner import Place, Runner, only_run
 from wheelyard.steps import ORDER
+from wheelyard.tools import packages
 
 NewPlace = Callable[[Path, local.StepModule, local.Here], Place]
 
@@ -203,6 +204,10 @@ def _run(
     try:
         runner.run(_chosen(graph, names, arguments.task), force=force)
     finally:
+        if "image" in names:
+            wheelhouse = plan.project.wheelhouse
+            for line in packages.not_as_kept(plan.project.root, wheelhouse, plan.machine):
+                display.say(line)
         if whole:
             display.show_summary()
             _report(plan, record, display)

@@ -2,7 +2,7 @@
 # Lets clang use CUDA 13's fatbinary: translates its arguments, and adds native code for GPUs that clang does not know.
 #
 # clang says     --image=profile=sm_80,file=F        --image=profile=compute_80,file=F
-# CUDA 13 wants  --image3=kind=elf,sm=80,file=F      --image3=kind=ptx,sm=80,file=F
+# CUDA 13 wants  --image3=kind=elf,sm=80,file=F      --image3=kind=ptx,sm=80,file=F, which newer clangs say too
 # --assemble=sm_100 is ours (clang passes it on from -Xcuda-fatbinary): ptxas compiles the newest PTX for that target.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
@@ -11,9 +11,10 @@ extra_targets=()
 ptx=
 ptx_target=0
 for argument in "$@"; do
-  if [[ $argument =~ ^--image=profile=(sm|compute)_([0-9]+)([af]?),file=(.*)$ ]]; then
+  if [[ $argument =~ ^--image=profile=(sm|compute)_([0-9]+)([af]?),file=(.*)$ ||
+    $argument =~ ^--image3=kind=(elf|ptx),sm=([0-9]+)([af]?),file=(.*)$ ]]; then
     kind=${BASH_REMATCH[1]} target=${BASH_REMATCH[2]} suffix=${BASH_REMATCH[3]} file=${BASH_REMATCH[4]}
-    if [[ $kind = compute ]]; then
+    if [[ $kind = compute || $kind = ptx ]]; then
       arguments+=("--image3=kind=ptx,sm=$target$suffix,file=$file")
       if ((target > ptx_target)); then ptx=$file ptx_target=$target; fi
     else

@@ -159,6 +159,7 @@ CHANGES: dict[str, tuple[Change, Iterable[str]]] = {
         (MATRIX, CELL, CELL + CELL.replace("2.10", "2.14")),
         SDIST | {"image", "verify"} | PUBLISHED,
     ),
+    "a cell that is slow no longer": ((MATRIX, ", slow = true", ""), SDIST),
     "verify.requires": (
         (MATRIX, "[verify]\n", '[verify]\nrequires = ["einops"]\n'),
         SDIST | {"image", "verify", "smoke"} | PUBLISHED,
@@ -238,9 +239,15 @@ CHANGES: dict[str, tuple[Change, Iterable[str]]] = {
     "the commands": ((f"{TOOL}/cli.py", "", ""), set()),
     # --- its images
     "the Dockerfile": (("tool/docker/Dockerfile", "", ""), SDIST | EVERYTHING),
+    "how Python is installed": (("tool/docker/python.sh", "", ""), SDIST | EVERYTHING),
+    "how torch is installed": (("tool/docker/torch.sh", "", ""), SDIST | EVERYTHING),
     "what builds": (("tool/docker/build.lock", "", ""), SDIST | EVERYTHING),
     "the toolkit's packages": (("tool/docker/toolkits/12.9.lock", "", ""), SDIST | EVERYTHING),
     "what tests": (("tool/docker/verify.lock", "", ""), {"image", "verify", "smoke"} | PUBLISHED),
+    "what tests without a GIL": (
+        ("tool/docker/verify-t.lock", "", ""),
+        {"image", "verify", "smoke"} | PUBLISHED,
+    ),
     "what builds beside torch": (("tool/docker/native.lock", "", ""), set()),
     # --- programs
     "cibuildwheel": (("versions/cibuildwheel", "", ""), FROM_BUILD),

@@ -25,6 +25,7 @@ PUBLISH = {"contents": "read", "id-token": "write"}
 PERMISSIONS = {
     "locks.yml": {"renew": READ, "propose": {"contents": "write", "pull-requests": "write"}},
     "docs.yml": {"site": READ, "publish": {"contents": "write"}},
+    "nightly.yml": {"nightly": READ},
     "ci.yml": {"lint": READ, "test": READ, "wheels": READ},
     "wheels.yml": {"plan": READ, "build": READ, "gate": READ, "verify": READ, "smoke": READ, "index": READ},
     "build.yml": {"build": READ},

@@ -20,8 +20,8 @@ REPOSITORY = re.search(r"repository: (\S+)", (ROOT / "mkdocs.yml").read_text())
 
 pytestmark = pytest.mark.skipif(not PAGES, reason="needs `make docs`")
 in_browser = pytest.mark.skipif(
-    not (screenshots.PROGRAM and screenshots.DRIVER),
-    reason="needs Debian's chromium and chromium-driver",
+    screenshots.BROWSER is None,
+    reason="needs a browser; `python -m scripts.browser` finds or gets one",
 )
 
 

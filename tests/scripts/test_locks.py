@@ -2,6 +2,8 @@
 
 import subprocess
 
+from wheelyard.plan import torch_lock
+
 from scripts import locks
 from scripts.locks import ROOT
 
@@ -30,6 +32,7 @@ def test_every_file_that_pins_is_known() -> None:
     ).stdout.split()
     others = ("MANIFEST.in", "build_info.h.in", "actions.lock")
     known = {f"{lock.name}.{end}" for lock in locks.LOCKS for end in ("in", "lock")}
+    known.remove("ci/torch.in")  # the matrix says which
     assert {name for name in listed if not name.endswith(others)} == known
 
 
@@ -39,6 +42,12 @@ def test_every_lock_has_hashes_and_what_its_in_file_names() -> None:
         pinned = locks.pins(text)
         assert pinned, lock.name
         assert text.count("--hash=sha256:") >= len(pinned), lock.name
+
+
+def test_every_torch_of_the_matrix_is_pinned() -> None:
+    text = (ROOT / "ci/torch.lock").read_text()
+    assert locks.PIN.findall(text) == [("torch", release) for release in locks.torches()]
+    assert list(torch_lock.load(ROOT)) == locks.torches()
 
 
 def test_uv_is_pinned_too() -> None:

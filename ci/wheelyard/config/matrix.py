@@ -167,9 +167,15 @@ class Repair:
 @dataclass(frozen=True)
 class RunCell:
     torch: str = key("A torch of this file.")
-    python: str = key("One of its Pythons.")
+    python: str = key(
+        "One of its Pythons. Debian has none without a GIL: 3.13t is compiled from the sources of Debian's 3.13."
+    )
     gpu: bool = key("Whether this cell is run where there is a GPU.", False)
     command: str = key("The test command of this cell; by default that of all cells.", "")
+    slow: bool = key(
+        "Whether a release on one machine leaves this cell out; workflows run it, and `--slow` does.",
+        False,
+    )
 
 
 @dataclass(frozen=True)
@@ -303,6 +309,11 @@ def version_key(version: str) -> tuple[int, ...]:
     )
 
 
+def with_gil(version: str) -> str:
+    """3.13t -> 3.13"""
+    return version.rstrip("t")
+
+
 def _check_references(matrix: Matrix, source: Source) -> None:
     """Names used in one table must exist in the other."""
 
@@ -328,4 +339,4 @@ def _check_references(matrix: Matrix, source: Source) -> None:
     for cell in matrix.verify.run:
         need(cell.torch, matrix.torch, "verify", "run")
         need(cell.python, matrix.torch[cell.torch].pythons, "verify", "run")
-        need(cell.python, matrix.python.debian, "python", "debian")
+        need(with_gil(cell.python), matrix.python.debian, "python", "debian")

@@ -111,6 +111,18 @@ def ready(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
     return engine
 
 
+def is_left_over() -> bool:
+    """Whether an engine runs that was started for a release which is gone, and nobody uses it."""
+    if os.geteuid() != 0 or _noted("dockerd", STARTED) is None:
+        return False
+    with USERS.open("ab") as users:
+        try:
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
 def answering() -> str | None:
     """The command of an engine that runs."""
     return next((c for c in ("docker", "podman") if shell.capture([c, "info"]) is not None), None)

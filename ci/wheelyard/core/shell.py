@@ -7,7 +7,9 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
+from wheelyard.core import guard
 from wheelyard.problem import Problem
 
 TAIL_LINES = 15
@@ -20,8 +22,6 @@ HINTS = {
     "and which index pip's settings name.",
     "TLS handshake timeout": "The image registry is not reachable: use BASE=debian.",
 }
-# A program must not outlive a run that was killed: it would still write when the next one starts.
-WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"]
 running: dict[subprocess.Popen[bytes], int] = {}  # with the thread that started each
 stopping = threading.Event()  # set while a run is being stopped: nothing new starts
 
@@ -44,11 +44,8 @@ def run(
     with log.open("ab") as output, (stdin or Path(os.devnull)).open("rb") as source:
         output.write(f"$ {' '.join(words)}\n".encode())
         output.flush()
-        process = subprocess.Popen(
-            WITH_PARENT + words, stdin=source, stdout=output, stderr=output, cwd=cwd,
-            env={**os.environ, "PATH": programs, **(env or {})}, start_new_session=True,
-        )  # fmt: skip
-        running[process] = threading.get_ident()
+        environment = {**os.environ, "PATH": programs, **(env or {})}
+        process = start(words, output, stdin=source, cwd=cwd, env=environment)
         try:
             code = process.wait(limit)
         except subprocess.TimeoutExpired:
@@ -56,9 +53,32 @@ def run(
             process.wait()
             raise Problem(f"{what} was stopped: no end after {limit:.0f} s\n{tail(log)}") from None
         finally:
-            del running[process]
+            ended(process)
     if code != 0:
         raise Problem(f"{what} failed (exit code {code})\n{tail(log)}")
+
+
+def start(
+    words: Sequence[str],
+    output: IO[bytes],
+    *,
+    stdin: IO[bytes] | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Starts a program that does not outlive this one, however this one ends."""
+    process = subprocess.Popen(
+        words, stdin=stdin, stdout=output, stderr=output, cwd=cwd, env=env, start_new_session=True
+    )
+    guard.watch(process.pid)
+    running[process] = threading.get_ident()
+    return process
+
+
+def ended(process: subprocess.Popen[bytes]) -> None:
+    """Notes the end of a program that was started so."""
+    guard.forget(process.pid)
+    running.pop(process, None)
 
 
 def capture(command: Sequence[object]) -> str | None:

@@ -118,10 +118,10 @@ def toolkit_for(matrix: Matrix, cuda: str) -> str | None:
     return fitting[-1] if fitting else same[0]
 
 
-def run_cells(matrix: Matrix) -> list[RunCell]:
+def run_cells(matrix: Matrix, *, slow: bool = True) -> list[RunCell]:
     """The cells that are run: those that the matrix names, or the oldest and the newest torch."""
     if matrix.verify.run:
-        return matrix.verify.run
+        return [cell for cell in matrix.verify.run if slow or not cell.slow]
     torches = sorted(matrix.torch, key=version_key)
     chosen = []
     for torch in dict.fromkeys((torches[0], torches[-1])):
@@ -141,10 +141,16 @@ def cuda_of_run(matrix: Matrix, torch: str, arch: str) -> str | None:
     return "cpu" if theirs not in facts.cuda and "cpu" in facts.cuda else theirs
 
 
-def verified_by(matrix: Matrix, cell: Cell, machines: tuple[str, ...]) -> str:
+def index_of_torch(matrix: Matrix, torch: str, arch: str, cuda: str | None) -> str:
+    """Where pip finds that build of a torch; empty where PyPI has it."""
+    facts = matrix.torch[torch]
+    return facts.index.get(cuda or "", "") if facts.pypi.get(arch) != cuda else ""
+
+
+def verified_by(matrix: Matrix, cell: Cell, machines: tuple[str, ...], *, slow: bool = True) -> str:
     """How a cell is verified: run, link or cover."""
     if cuda_of_run(matrix, cell.torch, cell.arch) != cell.cuda:
         return "cover"
-    runs = [(run.torch, run.python) for run in run_cells(matrix)]
+    runs = [(run.torch, run.python) for run in run_cells(matrix, slow=slow)]
     is_run = cell.arch in machines and (cell.torch, cell.python) in runs
     return "run" if is_run else "link"

@@ -9,8 +9,10 @@ from pathlib import Path
 from wheelyard.config import matrix as matrix_file
 from wheelyard.config.matrix import Matrix, RunCell
 from wheelyard.plan import project as project_facts
+from wheelyard.plan import torch_lock
 from wheelyard.plan.cells import Cell, Wheel, cells, cuda_of_run, run_cells, wheels
 from wheelyard.plan.project import Project
+from wheelyard.plan.torch_lock import Hashes
 from wheelyard.problem import Problem
 
 INDEXES = ("embedded", "own", "testpypi", "pypi")
@@ -28,6 +30,7 @@ class Options:
     index: str = "embedded"
     place: str = "here"
     offered: tuple[str, ...] = ()  # what the machines of a cluster have: architectures, "gpu"
+    slow: bool = False  # also the cells that the matrix calls slow
     cache: Path | None = None  # a compiler cache for trial builds; a release has none
 
 
@@ -37,6 +40,7 @@ class Plan:
     matrix: Matrix
     options: Options = field(default_factory=Options)
     machine: str = field(default_factory=platform.machine)
+    torch_hashes: Hashes = field(default_factory=dict)  # none: no torch is pinned
 
     @property
     def strategy(self) -> str:
@@ -111,11 +115,16 @@ class Plan:
         """The wheels that can be run."""
         return [wheel for wheel in self.wheels if wheel.arch in self.machines]
 
+    @property
+    def runs_slow(self) -> bool:
+        """Whether slow cells are run: on GitHub each has a runner of its own."""
+        return self.options.slow or self.options.place == "github"
+
     def cells_run(self, wheel: Wheel) -> list[RunCell]:
         """The cells to run that a wheel serves."""
         return [
             cell
-            for cell in run_cells(self.matrix)
+            for cell in run_cells(self.matrix, slow=self.runs_slow)
             if wheel.torch in (None, cell.torch)
             and wheel.python in (None, cell.python)
             and wheel.cuda in (None, cuda_of_run(self.matrix, cell.torch, wheel.arch))
@@ -125,6 +134,11 @@ class Plan:
     def stable_torch(self) -> str:
         """The torch on whose headers a wheel for every torch is built."""
         return self.matrix.strategy.universal.torch or next(iter(self.matrix.torch))
+
+    def torch_requirement(self, torch: str, index: str) -> str:
+        """What pip is told to install, with the hashes of PyPI's files; another index has others."""
+        hashes = {} if index else self.torch_hashes
+        return torch_lock.requirement(self.matrix.torch[torch].release, hashes)
 
     @property
     def build_python(self) -> str:
@@ -139,4 +153,4 @@ def load(options: Options, root: Path | None = None) -> Plan:
     matrix = matrix_file.load(root / matrix_file.FILE)
     said = matrix.project
     project = project_facts.load(root, said.name, said.import_name, said.folder)
-    return Plan(project, matrix, options)
+    return Plan(project, matrix, options, torch_hashes=torch_lock.load(root))

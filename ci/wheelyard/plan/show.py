@@ -80,6 +80,9 @@ def _grid(plan: Plan, console: Console) -> None:
             ),
             key=lambda c: (c.torch, c.cuda),
         ):
-            how = {cell.python: verified_by(plan.matrix, cell, plan.machines) for cell in row}
+            how = {
+                cell.python: verified_by(plan.matrix, cell, plan.machines, slow=plan.runs_slow)
+                for cell in row
+            }
             grid.add_row(torch, cuda, *(how.get(python, "") for python in pythons))
         console.print(grid)

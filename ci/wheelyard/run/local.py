@@ -48,6 +48,9 @@ class Here:
         self.display.say(text)
 
     def close(self) -> None:
+        """Leaves the engine; also one that a run which was killed had started, and that no job of this run needed."""
+        if self._engine is None and containers.is_left_over():
+            self.engine()
         if self._engine is not None:
             self._engine.leave(self.say)
 

@@ -1,13 +1,14 @@
 """Image: makes the images that wheels are built and verified in, before the jobs that use them wait for it.
 
-A list of all packages in an image goes into the record: it is how two machines see that their images are alike.
+A list of all packages in an image goes into the record: it is how two machines see that their images are alike, and
+how one sees that an image is not what it was.
 """
 
 from wheelyard.core.job import Job, Needs
 from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.plan import Plan
-from wheelyard.tools import images
+from wheelyard.tools import images, packages
 
 
 def jobs(plan: Plan) -> list[Job]:
@@ -30,5 +31,5 @@ def _unit(recipe: images.Recipe, several: bool) -> str:
 
 def run(job: Job, workspace: Workspace) -> Facts:
     tag = images.ensure(job.inputs["image"], workspace)
-    images.list_packages(tag, workspace, f"packages/{job.unit}.txt")
+    packages.list_packages(tag, workspace, f"packages/{job.unit}.txt")
     return {"image": tag, "verdict": tag}

@@ -1,6 +1,7 @@
 """Install: pip installs the package by name from the index, what it took is what was gated, and it is smoke-tested."""
 
 import json
+import os
 from urllib.parse import urlsplit
 
 from wheelyard.config.matrix import RunCell
@@ -14,6 +15,13 @@ from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 from wheelyard.steps import smoke
 from wheelyard.tools import images, index
+
+# An environment that an ordinary user may install into; what the image has is there too.
+OWN_PLACE = """
+export PYTHONPATH="$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" PATH="/tmp/own/bin:$PATH" &&
+python3 -m venv --without-pip /tmp/own
+""".strip()
+NOBODY = 65534
 
 
 def jobs(plan: Plan) -> list[Job]:
@@ -54,9 +62,13 @@ def run(job: Job, workspace: Workspace) -> Facts:
         source = whole.part(inputs["part"]) if inputs["part"] and whole.part else whole
         wanted = inputs["project"] if inputs["part"] else f"{inputs['project']}=={version}"
         checked = smoke.installed_command(inputs, told, f"/wheel/{wheel.name}", "/out/smoke.json")
-        script = f"{pip_install(inputs['index'], source.simple, wanted)} && {checked}"
+        script = (
+            f"{OWN_PLACE} && {pip_install(inputs['index'], source.simple, wanted)} && {checked}"
+        )
+        output.chmod(0o777)
         options = [
             *network(source.simple),
+            *ordinary_user(),
             f"--volume={output}:/out",
             f"--volume={wheel.parent}:/wheel:ro",
         ]
@@ -76,7 +88,13 @@ def run(job: Job, workspace: Workspace) -> Facts:
 def pip_install(name: str, simple: str, wanted: str) -> str:
     """On TestPyPI anyone may have taken the name of a dependency; the image has what the package needs."""
     alone = "--no-deps " if name == "testpypi" else ""
-    return f"pip install --no-cache-dir {alone}--index-url {simple} --report /out/pip.json {wanted}"
+    return f"python -m pip install --no-cache-dir {alone}--index-url {simple} --report /out/pip.json {wanted}"
+
+
+def ordinary_user() -> list[str]:
+    """Whoever runs the release, but never root: what pip takes from an index may run code while it is installed."""
+    user, group = os.geteuid() or NOBODY, os.getegid() or NOBODY
+    return [f"--user={user}:{group}", "--env=HOME=/tmp", "--env=USER=user"]
 
 
 def network(simple: str) -> list[str]:

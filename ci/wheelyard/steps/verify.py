@@ -1,6 +1,7 @@
 """Verify: the package's tests on each torch and Python that runs here, linking for the rest."""
 
 import itertools
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -10,9 +11,15 @@ from wheelyard.core import digest, shell
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
-from wheelyard.plan.cells import Wheel, cuda_of_run
+from wheelyard.plan.cells import Wheel, cuda_of_run, index_of_torch
 from wheelyard.plan.plan import Plan
 from wheelyard.tools import images, wheelscope
+
+# In a free-threaded Python, a library that was not made for it switches the GIL on when it is imported.
+GIL_IS_OFF = """
+import sys, torch, {name}
+sys.exit("error: importing {name} has switched the GIL on" if sys._is_gil_enabled() else 0)
+"""
 
 
 def jobs(plan: Plan) -> list[Job]:
@@ -52,11 +59,21 @@ def _run_job(plan: Plan, wheel: Wheel, cell: RunCell, tests: Source) -> Job:
         "wheel": made(f"repair/{wheel.name}"),
         "image": images.for_verify(plan, cell, wheel.arch),
         "tests": tests,
-        "command": cell.command or plan.matrix.verify.command or default_command(plan),
+        "command": command(plan, cell),
         "code": digest.code(__name__),
     }
     needs = Needs(wheel.arch, engine=True)
     return Job("verify", unit(wheel.name, cell.torch, cell.python), needs, inputs)
+
+
+def command(plan: Plan, cell: RunCell) -> str:
+    """The tests of a cell. Where the Python has no GIL, it is first seen that the package leaves it so; the tests then
+    have it off whatever they import: triton, which torch's compiler is made with, switches it on."""
+    tests = cell.command or plan.matrix.verify.command or default_command(plan)
+    if not cell.python.endswith("t"):
+        return tests
+    program = GIL_IS_OFF.format(name=plan.project.import_name)
+    return f"python -c {shlex.quote(program)} || exit 1\nexport PYTHON_GIL=0\n{tests}"
 
 
 def default_command(plan: Plan) -> str:
@@ -93,10 +110,14 @@ def _last_line(log: Path) -> str:
 
 def _link_job(plan: Plan, wheel: Wheel, torch: str) -> Job:
     """Resolves every symbol of the wheel against that torch's wheel on PyPI."""
+    cuda = cuda_of_run(plan.matrix, torch, wheel.arch)
+    index = index_of_torch(plan.matrix, torch, wheel.arch, cuda)
     inputs = {
         "wheel": made(f"repair/{wheel.name}"),
         "torch": plan.matrix.torch[torch].release,
+        "requirement": plan.torch_requirement(torch, index),
         "arch": wheel.arch,
+        "index": index,
         "python": wheel.python or _python_of(plan, torch),
         "tools": {"wheelscope": wheelscope.digest()},
         "code": digest.code(__name__),
@@ -118,15 +139,19 @@ def _link(workspace: Workspace) -> Facts:
 
 def _torch_wheel(workspace: Workspace) -> Path:
     """torch's wheel, downloaded once."""
-    torch, arch, python = (workspace.inputs[name] for name in ("torch", "arch", "python"))
+    torch, arch, python, index = (
+        workspace.inputs[name] for name in ("torch", "arch", "python", "index")
+    )
     folder = workspace.kept("torch")
     tag = f"cp{python.replace('.', '')}"
     if not (found := list(folder.glob(f"torch-{torch}-*-{tag}-*_{arch}.whl"))):
-        part = workspace.scratch("torch")
+        part, wanted = workspace.scratch("torch"), workspace.scratch("wanted") / "torch.txt"
+        wanted.write_text(workspace.inputs["requirement"])
         shell.run(
             [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", part,
              "--only-binary=:all:", f"--platform=manylinux_2_28_{arch}", f"--abi={tag}",
-             f"--python-version={python.rstrip('t')}", f"torch=={torch}"],
+             f"--python-version={python.rstrip('t')}", "--requirement", wanted,
+             *([f"--index-url={index}"] if index else [])],
             workspace.log, what=f"downloading torch {torch} for {arch}",
         )  # fmt: skip
         found = [Path(shutil.move(file, folder / file.name)) for file in part.glob("*.whl")]

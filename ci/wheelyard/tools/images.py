@@ -17,11 +17,11 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from wheelyard.config.matrix import RunCell
+from wheelyard.config.matrix import RunCell, with_gil
 from wheelyard.core import shell
 from wheelyard.core.engine import Engine
 from wheelyard.core.workspace import Workspace
-from wheelyard.plan.cells import Wheel, cuda_name, cuda_of_run, python_tag
+from wheelyard.plan.cells import Wheel, cuda_name, cuda_of_run, index_of_torch, python_tag
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 from wheelyard.tools import host_settings, suite
@@ -32,11 +32,6 @@ PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 # Those that have nvcc.
 PYPI_TOOLKITS = sorted(f.stem for f in (FOLDER / "toolkits").glob("*.lock") if f.stem >= "13")
 CROSS_COMPILER = {"amd64": "g++-x86-64-linux-gnu", "arm64": "g++-aarch64-linux-gnu"}
-SYSTEM_PACKAGES = "if command -v dpkg-query >/dev/null; then dpkg-query -W; else rpm -qa; fi"
-PYTHON_PACKAGES = """
-from importlib.metadata import distributions
-print(*sorted({f"{d.name}=={d.version}" for d in distributions()}), sep="\\n")
-"""
 _locks: dict[str, threading.Lock] = collections.defaultdict(threading.Lock)
 
 Recipe = dict[str, Any]
@@ -61,22 +56,27 @@ def _native(plan: Plan, wheel: Wheel) -> Recipe:
     else:
         old = matrix.base.debian.native_suite
         bases = {"BASE_IMAGE": old, "PYTHON_IMAGE": _suite(plan, python)}
-    torch = matrix.torch[wheel.torch]
     arguments = {
         "BASE": base,
         "PYTHON": python,
         "PYTHON_TAG": f"{tag.rstrip('t')}-{tag}",
-        "TORCH": torch.release,
-        **_torch_options(plan),
         "CUDA": wheel.toolkit or "",
         "APT": " ".join(matrix.build.apt),
         "REQUIRES": "\n".join([*plan.project.build_requires, *matrix.build.requires]),
     }
-    if torch.pypi.get(wheel.arch) != wheel.cuda and wheel.cuda in torch.index:
-        arguments["PIP_INDEX_URL"] = torch.index[wheel.cuda]
+    arguments |= _torch(plan, wheel.torch, wheel.arch, wheel.cuda) | _torch_options(plan)
     # Of torch there is one build for each CUDA, whatever toolkit compiles for it.
     recipe = _recipe("native", machine, bases, {**arguments, "TORCH_CUDA": cuda_name(wheel.cuda)})
     return recipe | {"why": f"base {base}: {reason}", "lacks": _lacks(plan, wheel)}
+
+
+def _torch(plan: Plan, torch: str, arch: str, cuda: str | None) -> dict[str, str]:
+    """The release of torch, alone and with its hashes, and where it is if PyPI does not have that build of it."""
+    index = index_of_torch(plan.matrix, torch, arch, cuda)
+    wanted, release = plan.torch_requirement(torch, index), plan.matrix.torch[torch].release
+    return {"TORCH": release, "TORCH_WITH_HASHES": wanted} | (
+        {"PIP_INDEX_URL": index} if index else {}
+    )
 
 
 def _torch_options(plan: Plan) -> dict[str, str]:
@@ -117,10 +117,11 @@ def _universal(plan: Plan, wheel: Wheel) -> Recipe:
     arguments = {
         "PYTHON": python,
         "PYTHON_TAG": f"{tag.rstrip('t')}-{tag}",
-        "TORCH": matrix.torch[wheel.torch or plan.stable_torch].release,
-        **_torch_options(plan),
         "TOOLKITS": " ".join(sorted(toolkits)),
     }
+    torch = wheel.torch or plan.stable_torch
+    cuda = cuda_of_run(matrix, torch, machine)  # of torch, only headers are used: any build will do
+    arguments |= _torch(plan, torch, machine, cuda) | _torch_options(plan)
     base, _ = choose_base(plan, wheel.arch)
     if base == "pypa":
         bases = {"BASE_IMAGE": pypa_reference(matrix.base.pypa.image, machine)}
@@ -139,13 +140,16 @@ def _same_image(one: Wheel, other: Wheel) -> bool:
 def for_verify(plan: Plan, cell: RunCell, arch: str) -> Recipe:
     """The recipe of the image that a cell is run in."""
     facts = plan.matrix.verify
-    bases = {"PYTHON_IMAGE": _suite(plan, cell.python)}
+    bases = {"PYTHON_IMAGE": _suite(plan, with_gil(cell.python))}
     arguments = {
         "PYTHON": cell.python,
-        "TORCH": plan.matrix.torch[cell.torch].release,
         "APT": " ".join(facts.apt),
         "REQUIRES": "\n".join([*plan.project.requires, *facts.requires]),
     }
+    cuda = cuda_of_run(plan.matrix, cell.torch, arch)
+    arguments |= _torch(plan, cell.torch, arch, cuda)
+    if cell.python.endswith("t"):
+        arguments["VERIFY_LOCK"] = "verify-t.lock"
     return _recipe("verify", arch, bases, arguments)
 
 
@@ -160,8 +164,11 @@ def _recipe(target: str, machine: str, bases: dict[str, str], arguments: dict[st
 @functools.cache
 def _files_digest(target: str) -> str:
     """The files that an image of this kind is made from."""
-    files = [FOLDER / n for n in ("Dockerfile", f"{target}.lock", "install.sh", "uv.lock")]
-    if target != "verify":
+    scripts = ("python.sh", "install.sh", "torch.sh")
+    files = [FOLDER / n for n in ("Dockerfile", f"{target}.lock", "uv.lock", *scripts)]
+    if target == "verify":
+        files += [FOLDER / "verify-t.lock"]
+    else:
         files += [FOLDER / "toolkit.py", *sorted((FOLDER / "toolkits").iterdir())]
     if target == "native":
         files += [FOLDER / n for n in ("verify.lock", "old-compilers.sh", "complete_toolkit.py")]
@@ -246,15 +253,6 @@ def ensure(recipe: Recipe, workspace: Workspace) -> str:
                 what=f"building the image {tag}",
             )  # fmt: skip
     return tag
-
-
-def list_packages(tag: str, workspace: Workspace, path: str) -> None:
-    """Leaves a list of the system's and Python's packages in an image, with their versions."""
-    (workspace.out / path).parent.mkdir(parents=True, exist_ok=True)
-    options = ["--network=none", f"--volume={workspace.out}:/out"]
-    script = f"{{ {SYSTEM_PACKAGES} | LC_ALL=C sort; python -c '{PYTHON_PACKAGES}'; }} >/out/{path}"
-    what = f"listing the packages of {tag}"
-    workspace.engine.run(tag, options, ["sh", "-ec", script], workspace.log, what=what)
 
 
 def _base_image(engine: Engine, base: str, workspace: Workspace) -> str:

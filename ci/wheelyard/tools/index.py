@@ -16,7 +16,6 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,8 +176,6 @@ class Server:
 
 _servers: dict[Path, Server] = {}  # by the folder that each serves
 _turn = threading.Lock()
-# The system ends a server with the thread that started it: this one lasts as long as the program.
-_starter = ThreadPoolExecutor(max_workers=1)
 
 
 @contextmanager
@@ -204,13 +201,9 @@ def _start(folder: Path, log: Path) -> Server:
         port = probe.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     command = [PROGRAMS / "devpi-server", f"--serverdir={folder}", "--host=127.0.0.1"]
-    words = [*shell.WITH_PARENT, *map(str, command), f"--port={port}"]
     with log.open("ab") as output:
-        process = _starter.submit(
-            lambda: subprocess.Popen(words, stdout=output, stderr=output, start_new_session=True)
-        ).result()
+        process = shell.start([*map(str, command), f"--port={port}"], output)
     started = Server(url, process)
-    shell.running[process] = threading.get_ident()
     try:
         _wait_for(url, process, log)
     except BaseException:
@@ -222,7 +215,7 @@ def _start(folder: Path, log: Path) -> Server:
 def _stop(server: Server) -> None:
     server.process.terminate()
     server.process.wait()
-    shell.running.pop(server.process, None)
+    shell.ended(server.process)
 
 
 def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:

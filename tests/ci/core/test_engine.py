@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from wheelyard.core import engine
 from wheelyard.core.engine import Engine
+from wheelyard.core.progress import Display
 from wheelyard.problem import Problem
+from wheelyard.run import local
 
 
 @contextmanager
@@ -96,6 +98,29 @@ def test_the_last_of_two_releases_stops_it(ours: Engine) -> None:
     fcntl.flock(other, fcntl.LOCK_SH)
     assert left(ours)[0]
     assert not left(dataclasses.replace(ours, users=other))[0]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root stops an engine")
+def test_one_that_a_killed_release_left_is_stopped_by_the_next(
+    ours: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where nothing is left to do for it: the release was killed in its last step."""
+    assert ours.users is not None
+    ours.users.close()  # the system does that for a killed process
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(engine, "CLIENTS", [])
+    monkeypatch.setattr(engine.debian, "need", lambda *_: None)
+    pid = int(engine.STARTED.read_text())
+    local.Here(tmp_path / "wheelhouse", Display()).close()
+    assert not engine._is_running("dockerd", pid)
+    assert not engine.STARTED.exists()
+
+
+def test_an_unused_run_leaves_the_engine_to_others(ours: Engine, tmp_path: Path) -> None:
+    """The release that started it still runs."""
+    local.Here(tmp_path / "wheelhouse", Display()).close()
+    assert engine._is_running("dockerd", int(engine.STARTED.read_text()))
+    assert ours.users is not None
 
 
 def test_an_engine_of_others_is_never_stopped(ours: Engine) -> None:

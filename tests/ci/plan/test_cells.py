@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 import wheelyard
@@ -9,6 +10,7 @@ from repository import ROOT
 from wheelyard.config import matrix
 from wheelyard.plan import cells
 from wheelyard.plan.cells import Cell, Wheel
+from wheelyard.plan.plan import Options, Plan
 from wheelyard.problem import Problem
 
 FACTS = matrix.load(ROOT / matrix.FILE)
@@ -78,6 +80,22 @@ def test_where_a_cell_is_verified() -> None:
     assert cells.verified_by(FACTS, run, ("aarch64",)) == "run"
     assert cells.verified_by(FACTS, run, ("x86_64",)) == "link"
     assert cells.verified_by(FACTS, dataclasses.replace(run, cuda="13.0"), ("aarch64",)) == "cover"
+
+
+def test_a_slow_cell_is_run_where_it_is_asked_for(plan: Plan) -> None:
+    """On GitHub, and by --slow. It is no other cell: that Python with a GIL stays what it was."""
+    slow, twin = (Cell(plan.machine, "13.0", "2.11", python) for python in ("3.13t", "3.13"))
+
+    def how(cell: Cell, **options: Any) -> str:
+        asked = dataclasses.replace(plan, options=Options(**options))
+        runs = [(run.torch, run.python) for run in asked.cells_run(asked.natives[0])]
+        found = cells.verified_by(FACTS, cell, (plan.machine,), slow=asked.runs_slow)
+        assert ((cell.torch, cell.python) in runs) == (found == "run")
+        return found
+
+    assert (how(slow), how(twin)) == ("link", "link")
+    assert (how(slow, slow=True), how(twin, slow=True)) == ("run", "link")
+    assert how(slow, place="github") == "run"
 
 
 def test_without_cells_to_run_the_oldest_and_the_newest_torch_are() -> None:

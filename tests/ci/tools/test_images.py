@@ -53,7 +53,22 @@ def test_a_tag_follows_what_the_image_is_made_from(plan: Plan) -> None:
     newer = dataclasses.replace(plan.matrix.torch["2.10"], release="2.10.9")
     torches = {**plan.matrix.torch, "2.10": newer}
     other = dataclasses.replace(ours, matrix=dataclasses.replace(plan.matrix, torch=torches))
-    assert images.for_build(other, plan.wheels[0])["tag"] != made["tag"]
+    with pytest.raises(Problem, match=r"ci/torch\.lock has no torch 2\.10\.9"):
+        images.for_build(other, plan.wheels[0])
+    unpinned = dataclasses.replace(other, torch_hashes={})
+    assert images.for_build(unpinned, plan.wheels[0])["tag"] != made["tag"]
+
+
+def test_torch_is_installed_by_its_hash(plan: Plan) -> None:
+    hashes = {torch.release: [f"--hash=sha256:{'0' * 64}"] for torch in plan.matrix.torch.values()}
+    pinned = dataclasses.replace(plan, torch_hashes=hashes)
+    for recipe in (
+        images.for_build(pinned, plan.wheels[0]),
+        images.for_verify(pinned, plan.matrix.verify.run[0], plan.machine),
+    ):
+        assert recipe["arguments"]["TORCH"] == "2.10.0"
+        wanted = f"torch==2.10.0 --hash=sha256:{'0' * 64}"
+        assert recipe["arguments"]["TORCH_WITH_HASHES"] == wanted
 
 
 @pytest.mark.parametrize("strategy", ["universal", "each"])

@@ -1,0 +1,60 @@
+"""Ends what a killed run has left running: it would still write when the next run starts.
+
+A process of its own is told through a pipe which process groups run. The system closes that pipe when the run ends,
+however it does, and the groups that are still known then are killed, with all their children.
+"""
+
+import atexit
+import subprocess
+import sys
+import threading
+
+PROGRAM = """
+import os, signal, sys
+groups = set()
+for line in sys.stdin:
+    (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
+for group in groups:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+"""
+_groups: set[int] = set()
+_turn = threading.Lock()
+_process: "subprocess.Popen[bytes] | None" = None
+
+
+def watch(group: int) -> None:
+    """From now on this group ends with us."""
+    with _turn:
+        _groups.add(group)
+        _tell(f"+{group}")
+
+
+def forget(group: int) -> None:
+    """The group has ended, and its number may be another's."""
+    with _turn:
+        _groups.discard(group)
+        _tell(f"-{group}")
+
+
+def _tell(line: str) -> None:
+    global _process
+    lines = [line]
+    if _process is None or _process.poll() is not None:  # none yet, or somebody has killed it
+        _process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", PROGRAM],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )  # fmt: skip
+        lines = [f"+{group}" for group in sorted(_groups)]
+    assert _process.stdin is not None
+    _process.stdin.write("".join(f"{line}\n" for line in lines).encode())
+    _process.stdin.flush()
+
+
+@atexit.register
+def _end() -> None:
+    if _process is not None:
+        _process.communicate()

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Installs a Python in an image of a Debian suite: `sh python.sh 3.13`, or `sh python.sh 3.13t` for one without a GIL.
+# Debian has none without a GIL. It is compiled from the suite's own source package, which apt checks as it checks any
+# package, and as fast as it can be: nothing here makes Python faster than it must be for tests.
+set -eu
+version=$1
+plain=${version%t}
+fetch() { DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends "$@"; }
+if [ "$version" = "$plain" ]; then
+  apt-get -q update
+  fetch "python$version-venv" "libpython$version-dev"
+else
+  sed -n 's/^deb /deb-src /p' /etc/apt/sources.list >/etc/apt/sources.list.d/sources.list
+  apt-get -q update
+  fetch gcc libc6-dev make xz-utils zlib1g-dev libssl-dev libffi-dev libsqlite3-dev libbz2-dev liblzma-dev
+  mkdir /tmp/python
+  cd /tmp/python
+  apt-get -q source --download-only --tar-only "python$plain"
+  tar --strip-components=1 -xf ./*.orig.tar.*
+  ./configure --quiet --disable-gil --disable-test-modules OPT="-DNDEBUG -fwrapv -O1"
+  make --silent --jobs="$(nproc)" altinstall
+  cd /
+  rm -r /tmp/python /etc/apt/sources.list.d/sources.list
+fi
+apt-get clean
+rm -rf /var/lib/apt/lists/*

@@ -1,0 +1,66 @@
+"""Finds the browser for tests and pictures: any Chromium that is there and has a chromedriver of its own version.
+
+    python -m scripts.browser    where there is none: installs Debian's, or says what to type
+
+Ubuntu has Chromium as a snap only, and GitHub's runners have Google's Chrome.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+BROWSERS = ("google-chrome", "chromium-browser", "chromium")
+DRIVERS = ("chromedriver", "chromium.chromedriver")  # the second is the snap's
+RUNNERS_DRIVER = "CHROMEWEBDRIVER"  # where GitHub's runners name its folder
+PACKAGES = ("chromium", "chromium-driver")
+SYSTEM = Path("/etc/os-release")
+ADVICE = "`snap install chromium`, or Google's Chrome and the chromedriver of its version"
+
+
+@dataclass(frozen=True)
+class Browser:
+    program: str
+    driver: str
+
+
+def found() -> Browser | None:
+    """The first browser with a chromedriver of its version, which is beside it, on PATH, or where a runner says."""
+    named = [os.environ[name] for name in (RUNNERS_DRIVER, "PATH") if os.environ.get(name)]
+    for program in filter(None, map(shutil.which, BROWSERS)):
+        folders = os.pathsep.join([*named, str(Path(program).resolve().parent)])
+        for driver in filter(None, (shutil.which(name, path=folders) for name in DRIVERS)):
+            if version(program) == version(driver) != "":
+                return Browser(program, driver)
+    return None
+
+
+def version(program: str) -> str:
+    """The first part of what it says: `Google Chrome 141.0.7390.54` is 141. Empty where it says none."""
+    try:
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    number = re.search(r"\b(\d+)(\.\d+)+", said.stdout)
+    return number[1] if number and said.returncode == 0 else ""
+
+
+def is_ubuntu() -> bool:
+    return SYSTEM.exists() and "ID=ubuntu" in SYSTEM.read_text().splitlines()
+
+
+def main() -> int:
+    if found():
+        return 0
+    if is_ubuntu():
+        print(f"no browser here, so what needs one is left out; to have it: {ADVICE}")
+        return 0
+    need = Path(__file__).with_name("need.sh")
+    return subprocess.run([need, *PACKAGES]).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

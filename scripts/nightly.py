@@ -1,0 +1,98 @@
+"""Builds the package on torch's newest build and runs its tests with it: a break is known before torch's release.
+
+    python -m scripts.nightly [INDEX]    `make nightly TORCH_INDEX=...`; without one: the newest on PyPI
+
+Everything is done as in a release: the image, the wheel, its tests, and `wheelscope link`. What is made lies in
+build/nightly and is for nobody.
+"""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from wheelyard import steps
+from wheelyard.config.matrix import RunCell, Torch
+from wheelyard.core.progress import Display
+from wheelyard.plan import plan as planning
+from wheelyard.plan.cells import python_tag
+from wheelyard.plan.plan import Options, Plan
+from wheelyard.problem import Problem
+from wheelyard.run import local
+from wheelyard.run.runner import Runner, only_run
+
+ROOT = Path(__file__).resolve().parents[1]
+NAME = "nightly"
+LAST = "verify"
+
+
+def newest(index: str, python: str, machine: str) -> str:
+    """The version of the newest torch that an index has for a Python."""
+    with tempfile.TemporaryDirectory() as nowhere:
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--dry-run",
+            "--no-deps",
+            "--pre",
+        ]
+        command += ["--report=-", "--only-binary=:all:", f"--target={nowhere}"]
+        command += [f"--platform=manylinux_2_28_{machine}", f"--python-version={python}"]
+        command += [f"--abi={python_tag(python)}", *([f"--index-url={index}"] if index else [])]
+        done = subprocess.run([*command, "torch"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Problem(
+            f"pip finds no torch for Python {python} on {index or 'PyPI'}:\n{done.stderr}"
+        )
+    (found,) = json.loads(done.stdout)["install"]
+    return str(found["metadata"]["version"])
+
+
+def with_torch(plan: Plan, version: str, index: str, python: str) -> Plan:
+    """The same plan with no torch but that one: wheels are built on its headers, and run with it."""
+    matrix = plan.matrix
+    torch = Torch(version, [python], ["cpu"], index={"cpu": index} if index else {})
+    universal = dataclasses.replace(matrix.strategy.universal, torch=NAME)
+    matrix = dataclasses.replace(
+        matrix,
+        torch={NAME: torch},
+        strategy=dataclasses.replace(matrix.strategy, default="universal", universal=universal),
+        verify=dataclasses.replace(matrix.verify, run=[RunCell(NAME, python)]),
+    )
+    return dataclasses.replace(plan, matrix=matrix, torch_hashes={})
+
+
+def run(plan: Plan, display: Display) -> None:
+    graph = steps.planned(plan, LAST)
+    with only_run(plan.project.wheelhouse) as record:
+        place = local.Local(ROOT, steps.module, local.Here(plan.project.wheelhouse, display))
+        jobs = [
+            job for job in graph.jobs.values() if job.step != "gate"
+        ]  # which asks for a release
+        Runner(graph, record, display, place).run(jobs, force=False)
+
+
+def main() -> int:
+    index = sys.argv[1] if len(sys.argv) > 1 else ""
+    os.environ["WHEELHOUSE"] = str(ROOT / "build" / NAME)
+    try:
+        plan = planning.load(Options(), ROOT)
+        plan = dataclasses.replace(plan, options=Options(wanted=(plan.machine,)))
+        python = next(c.python for c in reversed(plan.matrix.verify.run) if not c.slow)
+        version, display = newest(index, python, plan.machine), Display()
+        display.say(f"torch {version}, Python {python}")
+        run(with_torch(plan, version, index, python), display)
+    except Problem as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

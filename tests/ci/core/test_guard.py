@@ -1,0 +1,60 @@
+"""What a killed run has started ends with it, children and all, and nothing else does."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from wheelyard.core import guard
+
+# Runs a program with a child of its own; another that has ended; and a guard that somebody kills, if told so.
+RUN = """
+import os, signal, sys
+from pathlib import Path
+from wheelyard.core import guard, shell
+log = Path(sys.argv[1])
+shell.run(["true"], log, what="the first")
+if "without" in sys.argv:
+    guard._process.kill()
+    guard._process.wait()
+shell.run(["sh", "-c", f"sleep {sys.argv[2]} & echo started; sleep {sys.argv[2]}"], log, what="the second")
+"""
+
+
+def sleeping(seconds: str) -> int:
+    """How many processes sleep so many seconds."""
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    return listed.splitlines().count(f"sleep {seconds}")
+
+
+@pytest.mark.parametrize(("words", "seconds"), [((), "613.1"), (("without",), "613.2")])
+def test_children_end_with_a_run_that_is_killed(
+    tmp_path: Path, words: tuple[str, ...], seconds: str
+) -> None:
+    log = tmp_path / "log"
+    running = subprocess.Popen([sys.executable, "-c", RUN, log, seconds, *words])
+    while "\nstarted" not in (log.read_text() if log.exists() else ""):
+        assert running.poll() is None
+        time.sleep(0.05)
+    assert sleeping(seconds) == 2
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    for _ in range(100):
+        if sleeping(seconds) == 0:
+            break
+        time.sleep(0.1)
+    assert sleeping(seconds) == 0
+
+
+def test_a_group_that_has_ended_is_left_alone() -> None:
+    """Its number may be another's by then."""
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
+        told = f"+{process.pid}\n-{process.pid}\n".encode()
+        subprocess.run([sys.executable, "-I", "-S", "-c", guard.PROGRAM], input=told, check=True)
+        assert process.poll() is None
+        told = f"+{process.pid}\n+{os.getpid() + 10_000_000}\n".encode()
+        subprocess.run([sys.executable, "-I", "-S", "-c", guard.PROGRAM], input=told, check=True)
+        assert process.wait(10) == -signal.SIGKILL

@@ -1,0 +1,43 @@
+"""Verifying: what a cell runs, and that a Python without a GIL stays without one."""
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from wheelyard.config.matrix import RunCell
+from wheelyard.plan.plan import Plan
+from wheelyard.steps import verify
+
+# Stands in for the modules of a free-threaded Python, one of which has the GIL on.
+MODULES = {"torch": "", "cuda_ext_example": "import sys; sys._is_gil_enabled = lambda: {}"}
+
+
+def run(plan: Plan, python: str, gil: bool, folder: Path) -> subprocess.CompletedProcess[str]:
+    """The command of a cell whose tests are one word."""
+    for name, text in MODULES.items():
+        (folder / f"{name}.py").write_text(text.format(gil))
+    cell = RunCell("2.15", python, command="echo tested; echo all of it")
+    command = verify.command(plan, cell).replace("python -c", f"{sys.executable} -c")
+    return subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(("python", "gil"), [("3.14t", False), ("3.14", True)])
+def test_the_tests_run(plan: Plan, tmp_path: Path, python: str, gil: bool) -> None:
+    assert run(plan, python, gil, tmp_path).stdout == "tested\nall of it\n"
+
+
+def test_a_gil_that_an_import_has_switched_on_fails_the_cell(plan: Plan, tmp_path: Path) -> None:
+    done = run(plan, "3.14t", True, tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "importing cuda_ext_example has switched the GIL on" in done.stderr
+
+
+def test_a_cell_has_its_own_command_or_that_of_all(plan: Plan) -> None:
+    facts = plan.matrix.verify
+    assert verify.command(plan, RunCell("2.10", "3.11", command="true")) == "true"
+    assert verify.command(plan, RunCell("2.10", "3.11")) == facts.command
+    silent = dataclasses.replace(plan.matrix, verify=dataclasses.replace(facts, command=""))
+    default = verify.command(dataclasses.replace(plan, matrix=silent), RunCell("2.10", "3.11"))
+    assert default.startswith("python -m pytest")

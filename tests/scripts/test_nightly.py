@@ -1,0 +1,80 @@
+"""torch's nightly: the newest build that an index has, and a release's own jobs with it in the place of all torches."""
+
+import threading
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from wheelyard import steps
+from wheelyard.plan import plan as planning
+from wheelyard.plan.plan import Options, Plan
+from wheelyard.problem import Problem
+
+from scripts import nightly
+
+VERSIONS = {
+    "2.16.0.dev20261101+cpu": "cp313",
+    "2.16.0.dev20261115+cpu": "cp313",
+    "2.16.0.dev20261116+cpu": "cp314",
+    "2.15.0": "cp313",
+}
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[str]:
+    """A package index with some torches, on this machine."""
+    folder = tmp_path / "torch"
+    folder.mkdir()
+    for version, python in VERSIONS.items():
+        file = folder / f"torch-{version}-{python}-{python}-manylinux_2_28_x86_64.whl"
+        with zipfile.ZipFile(file, "w") as wheel:
+            info = f"torch-{version}.dist-info"
+            wheel.writestr(
+                f"{info}/METADATA", f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n"
+            )
+            wheel.writestr(
+                f"{info}/WHEEL",
+                f"Wheel-Version: 1.0\nTag: {python}-{python}-manylinux_2_28_x86_64\n",
+            )
+            wheel.writestr(f"{info}/RECORD", "")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path)))
+    threading.Thread(target=server.serve_forever).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+def test_the_newest_build_of_a_python_is_taken(index: str) -> None:
+    assert nightly.newest(index, "3.13", "x86_64") == "2.16.0.dev20261115+cpu"
+
+
+def test_an_index_without_that_python_is_named(index: str) -> None:
+    with pytest.raises(Problem, match=rf"pip finds no torch for Python 3\.12 on {index}"):
+        nightly.newest(index, "3.12", "x86_64")
+
+
+@pytest.fixture
+def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    monkeypatch.setenv("WHEELHOUSE", str(tmp_path / "wheelhouse"))
+    return planning.load(Options(), nightly.ROOT)
+
+
+@pytest.mark.parametrize("index", ["", "https://index.example/nightly/"], ids=["PyPI", "own"])
+def test_the_jobs_are_those_of_a_release_with_that_torch(plan: Plan, index: str) -> None:
+    version = "2.16.0.dev20261115+cpu"
+    jobs = steps.planned(nightly.with_torch(plan, version, index, "3.13"), nightly.LAST)
+    made = [job.inputs["image"]["arguments"] for job in jobs.of_step("image")]
+    assert {image["TORCH"] for image in made} == {version}
+    assert {image.get("PIP_INDEX_URL", "") for image in made} == {index}
+    verified = {job.unit: job for job in jobs.of_step("verify")}
+    assert f"{plan.machine}-torchnightly-python3.13" in verified
+    links = [job for unit, job in verified.items() if unit.endswith("-link")]
+    assert {(job.inputs["torch"], job.inputs["index"]) for job in links} == {(version, index)}
