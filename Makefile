@@ -39,11 +39,16 @@ propose-locks: ## Open a pull request with the locks in build/locks/, as the wor
 lock-actions: ## Record the tags of the actions that the workflows pin, from their repositories
 	@python3 -m scripts.actions $(ACTIONS_SOURCE)
 
-.PHONY: new
+# only here
+.PHONY: new test-new
 new: tools ## This project under another name: NAME=my-ext DEST=../my_ext (REPOSITORY=https://..., HOLDER="...")
 	@scripts/need.sh clang-format
 	@$(PYTHON) -m scripts.new_project $(or $(NAME),$(error give the name: make new NAME=my-ext DEST=../my_ext)) \
 	  $(or $(DEST),$(error give the folder: make new NAME=$(NAME) DEST=../my_ext)) --repository='$(REPOSITORY)' --holder='$(HOLDER)'
+
+test-new: test-env ## A new project's own tests in a container, and its release in a folder apart (an hour)
+	@RELEASE_TESTS=1 $(PYTHON) -m pytest -q -s tests/scripts/test_new_project_alone.py
+# /only here
 
 # --- The extension ------------------------------------------------------------------------------
 # The CUDA toolkit: CUDA_HOME, or nvcc's on PATH, or else one from PyPI. setup.py's head lists what else can be chosen.
@@ -277,9 +282,9 @@ test: lint test-wheelscope cpp install docs ## Every test that this machine can 
 	@$(PYTHON) -m scripts.browser
 	@$(PYTHON) -m pytest -n 2
 
-test-docs: install wheelscope docs ## The site's links and faults, and the pages' commands with what they are said to print
+test-docs: install wheelscope docs ## The site's links and faults; the pages' commands, with what they print (ONLINE=1: also those that ask PyPI)
 	@$(PYTHON) -m scripts.browser
-	@$(PYTHON) -m pytest -n 2 tests/docs
+	@WALK=1 $(PYTHON) -m pytest -n 2 --dist loadgroup tests/docs
 
 test-package: install ## The installed package's tests alone
 	@$(PYTHON) -m pytest -n 2 tests/package

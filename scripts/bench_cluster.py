@@ -38,16 +38,19 @@ from wheelyard.run.waiting import remaining
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs/bench"
-SHARES = {1: 1000, 4: 200}  # of the measured times, by workers
-SHARE = 100
+SHARES = {
+    1: 1000,
+    4: 200,
+}  # jobs sleep this fraction of the measured times, by the number of workers
+SHARE = 100  # with any other number
 # Seconds. A build is the usual CUDAExtension's for every GPU target (docs/bench/build.json); the others are of this
-# repository's own release on 2 x86_64 cores: the middle one of each step, tests and links of verify apart. The sdist's
-# is the middle one of three releases (1.3, 1.9 and 4.9 s); the GPU's is smoke's.
+# repository's own release on 2 x86_64 cores: the median of each step, with verify's tests and links counted apart. The
+# sdist's is the median of three releases (1.3, 1.9 and 4.9 s); the GPU's is that of smoke.
 SECONDS = {
     "build": 1078.4, "sdist": 1.9, "repair": 0.6, "gate": 1.0, "test": 227.4, "link": 12.0,
     "smoke": 8.2, "publish": 12.1, "install": 15.8, "gpu": 8.2,
 }  # fmt: skip
-IN_A_PROCESS = 16  # workers
+IN_A_PROCESS = 16  # workers that share a process
 
 
 def seconds(job: Job, share: int) -> float:
@@ -66,7 +69,7 @@ def jobs() -> list[Job]:
 
 
 def asleep(job: Job, share: int) -> Job:
-    """The same job with sleep in the place of work."""
+    """The same job with sleep in place of work."""
     references = {n: v for n, v in job.inputs.items() if isinstance(v, Made | Passed)}
     needs = Needs(secrets=job.needs.secrets)
     outputs = tuple(pattern.replace("*", job.unit) for pattern in job.outputs)
@@ -172,7 +175,7 @@ def measure(planned: list[Job], workers: int) -> dict[str, float]:
 
 
 def processor(process: psutil.Process | None = None) -> float:
-    """The seconds of a processor that a process has used; without one, this process."""
+    """The processor time that a process has used, in seconds; by default this process."""
     used = (process or psutil.Process()).cpu_times()
     return float(used.user + used.system)
 

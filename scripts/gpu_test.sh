@@ -55,8 +55,8 @@ until_it_ends() {
   return $status
 }
 
-# compute-sanitizer on the standalone program, then on the GPU's tests. Those with many threads apart: racecheck sometimes
-# hangs where threads launch on streams of their own, with torch.add alone in one run of seven. Left out: torch.compile,
+# compute-sanitizer on the standalone program, then on the GPU's tests. The tests with many threads run apart, as racecheck
+# sometimes hangs where threads launch on streams of their own, with torch.add alone in one run of seven. Left out: torch.compile,
 # whose kernels are not ours, and sizes beyond 2^31.
 sanitize() {
   capability=$("$python" -c 'import torch; print(*torch.cuda.get_device_capability(), sep=".")')

@@ -2,8 +2,9 @@
 
 Every tracked file is copied. Where a name of this project stands in it or in its path, the new one's stands there: the
 distribution, the package and its ops, the C++ namespace, the prefix of macros and environment variables, the
-repository and the licence's holder. Evidence, changes and what is between ONLY_HERE marks stay behind. The new one is
-formatted, as names of another length wrap elsewhere, and is a git repository with one commit.
+repository and the licence's holder. What is true of the template alone stays behind: its evidence, its changes, this
+program, and what stands between marks that say `only here`. The new one is formatted, as names of another length wrap
+elsewhere, and is a git repository with one commit.
 """
 
 import argparse
@@ -17,9 +18,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NAME = re.compile(r"[a-z]([a-z0-9]|[-_.](?=[a-z0-9]))*")
-STAY = ("docs/evidence/",)  # about bytes that the new project never makes
-ONLY_HERE = re.compile(r"<!-- only here -->.*?<!-- /only here -->\n*", re.DOTALL)
-TAKEN = {"torch", "tests", "scripts", "ci", "wheelyard", "wheelscope"}
+STAY = (
+    "docs/evidence/",  # about bytes that the new project never makes
+    "scripts/new_project.py",  # the new project is no template
+    "tests/scripts/test_new_project",
+)
+ONLY_HERE = re.compile(r"(?:<!--|#) only here.*?/only here(?: -->)?\n+", re.DOTALL)
+TAKEN = {"torch", "build", "wheelyard", "wheelscope"}
 CHANGELOG = """# Changelog
 
 The format is [Keep a Changelog](https://keepachangelog.com/en/1.1.0/); versions follow
@@ -103,6 +108,8 @@ def check(names: Names, folder: Path) -> None:
         )
     if keyword.iskeyword(names.package) or names.package in TAKEN | sys.stdlib_module_names:
         raise Refused(f"`import {names.package}` would mean something else; take another name")
+    if any(file.startswith(f"{names.package}/") for file in tracked()):
+        raise Refused(f"the project has a folder {names.package}/ already; take another name")
     if not names.repository.startswith("https://"):
         raise Refused(
             "say where the project will live: REPOSITORY=https://github.com/you/"
@@ -110,18 +117,27 @@ def check(names: Names, folder: Path) -> None:
         )
     if not names.holder:
         raise Refused('say who holds the licence: HOLDER="Ada Lovelace"')
+    if not answer("var", "GIT_COMMITTER_IDENT"):
+        raise Refused(
+            "git does not know whose name to put on the first commit:\n"
+            '  git config --global user.name "Ada Lovelace" && git config --global user.email ada@example.org'
+        )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise Refused(f"{folder} is there already, and is not empty; nothing was written")
     if ROOT in folder.resolve().parents:
         raise Refused(f"{folder} lies inside this project; take a folder beside it")
 
 
+def tracked() -> list[str]:
+    return git("ls-files", "-z").split("\0")[:-1]
+
+
 def copy(names: Names, folder: Path) -> None:
     words = replacements(names)
-    for tracked in git("ls-files", "-z").split("\0"):
-        if not tracked or tracked.startswith(STAY):
+    for file in tracked():
+        if file.startswith(STAY):
             continue
-        source, target = ROOT / tracked, folder / renamed(tracked, words)
+        source, target = ROOT / file, folder / renamed(file, words)
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_symlink():
             target.symlink_to(renamed(str(source.readlink()), words))
@@ -152,8 +168,9 @@ def git(*arguments: str, folder: Path = ROOT) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def setting(name: str) -> str:
-    command = ["git", "-C", str(ROOT), "config", name]
+def answer(*arguments: str) -> str:
+    """What git says, or nothing where it has nothing to say."""
+    command = ["git", "-C", str(ROOT), *arguments]
     return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
 
@@ -168,11 +185,11 @@ def main() -> None:
     parser.add_argument("--repository", default="")
     parser.add_argument("--holder", default="")
     arguments = parser.parse_args()
-    user = setting("github.user")
+    user = answer("config", "github.user")
     repository = arguments.repository or (
         f"https://github.com/{user}/{arguments.name}" if user else ""
     )
-    names = Names(arguments.name, repository, arguments.holder or setting("user.name"))
+    names = Names(arguments.name, repository, arguments.holder or answer("config", "user.name"))
     try:
         check(names, arguments.folder)
     except Refused as refused:

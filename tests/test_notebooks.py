@@ -80,7 +80,7 @@ def test_colab_smoke_refuses_the_package_of_another_owner(monkeypatch):
         for line in cell("colab_smoke.ipynb", 2).splitlines()
         if "find_spec" not in line and "%pip install" not in line
     )
-    with pytest.raises(RuntimeError, match="another owner"):
+    with pytest.raises(RuntimeError, match="is not this project's"):
         exec(check)
 
 

@@ -72,6 +72,7 @@ def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
                 tag.make(plan.project, arguments.version)
             return 0
         case "digests":
+            _only_print()
             print(join.digests(Record(plan.project.wheelhouse), plan.released))
             return 0
     display = Display(verbose=arguments.verbose)
@@ -160,11 +161,17 @@ def _options(arguments: argparse.Namespace) -> Options:
     return Options(**fields | {"wanted": wanted})
 
 
+def _only_print() -> None:
+    """From here on a reader that has seen enough, such as `head`, ends the program without a traceback."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+
 def _schema(file: str, as_markdown: bool) -> int:
     """The schema of a configuration file: for editors, or as the reference page."""
     from wheelyard.config import json_schema, matrix, policy, reference
 
     kind, name = (matrix.Matrix, matrix.FILE) if file == "matrix" else (policy.Policy, policy.FILE)
+    _only_print()
     if as_markdown:
         print(reference.page(kind, name), end="")
     else:
@@ -173,6 +180,7 @@ def _schema(file: str, as_markdown: bool) -> int:
 
 
 def _plan(plan: Plan, as_matrices: bool) -> int:
+    _only_print()
     if as_matrices:
         print(json.dumps(github.matrices(plan)))
     else:

@@ -19,7 +19,7 @@ from scripts.builder.toolchain import PACKAGE, ROOT, VERSION, BuildError
 
 FOLDER = "build/dev"  # apart from other builds, whose targets differ
 WITHOUT_GPU = "8.0"
-WATCHED = ("csrc/kernels", "csrc/torch", "csrc/CMakeLists.txt", "csrc/cuda.cmake")
+WATCHED = ("csrc/ops", "csrc/kernels", "csrc/torch", "csrc/CMakeLists.txt", "csrc/cuda.cmake")
 POLL_SECONDS = 0.2
 
 

@@ -92,7 +92,7 @@ def toolkit() -> Finding:
         return Finding(FAULT, f"{nvcc} does not run", choose)
     try:
         headers = toolchain.toolkit_version(home)
-    except (OSError, IndexError, ValueError):
+    except (toolchain.BuildError, OSError, IndexError, ValueError):
         missing = home / "include/cuda_runtime_api.h"
         return Finding(FAULT, f"no CUDA headers: {missing} cannot be read", choose)
     text = f"CUDA {release[1]}.{release[2]}, {nvcc}"

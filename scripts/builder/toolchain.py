@@ -99,7 +99,13 @@ def cuda_home() -> Path | None:
 
 def toolkit_version(home: Path) -> int:
     """As the toolkit's own header says it: 13000 is 13.0."""
-    header = (home / "include/cuda_runtime_api.h").read_text()
+    file = home / "include/cuda_runtime_api.h"
+    if not file.is_file():
+        raise BuildError(
+            f"the CUDA toolkit in {home} has no {file.relative_to(home)} (conda keeps headers elsewhere); name a whole "
+            "one by CUDA_HOME, or make one: python docker/toolkit.py --cuda 13.0 build/toolkit/13.0"
+        )
+    header = file.read_text()
     return int(header.split("#define CUDART_VERSION")[1].split()[0])
 
 

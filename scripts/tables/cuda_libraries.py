@@ -1,6 +1,6 @@
 """Writes csrc/wheelscope/data/cuda_libraries.csv: which distribution brings a library of CUDA.
 
-The source are environments with torch and the NVIDIA distributions that it requires, one for each
+The sources are environments with torch and the NVIDIA distributions that it requires, one for each
 major version of CUDA: their RECORD files name every library. Rows of environments that are not
 given are kept.
 """

@@ -1,7 +1,7 @@
 """Writes csrc/wheelscope/data/torch_shims.csv: torch's stable C functions, by first version.
 
 A function counts when torch's shim headers declare it and a library of torch exports it, which
-wheelscope itself reads from the wheels. x86_64 wheels serve: there every release has CUDA, so that
+wheelscope itself reads from the wheels. x86_64 wheels serve: there every release has CUDA, so
 libtorch_cpu.so and libtorch_cuda.so are both seen. The wheels are large (5 GB): give the folder of
 those that you have, the rest is downloaded into it.
 """

@@ -2,7 +2,7 @@
 
 A job sees what a runner would give it: a clone of the tag, the outputs of the jobs it needs, the
 artifacts of those that must be over before it starts, and nothing else. Whatever the rehearsal
-does not know in a workflow stops it. Replaced is only what a runner has and this machine has not:
+does not know in a workflow stops it. Only what a runner has and this machine lacks is replaced:
 runners of another architecture, a GPU (by evidence) and GitHub's own `gh`.
 """
 
@@ -290,7 +290,7 @@ def is_wanted(condition: str, values: dict[str, str]) -> bool:
 
 
 def jobs(workflows: Path, file: str = "release.yml", calls: tuple[Job, ...] = ()) -> dict[str, Job]:
-    """The jobs of a workflow, with those of the workflows that it calls in the place of the calling job."""
+    """The jobs of a workflow, with those of the workflows that it calls in place of the calling job."""
     found: dict[str, Job] = {}
     called: dict[str, list[str]] = {}
     for name, written in load(workflows, file)["jobs"].items():

@@ -48,7 +48,7 @@ def test_with_a_worker_killed_in_each_kind_of_job_the_bytes_are_the_same(
 def test_a_worker_that_is_cut_off(
     there: Machines, tmp_path: Path, seconds: int, goes_elsewhere: bool
 ) -> None:
-    """A minute is waited for; after longer the job is another machine's."""
+    """A silence of a minute is waited out; after a longer one the job goes to another machine."""
     there.worker("far", inside=INSIDE)
     (tmp_path / "wheelhouse").mkdir()
     record = Record(tmp_path / "wheelhouse")

@@ -18,7 +18,7 @@ from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import Options
 
 OURS = ROOT
-EACH = Path(__file__).with_name("stranger")  # has several wheels an architecture
+EACH = Path(__file__).with_name("stranger")  # has several wheels per architecture
 
 
 @dataclass
@@ -83,7 +83,7 @@ def test_our_release(tmp_path: Path) -> None:
 
 
 def test_the_release_of_another_project(tmp_path: Path) -> None:
-    """By the workflow that `init` writes; of several wheels an architecture, the last is told before the gate."""
+    """By the workflow that `init` writes; of several wheels per architecture, the last is told before the gate."""
     workflows = tmp_path / "workflows"
     shutil.copytree(ROOT / ".github/workflows", workflows)
     written = re.sub(r"@wheelyard-v[\d.]+", "", files.workflow("$/.github/workflows"))

@@ -35,7 +35,7 @@ def git(folder: Path, *words: str) -> str:
 
 
 def stand_ins(folder: Path, indexes: list[Index]) -> dict[str, str]:
-    """Has the pipeline use these indexes in the place of the public ones, a folder as GitHub."""
+    """Has the pipeline use these indexes in place of the public ones, a folder as GitHub."""
     return {
         "GH_FOLDER": str(folder / "github"),
         "TWINE_USERNAME": index.USER,

@@ -93,7 +93,7 @@ def step_problems(where: str, step: dict[str, Any]) -> Iterator[str]:
 
 
 def job_problems(where: str, job: dict[str, Any]) -> Iterator[str]:
-    """A job is told through `needs`; a token is there for one step; who can sign or upload has few packages."""
+    """A job is told through `needs`; a token is there for one step; a job that can sign or upload has few packages."""
     given, lines = job.get("env", {}), [step.get("run", "") for step in job.get("steps", [])]
     if "github.token" in json.dumps(given):
         yield f"{where}: a token for the whole job"

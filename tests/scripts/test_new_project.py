@@ -1,10 +1,13 @@
 """The template under another name: whole, formatted, and nothing of this one's names left."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from scripts.new_project import STAY
 
 ROOT = Path(__file__).parents[2]
 WHERE = ("--repository=https://github.com/ada/fast-norms", "--holder=Ada Lovelace")
@@ -30,14 +33,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_no_name_of_the_template_is_left(project: Path) -> None:
-    assert git(project, "grep", "-iE", "cuda[_-]ext") == ""
-    assert "cuda_ext" not in git(project, "ls-files")
+    old = "cuda[-_. ]?ext(?!en)"  # but not torch's CUDAExtension
+    assert git(ROOT, "grep", "-iPl", old) != ""
+    assert git(project, "grep", "-iP", old) == ""
+    assert not re.search(old, git(project, "ls-files"), re.IGNORECASE)
 
 
 def test_the_new_names_stand_where_the_old_ones_did(project: Path) -> None:
     ours = git(ROOT, "ls-files").replace("cuda_ext_example", "fast_norms").split()
     theirs = git(project, "ls-files").split()
-    assert {name for name in ours if not name.startswith("docs/evidence/")} == set(theirs)
+    assert {name for name in ours if not name.startswith(STAY)} == set(theirs)
     assert "Copyright (c) 2026, Ada Lovelace" in (project / "LICENSE").read_text()
     facts = (project / "pyproject.toml").read_text()
     assert 'name = "fast_norms"' in facts
@@ -46,10 +51,22 @@ def test_the_new_names_stand_where_the_old_ones_did(project: Path) -> None:
     assert "FAST_NORMS_CUDA" in (project / "setup.py").read_text()
 
 
-def test_what_is_true_of_this_name_alone_stays_behind(project: Path) -> None:
-    assert "taken on PyPI" in (ROOT / "README.md").read_text()
-    assert "taken on PyPI" not in (project / "README.md").read_text()
-    assert "only here" not in git(project, "grep", "-h", "only here", "*.md")
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("README.md", "taken on PyPI"),
+        ("RELEASE.md", "belongs to somebody else"),
+        ("docs/making-it-yours.md", "is a template"),
+        ("Makefile", "make new"),
+    ],
+)
+def test_what_is_true_of_the_template_alone_stays_behind(
+    project: Path, file: str, words: str
+) -> None:
+    assert words in (ROOT / file).read_text()
+    assert words not in (project / file).read_text()
+    assert git(project, "grep", "only here") == ""
+    assert git(project, "grep", "-E", "new_project|make new|test-new") == ""
 
 
 def test_it_is_formatted_and_its_pipeline_knows_it(project: Path) -> None:
@@ -81,11 +98,12 @@ def test_it_builds_and_works_under_its_name(project: Path, tmp_path: Path) -> No
     [
         (("My Ext", "{new}", *WHERE), "is no name for a package"),
         (("torch", "{new}", *WHERE), "`import torch` would mean something else"),
+        (("docs", "{new}", *WHERE), "the project has a folder docs/ already"),
         (("my-ext", "{full}", *WHERE), "is there already, and is not empty"),
         (("my-ext", str(ROOT / "inside"), *WHERE), "lies inside this project"),
         (("my-ext", "{new}", WHERE[1]), "say where the project will live: REPOSITORY="),
     ],
-    ids=["name", "taken", "full", "inside", "repository"],
+    ids=["name", "taken", "folder", "full", "inside", "repository"],
 )
 def test_a_request_that_cannot_be_met_writes_nothing(
     tmp_path: Path, arguments: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
@@ -99,3 +117,15 @@ def test_a_request_that_cannot_be_met_writes_nothing(
     assert made.stderr.startswith("error: ")
     assert message in made.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["full"]
+
+
+def test_git_must_know_who_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "2")
+    for number, name in enumerate(("user.name", "user.email")):
+        monkeypatch.setenv(f"GIT_CONFIG_KEY_{number}", name)
+        monkeypatch.setenv(f"GIT_CONFIG_VALUE_{number}", "")
+    made = make("my-ext", tmp_path / "new", *WHERE)
+    assert made.returncode == 1
+    assert "git config --global user.email" in made.stderr
+    assert not (tmp_path / "new").exists()

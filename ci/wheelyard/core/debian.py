@@ -9,7 +9,7 @@ from wheelyard.problem import Problem
 
 
 def need(packages: Sequence[str], say: Callable[[str], None], advice: str) -> None:
-    """Installs the packages that are missing; `advice` is for who cannot."""
+    """Installs the packages that are missing; `advice` is shown to someone who may not."""
     wanted = [package for package in packages if not _is_installed(package)]
     if not wanted:
         return

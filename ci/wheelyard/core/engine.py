@@ -15,8 +15,9 @@ from wheelyard.core import debian, shell
 from wheelyard.problem import Problem
 
 START_SECONDS = 60
-# Root's alone. Whoever uses the engine shares the lock on `users`, and who stops it must have it
-# alone; `turn` is for looking and starting, one at a time. `pid` is an engine that we started.
+# These files are root's alone. Everybody who uses the engine holds a shared lock on `users`; whoever stops it must
+# hold that lock alone. `turn` lets one process at a time look for an engine or start one. `pid` names an engine that
+# we started.
 USERS, TURN, STARTED = (Path(f"/run/ci-engine.{name}") for name in ("users", "turn", "pid"))
 # Where dockerd and its containerd note their process ids.
 PIDS = {
@@ -26,8 +27,8 @@ PIDS = {
 ADVICE = """no container engine: neither `docker` nor `podman` answers. On Debian or Ubuntu:
   sudo apt-get install docker.io && sudo systemctl start docker && sudo usermod -aG docker $USER
 then log in again, or run the same command as root: it installs and starts docker by itself."""
-# A docker client has BuildKit in itself up to version 22, later in a plugin that may be missing. In
-# that case Debian's own client may do, beside one that was put on PATH by hand.
+# Up to version 22 the docker client contains BuildKit; later ones have it in a plugin, which may be missing. Then
+# Debian's own client may do, in place of one that somebody put on PATH by hand.
 CLIENTS = ("docker", "/usr/bin/docker")
 LAST_WITHOUT_PLUGIN = 22
 NO_BUILDER = """docker cannot build images: its plugin buildx is missing. On Debian or Ubuntu:
@@ -95,7 +96,7 @@ class Engine:
 def ready(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
     """An engine that answers, without leftovers of an earlier run."""
     label = f"wheelyard.release={wheelhouse}"
-    if os.geteuid() != 0:  # and so neither starts nor stops one
+    if os.geteuid() != 0:  # somebody else starts and stops it
         command = answering()
         if command is None:
             raise Problem(ADVICE)
@@ -134,7 +135,7 @@ def is_available() -> bool:
 
 
 def _builder(command: str, say: Callable[[str], None]) -> str:
-    """The client that builds images: with secrets and caches, which take BuildKit or podman."""
+    """The client that builds images: with secrets and caches, which need BuildKit or podman."""
     if command == "podman":
         return command
     for client in CLIENTS:

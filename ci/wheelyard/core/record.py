@@ -51,7 +51,7 @@ class Record:
     # --- What is known ---------------------------------------------------------------------------
 
     def resolve(self, job: Job) -> Facts:
-        """A job's inputs with digests in the place of references; each job named there has passed."""
+        """A job's inputs with digests in place of references; each job named there has passed."""
         return {name: self._value(value) for name, value in job.inputs.items()}
 
     def _value(self, value: Any) -> Any:

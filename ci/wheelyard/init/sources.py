@@ -31,11 +31,11 @@ class Found:
     """Facts with their reasons; what reading cannot tell is empty."""
 
     root: Path
-    folder: str = ""  # of the repository
+    folder: str = ""  # the one below `root` that has the setup
     name: str = ""
     import_name: str = ""
     requires_python: str = ""
-    requires: list[str] = field(default_factory=list)  # of the build
+    requires: list[str] = field(default_factory=list)  # what its build needs
     backend: str = "setuptools"
     has_cuda: bool = False
     limited_api: bool = False
@@ -165,7 +165,9 @@ def _packages(found: Found) -> None:
         top = found.root / prefix
         for file in sorted([*top.glob("*/__init__.py"), *top.glob("*/*/__init__.py")]):
             inside = file.parent.relative_to(top)
-            in_package = (top / inside.parts[0] / "__init__.py").exists()  # of another, then
+            in_package = (
+                top / inside.parts[0] / "__init__.py"
+            ).exists()  # so it is a part of that package
             name = ".".join(inside.parts)
             is_named = name.replace(".", "_") == wanted
             if len(inside.parts) == 1 or ((prefix or is_named) and not in_package):

@@ -23,7 +23,8 @@ def files(folder: Path) -> dict[str, Path]:
     texts = {"apt": "".join(f"{line}\n" for line in apt.splitlines() if line.startswith(APT))}
     pip = shell.capture(["python3", "-m", "pip", "config", "list"]) or ""
     settings = {}
-    for line in sorted(pip.splitlines(), key=lambda line: line.startswith(":env:")):  # it wins
+    # What the environment says comes last, and so wins.
+    for line in sorted(pip.splitlines(), key=lambda line: line.startswith(":env:")):
         name, _, value = line.partition("=")
         settings[name.rpartition(".")[2]] = value.strip("'\"")
     bundle = settings.pop("cert", None) or os.environ.get("SSL_CERT_FILE")

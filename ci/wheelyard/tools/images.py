@@ -1,7 +1,7 @@
 """Images that wheels are built and verified in: each has a recipe, and a tag that is a hash of all it is made from.
 
-A recipe is plain data and stands in the inputs of the jobs that use the image; who runs such a job makes the image
-first, if the engine does not have it.
+A recipe is plain data and stands in the inputs of the jobs that use the image; whoever runs such a job makes the
+image first, if the engine does not have it.
 """
 
 import collections

@@ -114,7 +114,7 @@ def ready(
 
 
 def named(own: Mapping[str, str]) -> Index:
-    """The index that the matrix names, by addresses with {index} in the place of cu130-torch2.15, or of `all`."""
+    """The index that the matrix names, by addresses with {index} in place of cu130-torch2.15, or of `all`."""
     upload, simple = own.get("upload", ""), own.get("simple", "")
     if "{index}" not in upload or "{index}" not in simple:
         raise Problem(

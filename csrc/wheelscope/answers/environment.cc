@@ -1,4 +1,4 @@
-// Opens every module of an environment in a process that is only thought of.
+// Opens every module of an environment in a process that exists in thought only: nothing is loaded.
 #include "answers/environment.h"
 
 #include <algorithm>

@@ -175,7 +175,7 @@ class Linker {
     if (!symbol.version.empty()) return false;
     const bool driver = std::ranges::any_of(absent_, is_driver_library);
     if (driver && is_driver_symbol(symbol.name)) return ++report_.driver;
-    // Python itself needs the C library, so that it is there for all.
+    // Python itself needs the C library, so it is there for everything.
     const auto& symbols = platform_symbols();
     if (const auto known = symbols.find(symbol.name); known != symbols.end()) {
       const auto library = std::string(known->second);
@@ -258,7 +258,7 @@ class Linker {
   std::unordered_map<std::string, const LibraryFacts*> files_;  // by path
   std::unordered_map<std::string, std::vector<const LibraryFacts*>> by_name_;
   // Name and machine -> path: of libraries that every search finds, and of all that providers have.
-  // Providers are packages that work, so that their libraries find each other.
+  // Providers are packages that work, so their libraries find each other.
   std::map<std::pair<std::string, std::string>, std::string> system_, everywhere_;
   bool importing_ = false;
   Loader* loader_ = nullptr;

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files of the kernel have no size, so that they cannot be mapped.
+// Files of the kernel have no size, so they cannot be mapped.
 std::string kernel_file(const std::string& path) {
   const std::ifstream file(path);
   std::ostringstream text;

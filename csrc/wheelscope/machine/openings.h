@@ -25,7 +25,7 @@ class Openings {
 
  private:
   std::set<std::string> named_, opened_;
-  bool opens_unnamed_ = false;  // by names that are made up when it runs
+  bool opens_unnamed_ = false;  // by names that are put together at run time
 };
 
 }  // namespace wheelscope

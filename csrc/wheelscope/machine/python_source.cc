@@ -263,7 +263,7 @@ class SourceReader {
   }
 
   // A function that raises anywhere may do so where its attempts have all failed. A condition asks
-  // mostly whether a library is there, so that it counts as fulfilled.
+  // mostly whether a library is there, so it counts as fulfilled.
   bool survives_library(const Place& place) const {
     return !raising_.contains(place.scope) &&
            std::ranges::any_of(place.attempts,

@@ -14,7 +14,7 @@ namespace wheelscope {
 
 constexpr std::uint64_t most_elf_entries = 1 << 24;  // of any table
 
-// Texts are views into the file, so that what is read costs no more than its tables do.
+// Texts are views into the file, so what is read costs no more than its tables do.
 struct ElfSymbol {
   std::string_view name;
   std::string_view version;  // GLIBC_2.17; empty: none

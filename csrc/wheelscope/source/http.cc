@@ -25,8 +25,8 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-// Who is to be believed: what pip and other programs are told, else where systems keep it. A static
-// program cannot know its system's place.
+// The certificates to trust: those that pip and other programs are told of, or else where systems
+// keep them. A static program cannot know that place of its system.
 std::string find_certificates() {
   for (const auto* name : {"PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"}) {
     if (auto file = environment(name); !file.empty()) return file;

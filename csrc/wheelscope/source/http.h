@@ -1,5 +1,5 @@
-// Answers of web servers, by libcurl: whole texts, and ranges of files. What is added to libcurl
-// are limits, second attempts and messages.
+// Answers of web servers, by libcurl: whole texts, and ranges of files. To libcurl it adds
+// limits, second attempts and messages.
 #pragma once
 
 #include <atomic>

@@ -10,7 +10,7 @@
 //
 // A wheel serves a GPU as well as the weakest of its libraries that hold device code: users meet
 // "no kernel image" in that one. Loose cubins, PTX files and fat binaries are picked by the program
-// that ships them, so that all of them together count as one library. Static libraries and object
+// that ships them, so all of them together count as one library. Static libraries and object
 // files run nowhere before they are linked.
 #include "verdicts/cuda.h"
 

@@ -1,7 +1,7 @@
 """`packaging`, as the reference for where pip would install a wheel, which `cover` must not contradict.
 
 pip asks for the file name's tags, Requires-Python and the requirement of torch. `cover` asks more
-(whether the wheel would work), so that it may still refuse what pip takes, for another reason.
+(whether the wheel would work), so it may still refuse what pip takes, for another reason.
 """
 
 import email

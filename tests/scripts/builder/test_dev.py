@@ -42,6 +42,11 @@ def test_targets(
     assert ("no GPU is seen here" in capsys.readouterr().out) == (not (named or listed or found))
 
 
+def test_every_source_of_the_library_is_watched():
+    folders = {f"csrc/{path.name}" for path in (dev.ROOT / "csrc").iterdir() if path.is_dir()}
+    assert folders - {"csrc/wheelscope"} <= set(dev.WATCHED)
+
+
 def installed_clone(folder: Path) -> tuple[Path, dict[str, str]]:
     """A clone whose editable install pip has made already, and what a build there sees."""
     clone = make_clone(folder)

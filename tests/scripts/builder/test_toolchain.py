@@ -98,6 +98,14 @@ def test_a_target_that_there_is_not(
         toolchain.targets(home)
 
 
+def test_a_toolkit_without_headers(tmp_path: Path):
+    """As in conda, which keeps them in targets/x86_64-linux/include."""
+    with pytest.raises(
+        BuildError, match=r"has no include/cuda_runtime_api\.h .*docker/toolkit\.py"
+    ):
+        toolchain.toolkit_version(tmp_path)
+
+
 @pytest.mark.parametrize("written", ["abc", "0", "-1", "1.5"])
 def test_jobs_that_are_no_number(monkeypatch: pytest.MonkeyPatch, written: str):
     monkeypatch.setenv("MAX_JOBS", written)

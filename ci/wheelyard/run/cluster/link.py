@@ -22,10 +22,10 @@ from wheelyard.run.cluster.store import CHUNK
 
 CONNECT_SECONDS = 30
 BACK_SECONDS = 120  # how long a lost scheduler may take to come back
-FRESH_SECONDS = 60.0  # a list of workers is that old at most
-SETTLE_SECONDS = 0.5  # workers often come together
-ALL = "all"  # Dask's own topic: who comes and goes
-LARGEST = 16 << 30  # bytes of a file that a worker may send
+FRESH_SECONDS = 60.0  # the list of workers is never older
+SETTLE_SECONDS = 0.5  # workers often join together: wait for the others
+ALL = "all"  # Dask's own topic: workers that come and go
+LARGEST = 16 << 30  # the most bytes that a worker may send as one file
 
 Message = Mapping[str, Any]
 
@@ -189,7 +189,7 @@ class Link:
         try:
             self._client.cancel(futures, force=True)
         except (OSError, TimeoutError, RuntimeError):
-            return  # without a scheduler nothing runs on
+            return  # without a scheduler no job goes on
 
     def _call(self, address: str, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
@@ -198,7 +198,7 @@ class Link:
             raise Lost(f"does not answer ({type(error).__name__}: {error})") from None
 
     def leave(self) -> None:
-        """A scheduler that tells its news to someone who has left complains."""
+        """Unsubscribes first: a scheduler complains if it has news for someone who has left."""
         if self._client.status == "running":
             for topic in (self._topic, ALL):
                 self._client.unsubscribe_topic(topic)

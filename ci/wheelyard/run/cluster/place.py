@@ -28,9 +28,9 @@ from wheelyard.steps import ORDER
 AHEAD = 1  # jobs that wait at a worker; Dask gives them to another one that is free earlier
 ATTEMPTS = 3
 LOOK_SECONDS = 5
-SLOW_SECONDS = 900  # no job is taken from a machine before
-SLOW_TIMES = 3  # as long as the slowest other of its step took: its machine is at fault
-SLOW_AFTER = 3  # jobs of the step that are known
+SLOW_SECONDS = 900  # before that, no job is taken from its machine
+SLOW_TIMES = 3  # a job that takes so many times as long as the slowest other of its step is its machine's fault
+SLOW_AFTER = 3  # so many jobs of the step must have passed to compare with
 ALONE_SECONDS = 120  # how long a job waits for a worker when there is none that could take it
 HERE = "here"
 
@@ -156,7 +156,7 @@ class Cluster:
     def _accompany(
         self, job: Job, errand: Errand, files: dict[str, Path], among: list[str] | None
     ) -> tuple[str, float]:
-        """Until a job is over: hands it the files that its worker lacks. Returns where it ran, and since when."""
+        """Waits for the end of a job, and sends files that its worker lacks. Returns where it ran, and since when."""
         machine, began = "", time.time()
         alone_since: float | None = None
         while True:
@@ -194,7 +194,7 @@ class Cluster:
                     raise Problem("it was stopped")
 
     def _too_slow(self, job: Job, machine: str, began: float) -> str | None:
-        """Whether a job should be taken from its machine, once, for another that is free; it may also be a long job."""
+        """Why a job should move, once, to a machine that is free; None if not. It may simply be a long job."""
         took, busy = self._took.get(job.step, []), Counter(self.at.values())
         limit = max(SLOW_SECONDS, SLOW_TIMES * max(took, default=0))
         if len(took) < SLOW_AFTER or time.time() - began < limit:
@@ -205,7 +205,7 @@ class Cluster:
         )
 
     def _prepared(self, job: Job, order: Facts) -> list[str]:
-        """The worker that has most of what a job uses, its image before all, if there is room: it waits for neither."""
+        """The worker that has most of what a job uses, its image above all, if it has room: it fetches the least."""
         able, uses = self._able(job), {_image(job), *order["made"].values()}
         with self._turn:
             busy = Counter(self.at.values())

@@ -63,7 +63,7 @@ class Settings:
 
 
 def perform(order: str) -> None:
-    """The Dask task: one job. What became of it is told like all else: to be asked for it would take another round."""
+    """The Dask task: one job. Its outcome is a message like the others: the task's result would cost a round trip."""
     worker = distributed.get_worker()
     service: Service = worker.wheelyard  # type: ignore[attr-defined]
     given = json.loads(order)
@@ -135,7 +135,7 @@ async def _serve(
     settings: Settings, service: Service, resources: offers.Resources, say: Callable[[str], None]
 ) -> None:
     ended = asyncio.Event()
-    hung_up = [signal.SIGHUP] * (signal.getsignal(signal.SIGHUP) != signal.SIG_IGN)  # not by nohup
+    hung_up = [signal.SIGHUP] * (signal.getsignal(signal.SIGHUP) != signal.SIG_IGN)  # but for nohup
     for sign in (signal.SIGINT, signal.SIGTERM, *hung_up):
         asyncio.get_running_loop().add_signal_handler(sign, ended.set)
     seen = time.monotonic()
@@ -155,7 +155,7 @@ async def _serve(
         await asyncio.wait(
             [finished, asyncio.ensure_future(ended.wait())], return_when=asyncio.FIRST_COMPLETED
         )
-        shell.stopping.set()  # what still runs here runs elsewhere soon
+        shell.stopping.set()  # the scheduler gives what still runs here to others
         shell.stop_all()
         await worker.close(timeout=30)
         shell.stopping.clear()

@@ -1,0 +1,37 @@
+"""Messages that the pages quote are those that the programs give."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from walk import ROOT, matches
+from wheelyard.core.job import Job, Needs
+from wheelyard.run.cluster import offers
+
+PROGRAM = ROOT / "build/bin/wheelscope"
+
+
+def quoted(page: str, words: str) -> str:
+    """The block of text that has these words."""
+    found = re.findall(r"^```text\n(.*?)^```$", (ROOT / page).read_text(), re.M | re.S)
+    (block,) = [text for text in found if words in text]
+    return str(block)
+
+
+def test_what_no_worker_offers():
+    there = dict.fromkeys(["x86_64", offers.ENGINE, offers.NETWORK], 2) | {offers.MEMORY: 31}
+    worker = offers.Member("tls://box-71:1", "box-71", 2, there)
+    job = Job("gpu", "x86_64", Needs("x86_64", gpu=True), {})
+    said = f"error: {job.name} {offers.lacking(job, [worker], 'tls://laptop:8786')}\n"
+    assert quoted("docs/wheelyard/cluster.md", "which no worker offers") == said
+
+
+@pytest.mark.skipif(not PROGRAM.is_file(), reason="needs `make wheelscope`")
+def test_a_wheel_without_device_code(tmp_path: Path):
+    subprocess.run([sys.executable, ROOT / "tests/wheelscope/fixtures.py", tmp_path], check=True)
+    (wheel,) = (tmp_path / "wheel/no-device-code").iterdir()
+    said = subprocess.run([PROGRAM, "check", wheel], capture_output=True, text=True).stdout
+    quote = quoted("docs/wheelyard/first-release.md", "[cuda-code]")
+    assert matches(re.sub(r"^\S+", "...", quote), said), said
