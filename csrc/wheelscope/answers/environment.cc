@@ -159,7 +159,7 @@ class PackageJudge {
     for (auto& verdict : verdicts) {
       if (verdict.broken.empty()) continue;
       const auto names = import_names(verdict.distribution);
-      const auto run = imports.files_run_by(names, Imports::Reach::below);
+      const auto run = imports.files_run_by(names);
       const auto openings = openings_of(verdict, names, run, imports);
       for (auto& library : verdict.broken) {
         library.optional =
@@ -181,10 +181,9 @@ class PackageJudge {
     if (broken.empty()) return;
     for (auto& verdict : verdicts) {
       if (verdict.loads == Loads::no) continue;
-      const auto run =
-          imports.files_run_by(import_names(verdict.distribution), Imports::Reach::everywhere);
-      const auto first =
-          std::ranges::find_if(broken, [&](const auto& one) { return run.contains(one.first); });
+      const auto names = import_names(verdict.distribution);
+      const auto first = std::ranges::find_if(
+          broken, [&](const auto& one) { return imports.runs(names, one.first); });
       if (first == broken.end()) continue;
       verdict.loads = Loads::no;
       verdict.imports = first->second;
