@@ -212,8 +212,11 @@ class SourceReader {
   void mentions(std::string_view text) {
     if (reading_ == PythonReading::imports) return;
     const auto place = here();
-    if (text.find("load_library(") != text.npos || text.find("CDLL(") != text.npos)
+    for (const auto* opening : {"load_library(", "CDLL(", "LoadLibrary("}) {
+      if (text.find(opening) == text.npos) continue;
       openings_.push_back(place);
+      break;
+    }
     source_.describes_operators |=
         place.scope.empty() && !place.conditional && text.starts_with('@') &&
         text.find("::") != text.npos &&
