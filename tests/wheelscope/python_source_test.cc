@@ -8,10 +8,12 @@
 namespace wheelscope {
 namespace {
 
+using Words = std::vector<std::string>;
+
 // Each import as `dots + module: names`, with a question mark if it is optional.
-std::vector<std::string> imports_of(std::string_view text) {
-  std::vector<std::string> found;
-  for (const auto& one : read_python_source(text).imports) {
+Words imports_of(std::string_view text, PythonReading reading) {
+  Words found;
+  for (const auto& one : read_python_source(text, reading).imports) {
     auto word = std::string(one.dots, '.') + one.module + (one.optional ? "?" : "");
     for (const auto& name : one.names) word += " " + name;
     found.push_back(word);
@@ -19,7 +21,12 @@ std::vector<std::string> imports_of(std::string_view text) {
   return found;
 }
 
-using Words = std::vector<std::string>;
+// They are the same, whatever else is read.
+Words imports_of(std::string_view text) {
+  auto found = imports_of(text, PythonReading::all);
+  EXPECT_EQ(imports_of(text, PythonReading::imports), found) << text;
+  return found;
+}
 
 TEST(PythonSource, ReadsImportStatements) {
   EXPECT_EQ(imports_of("import a.b as c, d\nfrom . import e\nfrom ..f import (\n  g as h,  # why\n"

@@ -63,6 +63,31 @@ def test_the_verdict_is_that_of_import(
     assert verdicts[name]["loads"] == ("yes" if works else "no"), json.dumps(verdicts[name])
 
 
+def test_a_library_that_only_python_code_opens(scope: Scope, tmp_path: Path) -> None:
+    """Neither a module nor on torch: it counts if code that is run has its name and opens a library."""
+    prefix = tmp_path / "env"
+    base = sys._base_executable  # type: ignore[attr-defined]
+    subprocess.run([base, "-m", "venv", "--without-pip", prefix], check=True)
+    site = site_of(prefix)
+    path = "from pathlib import Path\ndef find():\n    return str(Path(__file__).parent / 'libplain.so')\n"
+    sources = {
+        "opened": "import ctypes\nfrom .path import find\nlibrary = ctypes.cdll.LoadLibrary(find())\n",
+        "later": "import ctypes\nfrom .path import find\ndef f():\n    ctypes.CDLL(find())\n",
+    }
+    for name, source in sources.items():
+        (site / name).mkdir()
+        (site / name / "__init__.py").write_text(source)
+        (site / name / "path.py").write_text(path)
+        compiled(site / name / "libplain.so", BROKEN.replace("PyInit__C", "start"), "-Wl,-z,now")
+        install(prefix, name)
+    found = env(scope, prefix, code=1)
+    for name in sources:
+        done = subprocess.run([prefix / "bin/python", "-c", f"import {name}"], capture_output=True)
+        assert found[name]["loads"] == ("yes" if done.returncode == 0 else "no"), done.stderr
+    assert found["opened"]["broken"][0]["optional"] is False
+    assert found["later"]["broken"] == []
+
+
 def test_parts_and_neighbours_are_named(verdicts: dict[str, dict[str, object]]) -> None:
     assert verdicts["neighbour"]["imports"] == "direct"
     assert verdicts["direct"]["imports"] is None

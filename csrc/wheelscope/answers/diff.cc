@@ -66,6 +66,7 @@ class Differ {
   }
   std::string shortened(Strings words) const {
     const auto count = words.size();
+    std::ranges::sort(words);
     if (count <= most_names_) return joined(words);
     words.resize(most_names_);
     return joined(words) + " and " + std::to_string(count - most_names_) + " more";

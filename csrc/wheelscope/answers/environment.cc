@@ -121,6 +121,19 @@ class PackageJudge {
     return distribution.name != "torch" && needs_torch(library);
   }
 
+  // By functions of Python, by its path: a library that nothing else of the distribution needs.
+  bool may_be_opened(const Distribution& distribution, const LibraryFacts& library,
+                     const std::vector<std::string>& files) {
+    if (library.python_module || distribution.name == "torch" ||
+        chooses_kernels_itself(distribution) || library.machine != machine_.architecture)
+      return false;
+    const auto name = library.soname.empty() ? base_name(library.path) : library.soname;
+    return std::ranges::none_of(files, [&](const std::string& path) {
+      const auto* other = disk_.open(path);
+      return other && std::ranges::find(other->needed, name) != other->needed.end();
+    });
+  }
+
   PythonProcess& process_for(const LibraryFacts& library) {
     auto& process = needs_torch(library) ? with_torch_ : plain_;
     if (!process) process = std::make_unique<PythonProcess>(machine_, disk_, needs_torch(library));
@@ -145,9 +158,13 @@ class PackageJudge {
       if (!library) continue;
       ++verdict.libraries;
       if (!chooses_kernels_itself(distribution)) find_unserved(*library, verdict);
-      if (!is_opened(distribution, *library)) continue;
-      ++verdict.opened;
-      if (auto broken = open(path, *library)) verdict.broken.push_back(std::move(*broken));
+      const bool opened = is_opened(distribution, *library);
+      if (opened) ++verdict.opened;
+      if (!opened && !may_be_opened(distribution, *library, files)) continue;
+      auto broken = open(path, *library);
+      if (!broken) continue;
+      if (!opened) opened_by_path_.insert(path);
+      verdict.broken.push_back(std::move(*broken));
     }
     if (verdict.libraries > 0) check_requirements(verdict);
     return verdict;
@@ -159,13 +176,16 @@ class PackageJudge {
     for (auto& verdict : verdicts) {
       if (verdict.broken.empty()) continue;
       const auto names = import_names(verdict.distribution);
-      const auto run = imports.files_run_by(names, Imports::Reach::below);
+      const auto run = imports.files_run_by(names);
       const auto openings = openings_of(verdict, names, run, imports);
       for (auto& library : verdict.broken) {
-        library.optional =
-            !names.empty() && !run.contains(library.path) && !must_open(openings, library.path);
+        library.optional = (opened_by_path_.contains(library.path) || !names.empty()) &&
+                           !run.contains(library.path) && !must_open(openings, library.path);
         if (!library.optional) verdict.loads = std::max(verdict.loads, library.loads);
       }
+      std::erase_if(verdict.broken, [&](const BrokenLibrary& library) {
+        return library.optional && opened_by_path_.contains(library.path);
+      });
     }
     blame_imported(verdicts, imports);
   }
@@ -181,10 +201,9 @@ class PackageJudge {
     if (broken.empty()) return;
     for (auto& verdict : verdicts) {
       if (verdict.loads == Loads::no) continue;
-      const auto run =
-          imports.files_run_by(import_names(verdict.distribution), Imports::Reach::everywhere);
-      const auto first =
-          std::ranges::find_if(broken, [&](const auto& one) { return run.contains(one.first); });
+      const auto names = import_names(verdict.distribution);
+      const auto first = std::ranges::find_if(
+          broken, [&](const auto& one) { return imports.runs(names, one.first); });
       if (first == broken.end()) continue;
       verdict.loads = Loads::no;
       verdict.imports = first->second;
@@ -202,6 +221,7 @@ class PackageJudge {
   }
 
   bool must_open(const Openings& openings, const std::string& path) {
+    if (opened_by_path_.contains(path)) return openings.must_open_by_name(stem_of_file(path));
     return disk_.open(path)->python_module ? openings.must_open_module(stem_of_file(path))
                                            : openings.must_open(stem_of_file(path));
   }
@@ -313,7 +333,8 @@ class PackageJudge {
   std::vector<std::pair<Distribution, std::vector<std::string>>> found_;
   std::map<std::string, std::string> installed_, places_;  // name -> version, library -> path
   std::unique_ptr<PythonProcess> plain_, with_torch_;
-  std::set<const LibraryFacts*> bound_;  // every symbol of theirs is found
+  std::set<const LibraryFacts*> bound_;   // every symbol of theirs is found
+  std::set<std::string> opened_by_path_;  // by Python code, if at all: libraries that do not load
 };
 
 }  // namespace

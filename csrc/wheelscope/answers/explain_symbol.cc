@@ -36,12 +36,17 @@ std::vector<std::string> variants(const LibraryFacts& library, const std::string
   // The last part of the name, as mangled names have it: demangling all of them takes long.
   const auto colons = name.rfind("::");
   const auto part = colons == name.npos ? name : name.substr(colons + 2);
-  std::set<std::string> found;
+  const bool constructor = name.ends_with("::" + part + "::" + part);
+  std::vector<std::string_view> candidates;
   for (const auto& symbol : library.symbols) {
-    if (!symbol.defined || !symbol.name.starts_with("_Z")) continue;
-    const bool constructor = name.ends_with("::" + part + "::" + part);
-    if (!constructor && symbol.name.find(part) == std::string::npos) continue;
-    const auto other = demangle(symbol.name);
+    if (symbol.defined && symbol.name.starts_with("_Z") &&
+        (constructor || symbol.name.find(part) != std::string::npos))
+      candidates.push_back(symbol.name);
+  }
+  std::ranges::sort(candidates);
+  std::set<std::string> found;
+  for (const auto candidate : candidates) {
+    const auto other = demangle(std::string(candidate));
     if (without_arguments(other) == name) found.insert(other);
     if (found.size() == most) break;
   }

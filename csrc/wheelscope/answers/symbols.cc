@@ -1,7 +1,9 @@
 // Finds who provides each symbol, without the loader's rules: by the names alone.
 #include "answers/symbols.h"
 
+#include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "facts/symbol_names.h"
 #include "tables/tables.h"
@@ -39,7 +41,13 @@ void for_each_symbol(
     const std::function<void(const LibraryFacts&, const SymbolFact&, const std::string&)>& use) {
   const auto inside = definitions(item);
   for (const auto& library : item.facts.libraries) {
-    for (const auto& symbol : library.symbols) use(library, symbol, provider_of(symbol, inside));
+    std::vector<const SymbolFact*> symbols;
+    symbols.reserve(library.symbols.size());
+    for (const auto& symbol : library.symbols) symbols.push_back(&symbol);
+    std::ranges::sort(symbols, {}, [](const SymbolFact* one) {
+      return std::tie(one->defined, one->name, one->version);
+    });
+    for (const auto* symbol : symbols) use(library, *symbol, provider_of(*symbol, inside));
   }
 }
 

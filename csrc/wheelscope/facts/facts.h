@@ -71,7 +71,7 @@ struct LibraryFacts {
   std::optional<std::string> cudart_version;  // of a static runtime inside; "" if it cannot be told
   std::vector<std::string> cudart_evidence;
   std::vector<std::string> build_paths;  // only where ScanOptions asks for them
-  std::vector<SymbolFact> symbols;       // likewise
+  std::vector<SymbolFact> symbols;       // likewise; the undefined ones first, by their names
 
   // What the loader of the host's operating system maps.
   bool loadable() const {
@@ -106,6 +106,7 @@ struct Facts {
 struct ScanOptions {
   bool symbols = false;                     // every dynamic symbol
   bool device_code = true;                  // and traces of a CUDA runtime; takes the most time
+  bool interfaces = true;                   // python_symbols, torch_symbols and the like
   std::vector<std::string> build_prefixes;  // report strings in binaries that start so
 };
 

@@ -137,12 +137,12 @@ class Copier {
       : elf_(elf), memory_(memory), library_(library) {}
 
   // False: there was not enough memory, and facts are missing.
-  bool run(bool all_symbols) {
+  bool run(const ScanOptions& options) {
     return copy(elf_.soname, library_.soname) && copy(elf_.rpath, library_.rpath) &&
            copy(elf_.runpath, library_.runpath) && copy(elf_.interpreter, library_.interpreter) &&
            copy_list(elf_.needed, library_.needed) &&
            copy_list(elf_.debug_sections, library_.debug_sections) && copy_versions() &&
-           copy_symbols(all_symbols);
+           copy_symbols(options.interfaces) && (!options.symbols || copy_all_symbols());
   }
 
  private:
@@ -169,19 +169,19 @@ class Copier {
     }
     return true;
   }
-  bool copy_symbols(bool all) {
+  bool copy_symbols(bool interfaces) {
     for (const auto& symbol : elf_.symbols) {
-      if (all && !copy_symbol(symbol)) return false;
       if (symbol.defined) {
         library_.exports_init |= symbol.name.starts_with("PyInit_");
         library_.exports_slots |= symbol.name.starts_with("PyModExport_");
         library_.python_module = library_.exports_init || library_.exports_slots;
-        if (is_python_symbol(symbol.name)) {
+        if (interfaces && is_python_symbol(symbol.name)) {
           if (!afford(symbol.name)) return false;
           library_.python_like_exports.emplace(symbol.name);
         }
         continue;
       }
+      if (!interfaces) continue;
       auto* known = is_python_symbol(symbol.name)  ? &library_.python_symbols
                     : is_torch_symbol(symbol.name) ? &library_.torch_symbols
                                                    : nullptr;
@@ -189,9 +189,21 @@ class Copier {
       if (!afford(symbol.name)) return false;
       (*known)[std::string(symbol.name)] |= !symbol.weak;
     }
-    std::ranges::sort(library_.symbols, {},
-                      [](const SymbolFact& s) { return std::tie(s.defined, s.name, s.version); });
     return true;
+  }
+  // The undefined ones in the order of their names. To sort the others takes longer than all else,
+  // as there are hundreds of thousands: who prints them does it.
+  bool copy_all_symbols() {
+    std::vector<const ElfSymbol*> undefined, defined;
+    for (const auto& symbol : elf_.symbols)
+      (symbol.defined ? defined : undefined).push_back(&symbol);
+    std::ranges::sort(undefined, {},
+                      [](const ElfSymbol* one) { return std::tie(one->name, one->version); });
+    library_.symbols.reserve(elf_.symbols.size());
+    auto copy_each = [&](const std::vector<const ElfSymbol*>& symbols) {
+      return std::ranges::all_of(symbols, [&](const auto* one) { return copy_symbol(*one); });
+    };
+    return copy_each(undefined) && copy_each(defined);
   }
   bool copy_symbol(const ElfSymbol& symbol) {
     // A report of what is missing repeats the names of undefined symbols, and spells them out.
@@ -229,7 +241,7 @@ class LibraryReader {
     }
     for (const auto& error : elf->problems) problem("elf-broken", error);
     describe(*elf);
-    if (!Copier(*elf, memory_, library_).run(options_.symbols))
+    if (!Copier(*elf, memory_, library_).run(options_))
       problem("limit", {0, "has more names than a file of this size justifies; some are left out"});
     if (!options_.device_code) return std::move(library_);
     keep(read_device_code(*elf, file_, loan));
@@ -251,7 +263,7 @@ class LibraryReader {
     library_.size = size;
     library_.in_part = true;
     describe(*elf);
-    if (!Copier(*elf, memory_, library_).run(true)) return std::nullopt;
+    if (!Copier(*elf, memory_, library_).run({.symbols = true})) return std::nullopt;
     return std::move(library_);
   }
 

@@ -70,8 +70,9 @@ std::string Disk::real_path(const std::string& path) const {
 std::unique_ptr<LibraryFacts> Disk::read(const FileToRead& file, const std::string& real) {
   const auto source = Source::map(real);
   if (!source) return nullptr;
-  auto facts = read_lone_file(file.path, source->bytes(),
-                              {.symbols = true, .device_code = file.device_code});
+  auto facts =
+      read_lone_file(file.path, source->bytes(),
+                     {.symbols = true, .device_code = file.device_code, .interfaces = false});
   if (!facts || !facts->libraries.front().loadable()) return nullptr;
   return std::make_unique<LibraryFacts>(std::move(facts->libraries.front()));
 }

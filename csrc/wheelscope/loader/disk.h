@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "loader/loader.h"
 
@@ -34,8 +35,8 @@ class Disk {
   std::string real_path(const std::string& path) const;  // empty: there is no such file
 
   std::string root_;
-  std::map<std::string, std::unique_ptr<LibraryFacts>> files_;  // by canonical path
-  std::map<std::string, const LibraryFacts*> paths_;
+  std::unordered_map<std::string, std::unique_ptr<LibraryFacts>> files_;  // by canonical path
+  std::unordered_map<std::string, const LibraryFacts*> paths_;
 };
 
 // The entries of ld.so.cache, name -> path, of one machine; the first for each name counts.

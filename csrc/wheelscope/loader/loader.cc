@@ -23,6 +23,15 @@ void replace_all(std::string& text, std::string_view what, const std::string& by
     text.replace(at, what.size(), by);
 }
 
+std::size_t hash_of(const SymbolFact& symbol) {
+  return std::hash<std::string>()(symbol.name);
+}
+
+// The half of a hash that does not choose the place in an index.
+std::uint32_t tag_of(std::size_t hash) {
+  return static_cast<std::uint32_t>(hash >> 32);
+}
+
 }  // namespace
 
 const char* name_of(SearchStep::Result result) {
@@ -223,21 +232,24 @@ const Loader::Index& Loader::index_of(const LibraryFacts& facts) const {
     index.resize(std::bit_ceil(2 * facts.symbols.size() + 1));
     for (std::size_t i = 0; i < facts.symbols.size(); ++i) {
       if (!facts.symbols[i].defined) continue;
-      auto at = std::hash<std::string>()(facts.symbols[i].name) % index.size();
-      while (index[at] != 0) at = (at + 1) % index.size();
-      index[at] = static_cast<std::uint32_t>(i + 1);
+      const auto hash = hash_of(facts.symbols[i]);
+      auto at = hash & (index.size() - 1);
+      while (index[at].number != 0) at = (at + 1) & (index.size() - 1);
+      index[at] = {tag_of(hash), static_cast<std::uint32_t>(i + 1)};
     }
   }
   return found->second;
 }
 
-const SymbolFact* Loader::definition_in(const Loaded& library, const SymbolFact& wanted) const {
+const SymbolFact* Loader::definition_in(const Loaded& library, const SymbolFact& wanted,
+                                        std::size_t hash) const {
   const auto& index = index_of(*library.facts);
   const SymbolFact* fallback = nullptr;
   std::size_t fallbacks = 0;
-  for (auto at = std::hash<std::string>()(wanted.name) % index.size(); index[at] != 0;
-       at = (at + 1) % index.size()) {
-    const auto* definition = &library.facts->symbols[index[at] - 1];
+  const auto last = index.size() - 1;
+  for (auto at = hash & last; index[at].number != 0; at = (at + 1) & last) {
+    if (index[at].hash != tag_of(hash)) continue;
+    const auto* definition = &library.facts->symbols[index[at].number - 1];
     if (definition->name != wanted.name || !version_fits(wanted, *definition, *library.facts))
       continue;
     const bool at_once = !wanted.version.empty() || library.facts->version_definitions.empty() ||
@@ -250,9 +262,11 @@ const SymbolFact* Loader::definition_in(const Loaded& library, const SymbolFact&
 }
 
 Binding Loader::bind(const SymbolFact& wanted, const Opening& opening) const {
+  const auto hash = hash_of(wanted);
   for (const auto* scope : {&global_, &opening.scope}) {
     for (const auto* library : *scope) {
-      if (const auto* definition = definition_in(*library, wanted)) return {library, definition};
+      if (const auto* definition = definition_in(*library, wanted, hash))
+        return {library, definition};
     }
   }
   return {};

@@ -117,12 +117,16 @@ class Loader {
   void load_needed(Loaded& library, Opening& opening, std::vector<Loaded*>& queue);
   void check_versions(const Loaded& library, Opening& opening) const;
   std::string expand(const std::string& entry, const Loaded& library) const;
-  const SymbolFact* definition_in(const Loaded& library, const SymbolFact& wanted) const;
+  const SymbolFact* definition_in(const Loaded& library, const SymbolFact& wanted,
+                                  std::size_t hash) const;
 
-  // Numbers of definitions, plus one, at the places that their names' hashes lead to, or at the
-  // next free ones. Libraries have hundreds of thousands of them, so that they must cost little
-  // each.
-  using Index = std::vector<std::uint32_t>;
+  // Definitions at the places that their names' hashes lead to, or at the next free ones. Libraries
+  // have hundreds of thousands of them, so that they must cost little each; and a symbol is looked
+  // for in dozens of libraries that do not have it, so that most are passed over by the hash alone.
+  struct Slot {
+    std::uint32_t hash = 0, number = 0;  // of the definition, plus one; 0: free
+  };
+  using Index = std::vector<Slot>;  // its size is a power of two
   const Index& index_of(const LibraryFacts& facts) const;
 
   LoaderWorld world_;

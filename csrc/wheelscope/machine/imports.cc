@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "packaging/record.h"
 #include "source/files.h"
+#include "source/parallel.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -103,12 +105,23 @@ void Imports::add_with_parents(const std::string& name, std::vector<std::size_t>
   }
 }
 
-void Imports::read(std::size_t index) {
-  if (std::exchange(modules_[index].is_read, true) || !modules_[index].path.ends_with(".py"))
-    return;
-  const auto text = read_text(modules_[index].path);
-  if (!text) return;
-  auto source = read_python_source(*text);
+// Those that were not read before, on all cores.
+void Imports::read(const std::vector<std::size_t>& modules, PythonReading reading) {
+  std::vector<std::size_t> unread;
+  for (const auto index : modules) {
+    if (!std::exchange(modules_[index].is_read, true) && modules_[index].path.ends_with(".py"))
+      unread.push_back(index);
+  }
+  std::vector<PythonSource> sources(unread.size());
+  run_within_budget(std::vector<std::uint64_t>(unread.size()), 0,
+                    std::max(1U, std::thread::hardware_concurrency()), [&](std::size_t i) {
+                      if (const auto text = read_text(modules_[unread[i]].path))
+                        sources[i] = read_python_source(*text, reading);
+                    });
+  for (std::size_t i = 0; i < unread.size(); ++i) link(unread[i], std::move(sources[i]));
+}
+
+void Imports::link(std::size_t index, PythonSource source) {
   std::vector<std::size_t> imports;
   for (const auto& statement : source.imports) {
     if (statement.optional) continue;
@@ -129,28 +142,59 @@ void Imports::read(std::size_t index) {
   modules_[index].imports = std::move(imports);
 }
 
-std::set<std::string> Imports::files_run_by(const std::vector<std::string>& names, Reach reach) {
+std::vector<std::size_t> Imports::next_level(const std::vector<std::size_t>& level) const {
+  std::vector<std::size_t> next;
+  for (const auto index : level)
+    next.insert(next.end(), modules_[index].imports.begin(), modules_[index].imports.end());
+  return next;
+}
+
+std::set<std::string> Imports::files_run_by(const std::vector<std::string>& names) {
   auto is_below = [&](const std::string& module) {
     return std::ranges::any_of(names, [&](const std::string& name) {
       return (module + ".").starts_with(name + ".") || name.starts_with(module + ".");
     });
   };
-  std::vector<std::size_t> waiting;
-  for (const auto& name : names) add_with_parents(name, waiting);
+  std::vector<std::size_t> level;
+  for (const auto& name : names) add_with_parents(name, level);
   std::vector<bool> seen;
   std::set<std::string> files;
-  while (!waiting.empty()) {
-    const auto index = waiting.back();
-    waiting.pop_back();
+  while (!level.empty()) {
     seen.resize(modules_.size());
-    if (seen[index]) continue;
-    seen[index] = true;
-    if (reach == Reach::below && !is_below(modules_[index].name)) continue;
-    if (!modules_[index].path.empty()) files.insert(modules_[index].path);
-    read(index);
-    waiting.insert(waiting.end(), modules_[index].imports.begin(), modules_[index].imports.end());
+    std::erase_if(level, [&](std::size_t index) {
+      const bool known = seen[index];
+      seen[index] = true;
+      return known || !is_below(modules_[index].name);
+    });
+    for (const auto index : level) {
+      if (!modules_[index].path.empty()) files.insert(modules_[index].path);
+    }
+    read(level, PythonReading::all);
+    level = next_level(level);
   }
   return files;
+}
+
+bool Imports::runs(const std::vector<std::string>& names, const std::string& file) {
+  std::vector<std::size_t> level;
+  for (const auto& name : names) add_with_parents(name, level);
+  auto& known = not_leading_[file];
+  auto seen = known;
+  while (!level.empty()) {
+    seen.resize(modules_.size());
+    std::erase_if(level, [&](std::size_t index) {
+      const bool is_known = seen[index];
+      seen[index] = true;
+      return is_known;
+    });
+    for (const auto index : level) {
+      if (modules_[index].path == file) return true;
+    }
+    read(level, PythonReading::imports);
+    level = next_level(level);
+  }
+  known = std::move(seen);  // none of all these leads there
+  return false;
 }
 
 }  // namespace wheelscope

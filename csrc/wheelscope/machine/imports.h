@@ -3,9 +3,9 @@
 // whether these are imported at once or in a function.
 #pragma once
 
-#include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "facts/machine.h"
@@ -25,12 +25,14 @@ class Imports {
  public:
   explicit Imports(const PythonFacts& python) : python_(python) {}
 
-  // The files of the modules that an import of these names runs, or fails: all of them, or only
-  // those below the names, which takes a fraction of the time.
-  enum class Reach { below, everywhere };
-  std::set<std::string> files_run_by(const std::vector<std::string>& names, Reach reach);
+  // The files of the modules below these names that an import of them runs, or fails.
+  std::set<std::string> files_run_by(const std::vector<std::string>& names);
 
-  // What was read of a file that was run.
+  // Whether an import of one of these names runs that file, in whatever package it lies. To be
+  // asked after the other, which reads more of a file.
+  bool runs(const std::vector<std::string>& names, const std::string& file);
+
+  // What was read of a file that was run below a name.
   const PythonSource& source_of(const std::string& path) { return modules_[by_path_[path]].source; }
 
  private:
@@ -46,12 +48,15 @@ class Imports {
   std::size_t locate(const std::string& name);
   const std::set<std::string>& files_in(const std::string& folder);
   void add_with_parents(const std::string& name, std::vector<std::size_t>& found);
-  void read(std::size_t index);
+  void read(const std::vector<std::size_t>& modules, PythonReading reading);
+  void link(std::size_t index, PythonSource source);
+  std::vector<std::size_t> next_level(const std::vector<std::size_t>& level) const;
 
   const PythonFacts& python_;
   std::vector<Module> modules_;
-  std::map<std::string, std::size_t> by_name_, by_path_;
-  std::map<std::string, std::set<std::string>> folders_;
+  std::unordered_map<std::string, std::size_t> by_name_, by_path_;
+  std::unordered_map<std::string, std::set<std::string>> folders_;
+  std::unordered_map<std::string, std::vector<bool>> not_leading_;  // to a file: modules
 };
 
 }  // namespace wheelscope

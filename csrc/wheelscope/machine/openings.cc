@@ -70,6 +70,10 @@ Openings::Openings(const std::vector<const PythonSource*>& sources,
     for (const auto& callee : routine.optional_calls) called_by[callee].insert(name);
   }
   const auto run = reached(calls, {files.begin(), files.end()});
+  for (const auto& name : run) {
+    if (const auto found = routines.find(name); found != routines.end())
+      mentioned_.insert(found->second.libraries.begin(), found->second.libraries.end());
+  }
   const auto lead_to_opening = reached(needed_by, opening);
   for (const auto& name : reached(called_by, opening_somehow)) {
     const auto& routine = routines.at(name);

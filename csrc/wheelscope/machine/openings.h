@@ -18,13 +18,17 @@ class Openings {
   bool must_open(const std::string& library) const {
     return named_.contains(library) ? opened_.contains(library) : opens_unnamed_;
   }
+  // The same of a library that nothing but its name tells of: code that is run must have the name.
+  bool must_open_by_name(const std::string& library) const {
+    return opened_.contains(library) || (opens_unnamed_ && mentioned_.contains(library));
+  }
   // The same of a module, which is imported as a rule: it is opened only by the name of its file.
   bool must_open_module(const std::string& module) const {
     return opened_.contains(module + ".so");
   }
 
  private:
-  std::set<std::string> named_, opened_;
+  std::set<std::string> named_, opened_, mentioned_;
   bool opens_unnamed_ = false;  // by names that are put together at run time
 };
 

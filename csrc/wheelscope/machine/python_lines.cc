@@ -2,20 +2,40 @@
 #include "machine/python_lines.h"
 
 #include <algorithm>
+#include <array>
 
 namespace wheelscope {
+namespace {
+
+// Characters that a line does more with than to keep them.
+constexpr auto special = [] {
+  std::array<bool, 256> table{};
+  for (const unsigned char c : std::string_view("\n#\\\"';()[]{}")) table[c] = true;
+  return table;
+}();
+
+bool is_special(char c) {
+  return special[static_cast<unsigned char>(c)];
+}
+
+}  // namespace
 
 std::optional<LogicalLine> LineReader::next() {
   LogicalLine line;
   std::size_t open = 0;  // brackets
-  bool started = false;
+  bool started = false, kept = true;
+  auto keep = [&](std::string_view text) {
+    if (kept) line.text += text;
+  };
   while (at_ < text_.size()) {
     const char c = text_[at_];
+    const bool starts = !started && c != '\n' && c != ' ' && c != '\t' && c != '#' && c != '\\';
+    if (starts && keeps_) kept = keeps_(text_.substr(at_));
     if (c == '\n') {
       ++at_;
       if (started && open == 0) return line;
       if (!started) line.indentation = 0;
-      line.text += started ? " " : "";
+      keep(started ? " " : "");
     } else if (!started && (c == ' ' || c == '\t')) {
       line.indentation += c == '\t' ? 8 - line.indentation % 8 : 1;
       ++at_;
@@ -23,46 +43,57 @@ std::optional<LogicalLine> LineReader::next() {
       at_ = std::min(text_.find('\n', at_), text_.size());
     } else if (c == '\\' && at_ + 1 < text_.size() && text_[at_ + 1] == '\n') {
       at_ += 2;
-      line.text += ' ';
+      keep(" ");
     } else if (c == '"' || c == '\'') {
       started = true;
-      read_string(line.text);
+      keep(read_string());
     } else {
       started |= c != '\r' && c != '\f';
+      kept |= c == ';';
       if (c == '(' || c == '[' || c == '{') ++open;
       if ((c == ')' || c == ']' || c == '}') && open > 0) --open;
-      line.text += c;
-      ++at_;
+      const auto start = at_++;
+      while (started && at_ < text_.size() && !is_special(text_[at_])) ++at_;
+      keep(text_.substr(start, at_ - start));
     }
   }
   return started ? std::optional(line) : std::nullopt;
 }
 
-// A short string is kept as it is, for conditions; of a long one only the quotes.
-void LineReader::read_string(std::string& line) {
+// A short string as it is, for conditions; of a long one only the quotes.
+std::string_view LineReader::read_string() {
   const char quote = text_[at_];
-  const auto three = text_.substr(at_, 3);
-  const bool is_long = three.size() == 3 && three[1] == quote && three[2] == quote;
   const auto start = at_;
-  at_ += is_long ? 3 : 1;
-  while (at_ < text_.size()) {
+  const auto three = text_.substr(at_, 3);
+  if (three.size() == 3 && three[1] == quote && three[2] == quote) {
+    skip_long_string();
+    return "''";
+  }
+  for (++at_; at_ < text_.size(); ++at_) {
     if (text_[at_] == '\\') {
-      at_ += 2;
-    } else if (is_long ? text_.substr(at_, 3) == three : text_[at_] == quote) {
-      at_ += is_long ? 3 : 1;
-      break;
-    } else if (!is_long && text_[at_] == '\n') {
-      break;  // no string after all
-    } else {
       ++at_;
+    } else if (text_[at_] == quote) {
+      ++at_;
+      break;
+    } else if (text_[at_] == '\n') {
+      break;  // no string after all
     }
   }
   at_ = std::min(at_, text_.size());
   constexpr std::size_t longest_kept = 60;
-  if (is_long || at_ - start > longest_kept)
-    line += "''";
-  else
-    line += text_.substr(start, at_ - start);
+  return at_ - start > longest_kept ? "''" : text_.substr(start, at_ - start);
+}
+
+// To the next three quotes of which the first has no backslash before it, or an even number.
+void LineReader::skip_long_string() {
+  const auto three = text_.substr(at_, 3);
+  const auto first = at_ + 3;
+  for (at_ = text_.find(three, first); at_ != text_.npos; at_ = text_.find(three, at_ + 1)) {
+    std::size_t backslashes = 0;
+    while (at_ - backslashes > first && text_[at_ - backslashes - 1] == '\\') ++backslashes;
+    if (backslashes % 2 == 0) break;
+  }
+  at_ = at_ == text_.npos ? text_.size() : at_ + 3;
 }
 
 }  // namespace wheelscope

@@ -13,16 +13,23 @@ struct LogicalLine {
   std::string text;
 };
 
+// Whether a statement that starts so is of interest. Of others there is no text, except what
+// follows a semicolon.
+using KeepsLine = bool (*)(std::string_view start);
+
 class LineReader {
  public:
-  explicit LineReader(std::string_view text) : text_(text) {}
+  explicit LineReader(std::string_view text, KeepsLine keeps = nullptr)
+      : text_(text), keeps_(keeps) {}
 
   std::optional<LogicalLine> next();
 
  private:
-  void read_string(std::string& line);
+  std::string_view read_string();
+  void skip_long_string();
 
   std::string_view text_;
+  KeepsLine keeps_;  // null: all
   std::size_t at_ = 0;
 };
 

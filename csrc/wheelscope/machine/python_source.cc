@@ -66,13 +66,26 @@ bool catches(std::string_view handler, std::initializer_list<std::string_view> t
   return std::ranges::any_of(types, [&](auto type) { return handler.find(type) != handler.npos; });
 }
 
+constexpr std::string_view headers[] = {"if",     "elif",  "else",  "for", "try",
+                                        "except", "with",  "while", "def", "finally",
+                                        "class",  "match", "case"};
+
+bool matters_to_imports(std::string_view line) {
+  const auto word = first_word(line);
+  return word == "import" || word == "from" || word == "raise" || word == "async" ||
+         std::ranges::find(headers, word) != std::end(headers);
+}
+
 class SourceReader {
  public:
-  explicit SourceReader(std::string_view text) : lines_(text) {}
+  SourceReader(std::string_view text, PythonReading reading)
+      : lines_(text, reading == PythonReading::imports ? matters_to_imports : nullptr),
+        reading_(reading) {}
 
   PythonSource run() {
     while (const auto line = lines_.next()) {
       while (!blocks_.empty() && blocks_.back().indentation >= line->indentation) leave();
+      if (reading_ == PythonReading::imports && function()) continue;
       statement(line->indentation, trim(line->text));
     }
     while (!blocks_.empty()) leave();
@@ -137,9 +150,6 @@ class SourceReader {
       text = trim(text.substr(5));
       word = first_word(text);
     }
-    static constexpr std::string_view headers[] = {"if",     "elif",  "else",  "for", "try",
-                                                   "except", "with",  "while", "def", "finally",
-                                                   "class",  "match", "case"};
     if (std::ranges::find(headers, word) == std::end(headers)) return simple(text);
     const auto end = header_end(text);
     if (end == text.npos) return simple(text);
@@ -200,9 +210,13 @@ class SourceReader {
 
   // Libraries that are opened, calls of functions that may do so, and texts that may be names.
   void mentions(std::string_view text) {
+    if (reading_ == PythonReading::imports) return;
     const auto place = here();
-    if (text.find("load_library(") != text.npos || text.find("CDLL(") != text.npos)
+    for (const auto* opening : {"load_library(", "CDLL(", "LoadLibrary("}) {
+      if (text.find(opening) == text.npos) continue;
       openings_.push_back(place);
+      break;
+    }
     source_.describes_operators |=
         place.scope.empty() && !place.conditional && text.starts_with('@') &&
         text.find("::") != text.npos &&
@@ -284,6 +298,7 @@ class SourceReader {
   }
 
   LineReader lines_;
+  PythonReading reading_;
   PythonSource source_;
   std::vector<Block> blocks_;
   Block last_left_;
@@ -297,8 +312,8 @@ class SourceReader {
 
 }  // namespace
 
-PythonSource read_python_source(std::string_view text) {
-  return SourceReader(text).run();
+PythonSource read_python_source(std::string_view text, PythonReading reading) {
+  return SourceReader(text, reading).run();
 }
 
 }  // namespace wheelscope

@@ -38,6 +38,8 @@ struct PythonSource {
   bool describes_operators = false;  // of torch that must be there: register_fake("ns::op")
 };
 
-PythonSource read_python_source(std::string_view text);
+// All of that, or the imports alone, for which the bodies of functions do not count.
+enum class PythonReading { all, imports };
+PythonSource read_python_source(std::string_view text, PythonReading reading = PythonReading::all);
 
 }  // namespace wheelscope

@@ -1,8 +1,13 @@
 // Lists, reads and writes files.
 #include "source/files.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -41,10 +46,21 @@ Result<std::vector<std::string>> expand_path(const std::string& path) {
 }
 
 Result<std::string> read_text(const std::string& path) {
-  constexpr std::uint64_t largest = 16 << 20;
-  const auto file = TRY(Source::map(path));
-  if (file.bytes().size() > largest) return fail(path, "too large for a text");
-  return std::string(file.bytes().text());
+  constexpr std::uintmax_t largest = 16 << 20;
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (error) return fail(path, error.message());
+  if (size > largest) return fail(path, "too large for a text");
+  // Not mapped: most texts are small, and there are thousands of them.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return fail(path, std::strerror(errno));
+  std::string text(size, '\0');
+  const auto length = ::read(descriptor, text.data(), size);
+  const int problem = errno;
+  close(descriptor);
+  if (length < 0) return fail(path, std::strerror(problem));
+  text.resize(static_cast<std::size_t>(length));
+  return text;
 }
 
 Result<void> write_file(const std::string& path, std::string_view contents) {
