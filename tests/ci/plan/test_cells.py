@@ -76,7 +76,7 @@ def test_a_cuda_without_a_toolkit_is_refused() -> None:
 
 
 def test_where_a_cell_is_verified() -> None:
-    run = Cell("aarch64", "13.2", "2.15", "3.13")
+    run = Cell("aarch64", "13.2", "2.15", "3.14")
     assert cells.verified_by(FACTS, run, ("aarch64",)) == "run"
     assert cells.verified_by(FACTS, run, ("x86_64",)) == "link"
     assert cells.verified_by(FACTS, dataclasses.replace(run, cuda="13.0"), ("aarch64",)) == "cover"

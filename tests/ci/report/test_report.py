@@ -116,7 +116,7 @@ def test_files_of_another_form_are_no_measurements(plan: Plan, tmp_path: Path) -
     assert facts.benchmarks(replace(plan, project=replace(plan.project, root=tmp_path))) == {}
 
 
-@pytest.fixture(scope="module", params=["", "verify/aarch64-torch2.15-python3.13"])
+@pytest.fixture(scope="module", params=["", "verify/aarch64-torch2.15-python3.14"])
 def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a release without and with a failure."""
     with pytest.MonkeyPatch.context() as patch:
