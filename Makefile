@@ -28,6 +28,7 @@ tools-sign: ## What signs a release, and nothing else, in .venv
 tools-publish: ## What uploads a release, and nothing else, in .venv
 
 test-env: tools ## The pinned tools and test packages (torch 2.10) in .venv
+	@$(PYTHON) -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null || scripts/need.sh python3-dev
 	@scripts/venv.sh tests/tests.lock
 
 lock: tools ## Pin every .in file anew, newest first, and show what moved (KEEP=1: only what the .in files add or drop)
