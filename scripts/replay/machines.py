@@ -38,8 +38,8 @@ def machine(environment: Environment) -> dict[str, Any]:
             "architecture": ARCHITECTURE,
             "libc": "glibc",
             "libc_version": environment.glibc,
-            "driver": None,
-            "gpus": [],
+            "driver": environment.driver,
+            "gpus": [environment.gpu] if environment.gpu else [],
             "python": {
                 "executable": f"{prefix}/bin/python",
                 "version": environment.python,

@@ -1,68 +1,72 @@
-"""Asks Python itself: the wheel of each case is put into its environment and imported there.
+"""Asks Python itself: the wheel of each case is put into its environment and imported there, in a container.
 
 What Python said is written into the case. Environments are made once, in build/replay, and may be deleted.
 """
 
 import json
-import os
 import re
 import shutil
 import subprocess
+import zipfile
 from pathlib import Path
 
+from scripts import containers, pypi
+from scripts.corpus.download import pip_options
 from scripts.replay.cases import FOLDER, ROOT, Case, Environment, load_cases, load_environments
 
 PLACE = ROOT / "build/replay"
-
-
-def uv(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["uv", *words], capture_output=True, text=True)
+SAID = re.compile(r"undefined symbol|cannot open shared|not found \(req|wrong ELF class")
 
 
 def make(environment: Environment) -> Path:
-    prefix = PLACE / environment.name
-    if not prefix.exists():
-        commands: tuple[tuple[str | Path, ...], ...] = (
-            ("venv", "--quiet", "--python", environment.python, prefix),
-            ("pip", "install", "--quiet", "--python", prefix, *environment.requirements),
-        )
-        for words in commands:
-            done = uv(*words)
-            if done.returncode:
-                raise SystemExit(
-                    f"error: the environment {environment.name} cannot be made: {done.stderr}"
-                )
-    return prefix  # fmt: skip
+    """The folder of its packages."""
+    assert environment.suite
+    site = PLACE / environment.name
+    if not site.exists():
+        containers.install(environment.suite, site, environment.requirements)
+    return site
 
 
-def imported(case: Case, prefix: Path, with_torch: bool) -> str | None:
-    """Python's last word; None: the import works."""
-    target = PLACE / "wheel"
+def unpack(case: Case, environment: Environment, target: Path) -> None:
+    """Puts the wheel into a folder, whatever system and Python it is for."""
+    assert environment.suite
     shutil.rmtree(target, ignore_errors=True)
-    python = ("--python-version", case.python) if case.python else ()
-    words = ("pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--target", target)
-    done = uv(*words, "--python", prefix, *python, case.wheel)
-    if done.returncode:
-        raise SystemExit(f"error: {case.wheel} cannot be installed: {done.stderr}")
-    code = ("import torch; " if with_torch else "") + f"import {case.module}"
-    run = subprocess.run(
-        [prefix / "bin/python", "-c", code],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(target)},
-        cwd=PLACE,
+    if case.wheel.endswith(".whl"):
+        requirement, options = pip_options(case.wheel)
+        pypi.download(requirement, PLACE, options)
+        with zipfile.ZipFile(PLACE / case.wheel) as members:
+            members.extractall(target)
+        (PLACE / case.wheel).unlink()
+    else:
+        python = [f"--python-version={case.python}"] if case.python else []
+        containers.install(environment.suite, target, ["--no-deps", *python, case.wheel])
+
+
+def imported(case: Case, environment: Environment) -> str | None:
+    """Python's word; None: the import works."""
+    assert environment.suite
+    target = PLACE / "wheel"
+    unpack(case, environment, target)
+    code = ("import torch; " if environment.torch else "") + f"import {case.module}"
+    run = containers.run(
+        environment.suite,
+        make(environment),
+        ["python", "-c", code],
+        mounts={target: "/wheel"},
+        variables={"PYTHONPATH": "/wheel"},
     )
+    return last_word(run)
+
+
+def last_word(run: subprocess.CompletedProcess[str]) -> str | None:
+    """What Python says at last; None: nothing is wrong."""
     if run.returncode == 0:
         return None
-    lines = run.stderr.strip().splitlines() or [f"ended by signal {-run.returncode}"]
+    lines = run.stderr.strip().splitlines() or [f"ended by signal {run.returncode - 128}"]
     # torch tells the loader's word in the line of the first exception of the chain
-    said = [
-        line
-        for line in lines
-        if re.search(r"undefined symbol|cannot open shared|not found \(req", line)
-    ]
+    said = [line for line in lines if SAID.search(line)]
     word = (said or lines[-1:])[0].strip()
-    return word.replace(str(target) + "/", "").replace(str(prefix) + "/", "")  # fmt: skip
+    return word.replace("/wheel/", "").replace(f"{containers.PREFIX}/", "")
 
 
 def write(path: Path, cases: list[tuple[Case, str | None]]) -> None:
@@ -76,6 +80,7 @@ def write(path: Path, cases: list[tuple[Case, str | None]]) -> None:
             "report": case.report,
             "python": case.python,
             "word": word,
+            "message": case.message,
         }
         text += "[[case]]\n"
         for key, value in facts.items():
@@ -88,12 +93,16 @@ def reproduce(kinds: list[str]) -> None:
     environments = load_environments()
     PLACE.mkdir(parents=True, exist_ok=True)
     cases = load_cases()
-    for kind in kinds or sorted({case.kind for case in cases}):
-        said = []
+    for kind in sorted({case.kind for case in cases if not case.message}):
+        if kinds and kind not in kinds:
+            continue
+        said: list[tuple[Case, str | None]] = []
         for case in cases:
             if case.kind != kind:
                 continue
-            environment = environments[case.environment]
-            said.append((case, imported(case, make(environment), bool(environment.torch))))
+            if case.message:
+                said.append((case, None))
+                continue
+            said.append((case, imported(case, environments[case.environment])))
             print(f"{case.wheel} in {case.environment}: {said[-1][1] or 'works'}", flush=True)
         write(FOLDER / f"{kind}.toml", said)

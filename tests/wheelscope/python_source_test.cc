@@ -62,15 +62,18 @@ TEST(PythonSource, KnowsWhatIsSurvived) {
 }
 
 // Whether an import of a file with that text opens the library, and fails if it does not load.
-bool must_open(std::string_view text, const std::string& library = "lib_C") {
+bool must_open(std::string_view text, const std::string& library = "lib_C",
+               bool another_loads = false) {
   const auto source = read_python_source(text);
-  return Openings({&source}, {"lib_C", "lib_D"}).must_open(library);
+  return Openings({&source}, {"lib_C", "lib_D"}).must_open(library, another_loads);
 }
 
 TEST(PythonSource, KnowsWhichLibrariesAreOpened) {
   EXPECT_TRUE(must_open("torch.ops.load_library('lib_C.so')\n"));
   EXPECT_FALSE(must_open("torch.ops.load_library('lib_C.so')\n", "lib_D"));
   EXPECT_TRUE(must_open("torch.ops.load_library(made_up())\n", "lib_D"));
+  EXPECT_FALSE(must_open("torch.ops.load_library(made_up())\n", "lib_D", true));
+  EXPECT_TRUE(must_open("torch.ops.load_library('lib_C.so')\n", "lib_C", true));
   EXPECT_FALSE(must_open("import torch\n"));
   const std::string load = "def load(name):\n  torch.ops.load_library(name)\n";
   EXPECT_FALSE(must_open(load));

@@ -11,6 +11,14 @@ from test_env import MODULE, compiled, env, install, site_of
 
 BROKEN = MODULE + " int nobody_has_it(void); int f(void) { return nobody_has_it(); }"
 
+BY_PATH = """
+from importlib import util
+def load(path):
+    spec = util.spec_from_file_location('_C', path)
+    spec.loader.exec_module(util.module_from_spec(spec))
+load(__file__.replace('__init__.py', '_C' + '.so'))
+"""
+
 # A package with a broken module _C: its files, and whether an import of it works.
 PACKAGES: dict[str, tuple[dict[str, str], bool]] = {
     "direct": ({"__init__.py": "from . import _C"}, False),
@@ -26,6 +34,7 @@ PACKAGES: dict[str, tuple[dict[str, str], bool]] = {
     "wrapped": ({"__init__.py": "import contextlib as c\nwith c.suppress(ImportError):\n    from . import _C"}, True),
     "neighbour": ({"__init__.py": "import direct"}, False),
     "careful": ({"__init__.py": "try:\n    import direct\nexcept ImportError:\n    pass"}, True),
+    "bypath": ({"__init__.py": BY_PATH}, False),
     "opens": ({"__init__.py": "import ctypes\nctypes.CDLL(__file__.replace('__init__.py', '_C.so'))"}, False),
 }  # fmt: skip
 

@@ -66,6 +66,21 @@ std::string stem_of_file(const std::string& path) {
   return name.substr(0, name.find('.'));
 }
 
+// Libraries beside each other that differ by numbers and by cpu or cuda: one is chosen when the
+// program runs, for the torch or the FFmpeg that is there.
+std::string family_of(const std::string& path) {
+  auto family = path;
+  for (const std::string_view variant : {"cpu", "cuda"}) {
+    if (const auto at = family.rfind(variant); at != family.npos && at > family.rfind('/'))
+      family.erase(at, variant.size());
+  }
+  const auto name = family.rfind('/') + 1;
+  family.erase(std::remove_if(family.begin() + static_cast<std::ptrdiff_t>(name), family.end(),
+                              [](char c) { return is_digit(c); }),
+               family.end());
+  return family;
+}
+
 class PackageJudge {
  public:
   PackageJudge(const MachineFacts& machine, Disk& disk, DriverFiles driver)
@@ -162,7 +177,10 @@ class PackageJudge {
       if (opened) ++verdict.opened;
       if (!opened && !may_be_opened(distribution, *library, files)) continue;
       auto broken = open(path, *library);
-      if (!broken) continue;
+      if (!broken) {
+        if (!library->python_module) loading_families_.insert(family_of(path));
+        continue;
+      }
       if (!opened) opened_by_path_.insert(path);
       verdict.broken.push_back(std::move(*broken));
     }
@@ -222,8 +240,9 @@ class PackageJudge {
 
   bool must_open(const Openings& openings, const std::string& path) {
     if (opened_by_path_.contains(path)) return openings.must_open_by_name(stem_of_file(path));
+    const bool another_loads = loading_families_.contains(family_of(path));
     return disk_.open(path)->python_module ? openings.must_open_module(stem_of_file(path))
-                                           : openings.must_open(stem_of_file(path));
+                                           : openings.must_open(stem_of_file(path), another_loads);
   }
 
   // The libraries that the distribution's own files open.
@@ -333,7 +352,8 @@ class PackageJudge {
   std::vector<std::pair<Distribution, std::vector<std::string>>> found_;
   std::map<std::string, std::string> installed_, places_;  // name -> version, library -> path
   std::unique_ptr<PythonProcess> plain_, with_torch_;
-  std::set<const LibraryFacts*> bound_;   // every symbol of theirs is found
+  std::set<const LibraryFacts*> bound_;  // every symbol of theirs is found
+  std::set<std::string> loading_families_;
   std::set<std::string> opened_by_path_;  // by Python code, if at all: libraries that do not load
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 struct Routine {
   std::set<std::string> calls, optional_calls, libraries;
-  bool opens = false, opens_optionally = false;
+  bool opens = false, opens_optionally = false, opens_modules = false;
 };
 
 using Names = std::set<std::string>;
@@ -45,6 +45,7 @@ Openings::Openings(const std::vector<const PythonSource*>& sources,
     for (const auto& [name, scope] : source->scopes) {
       auto& routine = routines[name.empty() ? files.back() : name];
       routine.opens |= scope.opens;
+      routine.opens_modules |= scope.opens_modules;
       routine.opens_optionally |= scope.opens_optionally;
       for (const auto& call : scope.calls)
         (call.optional ? routine.optional_calls : routine.calls).insert(call.name);
@@ -71,8 +72,12 @@ Openings::Openings(const std::vector<const PythonSource*>& sources,
   }
   const auto run = reached(calls, {files.begin(), files.end()});
   for (const auto& name : run) {
-    if (const auto found = routines.find(name); found != routines.end())
-      mentioned_.insert(found->second.libraries.begin(), found->second.libraries.end());
+    const auto found = routines.find(name);
+    if (found == routines.end()) continue;
+    for (const auto& library : found->second.libraries) {
+      mentioned_.insert(library);
+      if (found->second.opens_modules) opened_.insert(library + ".so");
+    }
   }
   const auto lead_to_opening = reached(needed_by, opening);
   for (const auto& name : reached(called_by, opening_somehow)) {

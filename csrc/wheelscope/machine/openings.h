@@ -14,9 +14,10 @@ class Openings {
   // The sources of one package, and the names of its libraries without what follows the first dot.
   Openings(const std::vector<const PythonSource*>& sources, const std::set<std::string>& libraries);
 
-  // Whether the import opens that library, and fails if it does not load.
-  bool must_open(const std::string& library) const {
-    return named_.contains(library) ? opened_.contains(library) : opens_unnamed_;
+  // Whether the import opens that library, and fails if it does not load. Of libraries whose names
+  // are made up one may stand in for another: `another_loads`.
+  bool must_open(const std::string& library, bool another_loads) const {
+    return named_.contains(library) ? opened_.contains(library) : opens_unnamed_ && !another_loads;
   }
   // The same of a library that nothing but its name tells of: code that is run must have the name.
   bool must_open_by_name(const std::string& library) const {

@@ -212,11 +212,10 @@ class SourceReader {
   void mentions(std::string_view text) {
     if (reading_ == PythonReading::imports) return;
     const auto place = here();
-    for (const auto* opening : {"load_library(", "CDLL(", "LoadLibrary("}) {
-      if (text.find(opening) == text.npos) continue;
+    if (text.find(".exec_module(") != text.npos) module_openings_.push_back(place);
+    if (text.find("load_library(") != text.npos || text.find("CDLL(") != text.npos ||
+        text.find("LoadLibrary(") != text.npos)
       openings_.push_back(place);
-      break;
-    }
     source_.describes_operators |=
         place.scope.empty() && !place.conditional && text.starts_with('@') &&
         text.find("::") != text.npos &&
@@ -293,6 +292,8 @@ class SourceReader {
       auto& scope = source_.scopes[place.scope];
       (survives_library(place) ? scope.opens_optionally : scope.opens) = true;
     }
+    for (const auto& place : module_openings_)
+      source_.scopes[place.scope].opens_modules |= !survives_library(place);
     for (const auto& [name, place] : calls_)
       source_.scopes[place.scope].calls.push_back({name, survives_library(place)});
   }
@@ -304,8 +305,9 @@ class SourceReader {
   Block last_left_;
   std::vector<Attempt> attempts_;
   std::vector<Handler> handlers_;
-  std::vector<Place> places_;      // of source_.imports
-  std::vector<Place> openings_;    // of libraries
+  std::vector<Place> places_;    // of source_.imports
+  std::vector<Place> openings_;  // of libraries
+  std::vector<Place> module_openings_;
   std::set<std::string> raising_;  // functions
   std::vector<std::pair<std::string, Place>> calls_;
 };

@@ -30,6 +30,7 @@ struct PythonScope {
   std::vector<std::string> texts;  // short ones
   bool opens = false;              // a library: torch.ops.load_library, ctypes.CDLL
   bool opens_optionally = false;
+  bool opens_modules = false;  // what it opens are modules, by their paths: exec_module
 };
 
 struct PythonSource {

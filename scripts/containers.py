@@ -1,0 +1,136 @@
+"""Pythons of Debian's suites, each in a container: for what must be asked of a real one.
+
+The images are made by debootstrap, without a registry. What is to be imported is installed from outside, into a
+folder that becomes the site-packages of the container's environment; inside nothing needs a network.
+"""
+
+import functools
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wheelyard.core.engine import Engine, ready
+from wheelyard.core.workspace import Workspace
+from wheelyard.tools import images
+
+ROOT = Path(__file__).resolve().parents[1]
+PLACE = ROOT / "build/containers"
+PROGRAM = ROOT / "build/bin/wheelscope"
+PREFIX = "/opt/env"
+NEWEST_FOR_UV = 40
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A Debian suite: its Python, and its C library."""
+
+    name: str
+    python: str
+    glibc: str
+
+    @property
+    def site(self) -> str:
+        """Where the environment's packages lie in the container."""
+        return f"{PREFIX}/lib/python{self.python}/site-packages"
+
+    @property
+    def platform(self) -> str:
+        """The platform that uv is to find wheels for; it knows none with a newer C library."""
+        minor = min(int(self.glibc.removeprefix("2.")), NEWEST_FOR_UV)
+        return f"{platform.machine()}-manylinux_2_{minor}"
+
+
+SUITES = {
+    suite.name: suite
+    for suite in (
+        Suite("bullseye", "3.9", "2.31"),
+        Suite("bookworm", "3.11", "2.36"),
+        Suite("trixie", "3.13", "2.41"),
+    )
+}
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+class Here:
+    """This machine, as far as the making of images asks for it."""
+
+    @functools.cached_property
+    def _engine(self) -> Engine:
+        PLACE.mkdir(parents=True, exist_ok=True)
+        return ready(PLACE, say)
+
+    def engine(self) -> Engine:
+        return self._engine
+
+    def say(self, text: str) -> None:
+        say(text)
+
+
+HERE = Here()
+
+
+@functools.cache
+def image(suite: Suite) -> str:
+    """An image of the suite with its Python; made once."""
+    PLACE.mkdir(parents=True, exist_ok=True)
+    recipe = {
+        "target": "python",
+        "bases": {"PYTHON_IMAGE": suite.name},
+        "arguments": {"PYTHON": suite.python},
+        "tag": f"wheelscope-python:{suite.name}",
+    }
+    workspace = Workspace(
+        inputs={},
+        folder=PLACE / suite.name,
+        log=PLACE / f"{suite.name}.log",
+        made_by_others=PLACE,
+        project=ROOT,
+        lasting=PLACE,
+        machine=HERE,
+    )
+    return images.ensure(recipe, workspace)
+
+
+def run(
+    suite: Suite,
+    site: Path,
+    words: Sequence[str],
+    mounts: Mapping[Path, str] | None = None,
+    variables: Mapping[str, str] | None = None,
+    limit: float = 600,
+) -> subprocess.CompletedProcess[str]:
+    """Runs words in the environment whose packages lie in `site`; `python` is its Python."""
+    mounted = {site: suite.site, PROGRAM: "/usr/local/bin/wheelscope", **(mounts or {})}
+    options = [f"--volume={path.resolve()}:{place}" for path, place in mounted.items()]
+    options += [f"--env={name}={value}" for name, value in (variables or {}).items()]
+    make = f"python{suite.python} -m venv --without-pip {PREFIX} && PATH={PREFIX}/bin:$PATH exec"
+    return subprocess.run(
+        [
+            HERE.engine().command, "run", "--rm", "--init", "--network=none", *options,
+            image(suite), "sh", "-c", f'{make} "$@"', "sh", *words,
+        ],
+        capture_output=True, text=True, timeout=limit,
+    )  # fmt: skip
+
+
+def install(suite: Suite, site: Path, words: Sequence[str]) -> None:
+    """Has uv put packages into a folder, as for the suite's Python."""
+    kind = [f"--python-version={suite.python}", f"--python-platform={suite.platform}"]
+    uv(["pip", "install", "--only-binary=:all:", *kind, f"--target={site}", *words])
+
+
+def uninstall(site: Path, words: Sequence[str]) -> None:
+    uv(["pip", "uninstall", f"--target={site}", *words])
+
+
+def uv(words: Sequence[str]) -> None:
+    program = Path(sys.executable).with_name("uv")
+    done = subprocess.run([program, "--quiet", *words], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"error: uv {' '.join(words)}\n{done.stderr}")
