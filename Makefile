@@ -122,8 +122,8 @@ wheelscope: tools ## Build build/bin/wheelscope
 	@scripts/need.sh pkg-config $(WHEELSCOPE_LIBRARIES)
 	@cmake -S csrc/wheelscope -B build/wheelscope -G Ninja --log-level=WARNING
 	@cmake --build build/wheelscope --target wheelscope
-	@cmake --install build/wheelscope --prefix build >/dev/null
-	@install build/bin/wheelscope .venv/bin/wheelscope
+	@install -D -t build/bin build/wheelscope/wheelscope
+	@install -t .venv/bin build/wheelscope/wheelscope
 
 .PHONY: test-wheelscope fuzz fuzzers coverage-wheelscope tidy-wheelscope
 FUZZ_SECONDS := 600
@@ -207,6 +207,8 @@ plan: tools ## What is built, what it serves, where it is verified
 
 release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, published to an embedded index
 	@$(WHEELYARD) release $(if $(BASE),--base $(BASE))
+	@$(MAKE) --no-print-directory tool-wheels check-tools
+	@$(PYTHON) -m scripts.publish_tools wheelhouse build/tools
 
 tag: tools ## Make the release commit and its tag: VERSION=x.y.z
 	@$(WHEELYARD) tag $(or $(VERSION),$(error give the version: make tag VERSION=x.y.z))
@@ -221,17 +223,17 @@ screenshots: test-env wheelscope ## Pictures of the report of the release in whe
 	@$(WHEELYARD) report
 	@$(PYTHON) -m scripts.screenshots wheelhouse docs/report
 
-.PHONY: tool-wheels check-tools publish-tools
+.PHONY: tool-wheels check-tools check-tools-tag publish-tools
 tool-wheels: wheelscope ## Wheels of wheelyard and wheelscope, in build/tools/
-	@rm -rf build/tools && mkdir -p build/tools
-	@for tool in ci csrc/wheelscope; do \
-	  $(PYTHON) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/tools ./$$tool; \
-	done
-	@rm -rf ci/build csrc/wheelscope/build csrc/wheelscope/python/*.egg-info
+	@rm -rf build/tools
+	@$(PYTHON) -m scripts.tool_wheels build/tools
 
-check-tools: tools ## Are the wheels in build/tools/ sound, and of the version that the tag on HEAD names?
+check-tools: tools ## Are the wheels in build/tools/ sound? wheelscope judges its own
+	@.venv/bin/wheelscope check --policy csrc/wheelscope/policy.toml build/tools/wheelscope-*.whl
 	@.venv/bin/twine check --strict build/tools/*.whl
-	@.venv/bin/check-wheel-contents --no-config --ignore W009 build/tools/wheelyard-*.whl
+	@.venv/bin/check-wheel-contents --no-config --ignore W009 build/tools/*.whl
+
+check-tools-tag: tools ## Is the version of the wheels in build/tools/ the one that the tag on HEAD names?
 	@tag=$$(git tag --points-at HEAD --list 'wheelyard-v*'); version=$$($(WHEELYARD) --version | cut -d' ' -f2); \
 	  test "$$tag" = "wheelyard-v$$version" || { echo "error: HEAD carries '$$tag', but the tools are $$version: git tag wheelyard-v$$version" >&2; exit 1; }
 
@@ -295,7 +297,7 @@ rehearsal: test-env ## The release workflow on this repository, every job, again
 	@RELEASE_TESTS=1 $(PYTHON) -m pytest -q -s tests/ci/test_own_rehearsal.py
 
 test-release: test-env wheelscope ## Real releases of another project, with faults injected (minutes)
-	RELEASE_TESTS=1 $(PYTHON) -m pytest -q -n 2 --dist loadfile tests/ci/test_demo_release.py tests/ci/test_stranger_release.py tests/ci/test_tool_release.py tests/ci/test_rehearsal.py tests/ci/test_hostile_release.py tests/ci/test_cluster_release.py
+	RELEASE_TESTS=1 $(PYTHON) -m pytest -q -n 2 --dist loadfile tests/ci/test_demo_release.py tests/ci/test_stranger_release.py tests/ci/test_tool_release.py tests/ci/test_tool_install.py tests/ci/test_rehearsal.py tests/ci/test_hostile_release.py tests/ci/test_cluster_release.py
 
 test-strangers: tools wheelscope ## Releases of the clones in the folder STRANGERS, as their maintainers would (hours)
 	@test -n "$(STRANGERS)" || { echo "error: say where the clones are: make test-strangers STRANGERS=FOLDER" >&2; exit 1; }
