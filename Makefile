@@ -115,7 +115,7 @@ symbols: $(LIBRARY) ## What the built library, or LIBRARY=FILE.so, needs and def
 	@nm --dynamic --demangle --with-symbol-versions $(LIBRARY)
 
 # --- wheelscope ---------------------------------------------------------------------------------
-WHEELSCOPE_LIBRARIES := libdeflate-dev libzstd-dev liblz4-dev libssl-dev libcurl4-openssl-dev zlib1g-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
+WHEELSCOPE_LIBRARIES := libdeflate-dev libzstd-dev liblz4-dev libssl-dev libcurl4-openssl-dev libnghttp2-dev zlib1g-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
 
 .PHONY: wheelscope
 wheelscope: tools ## Build build/bin/wheelscope
