@@ -121,15 +121,15 @@ symbols: $(LIBRARY) ## What the built library, or LIBRARY=FILE.so, needs and def
 	@nm --dynamic --demangle --with-symbol-versions $(LIBRARY)
 
 # --- wheelscope ---------------------------------------------------------------------------------
-WHEELSCOPE_LIBRARIES := libdeflate-dev libzstd-dev liblz4-dev libssl-dev libcurl4-openssl-dev zlib1g-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
+WHEELSCOPE_LIBRARIES := libdeflate-dev libzstd-dev liblz4-dev libssl-dev libcurl4-openssl-dev libnghttp2-dev zlib1g-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
 
 .PHONY: wheelscope
 wheelscope: tools ## Build build/bin/wheelscope
 	@scripts/need.sh pkg-config $(WHEELSCOPE_LIBRARIES)
 	@cmake -S csrc/wheelscope -B build/wheelscope -G Ninja --log-level=WARNING
 	@cmake --build build/wheelscope --target wheelscope
-	@cmake --install build/wheelscope --prefix build >/dev/null
-	@install build/bin/wheelscope .venv/bin/wheelscope
+	@install -D -t build/bin build/wheelscope/wheelscope
+	@install -t .venv/bin build/wheelscope/wheelscope
 
 .PHONY: test-wheelscope fuzz fuzzers coverage-wheelscope tidy-wheelscope
 FUZZ_SECONDS := 600
@@ -213,6 +213,8 @@ plan: tools ## What is built, what it serves, where it is verified
 
 release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, published to an embedded index (SLOW=1: with slow cells too)
 	@$(WHEELYARD) release $(if $(BASE),--base $(BASE)) $(if $(SLOW),--slow)
+	@$(MAKE) --no-print-directory tool-wheels check-tools
+	@$(PYTHON) -m scripts.publish_tools wheelhouse build/tools
 
 nightly: tools wheelscope ## The package built on torch's newest build, and tested with it (TORCH_INDEX=URL; else PyPI's newest)
 	@$$(test "$$(id -u)" = 0 || echo sudo) $(PYTHON) -m scripts.nightly $(if $(TORCH_INDEX),'$(TORCH_INDEX)')
@@ -230,17 +232,17 @@ screenshots: test-env wheelscope ## Pictures of the report of the release in whe
 	@$(WHEELYARD) report
 	@$(PYTHON) -m scripts.screenshots wheelhouse docs/report
 
-.PHONY: tool-wheels check-tools publish-tools
+.PHONY: tool-wheels check-tools check-tools-tag publish-tools
 tool-wheels: wheelscope ## Wheels of wheelyard and wheelscope, in build/tools/
-	@rm -rf build/tools && mkdir -p build/tools
-	@for tool in ci csrc/wheelscope; do \
-	  $(PYTHON) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/tools ./$$tool; \
-	done
-	@rm -rf ci/build csrc/wheelscope/build csrc/wheelscope/python/*.egg-info
+	@rm -rf build/tools
+	@$(PYTHON) -m scripts.tool_wheels build/tools
 
-check-tools: tools ## Are the wheels in build/tools/ sound, and of the version that the tag on HEAD names?
+check-tools: tools ## Are the wheels in build/tools/ sound? wheelscope judges its own
+	@.venv/bin/wheelscope check --policy csrc/wheelscope/policy.toml build/tools/wheelscope-*.whl
 	@.venv/bin/twine check --strict build/tools/*.whl
-	@.venv/bin/check-wheel-contents --no-config --ignore W009 build/tools/wheelyard-*.whl
+	@.venv/bin/check-wheel-contents --no-config --ignore W009 build/tools/*.whl
+
+check-tools-tag: tools ## Is the version of the wheels in build/tools/ the one that the tag on HEAD names?
 	@tag=$$(git tag --points-at HEAD --list 'wheelyard-v*'); version=$$($(WHEELYARD) --version | cut -d' ' -f2); \
 	  test "$$tag" = "wheelyard-v$$version" || { echo "error: HEAD carries '$$tag', but the tools are $$version: git tag wheelyard-v$$version" >&2; exit 1; }
 
@@ -305,7 +307,7 @@ rehearsal: test-env ## The release workflow on this repository, every job, again
 	@RELEASE_TESTS=1 $(PYTHON) -m pytest -q -s tests/ci/test_own_rehearsal.py
 
 test-release: test-env wheelscope ## Real releases of another project, with faults injected (minutes)
-	RELEASE_TESTS=1 $(PYTHON) -m pytest -q -n 2 --dist loadfile tests/ci/test_demo_release.py tests/ci/test_stranger_release.py tests/ci/test_tool_release.py tests/ci/test_rehearsal.py tests/ci/test_hostile_release.py tests/ci/test_cluster_release.py
+	RELEASE_TESTS=1 $(PYTHON) -m pytest -q -n 2 --dist loadfile tests/ci/test_demo_release.py tests/ci/test_stranger_release.py tests/ci/test_tool_release.py tests/ci/test_tool_install.py tests/ci/test_rehearsal.py tests/ci/test_hostile_release.py tests/ci/test_cluster_release.py
 
 test-cluster: test-env wheelscope ## Our own release and twelve wheels of another project on four workers: the bytes of one machine (half an hour)
 	RELEASE_TESTS=1 $(PYTHON) -m pytest -q -s tests/ci/test_cluster_large.py

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 import stranger_project
-import tool_wheels
 from repository import ROOT
 from wheelyard.tools import index
 from wheelyard.tools.index import Index
+
+from scripts import tool_wheels
 
 pytestmark = pytest.mark.skipif(
     "RELEASE_TESTS" not in os.environ,

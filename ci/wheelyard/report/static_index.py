@@ -40,8 +40,7 @@ def write(folder: Path, project: str, files: Iterable[Path], base: str = "../../
         f'<a href="{base}{escape(file.replace("+", "%2B"))}#sha256={digest}">{escape(file)}</a><br>'
         for file, digest, _ in entries
     )
-    head = f"{HEAD}<title>{name}</title>"
-    (place / "index.html").write_text(f"{head}\n{links}\n</html>\n")
+    (place / "index.html").write_text(f"{HEAD}<title>{name}</title>\n{links}\n</html>\n")
     listing = {
         "meta": {"api-version": "1.1"},
         "name": name,
@@ -57,7 +56,9 @@ def write(folder: Path, project: str, files: Iterable[Path], base: str = "../../
         "versions": sorted({file.split("-")[1].removesuffix(".tar.gz") for file, _, _ in entries}),
     }
     (place / "index.json").write_text(json.dumps(listing, indent=1) + "\n")
-    (folder / "index.html").write_text(f'{head}\n<a href="{name}/">{name}</a>\n</html>\n')
+    projects = sorted(page.parent.name for page in folder.glob("*/index.json"))
+    links = "\n".join(f'<a href="{project}/">{project}</a><br>' for project in projects)
+    (folder / "index.html").write_text(f"{HEAD}<title>{name}</title>\n{links}\n</html>\n")
     return place
 
 

@@ -4,83 +4,25 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <unordered_set>
+#include <mutex>
+#include <thread>
 
 #include "commands/asked_machine.h"
 #include "commands/read_item.h"
 #include "commands/remote_wheel.h"
+#include "commands/surroundings.h"
+#include "commands/torch_lookup.h"
 #include "index/candidates.h"
 #include "index/settings.h"
-#include "loader/disk.h"
 #include "packaging/metadata.h"
 #include "packaging/specifier.h"
 #include "packaging/wheel_name.h"
 #include "report/json.h"
 #include "report/text.h"
+#include "source/parallel.h"
 
 namespace wheelscope {
 namespace {
-
-using Names = std::unordered_set<std::string>;
-
-void add_definitions(const LibraryFacts* library, Names& names) {
-  if (!library) return;
-  for (const auto& symbol : library->symbols) {
-    if (symbol.defined) names.insert(symbol.name);
-  }
-}
-
-Names symbols_of_torch(const TorchFacts& torch, Disk& disk) {
-  Names names;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(torch.path + "/lib", error)) {
-    if (is_torch_library(entry.path().filename().string()))
-      add_definitions(disk.open(entry.path()), names);
-  }
-  return names;
-}
-
-// An interpreter has the symbols itself, or in a library beside it.
-Names symbols_of_python(const PythonFacts& python, Disk& disk, const Surroundings& surroundings) {
-  Names names;
-  const auto* program = disk.open(python.executable);
-  add_definitions(program, names);
-  for (const auto& name : program ? program->needed : std::vector<std::string>()) {
-    if (!name.starts_with("libpython")) continue;
-    const auto* beside = disk.open(python.base_prefix + "/lib/" + name);
-    add_definitions(beside ? beside : surroundings.system_library(name), names);
-  }
-  return names;
-}
-
-// What the files of this machine say; read at the first question.
-Surroundings surroundings_of(const MachineFacts& machine, Disk& disk, bool torch) {
-  auto world = std::make_shared<LoaderWorld>(disk.world(machine.architecture));
-  Surroundings surroundings;
-  surroundings.system_library = [world](const std::string& name) -> const LibraryFacts* {
-    if (const auto cached = world->cached(name); !cached.empty()) {
-      if (const auto* library = world->open(cached)) return library;
-    }
-    for (const auto& folder : world->default_folders) {
-      if (const auto* library = world->open(folder + "/" + name)) return library;
-    }
-    return nullptr;
-  };
-  auto asking = [](const std::function<Names()>& read) {
-    return [read, names = std::make_shared<Names>()](const std::string& symbol) {
-      if (names->empty()) *names = read();
-      return names->contains(symbol);
-    };
-  };
-  surroundings.python_has = asking([python = *machine.python, &disk, surroundings] {
-    return symbols_of_python(python, disk, surroundings);
-  });
-  if (torch && machine.torch)
-    surroundings.torch_has =
-        asking([facts = *machine.torch, &disk] { return symbols_of_torch(facts, disk); });
-  return surroundings;
-}
 
 class Fitter {
  public:
@@ -92,7 +34,7 @@ class Fitter {
                                        : std::vector{options.index}),
         http_(options.timeout),
         cache_(cache_folder()),
-        disk_() {}
+        torches_(http_, cache_, indexes_, machine_) {}
 
   // Sets the torch that --with names; false: it cannot be had.
   bool assume_torch();
@@ -114,8 +56,10 @@ class Fitter {
   bool had_problems() const { return problems_; }
 
  private:
-  Result<TorchFacts> torch_of(const std::string& version);
-  FitVerdict judge(const Item& wheel, const Surroundings& surroundings);
+  FitVerdict judge(const Item& wheel);
+
+  // The version that an installer brings, where there is none and the wheel names one; else empty.
+  std::string torch_that_comes_with(const WheelClaims& wheel) const;
 
   std::string virtual_environment() const {
     const auto& python = machine_.python;
@@ -123,6 +67,7 @@ class Fitter {
   }
 
   void complain_about(const Error& error) {
+    const std::scoped_lock lock(telling_);
     complain(error, streams_);
     problems_ = true;
   }
@@ -130,7 +75,7 @@ class Fitter {
   void judge_file(const std::string& path, FitAnswer& answer) {
     const auto item = read_item(path, {.symbols = true});
     if (!item) return complain_about(item.error());
-    auto verdict = judge(*item, surroundings_);
+    auto verdict = judge(*item);
     verdict.size = verdict.read = item->facts.size;
     answer.verdicts.push_back(std::move(verdict));
   }
@@ -150,10 +95,23 @@ class Fitter {
     answer.verdicts.push_back(judge_remote(file, name, {}));
   }
 
+  // A line that is there until the next one.
+  void show_progress(const std::string& text) {
+    if (!isatty(STDERR_FILENO)) return;
+    const std::scoped_lock lock(telling_);
+    streams_.err << "\r\x1b[K" << text << std::flush;
+  }
+
   FitVerdict judge_remote(const RemoteFile& file, const std::string& name, std::string metadata) {
-    if (isatty(STDERR_FILENO)) streams_.err << "\r\x1b[Kreading " << printable(name) << std::flush;
-    auto wheel = read_remote_wheel(http_, cache_, file, name, std::move(metadata), options_.deep);
-    if (isatty(STDERR_FILENO)) streams_.err << "\r\x1b[K" << std::flush;
+    show_progress("reading " + printable(name));
+    std::jthread ahead;  // looks up the torch that comes with it, while libraries are read
+    auto wheel =
+        read_remote_wheel(http_, cache_, file, name, std::move(metadata), options_.deep,
+                          [&](const WheelClaims& claims) {
+                            if (auto torch = torch_that_comes_with(claims); !torch.empty())
+                              ahead = std::jthread([this, torch] { (void)torches_.find(torch); });
+                          });
+    show_progress("");
     if (!wheel) {
       complain_about(wheel.error());
       return {.file = name,
@@ -162,7 +120,7 @@ class Fitter {
               .reason = "it could not be read: " + wheel.error().what,
               .size = file.size.value_or(0)};
     }
-    auto verdict = judge(wheel->item, surroundings_);
+    auto verdict = judge(wheel->item);
     verdict.size = wheel->item.facts.size;
     verdict.read = wheel->read;
     if (!wheel->gave_ranges && !options_.deep)
@@ -170,33 +128,37 @@ class Fitter {
     return verdict;
   }
 
-  // The index's copy of METADATA; empty: there is none, and the file will be asked.
-  std::string read_metadata(const IndexFile& file) {
-    if (!file.has_metadata) return {};
-    constexpr std::uint64_t longest = 16 << 20;
-    const auto key = file.url + "#" + file.sha256 + "@metadata";
-    if (auto known = file.sha256.empty() ? std::nullopt : cache_.find(key)) return *known;
-    const auto answer = http_.get({.url = file.url + ".metadata", .most = longest});
-    if (!answer) return {};
-    if (!file.sha256.empty()) cache_.store(key, answer->body);
-    return answer->body;
-  }
-
   // What the name and METADATA tell, and only if that does not rule it out, what is in the file.
+  // Over a network time goes by in waiting: what will be asked next is asked for at once. Where
+  // there is a torch, METADATA may ask for another one and so spare the file.
   FitVerdict judge_candidate(const Candidate& candidate) {
     auto by_name = fit_by_name(candidate.claims, candidate.file.name, machine_);
     by_name.size = candidate.file.size.value_or(0);
     if (by_name.fits != Fits::works) return by_name;
-    const auto metadata = read_metadata(candidate.file);
+    const auto file = on_its_server(candidate.file);
+    if (!options_.deep && !machine_.torch) {
+      Remote::expect(http_, cache_, file);
+      torches_.expect();
+    }
+    const auto metadata = metadata_of_index(http_, cache_, candidate.file);
     if (!metadata.empty()) {
       Facts facts{.file = candidate.file.name, .wheel = candidate.claims};
       parse_metadata(metadata, *facts.wheel);
-      auto verdict = judge({.facts = std::move(facts)}, {});
+      auto verdict = wheelscope::fit({.facts = std::move(facts)}, machine_, {});
       verdict.size = by_name.size;
       if (verdict.fits == Fits::fails) return verdict;
     }
-    return judge_remote({candidate.file.url, candidate.file.sha256, candidate.file.size},
-                        candidate.file.name, metadata);
+    return judge_remote(file, candidate.file.name, metadata);
+  }
+
+  // All files of a version, side by side.
+  std::vector<FitVerdict> judge_all(std::span<const Candidate> candidates) {
+    const unsigned files_at_once = options_.deep ? 1 : 8;
+    std::vector<FitVerdict> verdicts(candidates.size());
+    const std::vector<std::uint64_t> costs(candidates.size());
+    run_within_budget(costs, 0, files_at_once,
+                      [&](std::size_t i) { verdicts[i] = judge_candidate(candidates[i]); });
+    return verdicts;
   }
 
   void judge_project(const std::string& asked, FitAnswer& answer) {
@@ -228,10 +190,8 @@ class Fitter {
       if (looked_into >= most_looked_into || (!admitted && first != wheels.begin())) {
         answer.not_judged += static_cast<std::uint64_t>(last - first);
       } else {
-        for (auto one = first; one != last; ++one) {
-          answer.verdicts.push_back(judge_candidate(*one));
-          addresses_[one->file.name] = one->file.url;
-        }
+        std::ranges::move(judge_all({first, last}), std::back_inserter(answer.verdicts));
+        for (auto one = first; one != last; ++one) addresses_[one->file.name] = one->file.url;
         if (admitted) ++looked_into;
         // Older versions will not mend what is wrong with the machine.
         const auto* nearest =
@@ -292,56 +252,12 @@ class Fitter {
   Http http_;
   Cache cache_;
   Disk disk_;
+  std::mutex telling_, judging_;  // what one thread does at a time
   Surroundings surroundings_;
-  std::map<std::string, TorchFacts> torches_;     // by version
+  TorchLookup torches_;
   std::map<std::string, std::string> addresses_;  // of files that an index has
   bool problems_ = false;
 };
-
-// The CUDA that a torch brings, from what it requires: 12.8; empty: none.
-std::string cuda_of(const WheelClaims& torch, const MachineFacts& machine) {
-  const auto environment = linux_environment(machine.python->minor(), machine.architecture);
-  for (const auto& text : torch.requires_dist) {
-    const auto requirement = parse_requirement(text);
-    const auto name = canonical_name(requirement.name);
-    if ((!name.starts_with("nvidia-cuda-runtime") && name != "cuda-toolkit") ||
-        holds(requirement.marker, environment) != true)
-      continue;
-    const auto specifiers = parse_specifiers(requirement.specifiers);
-    if (!specifiers || specifiers->empty()) continue;
-    const auto& version = specifiers->front().bound;
-    return version.substr(0, version.find('.', version.find('.') + 1));
-  }
-  return {};
-}
-
-// What the index says of a torch; its version may name its CUDA: 2.15.0+cu130.
-Result<TorchFacts> Fitter::torch_of(const std::string& version) {
-  if (const auto known = torches_.find(version); known != torches_.end()) return known->second;
-  TorchFacts torch{.version = version};
-  const auto local = version.find("+cu");
-  if (local != version.npos && version.size() > local + 4) {
-    const auto digits = version.substr(local + 3);
-    torch.cuda = digits.substr(0, digits.size() - 1) + "." + digits.back();
-  } else if (version.find('+') == version.npos) {
-    std::vector<std::string> notes;
-    const auto found =
-        TRY(find_candidates(http_, indexes_, parse_requirement("torch==" + version), notes));
-    const auto fitting = std::ranges::find_if(found.wheels, [&](const Candidate& one) {
-      return fit_by_name(one.claims, one.file.name, machine_).fits == Fits::works;
-    });
-    if (fitting == found.wheels.end())
-      return std::unexpected(Error{0, "the index has no torch " + version + " for this machine"});
-    auto claims = fitting->claims;
-    auto metadata = read_metadata(fitting->file);
-    if (metadata.empty())
-      metadata = TRY(read_remote_metadata(
-          http_, cache_, {fitting->file.url, fitting->file.sha256, fitting->file.size}));
-    parse_metadata(metadata, claims);
-    torch.cuda = cuda_of(claims, machine_);
-  }
-  return torches_[version] = torch;
-}
 
 bool Fitter::assume_torch() {
   const auto requirement = parse_requirement(options_.with);
@@ -351,7 +267,7 @@ bool Fitter::assume_torch() {
     complain({0, "--with takes torch==VERSION, not '" + options_.with + "'"}, streams_);
     return false;
   }
-  const auto torch = torch_of(specifiers->front().bound);
+  const auto torch = torches_.find(specifiers->front().bound);
   if (!torch) {
     complain(torch.error(), streams_);
     return false;
@@ -361,16 +277,19 @@ bool Fitter::assume_torch() {
   return true;
 }
 
-FitVerdict Fitter::judge(const Item& wheel, const Surroundings& surroundings) {
-  if (machine_.torch || !wheel.facts.wheel) return fit(wheel, machine_, surroundings);
-  // An installer brings the torch that the wheel names.
-  const auto exact = TorchRequirements(*wheel.facts.wheel).exact();
-  const auto torch = exact.empty() ? Result<TorchFacts>() : torch_of(exact);
-  if (exact.empty() || !torch) return fit(wheel, machine_, surroundings);
+std::string Fitter::torch_that_comes_with(const WheelClaims& wheel) const {
+  return machine_.torch ? "" : TorchRequirements(wheel).exact();
+}
+
+FitVerdict Fitter::judge(const Item& wheel) {
+  const auto version = wheel.facts.wheel ? torch_that_comes_with(*wheel.facts.wheel) : "";
+  const auto torch = version.empty() ? Result<TorchFacts>() : torches_.find(version);
+  const std::scoped_lock lock(judging_);  // the surroundings are read by one thread at a time
+  if (version.empty() || !torch) return wheelscope::fit(wheel, machine_, surroundings_);
   auto machine = machine_;
   machine.torch = *torch;
-  auto verdict = fit(wheel, machine, surroundings);
-  verdict.notes.push_back("installs torch " + exact +
+  auto verdict = wheelscope::fit(wheel, machine, surroundings_);
+  verdict.notes.push_back("installs torch " + version +
                           (torch->cuda.empty() ? "" : " with CUDA " + torch->cuda));
   return verdict;
 }

@@ -3,7 +3,9 @@
 
 #include <string>
 
+#include "facts/wheel_start.h"
 #include "findings/findings.h"
+#include "index/page.h"
 #include "source/remote.h"
 
 namespace wheelscope {
@@ -17,9 +19,15 @@ struct RemoteWheel {
 // What verdicts without device code need of it; `deep`: all of it. `name` is its file name,
 // `metadata` its METADATA, if that is known.
 Result<RemoteWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile& file,
-                                      const std::string& name, std::string metadata, bool deep);
+                                      const std::string& name, std::string metadata, bool deep,
+                                      const ClaimsReader& on_claims = {});
 
-// The text of its METADATA alone.
+RemoteFile on_its_server(const IndexFile& file);
+
+// The index's copy of METADATA (PEP 658); empty: there is none, and the file has to be asked.
+std::string metadata_of_index(Http& http, Cache& cache, const IndexFile& file);
+
+// The text of its METADATA alone, from the file.
 Result<std::string> read_remote_metadata(Http& http, Cache& cache, const RemoteFile& file);
 
 }  // namespace wheelscope

@@ -14,7 +14,7 @@
 namespace wheelscope {
 namespace {
 
-constexpr unsigned connections = 8;
+constexpr unsigned members_at_once = 32;  // in one connection, where the server allows that
 
 // By its name: the first bytes of every member would be too many.
 bool may_be_library(const ZipMember& member) {
@@ -35,9 +35,10 @@ class StartReader {
         memory_(Allowance::facts_for(input.bytes.size())),
         budget_(Allowance::contents_for(input.bytes.size())) {}
 
-  void run(std::string metadata) {
+  void run(std::string metadata, const ClaimsReader& on_claims) {
     if (metadata.empty()) metadata = read_text("METADATA");
     parse_metadata(metadata, *facts_.wheel);
+    if (on_claims) on_claims(*facts_.wheel);
     parse_wheel_file(read_text("WHEEL"), *facts_.wheel);
     for (const auto& member : archive_.members) inside_.insert(base_name(member.name));
     std::vector<ZipMember*> members;
@@ -49,7 +50,7 @@ class StartReader {
     }
     std::vector<std::optional<LibraryFacts>> libraries(members.size());
     std::vector<ProblemList> problems(members.size());
-    run_within_budget(costs, budget_, connections, [&](std::size_t i) {
+    run_within_budget(costs, budget_, members_at_once, [&](std::size_t i) {
       libraries[i] = read_library_of(*members[i], problems[i]);
     });
     for (std::size_t i = 0; i < members.size(); ++i) {
@@ -67,6 +68,7 @@ class StartReader {
       if (slash == std::string::npos || !member.name.substr(0, slash).ends_with(".dist-info") ||
           member.name.substr(slash + 1) != file || !member.readable || member.size > longest)
         continue;
+      fetch_start(member, longest);
       if (auto located = locate_data(input_.bytes, member); !located) {
         facts_.problems.add("zip-header", member.name, located.error());
         return {};
@@ -83,7 +85,18 @@ class StartReader {
   }
 
  private:
+  // The header in front of a member and its first bytes, in one question. What cannot be had here
+  // is missed by who reads it.
+  void fetch_start(const ZipMember& member, std::uint64_t length) const {
+    constexpr std::uint64_t extra_fields = 128;
+    const auto there = input_.bytes.size() - std::min(member.header_offset, input_.bytes.size());
+    const auto all = member.compressed_size + member.name.size() + extra_fields;
+    (void)input_.bytes.slice(member.header_offset, std::min({length, all, there}), "a member");
+  }
+
   std::optional<LibraryFacts> read_library_of(ZipMember& member, ProblemList& problems) {
+    constexpr std::uint64_t enough_for_most = 128 << 10;
+    fetch_start(member, enough_for_most);
     if (auto located = locate_data(input_.bytes, member); !located) {
       problems.add("zip-header", member.name, located.error());
       return std::nullopt;
@@ -155,14 +168,14 @@ class StartReader {
 }  // namespace
 
 Result<Facts> read_wheel_start(const WheelInput& input, const KnownLibrary& is_known,
-                               std::string metadata) {
+                               std::string metadata, const ClaimsReader& on_claims) {
   auto archive = TRY(read_zip(input.bytes, {}, LocalHeaders::left));
   Facts facts{.file = input.path, .kind = Facts::Kind::wheel, .size = input.bytes.size()};
   facts.problems = archive.problems;
   auto claims = parse_wheel_name(base_name(input.path));
   if (!claims) facts.problems.add({.id = "wheel-name", .what = claims.error().what});
   facts.wheel = claims ? *claims : WheelClaims{};
-  StartReader(input, is_known, archive, facts).run(std::move(metadata));
+  StartReader(input, is_known, archive, facts).run(std::move(metadata), on_claims);
   return facts;
 }
 

@@ -12,10 +12,13 @@ namespace wheelscope {
 // tell which of the names in them it needs: one with a name that is nobody's is read whole.
 using KnownLibrary = std::function<bool(const std::string& name)>;
 
+// Told what METADATA says before any library is read, for who can make use of that time.
+using ClaimsReader = std::function<void(const WheelClaims& claims)>;
+
 // The facts have no device code, no sizes and no word on RECORD. `metadata`: the text of METADATA,
 // if it is known already; an empty one is read. Fails like read_wheel.
 Result<Facts> read_wheel_start(const WheelInput& input, const KnownLibrary& is_known,
-                               std::string metadata = {});
+                               std::string metadata = {}, const ClaimsReader& on_claims = {});
 
 // The text of METADATA alone.
 Result<std::string> read_wheel_metadata(const WheelInput& input);

@@ -12,14 +12,19 @@ namespace {
 
 constexpr std::uint64_t longest_page = 64 << 20;
 
+HttpRequest page_of(const std::string& index, const std::string& project) {
+  return {.url = index + (index.ends_with('/') ? "" : "/") + canonical_name(project) + "/",
+          .accept = index_page_types,
+          .most = longest_page};
+}
+
 Result<std::vector<IndexFile>> read_page(Http& http, const std::string& index,
                                          const std::string& project) {
   if (!is_url(index))
     return std::unexpected(Error{0, "'" + shown_url(index) +
                                         "' is no index: its address starts "
                                         "with https:// or http://"});
-  const auto url = index + (index.ends_with('/') ? "" : "/") + project + "/";
-  const auto answer = TRY(http.get({.url = url, .accept = index_page_types, .most = longest_page}));
+  const auto answer = TRY(http.get(page_of(index, project)));
   return parse_index_page(answer.body, answer.type, answer.url);
 }
 
@@ -49,6 +54,13 @@ bool names_prerelease(const std::vector<Specifier>& specifiers) {
 
 }  // namespace
 
+void expect_candidates(Http& http, const std::vector<std::string>& indexes,
+                       const std::string& project) {
+  for (const auto& index : indexes) {
+    if (is_url(index)) http.expect(page_of(index, project));
+  }
+}
+
 Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& indexes,
                                    const Requirement& requirement,
                                    std::vector<std::string>& notes) {
@@ -59,7 +71,7 @@ Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& i
   bool answered = false;
   std::string problem;
   for (const auto& index : indexes) {
-    auto page = read_page(http, index, canonical_name(requirement.name));
+    auto page = read_page(http, index, requirement.name);
     if (page) {
       answered = true;
       std::ranges::move(*page, std::back_inserter(files));

@@ -30,4 +30,8 @@ struct Candidates {
 Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& indexes,
                                    const Requirement& requirement, std::vector<std::string>& notes);
 
+// Asks for the pages that find_candidates() will need, without waiting for them.
+void expect_candidates(Http& http, const std::vector<std::string>& indexes,
+                       const std::string& project);
+
 }  // namespace wheelscope

@@ -37,6 +37,10 @@ std::string Cache::path_of(const std::string& key) const {
   return folder_ + "/" + name.substr(0, 2) + "/" + name.substr(2);
 }
 
+bool Cache::has(const std::string& key) const {
+  return !folder_.empty() && access(path_of(key).c_str(), R_OK) == 0;
+}
+
 std::optional<std::string> Cache::find(const std::string& key) const {
   if (folder_.empty()) return std::nullopt;
   const auto path = path_of(key);

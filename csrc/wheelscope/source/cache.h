@@ -19,6 +19,7 @@ class Cache {
   Cache& operator=(const Cache&) = delete;
   ~Cache() { trim(); }
 
+  bool has(const std::string& key) const;  // find() may still find it damaged
   std::optional<std::string> find(const std::string& key) const;
   void store(const std::string& key, std::string_view contents);
 

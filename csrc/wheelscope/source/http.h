@@ -2,15 +2,12 @@
 // limits, second attempts and messages.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "source/bytes.h"
+#include "source/url.h"
 
 namespace wheelscope {
 
@@ -52,28 +49,12 @@ class Http {
   // server that is overloaded) is tried again.
   Result<HttpAnswer> get(const HttpRequest& request);
 
-  std::uint64_t received() const { return received_; }  // bytes of bodies
+  // Starts a request without waiting: a get() of the same one, later, takes up its answer.
+  void expect(const HttpRequest& request);
 
  private:
-  class Transfer;
-  struct Shared;
-  void* take_handle();
-  void return_handle(void* handle);
-
-  int timeout_;
-  std::string certificates_;
-  std::unique_ptr<Shared> shared_;
-  std::mutex mutex_;
-  std::vector<void*> idle_;  // libcurl's handles, each with its connections
-  std::atomic<std::uint64_t> received_ = 0;
+  class Exchange;
+  std::unique_ptr<Exchange> exchange_;
 };
-
-bool is_url(std::string_view text);
-
-// Without the name and password in front of the host, and without a query, which may be a key too.
-std::string shown_url(const std::string& url);
-
-// What `link` on a page stands for.
-Result<std::string> resolve_url(const std::string& page, const std::string& link);
 
 }  // namespace wheelscope

@@ -25,6 +25,15 @@ std::string sha256_of(Bytes bytes) {
   return hexadecimal(digest);
 }
 
+// What a part of a file is kept under.
+std::string key_of(const std::string& url, const std::string& identity, const std::string& range) {
+  return shown_url(url) + "#" + identity + "@" + range;
+}
+
+HttpRequest tail_of(const std::string& url) {
+  return {.url = url, .range = ByteRange{.length = tail_size}};
+}
+
 // A file without a name, which goes when it is closed.
 class Draft {
  public:
@@ -66,9 +75,7 @@ struct Remote::Ranges {
   std::mutex mutex;
   std::string failure;
 
-  std::string key(const std::string& range) const {
-    return shown_url(url) + "#" + identity + "@" + range;
-  }
+  std::string key(const std::string& range) const { return key_of(url, identity, range); }
 
   bool give_up(const std::string& why) {
     const std::scoped_lock lock(mutex);
@@ -92,7 +99,7 @@ struct Remote::Ranges {
         return true;
       }
     }
-    auto answer = TRY(http.get({.url = url, .range = ByteRange{.length = tail_size}}));
+    auto answer = TRY(http.get(tail_of(url)));
     size = answer.size.value_or(0);
     if (!answer.partial) return false;
     validator = answer.validator;
@@ -149,6 +156,11 @@ Result<Remote> Remote::open(Http& http, Cache& cache, const RemoteFile& file, bo
   remote.source_ = Source::lazy(
       ranges.size, [&ranges](auto offset, auto room) { return ranges.fill(offset, room); });
   return remote;
+}
+
+void Remote::expect(Http& http, const Cache& cache, const RemoteFile& file) {
+  if (file.sha256.empty() || !cache.has(key_of(file.url, file.sha256, "tail")))
+    http.expect(tail_of(file.url));
 }
 
 Result<Remote> Remote::download(Http& http, const RemoteFile& file) {

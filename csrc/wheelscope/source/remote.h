@@ -22,6 +22,9 @@ class Remote {
   // their hash must be right. A server that gives no ranges is read that way too.
   static Result<Remote> open(Http& http, Cache& cache, const RemoteFile& file, bool all = false);
 
+  // Asks for what open() will need first, without waiting for it.
+  static void expect(Http& http, const Cache& cache, const RemoteFile& file);
+
   Bytes bytes() const { return source_.bytes(); }
   bool is_whole() const { return !ranges_; }  // every byte was read
 
