@@ -184,7 +184,7 @@ table-torch-shims: tools wheelscope ## Renew wheelscope's stable torch functions
 	$(PYTHON) -m scripts.tables.torch_shims $(TORCH_WHEELS)
 
 CORPUS ?= build/corpus
-.PHONY: corpus corpus-compare corpus-in-part bench-wheelscope bench-fit replay
+.PHONY: corpus corpus-compare corpus-in-part bench-wheelscope bench-fit replay env-compare
 corpus: tools ## Download the real wheels that wheelscope is compared on (11 GB; CORPUS=DIR)
 	@$(PYTHON) -m scripts.corpus.download $(CORPUS)
 
@@ -197,8 +197,11 @@ corpus-in-part: test-wheelscope ## Compare its verdicts on parts of them with th
 bench-fit: wheelscope ## Time `wheelscope fit` beside downloading the same wheels: PROJECTS="vllm ..."
 	@$(PYTHON) -m scripts.bench_fit $(or $(PROJECTS),vllm sgl-kernel onnxruntime-gpu)
 
-replay: tools wheelscope ## What wheelscope says of wheels that failed or worked for real, from the package index (REPRODUCE=1: ask Python anew, 16 GB)
+replay: tools wheelscope ## What wheelscope says of wheels that failed or worked for real, from the package index (REPRODUCE=1: ask Python anew in containers, 16 GB)
 	@$(PYTHON) -m scripts.replay $(if $(REPRODUCE),--reproduce)
+
+env-compare: tools wheelscope ## `wheelscope env` beside `import` in real environments, made in containers, into docs/wheelscope/environments.md (20 GB; ONLY="healthy ...")
+	@$(PYTHON) -m scripts.environments $(ONLY)
 
 bench-wheelscope: tools wheelscope corpus ## Time wheelscope beside auditwheel and unzip
 	@scripts/need.sh unzip

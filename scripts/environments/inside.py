@@ -1,0 +1,74 @@
+"""Runs in a container: what `wheelscope env` and Python say of each package there, as JSON."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import distributions
+from typing import Any
+
+LIMIT = 300  # seconds for an import
+ENV = ["wheelscope", "env", sys.prefix, "--json"]
+
+
+def names_of(files: list[str]) -> set[str]:
+    """What a distribution is imported by: its packages and modules, and packages in a folder that several share."""
+    modules, packages, deeper = set(), set(), set()
+    for parts in (path.split("/") for path in files):
+        if len(parts) == 1 and parts[0].endswith((".py", ".so")):
+            modules.add(parts[0].partition(".")[0])
+        elif parts[-1] == "__init__.py" and len(parts) == 2:
+            packages.add(parts[0])
+        elif parts[-1] == "__init__.py" and len(parts) == 3:
+            deeper.add((parts[0], parts[1]))
+    inside = {f"{shared}.{name}" for shared, name in deeper if shared not in packages}
+    return modules | packages | inside
+
+
+def imported(name: str) -> str | None:
+    """The last line of what Python says; None: the import works."""
+    words = [sys.executable, "-c", f"import {name}"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        return f"no end after {LIMIT} s"
+    if done.returncode == 0:
+        return None
+    return (done.stderr.strip().splitlines() or [f"ended by signal {-done.returncode}"])[-1]
+
+
+def seconds_of_env() -> list[float]:
+    """Of five runs, with the files in the page cache."""
+    took = []
+    for _ in range(5):
+        start = time.perf_counter()
+        subprocess.run(ENV, capture_output=True)
+        took.append(time.perf_counter() - start)
+    return took
+
+
+def main() -> None:
+    done = subprocess.run(ENV, capture_output=True, text=True)
+    verdicts: dict[str, Any] = {
+        one["name"]: one for one in json.loads(done.stdout)["distributions"]
+    }
+    names: dict[str, set[str]] = {}
+    for distribution in distributions():
+        key = distribution.name.lower().replace("_", "-").replace(".", "-")
+        if key in verdicts:
+            names[key] = names_of([str(path) for path in distribution.files or []])
+    asked = sorted(set().union(*names.values()))
+    took = seconds_of_env()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        words = dict(zip(asked, pool.map(imported, asked), strict=True))
+    answer = [
+        {**verdicts[key], "python": {name: words[name] for name in sorted(names[key])}}
+        for key in sorted(names)
+    ]
+    json.dump({"seconds": took, "distributions": answer}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
