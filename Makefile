@@ -236,9 +236,11 @@ screenshots: test-env wheelscope ## Pictures of the report of the release in whe
 	@$(PYTHON) -m scripts.screenshots wheelhouse docs/report
 
 .PHONY: tool-wheels check-tools check-tools-tag publish-tools
-tool-wheels: wheelscope ## Wheels of wheelyard and wheelscope, in build/tools/
+tool-wheels: wheelscope build/tools/made ## Wheels of wheelyard and wheelscope, in build/tools/
+build/tools/made: $(shell git ls-files ci docker csrc/wheelscope scripts/tool_wheels.py 2>/dev/null)
 	@rm -rf build/tools
 	@$(PYTHON) -m scripts.tool_wheels build/tools
+	@touch $@
 
 check-tools: tools ## Are the wheels in build/tools/ sound? wheelscope judges its own
 	@.venv/bin/wheelscope check --policy csrc/wheelscope/policy.toml build/tools/wheelscope-*.whl
