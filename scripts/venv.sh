@@ -22,8 +22,11 @@ install_uv() {
   rm "$pin"
 }
 
+# What pip is told, without --quiet, which would leave nothing of it; the environment's word counts most.
 setting() {
-  pip config list | sed -n "s/^[^=]*\.$1='\(.*\)'$/\1/p" | tail -n 1
+  told=$("$venv/bin/python" -m pip --disable-pip-version-check config list)
+  { echo "$told" | sed '/^:env:/d'; echo "$told" | sed -n '/^:env:/p'; } |
+    sed -n "s/^[^=]*\.$1='\(.*\)'$/\1/p" | tail -n 1
 }
 
 # uv is told what pip's settings say of the index; where they say more that matters, it fails and pip is asked.
