@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import os
 import struct
 import sys
 import zipfile
@@ -570,9 +571,22 @@ def link_wheels(code: Files) -> Iterator[tuple[str, bytes]]:
     )
 
 
+def python_sources() -> Iterator[tuple[str, bytes]]:
+    """Files of Python itself that import or open what may not be there."""
+    library = Path(os.__file__).parent
+    for name in ("ctypes/util.py", "hashlib.py", "platform.py", "pickle.py", "uuid.py"):
+        yield Path(name).name, (library / name).read_bytes()
+
+
 def main() -> None:
     folder = Path(sys.argv[1])
-    groups = {"elf": elf_files, "fatbin": fatbin_files, "zip": zip_files, "wheel": wheel_files}
+    groups = {
+        "elf": elf_files,
+        "fatbin": fatbin_files,
+        "zip": zip_files,
+        "wheel": wheel_files,
+        "python_source": python_sources,
+    }
     for group, files in groups.items():
         for name, data in files():
             path = folder / group / name

@@ -36,6 +36,14 @@ TEST(PythonSource, ReadsImportStatements) {
   EXPECT_EQ(imports_of("'''\nimport a\n'''\n# import b\nx = 'import c'\n"), Words{});
 }
 
+TEST(PythonSource, BearsWhatPythonWouldRefuse) {
+  EXPECT_EQ(imports_of("except ImportError:\n  import a\nelse:\n  import b\n"), (Words{"a", "b"}));
+  std::string deep;
+  for (int i = 0; i < 100'000; ++i) deep += "try:";
+  EXPECT_EQ(imports_of(deep + "import a"), Words{});
+  EXPECT_EQ(imports_of("x; " + deep + "; import a\n"), Words{"a"});
+}
+
 TEST(PythonSource, KnowsWhatRuns) {
   EXPECT_EQ(imports_of("def f():\n  import a\nclass C:\n  import b\nasync def g():\n  import c\n"),
             Words{"b"});

@@ -3,12 +3,13 @@
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sample_wheels
-from package_index import Index
+from package_index import Handler, Index
 from program import PROGRAM, Fit
 from sample_wheels import MACHINE, NAME, PYTHON
 
@@ -56,6 +57,27 @@ def test_part_and_whole_agree(fit: Fit, index: Index, module: bytes) -> None:
         assert all_of_it["read"] == all_of_it["size"] == entry["size"]
         assert not all_of_it["in_part"]
         assert seen["read"] < all_of_it["read"] / 4
+
+
+def test_files_of_a_version_are_read_side_by_side(fit: Fit, index: Index, module: bytes) -> None:
+    names = [NAME, NAME.replace(f"{PYTHON}-{PYTHON}", "py3-none")]
+    index.page(
+        "sample",
+        [index.add(name, sample_wheels.wheel(name, {"sample.so": module})) for name in names],
+    )
+    both, absent = threading.Barrier(2), {f"/files/{name}" for name in names}
+
+    def meet(handler: Handler) -> None:
+        """The first answer for one file waits until the other one was asked for too."""
+        if handler.path in absent:
+            absent.discard(handler.path)
+            both.wait(timeout=10)
+        handler.send_file(index.files[handler.path])
+
+    index.faults = dict.fromkeys(absent, meet)
+    [answer], code, said = fit("sample", "--index", index.simple)
+    assert (code, answer["take"]) == (0, NAME), said
+    assert len(index.asked) == len(set(index.asked))  # no answer was waited for in vain
 
 
 def test_a_second_run_asks_for_the_page_alone(fit: Fit, index: Index, module: bytes) -> None:

@@ -150,7 +150,9 @@ class SourceReader {
       text = trim(text.substr(5));
       word = first_word(text);
     }
-    if (std::ranges::find(headers, word) == std::end(headers)) return simple(text);
+    constexpr std::size_t deepest = 100;  // as for Python itself
+    if (std::ranges::find(headers, word) == std::end(headers) || blocks_.size() == deepest)
+      return simple(text);
     const auto end = header_end(text);
     if (end == text.npos) return simple(text);
     const auto head = trim(text.substr(word.size(), end - word.size()));
@@ -181,7 +183,7 @@ class SourceReader {
       block.kind = Block::Kind::attempt;
       block.id = attempts_.size();
       attempts_.emplace_back();
-    } else if (word == "except") {
+    } else if (word == "except" && !attempts_.empty()) {
       block.kind = Block::Kind::handler;
       block.runs = Runs::maybe;
       block.id = last_left_.id;
@@ -193,19 +195,23 @@ class SourceReader {
     blocks_.push_back(block);
   }
 
+  // One statement, or several on a line.
   void simple(std::string_view text) {
-    const auto word = first_word(text);
-    if (word == "raise") {
-      if (!handlers_.empty()) handlers_.back().raises = true;
-      if (const auto* inside = function()) raising_.insert(inside->function);
-    } else if (word == "import" || word == "from") {
-      if (!function()) read_import(text);
-    } else {
-      mentions(text);
+    for (bool mentioned = false;;) {
+      const auto word = first_word(text);
+      if (word == "raise") {
+        if (!handlers_.empty()) handlers_.back().raises = true;
+        if (const auto* inside = function()) raising_.insert(inside->function);
+      } else if (word == "import" || word == "from") {
+        if (!function()) read_import(text);
+      } else if (!mentioned) {
+        mentions(text);  // and all that follows: what looks like an end may lie in a string
+        mentioned = true;
+      }
+      const auto semicolon = text.find("; ");
+      if (semicolon == text.npos) return;
+      text = trim(text.substr(semicolon + 1));
     }
-    // A second statement on the line.
-    if (const auto semicolon = text.find("; "); semicolon != text.npos)
-      simple(trim(text.substr(semicolon + 1)));
   }
 
   // Libraries that are opened, calls of functions that may do so, and texts that may be names.
