@@ -191,8 +191,8 @@ corpus: tools ## Download the real wheels that wheelscope is compared on (11 GB;
 corpus-compare: test-env wheelscope ## Compare wheelscope on them with other tools, into docs/wheelscope/corpus.md (DELETE=1: in 4 GB of disk)
 	@$(PYTHON) -m scripts.corpus.compare $(CORPUS) --summary docs/wheelscope/corpus.md $(if $(DELETE),--delete)
 
-corpus-in-part: test-wheelscope ## Compare its verdicts on parts of them with those on the whole files
-	@$(PYTHON) -m scripts.corpus.in_part $(CORPUS)
+corpus-in-part: test-wheelscope ## Compare its verdicts on parts of them with those on the whole files (DELETE=1: in a gigabyte of disk)
+	@$(PYTHON) -m scripts.corpus.in_part $(CORPUS) $(if $(DELETE),--delete)
 
 bench-fit: wheelscope ## Time `wheelscope fit` beside downloading the same wheels: PROJECTS="vllm ..."
 	@$(PYTHON) -m scripts.bench_fit $(or $(PROJECTS),vllm sgl-kernel onnxruntime-gpu)

@@ -9,7 +9,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -17,7 +16,7 @@ from pathlib import Path
 from scripts.corpus import program
 from scripts.corpus.answers import REFERENCES, answers
 from scripts.corpus.confirm import is_confirmed
-from scripts.corpus.download import fetch, read_list
+from scripts.corpus.download import fetch, fetched, read_list
 from scripts.corpus.explained import Difference, Explanation, explanations
 from scripts.corpus.outcome import Outcome, Result, kept_result, summary
 from scripts.corpus.references.device_code import is_toolbox
@@ -78,19 +77,14 @@ def results(folder: Path, names: list[str], delete: bool) -> Iterator[tuple[Path
     if coming:
         for wheel in filter(lambda w: is_provider(w.file_name), read_list()):
             fetch(wheel, folder)
-    with ThreadPoolExecutor(1) as downloads:
-        following = iter([*coming[1:], None])
-        under_way = downloads.submit(fetch, coming[0], folder) if coming else None
-        for name in names:
-            wheel = folder / name
-            if not kept_result(wheel):
-                assert under_way
-                under_way.result()
-                if after := next(following):
-                    under_way = downloads.submit(fetch, after, folder)
-            yield wheel, compared(wheel)
-            if delete and not is_provider(name):
-                wheel.unlink(missing_ok=True)
+    missing = fetched(coming, folder)
+    for name in names:
+        wheel = folder / name
+        if not kept_result(wheel):
+            next(missing)
+        yield wheel, compared(wheel)
+        if delete and not is_provider(name):
+            wheel.unlink(missing_ok=True)
 
 
 def main() -> None:

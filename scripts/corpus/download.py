@@ -5,9 +5,12 @@ all that pip must know to find it.
 """
 
 import argparse
+import itertools
 import re
 import sys
 import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +64,17 @@ def fetch(wheel: Wheel, folder: Path) -> None:
         sys.exit(f"error: PyPI gave another file for {wheel.file_name}; see {folder}")
     if pypi.sha256(file) != wheel.sha256:
         sys.exit(f"error: {file} is not the file of {LIST}: delete it and try again")
+
+
+def fetched(wheels: list[Wheel], folder: Path) -> Iterator[Path]:
+    """Each wheel when it is there, while the next one is downloaded."""
+    with ThreadPoolExecutor(1) as downloads:
+        coming = [downloads.submit(fetch, wheel, folder) for wheel in wheels[:1]]
+        for wheel, after in itertools.zip_longest(wheels, wheels[1:]):
+            coming.pop().result()
+            if after:
+                coming.append(downloads.submit(fetch, after, folder))
+            yield folder / wheel.file_name
 
 
 def main() -> None:
