@@ -216,8 +216,7 @@ plan: tools ## What is built, what it serves, where it is verified
 
 release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, published to an embedded index (SLOW=1: with slow cells too)
 	@$(WHEELYARD) release $(if $(BASE),--base $(BASE)) $(if $(SLOW),--slow)
-	@$(MAKE) --no-print-directory tool-wheels check-tools
-	@$(PYTHON) -m scripts.publish_tools wheelhouse build/tools
+	@$(MAKE) --no-print-directory --silent $(or $(WHEELHOUSE),wheelhouse)/tools/added
 
 nightly: tools wheelscope ## The package built on torch's newest build, and tested with it (TORCH_INDEX=URL; else PyPI's newest)
 	@$$(test "$$(id -u)" = 0 || echo sudo) $(PYTHON) -m scripts.nightly $(if $(TORCH_INDEX),'$(TORCH_INDEX)')
@@ -240,6 +239,11 @@ tool-wheels: wheelscope build/tools/made ## Wheels of wheelyard and wheelscope, 
 build/tools/made: $(shell git ls-files ci docker csrc/wheelscope scripts/tool_wheels.py 2>/dev/null)
 	@rm -rf build/tools
 	@$(PYTHON) -m scripts.tool_wheels build/tools
+	@touch $@
+
+%/tools/added: build/tools/made
+	@$(MAKE) --no-print-directory check-tools
+	@$(PYTHON) -m scripts.publish_tools wheelhouse build/tools
 	@touch $@
 
 check-tools: tools ## Are the wheels in build/tools/ sound? wheelscope judges its own
