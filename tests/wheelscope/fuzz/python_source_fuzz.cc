@@ -6,9 +6,11 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   using namespace wheelscope;
-  const auto source = read_python_source({reinterpret_cast<const char*>(data), size});
+  const std::string_view text{reinterpret_cast<const char*>(data), size};
+  (void)read_python_source(text, PythonReading::imports);
+  const auto source = read_python_source(text);
   const Openings openings({&source}, {"libcore", "_C"});
-  (void)openings.must_open("libcore");
+  for (const bool another_loads : {false, true}) (void)openings.must_open("libcore", another_loads);
   (void)openings.must_open_module("_C");
   return 0;
 }
