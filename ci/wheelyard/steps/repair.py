@@ -62,7 +62,7 @@ def run(job: Job, workspace: Workspace) -> Facts:
     command += [f"--exclude={pattern}" for pattern in inputs["exclude"]]
     wheel = _repair_in_image(command, workspace) if inputs["image"] else _repair(command, workspace)
     if inputs["python"] and "-py3-none-" in wheel.name:
-        wheel = _bind_to_python(wheel, inputs["python"], workspace.log)
+        wheel = _bind_to_python(wheel, workspace)
     if inputs["torch"]:
         wheel = wheelfile.bind_to_torch(wheel, inputs["local_version"], inputs["torch"])
     sbom.add(wheel, sbom.document(wheelscope.show(wheel), inputs["runtime"]))
@@ -75,7 +75,7 @@ def _repair(command: list[str], workspace: Workspace) -> Path:
     built, output = workspace.file("wheel"), workspace.scratch("repaired")
     shell.run(
         [sys.executable, *command, "--wheel-dir", output, built], workspace.log,
-        what=f"repairing {built.name}", env={"SOURCE_DATE_EPOCH": str(workspace.inputs["epoch"])},
+        what=f"repairing {built.name}", env=_clock(workspace),
     )  # fmt: skip
     (wheel,) = output.glob("*.whl")
     return wheel
@@ -97,10 +97,16 @@ def _repair_in_image(command: list[str], workspace: Workspace) -> Path:
     return wheel
 
 
-def _bind_to_python(wheel: Path, tag: str, log: Path) -> Path:
+def _clock(workspace: Workspace) -> dict[str, str]:
+    """The time that a wheel's files are given, whenever they are made."""
+    return {"SOURCE_DATE_EPOCH": str(workspace.inputs["epoch"])}
+
+
+def _bind_to_python(wheel: Path, workspace: Workspace) -> Path:
     """Gives a wheel that would serve every Python the tag of one, where each has its own wheel."""
+    tag = workspace.inputs["python"]
     command = [sys.executable, "-m", "wheel", "tags", "--remove"]
-    tags = [f"--python-tag={tag.rstrip('t')}", f"--abi-tag={tag}"]
-    shell.run([*command, *tags, wheel], log, what=f"tagging {wheel.name} for {tag}")
+    command += [f"--python-tag={tag.rstrip('t')}", f"--abi-tag={tag}", str(wheel)]
+    shell.run(command, workspace.log, what=f"tagging {wheel.name} for {tag}", env=_clock(workspace))
     (bound,) = wheel.parent.glob("*.whl")
     return bound
