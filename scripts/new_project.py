@@ -117,15 +117,15 @@ def check(names: Names, folder: Path) -> None:
         )
     if not names.holder:
         raise Refused('say who holds the licence: HOLDER="Ada Lovelace"')
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise Refused(f"{folder} is there already, and is not empty; nothing was written")
+    if ROOT in folder.resolve().parents:
+        raise Refused(f"{folder} lies inside this project; take a folder beside it")
     if not answer("var", "GIT_COMMITTER_IDENT"):
         raise Refused(
             "git does not know whose name to put on the first commit:\n"
             '  git config --global user.name "Ada Lovelace" && git config --global user.email ada@example.org'
         )
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise Refused(f"{folder} is there already, and is not empty; nothing was written")
-    if ROOT in folder.resolve().parents:
-        raise Refused(f"{folder} lies inside this project; take a folder beside it")
 
 
 def tracked() -> list[str]:

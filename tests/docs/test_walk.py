@@ -25,7 +25,6 @@ HONEST = (
     "needs a published release",
     "needs clang 16",
     "needs several machines",
-    "needs the release's wheel",
     "not on PyPI yet",
     "run by tests/",
     "takes an hour",
