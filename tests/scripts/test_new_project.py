@@ -26,7 +26,11 @@ def git(folder: Path, *arguments: str) -> str:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("new") / "fast_norms"
-    made = make("fast-norms", folder, *WHERE)
+    with pytest.MonkeyPatch.context() as patch:
+        for role in ("AUTHOR", "COMMITTER"):
+            patch.setenv(f"GIT_{role}_NAME", "Ada Lovelace")
+            patch.setenv(f"GIT_{role}_EMAIL", "ada@example.org")
+        made = make("fast-norms", folder, *WHERE)
     assert made.returncode == 0, made.stderr
     assert "fast-norms, imported as fast_norms, https://github.com/ada/fast-norms" in made.stdout
     return folder
