@@ -1,7 +1,7 @@
 """Times a release of the tests' demo project on a cluster of one worker beside the same release without one.
 
-`python -m scripts.bench_overhead [PAIRS]` runs them in turn, each in a folder of its own; images and downloads are
-there before the first pair. The ratios go into docs/bench/cluster.json.
+`python -m scripts.bench_overhead [PAIRS]` runs them in turn, each in a folder of its own, so that both
+download the torch that they link to; the images are there before. The ratios go into docs/bench/cluster.json.
 """
 
 import json
@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from scripts.bench_cluster import ROOT, TARGET, cluster
@@ -37,26 +39,33 @@ def seconds(folder: Path, *options: str) -> float:
     return round(time.monotonic() - began, 1)
 
 
+@contextmanager
+def worker(address: str, folder: Path) -> Iterator[None]:
+    """A worker with nothing kept from earlier releases."""
+    words = [*WHEELYARD, "worker", address, f"--folder={folder}", "--name=box"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    try:
+        next(line for line in process.stdout if "joined" in line)
+        yield
+    finally:
+        process.terminate()
+        process.communicate()
+
+
 def measure(pairs: int, folder: Path) -> list[dict[str, float]]:
+    rows = []
+    seconds(folder / "first")  # it makes the images
     with cluster(folder / "cluster", 0) as (address, _):
-        words = [*WHEELYARD, "worker", address, f"--folder={folder / 'worker'}"]
-        worker = subprocess.Popen([*words, "--name=box"], stdout=subprocess.DEVNULL)
-        try:
-            seconds(folder / "first", "--cluster", address)
-            rows = []
-            for number in range(pairs):
-                load = round(os.getloadavg()[0], 2)
-                alone = seconds(folder / f"alone-{number}")
-                one_worker = seconds(folder / f"cluster-{number}", "--cluster", address)
-                ratio = round(one_worker / alone, 3)
-                rows.append(
-                    {"alone": alone, "one_worker": one_worker, "ratio": ratio, "load_before": load}
-                )
-                print(rows[-1], flush=True)
-            return rows
-        finally:
-            worker.terminate()
-            worker.wait()
+        for number in range(pairs):
+            load = round(os.getloadavg()[0], 2)
+            alone = seconds(folder / f"alone-{number}")
+            with worker(address, folder / f"worker-{number}"):
+                there = seconds(folder / f"cluster-{number}", "--cluster", address)
+            ratio = round(there / alone, 3)
+            rows.append({"alone": alone, "one_worker": there, "ratio": ratio, "load_before": load})
+            print(rows[-1], flush=True)
+    return rows
 
 
 def main() -> None:
