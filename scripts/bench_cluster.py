@@ -38,11 +38,9 @@ from wheelyard.run.waiting import remaining
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs/bench"
-SHARES = {
-    1: 1000,
-    4: 200,
-}  # jobs sleep this fraction of the measured times, by the number of workers
-SHARE = 100  # with any other number
+# Jobs sleep for the measured times divided by this, by the number of workers, and by SHARE with any other number.
+SHARES = {1: 1000, 4: 200}
+SHARE = 100
 # Seconds. A build is the usual CUDAExtension's for every GPU target (docs/bench/build.json); the others are of this
 # repository's own release on 2 x86_64 cores: the median of each step, with verify's tests and links counted apart. The
 # sdist's is the median of three releases (1.3, 1.9 and 4.9 s); the GPU's is that of smoke.
