@@ -29,7 +29,7 @@ def run(root: Path, display: Display, folder: str = "") -> None:
     _show(found, choice, display)
     texts = {
         MATRIX: files.matrix(found, choice),
-        POLICY: files.policy(choice),
+        POLICY: files.policy(found, choice),
         WORKFLOW: files.workflow(known["workflow"]["uses"]),
     }
     for name, text in texts.items():

@@ -39,13 +39,12 @@ def _cells(choice: Choice) -> list[tuple[str, str]]:
     return [(torch, python) for torch in choice.torches for python in choice.pythons]
 
 
-def policy(choice: Choice) -> str:
+def policy(found: Found, choice: Choice) -> str:
     abi = '["abi3", "none"]' if choice.strategy == "abi3" else '["abi3", "version", "none"]'
-    lines = [
-        "# What the wheels must be before they may be released. Every key: `wheelyard schema policy --markdown`.",
-        "",
-    ]
+    lines = [POLICY_HEAD, ""]
     lines += ["[platform]", 'highest = "manylinux_2_35"', "", "[python]", f"abi = {abi}"]
+    if found.has_cuda and not found.has_device_code:
+        lines += ["", "[levels]", 'cuda-code = "off"  # it calls NVIDIA\'s libraries only']
     return "\n".join([*lines, ""])
 
 

@@ -38,6 +38,7 @@ class Found:
     requires: list[str] = field(default_factory=list)  # what its build needs
     backend: str = "setuptools"
     has_cuda: bool = False
+    has_device_code: bool = False  # CUDA sources of its own, not only calls of NVIDIA's libraries
     limited_api: bool = False
     uses: dict[str, list[str]] = field(default_factory=dict)  # a key of USES -> the files
     tests: list[str] = field(default_factory=list)
@@ -101,6 +102,9 @@ def _setup_py(found: Found) -> None:
     if re.search(r"py_limited_api[\"']?\s*[:=]\s*True|bdist_wheel.*py_limited_api", text):
         found.limited_api = True
         found.reasons["limited_api"] = "setup.py sets py_limited_api"
+    if re.search(r"\bCUDAExtension\(", text):
+        found.has_cuda = True
+        found.reasons["cuda"] = "setup.py makes a CUDAExtension; no source is device code"
 
 
 def _keywords(text: str) -> dict[str, Any]:
@@ -133,8 +137,9 @@ def _sources(found: Found, top: Path) -> bool:
         if is_skipped or file.suffix not in SOURCES or not file.is_file():
             continue
         any_there = True
-        if file.suffix == ".cu" and not found.has_cuda:
-            found.has_cuda, found.reasons["cuda"] = True, f"{inside} is CUDA code"
+        if file.suffix == ".cu" and not found.has_device_code:
+            found.has_cuda = found.has_device_code = True
+            found.reasons["cuda"] = f"{inside} is CUDA code"
         if file.stat().st_size > LARGEST:
             continue
         text = file.read_text(errors="replace")

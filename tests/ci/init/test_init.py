@@ -133,6 +133,18 @@ def test_a_project_without_cuda_code_runs_beside_any_build_of_torch(tmp_path: Pa
         assert len(plan.cells_run(wheel)) == 1
 
 
+def test_calls_of_nvidias_libraries_are_cuda_without_device_code(tmp_path: Path) -> None:
+    """As torch-batch-svd is made: CUDAExtension, and C++ that calls cuSOLVER. A gate cannot ask for device code."""
+    extension = "ext_modules = [CUDAExtension('their_ext._C', ['their_ext/csrc/ops.cpp'])]\n"
+    files = {**NO_PROJECT_TABLE, "setup.py": extension + NO_PROJECT_TABLE["setup.py"]}
+    init(project(tmp_path, files))
+    matrix_file = tomllib.loads((tmp_path / matrix.FILE).read_text())
+    assert "cpu" not in {cuda for torch in matrix_file["torch"].values() for cuda in torch["cuda"]}
+    written = tomllib.loads((tmp_path / policy.FILE).read_text())
+    assert written["levels"] == {"cuda-code": "off"}
+    policy.load(tmp_path / policy.FILE)
+
+
 def test_cuda_code_beside_the_project_is_found_through_a_link(tmp_path: Path) -> None:
     project(tmp_path, {"engine/kernel.cu": "", "engine/loop/.keep": ""})
     project(tmp_path / "python", NO_PROJECT_TABLE)
