@@ -323,4 +323,4 @@ test-cluster: test-env wheelscope ## Our own release and twelve wheels of anothe
 
 test-strangers: tools wheelscope ## Releases of the clones in the folder STRANGERS, as their maintainers would (hours)
 	@test -n "$(STRANGERS)" || { echo "error: say where the clones are: make test-strangers STRANGERS=FOLDER" >&2; exit 1; }
-	@nice $(PYTHON) scripts/strangers.py $(STRANGERS)
+	@nice $(PYTHON) -m scripts.strangers $(STRANGERS)

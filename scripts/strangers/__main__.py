@@ -1,9 +1,10 @@
-"""Releases other people's projects as their maintainers would: `python scripts/strangers.py FOLDER [NAME...]`.
+"""Releases other people's projects as their maintainers would: `python -m scripts.strangers FOLDER [NAME...]`.
 
-FOLDER holds clones at the commits that are wanted, and beside each clone NAME a patch NAME.patch: what its maintainer
-edits in the files that `wheelyard init` wrote. Each project is cloned afresh, initialised, patched and released. At
-most ten lines may be edited, no file of the project's own may change, and each release must have served at least two
-torch versions and two Pythons, run in fresh containers and installed by name.
+Beside this file lies a patch for each project: what its maintainer edits in the files that `wheelyard init` wrote,
+under the repository and the commit that it was made for. FOLDER holds clones of those repositories. Each project is
+cloned afresh, initialised, patched and released. At most ten lines may be edited, no file of the project's own may
+change, and each release must have served at least two torch versions and two Pythons, run in fresh containers and
+installed by name.
 """
 
 import json
@@ -15,17 +16,19 @@ import time
 from pathlib import Path
 
 EDITED_LINES = 10
+PATCHES = Path(__file__).parent
 WRITTEN = re.compile(r"(.*/)?(ci/|\.github/workflows/|wheelhouse/|\.gitignore$)")
 WHEELYARD = Path(sys.executable).with_name("wheelyard")
 
 
 def main() -> int:
     folder = Path(sys.argv[1]).resolve()
-    names = sys.argv[2:] or sorted(patch.stem for patch in folder.glob("*.patch"))
-    if not names:
-        sys.exit(
-            f"error: {folder} has no NAME.patch beside a clone NAME; see the head of {__file__}"
-        )
+    names = sys.argv[2:] or sorted(patch.stem for patch in PATCHES.glob("*.patch"))
+    for name in names:
+        patch = (PATCHES / f"{name}.patch").read_text()
+        if not (folder / name).is_dir():
+            [repository] = told("repository", patch)
+            sys.exit(f"error: {folder} has no {name}: git clone {repository} {folder / name}")
     failed = [name for name in names if not released(folder / name)]
     print(f"{len(names) - len(failed)} of {len(names)} projects released", *failed)
     return 1 if failed else 0
@@ -33,27 +36,28 @@ def main() -> int:
 
 def released(clone: Path) -> bool:
     """Whether the project goes through from a fresh clone; says what it saw."""
-    patch = clone.with_name(f"{clone.name}.patch")
+    patch = PATCHES / f"{clone.name}.patch"
+    edited = patch.read_text()
+    [commit] = told("commit", edited)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="stranger-") as scratch:
         fresh = Path(scratch) / clone.name
-        subprocess.run(["git", "clone", "--quiet", clone, fresh], check=True)
-        commit = output(["git", "rev-parse", "HEAD"], fresh)
         log = clone.with_name(f"{clone.name}.log")
         with log.open("w") as stream:
-            for command in (
-                [WHEELYARD, "init", *folder_in(patch.read_text())],
-                ["git", "apply", patch],
-                [WHEELYARD, "release", "--verbose", *cache(clone.parent)],
+            for command, where in (
+                (["git", "clone", "--quiet", clone, fresh], clone.parent),
+                (["git", "checkout", "--quiet", commit], fresh),
+                ([WHEELYARD, "init", *told("folder", edited)], fresh),
+                (["git", "apply", patch], fresh),
+                ([WHEELYARD, "release", "--verbose", *cache(clone.parent)], fresh),
             ):
-                print(
-                    "$", *(getattr(word, "name", word) for word in command), file=stream, flush=True
-                )
-                done = subprocess.run(command, cwd=fresh, stdout=stream, stderr=stream)
+                words = [getattr(word, "name", word) for word in command]
+                print("$", *words, file=stream, flush=True)
+                done = subprocess.run(command, cwd=where, stdout=stream, stderr=stream)
                 if done.returncode != 0:
                     print(f"{clone.name}: failed, see {log}")
                     return False
-        faults = [*untouched(fresh), *edits(patch.read_text()), *served(fresh)]
+        faults = [*untouched(fresh), *edits(edited), *served(fresh)]
         minutes = (time.monotonic() - began) / 60
         print(
             f"{clone.name} at {commit[:12]}: {'; '.join(faults) or 'released'} in {minutes:.0f} min"
@@ -63,9 +67,9 @@ def released(clone: Path) -> bool:
     return not faults
 
 
-def folder_in(patch: str) -> list[str]:
-    """The project's folder in its repository, which `init` is told: a comment `# folder: NAME` above the patch."""
-    return re.findall(r"^# folder: (\S+)$", patch, re.MULTILINE)
+def told(what: str, patch: str) -> list[str]:
+    """What a comment above the patch says of the `repository`, of the `commit`, or of the project's `folder` in it."""
+    return re.findall(rf"^# {what}: (\S+)$", patch, re.MULTILINE)
 
 
 def cache(folder: Path) -> list[str]:
