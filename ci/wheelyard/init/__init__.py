@@ -27,6 +27,10 @@ def run(root: Path, display: Display, folder: str = "") -> None:
         metadata.build(found, files.matrix(found, choose(found, known)), display)
     choice = choose(found, known)
     _show(found, choice, display)
+    if empty := sources.empty_submodules(root):
+        display.say(
+            f"not there: the submodules {', '.join(empty)}; `git submodule update --init --recursive` brings them"
+        )
     texts = {
         MATRIX: files.matrix(found, choice),
         POLICY: files.policy(found, choice),

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wheelyard.core import shell
+
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp")
 SKIPPED = {"build", "dist", "third_party", "node_modules", "docs", "benchmarks", "wheelhouse"}
 LARGEST = 1 << 20  # a source beyond this is generated
@@ -185,6 +187,12 @@ def _packages(found: Found) -> None:
     elif len(packages) == 1:
         ((found.import_name, place),) = packages.items()
         found.reasons["import"] = f"the only package, {place}"
+
+
+def empty_submodules(root: Path) -> list[str]:
+    """Those that a plain `git clone` leaves out; a build that needs their headers would fail late."""
+    said = shell.capture(["git", "-C", str(root), "submodule", "status"]) or ""
+    return [line.split()[1] for line in said.splitlines() if line.startswith("-")]
 
 
 def _package_folders(root: Path) -> list[str]:

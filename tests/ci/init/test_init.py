@@ -145,6 +145,31 @@ def test_calls_of_nvidias_libraries_are_cuda_without_device_code(tmp_path: Path)
     policy.load(tmp_path / policy.FILE)
 
 
+def test_submodules_that_were_not_cloned_are_named(tmp_path: Path) -> None:
+    """As in a plain clone of flash-attention, whose kernels need CUTLASS."""
+    other, origin = project(tmp_path / "other", {"a.h": ""}), project(tmp_path / "origin", LIMITED)
+    who = [
+        "-c",
+        "user.name=test",
+        "-c",
+        "user.email=test@localhost",
+        "-c",
+        "protocol.file.allow=always",
+    ]
+    for folder, *words in (
+        (other, "init"),
+        (other, "add", "--all"),
+        (other, "commit", "-m", "first"),
+        (origin, "init"),
+        (origin, "submodule", "add", str(other), "csrc/headers"),
+        (origin, "commit", "-m", "first"),
+        (tmp_path, "clone", str(origin), "clone"),
+    ):
+        subprocess.run(["git", *who, *words], cwd=folder, check=True)
+    assert sources.empty_submodules(origin) == []
+    assert sources.empty_submodules(tmp_path / "clone") == ["csrc/headers"]
+
+
 def test_cuda_code_beside_the_project_is_found_through_a_link(tmp_path: Path) -> None:
     project(tmp_path, {"engine/kernel.cu": "", "engine/loop/.keep": ""})
     project(tmp_path / "python", NO_PROJECT_TABLE)
