@@ -1,6 +1,6 @@
 """Whether fewer wheels would do: what wheelscope saw in the first wheel, and what in the sources stands against it."""
 
-from pathlib import Path
+import re
 
 from wheelyard.config.matrix import STRATEGIES
 from wheelyard.core.record import Facts, Record
@@ -25,11 +25,9 @@ def advise(plan: Plan, record: Record) -> list[str]:
     best = smallest(seen)
     if STRATEGIES.index(best) < STRATEGIES.index(plan.strategy):
         now, then = len(plan.all_wheels), len(wheels(plan.matrix, best))
-        return [
-            f"{file.name} would serve more: strategy `{best}` makes {then} wheels in the place of {now}. "
-            + " ".join(_why(seen))
-        ]
-    against = obstacles(seen, plan.project.root)
+        fewer = f"{then} wheels in the place of {now}" if then < now else "as many, for all Pythons"
+        return [f"{file.name} would serve more: strategy `{best}` makes {fewer}. {_why(seen)}"]
+    against = obstacles(seen, sources.read(plan.project.root, plan.project.folder).uses)
     better = STRATEGIES[STRATEGIES.index(plan.strategy) - 1]
     return [
         f"What stands against strategy `{better}`, with fewer wheels:",
@@ -49,20 +47,17 @@ def smallest(seen: Facts) -> str:
     return "abi3" if python in ("none", "abi3") else "each"
 
 
-def _why(seen: Facts) -> list[str]:
+def _why(seen: Facts) -> str:
     python, torch = seen["python_abi"]["kind"], seen["torch_abi"]["kind"]
     words = {
         "none": "It uses nothing of Python's C API",
         "abi3": "It uses Python's limited API alone",
     }
-    return [
-        f"{words[python]}; its torch ABI is {torch}, its CUDA runtime {seen['cuda']['runtime']}."
-    ]
+    return f"{words[python]}; its torch ABI is {torch}, its CUDA runtime {seen['cuda']['runtime']}."
 
 
-def obstacles(seen: Facts, root: Path) -> list[str]:
+def obstacles(seen: Facts, uses: dict[str, list[str]]) -> list[str]:
     """What binds the wheel, by symbol, and the sources that bring it."""
-    uses = sources.read(root).uses
     found = []
     if seen["python_abi"]["kind"] == "version":
         symbols = _some(seen["python_abi"]["because"])
@@ -70,13 +65,24 @@ def obstacles(seen: Facts, root: Path) -> list[str]:
             f"Python's full C API: {symbols}{_in(uses.get('pybind') or uses.get('python', []))}"
         )
     if seen["torch_abi"]["kind"] not in ("none", "stable"):
-        symbols = _some(seen["torch_abi"]["symbols"])
+        symbols = _some([_readable(symbol) for symbol in seen["torch_abi"]["symbols"]])
         found.append(f"torch's C++ API: {symbols}{_in(uses.get('torch', []))}")
     if seen["cuda"]["runtime"] not in ("static", "none"):
         found.append(
             f"a {seen['cuda']['runtime']} CUDA runtime: link libcudart_static.a (nvcc -cudart static)"
         )
     return found
+
+
+def _readable(symbol: str) -> str:
+    """at::_ops::zeros_like::call of _ZN2at4_ops10zeros_like4callERK...: a C++ function without its arguments."""
+    rest = re.sub(r"^_ZNK?", "", symbol)
+    names = []
+    while length := re.match(r"\d+", rest):
+        end = length.end() + int(length[0])
+        names.append(rest[length.end() : end])
+        rest = rest[end:]
+    return "::".join(names) or symbol
 
 
 def _some(symbols: list[str]) -> str:
