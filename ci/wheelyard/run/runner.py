@@ -1,6 +1,7 @@
 """Runs the jobs that are not done yet, wherever their place is, and goes on where a stopped run was."""
 
 import errno
+import os
 import shutil
 import tempfile
 import time
@@ -65,7 +66,8 @@ class Runner:
             try:
                 todo = jobs if force else self._unfinished(jobs)
                 self._check_needs(todo)
-                self._run(jobs, todo, force)
+                with temporary_files_in(self._work):
+                    self._run(jobs, todo, force)
             except OSError as error:
                 if error.errno != errno.ENOSPC:
                     raise
@@ -95,8 +97,7 @@ class Runner:
             raise Problem("\n".join(f"{_some(names)} {lack}" for lack, names in missing.items()))
 
     def _run(self, jobs: list[Job], todo: list[Job], force: bool) -> None:
-        for folder in (self._work, self._logs):
-            folder.mkdir(parents=True, exist_ok=True)
+        self._logs.mkdir(parents=True, exist_ok=True)
         waiting = Waiting(todo, self.place, self._took())
         bars = Bars(self.display, jobs, waiting)
         problems: dict[str, list[str]] = {}  # what went wrong, and in which jobs
@@ -219,6 +220,23 @@ def _all_of(over: SimpleQueue[Future[None]]) -> Iterator[Future[None]]:
 def _some(names: list[str]) -> str:
     more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
     return f"{names[0]}{more}"
+
+
+@contextmanager
+def temporary_files_in(work: Path) -> Iterator[None]:
+    """Ours and those of all programs: what a kill leaves of them, the next run removes with the rest of the work."""
+    folder = work / "tmp"
+    folder.mkdir(parents=True, exist_ok=True)
+    before = os.environ.get("TMPDIR")
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = None
+        del os.environ["TMPDIR"]
+        if before is not None:
+            os.environ["TMPDIR"] = before
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
