@@ -68,14 +68,6 @@ class Runner:
                 self._check_needs(todo)
                 with temporary_files_in(self._work):
                     self._run(jobs, todo, force)
-            except OSError as error:
-                if error.errno != errno.ENOSPC:
-                    raise
-                free = shutil.disk_usage(self.record.wheelhouse).free >> 20
-                raise Problem(
-                    f"the disk is full ({free} MiB left below {self.record.wheelhouse}); free some space, "
-                    "then run the same command again: it goes on from here"
-                ) from None
             finally:
                 self.place.close()
 
@@ -245,4 +237,13 @@ def only_run(wheelhouse: Path) -> Iterator[Record]:
     running = f"another release is running in {wheelhouse}; wait for it, or stop it"
     with only_one(wheelhouse, running):
         shutil.rmtree(wheelhouse / "work", ignore_errors=True)  # of a run that was killed
-        yield Record(wheelhouse)
+        try:
+            yield Record(wheelhouse)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            free = shutil.disk_usage(wheelhouse).free >> 20
+            raise Problem(
+                f"the disk is full ({free} MiB left below {wheelhouse}); free some space, then run the same "
+                "command again: it goes on from here"
+            ) from None

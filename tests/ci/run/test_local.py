@@ -1,5 +1,6 @@
 """The runner on this machine: kill -9 anywhere and the same command finishes; faults end with what to do."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -233,3 +234,9 @@ def test_disk_full(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "the disk is full" in done.stderr
     assert "run the same command again" in done.stderr.replace("\n", " ")
+
+
+def test_disk_full_after_the_jobs(tmp_path: Path) -> None:
+    """While the report is written, say."""
+    with pytest.raises(Problem, match="the disk is full"), only_run(tmp_path):
+        raise OSError(errno.ENOSPC, "No space left on device")
