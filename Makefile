@@ -315,11 +315,12 @@ test-report: test-env wheelscope ## The report page in a real Chromium
 rehearsal: test-env ## The release workflow on this repository, every job, against an index on loopback (half an hour)
 	@RELEASE_TESTS=1 $(PYTHON) -m pytest -q -s tests/ci/test_own_rehearsal.py
 
-test-release: test-env wheelscope ## Real releases of another project, with faults injected (minutes)
-	RELEASE_TESTS=1 $(PYTHON) -m pytest -q -n 2 --dist loadfile tests/ci/test_demo_release.py tests/ci/test_stranger_release.py tests/ci/test_tool_release.py tests/ci/test_tool_install.py tests/ci/test_rehearsal.py tests/ci/test_hostile_release.py tests/ci/test_cluster_release.py
+RELEASES := demo_release killed_release rehearsal hostile_release rehearsal_each stranger_release tool_release tool_install cluster_release
+test-release: test-env wheelscope ## Real releases of another project, with faults injected (ALL=1: also those with tens of GB of images; KILLS=100)
+	RELEASE_TESTS=$(if $(ALL),all,some) $(PYTHON) -m pytest -n 2 --dist loadgroup $(RELEASES:%=tests/ci/test_%.py)
 
 test-cluster: test-env wheelscope ## Our own release and twelve wheels of another project on four workers: the bytes of one machine (half an hour)
-	RELEASE_TESTS=1 $(PYTHON) -m pytest -q -s tests/ci/test_cluster_large.py
+	RELEASE_TESTS=all $(PYTHON) -m pytest -q -s tests/ci/test_cluster_large.py
 
 test-strangers: tools wheelscope ## Releases of the clones in the folder STRANGERS, as their maintainers would (hours)
 	@test -n "$(STRANGERS)" || { echo "error: say where the clones are: make test-strangers STRANGERS=FOLDER" >&2; exit 1; }

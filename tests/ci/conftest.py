@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from rehearsed import indexes, origin, rehearsal
 from repository import ROOT
 from wheelyard.core.record import Record
 from wheelyard.plan import plan as planning
@@ -11,6 +12,7 @@ from wheelyard.plan.plan import Options, Plan
 from wheelyard.tools import index
 from wheelyard.tools.index import Index
 
+__all__ = ["indexes", "origin", "rehearsal"]
 collect_ignore = ["demo", "stranger"]  # other projects, with tests of their own
 
 
@@ -27,7 +29,7 @@ def record(plan: Plan) -> Record:
     return Record(plan.project.wheelhouse)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def new_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Index]]:
     """Makes an empty index of that name in a real devpi."""
     folder = tmp_path_factory.mktemp("devpi")

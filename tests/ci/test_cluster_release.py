@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from clusters import Machines, run
-from test_demo_release import copy_of_demo, wheelyard
+from demo_project import copy_of_demo, wheelyard
 from two_networks import BOXES, INSIDE, cut_off, marks, release, there
 from wheelyard.core.digest import sha256
 from wheelyard.core.job import Job, Needs

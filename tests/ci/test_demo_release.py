@@ -1,8 +1,6 @@
 """Real releases of another project in real containers, with the faults that real life injects."""
 
-import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,41 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from demo_project import containers, copy_of_demo, processes, record, wheelyard
+from real_releases import real_release
 from wheelyard.core.digest import sha256
 from wheelyard.steps import STEPS
 
-pytestmark = pytest.mark.skipif(
-    "RELEASE_TESTS" not in os.environ,
-    reason="minutes of real container builds; `make test-release` runs them",
-)
-DEMO = Path(__file__).with_name("demo")
-
-
-def copy_of_demo(folder: Path) -> Path:
-    """The demo project in git; no file of this repository is in it."""
-    shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / ".gitignore").write_text("/build/\n/wheelhouse/\n*.egg-info/\n__pycache__/\n")
-    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
-    for words in (["init", "--quiet"], ["add", "--all"], [*who, "commit", "--quiet", "-m", "demo"]):
-        subprocess.run(["git", *words], cwd=folder, check=True)
-    return folder
-
-
-def wheelyard(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if name != "WHEELHOUSE"}
-    return subprocess.run(
-        [sys.executable, "-m", "wheelyard", *words],
-        cwd=folder,
-        env={**clean, **environment},
-        capture_output=True,
-        text=True,
-    )
-
-
-def record(folder: Path) -> dict[str, dict[str, dict[str, str]]]:
-    tasks = json.loads((folder / "wheelhouse/release.json").read_text())["jobs"]
-    assert isinstance(tasks, dict)
-    return tasks
+pytestmark = real_release("demo")
 
 
 @pytest.fixture(scope="module")
@@ -89,13 +58,8 @@ def test_killed_in_every_step_it_still_finishes(released: Path) -> None:
 
 
 def test_no_container_and_no_index_is_left(released: Path) -> None:
-    label = f"label=wheelyard.release={released / 'wheelhouse'}"
-    listed = subprocess.run(
-        ["docker", "ps", "--all", "--quiet", "--filter", label], capture_output=True, text=True
-    )
-    assert listed.stdout == ""
-    processes = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
-    assert str(released) not in processes
+    assert containers(released) == []
+    assert processes(released) == []
 
 
 def test_no_secret_and_no_cache_in_an_image(released: Path) -> None:

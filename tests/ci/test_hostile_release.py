@@ -4,7 +4,6 @@ An index that behaves badly is no attack: the same jobs publish to it all the sa
 """
 
 import dataclasses
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,15 +12,12 @@ from urllib.parse import urlsplit
 import pytest
 from faulty_index import faulty_proxy
 from hostile_jobs import ATTACKS, LATER_ATTACKS
+from real_releases import real_release
 from rehearsal import Failed, Rehearsal
-from test_rehearsal import PUBLIC, indexes, origin, rehearsal, stand_ins
+from rehearsed import PUBLIC, stand_ins
 from wheelyard.tools.index import Index
 
-__all__ = ["indexes", "origin", "rehearsal"]
-pytestmark = pytest.mark.skipif(
-    "RELEASE_TESTS" not in os.environ,
-    reason="minutes of real container builds; `make test-release` runs them",
-)
+pytestmark = real_release("rehearsal")
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,12 @@
 
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from rehearsal import Failed, Rehearsal, jobs
+from rehearsed import PUBLIC, git, stand_ins
 from repository import ROOT
-from test_rehearsal import PUBLIC, git, stand_ins
 from wheelyard.core.digest import sha256
 from wheelyard.plan import project
 from wheelyard.tools.index import Index
@@ -31,11 +30,6 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     git(folder, "config", "user.email", "test@localhost")
     subprocess.run(["make", "tag", f"VERSION={NEXT}"], cwd=folder, check=True)
     return folder
-
-
-@pytest.fixture(scope="module")
-def indexes(new_index: Callable[[str], Index]) -> list[Index]:
-    return [new_index(name) for name in PUBLIC]
 
 
 @pytest.fixture(scope="module")

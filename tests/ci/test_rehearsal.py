@@ -1,84 +1,19 @@
 """The release workflow, rehearsed: each job in a clean clone, a real index for both public ones."""
 
 import dataclasses
-import os
-import re
 import shutil
 import subprocess
-import sys
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import yaml
-from rehearsal import Failed, Job, Rehearsal, jobs, use_tools_of
-from repository import ROOT
-from test_demo_release import copy_of_demo
-from wheelyard.core.digest import sha256
-from wheelyard.init import files
-from wheelyard.tools import index
+from real_releases import real_release
+from rehearsal import Failed, Job, Rehearsal, jobs
+from rehearsed import PUBLIC, git, stand_ins
 from wheelyard.tools.index import Index
 
-pytestmark = pytest.mark.skipif(
-    "RELEASE_TESTS" not in os.environ,
-    reason="minutes of real container builds; `make test-release` runs them",
-)
-PUBLIC = ("testpypi", "pypi")  # the indexes, and the jobs that publish to them
-
-
-def git(folder: Path, *words: str) -> str:
-    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
-    command = ["git", *who, *words]
-    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
-
-
-def stand_ins(folder: Path, indexes: list[Index]) -> dict[str, str]:
-    """Has the pipeline use these indexes in place of the public ones, a folder as GitHub."""
-    return {
-        "GH_FOLDER": str(folder / "github"),
-        "TWINE_USERNAME": index.USER,
-        "TWINE_PASSWORD": indexes[0].password or "",
-        **{f"INDEX_{n.upper()}": i.upload for n, i in zip(PUBLIC, indexes, strict=True)},
-    }
-
-
-@pytest.fixture(scope="module")
-def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo project with a changelog, tagged by the program behind `make tag`."""
-    folder = copy_of_demo(tmp_path_factory.mktemp("origin") / "project")
-    (folder / "CHANGELOG.md").write_text("# Changelog\n\n## [Unreleased]\n\n- All of it.\n")
-    matrix = folder / "ci/matrix.toml"
-    matrix.write_text(matrix.read_text().replace("gpu_evidence = []", 'gpu_evidence = ["x86_64"]'))
-    with (folder / ".gitignore").open("a") as ignored:
-        ignored.write("/.venv\n")
-    git(folder, "config", "user.name", "test")
-    git(folder, "config", "user.email", "test@localhost")
-    git(folder, "add", "--all")
-    git(folder, "commit", "--message", "Add a changelog")
-    subprocess.run([sys.executable, "-m", "wheelyard", "tag", "1.1.0"], cwd=folder, check=True)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def indexes(new_index: Callable[[str], Index]) -> list[Index]:
-    return [new_index(name) for name in PUBLIC]
-
-
-@pytest.fixture(scope="module")
-def rehearsal(
-    origin: Path, indexes: list[Index], tmp_path_factory: pytest.TempPathFactory
-) -> Rehearsal:
-    """The whole workflow, run once."""
-    folder = tmp_path_factory.mktemp("rehearsal")
-    made = Rehearsal(origin, "v1.1.0", folder, stand_ins(folder, indexes))
-    use_tools_of(ROOT, made)
-    try:
-        made.run()
-    except Failed as failed:
-        pytest.fail(str(failed))
-    return made
+pytestmark = real_release("rehearsal")
 
 
 def test_it_publishes_to_both_indexes(rehearsal: Rehearsal, indexes: list[Index]) -> None:
@@ -293,94 +228,3 @@ def test_what_it_does_not_know_stops_it(spoilt: Rehearsal, old: str, new: str, j
     file.write_text(file.read_text().replace(old, new))
     with pytest.raises(AssertionError, match=new.strip("@").split(":")[0]):
         spoilt.run(job, job)
-
-
-# --- Strategy `each`: a wheel for every cell, in chunks ---------------------------------------------
-
-# Two torches and two Pythons, as pip installs a wheel only beside the torch that it asks for.
-EACH = {
-    'default = "universal"': 'default = "each"',
-    'versions = ["3.11", "3.12"]': 'versions = ["3.11", "3.13"]',
-    '[torch."2.10"]\ncuda = ["cpu"]\npypi = { x86_64 = "cpu", aarch64 = "cpu" }': """[torch."2.12"]
-cuda = ["cpu"]
-
-[torch."2.15"]
-cuda = ["cpu"]""",
-    'run = [{ torch = "2.10", python = "3.11" }]': """run = [
-  { torch = "2.12", python = "3.11" },
-  { torch = "2.12", python = "3.13" },
-  { torch = "2.15", python = "3.11" },
-  { torch = "2.15", python = "3.13" },
-]""",
-}
-
-
-@pytest.fixture(scope="module")
-def each(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
-    """The workflow that `wheelyard init` writes, on the demo project with four cells, each with a wheel of its own."""
-    folder = tmp_path_factory.mktemp("each")
-    workflows = folder / "workflows"
-    shutil.copytree(ROOT / ".github/workflows", workflows)
-    written = re.sub(r"@wheelyard-v[\d.]+", "", files.workflow("$/.github/workflows"))
-    of_this_tree = re.sub(r'wheelyard: "[\d.]+"', 'wheelyard: ""', written)
-    (workflows / "release.yml").write_text(of_this_tree)
-    origin = copy_of_demo(folder / "origin")
-    matrix = origin / "ci/matrix.toml"
-    text = matrix.read_text()
-    for old, new in EACH.items():
-        assert old in text
-        text = text.replace(old, new)
-    matrix.write_text(text)
-    with (origin / ".gitignore").open("a") as ignored:
-        ignored.write("/.venv\n")
-    git(origin, "commit", "--all", "--message", "Make a wheel for each cell")
-    git(origin, "tag", "v1.0")
-    made = Rehearsal(origin, "v1.0", folder, {"GH_FOLDER": str(folder / "github")}, workflows)
-    use_tools_of(ROOT, made)
-    try:
-        made.run()
-    except Failed as failed:
-        pytest.fail(str(failed))
-    return made
-
-
-def test_each_cell_has_its_own_wheel_and_job(each: Rehearsal) -> None:
-    names = sorted(path.name for path in each.artifacts.glob("build-*/*.whl"))
-    starts = [name.partition("-manylinux")[0] for name in names]
-    assert starts == [
-        f"demo_ext-1.0+cputorch{torch}-{tag}-{tag}"
-        for torch in ("2.12", "2.15")
-        for tag in ("cp311", "cp313")
-    ]
-    builds = [
-        artifact for artifact in each.artifacts.iterdir() if artifact.name.startswith("build-")
-    ]
-    assert len(builds) == 4
-
-
-def test_the_index_is_a_folder_for_any_web_server(each: Rehearsal) -> None:
-    folder = each.artifacts / "index"
-    pages = [file.read_text() for file in (folder / "simple").rglob("index.html")]
-    for wheel in folder.glob("*.whl"):
-        assert any(
-            f"{wheel.name.replace('+', '%2B')}#sha256={sha256(wheel)}" in page for page in pages
-        )
-    assert "Not published yet" in (folder / "report.html").read_text()
-
-
-def test_a_version_tag_puts_the_wheels_on_its_release_page(each: Rehearsal) -> None:
-    there = {file.name: sha256(file) for file in (each.folder / "github").iterdir()}
-    wheels = list(each.artifacts.glob("build-*/*.whl"))
-    assert {wheel.name: sha256(wheel) for wheel in wheels}.items() <= there.items()
-    assert {"SHA256SUMS", "report.html", "release.json", "demo_ext-1.0.tar.gz"} <= there.keys()
-    assert list(each.printed)[-1] == "page"
-
-
-def test_each_wheel_asks_for_its_torch(each: Rehearsal) -> None:
-    for wheel in each.artifacts.glob("build-*/*.whl"):
-        with zipfile.ZipFile(wheel) as archive:
-            (name,) = (n for n in archive.namelist() if n.endswith("/METADATA"))
-            metadata = archive.read(name).decode()
-        torch = wheel.name.partition("torch")[2].partition("-")[0]
-        assert f"Requires-Dist: torch=={torch}.*\n" in metadata
-        assert f"Version: {wheel.name.split('-')[1]}\n" in metadata

@@ -18,12 +18,10 @@ from typing import Any
 
 import pytest
 import stranger_project
+from real_releases import real_release
 from stranger_project import CELLS, TORCHES
 
-pytestmark = pytest.mark.skipif(
-    "RELEASE_TESTS" not in os.environ,
-    reason="minutes of real container builds; `make test-release` runs them",
-)
+pytestmark = real_release("stranger", large=True)
 COMMAND = [sys.executable, "-m", "wheelyard"]
 
 

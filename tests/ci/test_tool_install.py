@@ -12,16 +12,14 @@ from pathlib import Path
 
 import pytest
 import workspaces
+from real_releases import real_release
 from wheelyard.core import engine as engines
 from wheelyard.core.engine import Engine
 from wheelyard.tools import host_settings, images, suite
 
 from scripts import publish_tools, tool_wheels
 
-pytestmark = pytest.mark.skipif(
-    "RELEASE_TESTS" not in os.environ,
-    reason="makes an image for each Python; `make test-release` runs them",
-)
+pytestmark = real_release("tool", large=True)
 PYTHONS = {"3.11": "bookworm", "3.13": "trixie", "3.14": "forky"}
 
 

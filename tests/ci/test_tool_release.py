@@ -14,16 +14,14 @@ from pathlib import Path
 
 import pytest
 import stranger_project
+from real_releases import real_release
 from repository import ROOT
 from wheelyard.tools import index
 from wheelyard.tools.index import Index
 
 from scripts import tool_wheels
 
-pytestmark = pytest.mark.skipif(
-    "RELEASE_TESTS" not in os.environ,
-    reason="minutes of real container builds; `make test-release` runs them",
-)
+pytestmark = real_release("tool", large=True)
 
 
 @pytest.fixture(scope="module")

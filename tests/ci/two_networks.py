@@ -9,16 +9,14 @@ from pathlib import Path
 
 import pytest
 from clusters import Machines, machines
+from real_releases import real_release
 from wheelyard.run.cluster import keys
 
 HERE, NAME = "10.217.0.1", "wheelyard-test"
 INSIDE = ["ip", "netns", "exec", NAME]
 BOXES: dict[str, list[str]] = {"box1": [], "box2": [], "box3": INSIDE, "box4": INSIDE}
 marks = [
-    pytest.mark.skipif(
-        "RELEASE_TESTS" not in os.environ,
-        reason="minutes of real container builds; `make test-release` runs them",
-    ),
+    *real_release("cluster", large=True),
     pytest.mark.skipif(os.geteuid() != 0, reason="makes a network namespace, which needs root"),
 ]
 

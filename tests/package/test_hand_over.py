@@ -1,9 +1,11 @@
 """Each condition of the fast path is needed: without it, its case here goes wrong.
 
 A process removes one condition before the ops are registered, runs the case, and compares it with
-what torch.add gives. With every condition in place each case is right.
+what torch.add gives. With every condition in place each case is right. All these processes are forks
+of one that has imported torch, which takes longer than any case.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -19,18 +21,12 @@ from cuda_ext_example import _torch
 PACKAGE = Path(cuda_ext_example.__file__).parent
 
 # The package without its __init__, so that a condition can be taken away before it is used.
-CASE = """
-import importlib, sys, types, warnings
-import torch
+PROGRAM = """
+import importlib, json, os, sys, types, warnings
+import torch, torch._dynamo, torch.export
 from torch.autograd import forward_ad
 from torch.fx.experimental.proxy_tensor import make_fx
 warnings.simplefilter("ignore")
-package = types.ModuleType("cuda_ext_example")
-package.__path__ = [{package!r}]
-sys.modules["cuda_ext_example"] = package
-_torch = importlib.import_module("cuda_ext_example._torch")
-{removal}
-my_add = importlib.import_module("cuda_ext_example._add").my_add
 
 def gradient(f):
     a, b = torch.ones(3, requires_grad=True), torch.full((3,), 5.0)
@@ -51,16 +47,29 @@ class Seen(torch.Tensor):
         Seen.by = function.__name__
         return super().__torch_function__(function, types, args, kwargs)
 
-x, y = torch.ones(3), torch.full((3,), 5.0)
+def outcomes(removal, cases):
+    package = types.ModuleType("cuda_ext_example")
+    package.__path__ = [sys.argv[1]]
+    sys.modules["cuda_ext_example"] = package
+    names = {**globals(), "_torch": importlib.import_module("cuda_ext_example._torch")}
+    names |= {"x": torch.ones(3), "y": torch.full((3,), 5.0)}
+    exec(removal, names)
+    my_add = importlib.import_module("cuda_ext_example._add").my_add
+    for text in cases:
+        exec("def case(add):\\n    " + text, names)
+        try:
+            ours = names["case"](my_add)
+        except Exception as error:
+            ours = error
+        yield "right" if str(ours) == str(names["case"](torch.add)) else f"wrong: {ours}"
 
-{cases}
-
-for case in cases:
-    try:
-        ours = case(my_add)
-    except Exception as error:
-        ours = error
-    print("right" if str(ours) == str(case(torch.add)) else f"wrong: {{ours}}")
+for removal, cases in json.load(sys.stdin):
+    child = os.fork()
+    if child == 0:
+        print(json.dumps(list(outcomes(removal, cases))), flush=True)
+        os._exit(0)
+    if os.waitpid(child, 0)[1] != 0:
+        sys.exit(f"failed: {removal}")
 """
 
 CASES = {
@@ -91,23 +100,42 @@ QUESTIONS = {
 }
 
 
-def run(removal: str, *cases: str) -> list[str]:
-    """What came of each case."""
-    functions = [f"@cases.append\ndef case(add):\n    {case}" for case in cases]
-    code = CASE.format(
-        package=str(PACKAGE), removal=removal, cases="\n".join(["cases = []", *functions])
+IS_PLAIN = [
+    *("a.requires_grad", "b.requires_grad", "forward_ad._current_level >= 0"),
+    *("has_torch_function_variadic(a, b)", "is_dynamo_compiling()"),
+]
+
+
+def without_question(question: str) -> str:
+    kept = [asked for asked in IS_PLAIN if asked not in question.split(" or ")]
+    return (
+        "from torch.overrides import has_torch_function_variadic\n"
+        "from torch.compiler import is_dynamo_compiling\n"
+        f"_torch.is_plain = lambda a, b: not ({' or '.join(kept)})"
     )
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, list[str]]:
+    """What came of all cases with every condition in place, and of one without each of the conditions."""
+    keys = [key for key in CASES if "CUDA" not in key or torch.cuda.is_available()]
+    trials = {"": ("", [*(CASES[key] for key in keys), *QUESTIONS.values()])}
+    trials |= {key: (f"del _torch.HAND_OVER[{key!r}]", [CASES[key]]) for key in keys}
+    trials |= {asked: (without_question(asked), [case]) for asked, case in QUESTIONS.items()}
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(PACKAGE)],
+        input=json.dumps(list(trials.values())),
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    return dict(zip(trials, map(json.loads, done.stdout.splitlines()), strict=True))
 
 
-def test_with_all_of_them_every_case_is_right():
-    cases = [case for key, case in CASES.items() if "CUDA" not in key or torch.cuda.is_available()]
-    cases += QUESTIONS.values()
-    assert run("", *cases) == ["right"] * len(cases)
+def test_with_all_of_them_every_case_is_right(outcomes):
+    assert set(outcomes[""]) == {"right"}, outcomes[""]
 
 
 def test_every_key_has_a_case():
@@ -117,26 +145,13 @@ def test_every_key_has_a_case():
 @pytest.mark.parametrize(
     "key", [pytest.param(key, marks=[needs_gpu] if "CUDA" in key else []) for key in CASES]
 )
-def test_without_a_key_its_case_is_wrong(key):
-    assert "wrong" in run(f"del _torch.HAND_OVER[{key!r}]", CASES[key])[0]
+def test_without_a_key_its_case_is_wrong(outcomes, key):
+    assert "wrong" in outcomes[key][0]
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_without_a_question_its_case_is_wrong(question):
-    asked = question.split(" or ")
-    kept = [q for q in IS_PLAIN if q not in asked]
-    removal = (
-        "from torch.overrides import has_torch_function_variadic\n"
-        "from torch.compiler import is_dynamo_compiling\n"
-        f"_torch.is_plain = lambda a, b: not ({' or '.join(kept)})"
-    )
-    assert "wrong" in run(removal, QUESTIONS[question])[0]
-
-
-IS_PLAIN = [
-    *("a.requires_grad", "b.requires_grad", "forward_ad._current_level >= 0"),
-    *("has_torch_function_variadic(a, b)", "is_dynamo_compiling()"),
-]
+def test_without_a_question_its_case_is_wrong(outcomes, question):
+    assert "wrong" in outcomes[question][0]
 
 
 def test_the_questions_are_those_that_are_asked():

@@ -160,8 +160,11 @@ def _start(log: Path, say: Callable[[str], None]) -> str:
     say("starting the container engine (dockerd); it is stopped when the release ends")
     _forget_stale_pids()
     log.parent.mkdir(parents=True, exist_ok=True)
+    lasting = {name: value for name, value in os.environ.items() if name != "TMPDIR"}  # not a run's
     with log.open("wb") as output:
-        daemon = subprocess.Popen(["dockerd"], stdout=output, stderr=output, start_new_session=True)
+        daemon = subprocess.Popen(
+            ["dockerd"], stdout=output, stderr=output, env=lasting, start_new_session=True
+        )
     STARTED.write_text(f"{daemon.pid}\n")
     for _ in range(START_SECONDS * 2):
         if shell.capture(["docker", "info"]) is not None:

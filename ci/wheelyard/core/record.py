@@ -130,14 +130,28 @@ class Record:
     def passed(self, job: Job, inputs: Facts, made_in: Path, facts: Facts, seconds: float) -> None:
         """Takes over the files that a job left in a folder of its own."""
         outputs = {path: sha256(made_in / path) for path in acceptable(job, made_in)}
+        before = self._forget(job.name, outputs)
         for path in outputs:
             target = self.wheelhouse / path
             target.parent.mkdir(parents=True, exist_ok=True)
+            flush(made_in / path)
             (made_in / path).replace(target)
-        for stale in self.jobs.get(job.name, {}).get("outputs", {}).keys() - outputs.keys():
+        for stale in before.keys() - outputs.keys():
             if not self._is_anothers(stale, job.name):
                 (self.wheelhouse / stale).unlink(missing_ok=True)
         self._enter(job.name, "passed", seconds, inputs=inputs, outputs=outputs, facts=facts)
+
+    def _forget(self, name: str, outputs: dict[str, str]) -> dict[str, str]:
+        """Drops the record of files that are about to be replaced: after a kill between the two they would seem to have
+        been altered. Returns them."""
+        with self._lock:
+            before: dict[str, str] = self.jobs.get(name, {}).get("outputs", {})
+            is_gone = before not in ({}, outputs)
+            if is_gone:
+                del self.jobs[name]
+        if is_gone:
+            self.write()
+        return before
 
     def failed(self, job: Job, inputs: Facts, error: str, seconds: float) -> None:
         self._enter(job.name, "failed", seconds, inputs=inputs, outputs={}, facts={"error": error})
@@ -243,6 +257,12 @@ def _write(file: Path, text: str) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     temporary.replace(file)
+
+
+def flush(file: Path) -> None:
+    """Has the disk keep what was written, also if the power goes."""
+    with file.open("rb") as stream:
+        os.fsync(stream.fileno())
 
 
 def acceptable(job: Job, folder: Path) -> list[str]:

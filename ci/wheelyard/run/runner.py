@@ -1,6 +1,7 @@
 """Runs the jobs that are not done yet, wherever their place is, and goes on where a stopped run was."""
 
 import errno
+import os
 import shutil
 import tempfile
 import time
@@ -65,15 +66,8 @@ class Runner:
             try:
                 todo = jobs if force else self._unfinished(jobs)
                 self._check_needs(todo)
-                self._run(jobs, todo, force)
-            except OSError as error:
-                if error.errno != errno.ENOSPC:
-                    raise
-                free = shutil.disk_usage(self.record.wheelhouse).free >> 20
-                raise Problem(
-                    f"the disk is full ({free} MiB left below {self.record.wheelhouse}); free some space, "
-                    "then run the same command again: it goes on from here"
-                ) from None
+                with temporary_files_in(self._work):
+                    self._run(jobs, todo, force)
             finally:
                 self.place.close()
 
@@ -95,8 +89,7 @@ class Runner:
             raise Problem("\n".join(f"{_some(names)} {lack}" for lack, names in missing.items()))
 
     def _run(self, jobs: list[Job], todo: list[Job], force: bool) -> None:
-        for folder in (self._work, self._logs):
-            folder.mkdir(parents=True, exist_ok=True)
+        self._logs.mkdir(parents=True, exist_ok=True)
         waiting = Waiting(todo, self.place, self._took())
         bars = Bars(self.display, jobs, waiting)
         problems: dict[str, list[str]] = {}  # what went wrong, and in which jobs
@@ -222,9 +215,35 @@ def _some(names: list[str]) -> str:
 
 
 @contextmanager
+def temporary_files_in(work: Path) -> Iterator[None]:
+    """Ours and those of all programs: what a kill leaves of them, the next run removes with the rest of the work."""
+    folder = work / "tmp"
+    folder.mkdir(parents=True, exist_ok=True)
+    before = os.environ.get("TMPDIR")
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = None
+        del os.environ["TMPDIR"]
+        if before is not None:
+            os.environ["TMPDIR"] = before
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
 def only_run(wheelhouse: Path) -> Iterator[Record]:
     """One release at a time in a wheelhouse; its record, read when no other can write it."""
     running = f"another release is running in {wheelhouse}; wait for it, or stop it"
     with only_one(wheelhouse, running):
         shutil.rmtree(wheelhouse / "work", ignore_errors=True)  # of a run that was killed
-        yield Record(wheelhouse)
+        try:
+            yield Record(wheelhouse)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            free = shutil.disk_usage(wheelhouse).free >> 20
+            raise Problem(
+                f"the disk is full ({free} MiB left below {wheelhouse}); free some space, then run the same "
+                "command again: it goes on from here"
+            ) from None

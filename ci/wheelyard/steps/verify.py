@@ -9,7 +9,7 @@ from pathlib import Path
 from wheelyard.config.matrix import RunCell
 from wheelyard.core import digest, shell
 from wheelyard.core.job import Job, Needs, Source, made
-from wheelyard.core.record import Facts
+from wheelyard.core.record import Facts, flush
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.cells import Wheel, cuda_of_run, index_of_torch
 from wheelyard.plan.plan import Plan
@@ -154,5 +154,7 @@ def _torch_wheel(workspace: Workspace) -> Path:
              *([f"--index-url={index}"] if index else [])],
             workspace.log, what=f"downloading torch {torch} for {arch}",
         )  # fmt: skip
-        found = [Path(shutil.move(file, folder / file.name)) for file in part.glob("*.whl")]
+        (file,) = part.glob("*.whl")
+        flush(file)
+        found = [Path(shutil.move(file, folder / file.name))]
     return found[0]

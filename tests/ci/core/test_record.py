@@ -68,6 +68,20 @@ def test_a_superseded_output_is_removed(known: Record, tmp_path: Path) -> None:
     assert not (known.wheelhouse / "a.whl").exists()
 
 
+def test_killed_before_a_new_output_is_recorded_it_is_made_again(
+    known: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file of that name is no longer the recorded one, and nobody has altered it."""
+    (tmp_path / "a.whl").write_text("newer bytes")
+    monkeypatch.setattr(known, "_enter", lambda *_, **__: pytest.exit("killed"))
+    with pytest.raises(pytest.exit.Exception):
+        passed(known, "build/x86_64", tmp_path / "a.whl", inputs={"sdist": "2"})
+    assert (known.wheelhouse / "a.whl").read_text() == "newer bytes"
+    again = Record(known.wheelhouse)
+    assert not again.is_done(build(sdist="1"))
+    assert not again.is_done(build(sdist="2"))
+
+
 def test_a_damaged_record_says_what_to_do(known: Record) -> None:
     known.file.write_text('{"jobs": ')
     with pytest.raises(Problem, match="delete it to start anew"):

@@ -1,9 +1,11 @@
 """The runner on this machine: kill -9 anywhere and the same command finishes; faults end with what to do."""
 
+import errno
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 import types
@@ -12,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from recorded import job
-from wheelyard.core import graph
+from wheelyard.core import graph, shell
 from wheelyard.core.job import Job, Needs, made
 from wheelyard.core.progress import Display
 from wheelyard.core.record import Facts, Record
@@ -188,6 +190,25 @@ def test_a_job_sees_only_its_inputs_and_cleans_up(record: Record) -> None:
     assert list((record.wheelhouse / "work").iterdir()) == []
 
 
+def test_temporary_files_are_part_of_a_runs_work(
+    record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours and those of programs; what a killed run leaves of them, the next one removes."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    seen = list[Path]()
+
+    def one(_: Job, workspace: Workspace) -> Facts:
+        seen.append(Path(tempfile.mkdtemp()))
+        shell.run(["mktemp"], workspace.log, what="mktemp")
+        seen.append(Path(workspace.log.read_text().splitlines()[-1]))
+        return {}
+
+    run(record, one, job("build/x"))
+    assert all(path.is_relative_to(record.wheelhouse / "work") for path in seen)
+    assert not any(path.exists() for path in seen)
+    assert tempfile.gettempdir() == os.environ["TMPDIR"] == str(tmp_path)
+
+
 def test_two_releases_at_once(record: Record) -> None:
     with (
         only_run(record.wheelhouse),
@@ -213,3 +234,9 @@ def test_disk_full(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "the disk is full" in done.stderr
     assert "run the same command again" in done.stderr.replace("\n", " ")
+
+
+def test_disk_full_after_the_jobs(tmp_path: Path) -> None:
+    """While the report is written, say."""
+    with pytest.raises(Problem, match="the disk is full"), only_run(tmp_path):
+        raise OSError(errno.ENOSPC, "No space left on device")

@@ -1,0 +1,61 @@
+"""The demo project: a copy of it in git, commands on it, and what a release of it recorded."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+DEMO = Path(__file__).with_name("demo")
+
+
+def copy_of_demo(folder: Path) -> Path:
+    """The demo project in git; no file of this repository is in it."""
+    shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / ".gitignore").write_text("/build/\n/wheelhouse/\n*.egg-info/\n__pycache__/\n")
+    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
+    for words in (["init", "--quiet"], ["add", "--all"], [*who, "commit", "--quiet", "-m", "demo"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    return folder
+
+
+def wheelyard(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "wheelyard", *words],
+        cwd=folder,
+        env={**outer_environment(), **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+def outer_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "WHEELHOUSE"}
+
+
+def record(folder: Path) -> dict[str, dict[str, Any]]:
+    tasks = json.loads((folder / "wheelhouse/release.json").read_text())["jobs"]
+    assert isinstance(tasks, dict)
+    return tasks
+
+
+def containers(folder: Path) -> list[str]:
+    """The containers that a release of the project has left."""
+    label = f"label=wheelyard.release={folder / 'wheelhouse'}"
+    command = ["docker", "ps", "--all", "--quiet", "--filter", label]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+def processes(folder: Path) -> list[str]:
+    """The processes that work in the project or name it."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_text().replace("\0", " ")
+            if f"{folder}/" in f"{command} {(process / 'cwd').readlink()}/":
+                found.append(command)
+        except OSError:  # it is over, or another user's
+            continue
+    return found

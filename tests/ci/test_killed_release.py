@@ -1,0 +1,237 @@
+"""Real releases, killed, out of disk or without power at any moment of any step: the same command then finishes.
+
+KILLS=100 asks for that many kills; `pytest -s` shows where they hit.
+"""
+
+import collections
+import fcntl
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from demo_project import containers, copy_of_demo, outer_environment, processes, record, wheelyard
+from real_releases import real_release
+from wheelyard.core import engine
+from wheelyard.core.digest import sha256
+from wheelyard.steps import STEPS
+from wheelyard.tools import index
+
+pytestmark = real_release("killed")
+PLACES = ("between jobs", *STEPS, "report")  # where a release can be hit, in this order
+KILLS = int(os.environ.get("KILLS", "20"))
+LONGEST_DELAY = 15  # seconds until a kill, where a step takes longer
+FLUSHED_AFTER_SECONDS = 5  # by the system itself
+ROOM = (8, 48, 96, 160, 256)  # KiB; a whole release takes more
+SUMMARY = "verdict"  # a word of the table that is printed before the report is written
+moments = random.Random(15)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A release that nobody disturbed."""
+
+    project: Path
+    made: dict[str, str]
+    seconds: dict[str, float]  # of each place: how long a kill may wait there
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """Of the demo project with one requirement more, so that an image has to be made."""
+    project = copy_of_demo(tmp_path_factory.mktemp("whole") / "project")
+    matrix = project / "ci/matrix.toml"
+    matrix.write_text(matrix.read_text().replace("[verify]", '[verify]\nrequires = ["iniconfig"]'))
+    done = wheelyard(project, "release")
+    assert done.returncode == 0, done.stdout + done.stderr
+    seconds = {step: min(took(project, step), LONGEST_DELAY) for step in STEPS}
+    return Whole(project, made(project), seconds | {"between jobs": 1.5, "report": 0.5})
+
+
+def took(project: Path, step: str) -> float:
+    ran = [(job["facts"]["ran"]["began"], job["seconds"]) for job in of_step(project, step)]
+    return float(max(began + seconds for began, seconds in ran) - min(began for began, _ in ran))
+
+
+def of_step(project: Path, step: str) -> list[dict[str, dict[str, dict[str, float]]]]:
+    return [job for name, job in record(project).items() if name.split("/")[0] == step]
+
+
+def made(project: Path) -> dict[str, str]:
+    """Every file that the release made from the sources, and its sha256."""
+    outputs = [job["outputs"] for step in ("build", "repair") for job in of_step(project, step)]
+    files = [path for paths in outputs for path in paths]
+    assert len(files) >= 5, "an sdist, two wheels as built and as repaired"
+    return {path: sha256(project / "wheelhouse" / path) for path in files}
+
+
+def another(whole: Whole, project: Path, *, with_downloads: bool = True) -> Path:
+    """The same commit in another folder, with nothing made yet, and no image of its own."""
+    shutil.copytree(whole.project, project, ignore=shutil.ignore_patterns("wheelhouse"))
+    if with_downloads:
+        downloads, own = whole.project / "wheelhouse/torch", project / "wheelhouse/torch"
+        own.mkdir(parents=True)
+        for file in downloads.iterdir():
+            (own / file.name).hardlink_to(file)
+    return project
+
+
+def remove_verify_image(whole: Whole) -> None:
+    (image,) = (
+        job["facts"]["image"]
+        for name, job in record(whole.project).items()
+        if name.startswith("image/verify")
+    )
+    subprocess.run(["docker", "image", "rm", image], capture_output=True)
+
+
+# --- Killed ---------------------------------------------------------------------------------------
+
+
+class Running:
+    """`wheelyard release`, and where it is."""
+
+    def __init__(self, project: Path, temporary: Path) -> None:
+        self.work, self.printed = project / "wheelhouse/work", project.with_suffix(".printed")
+        self.before = self.jobs()
+        with self.printed.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "wheelyard", "release"],
+                cwd=project, env={**outer_environment(), "TMPDIR": str(temporary)},
+                stdout=output, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+
+    def jobs(self) -> set[str]:
+        """The folders of jobs that run, or ran when they were killed."""
+        try:
+            return {folder.name for folder in self.work.iterdir() if "-" in folder.name}
+        except FileNotFoundError:  # a run that starts removes what was left
+            return set()
+
+    def place(self) -> str:
+        steps = [name.split("-")[0] for name in self.jobs() - self.before]
+        if steps:
+            return max(steps, key=PLACES.index)
+        return "report" if SUMMARY in self.printed.read_text() else "between jobs"
+
+    def kill_in(self, place: str, seconds: float) -> str | None:
+        """Kills it at a random moment after it came there; returns where it was, or none if it was over."""
+        while self.process.poll() is None and PLACES.index(self.place()) < PLACES.index(place):
+            time.sleep(0.01)
+        time.sleep(moments.uniform(0, seconds))
+        self.process.kill()
+        if self.process.wait() >= 0:
+            assert self.process.returncode == 0, self.printed.read_text()
+            return None
+        return self.place()
+
+
+def test_killed_in_every_step(whole: Whole, tmp_path: Path) -> None:
+    """Again and again in one wheelhouse until it is through, then in a new one; half of them lose power too."""
+    share, hits, rounds = KILLS // len(PLACES) // 2, collections.Counter[tuple[str, bool]](), 0
+    wanted = [(place, power) for place in PLACES for power in (False, True)]
+    (tmp_path / "tmp").mkdir()
+    while any(hits[way] < share for way in wanted):
+        project = another(whole, tmp_path / f"{rounds}/project", with_downloads=rounds != 1)
+        remove_verify_image(whole)
+        reached = 0
+        for place, power in wanted:
+            if PLACES.index(place) < reached or hits[place, power] >= share:
+                continue
+            hit = Running(project, tmp_path / "tmp").kill_in(place, whole.seconds[place])
+            if hit is None:
+                break
+            hits[hit, power] += 1
+            reached = PLACES.index(hit)
+            if power:
+                lose_what_is_not_flushed(project)
+        rounds += 1
+        finishes(project, whole)
+        is_tidy(project)
+        assert not list((tmp_path / "tmp").iterdir())
+        shutil.rmtree(project.parent)
+        assert rounds < KILLS, f"too many kills miss their step: {hits}"
+    print(f"\n{hits.total()} kills of {rounds} releases, alone and with a loss of power:")
+    print(
+        *(f"  {place:14}{hits[place, False]:4}{hits[place, True]:4}" for place in PLACES), sep="\n"
+    )
+
+
+def lose_what_is_not_flushed(project: Path) -> None:
+    """What was written in the last seconds is cut off, but for what was flushed: the record and what it names, the
+    index (a database), downloads."""
+    house, since = project / "wheelhouse", time.time() - FLUSHED_AFTER_SECONDS
+    jobs = record(project) if (house / "release.json").exists() else {}
+    kept = {house / path for job in jobs.values() for path in job["outputs"]}
+    kept |= {house / "release.json", *(house / "index").rglob("*"), *(house / "torch").glob("*")}
+    for file in {file for file in house.rglob("*") if file.is_file()} - kept:
+        if file.stat().st_mtime > since:
+            os.truncate(file, file.stat().st_size // 2)
+
+
+def finishes(project: Path, whole: Whole) -> None:
+    """The same command, the same bytes, and one upload of each file."""
+    done = wheelyard(project, "release")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {job["verdict"] for job in record(project).values()} == {"passed"}
+    assert made(project) == whole.made
+    uploads = uploads_of(project)
+    assert sorted(uploads) == sorted(
+        {Path(path).name for path in whole.made if not path.startswith("built/")}
+    )
+    assert set(uploads.values()) == {1}
+
+
+def uploads_of(project: Path) -> dict[str, int]:
+    """How often each file was uploaded, as the embedded index has noted it."""
+    house = project / "wheelhouse"
+    (sdist,) = record(project)["build/sdist"]["outputs"].values()
+    with index.embedded(house / "index", index.stage_of(sdist), house / "logs/asked.log") as served:
+        versions = index._call(f"{served.upload}demo-ext")["result"]
+    return {
+        Path(link["href"]).name: sum(entry["what"] == "upload" for entry in link["log"])
+        for facts in versions.values()
+        for link in facts["+links"]
+    }
+
+
+def is_tidy(project: Path) -> None:
+    """No process, container, lock, engine or half file is left."""
+    assert processes(project) == []
+    assert containers(project) == []
+    assert not engine.is_left_over()
+    house = project / "wheelhouse"
+    assert not list((house / "work").glob("*"))
+    assert not list(house.glob("*.new"))
+    with (house / ".lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+# --- Out of disk ----------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file system, which needs root")
+def test_a_full_disk(whole: Whole, tmp_path: Path) -> None:
+    """It says so, and goes on when there is room: again and again, with a little more room each time."""
+    project = another(whole, tmp_path / "project", with_downloads=False)
+    house = project / "wheelhouse"
+    house.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM[0]}K", "tmpfs", house], check=True)
+    (house / "torch").symlink_to(whole.project / "wheelhouse/torch")
+    try:
+        for kilobytes in ROOM:
+            subprocess.run(["mount", "-o", f"remount,size={kilobytes}K", house], check=True)
+            done = wheelyard(project, "release")
+            assert done.returncode == 1, done.stdout
+            assert "disk is full" in done.stderr.lower(), done.stderr
+            assert "Traceback" not in done.stderr
+        subprocess.run(["mount", "-o", "remount,size=64M", house], check=True)
+        finishes(project, whole)
+        is_tidy(project)
+    finally:
+        subprocess.run(["umount", house], check=True)
