@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -106,12 +107,14 @@ class Index:
 
 
 @contextmanager
-def serve() -> Iterator[Index]:
+def serve(tls: ssl.SSLContext | None = None) -> Iterator[Index]:
     index = Index()
     handler = type("Handler", (Handler,), {"index": index})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
-    index.url = f"http://127.0.0.1:{server.server_port}"
+    if tls:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    index.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}"
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

@@ -165,6 +165,7 @@ class Fitter {
     const auto requirement = parse_requirement(asked);
     if (requirement.name.empty())
       return complain_about({0, "'" + asked + "' is no requirement, wheel or address"});
+    greet_file_servers(http_, indexes_);
     auto found = find_candidates(http_, indexes_, requirement, answer.notes);
     if (!found) return complain_about(found.error());
     auto& wheels = found->wheels;

@@ -58,9 +58,10 @@ Result<TorchFacts> TorchLookup::look_up(const std::string& version) {
     if (fitting == found.wheels.end())
       return std::unexpected(Error{0, "the index has no torch " + version + " for this machine"});
     auto claims = fitting->claims;
-    auto metadata = metadata_of_index(http_, cache_, fitting->file);
-    if (metadata.empty())
-      metadata = TRY(read_remote_metadata(http_, cache_, on_its_server(fitting->file)));
+    auto file = fitting->file;
+    file.has_metadata = true;  // mirrors have it and do not say so; torch's archive is a large one
+    auto metadata = metadata_of_index(http_, cache_, file);
+    if (metadata.empty()) metadata = TRY(read_remote_metadata(http_, cache_, on_its_server(file)));
     parse_metadata(metadata, claims);
     torch.cuda = cuda_of(claims, machine_);
   }

@@ -61,6 +61,14 @@ void expect_candidates(Http& http, const std::vector<std::string>& indexes,
   }
 }
 
+void greet_file_servers(Http& http, const std::vector<std::string>& indexes) {
+  constexpr const char* index = "pypi.org";
+  constexpr const char* files = "https://files.pythonhosted.org/";
+  // The answer is of no use, so one byte of it is enough.
+  if (std::ranges::any_of(indexes, [&](const auto& one) { return host_of(one) == index; }))
+    http.expect({.url = files, .range = ByteRange{.length = 1, .offset = 0}});
+}
+
 Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& indexes,
                                    const Requirement& requirement,
                                    std::vector<std::string>& notes) {

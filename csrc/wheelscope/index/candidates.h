@@ -34,4 +34,7 @@ Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& i
 void expect_candidates(Http& http, const std::vector<std::string>& indexes,
                        const std::string& project);
 
+// Connects to the server on which a known index keeps its files, while the index is asked.
+void greet_file_servers(Http& http, const std::vector<std::string>& indexes);
+
 }  // namespace wheelscope

@@ -1,6 +1,5 @@
 // All requests of a program go through one thread and one of libcurl's multi handles. So they share
-// connections, of which one can carry many requests at once (HTTP/2), and the certificates, which
-// take longer to read than most answers take to come.
+// connections, of which one can carry many requests at once (HTTP/2).
 #include "source/http.h"
 
 #include <nss.h>
@@ -30,13 +29,13 @@ std::string environment(const char* name) {
 
 // The certificates to trust: those that pip and other programs are told of, or else where systems
 // keep them. A static program cannot know that place of its system.
-std::string find_certificates() {
+std::unique_ptr<Certificates> find_certificates() {
   for (const auto* name : {"PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"}) {
-    if (auto file = environment(name); !file.empty()) return file;
+    if (auto file = environment(name); !file.empty()) return std::make_unique<Certificates>(file);
   }
   for (const auto* file : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
                            "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"}) {
-    if (access(file, R_OK) == 0) return file;
+    if (access(file, R_OK) == 0) return std::make_unique<Certificates>(file);
   }
   return {};
 }

@@ -75,6 +75,9 @@ std::optional<Result<HttpAnswer>> Transfer::outcome(CURLcode code) {
   }
   if (code != CURLE_OK) {
     error_ = told_[0] ? told_.data() : curl_easy_strerror(code);
+    if (code == CURLE_SSL_CACERT_BADFILE && certificates_)
+      error_ = "no certificate can be read from " + certificates_->path() +
+               ", which says whom to believe; let PIP_CERT name another file";
     if (code == CURLE_PARTIAL_FILE) error_ = "the answer is cut off: " + error_;
     if (may_pass(code)) return std::nullopt;
     return fail(error_);
@@ -115,9 +118,12 @@ void Transfer::prepare(const Connecting& connecting) {
   set(CURLOPT_CONNECTTIMEOUT, static_cast<long>(connecting.timeout));
   set(CURLOPT_LOW_SPEED_LIMIT, 1024L);  // bytes a second, on average over this time:
   set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(connecting.timeout));
-  if (!connecting.certificates.empty()) {
-    set(CURLOPT_CAINFO, connecting.certificates.c_str());
-    set(CURLOPT_CAPATH, nullptr);  // with a folder beside the file, each connection reads it anew
+  if (connecting.certificates) {
+    set(CURLOPT_CAINFO, nullptr);
+    set(CURLOPT_CAPATH, nullptr);
+    set(CURLOPT_SSL_CTX_FUNCTION, &Transfer::on_connection);
+    set(CURLOPT_SSL_CTX_DATA, connecting.certificates.get());
+    certificates_ = connecting.certificates.get();
   }
   set(CURLOPT_ERRORBUFFER, told_.data());
   set(CURLOPT_HEADERDATA, this);
@@ -132,6 +138,12 @@ void Transfer::prepare(const Connecting& connecting) {
     set(CURLOPT_ACCEPT_ENCODING, "gzip");  // pages of an index are long and repetitive
   }
   if (headers_) set(CURLOPT_HTTPHEADER, headers_);
+}
+
+CURLcode Transfer::on_connection(CURL* /*handle*/, void* context, void* certificates) {
+  return static_cast<Certificates*>(certificates)->serve(static_cast<SSL_CTX*>(context))
+             ? CURLE_OK
+             : CURLE_SSL_CACERT_BADFILE;
 }
 
 std::size_t Transfer::on_header(char* data, std::size_t size, std::size_t count, void* self) {
@@ -209,6 +221,7 @@ bool Transfer::start() {
         answer_.offset = *first;
         answer_.size = size;
         expected_ = *last - *first + 1;
+        if (!request_.sink) answer_.body.reserve(expected_);
         return true;
       }
     }

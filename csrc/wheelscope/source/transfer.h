@@ -4,17 +4,19 @@
 #include <curl/curl.h>
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "source/certificates.h"
 #include "source/http.h"
 
 namespace wheelscope {
 
 // What the requests of a program have in common.
 struct Connecting {
-  int timeout = 0;           // see Http
-  std::string certificates;  // the file of those that are believed; empty: libcurl's choice
+  int timeout = 0;                             // see Http
+  std::unique_ptr<Certificates> certificates;  // none: libcurl's choice
 };
 
 class Transfer {
@@ -33,6 +35,7 @@ class Transfer {
  private:
   enum class Stopped { no, whole_file, wrong_range, too_long, by_sink };
 
+  static CURLcode on_connection(CURL* handle, void* context, void* certificates);
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
 
@@ -45,6 +48,7 @@ class Transfer {
 
   HttpRequest request_;
   CURL* handle_;
+  const Certificates* certificates_ = nullptr;
   curl_slist* headers_ = nullptr;
   std::array<char, CURL_ERROR_SIZE> told_{};
   long status_ = 0;
