@@ -32,6 +32,16 @@ TEST(PythonAbi, AModuleForEachOfSeveralPythons) {
             "its modules are built for Python 3.10, 3.11, 3.12");
 }
 
+TEST(PythonAbi, StaticLibrariesBesideModulesOfAnotherSystem) {
+  auto facts = read_wheel_fixture("good").facts;
+  facts.wheel->file_name_tags = {"cp311-cp311-macosx_14_0_arm64"};
+  EXPECT_EQ(judge_python(facts.libraries, facts.wheel).abi, PythonAbi::none);
+  facts.libraries.front().kind = FileKind::archive;
+  const auto python = judge_python(facts.libraries, facts.wheel);
+  EXPECT_EQ(python.abi, PythonAbi::version);
+  EXPECT_EQ(python.versions, Strings{"3.11"});
+}
+
 TEST(PythonAbi, TagsAreJudgedWithRequiresPython) {
   EXPECT_EQ(checked("several-pythons"), Ids{});
   EXPECT_EQ(checked("several-pythons-and-later-ones"), Ids{}) << "3.13 came after the wheel";

@@ -1,6 +1,7 @@
 """`wheelscope fit` picks the file that works, from a real index on loopback, and reads little of it."""
 
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -214,3 +215,20 @@ def test_a_wheel_on_the_disk(fit: Fit, module: bytes, tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(sample_wheels.wheel(NAME, {"sample.so": module}))
     [answer], code, _ = fit(tmp_path / NAME)
     assert (code, answer["command"]) == (0, f"{sys.executable} -m pip install {tmp_path / NAME}")
+
+
+@pytest.mark.skipif(not shutil.which("ld.lld"), reason="needs ld.lld, of Debian's package lld")
+def test_names_behind_an_erased_search_path(fit: Fit, index: Index, tmp_path: Path) -> None:
+    """CMake writes zeros over the search path of what it installs; with lld, libraries follow."""
+    subprocess.run(
+        ["gcc", "-shared", "-xc", "/dev/null", "-Wl,-soname,libabsent.so.9", "-olibabsent.so"],
+        cwd=tmp_path,
+        check=True,
+    )
+    path = "/where/it/was/built"
+    flags = ("-fuse-ld=lld", f"-Wl,-rpath,{path},--no-as-needed", f"-L{tmp_path}", "-labsent")
+    module = sample_wheels.library(tmp_path, "", *flags)
+    for body in (module, module.replace(path.encode(), bytes(len(path)))):
+        index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, {"sample.so": body}))])
+        [answer], _, _ = fit("sample", "--index", index.simple)
+        assert "sample.so needs libabsent.so.9" in answer["files"][0]["reason"]

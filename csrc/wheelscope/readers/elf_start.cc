@@ -207,6 +207,11 @@ class Finder {
     return true;
   }
 
+  bool is_library_at(std::uint64_t at) const {
+    const auto name = name_at(at - names_);
+    return is_text(name) && name.starts_with("lib") && name.find(".so") != name.npos;
+  }
+
   // Names that nothing else uses, up to the first that is none.
   bool find_libraries() {
     std::unordered_set<std::string_view> known;
@@ -219,7 +224,13 @@ class Finder {
       const auto end = text_.find('\0', names_ + offset);
       if (end == text_.npos) return false;  // the rest of the table is not here
       const auto name = text_.substr(names_ + offset, end - names_ - offset);
-      if (!is_text(name) && offset > last_used) return true;
+      if (!is_text(name) && offset > last_used) {
+        // CMake writes a shorter search path over the linker's, and zeros over the rest of that.
+        const auto next = text_.find_first_not_of('\0', end);
+        if (!name.empty() || next == text_.npos || !is_library_at(next)) return true;
+        offset = next - names_;
+        continue;
+      }
       const bool library = name.find(".so") != name.npos && name.find_first_of("$:") == name.npos;
       // A library that defines versions has its own name among its symbols too.
       if (library && stem_of(name) == stem_of(own_name_) && !known.contains(name))

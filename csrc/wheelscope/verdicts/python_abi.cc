@@ -67,8 +67,10 @@ PythonVerdict judge_by_tags(const WheelClaims& wheel) {
 
 PythonVerdict judge_python(const std::vector<LibraryFacts>& libraries,
                            const std::optional<WheelClaims>& wheel) {
-  const auto is_host = [](const auto& library) { return library.role == Role::host; };
-  if (wheel && std::ranges::none_of(libraries, is_host)) return judge_by_tags(*wheel);
+  // Static libraries and other systems' modules, which are not read here, bind to nothing by
+  // themselves.
+  if (wheel && std::ranges::none_of(libraries, &LibraryFacts::loadable))
+    return judge_by_tags(*wheel);
   PythonVerdict verdict;
   std::set<std::string> versions, private_symbols;
   std::map<std::string, std::set<std::string>> limited;  // first version -> symbols
