@@ -63,6 +63,25 @@ TEST(Fit, TellsTheObstacle) {
         "it needs driver 580.65.06; 535.54.03 is here");
 }
 
+TEST(Fit, ARuntimeWhoseVersionWasNotRead) {
+  auto wheel = read_wheel_fixture("good", {.symbols = true});
+  auto& library = wheel.facts.libraries.front();
+  library.in_part = true;
+  library.cudart_version = "";
+  wheel.verdicts = judge(wheel.facts);
+  const auto newest = fit(wheel, machine_with(), {});
+  EXPECT_EQ(newest.fits, Fits::works) << newest.reason;
+  EXPECT_EQ(newest.notes.front(),
+            "whether it has code for the GPUs here was not looked at: --deep tells");
+  auto machine = machine_with();
+  machine.driver = "535.54.03";
+  const auto older = fit(wheel, machine, {});
+  EXPECT_EQ(older.fits, Fits::depends);
+  EXPECT_EQ(older.obstacle, Obstacle::driver);
+  EXPECT_TRUE(older.reason.ends_with("not known without --deep; 535.54.03 is here"))
+      << older.reason;
+}
+
 TEST(Fit, AnOldSystem) {
   auto old = machine_with();
   old.libc_version = "2.5";
@@ -71,6 +90,20 @@ TEST(Fit, AnOldSystem) {
   EXPECT_TRUE(found.reason.starts_with("it needs glibc ")) << found.reason;
   old.python->tags = {"cp313-cp313-linux_x86_64"};
   EXPECT_EQ(verdict("good", old).change, "another system");
+}
+
+TEST(Fit, AnOldCxxLibraryIsLikelyBesideAnOldCLibrary) {
+  auto wheel = read_wheel_fixture("good", {.symbols = true});
+  wheel.facts.libraries.front().version_needs["libstdc++.so.6"] = {"GLIBCXX_3.4.29"};
+  auto machine = machine_with();
+  EXPECT_EQ(fit(wheel, machine, {}).fits, Fits::works);
+  machine.libc_version = "2.31";
+  const auto found = fit(wheel, machine, {});
+  EXPECT_EQ(found.fits, Fits::depends);
+  EXPECT_TRUE(
+      found.reason.ends_with(" needs GLIBCXX_3.4.29 of libstdc++.so.6, which a system with "
+                             "glibc 2.31 need not have"))
+      << found.reason;
 }
 
 TEST(Fit, AGpuWithoutCode) {

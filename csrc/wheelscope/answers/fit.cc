@@ -2,6 +2,7 @@
 #include "answers/fit.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "answers/providers.h"
 #include "packaging/marker.h"
@@ -11,6 +12,7 @@
 #include "text/dotted_version.h"
 #include "text/text.h"
 #include "verdicts/cuda.h"
+#include "verdicts/platform.h"
 
 namespace wheelscope {
 namespace {
@@ -260,7 +262,10 @@ class CandidateJudge {
 
   // Versions of symbols that the system's libraries do not have: libstdc++'s for one.
   bool misses_versions(const LibraryFacts& library) {
-    if (!surroundings_.system_library) return false;
+    if (!surroundings_.system_library) {
+      doubt_versions(library);
+      return false;
+    }
     for (const auto& [name, versions] : library.version_needs) {
       if (!is_platform_library(name)) continue;
       const auto* provider = surroundings_.system_library(name);
@@ -274,6 +279,27 @@ class CandidateJudge {
       }
     }
     return false;
+  }
+
+  bool brings(const std::string& name) const {
+    return std::ranges::any_of(wheel_.facts.libraries, [&](const LibraryFacts& library) {
+      return base_name(library.path) == name;
+    });
+  }
+
+  // Of a machine that was saved, the C library alone is known: a system has what came out with
+  // that.
+  void doubt_versions(const LibraryFacts& library) {
+    if (machine_.libc != "glibc") return;
+    for (const auto& [name, versions] : library.version_needs) {
+      if (!is_platform_library(name) || brings(name) || !open_question_.empty()) continue;
+      for (const auto& version : versions) {
+        if (!older(machine_.libc_version, glibc_beside(version, machine_.architecture))) continue;
+        open_question_ = base_name(library.path) + " needs " + version + " of " + name +
+                         ", which a system with glibc " + machine_.libc_version + " need not have";
+        open_change_ = "a newer " + name + ", or ask on the machine itself";
+      }
+    }
   }
 
   bool misses_runtime() {
@@ -295,13 +321,40 @@ class CandidateJudge {
       return stop(Obstacle::driver,
                   "it needs driver " + *cuda.min_driver + "; " + machine_.driver + " is here",
                   "driver " + *cuda.min_driver + " or newer");
-    return false;
+    return misses_unknown_driver();
+  }
+
+  // A runtime was found by what it needs, and its version not read. The newest drivers do for any.
+  bool misses_unknown_driver() {
+    const auto runtime =
+        std::ranges::find_if(wheel_.facts.libraries, [](const LibraryFacts& library) {
+          return library.in_part && library.cudart_version == "";
+        });
+    const auto drivers = std::views::values(cuda_table().drivers);
+    const auto newest = *std::ranges::max_element(drivers, older);
+    if (runtime == wheel_.facts.libraries.end() || !older(machine_.driver, newest)) return false;
+    return stop(Obstacle::driver,
+                base_name(runtime->path) +
+                    " has a CUDA runtime inside; which driver that needs is not known without "
+                    "--deep; " +
+                    machine_.driver + " is here",
+                "ask again with --deep; any runtime works with driver " + newest, Fits::depends);
+  }
+
+  bool may_have_device_code() const {
+    if (wheel_.verdicts.cuda.runtime != CudaRuntime::none || claims_.claims_cuda) return true;
+    return std::ranges::any_of(wheel_.facts.libraries, [](const LibraryFacts& library) {
+      return library.role == Role::device ||
+             std::ranges::any_of(library.needed, [](const std::string& name) {
+               return name == "libcuda.so.1" || cuda_libraries().contains(name);
+             });
+    });
   }
 
   bool misses_gpus() {
     const auto& cuda = wheel_.verdicts.cuda;
     if (verdict_.in_part) {
-      if ((cuda.runtime != CudaRuntime::none || claims_.claims_cuda) && !machine_.gpus.empty())
+      if (may_have_device_code() && !machine_.gpus.empty())
         verdict_.notes.emplace_back(
             "whether it has code for the GPUs here was not looked at: --deep tells");
       return false;

@@ -15,8 +15,9 @@ using KnownLibrary = std::function<bool(const std::string& name)>;
 // Told what METADATA says before any library is read, for who can make use of that time.
 using ClaimsReader = std::function<void(const WheelClaims& claims)>;
 
-// The facts have no device code, no sizes and no word on RECORD. `metadata`: the text of METADATA,
-// if it is known already; an empty one is read. Fails like read_wheel.
+// The facts have no word on RECORD, and device code only of libraries that had to be read whole.
+// `metadata`: the text of METADATA, if it is known already; an empty one is read. Fails like
+// read_wheel.
 Result<Facts> read_wheel_start(const WheelInput& input, const KnownLibrary& is_known,
                                std::string metadata = {}, const ClaimsReader& on_claims = {});
 

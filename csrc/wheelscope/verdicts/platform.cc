@@ -91,6 +91,21 @@ PlatformVerdict judge_platform(const std::vector<LibraryFacts>& libraries,
   return verdict;
 }
 
+std::string glibc_beside(const std::string& version, const std::string& architecture) {
+  const auto& arches = platform_table("manylinux").arches;
+  const auto arch = arches.find(architecture);
+  const auto split = version.find('_');
+  if (arch == arches.end() || split == version.npos) return {};
+  const auto& known = arch->second.symbol_versions;
+  const auto prefix = known.find(std::string_view(version).substr(0, split));
+  if (prefix == known.end()) return {};
+  const auto policy = prefix->second.find(std::string_view(version).substr(split + 1));
+  if (policy == prefix->second.end()) return {};
+  auto name = std::string(policy->second);
+  std::ranges::replace(name, '_', '.');
+  return name.substr(name.find('.') + 1);  // manylinux.2.34
+}
+
 bool claims_too_much(const std::string& tag, const PlatformVerdict& verdict) {
   if (verdict.needs_no_libc || !promises_more(tag, verdict.tag)) return false;
   const auto architecture = architecture_of_tag(tag);

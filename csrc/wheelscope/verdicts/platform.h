@@ -13,4 +13,8 @@ PlatformVerdict judge_platform(const std::vector<LibraryFacts>& libraries,
 // two of the platform table's policies (manylinux_2_29) are judged by the C library alone.
 bool claims_too_much(const std::string& tag, const PlatformVerdict& verdict);
 
+// The glibc of the oldest systems that have a version of a symbol: 2.34 for GLIBCXX_3.4.29. Empty:
+// the table does not tell.
+std::string glibc_beside(const std::string& version, const std::string& architecture);
+
 }  // namespace wheelscope
