@@ -290,7 +290,7 @@ clean-release: ## Forget the release in wheelhouse/; images are kept
 # Tests build for one GPU target, with PTX for the others: seconds instead of minutes.
 test test-docs test-package: export TORCH_CUDA_ARCH_LIST ?= 8.0+PTX
 test: lint test-wheelscope cpp install docs ## Every test that this machine can run
-	@scripts/need.sh unzip ccache redis-server
+	@scripts/need.sh procps unzip ccache redis-server
 	@$(PYTHON) -m scripts.browser
 	@$(PYTHON) -m pytest -n 2
 
@@ -316,6 +316,7 @@ rehearsal: test-env ## The release workflow on this repository, every job, again
 	@RELEASE_TESTS=1 $(PYTHON) -m pytest -q -s tests/ci/test_own_rehearsal.py
 
 test-release: test-env wheelscope ## Real releases of another project, with faults injected (minutes)
+	@scripts/need.sh procps
 	RELEASE_TESTS=1 $(PYTHON) -m pytest -q -n 2 --dist loadfile tests/ci/test_demo_release.py tests/ci/test_stranger_release.py tests/ci/test_tool_release.py tests/ci/test_tool_install.py tests/ci/test_rehearsal.py tests/ci/test_hostile_release.py tests/ci/test_cluster_release.py
 
 test-cluster: test-env wheelscope ## Our own release and twelve wheels of another project on four workers: the bytes of one machine (half an hour)
