@@ -296,7 +296,7 @@ test: lint test-wheelscope cpp install docs ## Every test that this machine can 
 
 test-docs: install wheelscope docs ## The site's links and faults; the pages' commands, with what they print (ONLINE=1: also those that ask PyPI)
 	@$(PYTHON) -m scripts.browser
-	@WALK=1 $(PYTHON) -m pytest -n 2 --dist loadgroup tests/docs
+	@WALK=1 $(PYTHON) -m pytest -n 2 --dist loadfile tests/docs
 
 test-package: install ## The installed package's tests alone
 	@$(PYTHON) -m pytest -n 2 tests/package
