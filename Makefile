@@ -289,7 +289,7 @@ clean-release: ## Forget the release in wheelhouse/; images are kept
 .PHONY: test test-docs test-package lint
 # Tests build for one GPU target, with PTX for the others: seconds instead of minutes.
 test test-docs test-package: export TORCH_CUDA_ARCH_LIST ?= 8.0+PTX
-test: lint test-wheelscope cpp install docs ## Every test that this machine can run
+test: lint test-wheelscope cpp install docs ## Every test, but for the commands of the pages and for whole releases
 	@scripts/need.sh procps unzip ccache redis-server
 	@$(PYTHON) -m scripts.browser
 	@$(PYTHON) -m pytest -n 2
