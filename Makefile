@@ -289,14 +289,14 @@ clean-release: ## Forget the release in wheelhouse/; images are kept
 .PHONY: test test-docs test-package lint
 # Tests build for one GPU target, with PTX for the others: seconds instead of minutes.
 test test-docs test-package: export TORCH_CUDA_ARCH_LIST ?= 8.0+PTX
-test: lint test-wheelscope cpp install docs ## Every test that this machine can run
-	@scripts/need.sh unzip ccache redis-server
+test: lint test-wheelscope cpp install docs ## Every test, but for the commands of the pages and for whole releases
+	@scripts/need.sh procps unzip ccache redis-server
 	@$(PYTHON) -m scripts.browser
 	@$(PYTHON) -m pytest -n 2
 
 test-docs: install wheelscope docs ## The site's links and faults; the pages' commands, with what they print (ONLINE=1: also those that ask PyPI)
 	@$(PYTHON) -m scripts.browser
-	@WALK=1 $(PYTHON) -m pytest -n 2 --dist loadgroup tests/docs
+	@WALK=1 $(PYTHON) -m pytest -n 2 --dist loadfile tests/docs
 
 test-package: install ## The installed package's tests alone
 	@$(PYTHON) -m pytest -n 2 tests/package
@@ -317,6 +317,7 @@ rehearsal: test-env ## The release workflow on this repository, every job, again
 
 RELEASES := demo_release killed_release rehearsal hostile_release rehearsal_each stranger_release tool_release tool_install cluster_release
 test-release: test-env wheelscope ## Real releases of another project, with faults injected (ALL=1: also those with tens of GB of images; KILLS=100)
+	@scripts/need.sh procps
 	RELEASE_TESTS=$(if $(ALL),all,some) $(PYTHON) -m pytest -n 2 --dist loadgroup $(RELEASES:%=tests/ci/test_%.py)
 
 test-cluster: test-env wheelscope ## Our own release and twelve wheels of another project on four workers: the bytes of one machine (half an hour)

@@ -36,7 +36,8 @@ def repository(_: Path) -> Scene:
 
 
 def copy(_: Path) -> Scene:
-    """A copy of the repository with its own .venv: for commands that build, or write into the repository."""
+    """A copy of the repository with its own .venv: for commands that build, or write into the repository. It is
+    made once, so all that happens there is one process's: `make test-docs` gives each test file to one."""
     if "WALK" not in os.environ:
         pytest.skip("builds for minutes; `make test-docs` runs it")
     return _copied()

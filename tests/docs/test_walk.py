@@ -43,13 +43,8 @@ def scene_of(block: Block) -> str | None:
 
 
 def parameters() -> list[object]:
-    """A copy of the repository is made once: all that happens there is one process's."""
     return [
-        pytest.param(
-            block,
-            id=f"{block.page}:{block.line}",
-            marks=[pytest.mark.xdist_group("copy")] if scene_of(block) == COPY else [],
-        )
+        pytest.param(block, id=f"{block.page}:{block.line}")
         for block in BLOCKS
         if scene_of(block) is not None
     ]

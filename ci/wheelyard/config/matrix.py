@@ -170,7 +170,6 @@ class RunCell:
     python: str = key(
         "One of its Pythons. Debian has none without a GIL: 3.13t is compiled from the sources of Debian's 3.13."
     )
-    gpu: bool = key("Whether this cell is run where there is a GPU.", False)
     command: str = key("The test command of this cell; by default that of all cells.", "")
     slow: bool = key(
         "Whether a release on one machine leaves this cell out; workflows run it, and `--slow` does.",
@@ -232,7 +231,8 @@ class Publish:
     )
     simple: str = key("Where pip finds what was uploaded there, with {index} in it.", "")
     gpu_evidence: list[str] = key(
-        "Architectures whose wheels leave for a public index only with evidence from a GPU.",
+        "Architectures whose wheels are run on a GPU: the smoke test is, by `wheelyard gpu`, in the release workflow "
+        "or in a cluster. Without that evidence they do not leave for a public index.",
         [],
         ("x86_64", "aarch64"),
     )

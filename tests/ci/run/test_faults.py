@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from small_disk import small_disk
 from test_local import PROGRAM
 
 # Jobs that take a moment, and leave enough for a disk to be full of.
@@ -79,21 +80,14 @@ def test_the_disk_as_it_was_at_any_moment(
         assert finish(tmp_path / f"copy-{copy}") == expected
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounts small file systems, which needs root")
 @pytest.mark.parametrize("kilobytes", [4, 64, 150, 250, 400, 550])
 def test_a_full_disk(tmp_path: Path, whole: tuple[dict[str, str], float], kilobytes: int) -> None:
     """It says so in words, and goes on when there is room."""
-    house = tmp_path / "small"
-    house.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}K", "tmpfs", house]
-    subprocess.run(mount, check=True)
-    words, environment = command(house)
-    try:
+    with small_disk(tmp_path / "small", f"{kilobytes}K") as house:
+        words, environment = command(house)
         done = subprocess.run(words, env=environment, capture_output=True, text=True)
         assert done.returncode != 0
         assert "the disk is full" in done.stderr
         assert "Traceback" not in done.stderr
         subprocess.run(["mount", "-o", "remount,size=8M", house], check=True)
         assert finish(house) == whole[0]
-    finally:
-        subprocess.run(["umount", house], check=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from recorded import job
+from small_disk import small_disk
 from wheelyard.core import graph, shell
 from wheelyard.core.job import Job, Needs, made
 from wheelyard.core.progress import Display
@@ -218,19 +219,13 @@ def test_two_releases_at_once(record: Record) -> None:
         pytest.fail("both run")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file system, which needs root")
 def test_disk_full(tmp_path: Path) -> None:
-    small = tmp_path / "small"
-    small.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", small], check=True)
     program = PROGRAM.replace(".write_text(job.step)", ".write_text(job.step * 300_000)")
-    environment = {**os.environ, "WHEELHOUSE": str(small)}
-    try:
+    with small_disk(tmp_path / "small", "1M") as small:
+        environment = {**os.environ, "WHEELHOUSE": str(small)}
         done = subprocess.run(
             [sys.executable, "-c", program], env=environment, capture_output=True, text=True
         )
-    finally:
-        subprocess.run(["umount", small], check=True)
     assert done.returncode != 0
     assert "the disk is full" in done.stderr
     assert "run the same command again" in done.stderr.replace("\n", " ")

@@ -8,11 +8,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from clusters import Machines, machines, run
+from small_disk import small_disk
 from wheelyard.core.digest import sha256
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Record
@@ -299,24 +301,17 @@ def test_all_workers_gone(there: Machines, record: Record, monkeypatch: pytest.M
     assert machine_of(record, "build/x") == "two"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file system, which needs root")
 def test_a_worker_with_a_full_disk(
     there: Machines, record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    small = tmp_path / "small"
-    small.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8M", "tmpfs", small], check=True)
     fill = "(workspace.out / 'x.txt').write_bytes(b'x' * (20 << 20))"
-    try:
+    jobs = [toy(f"build/x{n}", fill.replace("x.txt", f"x{n}.txt")) for n in range(4)]
+    with small_disk(tmp_path / "small", "8M") as small, closing(there):
         there.worker("full", folder=small)
         there.worker("roomy")
-        jobs = [toy(f"build/x{n}", fill.replace("x.txt", f"x{n}.txt")) for n in range(4)]
         run(there, record, *jobs)
-        assert {machine_of(record, job.name) for job in jobs} == {"roomy"}
-        assert "full cannot do it: its disk is full" in capsys.readouterr().out
-    finally:
-        there.close()
-        subprocess.run(["umount", small], check=True)
+    assert {machine_of(record, job.name) for job in jobs} == {"roomy"}
+    assert "full cannot do it: its disk is full" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
