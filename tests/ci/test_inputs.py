@@ -36,7 +36,7 @@ print(json.dumps([job.as_json() for job in steps.planned(plan).jobs.values()]))
 """
 # Of the project, what its sdist has, and what else belongs to it; the tool lies in a folder of its own.
 IN_SDIST = ("README.md", "pyproject.toml", "setup.py", "csrc/ops", "cuda_ext_example")
-BESIDE = ("ci/matrix.toml", "ci/policy.toml", "tests/package", "docs/evidence", "CHANGELOG.md")
+BESIDE = ("ci/matrix.toml", "ci/policy.toml", "tests/package", "CHANGELOG.md")
 
 SDIST = {"build/sdist"}
 PUBLISHED = {"publish", "install"}
@@ -59,6 +59,8 @@ class Bench:
         (folder / "versions").mkdir()
         for name in (*IN_SDIST, *BESIDE):
             copy(ROOT / name, self.project / name)
+        (self.project / "docs/evidence").mkdir(parents=True)  # a project that is new has none
+        (self.project / "docs/evidence/x86_64.json").write_text("{}")
         for name in ("ci/wheelyard", "docker"):
             copy(ROOT / name, self.tool / name)
         who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
