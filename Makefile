@@ -318,7 +318,7 @@ rehearsal: test-env ## The release workflow on this repository, every job, again
 RELEASES := demo_release killed_release rehearsal hostile_release rehearsal_each stranger_release tool_release tool_install cluster_release
 test-release: test-env wheelscope ## Real releases of another project, with faults injected (ALL=1: also those with tens of GB of images; KILLS=100)
 	@scripts/need.sh procps
-	RELEASE_TESTS=$(if $(ALL),all,some) $(PYTHON) -m pytest -n 2 --dist loadgroup $(RELEASES:%=tests/ci/test_%.py)
+	RELEASE_TESTS=$(if $(ALL),all,some) $(PYTHON) -m pytest -n 2 --dist loadfile $(RELEASES:%=tests/ci/test_%.py)
 
 test-cluster: test-env wheelscope ## Our own release and twelve wheels of another project on four workers: the bytes of one machine (half an hour)
 	RELEASE_TESTS=all $(PYTHON) -m pytest -q -s tests/ci/test_cluster_large.py

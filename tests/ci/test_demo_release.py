@@ -14,7 +14,7 @@ from real_releases import real_release
 from wheelyard.core.digest import sha256
 from wheelyard.steps import STEPS
 
-pytestmark = real_release("demo")
+pytestmark = real_release()
 
 
 @pytest.fixture(scope="module")

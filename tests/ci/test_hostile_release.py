@@ -17,7 +17,7 @@ from rehearsal import Failed, Rehearsal
 from rehearsed import PUBLIC, stand_ins
 from wheelyard.tools.index import Index
 
-pytestmark = real_release("rehearsal")
+pytestmark = real_release()
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from wheelyard.core.digest import sha256
 from wheelyard.steps import STEPS
 from wheelyard.tools import index
 
-pytestmark = real_release("killed")
+pytestmark = real_release()
 PLACES = ("between jobs", *STEPS, "report")  # where a release can be hit, in this order
 KILLS = int(os.environ.get("KILLS", "20"))
 LONGEST_DELAY = 15  # seconds until a kill, where a step takes longer

@@ -13,7 +13,7 @@ from rehearsal import Failed, Job, Rehearsal, jobs
 from rehearsed import PUBLIC, git, stand_ins
 from wheelyard.tools.index import Index
 
-pytestmark = real_release("rehearsal")
+pytestmark = real_release()
 
 
 def test_it_publishes_to_both_indexes(rehearsal: Rehearsal, indexes: list[Index]) -> None:

@@ -13,7 +13,7 @@ from repository import ROOT
 from wheelyard.core.digest import sha256
 from wheelyard.init import files
 
-pytestmark = real_release("each", large=True)
+pytestmark = real_release(large=True)
 # Two torches and two Pythons, as pip installs a wheel only beside the torch that it asks for.
 EACH = {
     'default = "universal"': 'default = "each"',

@@ -21,7 +21,7 @@ import stranger_project
 from real_releases import real_release
 from stranger_project import CELLS, TORCHES
 
-pytestmark = real_release("stranger", large=True)
+pytestmark = real_release(large=True)
 COMMAND = [sys.executable, "-m", "wheelyard"]
 
 

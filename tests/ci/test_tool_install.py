@@ -19,7 +19,7 @@ from wheelyard.tools import host_settings, images, suite
 
 from scripts import publish_tools, tool_wheels
 
-pytestmark = real_release("tool", large=True)
+pytestmark = real_release(large=True)
 PYTHONS = {"3.11": "bookworm", "3.13": "trixie", "3.14": "forky"}
 
 

@@ -21,7 +21,7 @@ from wheelyard.tools.index import Index
 
 from scripts import tool_wheels
 
-pytestmark = real_release("tool", large=True)
+pytestmark = real_release(large=True)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ HERE, NAME = "10.217.0.1", "wheelyard-test"
 INSIDE = ["ip", "netns", "exec", NAME]
 BOXES: dict[str, list[str]] = {"box1": [], "box2": [], "box3": INSIDE, "box4": INSIDE}
 marks = [
-    *real_release("cluster", large=True),
+    real_release(large=True),
     pytest.mark.skipif(os.geteuid() != 0, reason="makes a network namespace, which needs root"),
 ]
 
