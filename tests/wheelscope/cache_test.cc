@@ -87,8 +87,9 @@ TEST(Cache, TwoProcessesShareIt) {
         Cache cache(folder.path, 3000);
         const auto key = std::to_string(i % 10);
         cache.store(key, std::string(200, static_cast<char>('a' + i % 10)));
-        if (const auto found = cache.find(key))
+        if (const auto found = cache.find(key)) {
           EXPECT_EQ(*found, std::string(200, static_cast<char>('a' + i % 10)));
+        }
       }
     });
   }

@@ -247,7 +247,7 @@ Result<void> locate_data(Bytes file, ZipMember& member) {
   ZipMember said{.compressed_size = local.u32(18), .size = local.u32(22)};
   const auto extra = TRY(file.slice(member.header_offset + local_size + local.u16(26),
                                     local.u16(28), "extra fields of local header"));
-  TRY(apply_zip64(extra, said));
+  TRY_VOID(apply_zip64(extra, said));
   if (said.compressed_size != member.compressed_size || said.size != member.size)
     return differ("sizes");
   return {};
