@@ -32,6 +32,16 @@ def stand_ins(folder: Path, indexes: list[Index]) -> dict[str, str]:
     }
 
 
+def run_whole(made: Rehearsal) -> Rehearsal:
+    """Every job, with this checkout's tools."""
+    use_tools_of(ROOT, made)
+    try:
+        made.run()
+    except Failed as failed:
+        pytest.fail(str(failed))
+    return made
+
+
 @pytest.fixture(scope="session")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo project with a changelog, tagged by the program behind `make tag`."""
@@ -60,10 +70,4 @@ def rehearsal(
 ) -> Rehearsal:
     """The whole workflow, run once."""
     folder = tmp_path_factory.mktemp("rehearsal")
-    made = Rehearsal(origin, "v1.1.0", folder, stand_ins(folder, indexes))
-    use_tools_of(ROOT, made)
-    try:
-        made.run()
-    except Failed as failed:
-        pytest.fail(str(failed))
-    return made
+    return run_whole(Rehearsal(origin, "v1.1.0", folder, stand_ins(folder, indexes)))

@@ -7,8 +7,8 @@ import zipfile
 import pytest
 from demo_project import copy_of_demo
 from real_releases import real_release
-from rehearsal import Failed, Rehearsal, use_tools_of
-from rehearsed import git
+from rehearsal import Rehearsal
+from rehearsed import git, run_whole
 from repository import ROOT
 from wheelyard.core.digest import sha256
 from wheelyard.init import files
@@ -52,13 +52,8 @@ def each(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
         ignored.write("/.venv\n")
     git(origin, "commit", "--all", "--message", "Make a wheel for each cell")
     git(origin, "tag", "v1.0")
-    made = Rehearsal(origin, "v1.0", folder, {"GH_FOLDER": str(folder / "github")}, workflows)
-    use_tools_of(ROOT, made)
-    try:
-        made.run()
-    except Failed as failed:
-        pytest.fail(str(failed))
-    return made
+    github = {"GH_FOLDER": str(folder / "github")}
+    return run_whole(Rehearsal(origin, "v1.0", folder, github, workflows))
 
 
 def test_each_cell_has_its_own_wheel_and_job(each: Rehearsal) -> None:
