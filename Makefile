@@ -47,7 +47,7 @@ new: tools ## This project under another name: NAME=my-ext DEST=../my_ext (REPOS
 	@$(PYTHON) -m scripts.new_project $(or $(NAME),$(error give the name: make new NAME=my-ext DEST=../my_ext)) \
 	  $(or $(DEST),$(error give the folder: make new NAME=$(NAME) DEST=../my_ext)) --repository='$(REPOSITORY)' --holder='$(HOLDER)'
 
-test-new: test-env ## A new project's own tests in a container, and its release in a folder apart (an hour)
+test-new: test-env ## A new project's own tests and release, in a container without this repository (an hour)
 	@RELEASE_TESTS=1 $(PYTHON) -m pytest -q -s tests/scripts/test_new_project_alone.py
 # /only here
 

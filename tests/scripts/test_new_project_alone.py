@@ -1,6 +1,7 @@
-"""The template under another name, with nothing of this repository around it: its tests in a container, its release.
+"""The template under another name, without this repository around it: its tests and its release, in a container.
 
-The container is a bare Debian that has `make` and the new project. Like a user's machine it gets the rest by itself.
+The container is a bare Debian that has `make` and the new project. Like a user's machine it gets the rest by itself,
+a container engine of its own among it.
 """
 
 import os
@@ -16,13 +17,20 @@ from wheelyard.core.workspace import Workspace
 from wheelyard.tools import host_settings, suite
 from wheelyard.tools.images import PROXIES
 
-pytestmark = pytest.mark.skipif(
-    "RELEASE_TESTS" not in os.environ,
-    reason="an hour of real builds; `make test-new` runs it",
-)
+pytestmark = [
+    pytest.mark.skipif(
+        "RELEASE_TESTS" not in os.environ,
+        reason="an hour of real builds; `make test-new` runs it",
+    ),
+    pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),  # dockerd
+]
 SUITE = "bookworm"
 SETTINGS = {"apt": "/etc/apt/apt.conf.d/99host", "pip": "/etc/pip.conf", "ca": "/run/secrets/ca"}
-OUTER = ("MAKE", "MFLAGS", "PYTEST", "VIRTUAL_ENV", "WHEELHOUSE", "TORCH_CUDA_ARCH_LIST")
+ENGINE_OF_ITS_OWN = (  # what --privileged gives, which not every machine may give
+    *("--cap-add=SYS_ADMIN", "--cap-add=NET_ADMIN", "--cgroupns=host"),
+    *(f"--security-opt={what}=unconfined" for what in ("seccomp", "apparmor", "systempaths")),
+    *("--volume=/sys/fs/cgroup:/sys/fs/cgroup", "--volume=/var/lib/docker"),
+)
 
 
 class Docker:
@@ -50,7 +58,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def inside(
     project: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str], str]]:
-    """Runs a command in a copy of the project, in a container that has nothing else."""
+    """Runs a command in the project, in a container that has nothing else."""
     folder = tmp_path_factory.mktemp("container")
     docker = Docker(folder)
     place = Workspace({}, folder, folder / "log", folder, folder, folder, docker)
@@ -58,7 +66,17 @@ def inside(
     settings = host_settings.files(folder)
     options = [f"--volume={settings[name]}:{path}:ro" for name, path in SETTINGS.items()]
     options += [f"--env={name}" for name in PROXIES if name in os.environ]
-    start = [command, "run", "--detach", "--rm", "--init", "--shm-size=1g", *options, image]
+    start = [
+        command,
+        "run",
+        "--detach",
+        "--rm",
+        "--init",
+        "--shm-size=1g",
+        *ENGINE_OF_ITS_OWN,
+        *options,
+        image,
+    ]
     container = subprocess.check_output([*start, "sleep", "infinity"], text=True).strip()
 
     def run(words: str) -> str:
@@ -80,19 +98,15 @@ def inside(
         docker.found.leave(print)
 
 
-@pytest.mark.parametrize("target", ["plan", "lint", "test-package", "test"])
-def test_its_targets_pass_in_a_container(inside: Callable[[str], str], target: str) -> None:
+@pytest.mark.parametrize("target", ["plan", "lint", "test-package", "release", "test"])
+def test_its_targets_pass(inside: Callable[[str], str], target: str) -> None:
     said = inside(f"make {target}")
+    print(said[-2000:])
     if target.startswith("test"):
         assert " passed" in said
 
 
-def test_its_release_is_made_in_a_folder_apart(project: Path) -> None:
-    environment = {n: v for n, v in os.environ.items() if not n.startswith(OUTER)}
-    done = subprocess.run(
-        ["make", "release"], cwd=project, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    wheels = sorted(file.name for file in (project / "wheelhouse").glob("*.whl"))
+def test_its_release_is_of_its_name(inside: Callable[[str], str]) -> None:
+    wheels = inside("ls wheelhouse | grep whl$").split()
     assert len(wheels) == 2
     assert all(name.startswith("row_kernels-0.1.0-py3-none-manylinux") for name in wheels)
