@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +49,20 @@ def containers(folder: Path) -> list[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
-def processes(folder: Path) -> list[str]:
+@dataclass(frozen=True)
+class Process:
+    pid: int
+    command: str
+
+
+def processes(folder: Path) -> list[Process]:
     """The processes that work in the project or name it."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             command = (process / "cmdline").read_text().replace("\0", " ")
             if f"{folder}/" in f"{command} {(process / 'cwd').readlink()}/":
-                found.append(command)
+                found.append(Process(int(process.name), command))
         except OSError:  # it is over, or another user's
             continue
     return found

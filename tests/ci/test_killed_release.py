@@ -3,19 +3,24 @@
 KILLS=100 asks for that many kills; `pytest -s` shows where they hit.
 """
 
-import collections
 import fcntl
+import itertools
+import math
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import time
+from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from demo_project import containers, copy_of_demo, outer_environment, processes, record, wheelyard
+from disks import Disk
 from real_releases import real_release
 from wheelyard.core import engine
 from wheelyard.core.digest import sha256
@@ -24,9 +29,9 @@ from wheelyard.tools import index
 
 pytestmark = real_release()
 PLACES = ("between jobs", *STEPS, "report")  # where a release can be hit, in this order
-KILLS = int(os.environ.get("KILLS", "20"))
-LONGEST_DELAY = 15  # seconds until a kill, where a step takes longer
-FLUSHED_AFTER_SECONDS = 5  # by the system itself
+KILLS = int(os.environ.get("KILLS", "18"))
+IN_A_ROW = min(math.ceil(KILLS / len(PLACES)), 4)  # in one place of one release
+LONGEST_DELAY = 12  # seconds until a kill, where a step takes longer
 ROOM = (8, 48, 96, 160, 256)  # KiB; a whole release takes more
 SUMMARY = "verdict"  # a word of the table that is printed before the report is written
 moments = random.Random(15)
@@ -70,14 +75,13 @@ def made(project: Path) -> dict[str, str]:
     return {path: sha256(project / "wheelhouse" / path) for path in files}
 
 
-def another(whole: Whole, project: Path, *, with_downloads: bool = True) -> Path:
-    """The same commit in another folder, with nothing made yet, and no image of its own."""
+def another(whole: Whole, project: Path, *, with_downloads: bool) -> Path:
+    """The same commit in another folder, with nothing made yet."""
     shutil.copytree(whole.project, project, ignore=shutil.ignore_patterns("wheelhouse"))
     if with_downloads:
-        downloads, own = whole.project / "wheelhouse/torch", project / "wheelhouse/torch"
-        own.mkdir(parents=True)
-        for file in downloads.iterdir():
-            (own / file.name).hardlink_to(file)
+        (project / "wheelhouse").mkdir()
+        (project / "wheelhouse/torch").symlink_to(whole.project / "wheelhouse/torch")
+    subprocess.run(["sync", "--file-system", project], check=True)
     return project
 
 
@@ -97,7 +101,7 @@ class Running:
     """`wheelyard release`, and where it is."""
 
     def __init__(self, project: Path, temporary: Path) -> None:
-        self.work, self.printed = project / "wheelhouse/work", project.with_suffix(".printed")
+        self.work, self.printed = project / "wheelhouse/work", temporary.with_suffix(".printed")
         self.before = self.jobs()
         with self.printed.open("wb") as output:
             self.process = subprocess.Popen(
@@ -119,59 +123,57 @@ class Running:
             return max(steps, key=PLACES.index)
         return "report" if SUMMARY in self.printed.read_text() else "between jobs"
 
-    def kill_in(self, place: str, seconds: float) -> str | None:
-        """Kills it at a random moment after it came there; returns where it was, or none if it was over."""
+    def wait_in(self, place: str, seconds: float) -> None:
+        """Until a random moment after it came there."""
         while self.process.poll() is None and PLACES.index(self.place()) < PLACES.index(place):
             time.sleep(0.01)
         time.sleep(moments.uniform(0, seconds))
+
+    def end(self) -> int:
         self.process.kill()
-        if self.process.wait() >= 0:
-            assert self.process.returncode == 0, self.printed.read_text()
-            return None
-        return self.place()
+        return self.process.wait()
 
 
 def test_killed_in_every_step(whole: Whole, tmp_path: Path) -> None:
-    """Again and again in one wheelhouse until it is through, then in a new one; half of them lose power too."""
-    share, hits, rounds = KILLS // len(PLACES) // 2, collections.Counter[tuple[str, bool]](), 0
-    wanted = [(place, power) for place in PLACES for power in (False, True)]
+    """Again and again in one wheelhouse until it is through, then in a new one; every second kill takes the power."""
+    hits, rounds = {place: Counter[bool]() for place in PLACES}, 0
     (tmp_path / "tmp").mkdir()
-    while any(hits[way] < share for way in wanted):
-        project = another(whole, tmp_path / f"{rounds}/project", with_downloads=rounds != 1)
+    while sum(map(Counter.total, hits.values())) < KILLS or not all(hits.values()):
+        assert rounds < KILLS, f"too many kills miss their step: {hits}"
+        disk = Disk(tmp_path / "disk")
+        project = another(whole, disk.folder / "project", with_downloads=rounds != 1)
         remove_verify_image(whole)
-        reached = 0
-        for place, power in wanted:
-            if PLACES.index(place) < reached or hits[place, power] >= share:
-                continue
-            hit = Running(project, tmp_path / "tmp").kill_in(place, whole.seconds[place])
-            if hit is None:
+        for place, attempt in itertools.product(PLACES, range(IN_A_ROW)):
+            running, loses_power = Running(project, tmp_path / "tmp"), attempt % 2 == 1
+            running.wait_in(place, whole.seconds[place])
+            hit = running.place()
+            if loses_power:
+                disk.lose_power()
+            ended = running.end()
+            if loses_power:
+                end_all_of(project)
+                disk.start_again()
+            if ended == 0:
                 break
-            hits[hit, power] += 1
-            reached = PLACES.index(hit)
-            if power:
-                lose_what_is_not_flushed(project)
+            assert loses_power or ended == -signal.SIGKILL, running.printed.read_text()
+            hits[hit][loses_power] += 1
         rounds += 1
         finishes(project, whole)
         is_tidy(project)
         assert not list((tmp_path / "tmp").iterdir())
-        shutil.rmtree(project.parent)
-        assert rounds < KILLS, f"too many kills miss their step: {hits}"
-    print(f"\n{hits.total()} kills of {rounds} releases, alone and with a loss of power:")
-    print(
-        *(f"  {place:14}{hits[place, False]:4}{hits[place, True]:4}" for place in PLACES), sep="\n"
-    )
+        disk.close()
+    print(f"\n{rounds} releases; how often they were killed, and how often they lost power:")
+    print(*(f"  {place:14}{n[False]:4}{n[True]:4}" for place, n in hits.items()), sep="\n")
 
 
-def lose_what_is_not_flushed(project: Path) -> None:
-    """What was written in the last seconds is cut off, but for what was flushed: the record and what it names, the
-    index (a database), downloads."""
-    house, since = project / "wheelhouse", time.time() - FLUSHED_AFTER_SECONDS
-    jobs = record(project) if (house / "release.json").exists() else {}
-    kept = {house / path for job in jobs.values() for path in job["outputs"]}
-    kept |= {house / "release.json", *(house / "index").rglob("*"), *(house / "torch").glob("*")}
-    for file in {file for file in house.rglob("*") if file.is_file()} - kept:
-        if file.stat().st_mtime > since:
-            os.truncate(file, file.stat().st_size // 2)
+def end_all_of(project: Path) -> None:
+    """What a machine without power does not run any more."""
+    with suppress(subprocess.CalledProcessError):  # an engine that was not yet there
+        for container in containers(project):
+            subprocess.run(["docker", "rm", "--force", "--volumes", container], capture_output=True)
+    for process in processes(project):
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
 
 
 def finishes(project: Path, whole: Whole) -> None:

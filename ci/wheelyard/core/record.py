@@ -20,6 +20,7 @@ from typing import Any
 
 from wheelyard.core import digest
 from wheelyard.core.digest import sha256
+from wheelyard.core.disk import flush
 from wheelyard.core.graph import Graph
 from wheelyard.core.job import Job, Made, Passed, Source
 from wheelyard.problem import Problem
@@ -257,12 +258,6 @@ def _write(file: Path, text: str) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     temporary.replace(file)
-
-
-def flush(file: Path) -> None:
-    """Has the disk keep what was written, also if the power goes."""
-    with file.open("rb") as stream:
-        os.fsync(stream.fileno())
 
 
 def acceptable(job: Job, folder: Path) -> list[str]:

@@ -136,6 +136,8 @@ def _with_attestations(workspace: Workspace, files: list[Path]) -> list[Path]:
 
 def upload(target: Index, name: str, files: list[Path], log: Path) -> list[str]:
     """Uploads the files that the index lacks, and waits until it serves them; returns their names."""
+    for file in files:
+        target.put_back(file)
     missing = lacking(target, name, files)
     for file in missing:
         patiently(partial(_send, target, file, log))

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from wheelyard.config.matrix import RunCell
 from wheelyard.core import digest, shell
+from wheelyard.core.disk import flush
 from wheelyard.core.job import Job, Needs, Source, made
-from wheelyard.core.record import Facts, flush
+from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.cells import Wheel, cuda_of_run, index_of_torch
 from wheelyard.plan.plan import Plan

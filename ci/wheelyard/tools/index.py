@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from wheelyard.core import shell
+from wheelyard.core.digest import sha256
+from wheelyard.core.disk import flush
 from wheelyard.problem import Problem
 
 START_SECONDS = 300  # a busy machine may take minutes; one that ends is noticed at once
@@ -59,6 +61,7 @@ class Index:
     password: str | None = None  # None: twine finds the credentials by itself
     # The index of one torch and CUDA: pip takes the highest version that it finds, so each must be alone in its own.
     part: Callable[[str], "Index"] | None = None
+    store: Path | None = None  # the embedded one's files
 
     def files(self, project: str) -> dict[str, str]:
         """The sha256 of each file of a project that the index has."""
@@ -68,6 +71,13 @@ class Index:
         )
         listing = patiently(lambda: self._ask(request))
         return {file["filename"]: file["hashes"].get("sha256", "") for file in listing["files"]}
+
+    def put_back(self, file: Path) -> None:
+        """Mends what the embedded index took just before the power went: it does not wait for the disk."""
+        digest = sha256(file)
+        stored = self.store and self.store / "+f" / digest[:3] / digest[3:16] / file.name
+        if stored and stored.exists() and sha256(stored) != digest:
+            shutil.copyfile(file, stored)
 
     def _ask(self, request: urllib.request.Request) -> Any:
         try:
@@ -141,10 +151,12 @@ def embedded(folder: Path, stage: str, log: Path) -> Iterator[Index]:
         def staged(name: str) -> Index:
             make_stage(url, name, password)
             place = f"{url}/{USER}/{name}/"
-            return Index("embedded", place, f"{place}+simple/", password)
+            store = folder / "+files" / USER / name
+            return Index("embedded", place, f"{place}+simple/", password, store=store)
 
         part = lambda of: staged(f"{stage}-{of}")  # noqa: E731
         yield dataclasses.replace(staged(stage), part=part)
+    flush(folder)
 
 
 def stage_of(sdist: str) -> str:
@@ -163,6 +175,7 @@ def initialised(folder: Path, log: Path) -> str:
         shell.run(command, log, what="making the embedded index", env=secret)
         (new / "password").touch(mode=0o600)
         (new / "password").write_text(*secret.values())
+        flush(new)
         new.rename(folder)
     return (folder / "password").read_text()
 

@@ -10,13 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
-from small_disk import small_disk
+from disks import small_disk
 from test_local import PROGRAM
 
 # Jobs that take a moment, and leave enough for a disk to be full of.
 SLOW = PROGRAM.replace(".write_text(job.step)", ".write_text(job.step * 20_000); time.sleep(0.03)")
 STEPS = ("build", "gate", "publish")
-MOMENTS = 100
+MOMENTS = 40
 
 
 def command(house: Path) -> tuple[list[str], dict[str, str]]:

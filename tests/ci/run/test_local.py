@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from disks import small_disk
 from recorded import job
-from small_disk import small_disk
 from wheelyard.core import graph, shell
 from wheelyard.core.job import Job, Needs, made
 from wheelyard.core.progress import Display

@@ -91,7 +91,7 @@ def test_waits_until_the_index_serves_what_it_took(devpi: Index, tmp_path: Path)
     @dataclasses.dataclass(frozen=True)
     class Cached(Index):
         def files(self, project: str) -> dict[str, str]:
-            return old if time.monotonic() - began < 20 else super().files(project)
+            return old if time.monotonic() - began < 5 else super().files(project)
 
     behind_cache = Cached(devpi.name, devpi.upload, devpi.simple, devpi.password)
     assert publish.upload(behind_cache, NAME, [wheel], tmp_path / "log") == [wheel.name]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from clusters import Machines, machines, run
-from small_disk import small_disk
+from disks import small_disk
 from wheelyard.core.digest import sha256
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Record
