@@ -292,7 +292,7 @@ test test-docs test-package: export TORCH_CUDA_ARCH_LIST ?= 8.0+PTX
 test: lint test-wheelscope cpp install docs ## Every test, but for the commands of the pages and for whole releases
 	@scripts/need.sh procps unzip ccache redis-server
 	@$(PYTHON) -m scripts.browser
-	@$(PYTHON) -m pytest -n 2
+	@$(PYTHON) -m pytest -n 2 --dist worksteal
 
 test-docs: install wheelscope docs ## The site's links and faults; the pages' commands, with what they print (ONLINE=1: also those that ask PyPI)
 	@$(PYTHON) -m scripts.browser
