@@ -39,7 +39,10 @@ def new_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
 
         def make(name: str) -> Index:
             index.make_stage(url, name, password)
-            place = f"{url}/{index.USER}/{name}/"
-            return Index(name, place, f"{place}+simple/", password)
+            place, store = (
+                f"{url}/{index.USER}/{name}/",
+                folder / "index/+files" / index.USER / name,
+            )
+            return Index(name, place, f"{place}+simple/", password, store=store)
 
         yield make

@@ -83,6 +83,16 @@ def test_upload_cut_off_halfway_is_completed_by_the_next_run(devpi: Index, tmp_p
     assert publish.upload(devpi, NAME, [first, second], tmp_path / "log") == [second.name]
 
 
+def test_what_the_index_lost_with_the_power_is_put_back(devpi: Index, tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path, version="1.8")
+    publish.upload(devpi, NAME, [wheel], tmp_path / "log")
+    assert devpi.store is not None
+    (stored,) = devpi.store.rglob(wheel.name)
+    stored.write_bytes(b"")
+    assert publish.upload(devpi, NAME, [wheel], tmp_path / "log") == []
+    assert stored.read_bytes() == wheel.read_bytes()
+
+
 def test_waits_until_the_index_serves_what_it_took(devpi: Index, tmp_path: Path) -> None:
     """As behind a cache: for a while it gives an old listing."""
     wheel, old = make_wheel(tmp_path, version="1.6"), devpi.files(NAME)
