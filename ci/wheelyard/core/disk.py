@@ -1,7 +1,10 @@
-"""What must be on the disk before something says that it is there."""
+"""What stays on the disk, whatever happens, and what does not."""
 
 import os
-from contextlib import suppress
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -15,3 +18,20 @@ def flush(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def temporary_files_in(work: Path) -> Iterator[None]:
+    """Ours and those of all programs: what a kill leaves of them, the next run removes with the rest of the work."""
+    folder = work / "tmp"
+    folder.mkdir(parents=True, exist_ok=True)
+    before = os.environ.get("TMPDIR")
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = None
+        del os.environ["TMPDIR"]
+        if before is not None:
+            os.environ["TMPDIR"] = before
+        shutil.rmtree(folder, ignore_errors=True)

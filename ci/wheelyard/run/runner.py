@@ -1,7 +1,6 @@
 """Runs the jobs that are not done yet, wherever their place is, and goes on where a stopped run was."""
 
 import errno
-import os
 import shutil
 import tempfile
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
+from wheelyard.core.disk import temporary_files_in
 from wheelyard.core.graph import Graph
 from wheelyard.core.job import Job
 from wheelyard.core.lock import only_one
@@ -212,23 +212,6 @@ def _all_of(over: SimpleQueue[Future[None]]) -> Iterator[Future[None]]:
 def _some(names: list[str]) -> str:
     more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
     return f"{names[0]}{more}"
-
-
-@contextmanager
-def temporary_files_in(work: Path) -> Iterator[None]:
-    """Ours and those of all programs: what a kill leaves of them, the next run removes with the rest of the work."""
-    folder = work / "tmp"
-    folder.mkdir(parents=True, exist_ok=True)
-    before = os.environ.get("TMPDIR")
-    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
-    try:
-        yield
-    finally:
-        tempfile.tempdir = None
-        del os.environ["TMPDIR"]
-        if before is not None:
-            os.environ["TMPDIR"] = before
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

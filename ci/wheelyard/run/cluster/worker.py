@@ -21,6 +21,7 @@ import distributed
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from wheelyard.core import shell
+from wheelyard.core.disk import temporary_files_in
 from wheelyard.core.lock import only_one
 from wheelyard.problem import Problem
 from wheelyard.run import local
@@ -124,7 +125,7 @@ def work(settings: Settings, module: local.StepModule, say: Callable[[str], None
             resources[offers.MEMORY] = dask.utils.parse_bytes(settings.memory) >> 30
         say(f"{settings.name} offers {offers.shown(resources)}; {settings.slots} jobs at a time")
         try:
-            with dask.config.set(SETTINGS):
+            with temporary_files_in(settings.folder / "work"), dask.config.set(SETTINGS):
                 asyncio.run(_serve(settings, service, resources, say))
         finally:
             shell.stop_all()
