@@ -7,6 +7,7 @@ import pytest
 from real_releases import pytest_xdist_make_scheduler
 from rehearsed import indexes, origin, rehearsal
 from repository import ROOT
+from wheelyard.core import shell
 from wheelyard.core.record import Record
 from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import Options, Plan
@@ -36,6 +37,7 @@ def new_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
     folder = tmp_path_factory.mktemp("devpi")
     password = index.initialised(folder / "index", folder / "log")
     with index.server(folder / "index", folder / "log") as url:
+        shell.running.clear()  # a run that a test makes in this process ends all that it finds there
 
         def make(name: str) -> Index:
             index.make_stage(url, name, password)

@@ -88,7 +88,7 @@ facts["git"] = subprocess.check_output([*git, "describe", "--tags", "--dirty"], 
     assert (record.wheelhouse / "both.txt").read_text() == "first0"
     assert record.jobs["repair/both"]["facts"]["git"] == "v7"
     assert machine_of(record, "repair/both") == "one"
-    assert list((folder / "work").iterdir()) == [], "a worker cleans up"
+    assert [f.name for f in (folder / "work").iterdir()] == ["tmp"], "a worker cleans up"
     assert not list(folder.rglob("run.sh")), "and has files by their digests alone"
 
 
