@@ -1,20 +1,30 @@
 """Installs Debian packages where this program may: as root. Elsewhere it says what to type."""
 
+import fcntl
 import os
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from wheelyard.problem import Problem
+
+TURN = Path("/run/ci-debian.turn")
 
 
 def need(packages: Sequence[str], say: Callable[[str], None], advice: str) -> None:
     """Installs the packages that are missing; `advice` is shown to someone who may not."""
-    wanted = [package for package in packages if not _is_installed(package)]
-    if not wanted:
+    if all(map(_is_installed, packages)):
         return
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         raise Problem(advice)
+    with TURN.open("ab") as turn:  # apt does not wait for another apt
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        if wanted := [package for package in packages if not _is_installed(package)]:
+            _install(wanted, say, advice)
+
+
+def _install(wanted: list[str], say: Callable[[str], None], advice: str) -> None:
     say(f"installing Debian's {', '.join(wanted)}")
     install = ["apt-get", "-qy", "install", "--no-install-recommends", *wanted]
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
