@@ -128,8 +128,8 @@ wheelscope: tools ## Build build/bin/wheelscope
 	@scripts/need.sh pkg-config $(WHEELSCOPE_LIBRARIES)
 	@cmake -S csrc/wheelscope -B build/wheelscope -G Ninja --log-level=WARNING
 	@cmake --build build/wheelscope --target wheelscope
-	@install -D -t build/bin build/wheelscope/wheelscope
-	@install -t .venv/bin build/wheelscope/wheelscope
+	@install -C -D -t build/bin build/wheelscope/wheelscope
+	@install -C -t .venv/bin build/wheelscope/wheelscope
 
 .PHONY: test-wheelscope fuzz fuzzers coverage-wheelscope tidy-wheelscope
 FUZZ_SECONDS := 600
@@ -292,7 +292,7 @@ test test-docs test-package: export TORCH_CUDA_ARCH_LIST ?= 8.0+PTX
 test: lint test-wheelscope cpp install docs ## Every test, but for the commands of the pages and for whole releases
 	@scripts/need.sh procps unzip ccache redis-server
 	@$(PYTHON) -m scripts.browser
-	@$(PYTHON) -m pytest -n 2 --dist worksteal
+	@$(PYTHON) -m pytest -n 2
 
 test-docs: install wheelscope docs ## The site's links and faults; the pages' commands, with what they print (ONLINE=1: also those that ask PyPI)
 	@$(PYTHON) -m scripts.browser
