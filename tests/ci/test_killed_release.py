@@ -174,9 +174,8 @@ def test_killed_in_every_step(whole: Whole, tmp_path: Path) -> None:
 
 def end_all_of(project: Path) -> None:
     """What a machine without power does not run any more."""
-    with suppress(subprocess.CalledProcessError):  # an engine that was not yet there
-        for container in containers(project):
-            subprocess.run(["docker", "rm", "--force", "--volumes", container], capture_output=True)
+    for container in containers(project):
+        subprocess.run(["docker", "rm", "--force", "--volumes", container], capture_output=True)
     for process in processes(project):
         with suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
