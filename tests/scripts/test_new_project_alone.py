@@ -66,18 +66,10 @@ def inside(
     settings = host_settings.files(folder)
     options = [f"--volume={settings[name]}:{path}:ro" for name, path in SETTINGS.items()]
     options += [f"--env={name}" for name in PROXIES if name in os.environ]
-    start = [
-        command,
-        "run",
-        "--detach",
-        "--rm",
-        "--init",
-        "--shm-size=1g",
-        *ENGINE_OF_ITS_OWN,
-        *options,
-        image,
-    ]
-    container = subprocess.check_output([*start, "sleep", "infinity"], text=True).strip()
+    start = [command, "run", "--detach", "--rm", "--init", "--shm-size=1g", *ENGINE_OF_ITS_OWN]
+    container = subprocess.check_output(
+        [*start, *options, image, "sleep", "infinity"], text=True
+    ).strip()
 
     def run(words: str) -> str:
         done = subprocess.run(
