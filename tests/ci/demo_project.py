@@ -5,9 +5,15 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from wheelyard.core import engine
 
 DEMO = Path(__file__).with_name("demo")
 
@@ -42,11 +48,26 @@ def record(folder: Path) -> dict[str, dict[str, Any]]:
     return tasks
 
 
+@contextmanager
+def engine_up() -> Iterator[str]:
+    """The command of a container engine that answers; one that was stopped is started for as long as this lasts."""
+    with tempfile.TemporaryDirectory() as folder:
+        with warnings.catch_warnings(
+            action="ignore", category=ResourceWarning
+        ):  # it may outlive us
+            found = engine.ready(Path(folder), print)
+        try:
+            yield found.command
+        finally:
+            found.leave(print)
+
+
 def containers(folder: Path) -> list[str]:
-    """The containers that a release of the project has left; an engine that was stopped runs none."""
+    """The containers that a release of the project has left."""
     label = f"label=wheelyard.release={folder / 'wheelhouse'}"
-    command = ["docker", "ps", "--all", "--quiet", "--filter", label]
-    return subprocess.run(command, capture_output=True, text=True).stdout.split()
+    with engine_up() as docker:
+        command = [docker, "ps", "--all", "--quiet", "--filter", label]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from demo_project import containers, copy_of_demo, outer_environment, processes, record, wheelyard
+from demo_project import (
+    containers,
+    copy_of_demo,
+    engine_up,
+    outer_environment,
+    processes,
+    record,
+    wheelyard,
+)
 from disks import Disk
 from real_releases import real_release
 from wheelyard.core import engine
@@ -91,7 +99,8 @@ def remove_verify_image(whole: Whole) -> None:
         for name, job in record(whole.project).items()
         if name.startswith("image/verify")
     )
-    subprocess.run(["docker", "image", "rm", image], capture_output=True)
+    with engine_up() as docker:
+        subprocess.run([docker, "image", "rm", image], capture_output=True, check=True)
 
 
 # --- Killed ---------------------------------------------------------------------------------------
@@ -174,8 +183,9 @@ def test_killed_in_every_step(whole: Whole, tmp_path: Path) -> None:
 
 def end_all_of(project: Path) -> None:
     """What a machine without power does not run any more."""
-    for container in containers(project):
-        subprocess.run(["docker", "rm", "--force", "--volumes", container], capture_output=True)
+    with engine_up() as docker:
+        for container in containers(project):
+            subprocess.run([docker, "rm", "--force", "--volumes", container], capture_output=True)
     for process in processes(project):
         with suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
@@ -210,8 +220,8 @@ def uploads_of(project: Path) -> dict[str, int]:
 def is_tidy(project: Path) -> None:
     """No process, container, lock, engine or half file is left."""
     assert processes(project) == []
-    assert containers(project) == []
     assert not engine.is_left_over()
+    assert containers(project) == []
     house = project / "wheelhouse"
     assert not list((house / "work").glob("*"))
     assert not list(house.glob("*.new"))

@@ -163,7 +163,7 @@ def _start(log: Path, say: Callable[[str], None]) -> str:
     lasting = {name: value for name, value in os.environ.items() if name != "TMPDIR"}  # not a run's
     with log.open("wb") as output:
         daemon = subprocess.Popen(
-            ["dockerd"], stdout=output, stderr=output, env=lasting, start_new_session=True
+            ["dockerd"], stdout=output, stderr=output, env=lasting, cwd="/", start_new_session=True
         )
     STARTED.write_text(f"{daemon.pid}\n")
     for _ in range(START_SECONDS * 2):
