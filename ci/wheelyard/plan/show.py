@@ -32,7 +32,8 @@ def show(plan: Plan, console: Console, took: dict[str, float] | None = None) -> 
 def _wheels(plan: Plan, console: Console) -> None:
     wheels = plan.wheels
     table = Table(title=f"{len(wheels)} wheels, strategy {plan.strategy}")
-    for column in ("wheel", "toolkit", "compiler", "GPU targets", "cells served"):
+    table.add_column("wheel", no_wrap=True)  # a name that people copy
+    for column in ("toolkit", "compiler", "GPU targets", "cells served"):
         table.add_column(column, overflow="fold")
     for wheel in wheels[:SHOWN]:
         toolkit = plan.matrix.toolkit[wheel.toolkit] if wheel.toolkit else None

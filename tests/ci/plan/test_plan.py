@@ -62,8 +62,10 @@ def test_how_long_it_takes_is_measured_or_not_known(plan: Plan) -> None:
 def test_the_tables_fit_80_columns(plan: Plan) -> None:
     for options in ({}, {"strategy": "each"}):
         console = Console(width=80, record=True, file=io.StringIO())
-        show.show(with_options(plan, **options), console)
+        chosen = with_options(plan, **options)
+        show.show(chosen, console)
         text = console.export_text()
+        assert all(wheel.name in text for wheel in chosen.wheels[: show.SHOWN])
         assert "…" not in text
         assert max(map(len, text.splitlines())) <= 80
         assert "cover" in text
