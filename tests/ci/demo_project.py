@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from repository import ROOT
 from wheelyard.core import engine
 
 DEMO = Path(__file__).with_name("demo")
 
 
 def copy_of_demo(folder: Path) -> Path:
-    """The demo project in git; no file of this repository is in it."""
+    """The demo project in git; it pins torch as this one does, so that their images share torch's layers."""
     shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "ci/torch.lock", folder / "ci")
     (folder / ".gitignore").write_text("/build/\n/wheelhouse/\n*.egg-info/\n__pycache__/\n")
     who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
     for words in (["init", "--quiet"], ["add", "--all"], [*who, "commit", "--quiet", "-m", "demo"]):

@@ -37,7 +37,7 @@ from wheelyard.tools import index
 
 pytestmark = real_release()
 PLACES = ("between jobs", *STEPS, "report")  # where a release can be hit, in this order
-KILLS = int(os.environ.get("KILLS", "20"))
+KILLS = int(os.environ.get("KILLS", "10"))
 IN_A_ROW = min(math.ceil(KILLS / len(PLACES)), 4)  # in one place of one release
 LONGEST_DELAY = 12  # seconds until a kill, where a step takes longer
 ROOM = (8, 48, 96, 160, 256)  # KiB; a whole release takes more

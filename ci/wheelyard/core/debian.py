@@ -1,12 +1,12 @@
 """Installs Debian packages where this program may: as root. Elsewhere it says what to type."""
 
-import fcntl
 import os
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from wheelyard.core.lock import turn
 from wheelyard.problem import Problem
 
 TURN = Path("/run/ci-debian.turn")
@@ -18,8 +18,7 @@ def need(packages: Sequence[str], say: Callable[[str], None], advice: str) -> No
         return
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         raise Problem(advice)
-    with TURN.open("ab") as turn:  # apt does not wait for another apt
-        fcntl.flock(turn, fcntl.LOCK_EX)
+    with turn(TURN):  # apt does not wait for another apt
         if wanted := [package for package in packages if not _is_installed(package)]:
             _install(wanted, say, advice)
 

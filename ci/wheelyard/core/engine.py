@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from wheelyard.core import debian, shell
+from wheelyard.core.lock import turn
 from wheelyard.problem import Problem
 
 START_SECONDS = 60
@@ -104,8 +105,7 @@ def ready(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
     else:
         users = USERS.open("ab")
         fcntl.flock(users, fcntl.LOCK_SH)
-        with TURN.open("ab") as turn:
-            fcntl.flock(turn, fcntl.LOCK_EX)
+        with turn(TURN):
             command = answering() or _start(wheelhouse / "logs" / "dockerd.log", say)
             engine = Engine(command, label, _builder(command, say), users)
     engine.remove_leftovers(say)

@@ -1,4 +1,4 @@
-"""One process at a time in a folder."""
+"""One process at a time in a folder, or at some work on the machine."""
 
 import fcntl
 from collections.abc import Iterator
@@ -17,4 +17,12 @@ def only_one(folder: Path, otherwise: str) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Problem(otherwise) from None
+        yield
+
+
+@contextmanager
+def turn(file: Path) -> Iterator[None]:
+    """Waits until no other process, and no other thread, has its turn by that file."""
+    with file.open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
         yield

@@ -1,57 +1,57 @@
 """A Debian suite as an image, made by debootstrap: it needs no image registry."""
 
-import collections
 import os
 import platform
 import shutil
-import threading
 from pathlib import Path
 
 from wheelyard.core import debian, shell
 from wheelyard.core.engine import Engine
+from wheelyard.core.lock import turn
 from wheelyard.core.workspace import Workspace
 from wheelyard.problem import Problem
 
 SCRIPTS = Path("/usr/share/debootstrap/scripts")
 ADVICE = """base debian and the verify images need root and `debootstrap`: run as root after
 `apt-get install debootstrap debian-archive-keyring`, or use --base pypa"""
-_install_lock = threading.Lock()
-_locks: dict[str, threading.Lock] = collections.defaultdict(threading.Lock)
+TURNS = Path("/run")
 
 
 def ensure(suite: str, engine: Engine, workspace: Workspace) -> str:
     """Makes the image of a suite unless the engine has it; returns its tag."""
     tag = f"wheelyard-{suite}:{platform.machine()}"
-    with _locks[suite]:
-        if engine.has_image(tag):
-            return tag
+    if not engine.has_image(tag):
         _need_debootstrap(workspace)
-        root = workspace.scratch(f"suite-{suite}")
-        # An image that is lost halfway is made anew: no package need be flushed to the disk, here and later.
-        hurry = root / "etc/dpkg/dpkg.cfg.d/unsafe-io"
-        hurry.parent.mkdir(parents=True)
-        hurry.write_text("force-unsafe-io\n")
-        shell.run(
-            ["debootstrap", "--force-check-gpg", "--variant=minbase", suite, root, _mirror(), *_script(suite)],
-            workspace.log, what=f"debootstrap of {suite}", env={"DEBIAN_FRONTEND": "noninteractive"},
-        )  # fmt: skip
-        archive = root.with_suffix(".tar")
-        pack = ["tar", "--numeric-owner", "-C", root, "-cf", archive, "."]
-        shell.run(pack, workspace.log, what="packing the suite")
-        shell.run(
-            [engine.command, "import", archive, tag], workspace.log, what="importing the suite"
-        )
-        shutil.rmtree(root)
-        archive.unlink()
+        # One made twice has two ids, and the engine shares nothing of what is built on the one with the other.
+        with turn(TURNS / f"ci-suite.{suite}"):
+            if not engine.has_image(tag):
+                _make(suite, tag, engine, workspace)
     return tag
 
 
+def _make(suite: str, tag: str, engine: Engine, workspace: Workspace) -> None:
+    root = workspace.scratch(f"suite-{suite}")
+    # An image that is lost halfway is made anew: no package need be flushed to the disk, here and later.
+    hurry = root / "etc/dpkg/dpkg.cfg.d/unsafe-io"
+    hurry.parent.mkdir(parents=True)
+    hurry.write_text("force-unsafe-io\n")
+    shell.run(
+        ["debootstrap", "--force-check-gpg", "--variant=minbase", suite, root, _mirror(), *_script(suite)],
+        workspace.log, what=f"debootstrap of {suite}", env={"DEBIAN_FRONTEND": "noninteractive"},
+    )  # fmt: skip
+    archive = root.with_suffix(".tar")
+    pack = ["tar", "--numeric-owner", "-C", root, "-cf", archive, "."]
+    shell.run(pack, workspace.log, what="packing the suite")
+    shell.run([engine.command, "import", archive, tag], workspace.log, what="importing the suite")
+    shutil.rmtree(root)
+    archive.unlink()
+
+
 def _need_debootstrap(workspace: Workspace) -> None:
-    with _install_lock:
-        if os.geteuid() != 0:
-            raise Problem(ADVICE)
-        # Ubuntu's debootstrap does not bring the keyring by itself.
-        debian.need(["debootstrap", "debian-archive-keyring"], workspace.say, ADVICE)
+    if os.geteuid() != 0:
+        raise Problem(ADVICE)
+    # Ubuntu's debootstrap does not bring the keyring by itself.
+    debian.need(["debootstrap", "debian-archive-keyring"], workspace.say, ADVICE)
 
 
 def _mirror() -> str:

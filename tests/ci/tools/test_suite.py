@@ -1,0 +1,39 @@
+"""A Debian suite as an image: made once, whoever asks."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from wheelyard.core.engine import Engine
+from wheelyard.core.progress import Display
+from wheelyard.core.workspace import Workspace
+from wheelyard.run import local
+from wheelyard.tools import suite
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a suite")
+def test_two_that_need_one_make_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one waits: an image that was made twice would have two ids."""
+    monkeypatch.setattr(suite, "TURNS", tmp_path)
+    monkeypatch.setattr(suite, "_need_debootstrap", lambda _: None)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    programs = {
+        "docker": f"if [ $1 = image ]; then test -e {tmp_path}/there; else touch {tmp_path}/there; fi",
+        "debootstrap": f"echo made >>{tmp_path}/made; sleep 0.5",
+    }
+    for name, line in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    engine, here = Engine("docker", "", ""), local.Here(tmp_path / "wheelhouse", Display())
+
+    def ensure(name: str) -> str:
+        folder = tmp_path / name
+        folder.mkdir()
+        place = Workspace({}, folder, folder / "log", folder, folder, folder, here)
+        return suite.ensure("bookworm", engine, place)
+
+    with ThreadPoolExecutor() as pool:
+        first, second = pool.map(ensure, "ab")
+    assert first == second
+    assert (tmp_path / "made").read_text() == "made\n"
