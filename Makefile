@@ -126,7 +126,7 @@ WHEELSCOPE_LIBRARIES := libdeflate-dev libzstd-dev liblz4-dev libssl-dev libcurl
 .PHONY: wheelscope
 wheelscope: tools ## Build build/bin/wheelscope
 	@scripts/need.sh pkg-config $(WHEELSCOPE_LIBRARIES)
-	@cmake -S csrc/wheelscope -B build/wheelscope -G Ninja --log-level=WARNING
+	@cmake -S csrc/wheelscope -B build/wheelscope -G Ninja --log-level=WARNING >/dev/null
 	@cmake --build build/wheelscope --target wheelscope
 	@install -C -D -t build/bin build/wheelscope/wheelscope
 	@install -C -t .venv/bin build/wheelscope/wheelscope
