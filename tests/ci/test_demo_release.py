@@ -168,6 +168,7 @@ def test_an_unknown_key_names_line_and_key(released: Path) -> None:
     assert "unknown key `enviroment_cpu` in build; did you mean `environment_cpu`?" in done.stderr
 
 
+@real_release(large=True)
 def test_each_makes_a_wheel_for_one_python_torch_and_cuda(released: Path, tmp_path: Path) -> None:
     name = f"{os.uname().machine}-cputorch2.10-cp311"
     for step in ("build", "repair"):
