@@ -213,9 +213,12 @@ bench-wheelscope: tools wheelscope corpus ## Time wheelscope beside auditwheel a
 # --- The pipeline -------------------------------------------------------------------------------
 BASE ?=
 
-.PHONY: plan release nightly compare-images clean-release tag report screenshots
+.PHONY: plan images release nightly compare-images clean-release tag report screenshots
 plan: tools ## What is built, what it serves, where it is verified
 	@$(WHEELYARD) plan
+
+images: tools ## The images of `make release`, made ahead of it
+	@$(WHEELYARD) image $(if $(BASE),--base $(BASE))
 
 release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, published to an embedded index (SLOW=1: with slow cells too)
 	@$(WHEELYARD) release $(if $(BASE),--base $(BASE)) $(if $(SLOW),--slow)

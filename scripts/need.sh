@@ -13,8 +13,10 @@ if [ "$(id -u)" = 0 ]; then sudo=; elif sudo -n true 2>/dev/null; then sudo=sudo
 fi
 echo "installing Debian packages:$missing"
 log=$(mktemp)
+install='apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends "$@"'
+# One at a time, wheelyard's own installing included (core/debian.py): apt does not wait for another apt.
 # shellcheck disable=SC2086 # both are lists of words
-if ! { $sudo apt-get -q update && DEBIAN_FRONTEND=noninteractive $sudo apt-get -qy install --no-install-recommends $missing; } >"$log" 2>&1; then
+if ! $sudo flock /run/ci-debian.turn sh -c "$install" sh $missing >"$log" 2>&1; then
   tail -n 20 "$log" >&2
   echo "error: apt-get could not install:$missing (whole log: $log)" >&2
   exit 1
