@@ -8,6 +8,7 @@ import os
 import secrets
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -209,6 +210,7 @@ def server(folder: Path, log: Path) -> Iterator[str]:
 
 
 def _start(folder: Path, log: Path) -> Server:
+    _take_back_half_a_write(folder)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -223,6 +225,16 @@ def _start(folder: Path, log: Path) -> Server:
         _stop(started)
         raise
     return started
+
+
+def _take_back_half_a_write(folder: Path) -> None:
+    """After a kill, SQLite does that at the first look; but not at devpi's, which is not allowed to write.
+
+    Where it cannot be done, devpi says what is wrong.
+    """
+    database = f"{(folder / '.sqlite').absolute().as_uri()}?mode=rw"
+    with suppress(sqlite3.Error), closing(sqlite3.connect(database, uri=True)) as opened:
+        opened.execute("PRAGMA schema_version").fetchone()
 
 
 def _stop(server: Server) -> None:

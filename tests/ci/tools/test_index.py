@@ -1,5 +1,7 @@
-"""The embedded index: jobs that need it at the same time share one server, and the last one stops it."""
+"""The embedded index: jobs share one server, the last one stops it, and it starts again after a kill."""
 
+import subprocess
+import sys
 import threading
 import urllib.request
 from pathlib import Path
@@ -35,3 +37,22 @@ def test_jobs_share_one_server_and_the_last_one_stops_it(tmp_path: Path) -> None
     assert set(shell.running) == before
     with index.server(folder, log) as again:
         urllib.request.urlopen(f"{again}/+api").close()
+
+
+CUT_OFF = """
+import os, signal, sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("PRAGMA cache_size = 1")
+database.execute("BEGIN IMMEDIATE")
+database.execute("CREATE TABLE never_whole AS SELECT zeroblob(1 << 20)")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_it_starts_after_a_write_that_was_cut_off(tmp_path: Path) -> None:
+    folder, log = tmp_path / "index", tmp_path / "log"
+    index.initialised(folder, log)
+    subprocess.run([sys.executable, "-c", CUT_OFF, folder / ".sqlite"])
+    assert (folder / ".sqlite-journal").stat().st_size > 0
+    with index.server(folder, log) as url:
+        urllib.request.urlopen(f"{url}/+api").close()
