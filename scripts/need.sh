@@ -13,8 +13,8 @@ if [ "$(id -u)" = 0 ]; then sudo=; elif sudo -n true 2>/dev/null; then sudo=sudo
 fi
 echo "installing Debian packages:$missing"
 log=$(mktemp)
-install='apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends "$@"'
-# One at a time, wheelyard's own installing included (core/debian.py): apt does not wait for another apt.
+install='apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -qy -o DPkg::Lock::Timeout=300 install --no-install-recommends "$@"'
+# One at a time, wheelyard's own installing included (core/debian.py): apt waits for another apt in part only.
 # shellcheck disable=SC2086 # both are lists of words
 if ! $sudo flock /run/ci-debian.turn sh -c "$install" sh $missing >"$log" 2>&1; then
   tail -n 20 "$log" >&2

@@ -18,14 +18,15 @@ def need(packages: Sequence[str], say: Callable[[str], None], advice: str) -> No
         return
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         raise Problem(advice)
-    with turn(TURN):  # apt does not wait for another apt
+    with turn(TURN):  # apt waits for another apt in part only
         if wanted := [package for package in packages if not _is_installed(package)]:
             _install(wanted, say, advice)
 
 
 def _install(wanted: list[str], say: Callable[[str], None], advice: str) -> None:
     say(f"installing Debian's {', '.join(wanted)}")
-    install = ["apt-get", "-qy", "install", "--no-install-recommends", *wanted]
+    waits = ["-o", "DPkg::Lock::Timeout=300"]  # a fresh machine may be upgrading itself
+    install = ["apt-get", "-qy", *waits, "install", "--no-install-recommends", *wanted]
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for command in (["apt-get", "-q", "update"], install):
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
