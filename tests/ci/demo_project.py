@@ -76,16 +76,22 @@ def containers(folder: Path) -> list[str]:
 class Process:
     pid: int
     command: str
+    folder: Path
 
 
 def processes(folder: Path) -> list[Process]:
     """The processes that work in the project or name it."""
-    found = []
+    return [process for process in _all() if f"{folder}/" in f"{process.command} {process.folder}/"]
+
+
+def engines() -> set[int]:
+    return {process.pid for process in _all() if process.command == "dockerd "}
+
+
+def _all() -> Iterator[Process]:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             command = (process / "cmdline").read_text().replace("\0", " ")
-            if f"{folder}/" in f"{command} {(process / 'cwd').readlink()}/":
-                found.append(Process(int(process.name), command))
+            yield Process(int(process.name), command, (process / "cwd").readlink())
         except OSError:  # it is over, or another user's
             continue
-    return found

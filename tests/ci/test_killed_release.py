@@ -23,6 +23,7 @@ from demo_project import (
     containers,
     copy_of_demo,
     engine_up,
+    engines,
     outer_environment,
     processes,
     record,
@@ -45,6 +46,7 @@ TRIES = Counter(
 LONGEST_DELAY = 12  # seconds until a kill, where a step takes longer
 ROOM = (8, 48, 96, 160, 256)  # KiB; a whole release takes more
 SUMMARY = "verdict"  # a word of the table that is printed before the report is written
+RAN_BEFORE = engines()
 moments = random.Random(15)
 
 
@@ -228,12 +230,20 @@ def is_tidy(project: Path) -> None:
     """No process, container, lock, engine or half file is left."""
     assert processes(project) == []
     assert not engine.is_left_over()
+    assert not forgotten_engines()
     assert containers(project) == []
     house = project / "wheelhouse"
     assert not list((house / "work").glob("*"))
     assert not list(house.glob("*.new"))
     with (house / ".lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def forgotten_engines() -> set[int]:
+    """Those that nobody would ever stop; one that ran before is somebody else's."""
+    running = engines()
+    noted = engine._noted("dockerd", engine.STARTED)
+    return (running - {noted} - RAN_BEFORE) & engines()  # other tests start and stop them too
 
 
 # --- Out of disk ----------------------------------------------------------------------------------

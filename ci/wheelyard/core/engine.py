@@ -155,6 +155,20 @@ def _has_buildkit(client: str) -> bool:
 
 
 def _start(log: Path, say: Callable[[str], None]) -> str:
+    """Unless a release that was killed has started one, which does not answer yet."""
+    pid = _noted("dockerd", STARTED) or _launch(log, say)
+    for _ in range(START_SECONDS * 2):
+        if shell.capture(["docker", "info"]) is not None:
+            return "docker"
+        if not _command(pid):
+            break
+        time.sleep(0.5)
+    STARTED.unlink(missing_ok=True)
+    raise Problem(f"dockerd does not start:\n{shell.tail(log)}")
+
+
+def _launch(log: Path, say: Callable[[str], None]) -> int:
+    """Its process id, which it notes by itself: whoever starts it may be killed at any moment."""
     if not shutil.which("dockerd"):
         debian.need(["docker.io", "iptables"], say, ADVICE)
     say("starting the container engine (dockerd); it is stopped when the release ends")
@@ -163,17 +177,10 @@ def _start(log: Path, say: Callable[[str], None]) -> str:
     lasting = {name: value for name, value in os.environ.items() if name != "TMPDIR"}  # not a run's
     with log.open("wb") as output:
         daemon = subprocess.Popen(
-            ["dockerd"], stdout=output, stderr=output, env=lasting, cwd="/", start_new_session=True
-        )
-    STARTED.write_text(f"{daemon.pid}\n")
-    for _ in range(START_SECONDS * 2):
-        if shell.capture(["docker", "info"]) is not None:
-            return "docker"
-        if daemon.poll() is not None:
-            break
-        time.sleep(0.5)
-    STARTED.unlink()
-    raise Problem(f"dockerd does not start:\n{shell.tail(log)}")
+            ["sh", "-c", 'echo $$ >"$0" && exec dockerd', STARTED],
+            stdout=output, stderr=output, env=lasting, cwd="/", start_new_session=True,
+        )  # fmt: skip
+    return daemon.pid
 
 
 def _forget_stale_pids() -> None:
@@ -193,8 +200,12 @@ def _noted(program: str, file: Path) -> int | None:
 
 
 def _is_running(program: str, pid: int) -> bool:
-    try:  # a process that has ended, but was not waited for, has no command line
-        words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    return Path(_command(pid)).name == program
+
+
+def _command(pid: int) -> str:
+    """Of a process; one that has ended has none, even if nobody has waited for it."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().partition("\0")[0]
     except OSError:
-        return False
-    return Path(words[0]).name == program
+        return ""

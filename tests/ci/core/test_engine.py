@@ -4,6 +4,7 @@ import dataclasses
 import fcntl
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -128,15 +129,19 @@ def test_an_engine_of_others_is_never_stopped(ours: Engine) -> None:
     ours.leave(pytest.fail)
 
 
+def slow_engine(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes a second until it answers."""
+    program(folder, "docker", f"[ $1 = ps ] || [ -e {folder}/up ]")
+    start = f"echo $$ >>{folder}/started; sleep 1; touch {folder}/up; exec -a dockerd sleep 60"
+    program(folder, "dockerd", f"exec -a dockerd bash -c '{start}'")
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    monkeypatch.setattr(engine, "PIDS", {})
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts an engine")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the engine outlives who started it
 def test_two_releases_start_one_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes a second until the engine answers."""
-    program(tmp_path, "docker", f"[ $1 = ps ] || [ -e {tmp_path}/up ]")
-    start = f"echo $$ >>{tmp_path}/started; sleep 1; touch {tmp_path}/up"
-    program(tmp_path, "dockerd", f"{start}; exec -a dockerd sleep 60")
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.setattr(engine, "PIDS", {})
+    slow_engine(tmp_path, monkeypatch)
     houses = [tmp_path / "a", tmp_path / "b"]
     with ThreadPoolExecutor() as pool:
         first, second = pool.map(lambda house: engine.ready(house, lambda _: None), houses)
@@ -144,6 +149,33 @@ def test_two_releases_start_one_engine(tmp_path: Path, monkeypatch: pytest.Monke
     first.leave(lambda _: None)
     assert engine._is_running("dockerd", pid)
     second.leave(lambda _: None)
+    assert not engine._is_running("dockerd", pid)
+
+
+KILLED = """
+import pathlib, sys
+from wheelyard.core import engine
+engine.USERS, engine.TURN, engine.STARTED, house = map(pathlib.Path, sys.argv[1:])
+engine.ready(house, print)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts an engine")
+def test_a_release_killed_while_its_engine_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one waits for that engine, and stops it."""
+    slow_engine(tmp_path, monkeypatch)
+    files = [engine.USERS, engine.TURN, engine.STARTED, tmp_path / "a"]
+    killed = subprocess.Popen([sys.executable, "-c", KILLED, *files])
+    while not (tmp_path / "started").exists():
+        time.sleep(0.01)
+    killed.kill()
+    killed.wait()
+    following = engine.ready(tmp_path / "b", pytest.fail)
+    (pid,) = map(int, (tmp_path / "started").read_text().split())
+    assert engine._is_running("dockerd", pid)
+    following.leave(lambda _: None)
     assert not engine._is_running("dockerd", pid)
 
 
