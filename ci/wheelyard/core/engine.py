@@ -105,9 +105,13 @@ def ready(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
     else:
         users = USERS.open("ab")
         fcntl.flock(users, fcntl.LOCK_SH)
-        with turn(TURN):
-            command = answering() or _start(wheelhouse / "logs" / "dockerd.log", say)
-            engine = Engine(command, label, _builder(command, say), users)
+        try:
+            with turn(TURN):
+                command = answering() or _start(wheelhouse / "logs" / "dockerd.log", say)
+                engine = Engine(command, label, _builder(command, say), users)
+        except BaseException:
+            users.close()
+            raise
     engine.remove_leftovers(say)
     return engine
 
@@ -156,24 +160,27 @@ def _has_buildkit(client: str) -> bool:
 
 def _start(log: Path, say: Callable[[str], None]) -> str:
     """Unless a release that was killed has started one, which does not answer yet."""
+    if not shutil.which("dockerd"):
+        debian.need(["docker.io", "iptables"], say, ADVICE)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.touch()
     pid = _noted("dockerd", STARTED) or _launch(log, say)
     for _ in range(START_SECONDS * 2):
         if shell.capture(["docker", "info"]) is not None:
             return "docker"
         if not _command(pid):
-            break
+            STARTED.unlink(missing_ok=True)
+            raise Problem(f"dockerd does not start:\n{shell.tail(log)}")
         time.sleep(0.5)
-    STARTED.unlink(missing_ok=True)
-    raise Problem(f"dockerd does not start:\n{shell.tail(log)}")
+    raise Problem(
+        f"dockerd (process {pid}) does not answer; stop it and run the same command again"
+    )
 
 
 def _launch(log: Path, say: Callable[[str], None]) -> int:
     """Its process id, which it notes by itself: whoever starts it may be killed at any moment."""
-    if not shutil.which("dockerd"):
-        debian.need(["docker.io", "iptables"], say, ADVICE)
     say("starting the container engine (dockerd); it is stopped when the release ends")
     _forget_stale_pids()
-    log.parent.mkdir(parents=True, exist_ok=True)
     lasting = {name: value for name, value in os.environ.items() if name != "TMPDIR"}  # not a run's
     with log.open("wb") as output:
         daemon = subprocess.Popen(

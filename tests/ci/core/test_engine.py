@@ -179,6 +179,23 @@ def test_a_release_killed_while_its_engine_starts(
     assert not engine._is_running("dockerd", pid)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts an engine")
+def test_one_that_cannot_be_asked_is_not_forgotten(
+    ours: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its client is not on PATH; others use it, and stop it."""
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(Problem, match="no container engine"):
+        engine.ready(tmp_path / "b", pytest.fail)
+    program(tmp_path, "docker", "false")
+    program(tmp_path, "dockerd", "false")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    monkeypatch.setattr(engine, "START_SECONDS", 1)
+    with pytest.raises(Problem, match="does not answer; stop it"):
+        engine.ready(tmp_path / "b", pytest.fail)
+    assert not left(ours)[0]
+
+
 OLD, NEW, NEW_WITH_PLUGIN = (
     "echo 20.10.24+dfsg1",
     "[ $1 = version ] && echo 28.2.2",
