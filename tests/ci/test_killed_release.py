@@ -40,9 +40,8 @@ pytestmark = real_release()
 PLACES = ("between jobs", *STEPS, "report")  # where a release can be hit, in this order
 KILLS = int(os.environ.get("KILLS", "10"))
 IN_A_ROW = min(math.ceil(KILLS / len(PLACES)), 4)  # in one place of one release
-TRIES = Counter(
-    dict.fromkeys(PLACES, IN_A_ROW) | {"report": IN_A_ROW + 6}
-)  # soon over, easily missed
+# Writing the report is soon over, so that a kill easily misses it.
+TRIES = Counter(dict.fromkeys(PLACES, IN_A_ROW) | {"report": IN_A_ROW + 6})
 LONGEST_DELAY = 12  # seconds until a kill, where a step takes longer
 ROOM = (8, 48, 96, 160, 256)  # KiB; a whole release takes more
 SUMMARY = "verdict"  # a word of the table that is printed before the report is written

@@ -159,7 +159,7 @@ def _has_buildkit(client: str) -> bool:
 
 
 def _start(log: Path, say: Callable[[str], None]) -> str:
-    """Unless a release that was killed has started one, which does not answer yet."""
+    """Starts one, or waits for the one that a killed release was starting."""
     if not shutil.which("dockerd"):
         debian.need(["docker.io", "iptables"], say, ADVICE)
     log.parent.mkdir(parents=True, exist_ok=True)

@@ -168,7 +168,7 @@ def test_a_release_killed_while_its_engine_starts(
     slow_engine(tmp_path, monkeypatch)
     files = [engine.USERS, engine.TURN, engine.STARTED, tmp_path / "a"]
     killed = subprocess.Popen([sys.executable, "-c", KILLED, *files])
-    while not (tmp_path / "started").exists():
+    while killed.poll() is None and not (tmp_path / "started").exists():
         time.sleep(0.01)
     killed.kill()
     killed.wait()
