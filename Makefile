@@ -6,6 +6,8 @@ SHELL := /bin/bash
 PYTHON := .venv/bin/python
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 WHEELYARD := .venv/bin/wheelyard
+# A tool's own targets, in the one environment of all.
+YARD := $(MAKE) --no-print-directory -C tools/wheelyard VENV=$(CURDIR)/.venv
 
 .PHONY: help
 help: ## What each target does
@@ -16,14 +18,14 @@ help: ## What each target does
 tools: ## The pinned tools in .venv
 	@scripts/need.sh g++ git
 	@scripts/venv.sh ci/tools.lock
-	@test -x $(WHEELYARD) || $(PYTHON) -m pip install --quiet --no-deps --no-build-isolation --editable ci
+	@$(WHEELYARD) --version >/dev/null 2>&1 || $(PYTHON) -m pip install --quiet --no-deps --no-build-isolation --editable tools/wheelyard
 
 # A job that can sign or upload has few packages, of a lock of its own, and runs wheelyard from the tree.
 tools-sign tools-publish: tools-%:
 	@scripts/need.sh git
 	@scripts/venv.sh ci/$*.lock
 	@test -x $(WHEELYARD) || { printf '#!/bin/sh\nPYTHONPATH=%s exec %s -m wheelyard "$$@"\n' \
-	  '$(CURDIR)/ci' '$(CURDIR)/$(PYTHON)' >$(WHEELYARD) && chmod +x $(WHEELYARD); }
+	  '$(CURDIR)/tools/wheelyard' '$(CURDIR)/$(PYTHON)' >$(WHEELYARD) && chmod +x $(WHEELYARD); }
 tools-sign: ## What signs a release, and nothing else, in .venv
 tools-publish: ## What uploads a release, and nothing else, in .venv
 
@@ -32,13 +34,13 @@ test-env: tools ## The pinned tools and test packages (torch 2.10) in .venv
 	@scripts/venv.sh tests/tests.lock
 
 lock: tools ## Pin every .in file anew, newest first, and show what moved (KEEP=1: only what the .in files add or drop)
-	@$(PYTHON) -m scripts.locks $(if $(KEEP),--keep)
+	@$(PYTHON) -m tools.release.locks $(if $(KEEP),--keep)
 
 propose-locks: ## Open a pull request with the locks in build/locks/, as the workflow locks does
-	@python3 -m scripts.propose_locks build/locks
+	@python3 -m tools.release.propose_locks build/locks
 
 lock-actions: ## Record the tags of the actions that the workflows pin, from their repositories
-	@python3 -m scripts.actions $(ACTIONS_SOURCE)
+	@python3 -m tools.release.actions $(ACTIONS_SOURCE)
 
 # only here
 .PHONY: new test-new
@@ -57,7 +59,7 @@ ifeq ($(CUDA_HOME)$(shell command -v nvcc),)
 export CUDA_HOME := $(CURDIR)/build/toolkit/13.0
 toolkit: tools
 	@echo "no nvcc here: taking CUDA 13.0 from PyPI into build/toolkit"
-	@$(PYTHON) docker/toolkit.py --cuda 13.0 $(CUDA_HOME)
+	@$(WHEELYARD) toolkit --cuda 13.0 $(CUDA_HOME)
 else
 toolkit: ;
 endif
@@ -213,7 +215,7 @@ bench-wheelscope: tools wheelscope corpus ## Time wheelscope beside auditwheel a
 # --- The pipeline -------------------------------------------------------------------------------
 BASE ?=
 
-.PHONY: plan images release nightly compare-images clean-release tag report screenshots
+.PHONY: plan images release nightly compare-images clean-release tag report
 plan: tools ## What is built, what it serves, where it is verified
 	@$(WHEELYARD) plan
 
@@ -225,7 +227,7 @@ release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, 
 	@$(MAKE) --no-print-directory --silent $(or $(WHEELHOUSE),wheelhouse)/tools/added
 
 nightly: tools wheelscope ## The package built on torch's newest build, and tested with it (TORCH_INDEX=URL; else PyPI's newest)
-	@$$(test "$$(id -u)" = 0 || echo sudo) $(PYTHON) -m scripts.nightly $(if $(TORCH_INDEX),'$(TORCH_INDEX)')
+	@$$(test "$$(id -u)" = 0 || echo sudo) $(WHEELYARD) nightly $(if $(TORCH_INDEX),--torch-index '$(TORCH_INDEX)')
 
 tag: tools ## Make the release commit and its tag: VERSION=x.y.z
 	@$(WHEELYARD) tag $(or $(VERSION),$(error give the version: make tag VERSION=x.y.z))
@@ -235,21 +237,16 @@ report: tools wheelscope ## Write the report of the release in wheelhouse/, and 
 	@test -n "$${DISPLAY:-}$${WAYLAND_DISPLAY:-}" && $(PYTHON) -m webbrowser -t "file://$(CURDIR)/wheelhouse/report.html" \
 	  || echo "no browser opens here; open file://$(CURDIR)/wheelhouse/report.html, or copy that one file"
 
-screenshots: test-env wheelscope ## Pictures of the report of the release in wheelhouse/, into docs/report/
-	@$(PYTHON) -m scripts.browser
-	@$(WHEELYARD) report
-	@$(PYTHON) -m scripts.screenshots wheelhouse docs/report
-
 .PHONY: tool-wheels check-tools check-tools-tag publish-tools
 tool-wheels: wheelscope build/tools/made ## Wheels of wheelyard and wheelscope, in build/tools/
-build/tools/made: $(shell git ls-files ci docker csrc/wheelscope scripts/tool_wheels.py 2>/dev/null)
+build/tools/made: $(shell git ls-files tools/wheelyard/wheelyard tools/wheelyard/*.* csrc/wheelscope tools/release/wheels.py 2>/dev/null)
 	@rm -rf build/tools
-	@$(PYTHON) -m scripts.tool_wheels build/tools
+	@$(PYTHON) -m tools.release.wheels build/tools
 	@touch $@
 
 %/tools/added: build/tools/made
 	@$(MAKE) --no-print-directory check-tools
-	@$(PYTHON) -m scripts.publish_tools wheelhouse build/tools
+	@$(PYTHON) -m tools.release.publish wheelhouse build/tools
 	@touch $@
 
 check-tools: tools ## Are the wheels in build/tools/ sound? wheelscope judges its own
@@ -262,27 +259,18 @@ check-tools-tag: tools ## Is the version of the wheels in build/tools/ the one t
 	  test "$$tag" = "wheelyard-v$$version" || { echo "error: HEAD carries '$$tag', but the tools are $$version: git tag wheelyard-v$$version" >&2; exit 1; }
 
 publish-tools: tools-publish ## Upload what INDEX (testpypi or pypi) lacks of build/tools/
-	@PYTHONPATH=ci $(PYTHON) -m scripts.publish_tools $(or $(INDEX),$(error give the index: make publish-tools INDEX=testpypi)) build/tools
+	@PYTHONPATH=tools/wheelyard $(PYTHON) -m tools.release.publish $(or $(INDEX),$(error give the index: make publish-tools INDEX=testpypi)) build/tools
 
-.PHONY: docs docs-pictures publish-docs reference
-docs: reference ## The documentation site in build/site, from README, docs/ and the other pages; a dead link fails
+.PHONY: docs publish-docs
+docs: tools ## The documentation site in build/site, from README, docs/ and the other pages; a dead link fails
+	@$(YARD) reference
 	@VENV=build/docs-venv scripts/venv.sh docs/docs.lock
 	@NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build --strict
 	@echo "the site is in build/site; to read it: python3 -m http.server --directory build/site, then open http://127.0.0.1:8000"
 
-docs-pictures: docs test-env ## Pictures of the site, into docs/site/
-	@$(PYTHON) -m scripts.browser
-	@$(PYTHON) -m scripts.screenshots --site build/site docs/site
-
 publish-docs: ## Push build/site as the branch that GitHub serves, as the workflow docs does
 	@gh auth setup-git
-	@python3 -m scripts.publish_docs build/site
-
-reference: tools ## The reference pages and JSON schemas of wheelyard's files, from their definition
-	@for file in matrix policy; do \
-	  $(WHEELYARD) schema $$file --markdown >docs/wheelyard/$$file.md; \
-	  $(WHEELYARD) schema $$file >docs/wheelyard/$$file.schema.json; \
-	done
+	@python3 -m tools.website.publish build/site
 
 compare-images: ## Have the images of two releases the same packages? OTHER=the other wheelhouse
 	@diff --recursive --unified '$(or $(OTHER),$(error name the other wheelhouse: make compare-images OTHER=FOLDER))/packages' wheelhouse/packages
@@ -296,13 +284,13 @@ clean-release: ## Forget the release in wheelhouse/; images are kept
 # Tests build for one GPU target, with PTX for the others: seconds instead of minutes.
 test test-docs test-package: export TORCH_CUDA_ARCH_LIST ?= 8.0+PTX
 test: lint test-wheelscope cpp install docs ## Every test, but for the commands of the pages and for whole releases
-	@scripts/need.sh procps unzip ccache redis-server
-	@$(PYTHON) -m scripts.browser
+	@scripts/need.sh unzip ccache redis-server $$($(YARD) packages)
 	@$(PYTHON) -m pytest -n 2
+	@$(YARD) test
 
 test-docs: install wheelscope docs ## The site's links and faults; the pages' commands, with what they print (ONLINE=1: also those that ask PyPI)
-	@$(PYTHON) -m scripts.browser
-	@WALK=1 $(PYTHON) -m pytest -n 2 --dist loadfile tests/docs
+	@scripts/need.sh $$($(YARD) browser)
+	@WALK=1 $(PYTHON) -m pytest -n 2 --dist loadfile tests/docs tools/website
 
 test-package: install ## The installed package's tests alone
 	@$(PYTHON) -m pytest -n 2 tests/package
@@ -311,24 +299,14 @@ lint: test-env ## Format and type checks
 	@scripts/need.sh clang-format
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	@$(PYTHON) -m mypy
+	@$(YARD) lint
 	@git ls-files '*.cpp' '*.h' '*.cu' '*.cuh' ':!tests' | xargs clang-format --dry-run -Werror
-.PHONY: test-report
-test-report: test-env wheelscope ## The report page in a real Chromium
-	@$(PYTHON) -m scripts.browser
-	@$(PYTHON) -m pytest -q tests/ci/report/test_report.py
 
-.PHONY: test-release test-cluster test-strangers rehearsal
-rehearsal: test-env ## The release workflow on this repository, every job, against an index on loopback (half an hour)
-	@RELEASE_TESTS=1 $(PYTHON) -m pytest -q -s tests/ci/test_own_rehearsal.py
-
-RELEASES := demo_release killed_release rehearsal hostile_release rehearsal_each stranger_release tool_release tool_install cluster_release
-test-release: test-env wheelscope ## Real releases of another project, with faults injected (ALL=1: also those with tens of GB of images; KILLS=100)
-	@scripts/need.sh procps
-	RELEASE_TESTS=$(if $(ALL),all,some) $(PYTHON) -m pytest -n 3 --dist loadfile $(RELEASES:%=tests/ci/test_%.py)
-
-test-cluster: test-env wheelscope ## Our own release and twelve wheels of another project on four workers: the bytes of one machine (half an hour)
-	RELEASE_TESTS=all $(PYTHON) -m pytest -q -s tests/ci/test_cluster_large.py
-
-test-strangers: tools wheelscope ## Releases of the clones in the folder STRANGERS, as their maintainers would (hours)
-	@test -n "$(STRANGERS)" || { echo "error: say where the clones are: make test-strangers STRANGERS=FOLDER" >&2; exit 1; }
-	@nice $(PYTHON) -m scripts.strangers $(STRANGERS)
+.PHONY: rehearsal test-release test-cluster test-projects
+rehearsal test-release test-cluster test-projects: test-env wheelscope
+	@scripts/need.sh $$($(YARD) packages)
+	@$(YARD) $@
+rehearsal: ## The release workflow on this repository, every job, against an index on loopback (half an hour)
+test-release: ## Real releases of another project, with faults injected (ALL=1: also those with tens of GB of images; KILLS=100)
+test-cluster: ## A release on four workers: the bytes of one machine (half an hour)
+test-projects: ## Releases of the clones in the folder CLONES, as their maintainers would (hours)

@@ -30,7 +30,7 @@ logged() {
 }
 
 smoke() {
-  "$python" "$here/ci/wheelyard/programs/smoke.py" "$wheel" --spec-command "python -m cuda_ext_example --smoke-spec" --evidence "$out/evidence.json"
+  "$python" "$here/tools/wheelyard/wheelyard/programs/smoke.py" "$wheel" --spec-command "python -m cuda_ext_example --smoke-spec" --evidence "$out/evidence.json"
 }
 
 tests() { logged tests run_tests "${pytest[@]}" .; }

@@ -81,7 +81,7 @@ def _newest_host(is_clang: bool) -> int | None:
 def toolkit() -> Finding:
     """One CUDA major throughout: nvcc's, that of the headers beside it, and nvcc's on PATH."""
     home = toolchain.cuda_home()
-    install = "python docker/toolkit.py --cuda 13.0 build/toolkit/13.0"
+    install = "wheelyard toolkit --cuda 13.0 build/toolkit/13.0"
     choose = f"{install} && export CUDA_HOME=$PWD/build/toolkit/13.0"
     if home is None:
         return Finding(FAULT, "no nvcc on PATH, and CUDA_HOME is not set", choose)

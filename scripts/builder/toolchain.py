@@ -103,7 +103,7 @@ def toolkit_version(home: Path) -> int:
     if not file.is_file():
         raise BuildError(
             f"the CUDA toolkit in {home} has no {file.relative_to(home)} (conda keeps headers elsewhere); name a whole "
-            "one by CUDA_HOME, or make one: python docker/toolkit.py --cuda 13.0 build/toolkit/13.0"
+            "one by CUDA_HOME, or make one: wheelyard toolkit --cuda 13.0 build/toolkit/13.0"
         )
     header = file.read_text()
     return int(header.split("#define CUDART_VERSION")[1].split()[0])

@@ -78,7 +78,7 @@ def release(folder: Path) -> Scene:
     shutil.copy(wheels[0], folder)
     sums = subprocess.check_output(["sha256sum", wheels[0].name], cwd=folder, text=True)
     (folder / "SHA256SUMS").write_text(sums + f"{'0' * 64}  another.whl\n")
-    shutil.copy(ROOT / "ci/wheelyard/programs/smoke.py", folder)
+    shutil.copy(ROOT / "tools/wheelyard/wheelyard/programs/smoke.py", folder)
     for name in ("ci", "build"):
         (folder / name).symlink_to(ROOT / name)
     return Scene(folder)
@@ -87,7 +87,9 @@ def release(folder: Path) -> Scene:
 def extension(folder: Path) -> Scene:
     """Beside a usual CUDAExtension that wheelyard does not know yet."""
     project = folder / "your-extension"
-    shutil.copytree(ROOT / "tests/ci/stranger", project, ignore=shutil.ignore_patterns("ci"))
+    shutil.copytree(
+        ROOT / "tools/wheelyard/tests/stranger", project, ignore=shutil.ignore_patterns("ci")
+    )
     subprocess.run(["git", "init", "--quiet", project], check=True)
     subprocess.run(["git", "-C", project, "add", "--all"], check=True)
     return Scene(folder)

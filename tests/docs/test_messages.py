@@ -25,7 +25,7 @@ def test_what_no_worker_offers():
     worker = offers.Member("tls://box-71:1", "box-71", 2, there)
     job = Job("gpu", "x86_64", Needs("x86_64", gpu=True), {})
     said = f"error: {job.name} {offers.lacking(job, [worker], 'tls://laptop:8786')}\n"
-    assert quoted("docs/wheelyard/cluster.md", "which no worker offers") == said
+    assert quoted("tools/wheelyard/docs/cluster.md", "which no worker offers") == said
 
 
 @pytest.mark.skipif(not PROGRAM.is_file(), reason="needs `make wheelscope`")
@@ -33,5 +33,5 @@ def test_a_wheel_without_device_code(tmp_path: Path):
     subprocess.run([sys.executable, ROOT / "tests/wheelscope/fixtures.py", tmp_path], check=True)
     (wheel,) = (tmp_path / "wheel/no-device-code").iterdir()
     said = subprocess.run([PROGRAM, "check", wheel], capture_output=True, text=True).stdout
-    quote = quoted("docs/wheelyard/first-release.md", "[cuda-code]")
+    quote = quoted("tools/wheelyard/docs/first-release.md", "[cuda-code]")
     assert matches(re.sub(r"^\S+", "...", quote), said), said

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 LOCK = ROOT / ".github/actions.lock"
 SOURCE = "https://github.com/{owner}/{name}"
 USES = re.compile(r"^ *(?:- )?uses: ([\w-]+/[\w-]+)@(\w+)(?: # (\S+))?$", re.MULTILINE)

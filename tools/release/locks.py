@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 UV = [str(Path(sys.executable).with_name("uv")), "pip", "compile", "--quiet", "--universal"]
 UV += ["--generate-hashes", "--no-header", "--python-version", "3.11"]
 PIN = re.compile(r"^([\w.-]+)==([^\s;\\]+)", re.MULTILINE)
@@ -34,12 +34,16 @@ LOCKS = [
     Lock("ci/sign", FEW),
     Lock("ci/publish", FEW),
     Lock("tests/tests", SAME_TOOLS),
+    Lock(
+        "tools/wheelyard/tests/tests",
+        [*SAME_TOOLS, "--constraint", "tests/tests.lock", "--no-annotate"],
+    ),
     Lock("docs/docs"),
-    Lock("docker/verify"),
-    Lock("docker/verify-t"),
+    Lock("tools/wheelyard/wheelyard/docker/verify"),
+    Lock("tools/wheelyard/wheelyard/docker/verify-t"),
     Lock("scripts/bench_build/bench"),
     *(
-        Lock(f"docker/{name}", ["--no-deps"])
+        Lock(f"tools/wheelyard/wheelyard/docker/{name}", ["--no-deps"])
         for name in ("build", "native", "uv", "toolkits/12.9", "toolkits/13.0", "toolkits/13.2")
     ),
     TORCH,

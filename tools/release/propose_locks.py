@@ -1,4 +1,4 @@
-"""Opens a pull request with the locks that another job has renewed: `python -m scripts.propose_locks FOLDER`.
+"""Opens a pull request with the locks that another job has renewed: `python -m tools.release.propose_locks FOLDER`.
 
 That job ran the code of new packages, this one can write to the repository. So nothing of the folder is taken but the
 known locks, and of those only what a lock has: packages with versions, markers, hashes and comments. Needs nothing
@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scripts.locks import LOCKS, ROOT, moved, pins
+from tools.release.locks import LOCKS, ROOT, moved, pins
 
 BRANCH = "renew-locks"
 TITLE = "Renew the locks"

@@ -1,4 +1,4 @@
-"""Publishes the wheels of wheelyard and wheelscope: `python -m scripts.publish_tools INDEX FOLDER`.
+"""Publishes the wheels of wheelyard and wheelscope: `python -m tools.release.publish INDEX FOLDER`.
 
 INDEX is testpypi or pypi: what is there is not sent again; a file of that name with other bytes is an error. Or it is
 wheelhouse: then the wheels join the release there, in wheelhouse/tools/ and in its static index.
@@ -14,7 +14,9 @@ from wheelyard.report import static_index
 from wheelyard.steps import publish
 from wheelyard.tools import index
 
-WHEELHOUSE = Path(os.environ.get("WHEELHOUSE") or Path(__file__).parents[1] / "wheelhouse")
+WHEELHOUSE = Path(
+    os.environ.get("WHEELHOUSE") or Path(__file__).resolve().parents[2] / "wheelhouse"
+)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Makes the wheels of wheelyard and wheelscope: `python -m scripts.tool_wheels FOLDER`.
+"""Makes the wheels of wheelyard and wheelscope: `python -m tools.release.wheels FOLDER`.
 
 wheelscope's is built in the folder of `make wheelscope`, so that nothing is compiled twice.
 """
@@ -11,13 +11,13 @@ from pathlib import Path
 
 from wheelyard.config import matrix
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PIP = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
 
 
 def make(folder: Path) -> dict[str, Path]:
     """By the name of each distribution. The same sources give the same bytes."""
-    wheelyard = [*PIP, "--wheel-dir", folder, ROOT / "ci"]
+    wheelyard = [*PIP, "--wheel-dir", folder, ROOT / "tools/wheelyard"]
     build_folder = f"--config-settings=build-dir={ROOT / 'build/wheelscope'}"
     wheelscope = [*PIP, "--wheel-dir", folder, build_folder, ROOT / "csrc/wheelscope"]
     # CMake and Ninja are among the programs of this environment.
@@ -27,7 +27,9 @@ def make(folder: Path) -> dict[str, Path]:
         subprocess.run(
             command, env={**os.environ, "PATH": path, "SOURCE_DATE_EPOCH": epoch}, check=True
         )
-    shutil.rmtree(ROOT / "ci/build", ignore_errors=True)  # setuptools would take old files from it
+    shutil.rmtree(
+        ROOT / "tools/wheelyard/build", ignore_errors=True
+    )  # setuptools would take old files from it
     return {name: next(folder.glob(f"{name}-*.whl")) for name in ("wheelyard", "wheelscope")}
 
 

@@ -12,15 +12,20 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "RELEASE.md": "release.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
-    "ci/README.md": "wheelyard/index.md",
     "csrc/wheelscope/README.md": "wheelscope/folders.md",
+    "tools/wheelyard/README.md": "wheelyard/index.md",
+    **{
+        file.relative_to(ROOT).as_posix(): f"{file.parts[-3]}/{file.name}"
+        for file in sorted(ROOT.glob("tools/*/docs/*"))
+        if file.suffix in (".md", ".svg", ".png", ".json")
+    },
 }
 SOURCES = {page: source for source, page in ELSEWHERE.items()}
 LINK = re.compile(r"(?<=\]\()([^)#\s]+)")
@@ -28,6 +33,7 @@ BADGE = re.compile(r"\[!\[([^]]*)\]\(https?://[^)]*\)\]")  # a picture from anot
 
 
 def on_files(files: Files, config: Any) -> Files:
+    """Adds what lies outside docs/; the docs of tools/NAME are the site's folder NAME."""
     for source, page in ELSEWHERE.items():
         files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
     return files

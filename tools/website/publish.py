@@ -1,4 +1,4 @@
-"""Pushes a folder as the branch that the code host serves as a web site: `python -m scripts.publish_docs build/site`.
+"""Pushes a folder as the branch that the code host serves as a web site: `python -m tools.website.publish build/site`.
 
 The branch has one commit, and neither the files here nor the branch that is checked out change. Needs Python and git.
 """

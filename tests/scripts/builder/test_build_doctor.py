@@ -89,7 +89,7 @@ def test_mixed_cuda_majors(clone: Path, tmp_path: Path):
     verdict, found, mend = diagnose(clone, CUDA_HOME=str(tmp_path))["CUDA toolkit"]
     assert verdict == "FAULT"
     assert "mixed CUDA majors" in found
-    assert mend.startswith("python docker/toolkit.py --cuda 13.0 ")
+    assert mend.startswith("wheelyard toolkit --cuda 13.0 ")
 
     header.write_text("#define CUDART_VERSION  12090\n")
     path = f"{cuda_home()}/bin:{environment(clone)['PATH']}"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import actions
+from tools.release import actions
 
 
 def git(folder: Path, *words: str) -> str:

@@ -4,8 +4,8 @@ import subprocess
 
 from wheelyard.plan import torch_lock
 
-from scripts import locks
-from scripts.locks import ROOT
+from tools.release import locks
+from tools.release.locks import ROOT
 
 TEXT = """
 alpha==1.0 \\

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.locks import LOCKS, ROOT
-from scripts.propose_locks import is_lock
+from tools.release.locks import LOCKS, ROOT
+from tools.release.propose_locks import is_lock
 
 GH = """#!/bin/sh
 echo "$@" >>"$GH_CALLS"
@@ -22,7 +22,7 @@ NAMES = [f"{lock.name}.lock" for lock in LOCKS]
 def clone(tmp_path: Path) -> Path:
     """A clone with the scripts and the locks, and its origin; the artifact lies in build/locks."""
     work = tmp_path / "work"
-    for name in (*NAMES, "scripts/__init__.py", "scripts/locks.py", "scripts/propose_locks.py"):
+    for name in (*NAMES, "tools/release/locks.py", "tools/release/propose_locks.py"):
         (work / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, work / name)
     (work / ".gitignore").write_text("/build/\n__pycache__/\n")
@@ -46,7 +46,7 @@ def propose(clone: Path) -> tuple[int, str, str]:
     calls = clone.parent / "calls"
     path = f"{clone.parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        [sys.executable, "-m", "scripts.propose_locks", "build/locks"], cwd=clone,
+        [sys.executable, "-m", "tools.release.propose_locks", "build/locks"], cwd=clone,
         env={**os.environ, "PATH": path, "GH_CALLS": str(calls)}, capture_output=True, text=True,
     )  # fmt: skip
     return done.returncode, done.stdout + done.stderr, calls.read_text() if calls.exists() else ""
@@ -66,15 +66,15 @@ def pushed(clone: Path) -> str:
 
 
 def test_what_moved_becomes_a_pull_request(clone: Path) -> None:
-    lock = clone / "build/locks/docker/build.lock"
+    lock = clone / "build/locks/tools/wheelyard/wheelyard/docker/build.lock"
     old = lock.read_text()
     name, version = old.split()[0].split("==")
     lock.write_text(old.replace(f"{name}=={version}", f"{name}==999", 1))
     (clone / "build/locks/Makefile").write_text("evil:\n")
     code, printed, calls = propose(clone)
     assert code == 0, printed
-    assert f"| docker/build.lock | {name} | {version} | 999 |" in calls
-    assert "docker/build.lock" in pushed(clone)
+    assert f"| tools/wheelyard/wheelyard/docker/build.lock | {name} | {version} | 999 |" in calls
+    assert "tools/wheelyard/wheelyard/docker/build.lock" in pushed(clone)
     assert "1 file changed" in pushed(clone)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.publish_docs import publish
+from tools.website.publish import publish
 
 
 def git(folder: Path, *words: str) -> str:

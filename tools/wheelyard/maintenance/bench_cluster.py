@@ -1,8 +1,8 @@
-"""Times the graph of a release with a wheel for each torch on clusters of 1 to 64 workers, into docs/bench/cluster.*.
+"""Times the graph of a release with a wheel for each torch on clusters of 1 to 64 workers, into docs/cluster.*.
 
 The scheduler, the workers, the links and the runner are the real ones; the jobs only sleep, a hundredth of times that
 were measured, and less where few workers would sleep for an hour. Each worker has one slot. The bound is what no
-schedule can beat: the longest chain of jobs, or all work shared out evenly. `python -m scripts.bench_cluster`
+schedule can beat: the longest chain of jobs, or all work shared out evenly. `make bench-cluster`
 """
 
 import argparse
@@ -36,14 +36,14 @@ from wheelyard.run.cluster.service import Service
 from wheelyard.run.runner import Runner
 from wheelyard.run.waiting import remaining
 
-ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "docs/bench"
+TOOL = Path(__file__).resolve().parents[1]
+TARGET = TOOL / "docs"
 # Jobs sleep for the measured times divided by this, by the number of workers, and by SHARE with any other number.
 SHARES = {1: 1000, 4: 200}
 SHARE = 100
-# Seconds. A build is the usual CUDAExtension's for every GPU target (docs/bench/build.json); the others are of this
-# repository's own release on 2 x86_64 cores: the median of each step, with verify's tests and links counted apart. The
-# sdist's is the median of three releases (1.3, 1.9 and 4.9 s); the GPU's is that of smoke.
+# Seconds. A build is the usual CUDAExtension's for every GPU target; the others are of the repository's own release on
+# 2 x86_64 cores: the median of each step, with verify's tests and links counted apart. The sdist's is the median of
+# three releases (1.3, 1.9 and 4.9 s); the GPU's is that of smoke.
 SECONDS = {
     "build": 1078.4, "sdist": 1.9, "repair": 0.6, "gate": 1.0, "test": 227.4, "link": 12.0,
     "smoke": 8.2, "publish": 12.1, "install": 15.8, "gpu": 8.2,
@@ -63,7 +63,7 @@ def jobs() -> list[Job]:
     options = Options(
         strategy="each", base="pypa", place="cluster", offered=("aarch64", "x86_64", "gpu")
     )
-    return list(steps.planned(planning.load(options, ROOT)).jobs.values())
+    return list(steps.planned(planning.load(options)).jobs.values())
 
 
 def asleep(job: Job, share: int) -> Job:
@@ -121,13 +121,13 @@ def cluster(folder: Path, workers: int) -> Iterator[tuple[str, psutil.Process]]:
         port = probe.getsockname()[1]
     address = f"tcp://127.0.0.1:{port}"
     words = [sys.executable, "-m", "wheelyard", "scheduler", f"--port={port}", f"--keys={folder}"]
-    started = [subprocess.Popen(words, stdout=subprocess.DEVNULL, cwd=ROOT)]
+    started = [subprocess.Popen(words, stdout=subprocess.DEVNULL, cwd=TOOL)]
     try:
         for first in range(0, workers, IN_A_PROCESS):
             count = min(IN_A_PROCESS, workers - first)
-            words = [sys.executable, "-m", "scripts.bench_cluster", "--serve", address]
+            words = [sys.executable, "-m", "maintenance.bench_cluster", "--serve", address]
             words += [str(folder / "workers"), str(first), str(count)]
-            started.append(subprocess.Popen(words, cwd=ROOT))
+            started.append(subprocess.Popen(words, cwd=TOOL))
         yield address, psutil.Process(started[0].pid)
     finally:
         for process in reversed(started):

@@ -1,7 +1,7 @@
 """Times a release of the tests' demo project on a cluster of one worker beside the same release without one.
 
-`python -m scripts.bench_overhead [PAIRS]` runs them in turn, each in a folder of its own, so that both
-download the torch that they link to; the images are there before. The ratios go into docs/bench/cluster.json.
+`python -m maintenance.bench_overhead [PAIRS]` runs them in turn, each in a folder of its own, so that both
+download the torch that they link to; the images are there before. The ratios go into docs/cluster.json.
 """
 
 import json
@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from scripts.bench_cluster import ROOT, TARGET, cluster
+from maintenance.bench_cluster import TARGET, TOOL, cluster
 
-DEMO = ROOT / "tests/ci/demo"
+DEMO = TOOL / "tests/demo"
 WHEELYARD = [sys.executable, "-m", "wheelyard"]
 GIT = ["git", "-c", "user.name=bench", "-c", "user.email=bench@localhost"]
 

@@ -1,6 +1,6 @@
 """Finds the browser for tests and pictures: any Chromium that is there and has a chromedriver of its own version.
 
-    python -m scripts.browser    where there is none: installs Debian's, or says what to type
+    python -m maintenance.browser    where there is none: prints the Debian packages that bring one, or what to type
 
 Ubuntu has Chromium as a snap only, and GitHub's runners have Google's Chrome.
 """
@@ -52,15 +52,15 @@ def is_ubuntu() -> bool:
     return SYSTEM.exists() and "ID=ubuntu" in SYSTEM.read_text().splitlines()
 
 
-def main() -> int:
+def main() -> None:
     if found():
-        return 0
+        return
     if is_ubuntu():
-        print(f"no browser here, so what needs one is left out; to have it: {ADVICE}")
-        return 0
-    need = Path(__file__).with_name("need.sh")
-    return subprocess.run([need, *PACKAGES]).returncode
+        advice = f"no browser here, so what needs one is left out; to have it: {ADVICE}"
+        print(advice, file=sys.stderr)
+    else:
+        print(*PACKAGES)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

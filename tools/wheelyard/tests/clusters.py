@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from repository import ROOT
+from repository import TOOL
 from toy_steps import module
 from wheelyard.core import graph
 from wheelyard.core.job import Job
@@ -73,7 +73,7 @@ class Machines:
         return (self.folder / f"{name}.log").read_text()
 
     def _start(self, name: str, words: list[str], inside: Sequence[str] = ()) -> None:
-        paths = [str(ROOT / "ci"), str(ROOT / "tests/ci")]
+        paths = [str(TOOL), str(TOOL / "tests")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
         with (self.folder / f"{name}.log").open("wb") as log:
             self.processes[name] = subprocess.Popen(

@@ -77,7 +77,7 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
         lambda a: job(
             a / "build-x86_64",
             "repair/x86_64",
-            outputs={"../ci/wheelyard/steps/publish.py": "0" * 64},
+            outputs={"../ci/policy.toml": "0" * 64},
         ),
         "build-x86_64 hands on publish.py, of which wheels knows nothing",
     ),
@@ -178,10 +178,8 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
         "gpu/x86_64 names the file evil.*, which it is not for",
     ),
     "gpu: the pipeline's own files": (
-        lambda a: job(
-            a / "gpu", "gpu/x86_64", outputs={"../ci/wheelyard/steps/attest.py": "0" * 64}
-        ),
-        "gpu/x86_64 names the file ../ci/wheelyard/steps/attest.py, which it is not for",
+        lambda a: job(a / "gpu", "gpu/x86_64", outputs={"../ci/matrix.toml": "0" * 64}),
+        "gpu/x86_64 names the file ../ci/matrix.toml, which it is not for",
     ),
     "gpu: a link for a folder": (
         lambda a: link(a / "gpu", "evidence", "/etc"),

@@ -1,5 +1,6 @@
-"""Where this repository lies."""
+"""Where wheelyard's project lies, and the repository around it, whose matrix and workflows some tests read."""
 
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+TOOL = Path(__file__).resolve().parents[1]
+ROOT = TOOL.parents[1]

@@ -61,15 +61,14 @@ class Bench:
             copy(ROOT / name, self.project / name)
         (self.project / "docs/evidence").mkdir(parents=True)  # a project that is new has none
         (self.project / "docs/evidence/x86_64.json").write_text("{}")
-        for name in ("ci/wheelyard", "docker"):
-            copy(ROOT / name, self.tool / name)
+        copy(digest.PACKAGE, self.tool / "wheelyard")
         who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
         for words in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "all of it"]):
             subprocess.run(["git", *words], cwd=self.project, check=True)
         run(self.planned(), folder / "released")
 
     def planned(self) -> Graph:
-        places = [str(self.folder / "versions"), str(self.tool / "ci")]
+        places = [str(self.folder / "versions"), str(self.tool)]
         clean = {
             n: v for n, v in os.environ.items() if n not in ("WHEELHOUSE", "WHEELYARD_MACHINES")
         }
@@ -133,7 +132,7 @@ def test_nothing_runs_again_without_a_change(bench: Bench, tmp_path: Path) -> No
 
 
 MATRIX = "project/ci/matrix.toml"
-TOOL = "tool/ci/wheelyard"
+TOOL = "tool/wheelyard"
 CELLS = [
     line
     for line in (ROOT / "ci/matrix.toml").read_text().splitlines(keepends=True)
@@ -244,17 +243,23 @@ CHANGES: dict[str, tuple[Change, Iterable[str]]] = {
     "the report": ((f"{TOOL}/report/page.py", "", ""), set()),
     "the commands": ((f"{TOOL}/cli.py", "", ""), set()),
     # --- its images
-    "the Dockerfile": (("tool/docker/Dockerfile", "", ""), SDIST | EVERYTHING),
-    "how Python is installed": (("tool/docker/python.sh", "", ""), SDIST | EVERYTHING),
-    "how torch is installed": (("tool/docker/torch.sh", "", ""), SDIST | EVERYTHING),
-    "what builds": (("tool/docker/build.lock", "", ""), SDIST | EVERYTHING),
-    "the toolkit's packages": (("tool/docker/toolkits/12.9.lock", "", ""), SDIST | EVERYTHING),
-    "what tests": (("tool/docker/verify.lock", "", ""), {"image", "verify", "smoke"} | PUBLISHED),
-    "what tests without a GIL": (
-        ("tool/docker/verify-t.lock", "", ""),
+    "the Dockerfile": (("tool/wheelyard/docker/Dockerfile", "", ""), SDIST | EVERYTHING),
+    "how Python is installed": (("tool/wheelyard/docker/python.sh", "", ""), SDIST | EVERYTHING),
+    "how torch is installed": (("tool/wheelyard/docker/torch.sh", "", ""), SDIST | EVERYTHING),
+    "what builds": (("tool/wheelyard/docker/build.lock", "", ""), SDIST | EVERYTHING),
+    "the toolkit's packages": (
+        ("tool/wheelyard/docker/toolkits/12.9.lock", "", ""),
+        SDIST | EVERYTHING,
+    ),
+    "what tests": (
+        ("tool/wheelyard/docker/verify.lock", "", ""),
         {"image", "verify", "smoke"} | PUBLISHED,
     ),
-    "what builds beside torch": (("tool/docker/native.lock", "", ""), set()),
+    "what tests without a GIL": (
+        ("tool/wheelyard/docker/verify-t.lock", "", ""),
+        {"image", "verify", "smoke"} | PUBLISHED,
+    ),
+    "what builds beside torch": (("tool/wheelyard/docker/native.lock", "", ""), set()),
     # --- programs
     "cibuildwheel": (("versions/cibuildwheel", "", ""), FROM_BUILD),
     "auditwheel": (("versions/auditwheel", "", ""), FROM_REPAIR),

@@ -8,12 +8,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from wheelyard import steps
-from wheelyard.plan import plan as planning
-from wheelyard.plan.plan import Options, Plan
+from wheelyard import nightly, steps
+from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
-
-from scripts import nightly
 
 VERSIONS = {
     "2.16.0.dev20261101+cpu": "cp313",
@@ -59,12 +56,6 @@ def test_the_newest_build_of_a_python_is_taken(index: str) -> None:
 def test_an_index_without_that_python_is_named(index: str) -> None:
     with pytest.raises(Problem, match=rf"pip finds no torch for Python 3\.12 on {index}"):
         nightly.newest(index, "3.12", "x86_64")
-
-
-@pytest.fixture
-def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
-    monkeypatch.setenv("WHEELHOUSE", str(tmp_path / "wheelhouse"))
-    return planning.load(Options(), nightly.ROOT)
 
 
 @pytest.mark.parametrize("index", ["", "https://index.example/nightly/"], ids=["PyPI", "own"])

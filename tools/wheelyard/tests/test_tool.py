@@ -7,9 +7,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from repository import ROOT
-
-from scripts import tool_wheels
+from repository import ROOT, TOOL
+from tools.release import wheels as tool_wheels
 
 pytestmark = pytest.mark.skipif(
     not (ROOT / "build/wheelscope").exists(), reason="needs `make wheelscope`"
@@ -25,14 +24,13 @@ def test_wheelyard_carries_the_images_recipes(wheels: dict[str, Path]) -> None:
     assert wheels["wheelyard"].name == "wheelyard-0.1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheels["wheelyard"]) as archive:
         names = set(archive.namelist())
-    for file in (ROOT / "docker").rglob("*"):
+    for file in (TOOL / "wheelyard/docker").rglob("*"):
         if file.is_file() and "__pycache__" not in file.parts:
-            assert f"wheelyard/docker/{file.relative_to(ROOT / 'docker')}" in names
+            assert f"wheelyard/docker/{file.relative_to(TOOL / 'wheelyard/docker')}" in names
     missing = [
-        str(file.relative_to(ROOT / "ci"))
-        for file in (ROOT / "ci/wheelyard").rglob("*")
-        if file.suffix in (".py", ".toml", ".html")
-        and str(file.relative_to(ROOT / "ci")) not in names
+        str(file.relative_to(TOOL))
+        for file in (TOOL / "wheelyard").rglob("*")
+        if file.suffix in (".py", ".toml", ".html") and str(file.relative_to(TOOL)) not in names
     ]
     assert missing == []
 

@@ -13,11 +13,10 @@ import pytest
 import rehearsal
 import yaml
 from repository import ROOT
+from tools.release import actions
 from wheelyard.arguments import OTHERS
 from wheelyard.plan import github
 from wheelyard.steps import ELSEWHERE, STEPS
-
-from scripts import actions
 
 PROGRAMS = Path(sys.executable).parent
 READ = {"contents": "read"}

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import platform
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,20 @@ def parse() -> argparse.Namespace:
     schema = commands.add_parser("schema", help="print a configuration file's JSON schema")
     schema.add_argument("file", choices=["matrix", "policy"])
     schema.add_argument("--markdown", action="store_true", help="as the reference page")
+    toolkit = commands.add_parser("toolkit", help="assemble a CUDA toolkit from PyPI in a folder")
+    toolkit.add_argument("--cuda", required=True, metavar="X.Y", help="its version, such as 13.0")
+    toolkit.add_argument(
+        "--target", choices=["x86_64", "aarch64"], default=platform.machine(),
+        help="the CPU to build for; the compilers are for this machine's",
+    )  # fmt: skip
+    toolkit.add_argument("folder", type=Path)
+    nightly = commands.add_parser("nightly", help="build and test on torch's newest build")
+    nightly.add_argument(
+        "--torch-index",
+        default="",
+        metavar="URL",
+        help="where pip finds that build, if not on PyPI",
+    )
     tagging = commands.add_parser("tag", help="make the release commit and its tag, or nothing")
     what = tagging.add_mutually_exclusive_group(required=True)
     what.add_argument("version", nargs="?", help="the version to release: x.y.z")

@@ -5,6 +5,7 @@ import dataclasses
 import importlib
 import json
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from fnmatch import fnmatchcase
@@ -28,6 +29,7 @@ from wheelyard.run import join, local
 from wheelyard.run.runner import Place, Runner, only_run
 from wheelyard.steps import ORDER
 from wheelyard.tools import packages
+from wheelyard.tools.images import FOLDER
 
 NewPlace = Callable[[Path, local.StepModule, local.Here], Place]
 
@@ -52,6 +54,13 @@ def _dispatch(arguments: argparse.Namespace) -> int:
         from wheelyard import init
 
         init.run(Path.cwd(), Display(), arguments.folder)
+        return 0
+    if arguments.command == "toolkit":
+        return _toolkit(arguments)
+    if arguments.command == "nightly":
+        from wheelyard import nightly
+
+        nightly.main(arguments.torch_index)
         return 0
     if arguments.command in CLUSTER:
         _cluster_command(arguments)
@@ -245,6 +254,12 @@ def _both_indexes(plan: Plan) -> Graph:
         options = dataclasses.replace(plan.options, index=index)
         graphs.append(steps.planned(dataclasses.replace(plan, options=options)))
     return Graph({name: job for graph in graphs for name, job in graph.jobs.items()})
+
+
+def _toolkit(arguments: argparse.Namespace) -> int:
+    """Runs the program that the images assemble their toolkits with."""
+    words = [f"--cuda={arguments.cuda}", f"--target={arguments.target}", arguments.folder]
+    return subprocess.run([sys.executable, FOLDER / "toolkit.py", *words]).returncode
 
 
 def _report(plan: Plan, record: Record, display: Display) -> None:

@@ -1,9 +1,9 @@
 """Builds the package on torch's newest build and runs its tests with it: a break is known before torch's release.
 
-    python -m scripts.nightly [INDEX]    `make nightly TORCH_INDEX=...`; without one: the newest on PyPI
+    wheelyard nightly [--torch-index URL]    without one: the newest on PyPI
 
 Everything is done as in a release: the image, the wheel, its tests, and `wheelscope link`. What is made lies in
-build/nightly and is for nobody.
+build/nightly and is not published.
 """
 
 import dataclasses
@@ -18,13 +18,13 @@ from wheelyard import steps
 from wheelyard.config.matrix import RunCell, Torch
 from wheelyard.core.progress import Display
 from wheelyard.plan import plan as planning
+from wheelyard.plan import project
 from wheelyard.plan.cells import python_tag
 from wheelyard.plan.plan import Options, Plan
 from wheelyard.problem import Problem
 from wheelyard.run import local
 from wheelyard.run.runner import Runner, only_run
 
-ROOT = Path(__file__).resolve().parents[1]
 NAME = "nightly"
 LAST = "verify"
 
@@ -71,28 +71,21 @@ def with_torch(plan: Plan, version: str, index: str, python: str) -> Plan:
 def run(plan: Plan, display: Display) -> None:
     graph = steps.planned(plan, LAST)
     with only_run(plan.project.wheelhouse) as record:
-        place = local.Local(ROOT, steps.module, local.Here(plan.project.wheelhouse, display))
+        place = local.Local(
+            plan.project.root, steps.module, local.Here(plan.project.wheelhouse, display)
+        )
         jobs = [
             job for job in graph.jobs.values() if job.step != "gate"
         ]  # which asks for a release
         Runner(graph, record, display, place).run(jobs, force=False)
 
 
-def main() -> int:
-    index = sys.argv[1] if len(sys.argv) > 1 else ""
-    os.environ["WHEELHOUSE"] = str(ROOT / "build" / NAME)
-    try:
-        plan = planning.load(Options(), ROOT)
-        plan = dataclasses.replace(plan, options=Options(wanted=(plan.machine,)))
-        python = next(c.python for c in reversed(plan.matrix.verify.run) if not c.slow)
-        version, display = newest(index, python, plan.machine), Display()
-        display.say(f"torch {version}, Python {python}")
-        run(with_torch(plan, version, index, python), display)
-    except Problem as problem:
-        print(f"error: {problem}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def main(index: str) -> None:
+    root = project.find(Path.cwd())
+    os.environ["WHEELHOUSE"] = str(root / "build" / NAME)
+    plan = planning.load(Options(), root)
+    plan = dataclasses.replace(plan, options=Options(wanted=(plan.machine,)))
+    python = next(c.python for c in reversed(plan.matrix.verify.run) if not c.slow)
+    version, display = newest(index, python, plan.machine), Display()
+    display.say(f"torch {version}, Python {python}")
+    run(with_torch(plan, version, index, python), display)

@@ -1,4 +1,4 @@
-"""Releases other people's projects as their maintainers would: `python -m scripts.strangers FOLDER [NAME...]`.
+"""Releases other people's projects as their maintainers would: `python -m maintenance.projects FOLDER [NAME...]`.
 
 Beside this file lies a patch for each project: what its maintainer edits in the files that `wheelyard init` wrote,
 under the repository and the commit that it was made for. FOLDER holds clones of those repositories. Each project is
@@ -40,7 +40,7 @@ def released(clone: Path) -> bool:
     edited = patch.read_text()
     [commit] = told("commit", edited)
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="stranger-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="project-") as scratch:
         fresh = Path(scratch) / clone.name
         log = clone.with_name(f"{clone.name}.log")
         with log.open("w") as stream:

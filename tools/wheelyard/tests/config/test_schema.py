@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft7Validator
-from repository import ROOT
+from repository import ROOT, TOOL
 from wheelyard.config import json_schema, matrix, policy, reference
 from wheelyard.problem import Problem
 
@@ -24,7 +24,7 @@ def validator(name: str) -> Draft7Validator:
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("folder", [".", "tests/ci/demo"])
+@pytest.mark.parametrize("folder", [".", "tools/wheelyard/tests/demo"])
 def test_our_files_are_valid(name: str, folder: str) -> None:
     tables = tomllib.loads((ROOT / folder / FILES[name].FILE).read_text())
     assert list(validator(name).iter_errors(tables)) == []
@@ -51,9 +51,9 @@ def test_schema_and_reader_refuse_the_same(what: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_the_reference_page_is_what_the_schema_says(name: str) -> None:
     """`make reference` renews it."""
-    page = (ROOT / f"docs/wheelyard/{name}.md").read_text()
+    page = (TOOL / f"docs/{name}.md").read_text()
     assert page == reference.page(KINDS[name], FILES[name].FILE)
-    schema = json.loads((ROOT / f"docs/wheelyard/{name}.schema.json").read_text())
+    schema = json.loads((TOOL / f"docs/{name}.schema.json").read_text())
     assert schema == json_schema.of_file(KINDS[name], FILES[name].FILE)
 
 

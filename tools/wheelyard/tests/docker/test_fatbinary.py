@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-WRAPPER = Path(__file__).parents[2] / "docker/toolkits/fatbinary.sh"
+WRAPPER = Path(__file__).parents[2] / "wheelyard/docker/toolkits/fatbinary.sh"
 OLD = ["--image=profile=sm_80,file=a.cubin", "--image=profile=compute_90a,file=a.ptx"]
 NEW = ["--image3=kind=elf,sm=80,file=a.cubin", "--image3=kind=ptx,sm=90a,file=a.ptx"]
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from wheelyard import arguments
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples/cluster"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MANIFEST = list(yaml.safe_load_all((EXAMPLES / "kubernetes.yaml").read_text()))
 
 

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-
-from scripts import browser
+from maintenance import browser
 
 
 @pytest.fixture
@@ -67,5 +66,15 @@ def test_a_driver_of_another_version_is_no_driver(machine: Path) -> None:
 
 def test_on_ubuntu_nothing_is_installed(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (machine / "os-release").write_text('NAME="Ubuntu"\nID=ubuntu\nID_LIKE=debian\n')
-    assert browser.main() == 0
-    assert "snap install chromium" in capsys.readouterr().out
+    browser.main()
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "snap install chromium" in printed.err
+
+
+def test_on_debian_its_packages_are_named(
+    machine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (machine / "os-release").write_text("ID=debian\n")
+    browser.main()
+    assert capsys.readouterr().out == "chromium chromium-driver\n"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from axe_core_python.selenium import Axe
 from demo_wheel import make_wheel
+from maintenance import screenshots
 from proof import proof
 from recorded import failed, passed
 from repository import ROOT
@@ -22,11 +23,9 @@ from wheelyard.report import facts
 from wheelyard.report.write import write
 from wheelyard.tools import sbom
 
-from scripts import screenshots
-
 in_browser = pytest.mark.skipif(
     screenshots.BROWSER is None,
-    reason="needs a browser; `python -m scripts.browser` finds or gets one",
+    reason="needs a browser; `make browser` finds or gets one",
 )
 GPU = {"name": "NVIDIA <H200>", "capability": "9.0", "driver": "580"}
 

@@ -10,7 +10,7 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from demo_wheel import make_wheel
-from repository import ROOT
+from repository import TOOL
 from wheelyard.core.digest import sha256
 from wheelyard.problem import Problem
 from wheelyard.tools import sbom, wheelscope
@@ -28,7 +28,7 @@ def test_it_is_valid_and_names_the_static_runtime_as_the_lock_pins_it() -> None:
     made = sbom.document(facts(), PINNED)
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(json.dumps(made)) is None
     (runtime,) = made["components"]
-    lock = (ROOT / "docker/toolkits/12.9.lock").read_text()
+    lock = (TOOL / "wheelyard/docker/toolkits/12.9.lock").read_text()
     assert f"{runtime['name']}=={runtime['version']} " in lock
     assert "linked statically" in runtime["description"]
     assert made["dependencies"][0]["dependsOn"] == [runtime["purl"]]

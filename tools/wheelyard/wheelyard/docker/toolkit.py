@@ -2,7 +2,7 @@
 
 The compilers are those for this machine, headers and static runtime those for the build's CPU.
 
-    python docker/toolkit.py --cuda 12.9 --target x86_64 FOLDER
+    python toolkit.py --cuda 12.9 --target x86_64 FOLDER
 """
 
 import argparse
@@ -60,7 +60,7 @@ def adapt_for_clang(toolkit: Path, of_13: Path) -> None:
 def assemble(cuda: str, machine: str, destination: Path) -> None:
     pins = PINS / f"{cuda}.lock"
     if not pins.is_file():
-        sys.exit(f"error: there is no toolkit {cuda}; docker/toolkits has {', '.join(versions())}")
+        sys.exit(f"error: there is no toolkit {cuda}; choose one of {', '.join(versions())}")
     recipe = pins.read_text() + machine
     stamp = destination / COMPLETE
     if stamp.is_file() and stamp.read_text() == recipe:

@@ -61,7 +61,7 @@ def _cuda_runtime(seen: str | None, pinned: list[str] | None) -> dict[str, Any]:
     if pinned is None:
         raise Problem(
             "the wheel has a static CUDA runtime, but its toolkit's lock file pins none; "
-            "add it to docker/toolkits/, then `make lock`"
+            "add it to docker/toolkits/ of wheelyard, then `make lock`"
         )
     name, version = pinned
     if seen and not version.startswith(f"{seen}."):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from clusters import machines
-from repository import ROOT
+from repository import ROOT, TOOL
 from wheelyard.core.engine import Engine
 from wheelyard.problem import Problem
 from wheelyard.run.cluster import worker
@@ -87,7 +87,7 @@ def test_without_a_cluster_nothing_of_dask_is_imported_or_installed() -> None:
         [sys.executable, "-c", WITHOUT, "plan"], capture_output=True, text=True, cwd=ROOT
     )
     assert done.returncode == 0, done.stderr
-    tables = tomllib.loads((ROOT / "ci/pyproject.toml").read_text())["project"]
+    tables = tomllib.loads((TOOL / "pyproject.toml").read_text())["project"]
     assert not [d for d in tables["dependencies"] if "dask" in d or "distributed" in d]
     locked = (ROOT / "ci/tools.lock").read_text()
     assert "distributed==" not in locked

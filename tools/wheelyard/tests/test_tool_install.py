@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 import workspaces
 from real_releases import real_release
+from tools.release import publish
+from tools.release import wheels as tool_wheels
 from wheelyard.core import engine as engines
 from wheelyard.core.engine import Engine
 from wheelyard.tools import host_settings, images, suite
-
-from scripts import publish_tools, tool_wheels
 
 pytestmark = real_release(large=True)
 PYTHONS = {"3.11": "bookworm", "3.13": "trixie", "3.14": "forky"}
@@ -28,7 +28,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheelhouse with nothing but the tools."""
     folder = tmp_path_factory.mktemp("release")
     wheels = tool_wheels.make(folder / "made")
-    publish_tools.add_to_release(folder, {name: [wheel] for name, wheel in wheels.items()})
+    publish.add_to_release(folder, {name: [wheel] for name, wheel in wheels.items()})
     return folder
 
 

@@ -1,19 +1,20 @@
 """The site that `make docs` has made: no dead link, no request to another server, no fault that axe-core finds."""
 
 import re
+import threading
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from axe_core_python.selenium import Axe
+from maintenance import screenshots
 from selenium.webdriver import Chrome
 
-from scripts import screenshots
-
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SITE = ROOT / "build/site"
 PAGES = sorted(str(file.relative_to(SITE)) for file in SITE.rglob("*.html"))
 REPOSITORY = re.search(r"repository: (\S+)", (ROOT / "mkdocs.yml").read_text())
@@ -21,7 +22,7 @@ REPOSITORY = re.search(r"repository: (\S+)", (ROOT / "mkdocs.yml").read_text())
 pytestmark = pytest.mark.skipif(not PAGES, reason="needs `make docs`")
 in_browser = pytest.mark.skipif(
     screenshots.BROWSER is None,
-    reason="needs a browser; `python -m scripts.browser` finds or gets one",
+    reason="needs a browser; `make browser` finds or gets one",
 )
 
 
@@ -87,8 +88,12 @@ def test_nothing_is_loaded_from_elsewhere(page: str):
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with screenshots.served(SITE) as found:
-        yield found
+    """Where a web server on loopback has the site."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(SITE))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
 
 
 @pytest.fixture(scope="module", params=["desktop dark", "phone light"])

@@ -16,10 +16,9 @@ import pytest
 import stranger_project
 from real_releases import real_release
 from repository import ROOT
+from tools.release import wheels as tool_wheels
 from wheelyard.tools import index
 from wheelyard.tools.index import Index
-
-from scripts import tool_wheels
 
 pytestmark = real_release(large=True)
 
@@ -35,7 +34,7 @@ def programs(new_index: Callable[[str], Index], tmp_path_factory: pytest.TempPat
     upload = [
         sys.executable,
         "-m",
-        "scripts.publish_tools",
+        "tools.release.publish",
         "testpypi",
         folder,
     ]  # as tools.yml does
