@@ -20,8 +20,11 @@ ELSEWHERE = {
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
     "ci/README.md": "wheelyard/index.md",
-    "csrc/wheelscope/README.md": "wheelscope/folders.md",
 }
+# tools/x/README.md and tools/x/docs/ become the folder x/ of the site.
+for tool in sorted((ROOT / "tools").iterdir()):
+    for page in [tool / "README.md", *tool.glob("docs/*.md")]:
+        ELSEWHERE[str(page.relative_to(ROOT))] = f"{tool.name}/{page.name}"
 SOURCES = {page: source for source, page in ELSEWHERE.items()}
 LINK = re.compile(r"(?<=\]\()([^)#\s]+)")
 BADGE = re.compile(r"\[!\[([^]]*)\]\(https?://[^)]*\)\]")  # a picture from another server

@@ -34,6 +34,7 @@ LOCKS = [
     Lock("ci/sign", FEW),
     Lock("ci/publish", FEW),
     Lock("tests/tests", SAME_TOOLS),
+    Lock("tools/wheelscope/tests/tests", [*SAME_TOOLS, "--constraint", "tests/tests.lock"]),
     Lock("docs/docs"),
     Lock("docker/verify"),
     Lock("docker/verify-t"),
