@@ -7,7 +7,8 @@ PYTHON := .venv/bin/python
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 WHEELYARD := .venv/bin/wheelyard
 # A tool's own targets, in the one environment of all.
-YARD := $(MAKE) --no-print-directory -C tools/wheelyard VENV=$(CURDIR)/.venv
+SCOPE := $(MAKE) --no-print-directory -C tools/wheelscope VENV='$(CURDIR)/.venv'
+YARD := $(MAKE) --no-print-directory -C tools/wheelyard VENV='$(CURDIR)/.venv'
 
 .PHONY: help
 help: ## What each target does
@@ -123,94 +124,17 @@ symbols: $(LIBRARY) ## What the built library, or LIBRARY=FILE.so, needs and def
 	@nm --dynamic --demangle --with-symbol-versions $(LIBRARY)
 
 # --- wheelscope ---------------------------------------------------------------------------------
-WHEELSCOPE_LIBRARIES := libdeflate-dev libzstd-dev liblz4-dev libssl-dev libcurl4-openssl-dev libnghttp2-dev zlib1g-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
 
-.PHONY: wheelscope
+.PHONY: wheelscope test-wheelscope
 wheelscope: tools ## Build build/bin/wheelscope
-	@scripts/need.sh pkg-config $(WHEELSCOPE_LIBRARIES)
-	@cmake -S csrc/wheelscope -B build/wheelscope -G Ninja --log-level=WARNING >/dev/null
-	@cmake --build build/wheelscope --target wheelscope
-	@install -C -D -t build/bin build/wheelscope/wheelscope
-	@install -C -t .venv/bin build/wheelscope/wheelscope
+	@scripts/need.sh $$($(SCOPE) --silent packages FOR=build)
+	@$(SCOPE) build
+	@install -C -D -t build/bin tools/wheelscope/build/bin/wheelscope
+	@install -C -t .venv/bin tools/wheelscope/build/bin/wheelscope
 
-.PHONY: test-wheelscope fuzz fuzzers coverage-wheelscope tidy-wheelscope
-FUZZ_SECONDS := 600
-# For seconds of fuzzing: built in half the time.
-OPTIMISE := -O0
-test-wheelscope: wheelscope fuzzers ## wheelscope's unit tests and a short run of its fuzzers
-	@scripts/need.sh libgtest-dev
-	@cmake -S csrc/wheelscope -B build/wheelscope -DWHEELSCOPE_TESTS=ON --log-level=WARNING >/dev/null
-	@cmake --build build/wheelscope
-	build/wheelscope/wheelscope_tests --gtest_brief=1
-	scripts/fuzz.sh build/fuzz 5
-
-fuzz: OPTIMISE := -O1
-fuzz: fuzzers ## Fuzz wheelscope's readers for FUZZ_SECONDS each (600)
-	scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
-
-fuzzers: tools
-	@scripts/need.sh pkg-config clang-19 libclang-rt-19-dev $(WHEELSCOPE_LIBRARIES)
-	@cmake -S csrc/wheelscope -B build/fuzz -G Ninja -DWHEELSCOPE_FUZZ=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS=$(OPTIMISE) -DCMAKE_CXX_COMPILER=clang++-19 --log-level=WARNING >/dev/null
-	@cmake --build build/fuzz --target fuzzers
-
-coverage-wheelscope: test-env ## Lines of wheelscope that its tests execute; fails below 95%
-	@scripts/need.sh pkg-config libgtest-dev $(WHEELSCOPE_LIBRARIES)
-	@cmake -S csrc/wheelscope -B build/coverage -G Ninja -DWHEELSCOPE_TESTS=ON -DWHEELSCOPE_COVERAGE=ON -DCMAKE_BUILD_TYPE=Debug --log-level=WARNING >/dev/null
-	@cmake --build build/coverage
-	@find build/coverage -name '*.gcda' -delete
-	@build/coverage/wheelscope_tests --gtest_brief=1
-	@WHEELSCOPE=$(CURDIR)/build/coverage/wheelscope $(PYTHON) -m pytest -q tests/wheelscope --ignore tests/wheelscope/test_hostile.py
-	@$(PYTHON) scripts/coverage.py build/coverage csrc/wheelscope 95
-
-tidy-wheelscope: tools ## clang-tidy and clang-format over wheelscope; any finding fails
-	@scripts/need.sh pkg-config clang-tidy-19 clang-format-19 libgtest-dev $(WHEELSCOPE_LIBRARIES)
-	@cmake -S csrc/wheelscope -B build/tidy -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 --log-level=WARNING >/dev/null
-	clang-format-19 --dry-run -Werror $$(git ls-files csrc/wheelscope | grep -E "\.(cc|h)$$") tests/wheelscope/*.cc tests/wheelscope/*.h tests/wheelscope/fuzz/*.cc
-	find build/tidy/CMakeFiles/{scope,wheelscope}.dir -name '*.cxx' -print0 | xargs -0 -n 1 -P $$(nproc) clang-tidy-19 --quiet -p build/tidy --checks=-bugprone-suspicious-include
-
-.PHONY: table-python-abi3
-table-python-abi3: test-env ## Renew wheelscope's list of the limited Python API from abi3info
-	$(PYTHON) -m scripts.tables.python_abi3
-
-.PHONY: table-manylinux table-cuda-libraries table-cudart table-torch-shims table-platform-symbols
-table-platform-symbols: tools ## Renew wheelscope's list of what the C library exports, from this system
-	$(PYTHON) -m scripts.tables.platform_symbols
-
-table-manylinux: tools ## Renew wheelscope's platform policies from the installed auditwheel
-	$(PYTHON) -m scripts.tables.manylinux
-
-table-cuda-libraries: tools ## Renew wheelscope's list of CUDA's libraries from environments: ENVIRONMENTS="SITE-PACKAGES ..."
-	$(PYTHON) -m scripts.tables.cuda_libraries $(ENVIRONMENTS)
-
-table-cudart: tools ## Renew wheelscope's traces of CUDA runtimes from NVIDIA's wheels
-	$(PYTHON) -m scripts.tables.cudart
-
-table-torch-shims: tools wheelscope ## Renew wheelscope's stable torch functions from torch's wheels (5 GB; TORCH_WHEELS=DIR)
-	$(PYTHON) -m scripts.tables.torch_shims $(TORCH_WHEELS)
-
-CORPUS ?= build/corpus
-.PHONY: corpus corpus-compare corpus-in-part bench-wheelscope bench-fit replay env-compare
-corpus: tools ## Download the real wheels that wheelscope is compared on (11 GB; CORPUS=DIR)
-	@$(PYTHON) -m scripts.corpus.download $(CORPUS)
-
-corpus-compare: test-env wheelscope ## Compare wheelscope on them with other tools, into docs/wheelscope/corpus.md (DELETE=1: in 4 GB of disk)
-	@$(PYTHON) -m scripts.corpus.compare $(CORPUS) --summary docs/wheelscope/corpus.md $(if $(DELETE),--delete)
-
-corpus-in-part: test-wheelscope ## Compare its verdicts on parts of them with those on the whole files (DELETE=1: in a gigabyte of disk)
-	@$(PYTHON) -m scripts.corpus.in_part $(CORPUS) $(if $(DELETE),--delete)
-
-bench-fit: wheelscope ## Time `wheelscope fit` beside downloading the same wheels: PROJECTS="vllm ..."
-	@$(PYTHON) -m scripts.bench_fit $(or $(PROJECTS),vllm sgl-kernel onnxruntime-gpu)
-
-replay: tools wheelscope ## What wheelscope says of wheels that failed or worked for real, from the package index (REPRODUCE=1: ask Python anew in containers, 16 GB)
-	@$(PYTHON) -m scripts.replay $(if $(REPRODUCE),--reproduce)
-
-env-compare: tools wheelscope ## `wheelscope env` beside `import` in real environments, made in containers, into docs/wheelscope/environments.md (20 GB; ONLY="healthy ...")
-	@$(PYTHON) -m scripts.environments $(ONLY)
-
-bench-wheelscope: tools wheelscope corpus ## Time wheelscope beside auditwheel and unzip
-	@scripts/need.sh unzip
-	@$(PYTHON) -m scripts.bench_wheelscope $(CORPUS)
+test-wheelscope: test-env wheelscope ## wheelscope's tests and a short run of its fuzzers
+	@scripts/need.sh $$($(SCOPE) --silent packages FOR=test)
+	@$(SCOPE) test
 
 # --- The pipeline -------------------------------------------------------------------------------
 BASE ?=
@@ -239,7 +163,7 @@ report: tools wheelscope ## Write the report of the release in wheelhouse/, and 
 
 .PHONY: tool-wheels check-tools check-tools-tag publish-tools
 tool-wheels: wheelscope build/tools/made ## Wheels of wheelyard and wheelscope, in build/tools/
-build/tools/made: $(shell git ls-files tools/wheelyard/wheelyard tools/wheelyard/*.* csrc/wheelscope tools/release/wheels.py 2>/dev/null)
+build/tools/made: $(shell git ls-files tools/wheelyard/wheelyard tools/wheelyard/*.* tools/wheelscope tools/release/wheels.py 2>/dev/null)
 	@rm -rf build/tools
 	@$(PYTHON) -m tools.release.wheels build/tools
 	@touch $@
@@ -250,7 +174,7 @@ build/tools/made: $(shell git ls-files tools/wheelyard/wheelyard tools/wheelyard
 	@touch $@
 
 check-tools: tools ## Are the wheels in build/tools/ sound? wheelscope judges its own
-	@.venv/bin/wheelscope check --policy csrc/wheelscope/policy.toml build/tools/wheelscope-*.whl
+	@.venv/bin/wheelscope check --policy tools/wheelscope/policy.toml build/tools/wheelscope-*.whl
 	@.venv/bin/twine check --strict build/tools/*.whl
 	@.venv/bin/check-wheel-contents --no-config --ignore W009 build/tools/*.whl
 
@@ -300,7 +224,9 @@ lint: test-env ## Format and type checks
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	@$(PYTHON) -m mypy
 	@$(YARD) lint
-	@git ls-files '*.cpp' '*.h' '*.cu' '*.cuh' ':!tests' | xargs clang-format --dry-run -Werror
+	@git ls-files '*.cpp' '*.h' '*.cu' '*.cuh' ':!tests' ':!tools/wheelscope' | xargs clang-format --dry-run -Werror
+	@scripts/need.sh $$($(SCOPE) --silent packages FOR=lint)
+	@$(SCOPE) lint
 
 .PHONY: rehearsal test-release test-cluster test-projects
 rehearsal test-release test-cluster test-projects: test-env wheelscope

@@ -72,7 +72,7 @@ def copy_source(row: Row, folder: Path) -> None:
         return
     listed = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True)
     for name in filter(None, listed.split("\0")):
-        if not name.startswith(("tests/", "docs/", "csrc/wheelscope/")):
+        if not name.startswith(("tests/", "docs/", "tools/")):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name, follow_symlinks=False)
 

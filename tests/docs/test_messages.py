@@ -30,7 +30,9 @@ def test_what_no_worker_offers():
 
 @pytest.mark.skipif(not PROGRAM.is_file(), reason="needs `make wheelscope`")
 def test_a_wheel_without_device_code(tmp_path: Path):
-    subprocess.run([sys.executable, ROOT / "tests/wheelscope/fixtures.py", tmp_path], check=True)
+    subprocess.run(
+        [sys.executable, ROOT / "tools/wheelscope/tests/fixtures.py", tmp_path], check=True
+    )
     (wheel,) = (tmp_path / "wheel/no-device-code").iterdir()
     said = subprocess.run([PROGRAM, "check", wheel], capture_output=True, text=True).stdout
     quote = quoted("tools/wheelyard/docs/first-release.md", "[cuda-code]")

@@ -34,9 +34,12 @@ LOCKS = [
     Lock("ci/sign", FEW),
     Lock("ci/publish", FEW),
     Lock("tests/tests", SAME_TOOLS),
-    Lock(
-        "tools/wheelyard/tests/tests",
-        [*SAME_TOOLS, "--constraint", "tests/tests.lock", "--no-annotate"],
+    *(
+        Lock(
+            f"tools/{tool}/tests/tests",
+            [*SAME_TOOLS, "--constraint", "tests/tests.lock", "--no-annotate"],
+        )
+        for tool in ("wheelscope", "wheelyard")
     ),
     Lock("docs/docs"),
     Lock("tools/wheelyard/wheelyard/docker/verify"),

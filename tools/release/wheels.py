@@ -18,8 +18,8 @@ PIP = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build
 def make(folder: Path) -> dict[str, Path]:
     """By the name of each distribution. The same sources give the same bytes."""
     wheelyard = [*PIP, "--wheel-dir", folder, ROOT / "tools/wheelyard"]
-    build_folder = f"--config-settings=build-dir={ROOT / 'build/wheelscope'}"
-    wheelscope = [*PIP, "--wheel-dir", folder, build_folder, ROOT / "csrc/wheelscope"]
+    build_folder = f"--config-settings=build-dir={ROOT / 'tools/wheelscope/build/wheelscope'}"
+    wheelscope = [*PIP, "--wheel-dir", folder, build_folder, ROOT / "tools/wheelscope"]
     # CMake and Ninja are among the programs of this environment.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     epoch = str(matrix.load(ROOT / matrix.FILE).build.source_date_epoch)

@@ -19,14 +19,12 @@ ELSEWHERE = {
     "RELEASE.md": "release.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
-    "csrc/wheelscope/README.md": "wheelscope/folders.md",
-    "tools/wheelyard/README.md": "wheelyard/index.md",
-    **{
-        file.relative_to(ROOT).as_posix(): f"{file.parts[-3]}/{file.name}"
-        for file in sorted(ROOT.glob("tools/*/docs/*"))
-        if file.suffix in (".md", ".svg", ".png", ".json")
-    },
 }
+# tools/NAME/README.md and tools/NAME/docs/ become the folder NAME/ of the site.
+for file in sorted([*ROOT.glob("tools/*/README.md"), *ROOT.glob("tools/*/docs/*.*")]):
+    source = file.relative_to(ROOT)
+    if file.suffix in (".md", ".svg", ".png", ".json"):
+        ELSEWHERE[source.as_posix()] = f"{source.parts[1]}/{file.name}"
 SOURCES = {page: source for source, page in ELSEWHERE.items()}
 LINK = re.compile(r"(?<=\]\()([^)#\s]+)")
 BADGE = re.compile(r"\[!\[([^]]*)\]\(https?://[^)]*\)\]")  # a picture from another server

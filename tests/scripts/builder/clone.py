@@ -27,7 +27,7 @@ def make_clone(folder: Path) -> Path:
     """Copies the tracked files that a build needs; torch is found inside the clone."""
     listed = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True)
     for name in filter(None, listed.split("\0")):
-        if name.startswith(KEPT) and not name.startswith("csrc/wheelscope/"):
+        if name.startswith(KEPT):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes((ROOT / name).read_bytes())
     (folder / "site").mkdir()

@@ -11,7 +11,7 @@ from repository import ROOT, TOOL
 from tools.release import wheels as tool_wheels
 
 pytestmark = pytest.mark.skipif(
-    not (ROOT / "build/wheelscope").exists(), reason="needs `make wheelscope`"
+    not (ROOT / "build/bin/wheelscope").exists(), reason="needs `make wheelscope`"
 )
 
 
@@ -36,8 +36,8 @@ def test_wheelyard_carries_the_images_recipes(wheels: dict[str, Path]) -> None:
 
 
 def test_wheelscope_judges_its_own_wheel_sound(wheels: dict[str, Path]) -> None:
-    policy = ROOT / "csrc/wheelscope/policy.toml"
-    command = [ROOT / "build/wheelscope/wheelscope", "check", "--policy", policy]
+    policy = ROOT / "tools/wheelscope/policy.toml"
+    command = [ROOT / "build/bin/wheelscope", "check", "--policy", policy]
     done = subprocess.run([*command, wheels["wheelscope"]], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     machine = platform.machine()

@@ -64,7 +64,7 @@ def test_the_policy_has_every_key_that_wheelscope_takes() -> None:
     )
     known = json.loads(done.stdout)["properties"]
     source = "".join(
-        file.read_text() for file in (ROOT / "csrc/wheelscope").rglob("policy_file.cc")
+        file.read_text() for file in (ROOT / "tools/wheelscope/src").rglob("policy_file.cc")
     )
     for table, facts in known.items():
         for key in facts.get("properties", {}):

@@ -1,0 +1,228 @@
+"""`wheelscope machine` says of an interpreter what that very interpreter says of itself."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from program import PROGRAM, ROOT, Scope
+
+SCHEMA = json.loads((ROOT / "schema.json").read_text())
+
+pytestmark = pytest.mark.usefixtures("scope")  # skips where the program is not built
+
+# Asked of an interpreter. Its own packaging may be old or missing: ours is put on its path.
+QUESTION = """
+import json, os, platform, site, sys, sysconfig
+sys.path.append({packaging!r})
+try:
+    from packaging import tags
+    tags = [str(tag) for tag in tags.sys_tags()]
+except Exception:
+    if sys.version_info >= (3, 9):  # packaging supports no older ones
+        raise
+    tags = None
+folders = list(site.getsitepackages())
+if site.ENABLE_USER_SITE:
+    folders.insert(0, site.getusersitepackages())
+print(json.dumps(dict(
+    version=platform.python_version(),
+    soabi=sysconfig.get_config_var("SOABI"),
+    prefix=sys.prefix,
+    base_prefix=sys.base_prefix,
+    libc=os.confstr("CS_GNU_LIBC_VERSION").split(),  # what platform.libc_ver asks since 3.8
+    machine=platform.machine(),
+    tags=tags,
+    folders=folders,
+)))
+"""
+
+
+def own_words(python: Path) -> Any:
+    """What the interpreter says of itself."""
+    import packaging
+
+    folder = Path(packaging.__file__).parents[1]
+    code = QUESTION.format(packaging=str(folder))
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def pyenv_interpreters() -> list[Path]:
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    return sorted(versions.glob("3.*/bin/python3"))
+
+
+INTERPRETERS = [Path(sys.executable), *pyenv_interpreters()]
+if Path("/usr/bin/python3").exists():
+    INTERPRETERS.append(Path("/usr/bin/python3"))
+
+
+def machine(scope: Scope, python: Path | str) -> Any:
+    document = scope("machine", "--python", str(python))
+    jsonschema.Draft202012Validator(SCHEMA).validate(document)
+    return document["machine"]
+
+
+def same_folders(ours: list[str], theirs: list[str]) -> None:
+    existing = [os.path.realpath(folder) for folder in theirs if Path(folder).is_dir()]
+    assert [os.path.realpath(folder) for folder in ours] == list(dict.fromkeys(existing))
+
+
+def compare(facts: Any, words: Any) -> None:
+    python = facts["python"]
+    assert python["version"] == words["version"]
+    assert python["abi"] == "cp" + words["soabi"].split("-")[1]
+    assert os.path.realpath(python["prefix"]) == os.path.realpath(words["prefix"])
+    assert os.path.realpath(python["base_prefix"]) == os.path.realpath(words["base_prefix"])
+    assert [facts["libc"], facts["libc_version"]] == words["libc"]
+    assert facts["architecture"] == python["architecture"] == words["machine"]
+    if words["tags"] is not None:
+        assert python["tags"] == words["tags"]
+    same_folders(python["site_packages"], words["folders"])
+
+
+@pytest.mark.parametrize("python", INTERPRETERS, ids=str)
+def test_interpreter(scope: Scope, python: Path) -> None:
+    compare(machine(scope, python), own_words(python))
+
+
+@pytest.mark.parametrize("options", [[], ["--system-site-packages"], ["--copies"]], ids=str)
+@pytest.mark.parametrize("name", ["python", "python3"])
+def test_virtual_environment(scope: Scope, tmp_path: Path, options: list[str], name: str) -> None:
+    base = sys._base_executable  # type: ignore[attr-defined]
+    environment = tmp_path / "env"
+    subprocess.run([base, "-m", "venv", "--without-pip", *options, environment], check=True)
+    words = own_words(environment / "bin" / name)
+    compare(machine(scope, environment / "bin" / name), words)
+    compare(machine(scope, environment), words)
+
+
+def run(arguments: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if key != "VIRTUAL_ENV"}
+    return subprocess.run(
+        [PROGRAM, "machine", *arguments],
+        capture_output=True,
+        text=True,
+        env={**environment, **variables},
+    )
+
+
+def test_the_active_environment_comes_first() -> None:
+    active = run(["--json"], VIRTUAL_ENV=sys.prefix)
+    assert json.loads(active.stdout)["machine"]["python"]["prefix"] == sys.prefix
+
+
+@pytest.mark.parametrize("python", pyenv_interpreters(), ids=str)
+def test_shims_of_pyenv_are_followed(python: Path) -> None:
+    version = python.parents[1].name
+    shims = python.parents[3] / "shims"
+    if not shims.is_dir():
+        pytest.skip("pyenv has no shims here")
+    minor = version.rpartition(".")[0]
+    for chosen in (version, minor, f"9.9.9:{version}"):
+        found = run(["--json"], PATH=f"{shims}:/usr/bin:/bin", PYENV_VERSION=chosen)
+        facts = json.loads(found.stdout)["machine"]["python"]
+        assert facts["executable"] == str(python), chosen
+    system = run(["--json"], PATH=f"{shims}:/usr/bin:/bin", PYENV_VERSION="system")
+    if Path("/usr/bin/python3").exists():
+        assert json.loads(system.stdout)["machine"]["python"]["base_prefix"] == "/usr"
+
+
+def test_torch_and_its_cuda(scope: Scope) -> None:
+    torch = pytest.importorskip("torch")
+    facts = machine(scope, sys.executable)
+    assert facts["torch"]["version"] == torch.__version__
+    assert facts["torch"]["cuda"] == torch.version.cuda
+    assert facts["torch"]["cxx11_abi"] == torch._C._GLIBCXX_USE_CXX11_ABI
+    assert facts["torch"]["path"] == str(Path(torch.__file__).parent)
+    if torch.version.cuda and facts["cuda_libraries"]:
+        major = torch.version.cuda.split(".")[0]
+        runtime = next(
+            library
+            for library in facts["cuda_libraries"]
+            if library["name"] == f"libcudart.so.{major}"
+        )
+        assert Path(runtime["path"]).exists()
+        assert runtime["distribution"].startswith("nvidia-cuda-runtime")
+        assert runtime["version"].startswith(torch.version.cuda)
+
+
+def test_no_python_is_started(tmp_path: Path) -> None:
+    """strace sees every program that is started: ours alone, where there is no driver."""
+    strace = "/usr/bin/strace"
+    if not Path(strace).exists():
+        pytest.skip("needs strace")
+    trace = tmp_path / "trace"
+    command = [strace, "-f", "-e", "trace=execve,execveat", "-o", trace]
+    subprocess.run(
+        [*command, PROGRAM, "machine", "--python", sys.executable], check=True, capture_output=True
+    )
+    started = [line for line in trace.read_text().splitlines() if "= 0" in line]
+    assert all("wheelscope" in line or "nvidia-smi" in line for line in started)
+    assert started
+
+
+def test_a_saved_machine_is_printed_again(scope: Scope, tmp_path: Path) -> None:
+    saved = tmp_path / "node.json"
+    document = scope("machine", "--python", sys.executable)
+    document["machine"]["driver"] = "580.65.06"
+    document["machine"]["gpus"] = [{"name": "NVIDIA H200", "capability": "9.0"}]
+    saved.write_text(json.dumps(document))
+    assert scope("machine", "--machine", str(saved)) == document
+    text = run(["--machine", str(saved)]).stdout
+    assert "NVIDIA H200, compute capability 9.0" in text
+    assert "580.65.06" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("no json", "it is no JSON"),
+        ("[]", "it is no object"),
+        ('{"schema_version": 1, "machine": {}}', "its schema_version is not 2"),
+        ('{"schema_version": 2}', "machine is not there"),
+        (
+            '{"schema_version": 2, "machine": {"architecture": 3}}',
+            "machine.architecture is no text",
+        ),
+    ],
+)
+def test_a_file_that_is_no_machine(tmp_path: Path, text: str, message: str) -> None:
+    saved = tmp_path / "node.json"
+    saved.write_text(text)
+    done = run(["--machine", str(saved)])
+    assert done.returncode == 3
+    assert message in done.stderr
+
+
+def test_what_is_no_interpreter(tmp_path: Path) -> None:
+    script = tmp_path / "python3"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for given, message in [
+        (script, "is no ELF program"),
+        (empty, "it is no Python environment"),
+        (tmp_path / "absent", "there is no such program"),
+        ("no-such-python", "no such program on PATH"),
+        ("/bin/ls", "is no Python interpreter"),
+    ]:
+        done = run(["--python", str(given)])
+        assert done.returncode == 3, given
+        assert message in done.stderr, given
+    both = run(["--python", "python3", "--machine", "x"])
+    assert both.returncode == 2
+
+
+def test_a_machine_without_python(tmp_path: Path) -> None:
+    done = run(["--json"], PATH=str(tmp_path))
+    facts = json.loads(done.stdout)["machine"]
+    assert facts["python"] is None
+    assert facts["libc"] in ("glibc", "musl")
+    assert any("--python" in note for note in facts["notes"])

@@ -1,0 +1,92 @@
+"""Whether somebody else's program confirms an error that `check` finds in a wheel of the corpus.
+
+Not every wheel on PyPI is healthy: an error is a false one only if the references do not see it.
+"""
+
+import base64
+import csv
+import email
+import hashlib
+import re
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from packaging.tags import parse_tag
+from packaging.utils import parse_wheel_filename
+
+from validation.corpus.reference import Facts
+
+
+def member(wheel: Path, name: str) -> str:
+    """A file of the dist-info folder."""
+    with zipfile.ZipFile(wheel) as members:
+        (path,) = (
+            path
+            for path in members.namelist()
+            if path.endswith(f".dist-info/{name}") and path.count("/") == 1
+        )
+        return members.read(path).decode()
+
+
+def platform_is_newer(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
+    """auditwheel names the same platform for the binaries, and the tag does not."""
+    tag = theirs["auditwheel"][""]["platform_tag"]
+    return bool(tag == item["platform_tag"] and tag not in wheel.name)
+
+
+def tags_differ(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
+    """The email parser reads other tags in WHEEL than packaging reads in the file name."""
+    written = email.message_from_string(member(wheel, "WHEEL")).get_all("Tag", [])
+    inside = {tag for text in written for tag in parse_tag(str(text))}
+    return inside != set(parse_wheel_filename(wheel.name)[3])
+
+
+def record_is_wrong(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
+    """By csv and hashlib, the file has no hash in RECORD, or another; or as many as are counted."""
+    hashes = {line[0]: line[1] for line in csv.reader(member(wheel, "RECORD").splitlines())}
+    if counted := re.fullmatch(r"and (\d+) more like it", finding["what"]):
+        return sum(not text for text in hashes.values()) > int(counted[1])
+    recorded = hashes.get(finding["place"], "")
+    with zipfile.ZipFile(wheel) as members:
+        digest = hashlib.sha256(members.read(finding["place"])).digest()
+    return recorded != "sha256=" + base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def only_one_has_it(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
+    """By csv and zipfile, RECORD lists a file that the wheel lacks, or lacks one that it holds."""
+    listed = {line[0] for line in csv.reader(member(wheel, "RECORD").splitlines())}
+    with zipfile.ZipFile(wheel) as members:
+        held = set(members.namelist())
+    found = listed - held if finding["id"] == "record-extra" else held - listed
+    return finding["place"] in found
+
+
+def relocates_text(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
+    """readelf sees the text relocations, too."""
+    if finding["what"] != "has text relocations":
+        return False
+    with tempfile.NamedTemporaryFile() as library, zipfile.ZipFile(wheel) as members:
+        library.write(members.read(finding["place"]))
+        library.flush()
+        said = subprocess.run(["readelf", "-d", library.name], capture_output=True, text=True)
+    return "(TEXTREL)" in said.stdout
+
+
+Confirm = Callable[[Path, Any, Any, dict[str, Facts]], bool]
+CONFIRM: dict[str, Confirm] = {
+    "tag-platform": platform_is_newer,
+    "tag-mismatch": tags_differ,
+    "record-hash": record_is_wrong,
+    "record-extra": only_one_has_it,
+    "record-unlisted": only_one_has_it,
+    "hardening": relocates_text,
+}
+
+
+def is_confirmed(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:
+    confirm = CONFIRM.get(finding["id"])
+    return confirm is not None and confirm(wheel, item, finding, theirs)

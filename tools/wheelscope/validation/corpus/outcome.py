@@ -1,0 +1,106 @@
+"""Counts what was compared, and writes it down for people."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from validation.corpus import program
+from validation.corpus.answers import REFERENCES, answers
+from validation.corpus.download import read_list
+from validation.corpus.explained import Difference, Explanation
+
+HEAD = """# wheelscope on real wheels
+
+What wheelscope says of the wheels of [the list](../tests/corpus.txt), compared with what reference tools
+say of the same files. `make corpus-compare` downloads them, compares and writes this page. It fails on a difference
+that [the list of explained ones](../tests/differences.toml) does not cover.
+"""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came out for one wheel."""
+
+    program: str  # which build of wheelscope was asked
+    size: int
+    confirmed: int  # errors of `check` that a reference sees as well
+    differences: list[Difference]
+
+
+def kept_result(wheel: Path) -> Result | None:
+    """A result of the same build, kept beside the wheel."""
+    file = wheel.with_suffix(".compared.json")
+    if not file.exists():
+        return None
+    kept = json.loads(file.read_text())
+    if kept["program"] != program.version():
+        return None
+    found = [Difference(**one) for one in kept.pop("differences")]
+    return Result(**kept, differences=found)
+
+
+@dataclass
+class Outcome:
+    wheels: int = 0
+    size: int = 0
+    confirmed: int = 0  # errors of `check` that a reference sees as well
+    asked: Counter[str] = field(default_factory=Counter)  # reference -> wheels
+    facts: Counter[str] = field(default_factory=Counter)  # reference -> facts that it gave
+    # (reference, whether it is explained) -> how many
+    differences: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    unexplained: list[Difference] = field(default_factory=list)
+
+    def count(self, wheel: Path, result: Result) -> None:
+        self.wheels += 1
+        self.size += result.size
+        self.confirmed += result.confirmed
+        for name, said in answers(wheel).items():
+            self.asked[name] += bool(said)
+            self.facts[name] += sum(map(len, said.values()))
+
+    def table(self) -> str:
+        lines = [
+            f"{self.wheels} of the {len(read_list())} wheels, {self.size / 1e9:.1f} GB.",
+            "",
+            "| reference | version | wheels it speaks of | facts compared | explained | unexplained |",
+            "|---|---|---:|---:|---:|---:|",
+        ]
+        for tool in REFERENCES:
+            explained, unexplained = (self.differences[tool.name, how] for how in (True, False))
+            lines.append(
+                f"| {tool.name} | {tool.version()} | {self.asked[tool.name]} |"
+                f" {self.facts[tool.name]} | {explained} | {unexplained} |"
+            )
+        explained, unexplained = (self.differences["check", how] for how in (True, False))
+        lines += [
+            "",
+            f"`check` without a policy: {self.confirmed} errors that a reference confirms,"
+            f" {explained} that are explained, {unexplained} false ones.",
+        ]
+        return "\n".join(lines)
+
+
+def summary(outcome: Outcome, used: Iterable[Explanation]) -> str:
+    lines = []
+    if outcome.unexplained:
+        lines = [
+            "## Open",
+            "",
+            "| reference | wheel | fact | theirs | ours |",
+            "|---|---|---|---|---|",
+        ]
+        lines += [
+            f"| {d.reference} | `{d.wheel}` | {d.fact} | {d.theirs or ''} | {d.ours} |"
+            for d in outcome.unexplained
+        ]
+        lines.append("")
+    lines += [
+        "## Explained differences",
+        "",
+        "| reference | wheel | fact | why |",
+        "|---|---|---|---|",
+    ]
+    lines += [f"| {e.reference} | `{e.wheel}` | {e.fact} | {e.reason} |" for e in used]
+    return "\n".join([HEAD, outcome.table(), "", *lines, ""])

@@ -1,0 +1,49 @@
+"""Python's email parser, as the reference for METADATA."""
+
+import email
+import email.policy
+import platform
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from validation.corpus.reference import Facts, Reference
+
+FIELDS = {"name": "Name", "version": "Version", "requires_python": "Requires-Python"}
+
+
+def unfolded(value: str) -> str:
+    return " ".join(value.split())
+
+
+def metadata_of(wheel: Path) -> bytes:
+    with zipfile.ZipFile(wheel) as members:
+        (name,) = (
+            name
+            for name in members.namelist()
+            if name.endswith(".dist-info/METADATA") and name.count("/") == 1
+        )
+        return members.read(name)
+
+
+def ask_text(text: bytes) -> dict[str, Any]:
+    message = email.message_from_bytes(text, policy=email.policy.compat32)
+    facts: dict[str, Any] = {
+        fact: unfolded(str(message.get(field, ""))) for fact, field in FIELDS.items()
+    }
+    facts["requires_dist"] = [unfolded(str(one)) for one in message.get_all("Requires-Dist", [])]
+    return facts
+
+
+def ask(wheel: Path, tree: Path) -> Facts:  # noqa: ARG001 (the wheel is enough)
+    return {"": ask_text(metadata_of(wheel))}
+
+
+def ours(item: Any, wheel: Path, theirs: Facts) -> Facts:  # noqa: ARG001
+    said = item["wheel"]
+    facts: dict[str, Any] = {fact: unfolded(said[fact] or "") for fact in FIELDS}
+    facts["requires_dist"] = [unfolded(one) for one in said["requires_dist"]]
+    return {"": facts}
+
+
+EMAIL = Reference("email", platform.python_version, ask, ours)

@@ -1,0 +1,108 @@
+"""Asks Python itself: the wheel of each case is put into its environment and imported there, in a container.
+
+What Python said is written into the case. Environments are made once, in build/replay, and may be deleted.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+from validation import containers, pypi
+from validation.corpus.download import pip_options
+from validation.replay.cases import FOLDER, ROOT, Case, Environment, load_cases, load_environments
+
+PLACE = ROOT / "build/replay"
+SAID = re.compile(r"undefined symbol|cannot open shared|not found \(req|wrong ELF class")
+
+
+def make(environment: Environment) -> Path:
+    """The folder of its packages."""
+    assert environment.suite
+    site = PLACE / environment.name
+    if not site.exists():
+        containers.install(environment.suite, site, environment.requirements)
+    return site
+
+
+def unpack(case: Case, environment: Environment, target: Path) -> None:
+    """Puts the wheel into a folder, whatever system and Python it is for."""
+    assert environment.suite
+    shutil.rmtree(target, ignore_errors=True)
+    if case.wheel.endswith(".whl"):
+        requirement, options = pip_options(case.wheel)
+        pypi.download(requirement, PLACE, options)
+        with zipfile.ZipFile(PLACE / case.wheel) as members:
+            members.extractall(target)
+        (PLACE / case.wheel).unlink()
+    else:
+        python = [f"--python-version={case.python}"] if case.python else []
+        containers.install(environment.suite, target, ["--no-deps", *python, case.wheel])
+
+
+def imported(case: Case, environment: Environment) -> str | None:
+    """Python's word; None: the import works."""
+    assert environment.suite
+    target = PLACE / "wheel"
+    unpack(case, environment, target)
+    code = ("import torch; " if environment.torch else "") + f"import {case.module}"
+    run = containers.run(
+        environment.suite,
+        make(environment),
+        ["python", "-c", code],
+        mounts={target: "/wheel"},
+        variables={"PYTHONPATH": "/wheel"},
+    )
+    return last_word(run)
+
+
+def last_word(run: subprocess.CompletedProcess[str]) -> str | None:
+    """What Python says at last; None: nothing is wrong."""
+    if run.returncode == 0:
+        return None
+    lines = run.stderr.strip().splitlines() or [f"ended by signal {run.returncode - 128}"]
+    # torch tells the loader's word in the line of the first exception of the chain
+    said = [line for line in lines if SAID.search(line)]
+    word = (said or lines[-1:])[0].strip()
+    return word.replace("/wheel/", "").replace(f"{containers.PREFIX}/", "")
+
+
+def write(path: Path, cases: list[tuple[Case, str | None]]) -> None:
+    head = path.read_text().partition("[[case]]")[0]
+    text = head
+    for case, word in cases:
+        facts = {
+            "wheel": case.wheel,
+            "environment": case.environment,
+            "module": case.module,
+            "report": case.report,
+            "python": case.python,
+            "word": word,
+            "message": case.message,
+        }
+        text += "[[case]]\n"
+        for key, value in facts.items():
+            text += f"{key} = {json.dumps(value)}\n" if value is not None else ""
+        text += "\n"
+    path.write_text(text.rstrip("\n") + "\n")
+
+
+def reproduce(kinds: list[str]) -> None:
+    environments = load_environments()
+    PLACE.mkdir(parents=True, exist_ok=True)
+    cases = load_cases()
+    for kind in sorted({case.kind for case in cases if not case.message}):
+        if kinds and kind not in kinds:
+            continue
+        said: list[tuple[Case, str | None]] = []
+        for case in cases:
+            if case.kind != kind:
+                continue
+            if case.message:
+                said.append((case, None))
+                continue
+            said.append((case, imported(case, environments[case.environment])))
+            print(f"{case.wheel} in {case.environment}: {said[-1][1] or 'works'}", flush=True)
+        write(FOLDER / f"{kind}.toml", said)

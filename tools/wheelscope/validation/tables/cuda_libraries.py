@@ -1,0 +1,51 @@
+"""Writes src/data/cuda_libraries.csv: which distribution brings a library of CUDA.
+
+The sources are environments with torch and the NVIDIA distributions that it requires, one for each
+major version of CUDA: their RECORD files name every library. Rows of environments that are not
+given are kept.
+"""
+
+import csv
+import sys
+from pathlib import Path
+
+from validation.tables import layout
+
+HEADER = (
+    "# Libraries of CUDA and the distributions on PyPI that bring them. Source: RECORD files of the\n"
+    "# nvidia distributions that torch requires. Generator: make table TABLE=cuda_libraries\n"
+)
+
+
+Rows = dict[tuple[str, str], str]  # library and CUDA's major version -> distribution
+
+
+def libraries(site_packages: Path) -> Rows:
+    found: Rows = {}
+    runtime = next(site_packages.glob("nvidia_cuda_runtime*.dist-info")).name
+    cuda = runtime.removesuffix(".dist-info").partition("-")[2].partition(".")[0]
+    for record in sorted(site_packages.glob("nvidia_*.dist-info/RECORD")):
+        distribution = record.parent.name.partition("-")[0].replace("_", "-")
+        for path, *_ in csv.reader(record.read_text().splitlines()):
+            name = Path(path).name
+            # What programs link against has a version; .alt files are for NVRTC alone.
+            if name.startswith("lib") and ".so." in name and ".alt." not in name:
+                found[name, cuda] = distribution
+    return found
+
+
+def main(folders: list[str]) -> None:
+    table = layout.DATA / "cuda_libraries.csv"
+    known: Rows = {}
+    if table.exists():
+        lines = [line for line in table.read_text().splitlines() if not line.startswith("#")]
+        for row in csv.DictReader(lines):
+            known[row["library"], row["cuda"]] = row["distribution"]
+    for folder in folders:
+        known |= libraries(Path(folder))
+    rows = "".join(f"{name},{cuda},{known[name, cuda]}\n" for name, cuda in sorted(known))
+    table.write_text(f"{HEADER}library,cuda,distribution\n{rows}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,54 @@
+"""Writes src/data/manylinux.csv from the policies of the installed auditwheel.
+
+auditwheel lists for each policy all that it allows, and a newer policy allows whatever an older one
+does. Turned round, each symbol version and each library has one fact: the oldest policy that allows
+it. A wheel deserves the newest of the policies that its needs name.
+"""
+
+import json
+from collections.abc import Iterator
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any
+
+from validation.tables import layout
+
+
+def read_policies(file_name: str) -> list[dict[str, Any]]:
+    """The policies of one libc, oldest first, without the catch-all `linux`."""
+    policies = json.loads((files("auditwheel") / "policy" / file_name).read_text())
+    tagged = [policy for policy in policies if policy["name"] != "linux"]
+    return sorted(tagged, key=lambda policy: -policy["priority"])
+
+
+def oldest_first(policies: list[dict[str, Any]]) -> Iterator[tuple[str, str, str, str]]:
+    """Rows of the table; of several policies that allow the same, the oldest."""
+    seen = set()
+    for policy in policies:
+        name = policy["name"]
+        rows = [("alias", "", alias, name) for alias in policy["aliases"]]
+        rows += [("library", "", library, name) for library in sorted(policy["lib_whitelist"])]
+        for arch, prefixes in policy["symbol_versions"].items():
+            rows.append(("policy", arch, name, name))
+            rows += [
+                ("version", arch, f"{prefix}_{number}", name)
+                for prefix, numbers in prefixes.items()
+                for number in numbers
+            ]
+        yield from (row for row in rows if row[:3] not in seen)
+        seen.update(row[:3] for row in rows)
+
+
+def main() -> None:
+    lines = [
+        "# The platform policies. Source: the policies of auditwheel "
+        f"{version('auditwheel')}. Generator: make table TABLE=manylinux",
+        "kind,arch,name,policy",
+    ]
+    for libc in ("manylinux", "musllinux"):
+        lines += map(",".join, oldest_first(read_policies(f"{libc}-policy.json")))
+    (layout.DATA / "manylinux.csv").write_text("\n".join([*lines, ""]))
+
+
+if __name__ == "__main__":
+    main()
