@@ -4,13 +4,13 @@
 // the engine's kernels for that too, which run at the speed of memory.
 #pragma once
 
-#include "kernels/elementwise.h"
+#include "opwright/elementwise.h"
 
 #if defined(__CUDACC__)
-#include "kernels/launch.cuh"
+#include "opwright/launch.cuh"
 #endif
 
-namespace cuda_ext {
+namespace opwright {
 
 struct my_fast_add {
   static constexpr const char* schema = "my_fast_add(Tensor a, Tensor b) -> Tensor";
@@ -19,7 +19,7 @@ struct my_fast_add {
   template <typename C>  // the type an element is computed in
   struct Function {
     template <typename N>  // C, or several elements at once
-    CUDA_EXT_FUNCTION N operator()(N a, N b) const {
+    OPWRIGHT_FUNCTION N operator()(N a, N b) const {
       return plus(a, b);
     }
   };
@@ -51,7 +51,7 @@ struct my_add {
 #endif
 };
 
-CUDA_EXT_ELEMENTWISE(my_fast_add)
-CUDA_EXT_ELEMENTWISE(my_add)
+OPWRIGHT_ELEMENTWISE(my_fast_add)
+OPWRIGHT_ELEMENTWISE(my_add)
 
-}  // namespace cuda_ext
+}  // namespace opwright

@@ -4,9 +4,9 @@
 // a call with an int matches it and keeps all 64 bits.
 #pragma once
 
-#include "kernels/elementwise.h"
+#include "opwright/elementwise.h"
 
-namespace cuda_ext {
+namespace opwright {
 
 struct cust_add_int {
   static constexpr const char* schema = "cust_add.int(Tensor x, int value) -> Tensor";
@@ -16,7 +16,7 @@ struct cust_add_int {
   struct Function {
     C value;
     template <typename N>  // C, or several elements at once
-    CUDA_EXT_FUNCTION N operator()(N x) const {
+    OPWRIGHT_FUNCTION N operator()(N x) const {
       return plus(x, N(value));
     }
   };
@@ -52,8 +52,8 @@ struct cust_add_complex {
   }
 };
 
-CUDA_EXT_ELEMENTWISE(cust_add_int)
-CUDA_EXT_ELEMENTWISE(cust_add_float)
-CUDA_EXT_ELEMENTWISE(cust_add_complex)
+OPWRIGHT_ELEMENTWISE(cust_add_int)
+OPWRIGHT_ELEMENTWISE(cust_add_float)
+OPWRIGHT_ELEMENTWISE(cust_add_complex)
 
-}  // namespace cuda_ext
+}  // namespace opwright

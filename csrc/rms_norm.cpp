@@ -1,16 +1,16 @@
 // Binds rms_norm to torch: an op with an optional tensor, several results, one of another dtype,
 // and a variant that writes into its argument.
-#include "../kernels/rms_norm.h"
+#include "rms_norm.h"
 
 #include <limits>
 
-#include "arguments.h"
-#include "boxing.h"
-#include "cuda_device.h"
-#include "parallel.h"
-#include "register.h"
+#include "opwright/torch/arguments.h"
+#include "opwright/torch/boxing.h"
+#include "opwright/torch/cuda_device.h"
+#include "opwright/torch/parallel.h"
+#include "opwright/torch/register.h"
 
-namespace cuda_ext {
+namespace opwright {
 namespace {
 
 constexpr OpName name{"rms_norm"};
@@ -151,13 +151,13 @@ struct OnCpu {
   }
 };
 
-#if defined(CUDA_EXT_WITH_CUDA)
+#if defined(OPWRIGHT_WITH_CUDA)
 struct OnCuda {
   explicit OnCuda(const Tensor& like) : device(like), stream(current_stream(name, like)) {}
 
   void run(const RmsNorm& problem) const { check_launch(name, rms_norm(problem, stream)); }
   int64_t partial_sums(const RmsNormBackward& problem) const {
-    return cuda_ext::partial_sums(problem, stream);
+    return opwright::partial_sums(problem, stream);
   }
   void run(const RmsNormBackward& problem) const {
     check_launch(name, rms_norm_backward(problem, stream));
@@ -267,6 +267,7 @@ std::tuple<NewTensor, NewTensor> backward(const Tensor& grad, const Tensor& x,
 
 void define_all(Library& library) {
   define(library, schema);
+  describe(name, rms_norm_dtypes);
   library.def(forward_schema);
   library.def(backward_schema);
   library.def(out_schema);
@@ -288,7 +289,7 @@ void refuse_all(Library& library) {
 }
 
 }  // namespace
-}  // namespace cuda_ext
+}  // namespace opwright
 
-CUDA_EXT_REGISTER(cuda_ext::define_all, cuda_ext::implement_on<cuda_ext::OnCpu>,
-                  cuda_ext::implement_on<cuda_ext::OnCuda>, cuda_ext::refuse_all)
+OPWRIGHT_REGISTER(opwright::define_all, opwright::implement_on<opwright::OnCpu>,
+                  opwright::implement_on<opwright::OnCuda>, opwright::refuse_all)

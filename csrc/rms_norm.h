@@ -5,14 +5,14 @@
 // same inputs give the same bits in every run.
 #pragma once
 
-#include "element.h"
-#include "layout.h"
+#include "opwright/element.h"
+#include "opwright/layout.h"
 
-#if defined(CUDA_EXT_WITH_CUDA)
-#include "stream.h"
+#if defined(OPWRIGHT_WITH_CUDA)
+#include "opwright/stream.h"
 #endif
 
-namespace cuda_ext {
+namespace opwright {
 
 constexpr DTypes rms_norm_dtypes = floating_dtypes;
 
@@ -45,7 +45,7 @@ struct RmsNormBackward {
   void* partial;      // room for the weight gradient's partial sums: see partial_sums()
 };
 
-#if defined(CUDA_EXT_WITH_CUDA)
+#if defined(OPWRIGHT_WITH_CUDA)
 cudaError_t rms_norm(const RmsNorm& problem, Stream stream);
 cudaError_t rms_norm_backward(const RmsNormBackward& problem, Stream stream);
 
@@ -66,4 +66,4 @@ void sum_partials(const RmsNormBackward& problem, int64_t begin, int64_t end);
 
 }  // namespace cpu
 
-}  // namespace cuda_ext
+}  // namespace opwright

@@ -10,10 +10,10 @@
 // needed for them.
 #include <algorithm>
 
+#include "opwright/rows.cuh"
 #include "rms_norm.h"
-#include "rows.cuh"
 
-namespace cuda_ext {
+namespace opwright {
 namespace {
 
 template <typename T>
@@ -421,4 +421,4 @@ cudaError_t rms_norm_backward(const RmsNormBackward& problem, Stream stream) {
       problem.dtype, [&](auto element) { return run<decltype(element)>(problem, stream); });
 }
 
-}  // namespace cuda_ext
+}  // namespace opwright

@@ -2,15 +2,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "every_cpu.h"
-#include "float16.h"
+#include "opwright/every_cpu.h"
+#include "opwright/float16.h"
 #include "rms_norm.h"
 
-namespace cuda_ext::cpu {
+namespace opwright::cpu {
 namespace {
 
 // Where a row of input `i` starts, in elements.
-CUDA_EXT_INLINE int64_t row_offset(const Layout& rows, int i, int64_t row) {
+OPWRIGHT_INLINE int64_t row_offset(const Layout& rows, int i, int64_t row) {
   int64_t offset = 0;
   for (int d = 0; d < rows.dims; ++d) {
     offset += row % rows.sizes[d] * rows.strides[i][d];
@@ -21,7 +21,7 @@ CUDA_EXT_INLINE int64_t row_offset(const Layout& rows, int i, int64_t row) {
 
 // The sum of `term(i)` over a row, in eight interleaved parts, which vectorise.
 template <typename Number, typename Term>
-CUDA_EXT_INLINE Number sum_row(int64_t size, Term&& term) {
+OPWRIGHT_INLINE Number sum_row(int64_t size, Term&& term) {
   Number parts[8] = {};
   int64_t i = 0;
   for (; i + 8 <= size; i += 8) {
@@ -33,7 +33,7 @@ CUDA_EXT_INLINE Number sum_row(int64_t size, Term&& term) {
 }
 
 template <typename T>
-CUDA_EXT_INLINE void forward_row(const RmsNorm& problem, int64_t row) {
+OPWRIGHT_INLINE void forward_row(const RmsNorm& problem, int64_t row) {
   using Number = Compute<T>;
   const T* x = static_cast<const T*>(problem.x) + row_offset(problem.rows, 0, row);
   const T* weight = static_cast<const T*>(problem.weight);
@@ -53,7 +53,7 @@ CUDA_EXT_INLINE void forward_row(const RmsNorm& problem, int64_t row) {
 }
 
 template <typename T>
-CUDA_EXT_INLINE void backward_row(const RmsNormBackward& problem, int64_t row,
+OPWRIGHT_INLINE void backward_row(const RmsNormBackward& problem, int64_t row,
                                   Compute<T>* grad_weight) {
   using Number = Compute<T>;
   const T* grad = static_cast<const T*>(problem.grad) + row_offset(problem.rows, 0, row);
@@ -85,14 +85,14 @@ CUDA_EXT_INLINE void backward_row(const RmsNormBackward& problem, int64_t row,
 
 }  // namespace
 
-CUDA_EXT_EVERY_CPU void rms_norm(const RmsNorm& problem, int64_t begin, int64_t end) {
+OPWRIGHT_EVERY_CPU void rms_norm(const RmsNorm& problem, int64_t begin, int64_t end) {
   with_element_type<rms_norm_dtypes.bits, void>(
       problem.dtype, [&](auto element) __attribute__((always_inline)) {
         for (int64_t row = begin; row < end; ++row) forward_row<decltype(element)>(problem, row);
       });
 }
 
-CUDA_EXT_EVERY_CPU void rms_norm_backward(const RmsNormBackward& problem, int64_t part) {
+OPWRIGHT_EVERY_CPU void rms_norm_backward(const RmsNormBackward& problem, int64_t part) {
   with_element_type<rms_norm_dtypes.bits, void>(
       problem.dtype, [&](auto element) __attribute__((always_inline)) {
         using Number = Compute<decltype(element)>;
@@ -108,7 +108,7 @@ CUDA_EXT_EVERY_CPU void rms_norm_backward(const RmsNormBackward& problem, int64_
       });
 }
 
-CUDA_EXT_EVERY_CPU void sum_partials(const RmsNormBackward& problem, int64_t begin, int64_t end) {
+OPWRIGHT_EVERY_CPU void sum_partials(const RmsNormBackward& problem, int64_t begin, int64_t end) {
   with_element_type<rms_norm_dtypes.bits, void>(
       problem.dtype, [&](auto element) __attribute__((always_inline)) {
         using T = decltype(element);
@@ -124,4 +124,4 @@ CUDA_EXT_EVERY_CPU void sum_partials(const RmsNormBackward& problem, int64_t beg
       });
 }
 
-}  // namespace cuda_ext::cpu
+}  // namespace opwright::cpu

@@ -4,10 +4,10 @@
 // block takes one row, or one warp two or more short ones; blocks that walk over several rows, with
 // the next row on its way, are slower (3.6 TB/s instead of 3.9 on an H200), because GPUs hand out
 // blocks to whichever multiprocessor is free.
+#include "opwright/rows.cuh"
 #include "rms_norm.h"
-#include "rows.cuh"
 
-namespace cuda_ext {
+namespace opwright {
 namespace {
 
 template <typename T>
@@ -171,4 +171,4 @@ cudaError_t rms_norm(const RmsNorm& problem, Stream stream) {
   });
 }
 
-}  // namespace cuda_ext
+}  // namespace opwright

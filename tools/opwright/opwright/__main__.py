@@ -1,24 +1,24 @@
-"""`python -m scripts.builder`: build for this machine's GPU, find out why it fails or where its time went."""
+"""`opwright`, or `python -m opwright`: build for this machine's GPU, find out why it fails or where its time went."""
 
 import argparse
 import signal
 import sys
 
-from scripts.builder import dev, doctor, explain_build
-from scripts.builder.toolchain import BuildError
+from opwright.build import dev, doctor, explain_build
+from opwright.build.project import BuildError
 
 COMMANDS = {
     "dev": (dev, "build for this machine's GPU behind an editable install"),
     "doctor": (
         doctor,
-        "check this machine: compilers, toolkit, cache, jobs, GPU; say what mends it",
+        "check this machine: compilers, toolkit, cache, jobs, GPU; say what fixes it",
     ),
     "explain-build": (explain_build, "say where the last build's time went"),
 }
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m scripts.builder", description=__doc__)
+    parser = argparse.ArgumentParser(prog="opwright", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (module, help_text) in COMMANDS.items():
         module.add_arguments(commands.add_parser(name, help=help_text))

@@ -1,35 +1,22 @@
-"""A second clone of this project, as a colleague would have it: other folder, own site-packages."""
+"""Copies of the demo extension, as colleagues would have it: other folders, own site-packages."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import torch
 
-from scripts.builder.toolchain import ROOT
-
-KEPT = (
-    "csrc/",
-    "ci/matrix.toml",
-    "scripts/",
-    "cuda_ext_example/",
-    "setup.py",
-    "pyproject.toml",
-    "README.md",
-    "LICENSE",
-)
-LIBRARY = "cuda_ext_example"
-CONTROLS = ("TORCH_CUDA_ARCH_LIST", "MAX_JOBS", "CXX", "CXXFLAGS")
+DEMO = Path(__file__).with_name("demo")
+NAME = "demo_ext"
+CONTROLS = ("TORCH_CUDA_ARCH_LIST", "MAX_JOBS", "CXX", "CXXFLAGS", "PYTHONPATH")
 
 
 def make_clone(folder: Path) -> Path:
-    """Copies the tracked files that a build needs; torch is found inside the clone."""
-    listed = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True)
-    for name in filter(None, listed.split("\0")):
-        if name.startswith(KEPT) and not name.startswith("csrc/wheelscope/"):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes((ROOT / name).read_bytes())
+    """Copies the demo's sources; torch is found inside the clone."""
+    left = shutil.ignore_patterns("build", "_opwright", "*.so", "*.egg-info", "__pycache__")
+    shutil.copytree(DEMO, folder, ignore=left)
     (folder / "site").mkdir()
     (folder / "site/torch").symlink_to(Path(torch.__file__).parent)
     return folder
@@ -40,16 +27,19 @@ def environment(clone: Path, **given: str) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("CCACHE", "SCCACHE", "CUDA_EXT")) and name not in CONTROLS
+        if not name.startswith(("CCACHE", "SCCACHE", "OPWRIGHT")) and name not in CONTROLS
     }
     kept["PATH"] = f"{Path(sys.executable).parent}:{kept['PATH']}"
     kept["PYTHONPATH"] = str(clone / "site")
-    return kept | {"CUDA_EXT_CUDA": "on", "TORCH_CUDA_ARCH_LIST": "8.0+PTX"} | given
+    return kept | {"OPWRIGHT_CUDA": "on", "TORCH_CUDA_ARCH_LIST": "8.0+PTX"} | given
 
 
-def start_build(clone: Path, target: str = LIBRARY, **given: str) -> "subprocess.Popen[str]":
+def start_build(clone: Path, target: str = NAME, **given: str) -> "subprocess.Popen[str]":
     """Starts building the library, or another target, as setup.py does."""
-    code = f"from scripts.builder import library; library.build(library.build_folder(), '0', {target!r})"
+    code = (
+        "from opwright.build import library, project; "
+        f"library.build(project.project_here(), {target!r})"
+    )
     return subprocess.Popen(
         [sys.executable, "-c", code],
         cwd=clone,
@@ -60,7 +50,7 @@ def start_build(clone: Path, target: str = LIBRARY, **given: str) -> "subprocess
     )
 
 
-def build(clone: Path, target: str = LIBRARY, **given: str) -> str:
+def build(clone: Path, target: str = NAME, **given: str) -> str:
     """Builds in the clone; returns what the build said."""
     running = start_build(clone, target, **given)
     said, _ = running.communicate()

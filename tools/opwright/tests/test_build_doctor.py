@@ -1,4 +1,4 @@
-"""The doctor: eight planted faults, each found and with the command that mends it."""
+"""The doctor: eight planted faults, each found and with the command that fixes it."""
 
 import os
 import re
@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from clone import environment, make_clone
-
-from scripts.builder.toolchain import cuda_home
+from opwright.build.toolchain import cuda_home
 
 pytestmark = pytest.mark.skipif(cuda_home() is None, reason="needs nvcc")
 
@@ -21,9 +20,9 @@ def clone(tmp_path: Path) -> Path:
 
 
 def diagnose(clone: Path, **given: str) -> dict[str, tuple[str, str, str]]:
-    """Check -> verdict, what was found, the command that mends it."""
+    """Check -> verdict, what was found, the command that fixes it."""
     done = subprocess.run(
-        [sys.executable, "-m", "scripts.builder", "doctor"],
+        [sys.executable, "-m", "opwright", "doctor"],
         cwd=clone,
         env=environment(clone, **given),
         capture_output=True,
@@ -31,9 +30,9 @@ def diagnose(clone: Path, **given: str) -> dict[str, tuple[str, str, str]]:
     )
     assert done.stderr == ""
     findings = {}
-    pattern = r"^(ok|note|FAULT) +(.{15}) (.*)(?:\n +mend: (.*))?$"
-    for verdict, name, found, mend in re.findall(pattern, done.stdout, re.MULTILINE):
-        findings[name.strip()] = (verdict, found, mend)
+    pattern = r"^(ok|note|FAULT) +(.{15}) (.*)(?:\n +fix: (.*))?$"
+    for verdict, name, found, fix in re.findall(pattern, done.stdout, re.MULTILINE):
+        findings[name.strip()] = (verdict, found, fix)
     faults = sum(verdict == "FAULT" for verdict, _, _ in findings.values())
     assert done.returncode == (1 if faults else 0)
     return findings
@@ -62,7 +61,7 @@ def path_without(folder: Path, *hidden: str) -> str:
 def test_a_machine_that_is_well(clone: Path, tmp_path: Path):
     program(tmp_path / "bin", "nvidia-smi", "echo 'NVIDIA H200, 9.0, 580.1'")
     findings = diagnose(clone, PATH=f"{tmp_path}/bin:{environment(clone)['PATH']}")
-    assert len(findings) == 10
+    assert len(findings) == 9
     assert {name for name, finding in findings.items() if finding[0] == "FAULT"} == set()
     assert findings["GPU and driver"] == ("ok", "NVIDIA H200, 9.0, 580.1", "")
 
@@ -74,11 +73,11 @@ def test_no_ninja(clone: Path, tmp_path: Path):
 
 def test_wrong_host_compiler(clone: Path, tmp_path: Path):
     newer = program(tmp_path, "g++-99", "echo 'g++-99 (Debian 99.1.0-1) 99.1.0'")
-    verdict, found, mend = diagnose(clone, CXX=str(newer))["host compiler"]
+    verdict, found, fix = diagnose(clone, CXX=str(newer))["host compiler"]
     assert verdict == "FAULT"
     limit = re.search(r"this toolkit supports g\+\+ up to (\d+)", found)
     assert limit
-    assert mend == f"sudo apt-get install g++-{limit[1]} && export CXX=g++-{limit[1]}"
+    assert fix == f"sudo apt-get install g++-{limit[1]} && export CXX=g++-{limit[1]}"
 
 
 def test_mixed_cuda_majors(clone: Path, tmp_path: Path):
@@ -86,10 +85,10 @@ def test_mixed_cuda_majors(clone: Path, tmp_path: Path):
     (tmp_path / "include").mkdir()
     header = tmp_path / "include/cuda_runtime_api.h"
     header.write_text("#define CUDART_VERSION  13000\n")
-    verdict, found, mend = diagnose(clone, CUDA_HOME=str(tmp_path))["CUDA toolkit"]
+    verdict, found, fix = diagnose(clone, CUDA_HOME=str(tmp_path))["CUDA toolkit"]
     assert verdict == "FAULT"
     assert "mixed CUDA majors" in found
-    assert mend.startswith("python docker/toolkit.py --cuda 13.0 ")
+    assert fix.startswith("export CUDA_HOME=")
 
     header.write_text("#define CUDART_VERSION  12090\n")
     path = f"{cuda_home()}/bin:{environment(clone)['PATH']}"
@@ -103,22 +102,22 @@ def test_no_headers(clone: Path, tmp_path: Path):
     (tmp_path / "old/torch").mkdir(parents=True)
     (tmp_path / "old/torch/__init__.py").touch()
     findings = diagnose(clone, PYTHONPATH=str(tmp_path / "old"))
-    assert findings["torch headers"][::2] == ("FAULT", "make test-env")
+    assert findings["torch headers"][::2] == ("FAULT", "pip install 'torch>=2.10'")
 
 
 @pytest.mark.skipif(not shutil.which("ccache"), reason="needs ccache")
 def test_empty_cache(clone: Path, tmp_path: Path):
-    verdict, found, mend = diagnose(clone, CCACHE_DIR=str(tmp_path / "new"))["compiler cache"]
-    assert (verdict, mend) == ("note", "make dev")
+    verdict, found, fix = diagnose(clone, CCACHE_DIR=str(tmp_path / "new"))["compiler cache"]
+    assert (verdict, fix) == ("note", "opwright dev")
     assert "is empty" in found
     findings = diagnose(clone, PATH=path_without(tmp_path / "bin", "ccache", "sccache"))
     assert findings["compiler cache"][::2] == ("note", "sudo apt-get install ccache")
 
 
 def test_jobs_too_many(clone: Path):
-    verdict, _, mend = diagnose(clone, MAX_JOBS="5000")["jobs"]
+    verdict, _, fix = diagnose(clone, MAX_JOBS="5000")["jobs"]
     assert verdict == "FAULT"
-    assert re.fullmatch(r"export MAX_JOBS=\d+", mend)
+    assert re.fullmatch(r"export MAX_JOBS=\d+", fix)
     assert diagnose(clone, MAX_JOBS="1")["jobs"][0] == "ok"
 
 
@@ -129,7 +128,7 @@ def test_stale_build_folder(clone: Path):
     assert diagnose(clone)["build folders"] == (
         "FAULT",
         "build/dev is stale: /usr/bin/env has changed since",
-        "make dev",
+        "opwright dev",
     )
 
 

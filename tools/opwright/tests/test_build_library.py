@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from clone import build, build_folder, environment, make_clone, objects, start_build
-
-from scripts.builder.explain_build import last_build
-from scripts.builder.toolchain import cuda_home
+from opwright.build.explain_build import last_build
+from opwright.build.library import ENGINE
+from opwright.build.toolchain import cuda_home
 
 pytestmark = pytest.mark.skipif(cuda_home() is None, reason="needs nvcc")
 needs_ccache = pytest.mark.skipif(not shutil.which("ccache"), reason="needs ccache")
@@ -65,7 +65,7 @@ def test_clones_share_a_store_and_survive_its_end(tmp_path: Path):
         seen = counts(tmp_path / "cache-2")
         assert seen["cache_miss"] == 0
         assert seen["direct_cache_hit"] + seen["preprocessed_cache_hit"] == compiles
-        assert sum(file.name.endswith(".cu.o") for file in objects(second)) == 4
+        assert sum(file.name.endswith(".cu.o") for file in objects(second)) == 2
         made = [(build_folder(clone) / "lib").iterdir() for clone in (first, second)]
         assert len({file.read_bytes() for (file,) in made}) == 1
 
@@ -73,7 +73,7 @@ def test_clones_share_a_store_and_survive_its_end(tmp_path: Path):
         cache = str(tmp_path / "cache-3")
         running = start_build(third, CCACHE_DIR=cache, MAX_JOBS="1", **store)
         while running.poll() is None and not list(
-            third.glob("build/*/CMakeFiles/kernels.dir/*/*.o")
+            third.glob("build/*/CMakeFiles/kernels.dir/**/*.o")
         ):
             time.sleep(0.01)
         server.kill()
@@ -90,7 +90,7 @@ def test_clones_share_a_store_and_survive_its_end(tmp_path: Path):
 def test_a_store_that_is_full_or_was_never_there(tmp_path: Path):
     """Redis refuses to store anything, then does not answer at all: both builds finish."""
     clone = make_clone(tmp_path / "clone")
-    given = {"CUDA_EXT_CUDA": "off"}
+    given = {"OPWRIGHT_CUDA": "off"}
     with redis_server(tmp_path) as (address, _):
         given["CCACHE_REMOTE_STORAGE"] = address
         client = ["redis-cli", "-p", address.rpartition(":")[2]]
@@ -106,9 +106,14 @@ def includers(clone: Path, header: str) -> set[str]:
     """The files that the library compiles and that include `header`, directly or through others."""
     files = {
         str(file.relative_to(root)): file.read_text()
-        for root in (clone / "csrc", build_folder(clone))
-        for folder in ("kernels", "ops", "torch", "generated")
-        for file in root.glob(f"{folder}/*")
+        for root, folder in (
+            (clone, "csrc"),
+            (build_folder(clone), "generated"),
+            (ENGINE.parent, "opwright/src"),
+            (ENGINE.parent, "opwright/include/opwright"),
+            (ENGINE.parent, "opwright/include/opwright/torch"),
+        )
+        for file in (root / folder).glob("*.*")
     }
     found = {header}
     while True:
@@ -130,19 +135,19 @@ def test_an_edit_compiles_what_includes_it(tmp_path: Path):
 
     def compiled_after(name: str, text: str) -> set[str]:
         time.sleep(2.1)  # builds are told apart by when they began
-        with (clone / "csrc" / name).open("a") as stream:
+        with (clone / name).open("a") as stream:
             stream.write(text)
         build(clone, **cache)
         return {step.name for step in last_build(log) if step.name.endswith((".cpp", ".cu"))}
 
-    for header in ("kernels/layout.h", "kernels/rows.cuh", "ops/cust_add.h", "torch/boxing.h"):
+    for header in ("csrc/scale_add.h", "csrc/softsign.h"):
         expected = includers(clone, header)
         assert compiled_after(header, "// edited\n") == expected
         assert 0 < len(expected) < len(everything)
-    kernel = "kernels/rms_norm_forward.cu"
+    kernel = "csrc/softsign.cu"
     assert compiled_after(kernel, "// edited\n") == {kernel}
 
-    def steps() -> list[str]:  # but CMake's look at the folder of ops, which every build takes
+    def steps() -> list[str]:  # but CMake's look at the sources' folder, which every build takes
         return [line for line in log.read_text().splitlines() if "verify_globs" not in line]
 
     before = steps()
@@ -153,17 +158,17 @@ def test_an_edit_compiles_what_includes_it(tmp_path: Path):
 def test_other_targets_flags_and_programs(tmp_path: Path):
     """Each compiles again what it changes, without being told."""
     clone = make_clone(tmp_path / "clone")
-    build(clone, "kernels", CUDA_EXT_CACHE="off")
+    build(clone, "kernels", OPWRIGHT_CACHE="off")
     ninja = ["ninja", "-C", build_folder(clone), "-t", "commands", "cuda_kernels"]
     for target, code in (("8.0+PTX", "sm_80,compute_80"), ("9.0", "sm_90")):
-        build(clone, "build.ninja", CUDA_EXT_CACHE="off", TORCH_CUDA_ARCH_LIST=target)
+        build(clone, "build.ninja", OPWRIGHT_CACHE="off", TORCH_CUDA_ARCH_LIST=target)
         commands = subprocess.check_output(ninja, text=True)
-        assert len(re.findall(rf"code=\[{code}\].* -c \S+\.cu ", commands)) == 4
+        assert len(re.findall(rf"code=\[{code}\].* -c \S+\.cu ", commands)) == 2
 
     compiler = tmp_path / "c++"
     compiler.write_text('#!/bin/sh\nexec /usr/bin/c++ "$@"\n')
     compiler.chmod(0o755)
-    given = {"CUDA_EXT_CUDA": "off", "CXX": str(compiler), "CUDA_EXT_CACHE": "off"}
+    given = {"OPWRIGHT_CUDA": "off", "CXX": str(compiler), "OPWRIGHT_CACHE": "off"}
     anew = "was made with other compilers, flags or headers: building it anew"
     assert anew in build(clone, "libtorch", **given)
     assert anew not in build(clone, "libtorch", **given)
@@ -200,12 +205,12 @@ def memory_limit(size: int) -> Iterator[Path]:
 def test_default_jobs_build_within_2_gib(tmp_path: Path):
     clone = make_clone(tmp_path / "clone")
     with memory_limit(2 * GIB) as group:
-        ask = "from scripts.builder import machine; print('free', machine.free_memory())"
+        ask = "from opwright.build import machine; print('free', machine.free_memory())"
         script = f'echo $$ >{group}/cgroup.procs; python -c "{ask}"; exec python setup.py build_ext'
         done = subprocess.run(
             ["/bin/sh", "-ec", script],
             cwd=clone,
-            env=environment(clone, CUDA_EXT_CACHE="off"),
+            env=environment(clone, OPWRIGHT_CACHE="off"),
             capture_output=True,
             text=True,
         )

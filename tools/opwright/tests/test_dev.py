@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 from clone import environment, make_clone
+from opwright.build import dev
 
-from scripts.builder import dev, library
-
-PACKAGE = "cuda_ext_example"
+PACKAGE = "demo_ext"
 
 
 @pytest.mark.parametrize(
@@ -42,39 +41,33 @@ def test_targets(
     assert ("no GPU is seen here" in capsys.readouterr().out) == (not (named or listed or found))
 
 
-def test_every_source_of_the_library_is_watched():
-    folders = {f"csrc/{path.name}" for path in (dev.ROOT / "csrc").iterdir() if path.is_dir()}
-    assert folders - {"csrc/wheelscope"} <= set(dev.WATCHED)
-
-
 def installed_clone(folder: Path) -> tuple[Path, dict[str, str]]:
     """A clone whose editable install pip has made already, and what a build there sees."""
     clone = make_clone(folder)
-    info = clone / "site" / f"{PACKAGE}-0.1.0.dist-info"
+    info = clone / "site" / f"{PACKAGE}-0.2.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {PACKAGE}\nVersion: 0.1.0\n")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {PACKAGE}\nVersion: 0.2.0\n")
     origin = {"dir_info": {"editable": True}, "url": clone.as_uri()}
     (info / "direct_url.json").write_text(json.dumps(origin))
     cache = {"CCACHE_DIR": os.environ["CCACHE_DIR"]} if "CCACHE_DIR" in os.environ else {}
-    return clone, environment(clone, CUDA_EXT_CUDA="off", **cache)
+    return clone, environment(clone, OPWRIGHT_CUDA="off", **cache)
 
 
 def test_the_library_is_swapped_and_nothing_is_done_twice(tmp_path: Path):
     clone, variables = installed_clone(tmp_path / "clone")
-    command = [sys.executable, "-m", "scripts.builder", "dev", "--gpu", "9.0"]
+    command = [sys.executable, "-m", "opwright", "dev", "--gpu", "9.0"]
 
     def run() -> str:
         return subprocess.check_output(command, cwd=clone, env=variables, text=True)
 
     assert "Linking CXX shared module" in run()
-    swapped = clone / PACKAGE / library.LIBRARY
+    swapped = clone / PACKAGE / f"lib{PACKAGE}.so"
     before = swapped.stat()
     again = run()
     assert "no work to do" in again
     assert float(re.search(r"up to date after (\S+) s", again)[1]) < 5  # type: ignore[index]
     assert swapped.stat().st_ino == before.st_ino
-    with (clone / "csrc/torch/exports.map").open("a") as script:
-        script.write("\n")
+    (clone / "csrc/new.cpp").write_text("int found_by_the_glob() { return 1; }\n")
     assert "Linking CXX shared module" in run()
     assert swapped.stat().st_ino != before.st_ino
 
@@ -89,7 +82,7 @@ def test_watch_builds_and_tests_at_each_save(tmp_path: Path):
             [
                 sys.executable,
                 "-m",
-                "scripts.builder",
+                "opwright",
                 "dev",
                 "--gpu",
                 "9.0",
@@ -104,14 +97,12 @@ def test_watch_builds_and_tests_at_each_save(tmp_path: Path):
     try:
         wait_for(log, "watching; Ctrl-C ends it", 1)
         assert "1 passed" in log.read_text()
-        with (clone / "csrc/kernels/layout.cpp").open("a") as source:
+        with (clone / "csrc/new.cpp").open("a") as source:
             source.write("this does not compile\n")
         wait_for(log, "watching; Ctrl-C ends it", 2)
-        assert "csrc/kernels/layout.cpp\n" in log.read_text()
+        assert "csrc/new.cpp\n" in log.read_text()
         assert "error: cmake --build failed; its output is above" in log.read_text()
-        (clone / "csrc/kernels/layout.cpp").write_bytes(
-            (library.ROOT / "csrc/kernels/layout.cpp").read_bytes()
-        )
+        (clone / "csrc/new.cpp").unlink()
         wait_for(log, "watching; Ctrl-C ends it", 3)
         assert log.read_text().count("1 passed") == 2
     finally:

@@ -6,10 +6,9 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 import pytest
-
-from scripts.builder import explain_build
-from scripts.builder.explain_build import Step
-from scripts.builder.toolchain import BuildError
+from opwright.build import explain_build
+from opwright.build.explain_build import Step
+from opwright.build.project import BuildError
 
 SECOND = 1_000_000_000
 
@@ -51,7 +50,7 @@ def test_the_drawing_is_xml_with_a_box_for_each_step():
 
 
 def test_logs_that_say_nothing(tmp_path: Path):
-    with pytest.raises(BuildError, match=r"nothing was built yet; run `make dev`"):
+    with pytest.raises(BuildError, match=r"nothing was built yet; run `opwright dev`"):
         explain_build.last_build(write_log(tmp_path))
     with pytest.raises(BuildError, match=r"before 1\.11"):
         explain_build.last_build(write_log(tmp_path, (0, 1, 1, "a"), version=5))
@@ -61,7 +60,7 @@ def test_logs_that_say_nothing(tmp_path: Path):
 
 
 def test_the_newest_build_of_the_extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(explain_build, "ROOT", tmp_path)
+    monkeypatch.chdir(tmp_path)
     for name in ("extension", "wheelscope"):
         (tmp_path / "build" / name).mkdir(parents=True)
         write_log(tmp_path / "build" / name, (0, 1, 1, "a.o"))
@@ -71,7 +70,7 @@ def test_the_newest_build_of_the_extension(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_reader_that_has_seen_enough(tmp_path: Path):
     write_log(tmp_path, *((i, i + 1, 1, f"{i}.o") for i in range(20_000)))
-    command = f"{sys.executable} -m scripts.builder explain-build {tmp_path} | head -n 1"
+    command = f"{sys.executable} -m opwright explain-build {tmp_path} | head -n 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True)
     assert done.stderr == ""
     assert done.stdout.count("\n") == 1

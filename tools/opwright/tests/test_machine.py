@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-
-from scripts.builder import machine
+from opwright.build import machine
 
 GIB = 1 << 30
 

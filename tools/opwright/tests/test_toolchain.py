@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from opwright.build import toolchain
+from opwright.build.project import BuildError, Project
 
-from scripts.builder import toolchain
-from scripts.builder.toolchain import BuildError
+MATRIX = '[toolkit."12.9"]\ntargets = ["7.0"]\n[toolkit."13.0"]\ntargets = ["7.5+PTX", "9.0"]\n'
+PROJECT = Project(Path("/no/such/project"), "my_ext", "0")  # without a matrix, as an sdist
 
 
 @pytest.fixture
@@ -29,35 +31,40 @@ def home(tmp_path: Path) -> Path:
 def test_targets(home: Path, monkeypatch: pytest.MonkeyPatch, written: str, meant: list[str]):
     monkeypatch.setattr(toolchain.machine, "gpu_targets", lambda: ["8.6", "9.0"])
     monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", written)
-    assert toolchain.targets(home) == meant
+    assert toolchain.targets(PROJECT, home) == meant
 
 
 def test_the_matrix_decides_where_nothing_is_written(home: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", " ")
-    assert toolchain.targets(home) == toolchain.matrix_targets(home)
-    assert "9.0" in toolchain.targets(home)
+    (home / "ci").mkdir()
+    (home / "ci/matrix.toml").write_text(MATRIX)
+    project = Project(home, "my_ext", "0")
+    assert toolchain.targets(project, home) == ["7.5+PTX", "9.0"]
+    (home / "include/cuda_runtime_api.h").write_text("#define CUDART_VERSION  11080\n")
+    with pytest.raises(BuildError, match="no toolkit for CUDA 11; set TORCH_CUDA_ARCH_LIST"):
+        toolchain.targets(project, home)
 
 
 def test_native_without_a_gpu(home: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(toolchain.machine, "gpu_targets", list)
     monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "native")
     with pytest.raises(BuildError, match="sees no GPU here; name the target"):
-        toolchain.targets(home)
+        toolchain.targets(PROJECT, home)
 
 
 def test_the_cache_that_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("CUDA_EXT_CACHE", raising=False)
-    assert toolchain.cache_launcher() == []
+    monkeypatch.delenv("OPWRIGHT_CACHE", raising=False)
+    assert toolchain.cache_launcher(tmp_path) == []
     for name in ("sccache", "ccache"):
         (tmp_path / name).touch(mode=0o755)
-        assert toolchain.cache_launcher()[-1] == str(tmp_path / name)
-    monkeypatch.setenv("CUDA_EXT_CACHE", "sccache")
-    assert toolchain.cache_launcher()[-1] == str(tmp_path / "sccache")
-    monkeypatch.setenv("CUDA_EXT_CACHE", "off")
-    assert toolchain.cache_launcher() == []
+        assert toolchain.cache_launcher(tmp_path)[-1] == str(tmp_path / name)
+    monkeypatch.setenv("OPWRIGHT_CACHE", "sccache")
+    assert toolchain.cache_launcher(tmp_path)[-1] == str(tmp_path / "sccache")
+    monkeypatch.setenv("OPWRIGHT_CACHE", "off")
+    assert toolchain.cache_launcher(tmp_path) == []
     (tmp_path / "ccache").unlink()
-    monkeypatch.setenv("CUDA_EXT_CACHE", "ccache")
+    monkeypatch.setenv("OPWRIGHT_CACHE", "ccache")
     with pytest.raises(BuildError, match="no ccache on PATH; install it"):
         toolchain.cache_program()
 
@@ -67,17 +74,8 @@ def test_an_sdist_is_built_for_this_machine(
     home: Path, monkeypatch: pytest.MonkeyPatch, seen: list[str], chosen: list[str]
 ):
     monkeypatch.delenv("TORCH_CUDA_ARCH_LIST", raising=False)
-    monkeypatch.setattr(toolchain, "MATRIX", home / "missing.toml")
     monkeypatch.setattr(toolchain.machine, "gpu_targets", lambda: seen)
-    assert toolchain.targets(home) == chosen
-
-
-def test_a_release_never_uses_a_cache():
-    from wheelyard.config import matrix
-
-    build = matrix.load(toolchain.ROOT / matrix.FILE).build
-    assert build.environment["CUDA_EXT_CACHE"] == "off"
-    assert build.environment_cpu["CUDA_EXT_CACHE"] == "off"
+    assert toolchain.targets(PROJECT, home) == chosen
 
 
 @pytest.mark.parametrize(
@@ -95,21 +93,21 @@ def test_a_target_that_there_is_not(
     (home / "bin/nvcc").chmod(0o755)
     monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", written)
     with pytest.raises(BuildError, match=message):
-        toolchain.targets(home)
+        toolchain.targets(PROJECT, home)
 
 
 def test_a_toolkit_without_headers(tmp_path: Path):
     """As in conda, which keeps them in targets/x86_64-linux/include."""
-    with pytest.raises(
-        BuildError, match=r"has no include/cuda_runtime_api\.h .*docker/toolkit\.py"
-    ):
+    with pytest.raises(BuildError, match=r"has no include/cuda_runtime_api\.h .*by CUDA_HOME"):
         toolchain.toolkit_version(tmp_path)
 
 
 @pytest.mark.parametrize("written", ["abc", "0", "-1", "1.5"])
 def test_jobs_that_are_no_number(monkeypatch: pytest.MonkeyPatch, written: str):
     monkeypatch.setenv("MAX_JOBS", written)
-    with pytest.raises(BuildError, match=f"MAX_JOBS={written} is no number of jobs; give one, or"):
+    with pytest.raises(
+        BuildError, match=f"MAX_JOBS={written} is not a number of jobs; give one, or"
+    ):
         toolchain.max_jobs()
 
 

@@ -1,1 +1,1 @@
-"""What builds this extension: setup.py's helpers and the kernel developer's tools. No part of the pipeline."""
+"""Builds an extension's library: toolchain, CMake, the developer's loop, the doctor of the build."""

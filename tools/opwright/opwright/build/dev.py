@@ -1,7 +1,7 @@
 """The kernel developer's loop: builds for this machine's GPU behind an editable install.
 
-python -m scripts.builder dev                          build once (`make dev`)
-python -m scripts.builder dev --watch tests/package    build and test at each save (`make watch`)
+opwright dev                          build once
+opwright dev --watch tests/package    build and test at each save
 """
 
 import argparse
@@ -14,12 +14,12 @@ import sys
 import time
 from pathlib import Path
 
-from scripts.builder import library, machine
-from scripts.builder.toolchain import PACKAGE, ROOT, VERSION, BuildError
+from opwright.build import library, machine
+from opwright.build.project import BuildError, Project, project_here
+from opwright.build.runtime import RUNTIME, copy_runtime
 
 FOLDER = "build/dev"  # apart from other builds, whose targets differ
 WITHOUT_GPU = "8.0"
-WATCHED = ("csrc/ops", "csrc/kernels", "csrc/torch", "csrc/CMakeLists.txt", "csrc/cuda.cmake")
 POLL_SECONDS = 0.2
 
 
@@ -29,29 +29,31 @@ def choose_targets(named: str | None) -> str:
         return named or os.environ["TORCH_CUDA_ARCH_LIST"]
     if found := machine.gpu_targets():
         return ";".join(found)
-    print(f"no GPU is seen here (nvidia-smi): building for {WITHOUT_GPU}; GPU=9.0 names another")
+    print(f"no GPU is seen here (nvidia-smi): building for {WITHOUT_GPU}; --gpu 9.0 names another")
     return WITHOUT_GPU
 
 
-def build() -> None:
+def build(project: Project) -> None:
     """Brings the installed library up to date; pip runs the first time only."""
     start = time.perf_counter()
-    if _is_installed():
-        built = library.build(library.build_folder(), VERSION)
-        _replace(built, ROOT / PACKAGE / library.LIBRARY)
+    if _is_installed(project):
+        _replace(library.build(project), project.package / project.library)
+        copy_runtime(project.package)
     else:
         print("installing the package, editable")
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        done = subprocess.run([*pip, "--no-build-isolation", "--editable", "."], cwd=ROOT)
+        done = subprocess.run([*pip, "--no-build-isolation", "--editable", "."], cwd=project.root)
         if done.returncode != 0:
             raise BuildError("pip could not install the package; its output is above")
     print(f"up to date after {time.perf_counter() - start:.2f} s")
 
 
-def _is_installed() -> bool:
-    for found in importlib.metadata.distributions(name=PACKAGE):
+def _is_installed(project: Project) -> bool:
+    for found in importlib.metadata.distributions(name=project.name):
         origin = json.loads(found.read_text("direct_url.json") or "{}")
-        if origin.get("url") == ROOT.as_uri() and origin.get("dir_info", {}).get("editable"):
+        if origin.get("url") == project.root.as_uri() and origin.get("dir_info", {}).get(
+            "editable"
+        ):
             return True
     return False
 
@@ -67,33 +69,40 @@ def _replace(built: Path, installed: Path) -> None:
     copy.replace(installed)
 
 
-def watch(tests: list[str]) -> None:
+def watch(project: Project, tests: list[str]) -> None:
     """Builds and tests now, and after each save."""
     seen: dict[Path, int] = {}
     while True:
-        now = _saved_times(tests)
+        now = _saved_times(project, tests)
         if now == seen:
             time.sleep(POLL_SECONDS)
             continue
-        names = [str(file.relative_to(ROOT)) for file in now if now[file] != seen.get(file)]
+        names = [_name(project, file) for file in now if now[file] != seen.get(file)]
         if seen:
             print(f"\n{', '.join(names) or 'a file was removed'}")
         seen = now
         try:
-            build()
+            build(project)
         except BuildError as error:
             print(error)
         else:
-            subprocess.run([sys.executable, "-m", "pytest", "-q", *tests], cwd=ROOT)
+            subprocess.run([sys.executable, "-m", "pytest", "-q", *tests], cwd=project.root)
         print("watching; Ctrl-C ends it", flush=True)
 
 
-def _saved_times(tests: list[str]) -> dict[Path, int]:
+def _name(project: Project, file: Path) -> str:
+    return str(file.relative_to(project.root) if file.is_relative_to(project.root) else file)
+
+
+def _saved_times(project: Project, tests: list[str]) -> dict[Path, int]:
+    """When each source was saved: the extension's, its package's, the tests', and the engine's."""
     times = {}
-    for name in (*WATCHED, PACKAGE, *(test.split("::")[0] for test in tests)):
-        top = ROOT / name
+    names = [project.sources, project.name, *(test.split("::")[0] for test in tests)]
+    for top in (*(project.root / name for name in names), library.ENGINE):
         for file in top.rglob("*") if top.is_dir() else [top]:
-            if file.suffix not in (".so", ".new", ".pyc") and file.is_file():
+            if file.parent.name == RUNTIME or file.suffix in (".so", ".new", ".pyc"):
+                continue
+            if file.is_file():
                 times[file] = file.stat().st_mtime_ns
     return times
 
@@ -105,14 +114,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     os.environ["TORCH_CUDA_ARCH_LIST"] = choose_targets(arguments.gpu)
-    os.environ.setdefault("CUDA_EXT_CUDA", "on")
-    os.environ.setdefault("CUDA_EXT_BUILD_FOLDER", FOLDER)
+    os.environ.setdefault("OPWRIGHT_CUDA", "on")
+    os.environ.setdefault("OPWRIGHT_BUILD_FOLDER", FOLDER)
+    project = project_here()
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     try:
         if arguments.watch:
-            watch(arguments.watch)
+            watch(project, arguments.watch)
         else:
-            build()
+            build(project)
     except KeyboardInterrupt:
         print()
     return 0

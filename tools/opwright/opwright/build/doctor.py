@@ -1,4 +1,4 @@
-"""Doctor: checks a developer's machine, each thing with a verdict and the command that mends it."""
+"""Doctor: checks a developer's machine, each thing with a verdict and the command that fixes it."""
 
 import argparse
 import os
@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts.builder import library, machine, toolchain
+from opwright.build import library, machine, toolchain
+from opwright.build.project import BuildError, project_here
 
 OK, NOTE, FAULT = "ok", "note", "FAULT"  # a note leaves builds working
 
@@ -18,7 +19,7 @@ OK, NOTE, FAULT = "ok", "note", "FAULT"  # a note leaves builds working
 class Finding:
     verdict: str
     text: str
-    mend: str = ""  # a command
+    fix: str = ""  # a command
 
 
 def _said(command: list[str | Path]) -> str | None:
@@ -50,8 +51,8 @@ def host_compiler() -> Finding:
     is_clang = "clang" in said.lower()
     version = re.search(r"version (\d+)|\) (\d+)\.", said)
     if version is None:
-        mend = "sudo apt-get install g++ && export CXX=g++"
-        return Finding(FAULT, f"{path} is no compiler that nvcc supports (g++, clang++)", mend)
+        fix = "sudo apt-get install g++ && export CXX=g++"
+        return Finding(FAULT, f"{path} is no compiler that nvcc supports (g++, clang++)", fix)
     major = int(version[1] or version[2])
     text = f"{'clang' if is_clang else 'g++'} {major}, {path}"
     newest = _newest_host(is_clang)
@@ -81,8 +82,7 @@ def _newest_host(is_clang: bool) -> int | None:
 def toolkit() -> Finding:
     """One CUDA major throughout: nvcc's, that of the headers beside it, and nvcc's on PATH."""
     home = toolchain.cuda_home()
-    install = "python docker/toolkit.py --cuda 13.0 build/toolkit/13.0"
-    choose = f"{install} && export CUDA_HOME=$PWD/build/toolkit/13.0"
+    choose = "export CUDA_HOME=/usr/local/cuda  # or wherever a complete toolkit lies"
     if home is None:
         return Finding(FAULT, "no nvcc on PATH, and CUDA_HOME is not set", choose)
     nvcc = home / "bin/nvcc"
@@ -92,7 +92,7 @@ def toolkit() -> Finding:
         return Finding(FAULT, f"{nvcc} does not run", choose)
     try:
         headers = toolchain.toolkit_version(home)
-    except (toolchain.BuildError, OSError, IndexError, ValueError):
+    except (BuildError, OSError, IndexError, ValueError):
         missing = home / "include/cuda_runtime_api.h"
         return Finding(FAULT, f"no CUDA headers: {missing} cannot be read", choose)
     text = f"CUDA {release[1]}.{release[2]}, {nvcc}"
@@ -114,10 +114,10 @@ def toolkit() -> Finding:
 def cache() -> Finding:
     program = toolchain.cache_program()
     if program is None:
-        mend = "sudo apt-get install ccache"
-        if os.environ.get("CUDA_EXT_CACHE") == "off":
-            mend = "unset CUDA_EXT_CACHE"
-        return Finding(NOTE, "no compiler cache: a clean build compiles everything", mend)
+        fix = "sudo apt-get install ccache"
+        if os.environ.get("OPWRIGHT_CACHE") == "off":
+            fix = "unset OPWRIGHT_CACHE"
+        return Finding(NOTE, "no compiler cache: a clean build compiles everything", fix)
     if Path(program).name == "sccache":
         said = _said([program, "--show-stats"]) or ""
         counts = dict(re.findall(r"^(Cache hits|Cache misses) +(\d+)$", said, re.MULTILINE))
@@ -129,7 +129,7 @@ def cache() -> Finding:
         misses = int(stats.get("cache_miss", 0))
     calls = hits + misses
     if not calls:
-        return Finding(NOTE, f"{program} is empty: the next build fills it", "make dev")
+        return Finding(NOTE, f"{program} is empty: the next build fills it", "opwright dev")
     return Finding(OK, f"{program}, {hits} hits of {calls} compiles ({hits / calls:.0%})")
 
 
@@ -138,7 +138,7 @@ def jobs() -> Finding:
     gib = f"{free / 2**30:.1f} GiB free, {machine.cores()} cores"
     try:
         wanted = toolchain.max_jobs()
-    except toolchain.BuildError as error:
+    except BuildError as error:
         return Finding(FAULT, str(error).removeprefix("error: "), "unset MAX_JOBS")
     if wanted is None:
         return Finding(OK, f"{fitting} at once by default; {gib}")
@@ -157,42 +157,35 @@ def targets() -> Finding:
     if home is None:
         return Finding(NOTE, "not known without a toolkit", "")
     try:
-        listed = toolchain.targets(home)
-    except (toolchain.BuildError, OSError) as error:
+        listed = toolchain.targets(project_here(), home)
+    except (BuildError, OSError) as error:
         return Finding(FAULT, str(error).removeprefix("error: "), "unset TORCH_CUDA_ARCH_LIST")
     plain = {re.sub(r"[af]|\+PTX", "", target) for target in listed}
     missing = [gpu for gpu in machine.gpu_targets() if gpu not in plain]
     if missing and not any("+PTX" in target for target in listed):
-        mend = f"export TORCH_CUDA_ARCH_LIST={missing[0]}"
-        return Finding(FAULT, f"{', '.join(listed)} has no code for this GPU, {missing[0]}", mend)
+        fix = f"export TORCH_CUDA_ARCH_LIST={missing[0]}"
+        return Finding(FAULT, f"{', '.join(listed)} has no code for this GPU, {missing[0]}", fix)
     return Finding(OK, ", ".join(listed))
 
 
 def torch_headers() -> Finding:
     try:
         return Finding(OK, str(toolchain.torch_include()))
-    except toolchain.BuildError as error:
-        return Finding(FAULT, str(error).removeprefix("error: "), "make test-env")
+    except BuildError as error:
+        return Finding(FAULT, str(error).removeprefix("error: "), "pip install 'torch>=2.10'")
 
 
 def build_folders() -> Finding:
     """Folders made with programs that have changed since are built anew; the user should know."""
-    stamps = sorted((toolchain.ROOT / "build").glob(f"*/{library.RECIPE}"))
+    root = project_here().root
+    stamps = sorted((root / "build").glob(f"*/{library.RECIPE}"))
     for stamp in stamps:
         if changed := library.changed_since(stamp.parent):
-            name = stamp.parent.relative_to(toolchain.ROOT)
-            mend = "make dev" if name.name == "dev" else "make install"
-            return Finding(FAULT, f"{name} is stale: {changed} has changed since", mend)
+            name = stamp.parent.relative_to(root)
+            fix = "opwright dev" if name.name == "dev" else "pip install --no-build-isolation -e ."
+            return Finding(FAULT, f"{name} is stale: {changed} has changed since", fix)
     names = ", ".join(stamp.parent.name for stamp in stamps)
-    return Finding(OK, names or "none yet: `make dev` makes the first")
-
-
-def engine() -> Finding:
-    name = next((c for c in ("docker", "podman") if _said([c, "info"]) is not None), None)
-    if name:
-        return Finding(OK, f"{name} answers")
-    mend = "sudo apt-get install docker.io && sudo systemctl start docker"
-    return Finding(NOTE, "no container engine answers; `make release` needs one", mend)
+    return Finding(OK, names or "none yet: `opwright dev` makes the first")
 
 
 def gpu() -> Finding:
@@ -218,7 +211,6 @@ CHECKS: dict[str, Callable[[], Finding]] = {
     "GPU targets": targets,
     "torch headers": torch_headers,
     "build folders": build_folders,
-    "engine": engine,
     "GPU and driver": gpu,
 }
 
@@ -233,11 +225,11 @@ def run(arguments: argparse.Namespace) -> int:
     for name, check in arguments.checks.items():
         try:
             finding = check()
-        except toolchain.BuildError as error:
+        except BuildError as error:
             finding = Finding(FAULT, str(error).removeprefix("error: "))
         faults += finding.verdict == FAULT
         print(f"{finding.verdict:6} {name:15} {finding.text}")
-        if finding.mend:
-            print(f"{'':22} mend: {finding.mend}")
-    print("\nall is well" if not faults else f"\n{faults} to mend")
+        if finding.fix:
+            print(f"{'':22} fix: {finding.fix}")
+    print("\nall is well" if not faults else f"\n{faults} to fix")
     return 1 if faults else 0

@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
-from scripts.builder.library import RECIPE
-from scripts.builder.toolchain import ROOT, BuildError
+from opwright.build.library import ENGINE, RECIPE
+from opwright.build.project import BuildError
 
 SAME_BUILD_SECONDS = 2.0
 WIDTH, ROW, LEFT = 1000, 26, 10
@@ -34,7 +31,7 @@ class Step:
 
     @property
     def name(self) -> str:
-        """CMakeFiles/kernels.dir/kernels/add.cu.o is kernels/add.cu."""
+        """CMakeFiles/kernels.dir/csrc/add.cu.o is csrc/add.cu."""
         return self.output.rpartition(".dir/")[2].removesuffix(".o")
 
 
@@ -46,11 +43,14 @@ def last_build(log: Path) -> list[Step]:
     if int(lines[0][0].rpartition("v")[2]) < 6:
         raise BuildError(f"{log} is of a Ninja before 1.11; pip install 'ninja>=1.11', build again")
     dated = {}
-    for start, end, began, output, _ in (line for line in lines if len(line) == 5):
+    for start, end, began, file, _ in (line for line in lines if len(line) == 5):
+        output = file
+        for folder in (ENGINE.parent, log.resolve().parents[2]):  # CMake writes whole paths
+            output = output.replace(f".dir{folder}/", ".dir/")
         step = Step(output, int(start) / 1000, int(end) / 1000)
         dated[step] = int(began) / 1e9 - step.start
     if not dated:
-        raise BuildError(f"{log} is empty: nothing was built yet; run `make dev`")
+        raise BuildError(f"{log} is empty: nothing was built yet; run `opwright dev`")
     newest = max(dated.values())
     steps = [step for step, build in dated.items() if newest - build < SAME_BUILD_SECONDS]
     return sorted(steps, key=lambda step: (step.start, step.end))
@@ -69,23 +69,19 @@ def lanes(steps: list[Step]) -> list[list[Step]]:
     return rows
 
 
-def table(steps: list[Step]) -> Table:
+def table(steps: list[Step]) -> str:
     wall = max(step.end for step in steps)
     work = sum(step.seconds for step in steps)
-    title = (
+    lines = [
         f"{wall:.1f} s, {work:.1f} s of work in {len(steps)} steps: "
-        f"{work / wall if wall else 1:.1f} at once on average"
-    )
-    made = Table(title=title, title_justify="left", box=None)
-    for heading in ("seconds", "share", "from", "to"):
-        made.add_column(heading, justify="right")
-    made.add_column("step", overflow="fold")
+        f"{work / wall if wall else 1:.1f} at once on average",
+        f"{'seconds':>8}{'share':>7}{'from':>8}{'to':>8}  step",
+    ]
     for step in sorted(steps, key=lambda step: -step.seconds):
         share = step.seconds / work if work else 0
-        made.add_row(
-            f"{step.seconds:.2f}", f"{share:.0%}", f"{step.start:.2f}", f"{step.end:.2f}", step.name
-        )
-    return made
+        times = f"{step.seconds:>8.2f}{share:>7.0%}{step.start:>8.2f}{step.end:>8.2f}"
+        lines.append(f"{times}  {step.name}")
+    return "\n".join(lines)
 
 
 def svg(steps: list[Step]) -> str:
@@ -121,11 +117,11 @@ def svg(steps: list[Step]) -> str:
 
 def newest_log() -> Path:
     """Of the extension: other programs are built in build/ too."""
-    found = (ROOT / "build").glob("*/.ninja_log")
+    found = (Path.cwd() / "build").glob("*/.ninja_log")
     logs = [log for log in found if log.with_name(RECIPE).is_file()]
     logs.sort(key=lambda log: log.stat().st_mtime)
     if not logs:
-        raise BuildError("nothing was built yet in build/; run `make dev`")
+        raise BuildError("nothing was built yet in build/; run `opwright dev`")
     return logs[-1]
 
 
@@ -139,7 +135,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not log.is_file():
         raise BuildError(f"{log} does not exist; name a folder that Ninja built in")
     steps = last_build(log)
-    Console().print(table(steps))
+    print(table(steps))
     drawing: Path = arguments.svg or log.with_name("explain.svg")
     drawing.write_text(svg(steps))
     print(f"drawn in {drawing}")

@@ -8,45 +8,52 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from scripts.builder import machine, toolchain
-from scripts.builder.toolchain import PACKAGE, ROOT, BuildError
+from opwright.build import machine, toolchain
+from opwright.build.project import BuildError, Project
 
-LIBRARY = f"lib{PACKAGE}.so"
+ENGINE = Path(__file__).resolve().parents[1]  # headers, sources and CMake's files
 # Read by CMake the first time only, or by nvcc itself.
 FLAGS = ("CXXFLAGS", "CUDAFLAGS", "LDFLAGS", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 MADE_WITH = "made with "
 RECIPE = "recipe.txt"  # in the build folder: the programs and the words it was made with
-CUDA_SOURCES = len(list((ROOT / "csrc/kernels").glob("*.cu")))
+CUDA_SOURCES = 4  # that are likely to be compiled at once; see machine.nvcc_threads
 
 
-def build_folder() -> Path:
-    """CUDA_EXT_BUILD_FOLDER, or one for each CPU and compiler."""
+def build_folder(project: Project) -> Path:
+    """OPWRIGHT_BUILD_FOLDER, or one for each CPU and compiler."""
     default = f"build/extension-{toolchain.target_machine()}-{toolchain.cuda_compiler()}"
-    return ROOT / (os.environ.get("CUDA_EXT_BUILD_FOLDER") or default)
+    return project.build_folder(default)
 
 
-def build(folder: Path, version: str, target: str = PACKAGE) -> Path:
-    """Builds `target` and returns the library's path, whichever target was asked for."""
+def build(project: Project, target: str | None = None) -> Path:
+    """Builds `target`, by default the library, whose path it returns."""
+    folder = build_folder(project)
     compiler = toolchain.cuda_compiler()
+    sources = project.root / project.sources
+    if not sources.is_dir():
+        raise BuildError(f"{sources} does not exist; OpExtension names the folder of the sources")
     configure = [
-        *("cmake", "-S", str(ROOT / "csrc"), "-B", str(folder), "-G", "Ninja"),
-        f"-DCUDA_EXT_VERSION={version}",
-        f"-DCUDA_EXT_COMPILER={compiler}",
+        *("cmake", "-S", str(ENGINE / "cmake"), "-B", str(folder), "-G", "Ninja"),
+        f"-DOPWRIGHT_NAME={project.name}",
+        f"-DOPWRIGHT_CSRC={sources}",
+        f"-DOPWRIGHT_VERSION={project.version}",
+        f"-DOPWRIGHT_COMPILER={compiler}",
         f"-DTORCH_INCLUDE_DIR={toolchain.torch_include()}",
-        *_cuda_arguments(compiler),
+        *_cuda_arguments(project, compiler),
         *_compiler_arguments(compiler, toolchain.target_machine()),
-        f"-DCUDA_EXT_LAUNCHER={';'.join(toolchain.cache_launcher())}",
+        f"-DOPWRIGHT_LAUNCHER={';'.join(toolchain.cache_launcher(project.root))}",
     ]
     try:
         _configure(folder, configure)
         jobs = toolchain.max_jobs() or machine.default_jobs(_threads(configure))
+        target = target or project.name
         command = ["cmake", "--build", ".", "--target", target, "-j", str(jobs)]
         subprocess.run(command, check=True, cwd=folder)
     except FileNotFoundError:
         raise BuildError("cmake is not installed; pip install cmake ninja") from None
     except subprocess.CalledProcessError as failed:
         raise BuildError(f"{' '.join(failed.cmd[:2])} failed; its output is above") from None
-    return folder / "lib" / LIBRARY
+    return folder / "lib" / project.library
 
 
 def _configure(folder: Path, command: list[str]) -> None:
@@ -91,7 +98,7 @@ def _identity(file: Path) -> str:
 def _identities(configure: list[str]) -> list[str]:
     """The source, and each program and header that decides what is built: path, size, time."""
     given = dict(word[2:].split("=", 1) for word in configure if word.startswith("-D"))
-    home = Path(given.get("CUDA_EXT_CUDA_HOME", "/nowhere"))
+    home = Path(given.get("OPWRIGHT_CUDA_HOME", "/nowhere"))
     cxx = given.get("CMAKE_CXX_COMPILER") or os.environ.get("CXX") or "c++"
     files = [home / name for name in ("bin/nvcc", "bin/ptxas", "include/cuda_runtime_api.h")]
     files += [
@@ -99,19 +106,23 @@ def _identities(configure: list[str]) -> list[str]:
         Path(given["TORCH_INCLUDE_DIR"]) / "torch/headeronly/version.h",
     ]
     flags = [f"{name}={os.environ[name]}" for name in FLAGS if os.environ.get(name)]
-    return [f"made from {ROOT}", *flags, *(_identity(file) for file in files if file.is_file())]
+    return [
+        f"made from {given['OPWRIGHT_CSRC']}",
+        *flags,
+        *(_identity(file) for file in files if file.is_file()),
+    ]
 
 
-def _cuda_arguments(compiler: str) -> list[str]:
-    """CMake's arguments for CUDA, decided by CUDA_EXT_CUDA and never by what GPU is visible."""
-    wanted = toolchain.choice("CUDA_EXT_CUDA", "auto", ("on", "off", "auto"))
+def _cuda_arguments(project: Project, compiler: str) -> list[str]:
+    """CMake's arguments for CUDA, decided by OPWRIGHT_CUDA and never by what GPU is visible."""
+    wanted = toolchain.choice("OPWRIGHT_CUDA", "auto", ("on", "off", "auto"))
     if wanted == "off":
-        print("CUDA: off, as CUDA_EXT_CUDA says; this build will have no GPU code")
-        return ["-DCUDA_EXT_CUDA=OFF"]
+        print("CUDA: off, as OPWRIGHT_CUDA says; this build will have no GPU code")
+        return ["-DOPWRIGHT_CUDA=OFF"]
     if toolchain.is_rocm(toolchain.torch_include()):
         raise BuildError(
             "the torch here is a ROCm build, and the kernels are CUDA's, for NVIDIA's GPUs alone; "
-            "CUDA_EXT_CUDA=off builds the ops for the CPU"
+            "OPWRIGHT_CUDA=off builds the ops for the CPU"
         )
     home = toolchain.cuda_home()
     tool = None if home is None else home / "bin" / ("nvcc" if compiler == "nvcc" else "ptxas")
@@ -121,26 +132,26 @@ def _cuda_arguments(compiler: str) -> list[str]:
         )
         if wanted == "on":
             raise BuildError(
-                f"CUDA_EXT_CUDA=on, but there is no CUDA compiler: {looked}; set CUDA_HOME"
+                f"OPWRIGHT_CUDA=on, but there is no CUDA compiler: {looked}; set CUDA_HOME"
             )
         print(f"CUDA: off, as there is no CUDA compiler ({looked}); there will be no GPU code")
-        return ["-DCUDA_EXT_CUDA=OFF"]
-    targets = toolchain.targets(home)
+        return ["-DOPWRIGHT_CUDA=OFF"]
+    targets = toolchain.targets(project, home)
     print(f"CUDA: on, with {tool}, for {';'.join(targets)}")
     arguments = [
-        "-DCUDA_EXT_CUDA=ON",
-        f"-DCUDA_EXT_CUDA_HOME={home}",
-        f"-DCUDA_EXT_TARGETS={';'.join(targets)}",
+        "-DOPWRIGHT_CUDA=ON",
+        f"-DOPWRIGHT_CUDA_HOME={home}",
+        f"-DOPWRIGHT_TARGETS={';'.join(targets)}",
     ]
     if compiler == "nvcc":
         majors = {target.split(".")[0] for target in targets}
         threads = machine.nvcc_threads(CUDA_SOURCES, len(majors))
-        arguments += [f"-DCMAKE_CUDA_COMPILER={tool}", f"-DCUDA_EXT_THREADS={threads}"]
+        arguments += [f"-DCMAKE_CUDA_COMPILER={tool}", f"-DOPWRIGHT_THREADS={threads}"]
     return arguments
 
 
 def _threads(configure: list[str]) -> int:
-    found = re.search(r"-DCUDA_EXT_THREADS=(\d+)", " ".join(configure))
+    found = re.search(r"-DOPWRIGHT_THREADS=(\d+)", " ".join(configure))
     return int(found.group(1)) if found else 1
 
 

@@ -1,5 +1,5 @@
 """What the library is built with: the CUDA toolkit, its GPU targets, torch's headers, the compiler
-cache. setup.py's head lists the environment variables that choose."""
+cache. commands.py lists the environment variables that choose."""
 
 import importlib.util
 import os
@@ -7,21 +7,12 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
-from scripts.builder import machine
+from opwright.build import machine
+from opwright.build.project import BuildError, Project, read_toml
 
-if sys.version_info >= (3, 11):  # noqa: UP036 - setup.py imports this with every Python we serve
-    import tomllib
-else:
-    import tomli as tomllib
-
-ROOT = Path(__file__).resolve().parents[2]
-_project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-PACKAGE, VERSION = _project["name"], _project["version"]
-MATRIX = ROOT / "ci/matrix.toml"  # in a clone, and not in an sdist
-CCACHE = ROOT / "scripts/builder/ccache.sh"
+CCACHE = Path(__file__).with_name("ccache.sh")
 TARGET = r"\d+\.\d[af]?(\+PTX)?"
 EVERY_GPU = ["7.5+PTX"]  # the driver compiles it for any newer one
 # Names that torch's own builds take in TORCH_CUDA_ARCH_LIST.
@@ -33,13 +24,6 @@ GENERATIONS = {
     "Hopper": "9.0+PTX",
     "Blackwell": "10.0;10.3;12.0;12.1+PTX",
 }
-
-
-class BuildError(SystemExit):
-    """A build that cannot go on; the message says what to do."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(f"error: {message}")
 
 
 def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
@@ -54,13 +38,13 @@ def target_machine() -> str:
     if platform.system() != "Linux":
         raise BuildError(
             f"this extension is built on Linux alone, and this is {platform.system()}; on Windows, "
-            "build in WSL 2; on macOS, in a Linux container (README: Where it runs)"
+            "build in WSL 2; on macOS, in a Linux container"
         )
-    return choice("CUDA_EXT_TARGET", platform.machine(), ("x86_64", "aarch64"))
+    return choice("OPWRIGHT_TARGET", platform.machine(), ("x86_64", "aarch64"))
 
 
 def cuda_compiler() -> str:
-    return choice("CUDA_EXT_COMPILER", "nvcc", ("nvcc", "clang"))
+    return choice("OPWRIGHT_COMPILER", "nvcc", ("nvcc", "clang"))
 
 
 def torch_include() -> Path:
@@ -102,21 +86,23 @@ def toolkit_version(home: Path) -> int:
     file = home / "include/cuda_runtime_api.h"
     if not file.is_file():
         raise BuildError(
-            f"the CUDA toolkit in {home} has no {file.relative_to(home)} (conda keeps headers elsewhere); name a whole "
-            "one by CUDA_HOME, or make one: python docker/toolkit.py --cuda 13.0 build/toolkit/13.0"
+            f"the CUDA toolkit in {home} has no {file.relative_to(home)} (conda keeps headers elsewhere); name a "
+            "complete one by CUDA_HOME"
         )
     header = file.read_text()
     return int(header.split("#define CUDART_VERSION")[1].split()[0])
 
 
-def targets(home: Path) -> list[str]:
+def targets(project: Project, home: Path) -> list[str]:
     """The GPU targets of TORCH_CUDA_ARCH_LIST; `native` is this machine's, none the release's.
 
     An sdist does not know the release's targets: who builds it does so for this machine.
     """
     wanted = os.environ.get("TORCH_CUDA_ARCH_LIST", "")
     if not wanted.strip():
-        return matrix_targets(home) if MATRIX.is_file() else machine.gpu_targets() or EVERY_GPU
+        if project.matrix.is_file():
+            return matrix_targets(project, home)
+        return machine.gpu_targets() or EVERY_GPU
     for name, meaning in GENERATIONS.items():
         wanted = re.sub(rf"\b{name}\b", meaning, wanted)
     listed = [target for target in re.split("[;, ]+", wanted) if target]
@@ -157,13 +143,13 @@ def max_jobs() -> int | None:
     """MAX_JOBS, if it is set."""
     wanted = os.environ.get("MAX_JOBS")
     if wanted and not (wanted.isdecimal() and int(wanted)):
-        raise BuildError(f"MAX_JOBS={wanted} is no number of jobs; give one, or unset MAX_JOBS")
+        raise BuildError(f"MAX_JOBS={wanted} is not a number of jobs; give one, or unset MAX_JOBS")
     return int(wanted) if wanted else None
 
 
-def matrix_targets(home: Path) -> list[str]:
+def matrix_targets(project: Project, home: Path) -> list[str]:
     """The matrix's GPU targets for the toolkit's CUDA version."""
-    toolkits = tomllib.loads(MATRIX.read_text())["toolkit"]
+    toolkits = read_toml(project.matrix)["toolkit"]
     version = toolkit_version(home)
     for name, toolkit in sorted(toolkits.items(), reverse=True):
         if int(name.split(".")[0]) == version // 1000:
@@ -175,7 +161,7 @@ def matrix_targets(home: Path) -> list[str]:
 
 def cache_program() -> str | None:
     """The compiler cache to use: ccache before sccache, whose server must be up to compile."""
-    wanted = choice("CUDA_EXT_CACHE", "auto", ("auto", "off", "ccache", "sccache"))
+    wanted = choice("OPWRIGHT_CACHE", "auto", ("auto", "off", "ccache", "sccache"))
     if wanted == "off":
         return None
     for name in ("ccache", "sccache") if wanted == "auto" else (wanted,):
@@ -183,13 +169,13 @@ def cache_program() -> str | None:
             return program
     if wanted != "auto":
         raise BuildError(
-            f"CUDA_EXT_CACHE={wanted}, but there is no {wanted} on PATH; install it, "
-            "or set CUDA_EXT_CACHE=off"
+            f"OPWRIGHT_CACHE={wanted}, but there is no {wanted} on PATH; install it, "
+            "or set OPWRIGHT_CACHE=off"
         )
     return None
 
 
-def cache_launcher() -> list[str]:
+def cache_launcher(root: Path) -> list[str]:
     """What CMake puts before each compiler.
 
     Clones in different folders share results: paths below the root are taken relative to the build
@@ -200,10 +186,10 @@ def cache_launcher() -> list[str]:
     if program is None:
         return []
     if Path(program).name == "sccache":
-        settings = {"SCCACHE_BASEDIRS": str(ROOT), "SCCACHE_IGNORE_SERVER_IO_ERROR": "1"}
+        settings = {"SCCACHE_BASEDIRS": str(root), "SCCACHE_IGNORE_SERVER_IO_ERROR": "1"}
         return _with(settings, program)
     settings = {
-        "CCACHE_BASEDIR": str(ROOT),
+        "CCACHE_BASEDIR": str(root),
         "CCACHE_NOHASHDIR": "1",
         "CCACHE_IGNOREOPTIONS": "--threads=*",
         "CCACHE_EXTRAFILES": ":".join(str(file) for file in _behind_nvcc()),

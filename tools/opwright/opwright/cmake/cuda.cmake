@@ -3,7 +3,7 @@
 # "8.0;9.0+PTX" -> real targets 80 90 and virtual target 90. Suffixes (9.0a, 10.0f) are kept.
 set(real_targets "")
 set(virtual_targets "")
-foreach(target IN LISTS CUDA_EXT_TARGETS)
+foreach(target IN LISTS OPWRIGHT_TARGETS)
   if(NOT target MATCHES "^([0-9]+)\\.([0-9])([af]?)(\\+PTX)?$")
     message(FATAL_ERROR "'${target}' is not a GPU target; write targets as TORCH_CUDA_ARCH_LIST does: \"8.0;9.0+PTX\"")
   endif()
@@ -15,24 +15,24 @@ foreach(target IN LISTS CUDA_EXT_TARGETS)
 endforeach()
 
 # The driver's functions are looked up by a call that is there from CUDA 12.5 on.
-file(STRINGS ${CUDA_EXT_CUDA_HOME}/include/cuda_runtime_api.h version REGEX "#define CUDART_VERSION +[0-9]+")
+file(STRINGS ${OPWRIGHT_CUDA_HOME}/include/cuda_runtime_api.h version REGEX "#define CUDART_VERSION +[0-9]+")
 string(REGEX MATCH "[0-9]+" version "${version}")
 if(NOT version OR version LESS 12050)
   math(EXPR major "0${version} / 1000")
   math(EXPR minor "0${version} % 1000 / 10")
-  message(FATAL_ERROR "cuda_ext_example needs CUDA 12.5 or newer, and ${CUDA_EXT_CUDA_HOME} is CUDA ${major}.${minor}; "
-                      "set CUDA_HOME to a newer toolkit, or build without CUDA: CUDA_EXT_CUDA=off")
+  message(FATAL_ERROR "${OPWRIGHT_NAME} needs CUDA 12.5 or newer, and ${OPWRIGHT_CUDA_HOME} is CUDA ${major}.${minor}; "
+                      "set CUDA_HOME to a newer toolkit, or build without CUDA: OPWRIGHT_CUDA=off")
 endif()
 
 # The static runtime: the wheel needs no CUDA library, whatever CUDA the user's torch has.
 add_library(cuda_runtime INTERFACE)
-target_include_directories(cuda_runtime SYSTEM INTERFACE ${CUDA_EXT_CUDA_HOME}/include)
-target_compile_definitions(cuda_runtime INTERFACE CUDA_EXT_WITH_CUDA)
-find_library(CUDA_EXT_CUDART_STATIC cudart_static NO_DEFAULT_PATH REQUIRED
-  PATHS ${CUDA_EXT_CUDA_HOME}/lib ${CUDA_EXT_CUDA_HOME}/lib64 ${CUDA_EXT_CUDA_HOME}/targets/sbsa-linux/lib)
-target_link_libraries(cuda_runtime INTERFACE ${CUDA_EXT_CUDART_STATIC} pthread dl rt)
+target_include_directories(cuda_runtime SYSTEM INTERFACE ${OPWRIGHT_CUDA_HOME}/include)
+target_compile_definitions(cuda_runtime INTERFACE OPWRIGHT_WITH_CUDA)
+find_library(OPWRIGHT_CUDART_STATIC cudart_static NO_DEFAULT_PATH REQUIRED
+  PATHS ${OPWRIGHT_CUDA_HOME}/lib ${OPWRIGHT_CUDA_HOME}/lib64 ${OPWRIGHT_CUDA_HOME}/targets/sbsa-linux/lib)
+target_link_libraries(cuda_runtime INTERFACE ${OPWRIGHT_CUDART_STATIC} pthread dl rt)
 
-if(CUDA_EXT_COMPILER STREQUAL "nvcc")
+if(OPWRIGHT_COMPILER STREQUAL "nvcc")
   set(CMAKE_CUDA_STANDARD 17)
   set(CMAKE_CUDA_RUNTIME_LIBRARY None) # cuda_runtime names it
   set(CMAKE_CUDA_ARCHITECTURES OFF) # nvcc_targets names them
@@ -52,8 +52,8 @@ if(CUDA_EXT_COMPILER STREQUAL "nvcc")
   endforeach()
   list(REMOVE_DUPLICATES passes)
   set(nvcc_targets "")
-  if(CUDA_EXT_THREADS GREATER 1)
-    list(APPEND nvcc_targets --threads=${CUDA_EXT_THREADS})
+  if(OPWRIGHT_THREADS GREATER 1)
+    list(APPEND nvcc_targets --threads=${OPWRIGHT_THREADS})
   endif()
   foreach(pass IN LISTS passes)
     if(pass IN_LIST virtual_targets)
@@ -66,11 +66,11 @@ if(CUDA_EXT_COMPILER STREQUAL "nvcc")
     set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
   endif()
   enable_language(CUDA)
-  set(CUDA_EXT_CUDA_COMPILER "nvcc ${CMAKE_CUDA_COMPILER_VERSION}")
+  set(OPWRIGHT_CUDA_COMPILER "nvcc ${CMAKE_CUDA_COMPILER_VERSION}")
 else()
-  execute_process(COMMAND ${CUDA_EXT_CUDA_HOME}/bin/ptxas --version OUTPUT_VARIABLE ptxas COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${OPWRIGHT_CUDA_HOME}/bin/ptxas --version OUTPUT_VARIABLE ptxas COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCH "V([0-9.]+)" _ "${ptxas}")
-  set(CUDA_EXT_CUDA_COMPILER "clang ${CMAKE_CXX_COMPILER_VERSION}, ptxas ${CMAKE_MATCH_1}")
+  set(OPWRIGHT_CUDA_COMPILER "clang ${CMAKE_CXX_COMPILER_VERSION}, ptxas ${CMAKE_MATCH_1}")
   # ptxas may know newer GPUs than clang does. For those the toolkit's fatbinary has ptxas compile the newest PTX.
   set(clang_options --no-cuda-include-ptx=all)
   foreach(name IN LISTS real_targets)
@@ -91,9 +91,9 @@ else()
 endif()
 
 # Compiles the .cu files of `target` for every GPU target.
-function(cuda_ext_compile_cuda target)
+function(opwright_compile_cuda target)
   target_link_libraries(${target} PRIVATE cuda_runtime)
-  if(CUDA_EXT_COMPILER STREQUAL "nvcc")
+  if(OPWRIGHT_COMPILER STREQUAL "nvcc")
     set_target_properties(${target} PROPERTIES CUDA_VISIBILITY_PRESET hidden)
     target_compile_options(${target} PRIVATE
       $<$<COMPILE_LANGUAGE:CUDA>:${nvcc_targets} -Xcompiler=-fstack-protector-strong,-Wall,-Wextra
@@ -104,5 +104,5 @@ function(cuda_ext_compile_cuda target)
   list(FILTER sources INCLUDE REGEX "\\.cu$")
   set_source_files_properties(${sources} PROPERTIES LANGUAGE CXX)
   set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS
-    -x cuda --cuda-path=${CUDA_EXT_CUDA_HOME} -Wno-unknown-cuda-version ${clang_options} ${shared_options} -Wall -Wextra)
+    -x cuda --cuda-path=${OPWRIGHT_CUDA_HOME} -Wno-unknown-cuda-version ${clang_options} ${shared_options} -Wall -Wextra)
 endfunction()

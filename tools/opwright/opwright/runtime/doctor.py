@@ -1,4 +1,4 @@
-"""The doctor, `python -m cuda_ext_example`: says what this installation can do on this machine.
+"""The doctor, `python -m EXTENSION`: says what this installation can do on this machine.
 
 It works without a GPU, and where the package cannot be imported: nothing that may fail is imported
 up here. Text and JSON are made of the same Diagnosis.
@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cuda_ext_example import _gpu
+from . import gpu as gpu_code
 
 if TYPE_CHECKING:
-    from cuda_ext_example._library import BuildInfo
-    from cuda_ext_example._self_test import SelfTest
+    from .library import BuildInfo
+    from .self_test import SelfTest
 
-PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).parents[1]
 
 
 @dataclass
@@ -35,8 +35,8 @@ class Diagnosis:
     torch: str | None = None
     torch_cuda: str | None = None  #: the CUDA that torch was built with
     torch_problem: str | None = None  #: why torch cannot use a GPU
-    driver: _gpu.Driver = field(default_factory=_gpu.Driver)
-    gpus: list[_gpu.Gpu] = field(default_factory=list)
+    driver: gpu_code.Driver = field(default_factory=gpu_code.Driver)
+    gpus: list[gpu_code.Gpu] = field(default_factory=list)
     ops: list[str] = field(default_factory=list)
     self_tests: "list[SelfTest]" = field(default_factory=list)
     first_call: dict[str, Any] | None = None
@@ -57,22 +57,25 @@ def diagnose(import_error: ImportError | None = None) -> Diagnosis:
     found.library = str(libraries[0]) if libraries else None
     if import_error:
         found.problem = str(import_error)
-        found.driver, _ = _gpu.find_gpus([], [])
+        found.driver, _ = gpu_code.find_gpus([], [])
         return found
 
     import torch
 
-    from cuda_ext_example import _first_call, _library, _ops, _self_test
+    from .first_call import measure_in_fresh_process
+    from .library import build_info
+    from .ops import listed
+    from .self_test import self_test
 
-    build = _library.build_info()
+    build, ops = build_info(), listed()
     found.build, found.version = build, build["version"]
     found.torch, found.torch_cuda = torch.__version__, torch.version.cuda
-    found.driver, found.gpus = _gpu.find_gpus(build["sass"], build["ptx"])
+    found.driver, found.gpus = gpu_code.find_gpus(build["sass"], build["ptx"])
     found.torch_problem = _why_torch_has_no_gpu()
     devices = [] if found.torch_problem else [f"cuda:{i}" for i in range(torch.cuda.device_count())]
-    found.ops = [op.name for op in _ops.OPS]
-    found.self_tests = [_self_test.self_test(device) for device in ("cpu", *devices)]
-    found.first_call = _first_call.measure_in_fresh_process()
+    found.ops = [op.name for op in ops]
+    found.self_tests = [self_test(device, ops) for device in ("cpu", *devices)]
+    found.first_call = measure_in_fresh_process()
     return found
 
 
@@ -99,7 +102,7 @@ def _why_torch_has_no_gpu() -> str | None:
 
 
 def text(found: Diagnosis) -> str:
-    lines = [f"cuda_ext_example {found.version or '(not installed as a distribution)'}"]
+    lines = [f"{PACKAGE.name} {found.version or '(not installed as a distribution)'}"]
     lines += [f"  {name:<12}{value}" for name, value in _facts(found)]
     if found.problem:
         return "\n".join([*lines, "", "The package cannot be imported:", f"  {found.problem}", ""])
@@ -162,7 +165,7 @@ def _driver(found: Diagnosis) -> str:
     return "; ".join(parts)
 
 
-def _code(gpu: _gpu.Gpu) -> str:
+def _code(gpu: gpu_code.Gpu) -> str:
     if gpu.code == "native":
         return f"runs native code (made for {gpu.target})"
     if gpu.code == "ptx":
@@ -184,9 +187,9 @@ def main(import_error: ImportError | None = None) -> int:
     )
     options = parser.parse_args()
     if options.smoke_spec and not import_error:
-        from cuda_ext_example._ops import smoke_spec
+        from .ops import listed, smoke_spec
 
-        sys.stdout.write(json.dumps(smoke_spec(), indent=2) + "\n")
+        sys.stdout.write(json.dumps(smoke_spec(listed()), indent=2) + "\n")
         return 0
     found = diagnose(import_error)
     sys.stdout.write(json.dumps(asdict(found), indent=2) + "\n" if options.json else text(found))

@@ -4,6 +4,7 @@ Prints one JSON object: the device, and the steps in order, each with its millis
 measured) and what it is.
 """
 
+import importlib
 import json
 import statistics
 import subprocess
@@ -13,12 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+PACKAGE = Path(__file__).parents[1]
 LOADING = {
     "import torch": "Python modules and libtorch are loaded; no GPU is touched",
     "load the library": "it is mapped and its ops are registered; no GPU code is loaded yet",
 }
 ON_GPU = {
-    "create the context": "the driver starts and prepares the GPU, once a process, whoever asks",
+    "create the context": "the driver starts and prepares the GPU, once per process, whoever asks",
     "first allocation": "torch's allocator takes its first block from the driver",
     "first launch": "the driver loads the kernel, after compiling it if there is only PTX; it runs",
     "steady launch": "what a later call costs: launch, run, wait (1,024 elements, median of 200)",
@@ -50,10 +52,10 @@ def seconds(action: Callable[[], object]) -> float:
 
 def measure() -> dict[str, Any]:
     importing = seconds(lambda: __import__("torch"))
-    loading = seconds(lambda: __import__("cuda_ext_example"))
+    loading = seconds(lambda: importlib.import_module(PACKAGE.name))
     import torch
 
-    import cuda_ext_example
+    op = importlib.import_module(f"{PACKAGE.name}._opwright.ops").timed_op()
 
     def start_gpu() -> None:
         if torch.cuda.is_available():  # starts the driver
@@ -63,14 +65,15 @@ def measure() -> dict[str, Any]:
     on_gpu = torch.cuda.is_available()
     device = "cuda:0" if on_gpu else "cpu"
     synchronize = torch.cuda.synchronize if on_gpu else lambda: None
-    tensors: list[torch.Tensor] = []
+    arguments: list[Any] = []
 
     def allocate() -> None:
-        tensors.extend(torch.empty(1024, device=device) for _ in range(2))
+        x, y = (torch.empty(op.shape_of(1024), device=device) for _ in range(2))
+        arguments.extend(op.arguments_for(x, y))
         synchronize()
 
     def call() -> None:
-        cuda_ext_example.my_fast_add(*tensors)
+        op.function(*arguments)
         synchronize()
 
     measured = [
@@ -89,5 +92,5 @@ def measure() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))  # the very package that this file belongs to
+    sys.path.insert(0, str(PACKAGE.parent))  # the very package that this file belongs to
     print(json.dumps(measure()))

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TypedDict
 
 OLDEST_TORCH = (2, 10)
-LIBRARY = Path(__file__).parent / "libcuda_ext_example.so"
+PACKAGE = __name__.rsplit(".", 2)[0]  # the extension's, which this is copied into
+LIBRARY = Path(__file__).parents[1] / f"lib{PACKAGE}.so"
 
 
 class BuildInfo(TypedDict):
@@ -27,7 +28,7 @@ def library_path() -> Path:
 
 
 def _load() -> None:
-    need = f"cuda_ext_example needs torch >= {OLDEST_TORCH[0]}.{OLDEST_TORCH[1]}"
+    need = f"{PACKAGE} needs torch >= {OLDEST_TORCH[0]}.{OLDEST_TORCH[1]}"
     try:
         import torch
     except ImportError as error:
@@ -39,7 +40,7 @@ def _load() -> None:
         raise ImportError(f"{need}, and torch {version} is installed; pip install --upgrade torch")
     if not LIBRARY.is_file():
         raise ImportError(
-            "cuda_ext_example has no library for this platform "
+            f"{PACKAGE} has no library for this platform "
             f"({platform.system()} {platform.machine()}): {LIBRARY.name} is missing from "
             f"{LIBRARY.parent}; install a wheel for Linux on x86_64 or aarch64, or build from "
             "source with `pip install .`"
@@ -49,7 +50,7 @@ def _load() -> None:
     except OSError as error:
         raise ImportError(
             f"{LIBRARY} does not load into torch {version}: {error.__cause__ or error}; "
-            "if it was built for another platform, reinstall cuda_ext_example"
+            f"if it was built for another platform, reinstall {PACKAGE}"
         ) from error
 
 
@@ -60,17 +61,12 @@ import torch  # noqa: E402  (the errors above come first)
 
 @functools.cache
 def _facts() -> dict[str, str]:
-    lines = torch.ops.cuda_ext_example.build_info().splitlines()
+    lines = getattr(torch.ops, PACKAGE).build_info().splitlines()
     return dict(line.split("=", 1) for line in lines)
 
 
 def build_info() -> BuildInfo:
-    """What this build of the library is: version, compilers, CUDA toolkit and GPU targets.
-
-    >>> import cuda_ext_example
-    >>> cuda_ext_example.build_info()["stable_abi"]
-    '2.10'
-    """
+    """What this build of the library is: version, compilers, CUDA toolkit and GPU targets."""
     facts = _facts()
     targets = facts["targets"].split(";") if facts.get("targets") else []
     return BuildInfo(
@@ -86,5 +82,5 @@ def build_info() -> BuildInfo:
 
 def dtypes_of(op: str) -> tuple[str, ...]:
     """The dtypes that the library has kernels for."""
-    lists = dict(entry.split(":") for entry in _facts()["ops"].split(";"))
-    return tuple(lists[op].split(","))
+    lists = dict(entry.split(":") for entry in _facts()["ops"].split(";") if entry)
+    return tuple(lists[op].split(",")) if op in lists else ()

@@ -1,6 +1,6 @@
 """What torch is told of an op: its meta kernel, its gradients, how it batches, autocast.
 
-The public op, `torch.ops.cuda_ext_example.NAME`, is right under every transform of torch: its
+The public op, `torch.ops.EXTENSION.NAME`, is right under every transform of torch: its
 kernels are the library's, and everything above them is registered here. Its private twin, `_NAME`,
 has the same kernels and no Python above them, which is what makes a small call fast; wherever torch
 does more than call a kernel, the twin hands over to the public op.
@@ -17,9 +17,8 @@ from torch.autograd import Function, forward_ad
 from torch.compiler import is_dynamo_compiling
 from torch.overrides import has_torch_function_variadic
 
-from cuda_ext_example import _library  # noqa: F401  (loads the library)
+from .library import PACKAGE as NAMESPACE  # loads the library, too
 
-NAMESPACE = "cuda_ext_example"
 library = torch.library.Library(NAMESPACE, "FRAGMENT")
 
 # Where torch does more than call a kernel, and what would be wrong without the public op.

@@ -1,19 +1,19 @@
 // The one check of what the ops are given, and of what torch could not give: see arguments.h.
-#include "arguments.h"
+#include "opwright/torch/arguments.h"
 
 #include <utility>
 
-#include "cuda_device.h"
+#include "opwright/torch/cuda_device.h"
 
-namespace cuda_ext {
+namespace opwright {
 namespace {
 
 // torch numbers its dtypes; the shims tell the numbers of the torch that is loaded.
 const int32_t* torch_numbers() {
   static const int32_t numbers[] = {
-#define CUDA_EXT_NUMBER(name, type) aoti_torch_dtype_##name(),
-      CUDA_EXT_DTYPES(CUDA_EXT_NUMBER)
-#undef CUDA_EXT_NUMBER
+#define OPWRIGHT_NUMBER(name, type) aoti_torch_dtype_##name(),
+      OPWRIGHT_DTYPES(OPWRIGHT_NUMBER)
+#undef OPWRIGHT_NUMBER
   };
   return numbers;
 }
@@ -98,4 +98,4 @@ void fail_allocation(OpName op, const Tensor& like, int32_t dtype, int64_t dims,
        " failed: out of memory");
 }
 
-}  // namespace cuda_ext
+}  // namespace opwright

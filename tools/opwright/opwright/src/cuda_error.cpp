@@ -1,9 +1,9 @@
 // What a CUDA error means to the person who sees it: see cuda_error.h.
-#include "cuda_error.h"
+#include "opwright/cuda_error.h"
 
 #include "build_info.h"
 
-namespace cuda_ext {
+namespace opwright {
 namespace {
 
 std::string version_text(int version) {
@@ -28,7 +28,7 @@ std::string explain_target() {
   cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
   return "this library has no code for this GPU, whose compute capability is " +
          std::to_string(major) + "." + std::to_string(minor) + "; it holds code for " +
-         CUDA_EXT_TARGETS +
+         OPWRIGHT_TARGETS +
          "; build it from source with TORCH_CUDA_ARCH_LIST=" + std::to_string(major) + "." +
          std::to_string(minor);
 }
@@ -77,4 +77,4 @@ std::string explain(cudaError_t error) {
   return text;
 }
 
-}  // namespace cuda_ext
+}  // namespace opwright

@@ -1,7 +1,7 @@
 // The driver calls that the launch path makes itself: see driver.h.
-#include "driver.h"
+#include "opwright/driver.h"
 
-namespace cuda_ext {
+namespace opwright {
 namespace {
 
 // The driver's types, as its header has them: cuda.h is not part of the runtime's package.
@@ -52,4 +52,4 @@ cudaError_t launch_function(cudaFunction_t function, unsigned blocks, unsigned t
       launch_kernel(function, blocks, 1, 1, threads, 1, 1, shared_bytes, stream, args, nullptr));
 }
 
-}  // namespace cuda_ext
+}  // namespace opwright

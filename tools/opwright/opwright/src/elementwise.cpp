@@ -1,16 +1,16 @@
-// Binds every elementwise op of ops/ to torch.
+// Binds every elementwise op of the extension to torch.
 #include <array>
 
-#include "../kernels/layout.h"
-#include "arguments.h"
-#include "boxing.h"
 #include "build_info.h"
-#include "cuda_device.h"
 #include "elementwise_ops.h"
-#include "parallel.h"
-#include "register.h"
+#include "opwright/layout.h"
+#include "opwright/torch/arguments.h"
+#include "opwright/torch/boxing.h"
+#include "opwright/torch/cuda_device.h"
+#include "opwright/torch/parallel.h"
+#include "opwright/torch/register.h"
 
-namespace cuda_ext {
+namespace opwright {
 namespace {
 
 // Whether the strides are those of a new tensor, also in dimensions of size 1.
@@ -148,7 +148,7 @@ template <typename Op>
 void run_on_cuda(StableIValue* stack, uint64_t, uint64_t) {
   const auto tensors = take_tensors<Op>(stack, all_inputs<Op>);
   const OpName op{Op::schema};
-#if defined(CUDA_EXT_WITH_CUDA)
+#if defined(OPWRIGHT_WITH_CUDA)
   const OnDeviceOf device(tensors[0]);
   const Stream stream = current_stream(op, tensors[0]);
   fill_result<Op>(
@@ -173,7 +173,7 @@ void refuse(StableIValue* stack, uint64_t, uint64_t) {
 
 template <typename... Op>
 void define_ops(Library& library, OpList<Op...>) {
-  (define(library, Op::schema), ...);
+  ((define(library, Op::schema), describe({Op::schema}, Op::dtypes)), ...);
 }
 template <typename... Op>
 void implement_on_cpu(Library& library, OpList<Op...>) {
@@ -202,7 +202,7 @@ void refuse_all(Library& library) {
 }
 
 }  // namespace
-}  // namespace cuda_ext
+}  // namespace opwright
 
-CUDA_EXT_REGISTER(cuda_ext::define_all, cuda_ext::all_on_cpu, cuda_ext::all_on_cuda,
-                  cuda_ext::refuse_all)
+OPWRIGHT_REGISTER(opwright::define_all, opwright::all_on_cpu, opwright::all_on_cuda,
+                  opwright::refuse_all)

@@ -1,11 +1,11 @@
 // Broadcasting, output strides and merged dimensions: see layout.h.
-#include "layout.h"
+#include "opwright/layout.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-namespace cuda_ext {
+namespace opwright {
 namespace {
 
 std::string shape_text(const View& view) {
@@ -228,4 +228,4 @@ std::string make_layout(const View* views, int inputs, Layout& l) {
   return {};
 }
 
-}  // namespace cuda_ext
+}  // namespace opwright

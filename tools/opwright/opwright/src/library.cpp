@@ -4,67 +4,74 @@
 // one file serves every Python and every torch from the target version on.
 #include <torch/csrc/stable/library.h>
 
-#include "../kernels/rms_norm.h"
-#include "build_info.h"
-#include "elementwise_ops.h"
-#include "stable_abi.h"
+#include <map>
 
-#if defined(CUDA_EXT_WITH_CUDA)
+#include "build_info.h"
+#include "opwright/torch/register.h"
+
+#if defined(OPWRIGHT_WITH_CUDA)
 #include <cuda_runtime_api.h>
 #endif
 
 #if defined(__clang__)
-#define CUDA_EXT_CXX __VERSION__  // with its name in it
+#define OPWRIGHT_CXX __VERSION__  // with its name in it
 #else
-#define CUDA_EXT_CXX "g++ " __VERSION__
+#define OPWRIGHT_CXX "g++ " __VERSION__
 #endif
 
-namespace cuda_ext {
+namespace opwright {
 namespace {
 
-// "name:dtype,dtype;", for each op once: further overloads take no dtypes that the first does not.
-std::string described(OpName op, DTypes dtypes, std::string before) {
-  const std::string name = std::string() + op + ":";
-  if ((";" + before).find(";" + name) != std::string::npos) return before;
-  std::string text = std::move(before) + name;
-  for (int i = 0; i < dtype_count; ++i) {
-    if (dtypes.has(static_cast<DType>(i))) text += std::string(dtype_names[i]) + ",";
-  }
-  text.back() = ';';
-  return text;
+// The ops by name, each with its dtypes.
+std::map<std::string, DTypes>& described_ops() {
+  static std::map<std::string, DTypes> ops;
+  return ops;
 }
 
-template <typename... Op>
-std::string described(OpList<Op...>) {
+// "name:dtype,dtype;name:dtype"
+std::string described() {
   std::string text;
-  ((text = described({Op::schema}, Op::dtypes, text)), ...);
-  text = described({"rms_norm"}, rms_norm_dtypes, text);
-  text.pop_back();
+  for (const auto& [name, dtypes] : described_ops()) {
+    text += (text.empty() ? "" : ";") + name;
+    char before = ':';
+    for (int i = 0; i < dtype_count; ++i) {
+      if (!dtypes.has(static_cast<DType>(i))) continue;
+      text += before + std::string(dtype_names[i]);
+      before = ',';
+    }
+  }
   return text;
 }
 
-// One line a fact, `name=value`; the Python package reads it.
+// One line per fact, `name=value`; the Python package reads it.
 std::string build_info() {
   constexpr uint64_t target = TORCH_TARGET_VERSION;
-  std::string info = "version=" CUDA_EXT_VERSION "\ncompiler=" CUDA_EXT_CXX;
+  std::string info = "version=" OPWRIGHT_VERSION "\ncompiler=" OPWRIGHT_CXX;
   info +=
       "\nstable_abi=" + std::to_string(target >> 56) + "." + std::to_string(target >> 48 & 0xff);
-  info += "\nops=" + described(ElementwiseOps{});
-#if defined(CUDA_EXT_WITH_CUDA)
+  info += "\nops=" + described();
+#if defined(OPWRIGHT_WITH_CUDA)
   info += "\ncuda=" + std::to_string(CUDART_VERSION / 1000) + "." +
           std::to_string(CUDART_VERSION % 1000 / 10);
-  info += "\ncuda_compiler=" CUDA_EXT_CUDA_COMPILER "\ntargets=" CUDA_EXT_TARGETS;
+  info += "\ncuda_compiler=" OPWRIGHT_CUDA_COMPILER "\ntargets=" OPWRIGHT_TARGETS;
 #endif
   return info;
 }
 
 }  // namespace
-}  // namespace cuda_ext
 
-STABLE_TORCH_LIBRARY(cuda_ext_example, m) {
+void describe(OpName op, DTypes dtypes) {
+  DTypes& known = described_ops()[std::string() + op];
+  known = known | dtypes;
+}
+
+}  // namespace opwright
+
+#define OPWRIGHT_LIBRARY(name, m) STABLE_TORCH_LIBRARY(name, m)  // expands the name
+OPWRIGHT_LIBRARY(OPWRIGHT_EXTENSION, m) {
   m.def("build_info() -> str");
 }
 
-STABLE_TORCH_LIBRARY_IMPL(cuda_ext_example, CompositeExplicitAutograd, m) {
-  m.impl("build_info", TORCH_BOX(&cuda_ext::build_info));
+STABLE_TORCH_LIBRARY_IMPL(OPWRIGHT_EXTENSION, CompositeExplicitAutograd, m) {
+  m.impl("build_info", TORCH_BOX(&opwright::build_info));
 }

@@ -5,10 +5,10 @@
 
 #include <string>
 
-namespace cuda_ext {
+namespace opwright {
 
 // One sentence that says what is wrong and what to do. Leaves no error pending in this library's
 // CUDA runtime.
 std::string explain(cudaError_t error);
 
-}  // namespace cuda_ext
+}  // namespace opwright

@@ -7,7 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
-namespace cuda_ext {
+namespace opwright {
 
 // The device that this thread's current context belongs to, or -1 where it has none yet.
 int current_device();
@@ -19,4 +19,4 @@ cudaError_t kernel_function(const void* kernel, cudaFunction_t& function);
 cudaError_t launch_function(cudaFunction_t function, unsigned blocks, unsigned threads,
                             unsigned shared_bytes, cudaStream_t stream, void** args);
 
-}  // namespace cuda_ext
+}  // namespace opwright

@@ -10,12 +10,12 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 // A function of the host and the device, compiled into whatever calls it.
-#define CUDA_EXT_FUNCTION __host__ __device__ __forceinline__
+#define OPWRIGHT_FUNCTION __host__ __device__ __forceinline__
 #else
-#define CUDA_EXT_FUNCTION inline __attribute__((always_inline))
+#define OPWRIGHT_FUNCTION inline __attribute__((always_inline))
 #endif
 
-namespace cuda_ext {
+namespace opwright {
 
 template <typename T>
 struct Complex {
@@ -36,7 +36,7 @@ struct BFloat16 {
 #endif
 
 // The dtypes, by torch's names, and the type of an element of each: the one list.
-#define CUDA_EXT_DTYPES(X)     \
+#define OPWRIGHT_DTYPES(X)     \
   X(float32, float)            \
   X(float16, Half)             \
   X(bfloat16, BFloat16)        \
@@ -50,22 +50,22 @@ struct BFloat16 {
   X(complex128, Complex<double>)
 
 enum class DType {
-#define CUDA_EXT_NAME(name, type) name,
-  CUDA_EXT_DTYPES(CUDA_EXT_NAME)
-#undef CUDA_EXT_NAME
+#define OPWRIGHT_NAME(name, type) name,
+  OPWRIGHT_DTYPES(OPWRIGHT_NAME)
+#undef OPWRIGHT_NAME
 };
 
 constexpr const char* dtype_names[] = {
-#define CUDA_EXT_NAME(name, type) #name,
-    CUDA_EXT_DTYPES(CUDA_EXT_NAME)
-#undef CUDA_EXT_NAME
+#define OPWRIGHT_NAME(name, type) #name,
+    OPWRIGHT_DTYPES(OPWRIGHT_NAME)
+#undef OPWRIGHT_NAME
 };
 constexpr int dtype_count = sizeof dtype_names / sizeof *dtype_names;
 
 constexpr int element_sizes[] = {
-#define CUDA_EXT_SIZE(name, type) static_cast<int>(sizeof(type)),
-    CUDA_EXT_DTYPES(CUDA_EXT_SIZE)
-#undef CUDA_EXT_SIZE
+#define OPWRIGHT_SIZE(name, type) static_cast<int>(sizeof(type)),
+    OPWRIGHT_DTYPES(OPWRIGHT_SIZE)
+#undef OPWRIGHT_SIZE
 };
 
 // The dtypes that an op takes.
@@ -92,12 +92,12 @@ constexpr DTypes every_dtype = floating_dtypes | integer_dtypes | complex_dtypes
 template <uint32_t dtypes, typename Result, typename Use>
 inline __attribute__((always_inline)) Result with_element_type(DType dtype, Use&& use) {
   switch (dtype) {
-#define CUDA_EXT_CASE(name, type)                                      \
+#define OPWRIGHT_CASE(name, type)                                      \
   case DType::name:                                                    \
     if constexpr (DTypes{dtypes}.has(DType::name)) return use(type{}); \
     break;
-    CUDA_EXT_DTYPES(CUDA_EXT_CASE)
-#undef CUDA_EXT_CASE
+    OPWRIGHT_DTYPES(OPWRIGHT_CASE)
+#undef OPWRIGHT_CASE
   }
   return Result();
 }
@@ -109,7 +109,7 @@ using Compute =
 
 // a + b. Integers wrap around, as torch's do: in C++ only unsigned ones are sure to.
 template <typename T>
-CUDA_EXT_FUNCTION T plus(T a, T b) {
+OPWRIGHT_FUNCTION T plus(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     using Unsigned = std::make_unsigned_t<T>;
     return static_cast<T>(
@@ -119,7 +119,7 @@ CUDA_EXT_FUNCTION T plus(T a, T b) {
   }
 }
 template <typename T>
-CUDA_EXT_FUNCTION Complex<T> plus(Complex<T> a, Complex<T> b) {
+OPWRIGHT_FUNCTION Complex<T> plus(Complex<T> a, Complex<T> b) {
   return {a.real + b.real, a.imag + b.imag};
 }
 
@@ -128,13 +128,13 @@ template <typename T>
 struct Packed {
   uint32_t word;
 
-  CUDA_EXT_FUNCTION explicit Packed(uint32_t elements) : word(elements) {}
-  CUDA_EXT_FUNCTION explicit Packed(T element)  // in every place
+  OPWRIGHT_FUNCTION explicit Packed(uint32_t elements) : word(elements) {}
+  OPWRIGHT_FUNCTION explicit Packed(T element)  // in every place
       : word(static_cast<std::make_unsigned_t<T>>(element) *
              (sizeof(T) == 1 ? 0x01010101u : 0x00010001u)) {}
 };
 template <typename T>
-CUDA_EXT_FUNCTION Packed<T> plus(Packed<T> a, Packed<T> b) {
+OPWRIGHT_FUNCTION Packed<T> plus(Packed<T> a, Packed<T> b) {
   constexpr uint32_t high =
       sizeof(T) == 1 ? 0x80808080u : 0x80008000u;  // no carry leaves an element
   return Packed<T>(((a.word & ~high) + (b.word & ~high)) ^ ((a.word ^ b.word) & high));
@@ -169,4 +169,4 @@ struct Scalar {
   }
 };
 
-}  // namespace cuda_ext
+}  // namespace opwright

@@ -12,14 +12,14 @@
 // thread gain nothing (measured on an H200: 4.36 TB/s with one, 4.34 with two, 4.28 with four).
 #pragma once
 
-#define CUDA_EXT_DEFINE(op)                                                   \
-  CUDA_EXT_ON_CUDA(op) {                                                      \
+#define OPWRIGHT_DEFINE(op)                                                   \
+  OPWRIGHT_ON_CUDA(op) {                                                      \
     return elementwise_on_cuda<op>(dtype, operands, numbers, layout, stream); \
   }
 #include "elementwise.h"
 #include "elementwise_plan.cuh"
 
-namespace cuda_ext {
+namespace opwright {
 
 template <typename Function, typename T, size_t... I>
 __device__ __forceinline__ T apply(const Function& function, const T* elements,
@@ -355,4 +355,4 @@ cudaError_t elementwise_on_cuda(DType dtype, const Operands& operands, const Sca
   });
 }
 
-}  // namespace cuda_ext
+}  // namespace opwright

@@ -1,4 +1,5 @@
-// Elementwise ops: what a file in ops/ says of one, and the kernels' interface. No torch here.
+// Elementwise ops: what a header of an extension says of one, and the kernels' interface. No torch
+// here.
 //
 // An op is a struct with a schema, the dtypes it takes, and a function object:
 //
@@ -9,16 +10,16 @@
 //     template <typename C>  // the type an element is computed in
 //     struct Function {
 //       C alpha;
-//       CUDA_EXT_FUNCTION C operator()(C a, C b) const { return a + alpha * b; }
+//       OPWRIGHT_FUNCTION C operator()(C a, C b) const { return a + alpha * b; }
 //     };
 //   };
-//   CUDA_EXT_ELEMENTWISE(scale_add)
+//   OPWRIGHT_ELEMENTWISE(scale_add)
 //
 // The schema's tensors are the function's arguments; its numbers (int, float) follow them and are
 // the function object's members, in that order. A function that takes arguments of any type may be
 // called with several small integers at once: see Packed in element.h. The engines give it every
-// layout: elementwise.cuh on CUDA, elementwise_cpu.h on the CPU. CMake compiles each file of ops/
-// with both.
+// layout: elementwise.cuh on CUDA, elementwise_cpu.h on the CPU. CMake compiles each header
+// that has the macro with both.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +28,11 @@
 #include "element.h"
 #include "layout.h"
 
-#if defined(CUDA_EXT_WITH_CUDA)
+#if defined(OPWRIGHT_WITH_CUDA)
 #include "stream.h"
 #endif
 
-namespace cuda_ext {
+namespace opwright {
 
 struct Operands {
   const void* in[max_inputs];
@@ -85,29 +86,29 @@ template <typename Op>
 constexpr bool has_own_dense<Op, std::void_t<typename Op::OtherLayouts>> = true;
 
 // The elements [begin, end) of the output, so that the caller's thread pool can divide the work.
-#define CUDA_EXT_ON_CPU(op)                                                     \
+#define OPWRIGHT_ON_CPU(op)                                                     \
   void on_cpu(op, DType dtype, const Operands& operands, const Scalar* numbers, \
               const Layout& layout, int64_t begin, int64_t end)
 
 // All elements, launched on `stream`. Never synchronises; returns the launch's error, which is no
 // longer pending then.
-#define CUDA_EXT_ON_CUDA(op)                                                            \
+#define OPWRIGHT_ON_CUDA(op)                                                            \
   cudaError_t on_cuda(op, DType dtype, const Operands& operands, const Scalar* numbers, \
                       const Layout& layout, Stream stream)
 
 // Declares the op's kernels; the engines define what they compile.
-#if !defined(CUDA_EXT_DEFINE)
-#define CUDA_EXT_DEFINE(op)
+#if !defined(OPWRIGHT_DEFINE)
+#define OPWRIGHT_DEFINE(op)
 #endif
-#if defined(CUDA_EXT_WITH_CUDA)
-#define CUDA_EXT_ELEMENTWISE(op) \
-  CUDA_EXT_ON_CPU(op);           \
-  CUDA_EXT_ON_CUDA(op);          \
-  CUDA_EXT_DEFINE(op)
+#if defined(OPWRIGHT_WITH_CUDA)
+#define OPWRIGHT_ELEMENTWISE(op) \
+  OPWRIGHT_ON_CPU(op);           \
+  OPWRIGHT_ON_CUDA(op);          \
+  OPWRIGHT_DEFINE(op)
 #else
-#define CUDA_EXT_ELEMENTWISE(op) \
-  CUDA_EXT_ON_CPU(op);           \
-  CUDA_EXT_DEFINE(op)
+#define OPWRIGHT_ELEMENTWISE(op) \
+  OPWRIGHT_ON_CPU(op);           \
+  OPWRIGHT_DEFINE(op)
 #endif
 
-}  // namespace cuda_ext
+}  // namespace opwright

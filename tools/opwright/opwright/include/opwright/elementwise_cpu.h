@@ -7,13 +7,13 @@
 #include "every_cpu.h"
 #include "float16.h"
 
-#define CUDA_EXT_DEFINE(op)                                             \
-  CUDA_EXT_EVERY_CPU CUDA_EXT_ON_CPU(op) {                              \
+#define OPWRIGHT_DEFINE(op)                                             \
+  OPWRIGHT_EVERY_CPU OPWRIGHT_ON_CPU(op) {                              \
     cpu::elementwise<op>(dtype, operands, numbers, layout, begin, end); \
   }
 #include "elementwise.h"
 
-namespace cuda_ext::cpu {
+namespace opwright::cpu {
 
 // One input along a row: `stride` is 1, 0 (one value for the whole row) or any other.
 enum class Along { row, value, any };
@@ -24,8 +24,8 @@ struct Operand {
   int64_t stride;
   Compute<T> value;
 
-  CUDA_EXT_INLINE Operand(const T* from, int64_t by) : data(from), stride(by), value(load(*from)) {}
-  CUDA_EXT_INLINE Compute<T> operator[](int64_t i) const {
+  OPWRIGHT_INLINE Operand(const T* from, int64_t by) : data(from), stride(by), value(load(*from)) {}
+  OPWRIGHT_INLINE Compute<T> operator[](int64_t i) const {
     if constexpr (along == Along::row) return load(data[i]);
     if constexpr (along == Along::value) return value;
     return load(data[i * stride]);
@@ -33,12 +33,12 @@ struct Operand {
 };
 
 template <typename T, typename Function, typename... Operands>
-CUDA_EXT_INLINE void fill_row(const Function& function, T* out, int64_t n, Operands... x) {
+OPWRIGHT_INLINE void fill_row(const Function& function, T* out, int64_t n, Operands... x) {
   for (int64_t i = 0; i < n; ++i) out[i] = Store<T>::from(function(x[i]...));
 }
 
 template <typename T, Along... along, typename Function, size_t... I>
-CUDA_EXT_INLINE void fill_row_along(const Function& function, const T* const* in,
+OPWRIGHT_INLINE void fill_row_along(const Function& function, const T* const* in,
                                     const int64_t* strides, T* out, int64_t n,
                                     std::index_sequence<I...>) {
   fill_row(function, out, n, Operand<T, along>(in[I], strides[I])...);
@@ -48,7 +48,7 @@ template <Along along, size_t>
 constexpr Along repeated = along;
 
 template <typename T, typename Function, size_t... I>
-CUDA_EXT_INLINE void fill_any_row(const Function& function, const T* const* in,
+OPWRIGHT_INLINE void fill_any_row(const Function& function, const T* const* in,
                                   const int64_t* strides, T* out, int64_t n,
                                   std::index_sequence<I...> all) {
   if (((strides[I] == 1) && ...)) {
@@ -60,7 +60,7 @@ CUDA_EXT_INLINE void fill_any_row(const Function& function, const T* const* in,
 
 // A row of output elements. Rows of two inputs, one of them constant, vectorise too.
 template <int inputs, typename T, typename Function>
-CUDA_EXT_INLINE void fill_row(const Function& function, const T* const* in, const int64_t* strides,
+OPWRIGHT_INLINE void fill_row(const Function& function, const T* const* in, const int64_t* strides,
                               T* out, int64_t n) {
   constexpr std::make_index_sequence<inputs> all{};
   if constexpr (inputs == 2) {
@@ -75,7 +75,7 @@ CUDA_EXT_INLINE void fill_row(const Function& function, const T* const* in, cons
 // Walks the output elements [begin, end) and calls `row(offsets, position, count)` for each run
 // along the fastest dimension.
 template <int inputs, typename Row>
-CUDA_EXT_INLINE void for_each_row(const Layout& layout, int64_t begin, int64_t end, Row&& row) {
+OPWRIGHT_INLINE void for_each_row(const Layout& layout, int64_t begin, int64_t end, Row&& row) {
   int64_t index[max_dims] = {};
   int64_t offsets[inputs] = {};
   int64_t rest = begin;
@@ -101,7 +101,7 @@ CUDA_EXT_INLINE void for_each_row(const Layout& layout, int64_t begin, int64_t e
 }
 
 template <typename Op>
-CUDA_EXT_INLINE void elementwise(DType dtype, const Operands& operands, const Scalar* numbers,
+OPWRIGHT_INLINE void elementwise(DType dtype, const Operands& operands, const Scalar* numbers,
                                  const Layout& layout, int64_t begin, int64_t end) {
   constexpr int inputs = inputs_of<Op>;
   if constexpr (has_own_dense<Op>)
@@ -126,4 +126,4 @@ CUDA_EXT_INLINE void elementwise(DType dtype, const Operands& operands, const Sc
       });
 }
 
-}  // namespace cuda_ext::cpu
+}  // namespace opwright::cpu

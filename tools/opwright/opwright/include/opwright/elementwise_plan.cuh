@@ -7,7 +7,7 @@
 #include "launch.cuh"
 #include "walk.cuh"
 
-namespace cuda_ext {
+namespace opwright {
 
 // An input: its first element, and the bytes in which they all lie.
 struct Input {
@@ -137,4 +137,4 @@ Halves halve(const Operands& operands, const Layout& layout, int element_size) {
   return halves;
 }
 
-}  // namespace cuda_ext
+}  // namespace opwright

@@ -4,7 +4,7 @@
 #pragma once
 
 #if defined(__x86_64__) && defined(__linux__) && !defined(__clang__)
-#define CUDA_EXT_EVERY_CPU __attribute__((target_clones("default", "avx2", "avx512f")))
+#define OPWRIGHT_EVERY_CPU __attribute__((target_clones("default", "avx2", "avx512f")))
 #else
-#define CUDA_EXT_EVERY_CPU
+#define OPWRIGHT_EVERY_CPU
 #endif

@@ -9,29 +9,29 @@
 
 #include "element.h"
 
-#define CUDA_EXT_INLINE inline __attribute__((always_inline))
+#define OPWRIGHT_INLINE inline __attribute__((always_inline))
 
-namespace cuda_ext::cpu {
+namespace opwright::cpu {
 
 template <typename To, typename From>
-CUDA_EXT_INLINE To bit_cast(From from) {
+OPWRIGHT_INLINE To bit_cast(From from) {
   To to;
   std::memcpy(&to, &from, sizeof to);
   return to;
 }
 
 template <typename T>
-CUDA_EXT_INLINE T load(T element) {
+OPWRIGHT_INLINE T load(T element) {
   return element;
 }
 
-CUDA_EXT_INLINE float load(BFloat16 element) {
+OPWRIGHT_INLINE float load(BFloat16 element) {
   return bit_cast<float>(static_cast<uint32_t>(element.bits) << 16);
 }
 
 // A normal number's exponent is moved by an addition, an infinity's or NaN's by the rest of the way
 // too; a subnormal number is its integer bits times float16's smallest step.
-CUDA_EXT_INLINE float load(Half element) {
+OPWRIGHT_INLINE float load(Half element) {
   const uint32_t sign = static_cast<uint32_t>(element.bits & 0x8000) << 16;
   const uint32_t magnitude = element.bits & 0x7fff;
   const uint32_t normal = (magnitude << 13) + (112u << 23);
@@ -43,13 +43,13 @@ CUDA_EXT_INLINE float load(Half element) {
 
 template <typename T>
 struct Store {
-  static CUDA_EXT_INLINE T from(Compute<T> value) { return value; }
+  static OPWRIGHT_INLINE T from(Compute<T> value) { return value; }
 };
 
 // Rounds to nearest even by adding half of the last kept bit, and one more where that bit is odd.
 template <>
 struct Store<BFloat16> {
-  static CUDA_EXT_INLINE BFloat16 from(float value) {
+  static OPWRIGHT_INLINE BFloat16 from(float value) {
     const uint32_t bits = bit_cast<uint32_t>(value);
     const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
     return {static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : rounded)};
@@ -60,7 +60,7 @@ struct Store<BFloat16> {
 // bit has the weight of float16's smallest step, so that the addition itself rounds.
 template <>
 struct Store<Half> {
-  static CUDA_EXT_INLINE Half from(float value) {
+  static OPWRIGHT_INLINE Half from(float value) {
     const uint32_t bits = bit_cast<uint32_t>(value);
     const uint32_t sign = (bits >> 16) & 0x8000u;
     const uint32_t magnitude = bits & 0x7fffffffu;
@@ -73,4 +73,4 @@ struct Store<Half> {
   }
 };
 
-}  // namespace cuda_ext::cpu
+}  // namespace opwright::cpu

@@ -10,7 +10,7 @@
 #include "element.h"
 #include "stream.h"
 
-namespace cuda_ext {
+namespace opwright {
 
 template <typename T>
 __device__ __forceinline__ Compute<T> load(T element) {
@@ -107,4 +107,4 @@ cudaError_t launch(Grid grid, Stream stream, Args... args) {
   return launch<kernel>(kernel, grid, stream, args...);
 }
 
-}  // namespace cuda_ext
+}  // namespace opwright

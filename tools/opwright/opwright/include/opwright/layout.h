@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-namespace cuda_ext {
+namespace opwright {
 
 constexpr int max_dims = 25;  // torch's own limit for elementwise ops
 constexpr int max_inputs = 3;
@@ -52,4 +52,4 @@ Layout contiguous_layout(const View* views, int inputs);
 // Fills `layout`; returns an error message, empty where there is none.
 std::string make_layout(const View* views, int inputs, Layout& layout);
 
-}  // namespace cuda_ext
+}  // namespace opwright

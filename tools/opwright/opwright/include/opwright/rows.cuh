@@ -5,7 +5,7 @@
 #include "launch.cuh"
 #include "walk.cuh"
 
-namespace cuda_ext {
+namespace opwright {
 
 // A vector's elements as numbers, and back.
 template <typename T>
@@ -154,4 +154,4 @@ __device__ __forceinline__ void row_offsets(const Walk<inputs>& rows, int64_t ro
   rows.add_offsets(static_cast<uint32_t>(row), 0, offsets);
 }
 
-}  // namespace cuda_ext
+}  // namespace opwright

@@ -3,11 +3,11 @@
 
 #include <cuda_runtime_api.h>
 
-namespace cuda_ext {
+namespace opwright {
 
 struct Stream {
   cudaStream_t handle;
   int device;
 };
 
-}  // namespace cuda_ext
+}  // namespace opwright

@@ -7,7 +7,7 @@
 
 #include "layout.h"
 
-namespace cuda_ext {
+namespace opwright {
 
 // n / divisor for n < 2^31: (high half of n * multiplier + n) >> shift, where 2^shift is the first
 // power of two that is not below the divisor. (Granlund and Montgomery, 1994.)
@@ -65,4 +65,4 @@ struct Walk {
   }
 };
 
-}  // namespace cuda_ext
+}  // namespace opwright

@@ -1,10 +1,10 @@
 // The one check of what the ops are given: dtypes and devices.
 #pragma once
 
-#include "../kernels/element.h"
+#include "opwright/element.h"
 #include "stable_abi.h"
 
-namespace cuda_ext {
+namespace opwright {
 
 // A tensor and the name by which the op's schema knows it.
 struct Argument {
@@ -20,4 +20,4 @@ DType checked_dtype(OpName op, const Argument* arguments, int count, DTypes dtyp
 // The number that the torch that is loaded has for a dtype.
 int32_t torch_dtype(DType dtype);
 
-}  // namespace cuda_ext
+}  // namespace opwright

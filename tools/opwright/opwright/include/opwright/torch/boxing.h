@@ -13,7 +13,7 @@
 
 #include "stable_abi.h"
 
-namespace cuda_ext {
+namespace opwright {
 
 template <typename T>
 struct FromStack {
@@ -96,4 +96,4 @@ void boxed(StableIValue* stack, uint64_t /*arguments*/, uint64_t /*results*/) {
   call<op>(op, stack);
 }
 
-}  // namespace cuda_ext
+}  // namespace opwright

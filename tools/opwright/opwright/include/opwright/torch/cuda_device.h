@@ -6,17 +6,18 @@
 
 #include <optional>
 
+#include "build_info.h"
 #include "stable_abi.h"
 
-#if defined(CUDA_EXT_WITH_CUDA)
-#include "../kernels/cuda_error.h"
-#include "../kernels/driver.h"
-#include "../kernels/stream.h"
+#if defined(OPWRIGHT_WITH_CUDA)
+#include "opwright/cuda_error.h"
+#include "opwright/driver.h"
+#include "opwright/stream.h"
 #endif
 
-namespace cuda_ext {
+namespace opwright {
 
-#if defined(CUDA_EXT_WITH_CUDA)
+#if defined(OPWRIGHT_WITH_CUDA)
 
 // Makes the tensor's device current, for as long as this lives. It nearly always is already; only
 // where it is not, torch's guard is asked, which allocates.
@@ -56,11 +57,10 @@ inline void check_earlier_kernels(OpName op) {
 inline void check_earlier_kernels(OpName) {}
 
 [[noreturn]] inline void fail_without_cuda(OpName op) {
-  fail(op,
-       ": this build of cuda_ext_example has no CUDA code; install a wheel from PyPI, or build it "
-       "with CUDA_EXT_CUDA=on");
+  fail(op, ": this build of " OPWRIGHT_EXTENSION_NAME
+           " has no CUDA code; install a wheel from PyPI, or build it with OPWRIGHT_CUDA=on");
 }
 
 #endif
 
-}  // namespace cuda_ext
+}  // namespace opwright

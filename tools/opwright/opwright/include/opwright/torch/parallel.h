@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace cuda_ext {
+namespace opwright {
 
 constexpr int64_t grain_size = 32768;  // elements that are worth a thread: torch's own figure
 
@@ -17,4 +17,4 @@ void parallel(int64_t n, int64_t elements_each, const Range& range) {
   torch::stable::parallel_for(0, n, grain, range);
 }
 
-}  // namespace cuda_ext
+}  // namespace opwright

@@ -7,9 +7,11 @@
 
 #include <torch/csrc/stable/library.h>
 
+#include "build_info.h"
+#include "opwright/element.h"
 #include "stable_abi.h"
 
-namespace cuda_ext {
+namespace opwright {
 
 using Library = torch::stable::detail::StableLibrary;
 using Kernel = void(StableIValue* stack, uint64_t arguments, uint64_t results);
@@ -30,30 +32,33 @@ inline void implement(Library& library, const char* schema, Kernel* kernel) {
   library.impl(("_" + name).c_str(), kernel);
 }
 
+// Adds an op to what the build says of itself: see library.cpp.
+void describe(OpName op, DTypes dtypes);
+
 [[noreturn]] inline void refuse_layout(OpName op) {
   fail(op,
        ": only dense tensors are supported; convert sparse and MKL-DNN tensors with .to_dense(), "
        "quantized ones with .dequantize()");
 }
 
-}  // namespace cuda_ext
+}  // namespace opwright
 
-// CUDA_EXT_REGISTER(define_ops, ops_on_cpu, ops_on_cuda, refuse_ops): each is called with a
+// OPWRIGHT_REGISTER(define_ops, ops_on_cpu, ops_on_cuda, refuse_ops): each is called with a
 // Library.
-#define CUDA_EXT_REGISTER(define_them, on_cpu_key, on_cuda_key, refuse_them) \
-  STABLE_TORCH_LIBRARY_FRAGMENT(cuda_ext_example, m) {                       \
+#define OPWRIGHT_REGISTER(define_them, on_cpu_key, on_cuda_key, refuse_them) \
+  STABLE_TORCH_LIBRARY_FRAGMENT(OPWRIGHT_EXTENSION, m) {                     \
     define_them(m);                                                          \
   }                                                                          \
-  CUDA_EXT_KEY(CPU, on_cpu_key)                                              \
-  CUDA_EXT_KEY(CUDA, on_cuda_key)                                            \
-  CUDA_EXT_KEY(SparseCPU, refuse_them)                                       \
-  CUDA_EXT_KEY(SparseCUDA, refuse_them)                                      \
-  CUDA_EXT_KEY(SparseCsrCPU, refuse_them)                                    \
-  CUDA_EXT_KEY(SparseCsrCUDA, refuse_them)                                   \
-  CUDA_EXT_KEY(QuantizedCPU, refuse_them)                                    \
-  CUDA_EXT_KEY(QuantizedCUDA, refuse_them)                                   \
-  CUDA_EXT_KEY(MkldnnCPU, refuse_them)
-#define CUDA_EXT_KEY(key, implement_them)               \
-  STABLE_TORCH_LIBRARY_IMPL(cuda_ext_example, key, m) { \
-    implement_them(m);                                  \
+  OPWRIGHT_KEY(CPU, on_cpu_key)                                              \
+  OPWRIGHT_KEY(CUDA, on_cuda_key)                                            \
+  OPWRIGHT_KEY(SparseCPU, refuse_them)                                       \
+  OPWRIGHT_KEY(SparseCUDA, refuse_them)                                      \
+  OPWRIGHT_KEY(SparseCsrCPU, refuse_them)                                    \
+  OPWRIGHT_KEY(SparseCsrCUDA, refuse_them)                                   \
+  OPWRIGHT_KEY(QuantizedCPU, refuse_them)                                    \
+  OPWRIGHT_KEY(QuantizedCUDA, refuse_them)                                   \
+  OPWRIGHT_KEY(MkldnnCPU, refuse_them)
+#define OPWRIGHT_KEY(key, implement_them)                 \
+  STABLE_TORCH_LIBRARY_IMPL(OPWRIGHT_EXTENSION, key, m) { \
+    implement_them(m);                                    \
   }

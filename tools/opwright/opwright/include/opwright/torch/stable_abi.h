@@ -19,7 +19,7 @@ extern "C" __attribute__((weak)) AOTITorchError aoti_torch_get_current_cuda_stre
 // What went wrong in the last call that failed. There from torch 2.13 on.
 extern "C" __attribute__((weak)) const char* torch_exception_get_what_without_backtrace();
 
-namespace cuda_ext {
+namespace opwright {
 
 // An op's name as users know it: the schema up to its overload's name or its arguments, without the
 // underscore of a private twin.
@@ -117,4 +117,4 @@ class NewTensor {
   OwnedHandle handle_;
 };
 
-}  // namespace cuda_ext
+}  // namespace opwright
