@@ -20,6 +20,7 @@ tools: ## The pinned tools in .venv
 	@scripts/need.sh g++ git
 	@scripts/venv.sh ci/tools.lock
 	@$(WHEELYARD) --version >/dev/null 2>&1 || $(PYTHON) -m pip install --quiet --no-deps --no-build-isolation --editable tools/wheelyard
+	@test -x .venv/bin/opwright || $(PYTHON) -m pip install --quiet --no-deps --no-build-isolation --editable tools/opwright
 
 # A job that can sign or upload has few packages, of a lock of its own, and runs wheelyard from the tree.
 tools-sign tools-publish: tools-%:
@@ -55,7 +56,7 @@ test-new: test-env ## A new project's own tests and release, in a container with
 # /only here
 
 # --- The extension ------------------------------------------------------------------------------
-# The CUDA toolkit: CUDA_HOME, or nvcc's on PATH, or else one from PyPI. setup.py's head lists what else can be chosen.
+# The CUDA toolkit: CUDA_HOME, or nvcc's on PATH, or else one from PyPI. tools/opwright/opwright/commands.py lists what else can be chosen.
 ifeq ($(CUDA_HOME)$(shell command -v nvcc),)
 export CUDA_HOME := $(CURDIR)/build/toolkit/13.0
 toolkit: tools
@@ -67,17 +68,17 @@ endif
 
 .PHONY: toolkit install cpp
 install: test-env toolkit ## The package, editable, in .venv
-	@CUDA_EXT_CUDA=on $(PYTHON) -m pip install --quiet --no-build-isolation --editable .
+	@OPWRIGHT_CUDA=on $(PYTHON) -m pip install --quiet --no-build-isolation --editable .
 
 cpp: test-env toolkit ## The library and the standalone program, without pip
-	@CUDA_EXT_CUDA=on $(PYTHON) setup.py --quiet build_cpp
+	@OPWRIGHT_CUDA=on $(PYTHON) setup.py --quiet build_cpp
 
 # The kernel developer's loop, for the GPU in this machine or the one that GPU=9.0 names.
 TESTS ?= tests/package/test_ops.py
 .PHONY: dev watch cache-stats
 dev watch: test-env toolkit
 	@scripts/need.sh ccache || echo "building without a compiler cache"
-	@$(PYTHON) -m scripts.builder dev $(if $(GPU),--gpu '$(GPU)') $(if $(filter watch,$@),--watch $(TESTS))
+	@$(PYTHON) -m opwright dev $(if $(GPU),--gpu '$(GPU)') $(if $(filter watch,$@),--watch $(TESTS))
 dev: ## Build for this machine's GPU (or GPU=9.0), only what changed, into the editable package
 watch: ## The same at each save, and run TESTS=tests/package/test_ops.py
 
@@ -104,10 +105,10 @@ cuda_ext_example/libcuda_ext_example.so:
 	@$(MAKE) --no-print-directory install
 
 .PHONY: ptx inside symbols
-ptx: tools toolkit ## PTX of one file of csrc/ops, or of one source: OP=cust_add GPU=9.0
+ptx: tools toolkit ## PTX of one header of csrc, or of one source: OP=cust_add GPU=9.0
 	@mkdir -p build/inside
-	@printf '#include "%s"\n' kernels/elementwise.cuh ops/$(OP).h >build/inside/$(OP).cu
-	@$(NVCC) --ptx -Icsrc -std=c++17 -DCUDA_EXT_WITH_CUDA --expt-relaxed-constexpr \
+	@printf '#include "%s"\n' opwright/elementwise.cuh $(OP).h >build/inside/$(OP).cu
+	@$(NVCC) --ptx -Icsrc -Itools/opwright/opwright/include -std=c++17 -DOPWRIGHT_WITH_CUDA --expt-relaxed-constexpr \
 	  --gpu-architecture=compute_$(subst .,,$(or $(GPU),9.0)) --output-file $(PTX) $(CU)
 	@echo "$(PTX): $$(grep -c '\.entry' $(PTX)) kernels"
 
@@ -139,14 +140,19 @@ test-wheelscope: test-env wheelscope ## wheelscope's tests and a short run of it
 # --- The pipeline -------------------------------------------------------------------------------
 BASE ?=
 
+# What the build needs and PyPI does not have: the same bytes from the same sources, whatever the umask and the folder.
+OPWRIGHT_WHEEL := build/tools/opwright-0.1.0-py3-none-any.whl
+$(OPWRIGHT_WHEEL): $(shell git ls-files tools/opwright/opwright tools/opwright/[A-Zp]* 2>/dev/null) | tools
+	@$(MAKE) --no-print-directory -C tools/opwright wheel DESTINATION=$(CURDIR)/build/tools PYTHON=$(CURDIR)/$(PYTHON)
+
 .PHONY: plan images release nightly compare-images clean-release tag report
-plan: tools ## What is built, what it serves, where it is verified
+plan: tools $(OPWRIGHT_WHEEL) ## What is built, what it serves, where it is verified
 	@$(WHEELYARD) plan
 
-images: tools ## The images of `make release`, made ahead of it
+images: tools $(OPWRIGHT_WHEEL) ## The images of `make release`, made ahead of it
 	@$(WHEELYARD) image $(if $(BASE),--base $(BASE))
 
-release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, published to an embedded index (SLOW=1: with slow cells too)
+release: tools wheelscope $(OPWRIGHT_WHEEL) ## Wheels from a clean clone: built, gated, verified, published to an embedded index (SLOW=1: with slow cells too)
 	@$(WHEELYARD) release $(if $(BASE),--base $(BASE)) $(if $(SLOW),--slow)
 	@$(MAKE) --no-print-directory --silent $(or $(WHEELHOUSE),wheelhouse)/tools/added
 
@@ -164,7 +170,7 @@ report: tools wheelscope ## Write the report of the release in wheelhouse/, and 
 .PHONY: tool-wheels check-tools check-tools-tag publish-tools
 tool-wheels: wheelscope build/tools/made ## Wheels of wheelyard and wheelscope, in build/tools/
 build/tools/made: $(shell git ls-files tools/wheelyard/wheelyard tools/wheelyard/*.* tools/wheelscope tools/release/wheels.py 2>/dev/null)
-	@rm -rf build/tools
+	@rm -f build/tools/wheel*.whl
 	@$(PYTHON) -m tools.release.wheels build/tools
 	@touch $@
 

@@ -20,12 +20,12 @@
 #include <vector>
 
 #include "elementwise_ops.h"
-#include "kernels/cuda_error.h"
-#include "kernels/rms_norm.h"
+#include "opwright/cuda_error.h"
+#include "rms_norm.h"
 
 namespace {
 
-using namespace cuda_ext;
+using namespace opwright;
 
 void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;

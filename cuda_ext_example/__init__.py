@@ -9,14 +9,14 @@
 """
 
 try:
-    from cuda_ext_example._library import build_info, library_path  # first: it says what is wrong
+    from cuda_ext_example._opwright.library import build_info, library_path  # noqa: I001  (says what is wrong)
     from cuda_ext_example._ops import *  # noqa: F403
     from cuda_ext_example._ops import __all__ as _functions
 except ImportError as error:
-    from cuda_ext_example import _doctor
+    from cuda_ext_example._opwright import doctor
 
-    if _doctor.is_being_started():  # and can say more about it
-        raise SystemExit(_doctor.main(error)) from None
+    if doctor.is_being_started():  # and can say more about it
+        raise SystemExit(doctor.main(error)) from None
     raise
 
 __all__ = ["__version__", "build_info", "library_path", *_functions]

@@ -6,12 +6,12 @@ import torch
 from torch import Tensor
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
-from cuda_ext_example import _elementwise
-from cuda_ext_example._torch import Entry, Rules, is_plain, promote
+from cuda_ext_example._opwright import elementwise
+from cuda_ext_example._opwright.registration import Entry, Rules, is_plain, promote
 
 
 def my_add(a: Tensor, b: Tensor) -> Tensor:
-    """Adds two tensors, one element a GPU thread: the readable kernel.
+    """Adds two tensors, one element per GPU thread: the readable kernel.
 
     Both need one dtype and one device; shapes broadcast as torch.add's do. Differentiable.
 
@@ -53,11 +53,11 @@ def _reference_add(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    return _elementwise.gradients(ctx, grad, grad)
+    return elementwise.gradients(ctx, grad, grad)
 
 
 _ADD = Rules(
-    _reference_add, _elementwise.batch, _elementwise.save_shapes, _backward, autocast=promote
+    _reference_add, elementwise.batch, elementwise.save_shapes, _backward, autocast=promote
 )
 _my_add, _my_fast_add = (Entry(name, _ADD, twin=f"_{name}") for name in ("my_add", "my_fast_add"))
 _fast_my_add, _fast_my_fast_add = _my_add.fast, _my_fast_add.fast

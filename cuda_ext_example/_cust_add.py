@@ -7,9 +7,9 @@ from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
-from cuda_ext_example import _elementwise
 from cuda_ext_example._add import my_fast_add
-from cuda_ext_example._torch import Entry, Rules, is_plain, library, nothing_watches
+from cuda_ext_example._opwright import elementwise
+from cuda_ext_example._opwright.registration import Entry, Rules, is_plain, library, nothing_watches
 
 
 def cust_add(x: Tensor, value: complex | Tensor) -> Tensor:
@@ -103,7 +103,7 @@ def _backward_of_cust_add(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     return (grad, *[None] * (len(ctx.needs_input_grad) - 2))
 
 
-_CUST_ADD = Rules(_reference_cust_add, _elementwise.batch, backward=_backward_of_cust_add)
+_CUST_ADD = Rules(_reference_cust_add, elementwise.batch, backward=_backward_of_cust_add)
 _cust_add_int = Entry("cust_add.int", _CUST_ADD, twin="_cust_add.int")
 _cust_add_float = Entry("cust_add.float", _CUST_ADD, twin="_cust_add.float")
 _cust_add_complex = Entry("cust_add.complex", _CUST_ADD)

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd.graph import increment_version
 from torch.overrides import handle_torch_function, has_torch_function
 
-from cuda_ext_example._torch import (
+from cuda_ext_example._opwright.registration import (
     AFTER_AUTOGRAD,
     Entry,
     Rules,

@@ -60,7 +60,7 @@ until_it_ends() {
 # whose kernels are not ours, and sizes beyond 2^31.
 sanitize() {
   capability=$("$python" -c 'import torch; print(*torch.cuda.get_device_capability(), sep=".")')
-  (cd "$here" && CUDA_EXT_CUDA=on TORCH_CUDA_ARCH_LIST=$capability "$python" setup.py --quiet build_cpp >/dev/null)
+  (cd "$here" && OPWRIGHT_CUDA=on TORCH_CUDA_ARCH_LIST=$capability "$python" setup.py --quiet build_cpp >/dev/null)
   for tool in ${TOOLS:-memcheck racecheck initcheck synccheck}; do
     sanitizer=(compute-sanitizer --tool "$tool" --error-exitcode 9)
     logged "$tool-standalone" "${sanitizer[@]}" "$here"/build/extension-*/bin/standalone --check

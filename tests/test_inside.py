@@ -43,7 +43,7 @@ def test_ptx_and_sass_of_the_library():
     for target in build["sass"]:
         assert f".sm_{target.replace('.', '')}.cubin" in listed
     sass = (INSIDE / LIBRARY.name).with_suffix(".sass").read_text()
-    assert "dense_kernel<float, 2, cuda_ext::my_fast_add::Function<float>" in sass
+    assert "dense_kernel<float, 2, opwright::my_fast_add::Function<float>" in sass
     assert "LDG.E.128" in sass
     ptx = (INSIDE / LIBRARY.name).with_suffix(".ptx").read_text()
     assert ("ld.global.v4" in ptx) == bool(build["ptx"])

@@ -51,15 +51,15 @@ def refused(source: Path, **environment: str) -> str:
 
 
 def test_cuda_on_without_a_compiler_fails_loudly(source: Path, tmp_path: Path):
-    assert refused(source, CUDA_EXT_CUDA="on", CUDA_HOME=str(tmp_path)) == (
-        "error: CUDA_EXT_CUDA=on, but there is no CUDA compiler: "
+    assert refused(source, OPWRIGHT_CUDA="on", CUDA_HOME=str(tmp_path)) == (
+        "error: OPWRIGHT_CUDA=on, but there is no CUDA compiler: "
         f"{tmp_path}/bin/nvcc does not exist; set CUDA_HOME"
     )
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("CUDA_EXT_CUDA", "yes"), ("CUDA_EXT_COMPILER", "gcc"), ("CUDA_EXT_TARGET", "riscv64")],
+    [("OPWRIGHT_CUDA", "yes"), ("OPWRIGHT_COMPILER", "gcc"), ("OPWRIGHT_TARGET", "riscv64")],
 )
 def test_a_choice_that_does_not_exist(source: Path, name: str, value: str):
     assert f"error: {name}='{value}' is none of " in refused(source, **{name: value})
@@ -72,7 +72,7 @@ def test_a_target_that_is_none(source: Path, tmp_path: Path):
     done = setup_py(
         source,
         "build_ext",
-        CUDA_EXT_CUDA="on",
+        OPWRIGHT_CUDA="on",
         CUDA_HOME=str(home),
         TORCH_CUDA_ARCH_LIST="8.0;hopper",
     )
@@ -115,9 +115,9 @@ def test_a_torch_for_amd(source: Path, tmp_path: Path):
     (headers / "library.h").touch()
     (tmp_path / "torch/__init__.py").touch()
     (tmp_path / "torch/version.py").write_text("hip: Optional[str] = '7.2.26015'\n")
-    message = refused(source, PYTHONPATH=str(tmp_path), CUDA_EXT_CUDA="on")
+    message = refused(source, PYTHONPATH=str(tmp_path), OPWRIGHT_CUDA="on")
     assert message.startswith("error: the torch here is a ROCm build")
-    assert message.endswith("CUDA_EXT_CUDA=off builds the ops for the CPU")
+    assert message.endswith("OPWRIGHT_CUDA=off builds the ops for the CPU")
 
 
 def setuptools_alone(folder: Path) -> str:
@@ -191,7 +191,7 @@ def test_sdist_builds_the_same_wheel(source: Path, tmp_path: Path):
     done = subprocess.run(
         [sys.executable, "-S", "-c", hook],
         cwd=unpacked,
-        env=os.environ | {"CUDA_EXT_CUDA": "off"} | what_it_requires(unpacked, tmp_path / "site"),
+        env=os.environ | {"OPWRIGHT_CUDA": "off"} | what_it_requires(unpacked, tmp_path / "site"),
         capture_output=True,
         text=True,
     )

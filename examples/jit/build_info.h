@@ -1,4 +1,5 @@
 // What CMake writes for the package's own build; here torch chooses the targets.
 #pragma once
 
-#define CUDA_EXT_TARGETS "the GPUs that torch found when it compiled it"
+#define OPWRIGHT_EXTENSION_NAME "cuda_ext_jit"
+#define OPWRIGHT_TARGETS "the GPUs that torch found when it compiled it"

@@ -9,11 +9,13 @@ has changed, and an edited kernel compiles alone. Needs Ninja, a C++ compiler, a
 import time
 from pathlib import Path
 
+import opwright
 import torch
 from torch.utils import cpp_extension
 
 ROOT = Path(__file__).resolve().parents[2]
 CSRC = ROOT / "csrc"
+ENGINE = Path(opwright.__file__).parent  # the kernels' engine and the binding to torch
 BUILD = ROOT / "build"
 
 
@@ -24,19 +26,15 @@ def load(with_cuda: bool | None = None, build: Path = BUILD) -> None:
     folder = build / ("jit-cuda" if with_cuda else "jit-cpu")
     folder.mkdir(parents=True, exist_ok=True)
     here = Path(__file__).parent
-    sources = [here / "my_add.cpp", CSRC / "torch/arguments.cpp", CSRC / "kernels/layout.cpp"]
+    sources = [here / "my_add.cpp", ENGINE / "src/arguments.cpp", ENGINE / "src/layout.cpp"]
     flags = ["-O3", "-std=c++17", "-DTORCH_TARGET_VERSION=0x020a000000000000"]
     if with_cuda:
-        sources += [
-            here / "my_add.cu",
-            CSRC / "kernels/driver.cpp",
-            CSRC / "kernels/cuda_error.cpp",
-        ]
-        flags.append("-DCUDA_EXT_WITH_CUDA")
+        sources += [here / "my_add.cu", ENGINE / "src/driver.cpp", ENGINE / "src/cuda_error.cpp"]
+        flags.append("-DOPWRIGHT_WITH_CUDA")
     cpp_extension.load(
         name="cuda_ext_jit",
         sources=[str(source) for source in sources],
-        extra_include_paths=[str(CSRC), str(here)],
+        extra_include_paths=[str(CSRC), str(ENGINE / "include"), str(here)],
         extra_cflags=flags,
         extra_cuda_cflags=[*flags, "--expt-relaxed-constexpr"],
         # The binding's one function of libtorch_cuda is weak, so a linker may think it not needed.

@@ -1,12 +1,13 @@
 // The binding of the JIT example: one op, on the CPU and on CUDA, for contiguous tensors of one
 // shape.
-#include "kernels/elementwise_cpu.h"
-#include "ops/add.h"
-#include "torch/arguments.h"
-#include "torch/boxing.h"
-#include "torch/cuda_device.h"
+#include "opwright/elementwise_cpu.h"
 
-namespace cuda_ext {
+#include "add.h"
+#include "opwright/torch/arguments.h"
+#include "opwright/torch/boxing.h"
+#include "opwright/torch/cuda_device.h"
+
+namespace opwright {
 namespace {
 
 constexpr OpName name{"jit my_add"};
@@ -31,7 +32,7 @@ NewTensor my_add_cpu(const Tensor& a, const Tensor& b) {
   return out;
 }
 
-#if defined(CUDA_EXT_WITH_CUDA)
+#if defined(OPWRIGHT_WITH_CUDA)
 NewTensor my_add_cuda(const Tensor& a, const Tensor& b) {
   const DType dtype = check_inputs(a, b);
   const OnDeviceOf device(a);
@@ -44,18 +45,18 @@ NewTensor my_add_cuda(const Tensor& a, const Tensor& b) {
 #endif
 
 }  // namespace
-}  // namespace cuda_ext
+}  // namespace opwright
 
 STABLE_TORCH_LIBRARY(cuda_ext_jit, m) {
   m.def("my_add(Tensor a, Tensor b) -> Tensor");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(cuda_ext_jit, CPU, m) {
-  m.impl("my_add", cuda_ext::boxed<&cuda_ext::my_add_cpu>);
+  m.impl("my_add", opwright::boxed<&opwright::my_add_cpu>);
 }
 
-#if defined(CUDA_EXT_WITH_CUDA)
+#if defined(OPWRIGHT_WITH_CUDA)
 STABLE_TORCH_LIBRARY_IMPL(cuda_ext_jit, CUDA, m) {
-  m.impl("my_add", cuda_ext::boxed<&cuda_ext::my_add_cuda>);
+  m.impl("my_add", opwright::boxed<&opwright::my_add_cuda>);
 }
 #endif

@@ -1,3 +1,4 @@
 // The CUDA kernels of the JIT example: the op's own, and the engine's for every other layout.
-#include "kernels/elementwise.cuh"
-#include "ops/add.h"
+#include "opwright/elementwise.cuh"
+
+#include "add.h"

@@ -1,4 +1,4 @@
 // The ops by the CPU engine.
-#include "kernels/elementwise_cpu.h"
+#include "opwright/elementwise_cpu.h"
 
 #include "elementwise_ops.h"

@@ -1,4 +1,4 @@
 // The ops by the CUDA engine.
-#include "kernels/elementwise.cuh"
+#include "opwright/elementwise.cuh"
 
 #include "elementwise_ops.h"

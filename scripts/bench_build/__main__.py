@@ -48,7 +48,7 @@ def edit_kernel(folder: Path) -> None:
     source.write_text(text.replace("if (i < n)", f"if (i < n + {time.time_ns() % 1000} * 0)"))
 
 
-OFF, ON = {"CUDA_EXT_CACHE": "off"}, {"CUDA_EXT_CACHE": "ccache"}
+OFF, ON = {"OPWRIGHT_CACHE": "off"}, {"OPWRIGHT_CACHE": "ccache"}
 NO_NINJA, ONE_JOB = {"USE_NINJA": "0"}, {"MAX_JOBS": "1"}
 CORES = {"MAX_JOBS": str(len(os.sched_getaffinity(0)))}
 ROWS = [
@@ -81,13 +81,13 @@ def environment(row: Row, home: Path) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("CCACHE", "SCCACHE", "CUDA_EXT", "PYTHON"))
+        if not name.startswith(("CCACHE", "SCCACHE", "OPWRIGHT", "PYTHON"))
     }
     targets = [ONE_TARGET] if row.one_target else matrix_targets(home)
     return kept | {
         "PATH": f"{PYTHON.parent}:{home}/bin:{kept['PATH']}",
         "CUDA_HOME": str(home),
-        "CUDA_EXT_CUDA": "on",
+        "OPWRIGHT_CUDA": "on",
         "CCACHE_DIR": str(BENCH / "ccache"),
         "TORCH_CUDA_ARCH_LIST": ";".join(targets),
         **row.environment,

@@ -60,10 +60,12 @@ def test_no_code_for_this_gpu(tmp_path: Path):
     if torch.cuda.get_device_capability()[0] == 7:
         pytest.skip("this GPU runs code for 7.5")
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    configure = ["cmake", "-S", ROOT / "csrc", "-B", tmp_path, "-G", "Ninja"]
-    configure += ["-DCUDA_EXT_VERSION=0", "-DCUDA_EXT_CUDA=ON", "-DCUDA_EXT_COMPILER=nvcc"]
-    configure += [f"-DCMAKE_CUDA_COMPILER={nvcc}", "-DCUDA_EXT_TARGETS=7.5"]
-    configure += [f"-DCUDA_EXT_CUDA_HOME={Path(nvcc).resolve().parent.parent}"]
+    engine = ROOT / "tools/opwright/opwright/cmake"
+    configure = ["cmake", "-S", engine, "-B", tmp_path, "-G", "Ninja", "-DOPWRIGHT_NAME=ext"]
+    configure += [f"-DOPWRIGHT_CSRC={ROOT / 'csrc'}"]
+    configure += ["-DOPWRIGHT_VERSION=0", "-DOPWRIGHT_CUDA=ON", "-DOPWRIGHT_COMPILER=nvcc"]
+    configure += [f"-DCMAKE_CUDA_COMPILER={nvcc}", "-DOPWRIGHT_TARGETS=7.5"]
+    configure += [f"-DOPWRIGHT_CUDA_HOME={Path(nvcc).resolve().parent.parent}"]
     subprocess.run(configure, check=True, capture_output=True)
     subprocess.run(["cmake", "--build", tmp_path, "--target", "standalone"], check=True)
     done = subprocess.run([tmp_path / "bin/standalone"], capture_output=True, text=True)

@@ -50,10 +50,10 @@ def copy(tmp_path_factory) -> Path:
 
 
 def run(copy: Path, *command: str) -> str:
-    environment = os.environ | {"PYTHONPATH": str(copy), "CUDA_EXT_CUDA": "off"}
+    environment = os.environ | {"PYTHONPATH": str(copy), "OPWRIGHT_CUDA": "off"}
     environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
     if WITH_CUDA:
-        environment |= {"CUDA_EXT_CUDA": "on", "TORCH_CUDA_ARCH_LIST": "native"}
+        environment |= {"OPWRIGHT_CUDA": "on", "TORCH_CUDA_ARCH_LIST": "native"}
     done = subprocess.run(
         [sys.executable, *command], cwd=copy, env=environment, capture_output=True, text=True
     )

@@ -1,10 +1,12 @@
 """The one nvcc line of docs/inside.md builds the standalone program, from the sources and examples/nvcc alone."""
 
+import os
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
+import opwright
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +20,8 @@ def test_one_line_builds_the_standalone_program(tmp_path: Path):
     assert LINE
     for name in ("csrc", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
-    subprocess.run(["bash", "-c", LINE[0]], cwd=tmp_path, check=True)
+    engine = {"ENGINE": str(Path(opwright.__file__).parent)}
+    subprocess.run(["bash", "-c", LINE[0]], cwd=tmp_path, env=os.environ | engine, check=True)
     done = subprocess.run([tmp_path / "standalone", "--check"], capture_output=True, text=True)
     if Path("/dev/nvidia0").exists():
         assert "checks, 0 mismatches" in done.stdout

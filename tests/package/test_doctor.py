@@ -12,7 +12,12 @@ import pytest
 import torch
 
 import cuda_ext_example
-from cuda_ext_example import _doctor, _first_call, _gpu, _ops, _self_test
+from cuda_ext_example import _ops
+from cuda_ext_example._opwright import doctor as _doctor
+from cuda_ext_example._opwright import first_call as _first_call
+from cuda_ext_example._opwright import gpu as _gpu
+from cuda_ext_example._opwright import ops as _op_list
+from cuda_ext_example._opwright import self_test as _self_test
 
 PACKAGE = Path(cuda_ext_example.__file__).parent
 
@@ -89,10 +94,10 @@ def off_by_one(a, b):
 
 def test_a_wrong_result_is_shown_and_fails(found):
     sums = [op for op in _ops.OPS if op.reference == "torch.add"]
-    ops = (*sums, _ops.Op(off_by_one, "x, y", "torch.add"))
+    ops = (*sums, _op_list.Op(off_by_one, "x, y", "torch.add"))
     broken = _doctor.Diagnosis(build=found.build, first_call=found.first_call)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_ops, "dtypes_of", lambda _: ("float16", "int8", "complex64"))
+        patch.setattr(_op_list, "dtypes_of", lambda _: ("float16", "int8", "complex64"))
         broken.self_tests = [_self_test.self_test("cpu", ops)]
     assert not broken.is_well()
     text = _doctor.text(broken)
@@ -106,8 +111,8 @@ def test_an_op_that_raises_is_shown(monkeypatch):
     def refuse(*_):
         raise RuntimeError("no code for this GPU")
 
-    monkeypatch.setattr(_ops, "dtypes_of", lambda _: ("float16",))
-    ops = (_ops.Op(refuse, "x, y", "torch.add"),)
+    monkeypatch.setattr(_op_list, "dtypes_of", lambda _: ("float16",))
+    ops = (_op_list.Op(refuse, "x, y", "torch.add"),)
     assert _self_test.self_test("cpu", ops).failures[0] == (
         "refuse, float16, dense: no code for this GPU"
     )
@@ -193,8 +198,11 @@ def test_a_gpu_that_torch_cannot_use(make_driver):
 
 
 def test_a_driver_that_does_not_start(make_driver):
-    env = os.environ | {"PYTHONPATH": str(PACKAGE), "LD_LIBRARY_PATH": make_driver(status=999)}
-    command = [sys.executable, "-c", "import _gpu; print(_gpu.find_gpus([], []))"]
+    env = os.environ | {
+        "PYTHONPATH": str(PACKAGE / "_opwright"),
+        "LD_LIBRARY_PATH": make_driver(status=999),
+    }
+    command = [sys.executable, "-c", "import gpu; print(gpu.find_gpus([], []))"]
     seen = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
     assert "cuda='13.1'" in seen
     assert "problem='cuInit: CUDA_ERROR_UNKNOWN'" in seen

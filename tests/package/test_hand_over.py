@@ -16,7 +16,7 @@ import torch
 from conftest import needs_gpu
 
 import cuda_ext_example
-from cuda_ext_example import _torch
+from cuda_ext_example._opwright import registration as _torch
 
 PACKAGE = Path(cuda_ext_example.__file__).parent
 
@@ -51,7 +51,7 @@ def outcomes(removal, cases):
     package = types.ModuleType("cuda_ext_example")
     package.__path__ = [sys.argv[1]]
     sys.modules["cuda_ext_example"] = package
-    names = {**globals(), "_torch": importlib.import_module("cuda_ext_example._torch")}
+    names = {**globals(), "_torch": importlib.import_module("cuda_ext_example._opwright.registration")}
     names |= {"x": torch.ones(3), "y": torch.full((3,), 5.0)}
     exec(removal, names)
     my_add = importlib.import_module("cuda_ext_example._add").my_add
@@ -155,7 +155,7 @@ def test_without_a_question_its_case_is_wrong(outcomes, question):
 
 
 def test_the_questions_are_those_that_are_asked():
-    source = (PACKAGE / "_torch.py").read_text()
+    source = (PACKAGE / "_opwright/registration.py").read_text()
     body = source[source.index("def is_plain") : source.index("def is_differentiated")]
     for question in IS_PLAIN:
         assert question in body

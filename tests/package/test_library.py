@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ def test_build_info():
         == importlib.metadata.version("cuda_ext_example")
     )
     assert info["stable_abi"] == "2.10"
+    assert re.match(r"(g\+\+|.*[Cc]lang) \d+\.\d+", info["compiler"])
     assert (info["cuda"] is None) == (not info["sass"])
     if info["cuda"]:
         assert info["cuda_compiler"].startswith(("nvcc", "clang"))

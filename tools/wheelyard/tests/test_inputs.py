@@ -204,10 +204,10 @@ CHANGES: dict[str, tuple[Change, Iterable[str]]] = {
     ),
     "the targets of another toolkit": ((MATRIX, '"7.5+PTX", "8.0"', '"7.5+PTX", "8.6"'), SDIST),
     "build.environment": (
-        (MATRIX, 'CUDA_EXT_CUDA = "on"', 'CUDA_EXT_CUDA = "yes"'),
+        (MATRIX, 'OPWRIGHT_CUDA = "on"', 'OPWRIGHT_CUDA = "yes"'),
         SDIST | FROM_BUILD,
     ),
-    "build.environment_cpu": ((MATRIX, 'CUDA_EXT_CUDA = "off"', 'CUDA_EXT_CUDA = "no"'), SDIST),
+    "build.environment_cpu": ((MATRIX, 'OPWRIGHT_CUDA = "off"', 'OPWRIGHT_CUDA = "no"'), SDIST),
     "build.before": ((MATRIX, "[build]\n", '[build]\nbefore = "true"\n'), SDIST | FROM_BUILD),
     "build.source_date_epoch": ((MATRIX, "1580601600", "1580601601"), SDIST | FROM_BUILD),
     "repair.exclude": (

@@ -14,7 +14,7 @@ from wheelyard.steps import build
 
 def test_a_release_has_no_cache(plan: Plan) -> None:
     for wheel in plan.wheels:
-        assert build.environment(plan, wheel)["CUDA_EXT_CACHE"] == "off"
+        assert build.environment(plan, wheel)["OPWRIGHT_CACHE"] == "off"
     assert build.cache_mounts(None, "wheelyard-native:1") == ["--env=CCACHE_DISABLE=1"]
 
 
@@ -31,7 +31,7 @@ def test_a_trial_build_mounts_one(
     assert folder == f"--volume={cache}:{build.CACHE_MOUNT}"
     assert program == f"--volume={tmp_path}/sccache:/usr/local/bin/sccache:ro"
     told = build.environment(trial, plan.wheels[0])
-    assert (told["CUDA_EXT_CACHE"], told["SCCACHE_DIR"]) == ("sccache", build.CACHE_MOUNT)
+    assert (told["OPWRIGHT_CACHE"], told["SCCACHE_DIR"]) == ("sccache", build.CACHE_MOUNT)
 
 
 def test_a_wheel_is_told_its_architecture_toolkit_and_targets(plan: Plan) -> None:

@@ -29,7 +29,7 @@ CACHES = {
         "CMAKE_CUDA_COMPILER_LAUNCHER": "ccache",
         "PYTORCH_NVCC": f"ccache {CUDA_HOME}/bin/nvcc",
     },
-    "sccache": {"CUDA_EXT_CACHE": "sccache", "SCCACHE_DIR": CACHE_MOUNT},
+    "sccache": {"OPWRIGHT_CACHE": "sccache", "SCCACHE_DIR": CACHE_MOUNT},
 }
 # The sources of another user's clone lie in a container whose user is root.
 GIT_TRUST = ["GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"]

@@ -1,0 +1,59 @@
+// cust_add: out = x + value, for a Python number.
+//
+// The stable ABI has no Scalar, so there is an overload for each kind of number. `int` comes first:
+// a call with an int matches it and keeps all 64 bits.
+#pragma once
+
+#include "opwright/elementwise.h"
+
+namespace opwright {
+
+struct cust_add_int {
+  static constexpr const char* schema = "cust_add.int(Tensor x, int value) -> Tensor";
+  static constexpr DTypes dtypes = every_dtype;
+
+  template <typename C>
+  struct Function {
+    C value;
+    template <typename N>  // C, or several elements at once
+    OPWRIGHT_FUNCTION N operator()(N x) const {
+      return plus(x, N(value));
+    }
+  };
+};
+
+struct cust_add_float {
+  static constexpr const char* schema = "cust_add.float(Tensor x, float value) -> Tensor";
+  static constexpr DTypes dtypes = floating_dtypes | complex_dtypes;
+  static constexpr const char* refusal =
+      "a float value cannot be added to a {} tensor without changing its dtype; pass an int, or "
+      "convert the tensor with .to()";
+
+  template <typename C>
+  using Function = cust_add_int::Function<C>;
+};
+
+struct cust_add_complex {
+  static constexpr const char* schema =
+      "cust_add.complex(Tensor x, float real, float imag) -> Tensor";
+  static constexpr DTypes dtypes = complex_dtypes;
+  static constexpr const char* refusal =
+      "a complex value cannot be added to a {} tensor without changing its dtype; convert the "
+      "tensor with .to(torch.complex64)";
+
+  template <typename C>
+  using Function = cust_add_int::Function<C>;
+
+  // Two numbers of the schema are one of the function: the kernels are those of the overloads
+  // above.
+  template <typename C>
+  static Function<C> make(C real, C imag) {
+    return {C{real.real, imag.real}};
+  }
+};
+
+OPWRIGHT_ELEMENTWISE(cust_add_int)
+OPWRIGHT_ELEMENTWISE(cust_add_float)
+OPWRIGHT_ELEMENTWISE(cust_add_complex)
+
+}  // namespace opwright

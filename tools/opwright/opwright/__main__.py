@@ -1,0 +1,35 @@
+"""`opwright`, or `python -m opwright`: build for this machine's GPU, find out why it fails or where its time went."""
+
+import argparse
+import signal
+import sys
+
+from opwright.build import dev, doctor, explain_build
+from opwright.build.project import BuildError
+
+COMMANDS = {
+    "dev": (dev, "build for this machine's GPU behind an editable install"),
+    "doctor": (
+        doctor,
+        "check this machine: compilers, toolkit, cache, jobs, GPU; say what fixes it",
+    ),
+    "explain-build": (explain_build, "say where the last build's time went"),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="opwright", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (module, help_text) in COMMANDS.items():
+        module.add_arguments(commands.add_parser(name, help=help_text))
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it without a traceback
+    try:
+        return int(COMMANDS[arguments.command][0].run(arguments))
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

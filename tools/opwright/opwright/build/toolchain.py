@@ -1,0 +1,209 @@
+"""What the library is built with: the CUDA toolkit, its GPU targets, torch's headers, the compiler
+cache. commands.py lists the environment variables that choose."""
+
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from opwright.build import machine
+from opwright.build.project import BuildError, Project, read_toml
+
+CCACHE = Path(__file__).with_name("ccache.sh")
+TARGET = r"\d+\.\d[af]?(\+PTX)?"
+EVERY_GPU = ["7.5+PTX"]  # the driver compiles it for any newer one
+# Names that torch's own builds take in TORCH_CUDA_ARCH_LIST.
+GENERATIONS = {
+    "Volta": "7.0+PTX",
+    "Turing": "7.5+PTX",
+    "Ampere": "8.0;8.6+PTX",
+    "Ada": "8.9+PTX",
+    "Hopper": "9.0+PTX",
+    "Blackwell": "10.0;10.3;12.0;12.1+PTX",
+}
+
+
+def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
+    value = os.environ.get(name) or default
+    if value not in allowed:
+        raise BuildError(f"{name}={value!r} is none of {', '.join(allowed)}")
+    return value
+
+
+def target_machine() -> str:
+    """The CPU to build for. The system is Linux: kernels, loader rules and wheel tags are its."""
+    if platform.system() != "Linux":
+        raise BuildError(
+            f"this extension is built on Linux alone, and this is {platform.system()}; on Windows, "
+            "build in WSL 2; on macOS, in a Linux container"
+        )
+    return choice("OPWRIGHT_TARGET", platform.machine(), ("x86_64", "aarch64"))
+
+
+def cuda_compiler() -> str:
+    return choice("OPWRIGHT_COMPILER", "nvcc", ("nvcc", "clang"))
+
+
+def torch_include() -> Path:
+    """torch's headers, found without importing torch, which may be another platform's."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        raise BuildError(
+            "torch is not installed, and its headers are needed; pip install 'torch>=2.10', "
+            "or build with isolation, which brings it"
+        )
+    include = Path(spec.origin).parent / "include"
+    if not (include / "torch/csrc/stable/library.h").is_file():
+        raise BuildError(
+            f"the torch in {include.parent} is older than 2.10; pip install 'torch>=2.10'"
+        )
+    return include
+
+
+def is_rocm(include: Path) -> bool:
+    """Whether the torch with these headers is AMD's build, as its version.py says."""
+    version = include.parent / "version.py"
+    said = version.read_text() if version.is_file() else ""
+    return re.search(r"^hip\b[^=]*= *['\"]", said, re.MULTILINE) is not None
+
+
+def cuda_home() -> Path | None:
+    """The toolkit to build with, or None where there is none."""
+    if home := os.environ.get("CUDA_HOME"):
+        return Path(home)
+    nvcc = shutil.which("nvcc")
+    if nvcc:
+        return Path(nvcc).resolve().parent.parent
+    default = Path("/usr/local/cuda")
+    return default if (default / "bin/nvcc").is_file() else None
+
+
+def toolkit_version(home: Path) -> int:
+    """As the toolkit's own header says it: 13000 is 13.0."""
+    file = home / "include/cuda_runtime_api.h"
+    if not file.is_file():
+        raise BuildError(
+            f"the CUDA toolkit in {home} has no {file.relative_to(home)} (conda keeps headers elsewhere); name a "
+            "complete one by CUDA_HOME"
+        )
+    header = file.read_text()
+    return int(header.split("#define CUDART_VERSION")[1].split()[0])
+
+
+def targets(project: Project, home: Path) -> list[str]:
+    """The GPU targets of TORCH_CUDA_ARCH_LIST; `native` is this machine's, none the release's.
+
+    An sdist does not know the release's targets: who builds it does so for this machine.
+    """
+    wanted = os.environ.get("TORCH_CUDA_ARCH_LIST", "")
+    if not wanted.strip():
+        if project.matrix.is_file():
+            return matrix_targets(project, home)
+        return machine.gpu_targets() or EVERY_GPU
+    for name, meaning in GENERATIONS.items():
+        wanted = re.sub(rf"\b{name}\b", meaning, wanted)
+    listed = [target for target in re.split("[;, ]+", wanted) if target]
+    if "native" in listed:
+        found = machine.gpu_targets()
+        if not found:
+            raise BuildError(
+                "TORCH_CUDA_ARCH_LIST=native, but nvidia-smi sees no GPU here; name the target, "
+                "such as TORCH_CUDA_ARCH_LIST=9.0"
+            )
+        listed[listed.index("native") : listed.index("native") + 1] = found
+    _check_targets(listed, home)
+    return list(dict.fromkeys(listed))
+
+
+def _check_targets(listed: list[str], home: Path) -> None:
+    """They are written as torch writes them, and this toolkit's compiler knows them."""
+    wrong = [target for target in listed if not re.fullmatch(TARGET, target)]
+    if wrong:
+        raise BuildError(
+            f"{wrong[0]!r} is not a GPU target; write targets as TORCH_CUDA_ARCH_LIST does: 9.0, 9.0a, 9.0+PTX"
+        )
+    nvcc = home / "bin/nvcc"
+    if cuda_compiler() != "nvcc" or not nvcc.is_file():
+        return
+    lines = subprocess.run([nvcc, "--list-gpu-arch"], capture_output=True, text=True).stdout.split()
+    known = [f"{line[8:-1]}.{line[-1]}" for line in lines if re.fullmatch(r"compute_\d+", line)]
+    for target in listed:
+        if known and re.sub(r"[af]|\+PTX", "", target) not in known:
+            version = toolkit_version(home)
+            raise BuildError(
+                f"CUDA {version // 1000}.{version % 1000 // 10} does not build for {target}; "
+                f"it builds for {', '.join(known)}"
+            )
+
+
+def max_jobs() -> int | None:
+    """MAX_JOBS, if it is set."""
+    wanted = os.environ.get("MAX_JOBS")
+    if wanted and not (wanted.isdecimal() and int(wanted)):
+        raise BuildError(f"MAX_JOBS={wanted} is not a number of jobs; give one, or unset MAX_JOBS")
+    return int(wanted) if wanted else None
+
+
+def matrix_targets(project: Project, home: Path) -> list[str]:
+    """The matrix's GPU targets for the toolkit's CUDA version."""
+    toolkits = read_toml(project.matrix)["toolkit"]
+    version = toolkit_version(home)
+    for name, toolkit in sorted(toolkits.items(), reverse=True):
+        if int(name.split(".")[0]) == version // 1000:
+            return list(toolkit["targets"])
+    raise BuildError(
+        f"ci/matrix.toml has no toolkit for CUDA {version // 1000}; set TORCH_CUDA_ARCH_LIST"
+    )
+
+
+def cache_program() -> str | None:
+    """The compiler cache to use: ccache before sccache, whose server must be up to compile."""
+    wanted = choice("OPWRIGHT_CACHE", "auto", ("auto", "off", "ccache", "sccache"))
+    if wanted == "off":
+        return None
+    for name in ("ccache", "sccache") if wanted == "auto" else (wanted,):
+        if program := shutil.which(name):
+            return program
+    if wanted != "auto":
+        raise BuildError(
+            f"OPWRIGHT_CACHE={wanted}, but there is no {wanted} on PATH; install it, "
+            "or set OPWRIGHT_CACHE=off"
+        )
+    return None
+
+
+def cache_launcher(root: Path) -> list[str]:
+    """What CMake puts before each compiler.
+
+    Clones in different folders share results: paths below the root are taken relative to the build
+    folder, and what does not change an object is left out of its key. A store that does not answer
+    is a miss.
+    """
+    program = cache_program()
+    if program is None:
+        return []
+    if Path(program).name == "sccache":
+        settings = {"SCCACHE_BASEDIRS": str(root), "SCCACHE_IGNORE_SERVER_IO_ERROR": "1"}
+        return _with(settings, program)
+    settings = {
+        "CCACHE_BASEDIR": str(root),
+        "CCACHE_NOHASHDIR": "1",
+        "CCACHE_IGNOREOPTIONS": "--threads=*",
+        "CCACHE_EXTRAFILES": ":".join(str(file) for file in _behind_nvcc()),
+    }
+    return ["/bin/sh", str(CCACHE), *_with(settings, program)]
+
+
+def _with(settings: dict[str, str], program: str) -> list[str]:
+    return ["/usr/bin/env", *(f"{name}={value}" for name, value in settings.items()), program]
+
+
+def _behind_nvcc() -> list[Path]:
+    """The programs that nvcc runs: ccache looks at nvcc alone."""
+    home = cuda_home()
+    found = [home / "bin/ptxas", home / "nvvm/bin/cicc"] if home else []
+    host = shutil.which(os.environ.get("NVCC_CCBIN") or os.environ.get("CXX") or "c++")
+    return [file for file in (*found, Path(host or "")) if file.is_file()]

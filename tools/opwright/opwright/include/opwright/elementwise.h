@@ -1,0 +1,114 @@
+// Elementwise ops: what a header of an extension says of one, and the kernels' interface. No torch
+// here.
+//
+// An op is a struct with a schema, the dtypes it takes, and a function object:
+//
+//   struct scale_add {
+//     static constexpr const char* schema = "scale_add(Tensor a, Tensor b, float alpha) -> Tensor";
+//     static constexpr DTypes dtypes = floating_dtypes;
+//
+//     template <typename C>  // the type an element is computed in
+//     struct Function {
+//       C alpha;
+//       OPWRIGHT_FUNCTION C operator()(C a, C b) const { return a + alpha * b; }
+//     };
+//   };
+//   OPWRIGHT_ELEMENTWISE(scale_add)
+//
+// The schema's tensors are the function's arguments; its numbers (int, float) follow them and are
+// the function object's members, in that order. A function that takes arguments of any type may be
+// called with several small integers at once: see Packed in element.h. The engines give it every
+// layout: elementwise.cuh on CUDA, elementwise_cpu.h on the CPU. CMake compiles each header
+// that has the macro with both.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "element.h"
+#include "layout.h"
+
+#if defined(OPWRIGHT_WITH_CUDA)
+#include "stream.h"
+#endif
+
+namespace opwright {
+
+struct Operands {
+  const void* in[max_inputs];
+  void* out;
+};
+
+// How many of the schema's arguments are tensors, and how many there are in all.
+constexpr int count_arguments(const char* schema, bool tensors_alone) {
+  int count = 0;
+  const char* at = schema;
+  while (*at != '(') ++at;
+  for (; *at != ')'; ++at) {
+    if (*at != '(' && *at != ',') continue;
+    const char* type = at + (*at == ',' ? 2 : 1);
+    count += !tensors_alone || (type[0] == 'T' && type[1] == 'e');
+  }
+  return count;
+}
+template <typename Op>
+constexpr int inputs_of = count_arguments(Op::schema, true);
+template <typename Op>
+constexpr int numbers_of = count_arguments(Op::schema, false) - inputs_of<Op>;
+
+// Whether the op makes its function object of the numbers itself: `make<C>(numbers...)`.
+template <typename Op, typename = void>
+constexpr bool makes_function = false;
+template <typename Op>
+constexpr bool makes_function<Op, std::void_t<decltype(&Op::template make<Complex<float>>)>> = true;
+
+// The op's function object for elements that are computed as C; `convert` makes a C of a Scalar.
+template <typename Op, typename C, typename Convert, size_t... I>
+inline __attribute__((always_inline)) auto make_function(const Scalar* numbers, Convert&& convert,
+                                                         std::index_sequence<I...>) {
+  (void)numbers, (void)convert;
+  if constexpr (makes_function<Op>) {
+    return Op::template make<C>(convert(numbers[I])...);
+  } else {
+    return typename Op::template Function<C>{convert(numbers[I])...};
+  }
+}
+template <typename Op, typename C, typename Convert>
+inline __attribute__((always_inline)) auto make_function(const Scalar* numbers, Convert&& convert) {
+  return make_function<Op, C>(numbers, convert, std::make_index_sequence<numbers_of<Op>>{});
+}
+
+// An op may bring its own CUDA kernel for dense tensors, `dense<T>(operands, n, stream)`; then it
+// names an op of the same arithmetic whose kernels it has for the rest: `using OtherLayouts = ...`.
+template <typename Op, typename = void>
+constexpr bool has_own_dense = false;
+template <typename Op>
+constexpr bool has_own_dense<Op, std::void_t<typename Op::OtherLayouts>> = true;
+
+// The elements [begin, end) of the output, so that the caller's thread pool can divide the work.
+#define OPWRIGHT_ON_CPU(op)                                                     \
+  void on_cpu(op, DType dtype, const Operands& operands, const Scalar* numbers, \
+              const Layout& layout, int64_t begin, int64_t end)
+
+// All elements, launched on `stream`. Never synchronises; returns the launch's error, which is no
+// longer pending then.
+#define OPWRIGHT_ON_CUDA(op)                                                            \
+  cudaError_t on_cuda(op, DType dtype, const Operands& operands, const Scalar* numbers, \
+                      const Layout& layout, Stream stream)
+
+// Declares the op's kernels; the engines define what they compile.
+#if !defined(OPWRIGHT_DEFINE)
+#define OPWRIGHT_DEFINE(op)
+#endif
+#if defined(OPWRIGHT_WITH_CUDA)
+#define OPWRIGHT_ELEMENTWISE(op) \
+  OPWRIGHT_ON_CPU(op);           \
+  OPWRIGHT_ON_CUDA(op);          \
+  OPWRIGHT_DEFINE(op)
+#else
+#define OPWRIGHT_ELEMENTWISE(op) \
+  OPWRIGHT_ON_CPU(op);           \
+  OPWRIGHT_DEFINE(op)
+#endif
+
+}  // namespace opwright

@@ -1,0 +1,23 @@
+// The one check of what the ops are given: dtypes and devices.
+#pragma once
+
+#include "opwright/element.h"
+#include "stable_abi.h"
+
+namespace opwright {
+
+// A tensor and the name by which the op's schema knows it.
+struct Argument {
+  std::string name;
+  const Tensor* tensor;
+};
+
+// The dtype that all of the op's tensors have; throws where they differ, lie on different devices,
+// or `dtypes` does not have it. `refusal` says why not, with {} for the dtype's name, or is null.
+DType checked_dtype(OpName op, const Argument* arguments, int count, DTypes dtypes,
+                    const char* refusal = nullptr);
+
+// The number that the torch that is loaded has for a dtype.
+int32_t torch_dtype(DType dtype);
+
+}  // namespace opwright

@@ -1,0 +1,64 @@
+// Registers an op on every key that has to know it: the one table of keys.
+//
+// Each op is registered twice, under its own name and with an underscore before it. The public one
+// gets autograd and vmap from the Python package; the private one never does, so that a call for
+// which nothing is differentiated, batched or traced costs no more than torch's own ops.
+#pragma once
+
+#include <torch/csrc/stable/library.h>
+
+#include "build_info.h"
+#include "opwright/element.h"
+#include "stable_abi.h"
+
+namespace opwright {
+
+using Library = torch::stable::detail::StableLibrary;
+using Kernel = void(StableIValue* stack, uint64_t arguments, uint64_t results);
+
+inline std::string full_name(const char* schema) {  // with the overload's
+  return std::string(schema,
+                     std::find(schema, schema + std::char_traits<char>::length(schema), '('));
+}
+
+inline void define(Library& library, const char* schema) {
+  library.def(schema);
+  library.def(("_" + std::string(schema)).c_str());
+}
+
+inline void implement(Library& library, const char* schema, Kernel* kernel) {
+  const std::string name = full_name(schema);
+  library.impl(name.c_str(), kernel);
+  library.impl(("_" + name).c_str(), kernel);
+}
+
+// Adds an op to what the build says of itself: see library.cpp.
+void describe(OpName op, DTypes dtypes);
+
+[[noreturn]] inline void refuse_layout(OpName op) {
+  fail(op,
+       ": only dense tensors are supported; convert sparse and MKL-DNN tensors with .to_dense(), "
+       "quantized ones with .dequantize()");
+}
+
+}  // namespace opwright
+
+// OPWRIGHT_REGISTER(define_ops, ops_on_cpu, ops_on_cuda, refuse_ops): each is called with a
+// Library.
+#define OPWRIGHT_REGISTER(define_them, on_cpu_key, on_cuda_key, refuse_them) \
+  STABLE_TORCH_LIBRARY_FRAGMENT(OPWRIGHT_EXTENSION, m) {                     \
+    define_them(m);                                                          \
+  }                                                                          \
+  OPWRIGHT_KEY(CPU, on_cpu_key)                                              \
+  OPWRIGHT_KEY(CUDA, on_cuda_key)                                            \
+  OPWRIGHT_KEY(SparseCPU, refuse_them)                                       \
+  OPWRIGHT_KEY(SparseCUDA, refuse_them)                                      \
+  OPWRIGHT_KEY(SparseCsrCPU, refuse_them)                                    \
+  OPWRIGHT_KEY(SparseCsrCUDA, refuse_them)                                   \
+  OPWRIGHT_KEY(QuantizedCPU, refuse_them)                                    \
+  OPWRIGHT_KEY(QuantizedCUDA, refuse_them)                                   \
+  OPWRIGHT_KEY(MkldnnCPU, refuse_them)
+#define OPWRIGHT_KEY(key, implement_them)                 \
+  STABLE_TORCH_LIBRARY_IMPL(OPWRIGHT_EXTENSION, key, m) { \
+    implement_them(m);                                    \
+  }

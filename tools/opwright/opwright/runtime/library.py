@@ -1,0 +1,86 @@
+"""Finds and loads the C++ library, or says why that cannot be."""
+
+import functools
+import platform
+from pathlib import Path
+from typing import TypedDict
+
+OLDEST_TORCH = (2, 10)
+PACKAGE = __name__.rsplit(".", 2)[0]  # the extension's, which this is copied into
+LIBRARY = Path(__file__).parents[1] / f"lib{PACKAGE}.so"
+
+
+class BuildInfo(TypedDict):
+    """What this build of the library is."""
+
+    version: str  #: the package's version
+    compiler: str  #: the C++ compiler
+    stable_abi: str  #: the oldest torch whose stable ABI the library keeps to
+    cuda: str | None  #: the CUDA toolkit, None for a build without CUDA
+    cuda_compiler: str | None  #: what compiled the kernels
+    sass: list[str]  #: compute capabilities with native code, such as "9.0"
+    ptx: list[str]  #: compute capabilities with PTX, which newer GPUs' drivers compile
+
+
+def library_path() -> Path:
+    """Where the C++ library lies."""
+    return LIBRARY
+
+
+def _load() -> None:
+    need = f"{PACKAGE} needs torch >= {OLDEST_TORCH[0]}.{OLDEST_TORCH[1]}"
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(
+            f"{need}, and torch cannot be imported ({error}); pip install torch"
+        ) from error
+    version = torch.__version__
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_TORCH:
+        raise ImportError(f"{need}, and torch {version} is installed; pip install --upgrade torch")
+    if not LIBRARY.is_file():
+        raise ImportError(
+            f"{PACKAGE} has no library for this platform "
+            f"({platform.system()} {platform.machine()}): {LIBRARY.name} is missing from "
+            f"{LIBRARY.parent}; install a wheel for Linux on x86_64 or aarch64, or build from "
+            "source with `pip install .`"
+        )
+    try:
+        torch.ops.load_library(LIBRARY)
+    except OSError as error:
+        raise ImportError(
+            f"{LIBRARY} does not load into torch {version}: {error.__cause__ or error}; "
+            f"if it was built for another platform, reinstall {PACKAGE}"
+        ) from error
+
+
+_load()
+
+import torch  # noqa: E402  (the errors above come first)
+
+
+@functools.cache
+def _facts() -> dict[str, str]:
+    lines = getattr(torch.ops, PACKAGE).build_info().splitlines()
+    return dict(line.split("=", 1) for line in lines)
+
+
+def build_info() -> BuildInfo:
+    """What this build of the library is: version, compilers, CUDA toolkit and GPU targets."""
+    facts = _facts()
+    targets = facts["targets"].split(";") if facts.get("targets") else []
+    return BuildInfo(
+        version=facts["version"],
+        compiler=facts["compiler"],
+        stable_abi=facts["stable_abi"],
+        cuda=facts.get("cuda"),
+        cuda_compiler=facts.get("cuda_compiler"),
+        sass=[target.removesuffix("+PTX") for target in targets],
+        ptx=[target.removesuffix("+PTX") for target in targets if target.endswith("+PTX")],
+    )
+
+
+def dtypes_of(op: str) -> tuple[str, ...]:
+    """The dtypes that the library has kernels for."""
+    lists = dict(entry.split(":") for entry in _facts()["ops"].split(";") if entry)
+    return tuple(lists[op].split(",")) if op in lists else ()

@@ -1,0 +1,89 @@
+"""An extension's list of ops, `OPS` in its module _ops: the doctor, smoke tests, benchmarks and tests go by it."""
+
+import importlib
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .library import PACKAGE, dtypes_of
+
+VECTORS = ((0,), (1,), (7,), (1021,), (100_003,))
+ROWS = ((1, 1), (3, 128), (2, 4096), (7, 1021), (3, 8192))
+
+
+class Op:
+    """An op, and what torch calls the same.
+
+    Arguments are expressions of `x` and `y`, two tensors of one shape and dtype, and `n`, a number.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Tensor],
+        arguments: str,
+        reference: str,  #: the name of torch's own function
+        reference_arguments: str | None = None,  #: None: the same
+        shapes: tuple[tuple[int, ...], ...] = VECTORS,
+        moves: int = 3,  #: how many tensors of x's size a call reads and writes
+        tolerance: float = 0.0,  #: what results may differ by, in units of the dtype's epsilon
+        timed: bool = False,  #: whether smoke tests and the doctor time this op
+    ) -> None:
+        self.function, self.name, self.arguments = function, function.__name__, arguments
+        self.reference, self.reference_arguments = reference, reference_arguments or arguments
+        self.shapes, self.moves, self.tolerance, self.timed = shapes, moves, tolerance, timed
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The dtypes that the library has kernels for; none where it does not have the op."""
+        return dtypes_of(self.name)
+
+    def arguments_for(self, x: Tensor, y: Tensor, *, reference: bool = False) -> tuple[Any, ...]:
+        """What to call the function, or the reference, with."""
+        text = self.reference_arguments if reference else self.arguments
+        is_whole = not (x.is_floating_point() or x.is_complex())
+        return eval(f"({text},)", {"x": x, "y": y, "n": 3 if is_whole else 0.5})  # type: ignore[no-any-return]
+
+    def torchs_own(self) -> Callable[..., Tensor]:
+        return eval(self.reference, {"torch": torch})  # type: ignore[no-any-return]
+
+    def shape_of(self, elements: int) -> tuple[int, ...]:
+        """A shape of the op's rank with that many elements, a power of two."""
+        rank = len(self.shapes[0])
+        first = 1 << (int(math.log2(elements)) // rank)
+        return (*[first] * (rank - 1), elements // first ** (rank - 1))
+
+
+def listed() -> tuple[Op, ...]:
+    """The extension's list of ops."""
+    return tuple(importlib.import_module(f"{PACKAGE}._ops").OPS)
+
+
+def timed_op() -> Op:
+    """The op whose speed is looked at: the one that says so, or the first."""
+    ops = listed()
+    return next((op for op in ops if op.timed), ops[0])
+
+
+def smoke_spec(ops: tuple[Op, ...]) -> dict[str, Any]:
+    """What a release's smoke test runs: each op of torch.ops beside torch's own."""
+    checks = [
+        {
+            "name": op.name,
+            "call": f"torch.ops.{PACKAGE}.{op.name}({op.arguments})",
+            "reference": f"{op.reference}({op.reference_arguments})",
+            "dtypes": op.dtypes,
+            "shapes": op.shapes,
+        }
+        for op in ops
+    ]
+    timed = timed_op()
+    timing = {
+        "name": timed.name,
+        "dtype": "float32",
+        "shape": timed.shape_of(1 << 28),
+        "bytes_per_element": 4 * timed.moves,
+    }
+    return {"checks": checks, "timing": timing}

@@ -1,0 +1,208 @@
+// Binds every elementwise op of the extension to torch.
+#include <array>
+
+#include "build_info.h"
+#include "elementwise_ops.h"
+#include "opwright/layout.h"
+#include "opwright/torch/arguments.h"
+#include "opwright/torch/boxing.h"
+#include "opwright/torch/cuda_device.h"
+#include "opwright/torch/parallel.h"
+#include "opwright/torch/register.h"
+
+namespace opwright {
+namespace {
+
+// Whether the strides are those of a new tensor, also in dimensions of size 1.
+bool has_plain_strides(const Tensor& tensor) {
+  int64_t expected = 1;
+  for (int64_t d = tensor.dims - 1; d >= 0; --d) {
+    if (tensor.strides[d] != expected) return false;
+    expected *= std::max<int64_t>(tensor.sizes[d], 1);
+  }
+  return tensor.dims <= max_dims;
+}
+
+bool is_laid_out_as(const Tensor& a, const Tensor& b) {
+  return a.dims == b.dims && std::equal(a.sizes, a.sizes + a.dims, b.sizes) &&
+         std::equal(a.strides, a.strides + a.dims, b.strides);
+}
+
+template <size_t inputs>
+bool are_dense_alike(const std::array<Tensor, inputs>& tensors) {
+  if (!has_plain_strides(tensors[0])) return false;
+  // Where a single input has no elements, torch orders the output's dimensions in another way.
+  if (inputs == 1 && tensors[0].numel() == 0) return false;
+  for (size_t i = 1; i < inputs; ++i) {
+    if (!is_laid_out_as(tensors[0], tensors[i])) return false;
+  }
+  return true;
+}
+
+template <size_t inputs>
+void make_checked_layout(OpName op, const std::array<Tensor, inputs>& tensors, Layout& layout) {
+  View views[inputs];
+  for (size_t i = 0; i < inputs; ++i)
+    views[i] = {tensors[i].sizes, tensors[i].strides, static_cast<int>(tensors[i].dims)};
+  const std::string error = make_layout(views, inputs, layout);
+  if (!error.empty()) fail(op, ": ", error);
+}
+
+// The schema's argument of that number: its type's first letter, and its name.
+constexpr const char* argument_of(const char* schema, int index) {
+  while (*schema++ != '(') {
+  }
+  for (; index > 0; ++schema) index -= *schema == ',';
+  return *schema == ' ' ? schema + 1 : schema;
+}
+std::string argument_name(const char* schema, int index) {
+  const std::string argument = argument_of(schema, index);
+  const size_t begin = argument.find(' ') + 1;
+  return argument.substr(begin, argument.find_first_of(",)") - begin);
+}
+
+template <typename Op, typename = void>
+constexpr const char* refusal_of = nullptr;
+template <typename Op>
+constexpr const char* refusal_of<Op, std::void_t<decltype(Op::refusal)>> = Op::refusal;
+
+template <typename Op>
+constexpr auto all_inputs = std::make_index_sequence<inputs_of<Op>>{};
+
+template <typename Op, size_t... I>
+std::array<Tensor, sizeof...(I)> take_tensors(StableIValue* stack, std::index_sequence<I...>) {
+  return {FromStack<Tensor>::take(stack[I])...};
+}
+
+template <typename Op>
+std::array<Scalar, numbers_of<Op> + 1> take_numbers(StableIValue* stack) {
+  std::array<Scalar, numbers_of<Op> + 1> numbers;  // one more, so that there is one at all
+  for (int i = 0; i < numbers_of<Op>; ++i) {
+    const StableIValue value = stack[inputs_of<Op> + i];
+    numbers[i] = *argument_of(Op::schema, inputs_of<Op> + i) == 'i'
+                     ? Scalar::from(torch::stable::detail::to<int64_t>(value))
+                     : Scalar::from(torch::stable::detail::to<double>(value));
+  }
+  return numbers;
+}
+
+template <typename Op, size_t inputs>
+DType dtype_of(const std::array<Tensor, inputs>& tensors) {
+  const auto checked = [&] {  // names are made only where they may be needed
+    Argument arguments[inputs];
+    for (size_t i = 0; i < inputs; ++i)
+      arguments[i] = {argument_name(Op::schema, static_cast<int>(i)), &tensors[i]};
+    return checked_dtype({Op::schema}, arguments, inputs, Op::dtypes, refusal_of<Op>);
+  };
+  const int32_t number = tensors[0].dtype;
+  for (size_t i = 1; i < inputs; ++i) {
+    if (tensors[i].dtype != number || tensors[i].device_index != tensors[0].device_index ||
+        tensors[i].device_type != tensors[0].device_type)
+      return checked();
+  }
+  for (int i = 0; i < dtype_count; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (Op::dtypes.has(dtype) && torch_dtype(dtype) == number) return dtype;
+  }
+  return checked();
+}
+
+// Allocates the result and has `run` fill it: run(dtype, operands, numbers, layout).
+template <typename Op, typename Run>
+void fill_result(StableIValue* stack, const std::array<Tensor, inputs_of<Op>>& tensors,
+                 const std::array<Scalar, numbers_of<Op> + 1>& numbers, const Run& run) {
+  constexpr int inputs = inputs_of<Op>;
+  const OpName op{Op::schema};
+  const DType dtype = dtype_of<Op>(tensors);
+  const Tensor& first = tensors[0];
+  Operands operands;
+  for (int i = 0; i < inputs; ++i) operands.in[i] = tensors[i].data();
+  const auto fill = [&](NewTensor out, const Layout& layout) {
+    operands.out = out.data();
+    if (layout.numel > 0) run(dtype, operands, numbers.data(), layout);
+    put_results(stack, std::move(out));
+  };
+  if (are_dense_alike(tensors)) {
+    fill({op, first, first.dtype, first.dims, first.sizes, first.strides},
+         dense_layout(inputs, first.numel()));
+  } else {
+    Layout layout;
+    make_checked_layout(op, tensors, layout);
+    fill({op, first, first.dtype, layout.out_dims, layout.out_sizes, layout.out_strides}, layout);
+  }
+}
+
+template <typename Op>
+void run_on_cpu(StableIValue* stack, uint64_t, uint64_t) {
+  const auto tensors = take_tensors<Op>(stack, all_inputs<Op>);
+  fill_result<Op>(
+      stack, tensors, take_numbers<Op>(stack),
+      [](DType dtype, const Operands& operands, const Scalar* numbers, const Layout& layout) {
+        parallel(layout.numel, 1, [&](int64_t begin, int64_t end) {
+          on_cpu(Op{}, dtype, operands, numbers, layout, begin, end);
+        });
+      });
+}
+
+template <typename Op>
+void run_on_cuda(StableIValue* stack, uint64_t, uint64_t) {
+  const auto tensors = take_tensors<Op>(stack, all_inputs<Op>);
+  const OpName op{Op::schema};
+#if defined(OPWRIGHT_WITH_CUDA)
+  const OnDeviceOf device(tensors[0]);
+  const Stream stream = current_stream(op, tensors[0]);
+  fill_result<Op>(
+      stack, tensors, take_numbers<Op>(stack),
+      [&](DType dtype, const Operands& operands, const Scalar* numbers, const Layout& layout) {
+        check_launch(op, on_cuda(Op{}, dtype, operands, numbers, layout, stream));
+      });
+#else
+  fail_without_cuda(op);
+#endif
+}
+
+template <typename Op, size_t... I>
+void own_all(StableIValue* stack, std::index_sequence<I...>) {
+  (FromStack<OwnedHandle>::take(stack[I]), ...);
+}
+template <typename Op>
+void refuse(StableIValue* stack, uint64_t, uint64_t) {
+  own_all<Op>(stack, all_inputs<Op>);
+  refuse_layout({Op::schema});
+}
+
+template <typename... Op>
+void define_ops(Library& library, OpList<Op...>) {
+  ((define(library, Op::schema), describe({Op::schema}, Op::dtypes)), ...);
+}
+template <typename... Op>
+void implement_on_cpu(Library& library, OpList<Op...>) {
+  (implement(library, Op::schema, &run_on_cpu<Op>), ...);
+}
+template <typename... Op>
+void implement_on_cuda(Library& library, OpList<Op...>) {
+  (implement(library, Op::schema, &run_on_cuda<Op>), ...);
+}
+template <typename... Op>
+void implement_refusals(Library& library, OpList<Op...>) {
+  (implement(library, Op::schema, &refuse<Op>), ...);
+}
+
+void define_all(Library& library) {
+  define_ops(library, ElementwiseOps{});
+}
+void all_on_cpu(Library& library) {
+  implement_on_cpu(library, ElementwiseOps{});
+}
+void all_on_cuda(Library& library) {
+  implement_on_cuda(library, ElementwiseOps{});
+}
+void refuse_all(Library& library) {
+  implement_refusals(library, ElementwiseOps{});
+}
+
+}  // namespace
+}  // namespace opwright
+
+OPWRIGHT_REGISTER(opwright::define_all, opwright::all_on_cpu, opwright::all_on_cuda,
+                  opwright::refuse_all)

@@ -1,0 +1,77 @@
+// What this build says of itself.
+//
+// This library never touches the Python C API and calls nothing of torch but its stable C shims, so
+// one file serves every Python and every torch from the target version on.
+#include <torch/csrc/stable/library.h>
+
+#include <map>
+
+#include "build_info.h"
+#include "opwright/torch/register.h"
+
+#if defined(OPWRIGHT_WITH_CUDA)
+#include <cuda_runtime_api.h>
+#endif
+
+#if defined(__clang__)
+#define OPWRIGHT_CXX __VERSION__  // with its name in it
+#else
+#define OPWRIGHT_CXX "g++ " __VERSION__
+#endif
+
+namespace opwright {
+namespace {
+
+// The ops by name, each with its dtypes.
+std::map<std::string, DTypes>& described_ops() {
+  static std::map<std::string, DTypes> ops;
+  return ops;
+}
+
+// "name:dtype,dtype;name:dtype"
+std::string described() {
+  std::string text;
+  for (const auto& [name, dtypes] : described_ops()) {
+    text += (text.empty() ? "" : ";") + name;
+    char before = ':';
+    for (int i = 0; i < dtype_count; ++i) {
+      if (!dtypes.has(static_cast<DType>(i))) continue;
+      text += before + std::string(dtype_names[i]);
+      before = ',';
+    }
+  }
+  return text;
+}
+
+// One line per fact, `name=value`; the Python package reads it.
+std::string build_info() {
+  constexpr uint64_t target = TORCH_TARGET_VERSION;
+  std::string info = "version=" OPWRIGHT_VERSION "\ncompiler=" OPWRIGHT_CXX;
+  info +=
+      "\nstable_abi=" + std::to_string(target >> 56) + "." + std::to_string(target >> 48 & 0xff);
+  info += "\nops=" + described();
+#if defined(OPWRIGHT_WITH_CUDA)
+  info += "\ncuda=" + std::to_string(CUDART_VERSION / 1000) + "." +
+          std::to_string(CUDART_VERSION % 1000 / 10);
+  info += "\ncuda_compiler=" OPWRIGHT_CUDA_COMPILER "\ntargets=" OPWRIGHT_TARGETS;
+#endif
+  return info;
+}
+
+}  // namespace
+
+void describe(OpName op, DTypes dtypes) {
+  DTypes& known = described_ops()[std::string() + op];
+  known = known | dtypes;
+}
+
+}  // namespace opwright
+
+#define OPWRIGHT_LIBRARY(name, m) STABLE_TORCH_LIBRARY(name, m)  // expands the name
+OPWRIGHT_LIBRARY(OPWRIGHT_EXTENSION, m) {
+  m.def("build_info() -> str");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(OPWRIGHT_EXTENSION, CompositeExplicitAutograd, m) {
+  m.impl("build_info", TORCH_BOX(&opwright::build_info));
+}

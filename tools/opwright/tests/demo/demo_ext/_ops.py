@@ -1,0 +1,34 @@
+"""The demo's functions and their list."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from demo_ext._opwright import elementwise
+from demo_ext._opwright.ops import Op
+from demo_ext._opwright.registration import Entry, Rules
+
+
+def scale_add(a: Tensor, b: Tensor, alpha: float) -> Tensor:
+    """Returns a + alpha * b."""
+    return _scale_add(a, b, alpha)
+
+
+def _reference(a: Tensor, b: Tensor, alpha: float) -> Tensor:
+    return torch.add(a, b, alpha=alpha)
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.alpha = inputs[2]
+    elementwise.save_shapes(ctx, inputs, output)
+
+
+def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    return elementwise.gradients(ctx, grad, grad * ctx.alpha, None)
+
+
+_scale_add = Entry(
+    "scale_add", Rules(_reference, elementwise.batch, _save, _backward), twin="_scale_add"
+)
+OPS = (Op(scale_add, "x, y, n", "(lambda x, y, n: torch.add(x, y, alpha=n))", tolerance=1),)
