@@ -83,7 +83,15 @@ def parse() -> argparse.Namespace:
     commands.add_parser(
         "digests", parents=[shared], help="print the sha256 and name of each file of the release"
     )
-    start = commands.add_parser("init", help="write the files that get a project started")
+    fresh = commands.add_parser("new", help="start a project of about twenty files from the template")
+    fresh.add_argument("name", help="of the distribution, such as my-ext")
+    fresh.add_argument("folder", nargs="?", type=Path, help="where it goes; else a folder of that name")
+    fresh.add_argument(
+        "--tools", default="", metavar="PLACE",
+        help="a folder of wheels, or an index, with opwright, wheelyard and wheelscope; else PyPI",
+    )  # fmt: skip
+    commands.add_parser("update", help="merge the installed wheelyard's template into this project")
+    start = commands.add_parser("init", help="write the files that get an existing project started")
     start.add_argument(
         "folder", nargs="?", default="", help="where its setup is, if not in this folder"
     )

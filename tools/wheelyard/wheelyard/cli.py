@@ -14,7 +14,7 @@ from types import ModuleType
 
 from rich.console import Console
 
-from wheelyard import steps
+from wheelyard import new, steps
 from wheelyard.arguments import CLUSTER, parse
 from wheelyard.core.graph import Graph
 from wheelyard.core.job import Job
@@ -50,6 +50,13 @@ def main() -> int:
 def _dispatch(arguments: argparse.Namespace) -> int:
     if arguments.command == "schema":
         return _schema(arguments.file, arguments.markdown)
+    if arguments.command == "new":
+        folder = arguments.folder or Path(arguments.name)
+        print("\n".join(new.new(arguments.name, folder, arguments.tools)))
+        return 0
+    if arguments.command == "update":
+        print(new.update(Path.cwd()))
+        return 0
     if arguments.command == "init":
         from wheelyard import init
 

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+SCRIPT = Path(__file__).with_name("venv.sh")
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Path:
     """The script in a tree of its own, with a lock that pins nothing."""
-    (tmp_path / "scripts").mkdir()
-    shutil.copy(ROOT / "scripts/venv.sh", tmp_path / "scripts")
+    folder = tmp_path / "tools/setup"
+    folder.mkdir(parents=True)
+    shutil.copy(SCRIPT, folder)
     (tmp_path / "empty.lock").touch()
-    return tmp_path / "scripts/venv.sh"
+    return folder / "venv.sh"
 
 
 def run(script: Path, lock: str = "empty.lock", **variables: str) -> str:
@@ -32,7 +33,7 @@ def run(script: Path, lock: str = "empty.lock", **variables: str) -> str:
 
 
 def test_killed_before_it_had_pip_it_is_made_anew(make: Path) -> None:
-    folder = make.parents[1] / ".venv"
+    folder = make.parents[2] / ".venv"
     (folder / "bin").mkdir(parents=True)
     (folder / "bin/python").symlink_to("/usr/bin/env")
     assert "creating .venv" in run(make)

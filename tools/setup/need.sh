@@ -1,13 +1,20 @@
 #!/bin/sh
-# Makes sure that Debian packages are installed: `scripts/need.sh PACKAGE...`.
-# Installs what is missing as root (or through sudo without a password); otherwise says what to type.
+# Makes sure that Debian packages are there: `tools/setup/need.sh PACKAGE...`. A package that is named like its program counts
+# as there when the program is on PATH, wherever it came from. Installs what is missing as root (or through sudo without a
+# password) and says so; otherwise, and with INSTALL=no, it says what to type and stops.
 set -eu
 missing=
 for package in "$@"; do
+  command -v "$package" >/dev/null 2>&1 && continue
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
 done
 [ -n "$missing" ] || exit 0
-if [ "$(id -u)" = 0 ]; then sudo=; elif sudo -n true 2>/dev/null; then sudo=sudo; else
+if ! command -v apt-get >/dev/null; then
+  echo "error: these are missing, and there is no apt-get to install them; their names on Debian are:$missing" >&2
+  exit 1
+fi
+if [ "$(id -u)" = 0 ]; then sudo=; elif sudo -n true 2>/dev/null; then sudo=sudo; else INSTALL=no; fi
+if [ "${INSTALL:-}" = no ]; then
   echo "error: these packages are missing; install them with: sudo apt-get install$missing" >&2
   exit 1
 fi

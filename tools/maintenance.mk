@@ -1,0 +1,118 @@
+# What the root's targets stand on, and what maintainers of the three tools need: `make help-tools`. Run from the root.
+# A tool's own targets run in the one environment of all.
+SCOPE := $(MAKE) --no-print-directory -C tools/wheelscope VENV='$(CURDIR)/.venv'
+YARD := $(MAKE) --no-print-directory -C tools/wheelyard VENV='$(CURDIR)/.venv'
+
+.PHONY: help-tools
+help-tools: ## What each target does
+	@sed -nE 's/^# --- ([^-]*) -+$$/\n\1/p; s/^([a-z][a-z-]*):.*## /  \1\t/p' tools/maintenance.mk | expand -t 20
+	@echo; echo "\`make -C tools/NAME help\` lists each tool's own."
+
+# --- Set-up -------------------------------------------------------------------------------------
+.PHONY: tools tools-sign tools-publish test-env toolkit wheelscope lock propose-locks lock-actions cache-stats
+tools: ## The pinned tools in .venv
+	@tools/setup/need.sh g++ git
+	@tools/setup/venv.sh ci/tools.lock
+	@for tool in wheelyard opwright; do .venv/bin/$$tool --version >/dev/null 2>&1 || \
+	  $(PYTHON) -m pip install --quiet --no-deps --no-build-isolation --editable tools/$$tool; done
+
+# A job that can sign or upload has few packages, of a lock of its own, and runs wheelyard from the tree.
+tools-sign tools-publish: tools-%:
+	@tools/setup/need.sh git
+	@tools/setup/venv.sh ci/$*.lock
+	@test -x $(WHEELYARD) || { printf '#!/bin/sh\nPYTHONPATH=%s exec %s -m wheelyard "$$@"\n' \
+	  '$(CURDIR)/tools/wheelyard' '$(CURDIR)/$(PYTHON)' >$(WHEELYARD) && chmod +x $(WHEELYARD); }
+tools-sign: ## What signs a release, and nothing else, in .venv
+tools-publish: ## What uploads a release, and nothing else, in .venv
+
+test-env: tools ## The pinned tools and test packages (torch 2.10) in .venv
+	@$(PYTHON) -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null || tools/setup/need.sh python3-dev
+	@tools/setup/venv.sh tests/tests.lock
+
+# The CUDA toolkit: CUDA_HOME, or nvcc's on PATH, or else one from PyPI.
+ifeq ($(CUDA_HOME)$(shell command -v nvcc),)
+export CUDA_HOME := $(CURDIR)/build/toolkit/13.0
+toolkit: tools
+	@echo "no nvcc here: taking CUDA 13.0 from PyPI into build/toolkit"
+	@$(WHEELYARD) toolkit --cuda 13.0 '$(CUDA_HOME)'
+else
+toolkit: ;
+endif
+
+wheelscope: tools ## Build build/bin/wheelscope
+	@tools/setup/need.sh $$($(SCOPE) --silent packages FOR=build)
+	@$(SCOPE) build
+	@install -C -D -t build/bin tools/wheelscope/build/bin/wheelscope
+	@install -C -t .venv/bin tools/wheelscope/build/bin/wheelscope
+
+# What the build needs and PyPI does not have: the same bytes from the same sources, whatever the umask and the folder.
+OPWRIGHT_WHEEL := build/tools/opwright-0.1.0-py3-none-any.whl
+$(OPWRIGHT_WHEEL): $(shell git ls-files tools/opwright/opwright tools/opwright/[A-Zp]* 2>/dev/null) | tools
+	@$(MAKE) --no-print-directory -C tools/opwright wheel DESTINATION='$(CURDIR)/build/tools' PYTHON='$(CURDIR)/$(PYTHON)'
+
+lock: tools ## Pin every .in file anew, newest first, and show what moved (KEEP=1: only what the .in files add or drop)
+	@$(PYTHON) -m tools.release.locks $(if $(KEEP),--keep)
+
+propose-locks: ## Open a pull request with the locks in build/locks/, as the workflow locks does
+	@python3 -m tools.release.propose_locks build/locks
+
+lock-actions: ## Record the tags of the actions that the workflows pin, from their repositories
+	@python3 -m tools.release.actions $(ACTIONS_SOURCE)
+
+cache-stats: ## Hits and size of the compiler cache
+	@cache=$$(command -v ccache || command -v sccache) || { echo "error: no compiler cache; apt-get install ccache" >&2; exit 1; }; \
+	  $$cache --show-stats
+
+# --- Longer tests -------------------------------------------------------------------------------
+.PHONY: test-wheelscope test-docs rehearsal test-release test-cluster test-projects nightly compare-images
+test-wheelscope: test-env wheelscope ## wheelscope's tests and a short run of its fuzzers
+	@tools/setup/need.sh $$($(SCOPE) --silent packages FOR=test)
+	@$(SCOPE) test
+
+test-docs: install wheelscope docs ## The site's links and faults; the pages' commands, with what they print (ONLINE=1: also those that ask PyPI)
+	@tools/setup/need.sh $$($(YARD) browser)
+	@WALK=1 $(PYTHON) -m pytest -n 2 --dist loadfile tests/docs tools/website
+
+rehearsal test-release test-cluster test-projects: test-env wheelscope
+	@tools/setup/need.sh $$($(YARD) packages)
+	@$(YARD) $@
+rehearsal: ## The release workflow on this repository, every job, against an index on loopback (half an hour)
+test-release: ## Real releases of another project, with faults injected (ALL=1: also those with tens of GB of images; KILLS=100)
+test-cluster: ## A release on four workers: the bytes of one machine (half an hour)
+test-projects: ## Releases of the clones in the folder CLONES, as their maintainers would (hours)
+
+nightly: tools wheelscope ## The package built on torch's newest build, and tested with it (TORCH_INDEX=URL; else PyPI's newest)
+	@$$(test "$$(id -u)" = 0 || echo sudo) $(WHEELYARD) nightly $(if $(TORCH_INDEX),--torch-index '$(TORCH_INDEX)')
+
+compare-images: ## Have the images of two releases the same packages? OTHER=the other wheelhouse
+	@diff --recursive --unified '$(or $(OTHER),$(error name the other wheelhouse: make compare-images OTHER=FOLDER))/packages' wheelhouse/packages
+	@echo "the same packages in $$(ls wheelhouse/packages | wc -l) images"
+
+# --- Releasing the tools and the site -----------------------------------------------------------
+.PHONY: tool-wheels check-tools check-tools-tag publish-tools publish-docs
+tool-wheels: wheelscope $(OPWRIGHT_WHEEL) build/tools/made ## Wheels of the three tools, in build/tools/
+build/tools/made: $(shell git ls-files tools/wheelyard/wheelyard tools/wheelyard/*.* tools/wheelscope tools/release/wheels.py 2>/dev/null)
+	@rm -f build/tools/wheel*.whl
+	@$(PYTHON) -m tools.release.wheels build/tools
+	@touch $@
+
+%/tools/added: build/tools/made
+	@$(MAKE) --no-print-directory check-tools
+	@$(PYTHON) -m tools.release.publish wheelhouse build/tools
+	@touch $@
+
+check-tools: tools ## Are the wheels in build/tools/ sound? wheelscope judges its own
+	@.venv/bin/wheelscope check --policy tools/wheelscope/policy.toml build/tools/wheelscope-*.whl
+	@.venv/bin/twine check --strict build/tools/*.whl
+	@.venv/bin/check-wheel-contents --no-config --ignore W009 build/tools/*.whl
+
+check-tools-tag: tools ## Is the version of the wheels in build/tools/ the one that the tag on HEAD names?
+	@tag=$$(git tag --points-at HEAD --list 'wheelyard-v*'); version=$$($(WHEELYARD) --version | cut -d' ' -f2); \
+	  test "$$tag" = "wheelyard-v$$version" || { echo "error: HEAD carries '$$tag', but the tools are $$version: git tag wheelyard-v$$version" >&2; exit 1; }
+
+publish-tools: tools-publish ## Upload what INDEX (testpypi or pypi) lacks of build/tools/
+	@PYTHONPATH=tools/wheelyard $(PYTHON) -m tools.release.publish $(or $(INDEX),$(error give the index: make publish-tools INDEX=testpypi)) build/tools
+
+publish-docs: ## Push build/site as the branch that GitHub serves, as the workflow docs does
+	@gh auth setup-git
+	@python3 -m tools.website.publish build/site

@@ -1,0 +1,171 @@
+"""`wheelyard new` starts a project from the template; `wheelyard update` brings one to a newer template.
+
+The template is itself a working project, `my-ext`, so that it can be built, tested and linted as it is; a new project is a
+copy of it under another name. Both commands leave the merging to git: the template's files are a commit of their own, an
+update is another commit on top of that one, and `git merge` joins it with whatever the project has become.
+"""
+
+import hashlib
+import importlib.resources
+import re
+import subprocess
+import tempfile
+import tomllib
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+
+from wheelyard import __version__
+from wheelyard.problem import Problem
+
+MARKER = "ci/template.toml"
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*([._-][A-Za-z0-9]+)*")
+Files = dict[str, bytes]
+
+
+def new(name: str, folder: Path, tools: str = "") -> list[str]:
+    """Writes a project into `folder`, which must be missing or empty, and says what to type next.
+
+    `tools` is a folder of wheels or the address of an index that has opwright, wheelyard and wheelscope; without it they
+    come from PyPI.
+    """
+    if not NAME.fullmatch(name):
+        raise Problem(
+            f"'{name}' is no name for a project; use letters, digits and dashes, as in my-ext"
+        )
+    if folder.exists() and any(folder.iterdir()):
+        raise Problem(f"{folder} is not empty; give a folder that is, or one that does not exist")
+    files = rendered(name, tools)
+    _write(files, folder)
+    _git(folder, "init", "--quiet", "--initial-branch=main")
+    _git(folder, "add", "--all")
+    _git(folder, *_author(folder), "commit", "--quiet", "--message", _subject())
+    return [
+        f"{folder}: {len(files)} files, committed",
+        f"next: `cd {folder} && make check` builds it and runs its tests; README.md has the rest",
+    ]
+
+
+def update(root: Path) -> str:
+    """Merges the installed wheelyard's template into the project; git shows conflicts as usual."""
+    marker = root / MARKER
+    if not marker.is_file():
+        raise Problem(f"{root} has no {MARKER}: `wheelyard new` did not write this project")
+    facts = tomllib.loads(marker.read_text())
+    if _git(root, "status", "--porcelain"):
+        raise Problem("there are changes that are not committed; commit or stash them first")
+    files = rendered(facts["name"], facts["tools"])
+    if files[MARKER] == marker.read_bytes():
+        return f"the project has the template of wheelyard {facts['wheelyard']} already"
+    base = _template_commit(root, facts["digest"])
+    with tempfile.TemporaryDirectory() as scratch:
+        # A worktree of its own, so that the project's files stay as they are until git merges.
+        tree = Path(scratch) / "template"
+        _git(root, "worktree", "add", "--quiet", "--detach", str(tree), base)
+        try:
+            for old in _git(tree, "ls-files", "-z").split("\0")[:-1]:
+                (tree / old).unlink()
+            _write(files, tree)
+            _git(tree, "add", "--all")
+            _git(tree, *_author(root), "commit", "--quiet", "--message", _subject())
+            commit = _git(tree, "rev-parse", "HEAD")
+        finally:
+            _git(root, "worktree", "remove", "--force", str(tree))
+    merge = ["merge", "--no-ff", "--message", f"Merge the template of wheelyard {__version__}"]
+    done = subprocess.run(["git", *_author(root), *merge, commit], cwd=root, capture_output=True, text=True)
+    if done.returncode:
+        raise Problem(
+            f"{done.stdout.strip()}\nresolve what is marked, then `git commit`; `git merge --abort` takes it all back"
+        )
+    return f"the project has the template of wheelyard {__version__} now; `git show` has the changes"
+
+
+def rendered(name: str, tools: str) -> Files:
+    """The template's files for a project of that name, with the marker that says what they are."""
+    dashed = canonicalize_name(name)
+    names = {"my-ext": dashed, "my_ext": dashed.replace("-", "_"), "--find-links TOOLS\n": _option(tools)}
+    files = {
+        _replaced(path, names): _replaced(file.read_text(), names).encode()
+        for path, file in _walk(importlib.resources.files("wheelyard") / "template")
+    }
+    facts = {"name": name, "tools": tools, "wheelyard": __version__, "digest": _digest(files)}
+    lines = [f'{key} = "{value}"' for key, value in facts.items()]
+    head = "# What `wheelyard new` wrote this project with; `wheelyard update` reads it. Leave it as it is."
+    files[MARKER] = "\n".join([head, *lines, ""]).encode()
+    return files
+
+
+def _option(tools: str) -> str:
+    """The line of ci/tools.txt that says where the tools come from; none for PyPI."""
+    if not tools:
+        return ""
+    return f"--extra-index-url {tools}\n" if "://" in tools else f"--find-links {tools}\n"
+
+
+def _walk(folder: Traversable, below: str = "") -> list[tuple[str, Traversable]]:
+    found = []
+    for entry in folder.iterdir():
+        path = f"{below}{entry.name}"
+        if entry.is_dir():
+            found += _walk(entry, f"{path}/") if entry.name != "__pycache__" else []
+        else:
+            found.append((path, entry))
+    return found
+
+
+def _replaced(text: str, names: dict[str, str]) -> str:
+    for old, new_name in names.items():
+        text = text.replace(old, new_name)
+    return text
+
+
+def _digest(files: Files) -> str:
+    """Identifies the files as the template wrote them."""
+    total = hashlib.sha256()
+    for path, content in sorted(files.items()):
+        total.update(f"{path}\0{hashlib.sha256(content).hexdigest()}\n".encode())
+    return total.hexdigest()
+
+
+def _template_commit(root: Path, digest: str) -> str:
+    """The commit whose files are exactly those of the template that the project has."""
+    for commit in _git(root, "log", "--format=%H", "--", MARKER).split():
+        names = [name for name in _git(root, "ls-tree", "-r", "-z", "--name-only", commit).split("\0") if name]
+        files = {
+            name: subprocess.run(["git", "show", f"{commit}:{name}"], cwd=root, capture_output=True, check=True).stdout
+            for name in names
+            if name != MARKER
+        }
+        if _digest(files) == digest:
+            return commit
+    raise Problem(
+        "no commit of this repository has the template's files alone, so there is nothing to merge from (a squashed or "
+        "shallow history loses it); run `wheelyard new` in another folder and compare"
+    )
+
+
+def _write(files: Files, folder: Path) -> None:
+    for path, content in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+
+
+def _subject() -> str:
+    return f"Start from the template of wheelyard {__version__}"
+
+
+def _author(folder: Path) -> list[str]:
+    """Options for git where nobody has told it a name yet, as in a container."""
+    said = subprocess.run(["git", "config", "user.email"], cwd=folder, capture_output=True, text=True)
+    return [] if said.stdout.strip() else ["-c", "user.name=wheelyard", "-c", "user.email=wheelyard@localhost"]
+
+
+def _git(folder: Path, *words: str) -> str:
+    try:
+        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True)
+    except FileNotFoundError:
+        raise Problem("git is not installed, and a new project is a git repository") from None
+    except subprocess.CalledProcessError as failed:
+        raise Problem(f"git {words[0]} failed: {failed.stderr.strip()}") from None
+    return done.stdout.strip("\n")
