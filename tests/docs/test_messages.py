@@ -30,10 +30,13 @@ def test_what_no_worker_offers():
 
 @pytest.mark.skipif(not PROGRAM.is_file(), reason="needs `make wheelscope`")
 def test_a_wheel_without_device_code(tmp_path: Path):
-    subprocess.run(
-        [sys.executable, ROOT / "tools/wheelscope/tests/fixtures.py", tmp_path], check=True
-    )
-    (wheel,) = (tmp_path / "wheel/no-device-code").iterdir()
+    info = tmp_path / "it/it-1.0+cu130.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: it\nVersion: 1.0+cu130\n")
+    (info / "WHEEL").write_text("Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    pack = [sys.executable, "-m", "wheel", "pack", info.parent, "--dest-dir", tmp_path]
+    subprocess.run(pack, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
     said = subprocess.run([PROGRAM, "check", wheel], capture_output=True, text=True).stdout
     quote = quoted("tools/wheelyard/docs/first-release.md", "[cuda-code]")
     assert matches(re.sub(r"^\S+", "...", quote), said), said

@@ -5,16 +5,14 @@ folder that becomes the site-packages of the container's environment; inside not
 """
 
 import functools
+import importlib
 import platform
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from wheelyard.core.engine import Engine, ready
-from wheelyard.core.workspace import Workspace
-from wheelyard.tools import images
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = ROOT / "build/containers"
@@ -57,15 +55,25 @@ def say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
+def wheelyard(module: str) -> Any:
+    """A module of the installed wheelyard, which only the making of containers needs."""
+    try:
+        return importlib.import_module(f"wheelyard.{module}")
+    except ModuleNotFoundError:
+        sys.exit(
+            f"error: wheelyard makes the containers; install it: {sys.executable} -m pip install wheelyard"
+        )
+
+
 class Here:
     """This machine, as far as the making of images asks for it."""
 
     @functools.cached_property
-    def _engine(self) -> Engine:
+    def _engine(self) -> Any:
         PLACE.mkdir(parents=True, exist_ok=True)
-        return ready(PLACE, say)
+        return wheelyard("core.engine").ready(PLACE, say)
 
-    def engine(self) -> Engine:
+    def engine(self) -> Any:
         return self._engine
 
     def say(self, text: str) -> None:
@@ -85,7 +93,7 @@ def image(suite: Suite) -> str:
         "arguments": {"PYTHON": suite.python},
         "tag": f"wheelscope-python:{suite.name}",
     }
-    workspace = Workspace(
+    workspace = wheelyard("core.workspace").Workspace(
         inputs={},
         folder=PLACE / suite.name,
         log=PLACE / f"{suite.name}.log",
@@ -94,7 +102,7 @@ def image(suite: Suite) -> str:
         lasting=PLACE,
         machine=HERE,
     )
-    return images.ensure(recipe, workspace)
+    return str(wheelyard("tools.images").ensure(recipe, workspace))
 
 
 def run(
