@@ -1,5 +1,5 @@
 # The project's verbs. A newcomer needs two of them: `make release` and `make test`.
-# Each target sets up what it needs: Debian packages through scripts/need.sh, .venv from the lock files.
+# Each target sets up what it needs: Debian packages through ci/need.sh, .venv from the lock files.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -16,22 +16,22 @@ help: ## What each target does
 # --- Set-up -----------------------------------------------------------------------------------
 .PHONY: tools tools-sign tools-publish test-env lock propose-locks lock-actions
 tools: ## The pinned tools in .venv
-	@scripts/need.sh g++ git
-	@scripts/venv.sh ci/tools.lock
+	@ci/need.sh g++ git
+	@ci/venv.sh ci/tools.lock
 	@$(WHEELYARD) --version >/dev/null 2>&1 || $(PYTHON) -m pip install --quiet --no-deps --no-build-isolation --editable tools/wheelyard
 
 # A job that can sign or upload has few packages, of a lock of its own, and runs wheelyard from the tree.
 tools-sign tools-publish: tools-%:
-	@scripts/need.sh git
-	@scripts/venv.sh ci/$*.lock
+	@ci/need.sh git
+	@ci/venv.sh ci/$*.lock
 	@test -x $(WHEELYARD) || { printf '#!/bin/sh\nPYTHONPATH=%s exec %s -m wheelyard "$$@"\n' \
 	  '$(CURDIR)/tools/wheelyard' '$(CURDIR)/$(PYTHON)' >$(WHEELYARD) && chmod +x $(WHEELYARD); }
 tools-sign: ## What signs a release, and nothing else, in .venv
 tools-publish: ## What uploads a release, and nothing else, in .venv
 
 test-env: tools ## The pinned tools and test packages (torch 2.10) in .venv
-	@$(PYTHON) -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null || scripts/need.sh python3-dev
-	@scripts/venv.sh tests/tests.lock
+	@$(PYTHON) -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null || ci/need.sh python3-dev
+	@ci/venv.sh tests/tests.lock
 
 lock: tools ## Pin every .in file anew, newest first, and show what moved (KEEP=1: only what the .in files add or drop)
 	@$(PYTHON) -m tools.release.locks $(if $(KEEP),--keep)
@@ -45,7 +45,7 @@ lock-actions: ## Record the tags of the actions that the workflows pin, from the
 # only here
 .PHONY: new test-new
 new: tools ## This project under another name: NAME=my-ext DEST=../my_ext (REPOSITORY=https://..., HOLDER="...")
-	@scripts/need.sh clang-format
+	@ci/need.sh clang-format
 	@$(PYTHON) -m scripts.new_project $(or $(NAME),$(error give the name: make new NAME=my-ext DEST=../my_ext)) \
 	  $(or $(DEST),$(error give the folder: make new NAME=$(NAME) DEST=../my_ext)) --repository='$(REPOSITORY)' --holder='$(HOLDER)'
 
@@ -75,7 +75,7 @@ cpp: test-env toolkit ## The library and the standalone program, without pip
 TESTS ?= tests/package/test_ops.py
 .PHONY: dev watch cache-stats
 dev watch: test-env toolkit
-	@scripts/need.sh ccache || echo "building without a compiler cache"
+	@ci/need.sh ccache || echo "building without a compiler cache"
 	@$(PYTHON) -m scripts.builder dev $(if $(GPU),--gpu '$(GPU)') $(if $(filter watch,$@),--watch $(TESTS))
 dev: ## Build for this machine's GPU (or GPU=9.0), only what changed, into the editable package
 watch: ## The same at each save, and run TESTS=tests/package/test_ops.py
@@ -87,8 +87,8 @@ cache-stats: ## Hits and size of the compiler cache
 ROWS ?=
 .PHONY: bench-build
 bench-build: test-env toolkit ## Time builds, the usual way's and ours, into docs/bench/ (an hour; ROWS=ours-cold,... for some)
-	@scripts/need.sh ccache
-	@VENV=build/bench/venv scripts/venv.sh scripts/bench_build/bench.lock
+	@ci/need.sh ccache
+	@VENV=build/bench/venv ci/venv.sh scripts/bench_build/bench.lock
 	@$(PYTHON) -m scripts.bench_build $(if $(ROWS),--rows $(ROWS) --again)
 
 # Looking inside: what the compilers made of an op (OP, or a source CU, for one GPU) and of the whole library.
@@ -127,7 +127,7 @@ WHEELSCOPE_LIBRARIES := libdeflate-dev libzstd-dev liblz4-dev libssl-dev libcurl
 
 .PHONY: wheelscope
 wheelscope: tools ## Build build/bin/wheelscope
-	@scripts/need.sh pkg-config $(WHEELSCOPE_LIBRARIES)
+	@ci/need.sh pkg-config $(WHEELSCOPE_LIBRARIES)
 	@cmake -S csrc/wheelscope -B build/wheelscope -G Ninja --log-level=WARNING >/dev/null
 	@cmake --build build/wheelscope --target wheelscope
 	@install -C -D -t build/bin build/wheelscope/wheelscope
@@ -138,7 +138,7 @@ FUZZ_SECONDS := 600
 # For seconds of fuzzing: built in half the time.
 OPTIMISE := -O0
 test-wheelscope: wheelscope fuzzers ## wheelscope's unit tests and a short run of its fuzzers
-	@scripts/need.sh libgtest-dev
+	@ci/need.sh libgtest-dev
 	@cmake -S csrc/wheelscope -B build/wheelscope -DWHEELSCOPE_TESTS=ON --log-level=WARNING >/dev/null
 	@cmake --build build/wheelscope
 	build/wheelscope/wheelscope_tests --gtest_brief=1
@@ -149,12 +149,12 @@ fuzz: fuzzers ## Fuzz wheelscope's readers for FUZZ_SECONDS each (600)
 	scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
 fuzzers: tools
-	@scripts/need.sh pkg-config clang-19 libclang-rt-19-dev $(WHEELSCOPE_LIBRARIES)
+	@ci/need.sh pkg-config clang-19 libclang-rt-19-dev $(WHEELSCOPE_LIBRARIES)
 	@cmake -S csrc/wheelscope -B build/fuzz -G Ninja -DWHEELSCOPE_FUZZ=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS=$(OPTIMISE) -DCMAKE_CXX_COMPILER=clang++-19 --log-level=WARNING >/dev/null
 	@cmake --build build/fuzz --target fuzzers
 
 coverage-wheelscope: test-env ## Lines of wheelscope that its tests execute; fails below 95%
-	@scripts/need.sh pkg-config libgtest-dev $(WHEELSCOPE_LIBRARIES)
+	@ci/need.sh pkg-config libgtest-dev $(WHEELSCOPE_LIBRARIES)
 	@cmake -S csrc/wheelscope -B build/coverage -G Ninja -DWHEELSCOPE_TESTS=ON -DWHEELSCOPE_COVERAGE=ON -DCMAKE_BUILD_TYPE=Debug --log-level=WARNING >/dev/null
 	@cmake --build build/coverage
 	@find build/coverage -name '*.gcda' -delete
@@ -163,7 +163,7 @@ coverage-wheelscope: test-env ## Lines of wheelscope that its tests execute; fai
 	@$(PYTHON) scripts/coverage.py build/coverage csrc/wheelscope 95
 
 tidy-wheelscope: tools ## clang-tidy and clang-format over wheelscope; any finding fails
-	@scripts/need.sh pkg-config clang-tidy-19 clang-format-19 libgtest-dev $(WHEELSCOPE_LIBRARIES)
+	@ci/need.sh pkg-config clang-tidy-19 clang-format-19 libgtest-dev $(WHEELSCOPE_LIBRARIES)
 	@cmake -S csrc/wheelscope -B build/tidy -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 --log-level=WARNING >/dev/null
 	clang-format-19 --dry-run -Werror $$(git ls-files csrc/wheelscope | grep -E "\.(cc|h)$$") tests/wheelscope/*.cc tests/wheelscope/*.h tests/wheelscope/fuzz/*.cc
 	find build/tidy/CMakeFiles/{scope,wheelscope}.dir -name '*.cxx' -print0 | xargs -0 -n 1 -P $$(nproc) clang-tidy-19 --quiet -p build/tidy --checks=-bugprone-suspicious-include
@@ -209,7 +209,7 @@ env-compare: tools wheelscope ## `wheelscope env` beside `import` in real enviro
 	@$(PYTHON) -m scripts.environments $(ONLY)
 
 bench-wheelscope: tools wheelscope corpus ## Time wheelscope beside auditwheel and unzip
-	@scripts/need.sh unzip
+	@ci/need.sh unzip
 	@$(PYTHON) -m scripts.bench_wheelscope $(CORPUS)
 
 # --- The pipeline -------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ publish-tools: tools-publish ## Upload what INDEX (testpypi or pypi) lacks of bu
 .PHONY: docs publish-docs
 docs: tools ## The documentation site in build/site, from README, docs/ and the other pages; a dead link fails
 	@$(YARD) reference
-	@VENV=build/docs-venv scripts/venv.sh docs/docs.lock
+	@VENV=build/docs-venv ci/venv.sh docs/docs.lock
 	@NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build --strict
 	@echo "the site is in build/site; to read it: python3 -m http.server --directory build/site, then open http://127.0.0.1:8000"
 
@@ -284,19 +284,19 @@ clean-release: ## Forget the release in wheelhouse/; images are kept
 # Tests build for one GPU target, with PTX for the others: seconds instead of minutes.
 test test-docs test-package: export TORCH_CUDA_ARCH_LIST ?= 8.0+PTX
 test: lint test-wheelscope cpp install docs ## Every test, but for the commands of the pages and for whole releases
-	@scripts/need.sh unzip ccache redis-server $$($(YARD) packages)
+	@ci/need.sh unzip ccache redis-server $$($(YARD) packages)
 	@$(PYTHON) -m pytest -n 2
 	@$(YARD) test
 
 test-docs: install wheelscope docs ## The site's links and faults; the pages' commands, with what they print (ONLINE=1: also those that ask PyPI)
-	@scripts/need.sh $$($(YARD) browser)
+	@ci/need.sh $$($(YARD) browser)
 	@WALK=1 $(PYTHON) -m pytest -n 2 --dist loadfile tests/docs tools/website
 
 test-package: install ## The installed package's tests alone
 	@$(PYTHON) -m pytest -n 2 tests/package
 
 lint: test-env ## Format and type checks
-	@scripts/need.sh clang-format
+	@ci/need.sh clang-format
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	@$(PYTHON) -m mypy
 	@$(YARD) lint
@@ -304,7 +304,7 @@ lint: test-env ## Format and type checks
 
 .PHONY: rehearsal test-release test-cluster test-projects
 rehearsal test-release test-cluster test-projects: test-env wheelscope
-	@scripts/need.sh $$($(YARD) packages)
+	@ci/need.sh $$($(YARD) packages)
 	@$(YARD) $@
 rehearsal: ## The release workflow on this repository, every job, against an index on loopback (half an hour)
 test-release: ## Real releases of another project, with faults injected (ALL=1: also those with tens of GB of images; KILLS=100)

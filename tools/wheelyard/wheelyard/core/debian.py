@@ -9,7 +9,7 @@ from pathlib import Path
 from wheelyard.core.lock import turn
 from wheelyard.problem import Problem
 
-TURN = Path("/run/ci-debian.turn")  # scripts/need.sh waits by it too
+TURN = Path("/run/ci-debian.turn")  # a project that installs packages beside us waits by it too
 
 
 def need(packages: Sequence[str], say: Callable[[str], None], advice: str) -> None:

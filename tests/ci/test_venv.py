@@ -13,10 +13,10 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def make(tmp_path: Path) -> Path:
     """The script in a tree of its own, with a lock that pins nothing."""
-    (tmp_path / "scripts").mkdir()
-    shutil.copy(ROOT / "scripts/venv.sh", tmp_path / "scripts")
+    (tmp_path / "ci").mkdir()
+    shutil.copy(ROOT / "ci/venv.sh", tmp_path / "ci")
     (tmp_path / "empty.lock").touch()
-    return tmp_path / "scripts/venv.sh"
+    return tmp_path / "ci/venv.sh"
 
 
 def run(script: Path, lock: str = "empty.lock", **variables: str) -> str:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes sure that Debian packages are installed: `scripts/need.sh PACKAGE...`.
+# Makes sure that Debian packages are installed: `ci/need.sh PACKAGE...`.
 # Installs what is missing as root (or through sudo without a password); otherwise says what to type.
 set -eu
 missing=

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Makes .venv, or the folder VENV, hold the pinned packages of the given lock files: `scripts/venv.sh LOCK...`.
+# Makes .venv, or the folder VENV, hold the pinned packages of the given lock files: `ci/venv.sh LOCK...`.
 # A lock file already installed is not looked at again until it changes.
 set -eu
 cd "$(dirname "$0")/.."
 venv=${VENV:-.venv}
 if ! [ -x "$venv/bin/pip" ]; then # it comes last: without it, the making of the folder was stopped
-  python3 -c 'import ensurepip, venv' 2>/dev/null || scripts/need.sh python3-venv
+  python3 -c 'import ensurepip, venv' 2>/dev/null || ci/need.sh python3-venv
   echo "creating $venv with $(python3 --version)"
   python3 -m venv --clear "$venv"
 fi
