@@ -22,7 +22,7 @@ REPOSITORY = re.search(r"repository: (\S+)", (ROOT / "mkdocs.yml").read_text())
 pytestmark = pytest.mark.skipif(not PAGES, reason="needs `make docs`")
 in_browser = pytest.mark.skipif(
     screenshots.BROWSER is None,
-    reason="needs a browser; `make browser` finds or gets one",
+    reason="needs Chromium or Chrome, with the chromedriver of its version",
 )
 
 

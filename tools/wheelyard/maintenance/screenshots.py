@@ -21,7 +21,9 @@ BROWSER = found()
 def browser(width: int = 1280, scheme: str = "light") -> Iterator[Chrome]:
     """A headless Chromium whose window is `width` wide and whose user prefers `scheme`."""
     if BROWSER is None:
-        sys.exit("error: no browser with a chromedriver of its version; `make browser` says more")
+        sys.exit(
+            "error: no browser with a chromedriver of its version; `make browser` names the packages"
+        )
     options = ChromeOptions()
     options.binary_location = BROWSER.program
     for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):

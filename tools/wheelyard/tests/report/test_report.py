@@ -25,7 +25,7 @@ from wheelyard.tools import sbom
 
 in_browser = pytest.mark.skipif(
     screenshots.BROWSER is None,
-    reason="needs a browser; `make browser` finds or gets one",
+    reason="needs Chromium or Chrome, with the chromedriver of its version",
 )
 GPU = {"name": "NVIDIA <H200>", "capability": "9.0", "driver": "580"}
 
