@@ -39,9 +39,8 @@ OPWRIGHT_INLINE void forward_row(const RmsNorm& problem, int64_t row) {
   const T* weight = static_cast<const T*>(problem.weight);
   T* out = static_cast<T*>(problem.out) + row * problem.size;
   const int64_t size = problem.size, step = problem.x_stride;
-  const auto at = [=](int64_t i) __attribute__((always_inline)) {
-    return Number(load(x[i * step]));
-  };
+  const auto at = [=](int64_t i)
+                      __attribute__((always_inline)) { return Number(load(x[i * step])); };
   const Number sum = sum_row<Number>(
       size, [=](int64_t i) __attribute__((always_inline)) { return at(i) * at(i); });
   const Number rstd = 1 / std::sqrt(sum / size + static_cast<Number>(problem.eps));
@@ -86,10 +85,11 @@ OPWRIGHT_INLINE void backward_row(const RmsNormBackward& problem, int64_t row,
 }  // namespace
 
 OPWRIGHT_EVERY_CPU void rms_norm(const RmsNorm& problem, int64_t begin, int64_t end) {
-  with_element_type<rms_norm_dtypes.bits, void>(
-      problem.dtype, [&](auto element) __attribute__((always_inline)) {
-        for (int64_t row = begin; row < end; ++row) forward_row<decltype(element)>(problem, row);
-      });
+  with_element_type<rms_norm_dtypes.bits, void>(problem.dtype,
+                                                [&](auto element) __attribute__((always_inline)) {
+                                                  for (int64_t row = begin; row < end; ++row)
+                                                    forward_row<decltype(element)>(problem, row);
+                                                });
 }
 
 OPWRIGHT_EVERY_CPU void rms_norm_backward(const RmsNormBackward& problem, int64_t part) {

@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 UV = [str(Path(sys.executable).with_name("uv")), "pip", "compile", "--quiet", "--universal"]
-UV += ["--generate-hashes", "--no-header", "--python-version", "3.11"]
+UV += ["--generate-hashes", "--no-header", "--no-annotate", "--python-version", "3.11"]
 PIN = re.compile(r"^([\w.-]+)==([^\s;\\]+)", re.MULTILINE)
 SAME_TOOLS = ["--constraint", "ci/tools.lock"]
 FEW = [*SAME_TOOLS, "--override", "ci/unneeded.txt"]
@@ -37,7 +37,7 @@ LOCKS = [
     *(
         Lock(
             f"tools/{tool}/tests/tests",
-            [*SAME_TOOLS, "--constraint", "tests/tests.lock", "--no-annotate"],
+            [*SAME_TOOLS, "--constraint", "tests/tests.lock"],
         )
         for tool in ("wheelscope", "wheelyard")
     ),
@@ -84,7 +84,7 @@ def torches() -> list[str]:
 
 
 def _torch(release: str) -> str:
-    command = [*UV, *TORCH.options, "--no-annotate", "-"]
+    command = [*UV, *TORCH.options, "-"]
     return subprocess.run(
         command, input=f"torch=={release}\n", stdout=subprocess.PIPE, text=True, check=True
     ).stdout

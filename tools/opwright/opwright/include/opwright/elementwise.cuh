@@ -58,7 +58,7 @@ template <typename T, int inputs, typename Function>
 __device__ __forceinline__ void apply_and_store(const Function& function, const uint4 (&x)[inputs],
                                                 T* out) {
   if constexpr (takes_packed<T, inputs, Function>) {
-    const auto result = [&](uint32_t uint4::*word) {
+    const auto result = [&](uint32_t uint4::* word) {
       uint32_t words[inputs];
 #pragma unroll
       for (int i = 0; i < inputs; ++i) words[i] = x[i].*word;

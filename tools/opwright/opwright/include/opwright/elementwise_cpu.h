@@ -106,24 +106,22 @@ OPWRIGHT_INLINE void elementwise(DType dtype, const Operands& operands, const Sc
   constexpr int inputs = inputs_of<Op>;
   if constexpr (has_own_dense<Op>)
     return on_cpu(typename Op::OtherLayouts{}, dtype, operands, numbers, layout, begin, end);
-  with_element_type<Op::dtypes.bits, void>(
-      dtype, [&](auto element) __attribute__((always_inline)) {
-        using T = decltype(element);
-        using C = Compute<T>;
-        // torch's CPU ops round a number to the tensor's dtype first; its CUDA ops do not.
-        const auto function = make_function<Op, C>(
-            numbers, [](const Scalar& number) { return load(Store<T>::from(number.as<C>())); });
-        int64_t strides[inputs];
-        for (int i = 0; i < inputs; ++i) strides[i] = layout.strides[i][0];
-        for_each_row<inputs>(layout, begin, end,
-                             [&](const int64_t* offsets, int64_t position, int64_t count) {
-                               const T* in[inputs];
-                               for (int i = 0; i < inputs; ++i)
-                                 in[i] = static_cast<const T*>(operands.in[i]) + offsets[i];
-                               fill_row<inputs>(function, in, strides,
-                                                static_cast<T*>(operands.out) + position, count);
-                             });
-      });
+  with_element_type<Op::dtypes.bits, void>(dtype, [&](auto element) __attribute__((always_inline)) {
+    using T = decltype(element);
+    using C = Compute<T>;
+    // torch's CPU ops round a number to the tensor's dtype first; its CUDA ops do not.
+    const auto function = make_function<Op, C>(
+        numbers, [](const Scalar& number) { return load(Store<T>::from(number.as<C>())); });
+    int64_t strides[inputs];
+    for (int i = 0; i < inputs; ++i) strides[i] = layout.strides[i][0];
+    for_each_row<inputs>(
+        layout, begin, end, [&](const int64_t* offsets, int64_t position, int64_t count) {
+          const T* in[inputs];
+          for (int i = 0; i < inputs; ++i)
+            in[i] = static_cast<const T*>(operands.in[i]) + offsets[i];
+          fill_row<inputs>(function, in, strides, static_cast<T*>(operands.out) + position, count);
+        });
+  });
 }
 
 }  // namespace opwright::cpu

@@ -14,8 +14,8 @@
 
 // Lives in libtorch_cuda, which CPU-only torch does not have. Weak, so that one library loads on
 // both.
-extern "C" __attribute__((weak)) AOTITorchError aoti_torch_get_current_cuda_stream(
-    int32_t device_index, void** ret_stream);
+extern "C" __attribute__((weak)) AOTITorchError
+aoti_torch_get_current_cuda_stream(int32_t device_index, void** ret_stream);
 // What went wrong in the last call that failed. There from torch 2.13 on.
 extern "C" __attribute__((weak)) const char* torch_exception_get_what_without_backtrace();
 
