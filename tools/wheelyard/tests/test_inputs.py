@@ -75,7 +75,7 @@ class Bench:
         told = {"PYTHONPATH": os.pathsep.join(places), "WHEELSCOPE": str(self.program)}
         done = subprocess.run(
             [sys.executable, "-c", PLAN, self.project], env={**clean, **told, "PYTHONDONTWRITEBYTECODE": "1"},
-            capture_output=True, text=True,
+            cwd=self.folder, capture_output=True, text=True,  # which comes before PYTHONPATH
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         jobs = (from_json(job) for job in json.loads(done.stdout))
