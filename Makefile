@@ -18,6 +18,12 @@ tools: ## The pinned tools in .venv
 	@scripts/venv.sh ci/tools.lock
 	@test -x $(WHEELYARD) || $(PYTHON) -m pip install --quiet --no-deps --no-build-isolation --editable ci
 	@test -x .venv/bin/opwright || $(PYTHON) -m pip install --quiet --no-deps --no-build-isolation --editable tools/opwright
+	@$(MAKE) --no-print-directory $(OPWRIGHT_WHEEL)
+
+# The build requires opwright, which no index has: the same bytes from the same sources, whatever the umask and the folder.
+OPWRIGHT_WHEEL := build/tools/opwright-0.1.0-py3-none-any.whl
+$(OPWRIGHT_WHEEL): $(shell git ls-files tools/opwright/opwright tools/opwright/Makefile tools/opwright/pyproject.toml tools/opwright/README.md 2>/dev/null)
+	@$(MAKE) --no-print-directory -C tools/opwright wheel DESTINATION='$(CURDIR)/build/tools' PYTHON='$(CURDIR)/$(PYTHON)'
 
 # A job that can sign or upload has few packages, of a lock of its own, and runs wheelyard from the tree.
 tools-sign tools-publish: tools-%:
@@ -25,6 +31,7 @@ tools-sign tools-publish: tools-%:
 	@scripts/venv.sh ci/$*.lock
 	@test -x $(WHEELYARD) || { printf '#!/bin/sh\nPYTHONPATH=%s exec %s -m wheelyard "$$@"\n' \
 	  '$(CURDIR)/ci' '$(CURDIR)/$(PYTHON)' >$(WHEELYARD) && chmod +x $(WHEELYARD); }
+	@$(MAKE) --no-print-directory $(OPWRIGHT_WHEEL)
 tools-sign: ## What signs a release, and nothing else, in .venv
 tools-publish: ## What uploads a release, and nothing else, in .venv
 
@@ -214,19 +221,14 @@ bench-wheelscope: tools wheelscope corpus ## Time wheelscope beside auditwheel a
 # --- The pipeline -------------------------------------------------------------------------------
 BASE ?=
 
-# What the build needs and PyPI does not have: the same bytes from the same sources, whatever the umask and the folder.
-OPWRIGHT_WHEEL := build/tools/opwright-0.1.0-py3-none-any.whl
-$(OPWRIGHT_WHEEL): $(shell git ls-files tools/opwright/opwright tools/opwright/[A-Zp]* 2>/dev/null) | tools
-	@$(MAKE) --no-print-directory -C tools/opwright wheel DESTINATION=$(CURDIR)/build/tools PYTHON=$(CURDIR)/$(PYTHON)
-
 .PHONY: plan images release nightly compare-images clean-release tag report screenshots
-plan: tools $(OPWRIGHT_WHEEL) ## What is built, what it serves, where it is verified
+plan: tools ## What is built, what it serves, where it is verified
 	@$(WHEELYARD) plan
 
-images: tools $(OPWRIGHT_WHEEL) ## The images of `make release`, made ahead of it
+images: tools ## The images of `make release`, made ahead of it
 	@$(WHEELYARD) image $(if $(BASE),--base $(BASE))
 
-release: tools wheelscope $(OPWRIGHT_WHEEL) ## Wheels from a clean clone: built, gated, verified, published to an embedded index (SLOW=1: with slow cells too)
+release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, published to an embedded index (SLOW=1: with slow cells too)
 	@$(WHEELYARD) release $(if $(BASE),--base $(BASE)) $(if $(SLOW),--slow)
 	@$(MAKE) --no-print-directory --silent $(or $(WHEELHOUSE),wheelhouse)/tools/added
 
