@@ -87,13 +87,13 @@ docs: tools ## The documentation site in build/site; a dead link fails
 
 # --- Releases -----------------------------------------------------------------------------------
 .PHONY: plan images release report tag clean-release
-plan: tools $(OPWRIGHT_WHEEL) ## What is built, what it serves, where it is verified
+plan: tools ## What is built, what it serves, where it is verified
 	@$(WHEELYARD) plan
 
-images: tools $(OPWRIGHT_WHEEL) ## The images of `make release`, made ahead of it
+images: tools ## The images of `make release`, made ahead of it
 	@$(WHEELYARD) image $(if $(BASE),--base $(BASE))
 
-release: tools wheelscope $(OPWRIGHT_WHEEL) ## Wheels from a clean clone: built, gated, verified, published to an embedded index (SLOW=1: slow cells too)
+release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, published to an embedded index (SLOW=1: slow cells too)
 	@$(WHEELYARD) release $(if $(BASE),--base $(BASE)) $(if $(SLOW),--slow)
 	@$(MAKE) --no-print-directory --silent $(or $(WHEELHOUSE),wheelhouse)/tools/added
 

@@ -15,6 +15,7 @@ tools: ## The pinned tools in .venv
 	@tools/setup/venv.sh ci/tools.lock
 	@for tool in wheelyard opwright; do .venv/bin/$$tool --version >/dev/null 2>&1 || \
 	  $(PYTHON) -m pip install --quiet --no-deps --no-build-isolation --editable tools/$$tool; done
+	@$(MAKE) --no-print-directory $(OPWRIGHT_WHEEL)
 
 # A job that can sign or upload has few packages, of a lock of its own, and runs wheelyard from the tree.
 tools-sign tools-publish: tools-%:
@@ -22,6 +23,7 @@ tools-sign tools-publish: tools-%:
 	@tools/setup/venv.sh ci/$*.lock
 	@test -x $(WHEELYARD) || { printf '#!/bin/sh\nPYTHONPATH=%s exec %s -m wheelyard "$$@"\n' \
 	  '$(CURDIR)/tools/wheelyard' '$(CURDIR)/$(PYTHON)' >$(WHEELYARD) && chmod +x $(WHEELYARD); }
+	@$(MAKE) --no-print-directory $(OPWRIGHT_WHEEL)
 tools-sign: ## What signs a release, and nothing else, in .venv
 tools-publish: ## What uploads a release, and nothing else, in .venv
 
@@ -45,9 +47,9 @@ wheelscope: tools ## Build build/bin/wheelscope
 	@install -C -D -t build/bin tools/wheelscope/build/bin/wheelscope
 	@install -C -t .venv/bin tools/wheelscope/build/bin/wheelscope
 
-# What the build needs and PyPI does not have: the same bytes from the same sources, whatever the umask and the folder.
+# The build requires opwright, which no index has: the same bytes from the same sources, whatever the umask and the folder.
 OPWRIGHT_WHEEL := build/tools/opwright-0.1.0-py3-none-any.whl
-$(OPWRIGHT_WHEEL): $(shell git ls-files tools/opwright/opwright tools/opwright/[A-Zp]* 2>/dev/null) | tools
+$(OPWRIGHT_WHEEL): $(shell git ls-files tools/opwright/opwright tools/opwright/Makefile tools/opwright/pyproject.toml tools/opwright/README.md 2>/dev/null)
 	@$(MAKE) --no-print-directory -C tools/opwright wheel DESTINATION='$(CURDIR)/build/tools' PYTHON='$(CURDIR)/$(PYTHON)'
 
 lock: tools ## Pin every .in file anew, newest first, and show what moved (KEEP=1: only what the .in files add or drop)
@@ -90,7 +92,7 @@ compare-images: ## Have the images of two releases the same packages? OTHER=the 
 
 # --- Releasing the tools and the site -----------------------------------------------------------
 .PHONY: tool-wheels check-tools check-tools-tag publish-tools publish-docs
-tool-wheels: wheelscope $(OPWRIGHT_WHEEL) build/tools/made ## Wheels of the three tools, in build/tools/
+tool-wheels: wheelscope build/tools/made ## Wheels of the three tools, in build/tools/
 build/tools/made: $(shell git ls-files tools/wheelyard/wheelyard tools/wheelyard/*.* tools/wheelscope tools/release/wheels.py 2>/dev/null)
 	@rm -f build/tools/wheel*.whl
 	@$(PYTHON) -m tools.release.wheels build/tools

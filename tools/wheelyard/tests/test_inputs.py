@@ -35,9 +35,10 @@ plan = planning.load(Options(place="github", index="pypi"), Path(sys.argv[1]))
 print(json.dumps([job.as_json() for job in steps.planned(plan).jobs.values()]))
 """
 # Of the project, what its sdist has, and what else belongs to it; the tool lies in a folder of its own.
-IN_SDIST = ("README.md", "pyproject.toml", "setup.py", "csrc/ops", "cuda_ext_example")
+IN_SDIST = ("README.md", "pyproject.toml", "setup.py", "csrc/add.h", "cuda_ext_example")
 BESIDE = ("ci/matrix.toml", "ci/policy.toml", "tests/package", "CHANGELOG.md")
 
+GIVEN_WHEEL = "build/tools/opwright-0.1.0-py3-none-any.whl"  # not tracked: `make tools` makes it
 SDIST = {"build/sdist"}
 PUBLISHED = {"publish", "install"}
 FROM_REPAIR = {"repair", "gate", "verify", "gpu", "smoke", "attest"} | PUBLISHED
@@ -59,6 +60,9 @@ class Bench:
         (folder / "versions").mkdir()
         for name in (*IN_SDIST, *BESIDE):
             copy(ROOT / name, self.project / name)
+        (self.project / GIVEN_WHEEL).parent.mkdir(parents=True)
+        (self.project / GIVEN_WHEEL).write_text("a wheel")
+        (self.project / ".gitignore").write_text("/build/\n")
         (self.project / "docs/evidence").mkdir(parents=True)  # a project that is new has none
         (self.project / "docs/evidence/x86_64.json").write_text("{}")
         copy(digest.PACKAGE, self.tool / "wheelyard")
@@ -140,7 +144,7 @@ CELLS = [
 ]
 CHANGES: dict[str, tuple[Change, Iterable[str]]] = {
     # --- the project's files
-    "a kernel": (("project/csrc/ops/add.h", "", ""), SDIST | FROM_BUILD),
+    "a kernel": (("project/csrc/add.h", "", ""), SDIST | FROM_BUILD),
     "the package": (("project/cuda_ext_example/_add.py", "", ""), SDIST | FROM_BUILD),
     "the README, which is in the wheel": (("project/README.md", "", ""), SDIST | FROM_BUILD),
     "setup.py": (("project/setup.py", "", ""), SDIST | FROM_BUILD),
@@ -208,6 +212,7 @@ CHANGES: dict[str, tuple[Change, Iterable[str]]] = {
         SDIST | FROM_BUILD,
     ),
     "build.environment_cpu": ((MATRIX, 'OPWRIGHT_CUDA = "off"', 'OPWRIGHT_CUDA = "no"'), SDIST),
+    "a wheel that the build requires": ((f"project/{GIVEN_WHEEL}", "", ""), SDIST | FROM_BUILD),
     "build.before": ((MATRIX, "[build]\n", '[build]\nbefore = "true"\n'), SDIST | FROM_BUILD),
     "build.source_date_epoch": ((MATRIX, "1580601600", "1580601601"), SDIST | FROM_BUILD),
     "repair.exclude": (

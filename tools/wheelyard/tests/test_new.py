@@ -1,4 +1,4 @@
-"""`wheelyard new` and `update`: what they write, refuse and merge. Building and releasing a new project: test_new_project.py."""
+"""`wheelyard new` and `update`: what they write, refuse and merge; test_new_project.py builds and releases one."""
 
 import subprocess
 from pathlib import Path
@@ -9,12 +9,24 @@ from wheelyard.problem import Problem
 
 
 def git(folder: Path, *words: str) -> str:
-    return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["git", *words], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout
 
 
 def commit(folder: Path) -> None:
     git(folder, "add", "--all")
-    git(folder, "-c", "user.name=me", "-c", "user.email=me@localhost", "commit", "--quiet", "--message", "Mine")
+    git(
+        folder,
+        "-c",
+        "user.name=me",
+        "-c",
+        "user.email=me@localhost",
+        "commit",
+        "--quiet",
+        "--message",
+        "Mine",
+    )
 
 
 def newer_template(monkeypatch: pytest.MonkeyPatch, **changed: str) -> None:
@@ -52,12 +64,18 @@ def test_a_new_project_is_small_and_has_no_word_of_ours(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("tools", "line"),
-    [("../wheels", "--find-links ../wheels"), ("http://127.0.0.1:1/simple", "--extra-index-url http://127.0.0.1:1/simple")],
+    [
+        ("../wheels", "--find-links ../wheels"),
+        ("http://127.0.0.1:1/simple", "--extra-index-url http://127.0.0.1:1/simple"),
+    ],
 )
 def test_where_the_tools_come_from_is_said_once(tmp_path: Path, tools: str, line: str):
     new.new("my-ext", tmp_path / "my-ext", tools)
     assert line in (tmp_path / "my-ext/ci/tools.txt").read_text().splitlines()
-    assert git(tmp_path / "my-ext", "grep", "-lF", tools).split() == ["ci/template.toml", "ci/tools.txt"]
+    assert git(tmp_path / "my-ext", "grep", "-lF", tools).split() == [
+        "ci/template.toml",
+        "ci/tools.txt",
+    ]
 
 
 @pytest.mark.parametrize("name", ["", "1st", "my ext", "-x", "my-", "../x", "naïve"])
@@ -111,11 +129,24 @@ def test_uncommitted_work_stops_an_update(tmp_path: Path, monkeypatch: pytest.Mo
         new.update(tmp_path)
 
 
-def test_a_squashed_history_has_nothing_to_merge_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_squashed_history_has_nothing_to_merge_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     new.new("my-ext", tmp_path)
     (tmp_path / "mine").write_text("mine")
     git(tmp_path, "add", "--all")
-    git(tmp_path, "-c", "user.name=me", "-c", "user.email=me@localhost", "commit", "--quiet", "--amend", "--message", "All")
+    git(
+        tmp_path,
+        "-c",
+        "user.name=me",
+        "-c",
+        "user.email=me@localhost",
+        "commit",
+        "--quiet",
+        "--amend",
+        "--message",
+        "All",
+    )
     newer_template(monkeypatch, README="newer\n")
     with pytest.raises(Problem, match="nothing to merge from"):
         new.update(tmp_path)

@@ -83,9 +83,13 @@ def parse() -> argparse.Namespace:
     commands.add_parser(
         "digests", parents=[shared], help="print the sha256 and name of each file of the release"
     )
-    fresh = commands.add_parser("new", help="start a project of about twenty files from the template")
+    fresh = commands.add_parser(
+        "new", help="start a project of about twenty files from the template"
+    )
     fresh.add_argument("name", help="of the distribution, such as my-ext")
-    fresh.add_argument("folder", nargs="?", type=Path, help="where it goes; else a folder of that name")
+    fresh.add_argument(
+        "folder", nargs="?", type=Path, help="where it goes; else a folder of that name"
+    )
     fresh.add_argument(
         "--tools", default="", metavar="PLACE",
         help="a folder of wheels, or an index, with opwright, wheelyard and wheelscope; else PyPI",

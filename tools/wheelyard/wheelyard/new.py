@@ -1,8 +1,8 @@
 """`wheelyard new` starts a project from the template; `wheelyard update` brings one to a newer template.
 
-The template is itself a working project, `my-ext`, so that it can be built, tested and linted as it is; a new project is a
-copy of it under another name. Both commands leave the merging to git: the template's files are a commit of their own, an
-update is another commit on top of that one, and `git merge` joins it with whatever the project has become.
+The template is itself a working project, `my-ext`; a new one is a copy of it under another name. Merging is git's: the
+template's files are a commit of their own, an update is another commit on top of it, and `git merge` joins that with
+whatever the project has become.
 """
 
 import hashlib
@@ -27,8 +27,7 @@ Files = dict[str, bytes]
 def new(name: str, folder: Path, tools: str = "") -> list[str]:
     """Writes a project into `folder`, which must be missing or empty, and says what to type next.
 
-    `tools` is a folder of wheels or the address of an index that has opwright, wheelyard and wheelscope; without it they
-    come from PyPI.
+    `tools` is a folder of wheels or the address of an index that has opwright, wheelyard and wheelscope; else PyPI has.
     """
     if not NAME.fullmatch(name):
         raise Problem(
@@ -73,18 +72,26 @@ def update(root: Path) -> str:
         finally:
             _git(root, "worktree", "remove", "--force", str(tree))
     merge = ["merge", "--no-ff", "--message", f"Merge the template of wheelyard {__version__}"]
-    done = subprocess.run(["git", *_author(root), *merge, commit], cwd=root, capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", *_author(root), *merge, commit], cwd=root, capture_output=True, text=True
+    )
     if done.returncode:
         raise Problem(
             f"{done.stdout.strip()}\nresolve what is marked, then `git commit`; `git merge --abort` takes it all back"
         )
-    return f"the project has the template of wheelyard {__version__} now; `git show` has the changes"
+    return (
+        f"the project has the template of wheelyard {__version__} now; `git show` has the changes"
+    )
 
 
 def rendered(name: str, tools: str) -> Files:
     """The template's files for a project of that name, with the marker that says what they are."""
     dashed = canonicalize_name(name)
-    names = {"my-ext": dashed, "my_ext": dashed.replace("-", "_"), "--find-links TOOLS\n": _option(tools)}
+    names = {
+        "my-ext": dashed,
+        "my_ext": dashed.replace("-", "_"),
+        "--find-links TOOLS\n": _option(tools),
+    }
     files = {
         _replaced(path, names): _replaced(file.read_text(), names).encode()
         for path, file in _walk(importlib.resources.files("wheelyard") / "template")
@@ -131,9 +138,15 @@ def _digest(files: Files) -> str:
 def _template_commit(root: Path, digest: str) -> str:
     """The commit whose files are exactly those of the template that the project has."""
     for commit in _git(root, "log", "--format=%H", "--", MARKER).split():
-        names = [name for name in _git(root, "ls-tree", "-r", "-z", "--name-only", commit).split("\0") if name]
+        names = [
+            name
+            for name in _git(root, "ls-tree", "-r", "-z", "--name-only", commit).split("\0")
+            if name
+        ]
         files = {
-            name: subprocess.run(["git", "show", f"{commit}:{name}"], cwd=root, capture_output=True, check=True).stdout
+            name: subprocess.run(
+                ["git", "show", f"{commit}:{name}"], cwd=root, capture_output=True, check=True
+            ).stdout
             for name in names
             if name != MARKER
         }
@@ -157,13 +170,21 @@ def _subject() -> str:
 
 def _author(folder: Path) -> list[str]:
     """Options for git where nobody has told it a name yet, as in a container."""
-    said = subprocess.run(["git", "config", "user.email"], cwd=folder, capture_output=True, text=True)
-    return [] if said.stdout.strip() else ["-c", "user.name=wheelyard", "-c", "user.email=wheelyard@localhost"]
+    said = subprocess.run(
+        ["git", "config", "user.email"], cwd=folder, capture_output=True, text=True
+    )
+    return (
+        []
+        if said.stdout.strip()
+        else ["-c", "user.name=wheelyard", "-c", "user.email=wheelyard@localhost"]
+    )
 
 
 def _git(folder: Path, *words: str) -> str:
     try:
-        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["git", *words], cwd=folder, capture_output=True, text=True, check=True
+        )
     except FileNotFoundError:
         raise Problem("git is not installed, and a new project is a git repository") from None
     except subprocess.CalledProcessError as failed:

@@ -108,6 +108,11 @@ class Build:
         "What the build needs beside torch, as pip names it; the image has setuptools, wheel, cmake and ninja.",
         [],
     )
+    wheels: str = key(
+        "A folder of the project with wheels that the build requires and no index has. Those that the requirements "
+        "name are installed, offline and without dependencies, before the sdist and each wheel is made.",
+        "",
+    )
     apt: list[str] = key("Debian packages that the build needs.", [])
     before: str = key(
         "A command that runs in a copy of the sources before the sdist and before each wheel is made.",

