@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import importlib
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from rich.console import Console
 
 from wheelyard import steps
 from wheelyard.arguments import CLUSTER, parse
+from wheelyard.core.environment import UMASK
 from wheelyard.core.graph import Graph
 from wheelyard.core.job import Job
 from wheelyard.core.progress import Display
@@ -34,6 +36,7 @@ NewPlace = Callable[[Path, local.StepModule, local.Here], Place]
 
 def main() -> int:
     arguments = parse()
+    os.umask(UMASK)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         return _dispatch(arguments)

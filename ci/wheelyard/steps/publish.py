@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from wheelyard.core import digest, shell
 from wheelyard.core.digest import sha256
+from wheelyard.core.environment import CREDENTIALS, NETWORK, isolated
 from wheelyard.core.job import Job, Needs, Source, made, passed
 from wheelyard.core.record import Facts, Record
 from wheelyard.core.workspace import Workspace
@@ -167,8 +167,8 @@ def lacking(target: Index, name: str, files: list[Path]) -> list[Path]:
 def _send(target: Index, file: Path, log: Path) -> None:
     """One file by twine. Where the index has it already, it got there on a connection that broke, or is not served yet;
     whether it is the same is seen when it is served."""
-    command: list[object] = [sys.executable, "-m", "twine", "upload", "--non-interactive"]
-    command += ["--disable-progress-bar", "--repository-url", target.upload, file]
+    command = isolated("twine", "upload", "--non-interactive", "--disable-progress-bar")
+    command += ["--repository-url", target.upload, file]
     attestation = file.with_name(file.name + attest.SUFFIX)
     if attestation.exists():
         command += [attestation, "--attestations"]
@@ -177,7 +177,8 @@ def _send(target: Index, file: Path, log: Path) -> None:
         credentials = {"TWINE_USERNAME": index.USER, "TWINE_PASSWORD": target.password}
     before = log.stat().st_size if log.exists() else 0
     try:
-        shell.run(command, log, env=credentials, what=f"uploading {file.name} to {target.name}")
+        what = f"uploading {file.name} to {target.name}"
+        shell.run(command, log, env=credentials, allow=(*NETWORK, *CREDENTIALS), what=what)
     except Problem as problem:
         said = log.read_bytes()[before:].decode(errors="replace")
         if any(sign in said for sign in ALREADY_THERE):

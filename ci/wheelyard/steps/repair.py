@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from wheelyard.core import digest, shell
+from wheelyard.core.environment import isolated
 from wheelyard.core.job import Job, Needs, made
 from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
@@ -58,7 +59,7 @@ def _in_image(plan: Plan, wheel: Wheel) -> dict[str, Any]:
 
 def run(job: Job, workspace: Workspace) -> Facts:
     inputs = workspace.inputs
-    command = ["-m", "auditwheel", "repair", "--plat", "auto"]
+    command = ["-I", "-m", "auditwheel", "repair", "--plat", "auto"]
     command += [f"--exclude={pattern}" for pattern in inputs["exclude"]]
     wheel = _repair_in_image(command, workspace) if inputs["image"] else _repair(command, workspace)
     if inputs["python"] and "-py3-none-" in wheel.name:
@@ -105,8 +106,8 @@ def _clock(workspace: Workspace) -> dict[str, str]:
 def _bind_to_python(wheel: Path, workspace: Workspace) -> Path:
     """Gives a wheel that would serve every Python the tag of one, where each has its own wheel."""
     tag = workspace.inputs["python"]
-    command = [sys.executable, "-m", "wheel", "tags", "--remove"]
-    command += [f"--python-tag={tag.rstrip('t')}", f"--abi-tag={tag}", str(wheel)]
+    words = [f"--python-tag={tag.rstrip('t')}", f"--abi-tag={tag}", wheel]
+    command = isolated("wheel", "tags", "--remove", *words)
     shell.run(command, workspace.log, what=f"tagging {wheel.name} for {tag}", env=_clock(workspace))
     (bound,) = wheel.parent.glob("*.whl")
     return bound

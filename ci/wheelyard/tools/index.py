@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from wheelyard.core import shell
+from wheelyard.core import environment, shell
 from wheelyard.core.digest import sha256
 from wheelyard.core.disk import flush
 from wheelyard.problem import Problem
@@ -217,7 +217,8 @@ def _start(folder: Path, log: Path) -> Server:
     url = f"http://127.0.0.1:{port}"
     command = [PROGRAMS / "devpi-server", f"--serverdir={folder}", "--host=127.0.0.1"]
     with log.open("ab") as output:
-        process = shell.start([*map(str, command), f"--port={port}"], output)
+        given = environment.make(folder)
+        process = shell.start([*map(str, command), f"--port={port}"], output, env=given)
     started = Server(url, process)
     try:
         _wait_for(url, process, log)
