@@ -5,10 +5,14 @@ import functools
 import hashlib
 import importlib.metadata
 import json
+import platform
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+# What packs wheels and sdists: another zlib, such as zlib-ng, writes other bytes for the same files.
+COMPRESSOR = {"python": platform.python_version(), "zlib": zlib.ZLIB_RUNTIME_VERSION}
 PACKAGE = Path(__file__).resolve().parent.parent
 # What these give to a step is data, and stands in its jobs' inputs.
 DATA = ("config", "plan", "problem")

@@ -20,7 +20,7 @@ from wheelyard.core.workspace import Workspace
 from wheelyard.plan.cells import Wheel, python_tag
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
-from wheelyard.tools import images
+from wheelyard.tools import images, wheelfile
 
 CACHE_MOUNT = "/compiler-cache"
 CUDA_HOME = "/opt/cuda"  # in an image that has torch
@@ -60,6 +60,7 @@ def _sdist_job(plan: Plan) -> Job:
         "image": recipe,
         "before": plan.matrix.build.before,
         "epoch": plan.matrix.build.source_date_epoch,
+        "compressor": digest.COMPRESSOR,
         "code": digest.code(__name__),
     }
     return Job("build", "sdist", Needs(recipe["machine"], engine=True), inputs, ("*.tar.gz",))
@@ -121,6 +122,8 @@ def _wheel_job(plan: Plan, wheel: Wheel) -> Job:
         "cache": str(plan.options.cache.resolve()) if plan.options.cache else None,
         "job_memory_mb": plan.matrix.build.job_memory_mb,
         "tools": digest.tools("cibuildwheel"),
+        "epoch": plan.matrix.build.source_date_epoch,
+        "compressor": digest.COMPRESSOR,
         "code": digest.code(__name__),
     }
     memory = -(-plan.matrix.build.job_memory_mb // 1024)  # for one compiler at least
@@ -190,7 +193,8 @@ def make_wheel(workspace: Workspace) -> Facts:
         what=f"building the {inputs['wheel']} wheel", cwd=Path(source).parent,
         env=engine.told | settings(inputs, tag, engine), allow=ENGINE,
     )  # fmt: skip
-    return {"image": tag, "verdict": only_file(output, "*.whl").name}
+    wheel = wheelfile.rewrite(only_file(output, "*.whl"), inputs["epoch"])
+    return {"image": tag, "verdict": wheel.name}
 
 
 def settings(inputs: Mapping[str, Any], tag: str, engine: Engine) -> dict[str, str]:

