@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wheelyard.core.digest import sha256
+from wheelyard.core.digest import of_source
 from wheelyard.problem import Problem
 
 CONFIGURATION = "ci/matrix.toml"
@@ -36,7 +36,7 @@ class Project:
 
     def files(self, *folders: str) -> dict[str, str]:
         """The sha256 of each file below the folders, or of all files that git would take."""
-        return {path: _digest(self.root / path) for path in self._listed(*folders)}
+        return {path: of_source(self.root / path) for path in self._listed(*folders)}
 
     def _listed(self, *folders: str) -> list[str]:
         names = _tracked(self.root, *folders)
@@ -135,10 +135,6 @@ def _tracked(folder: Path, *below: str) -> list[str] | None:
             return None
         found += [name for name in listed.split("\0") if name]
     return sorted(set(found))
-
-
-def _digest(path: Path) -> str:
-    return f"link to {path.readlink()}" if path.is_symlink() else sha256(path)
 
 
 def _git(root: Path, *words: str) -> str | None:

@@ -3,12 +3,12 @@
 import os
 import shutil
 import time
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from wheelyard.core import digest, shell
-from wheelyard.core.digest import sha256
 from wheelyard.core.environment import CREDENTIALS, NETWORK, isolated
 from wheelyard.core.job import Job, Needs, Source, made, passed
 from wheelyard.core.record import Facts, Record
@@ -90,21 +90,20 @@ def _leaving(plan: Plan) -> dict[str, Any]:
 
 
 def run(job: Job, workspace: Workspace) -> Facts:
-    inputs, files = workspace.inputs, workspace.files("files")
+    inputs, files = workspace.inputs, workspace.recorded("files")
     if inputs["index"] != "embedded":
         check_evidence(workspace)
-        files = _with_attestations(workspace, files)
+        _add_attestations(workspace, files)
     (sdist,) = inputs["sdist"].values()
     place = workspace.lasting / "index"
     stage = index.stage_of(sdist)
     with index.ready(inputs["index"], place, stage, workspace.log, inputs["own"]) as target:
-        plain = [file for file in files if not file.name.endswith(attest.SUFFIX)]
         sent = []
-        for part in sorted({index_of_file(file.name) for file in plain}):
-            group = [file for file in plain if index_of_file(file.name) == part]
+        for part in sorted({index_of_file(file.name) for file in files}):
+            group = {file: d for file, d in files.items() if index_of_file(file.name) == part}
             place_of = target.part(part) if part and target.part else target
             sent += upload(place_of, inputs["project"], group, workspace.log)
-    verdict = f"{len(sent)} files uploaded, {len(plain) - len(sent)} already there"
+    verdict = f"{len(sent)} files uploaded, {len(files) - len(sent)} already there"
     return {"uploaded": sent, "index": target.name, "address": target.upload, "verdict": verdict}
 
 
@@ -112,8 +111,8 @@ def check_evidence(workspace: Workspace) -> None:
     """Wheels that need it were run on a GPU, these very bytes, by the smoke test of this release."""
     known = [*workspace.sources("evidence").rglob("*.json"), *workspace.files("evidence_of_jobs")]
     spec = evidence.spec_of(workspace.files("smoke_tests"))
-    for wheel in workspace.files("needing_evidence"):
-        wanted = evidence.wanted(workspace.inputs, sha256(wheel), spec)
+    for wheel, digest_of_wheel in workspace.recorded("needing_evidence").items():
+        wanted = evidence.wanted(workspace.inputs, digest_of_wheel, spec)
         if not evidence.on_gpu(wanted, known):
             none = [f"  {line}" for line in evidence.why_none(wanted, known)]
             raise Problem(
@@ -124,20 +123,22 @@ def check_evidence(workspace: Workspace) -> None:
             )
 
 
-def _with_attestations(workspace: Workspace, files: list[Path]) -> list[Path]:
-    """Each file with its attestation beside it, where twine looks for it."""
-    folder, signed = workspace.scratch("upload"), workspace.files("attestations")
-    names = {file.name for file in signed}
-    unsigned = [file.name for file in files if file.name + attest.SUFFIX not in names]
+def _add_attestations(workspace: Workspace, files: Iterable[Path]) -> None:
+    """Puts each file's attestation beside it, where twine looks for it."""
+    signed = {file.name: file for file in workspace.files("attestations")}
+    unsigned = [file.name for file in files if file.name + attest.SUFFIX not in signed]
     if unsigned and os.environ.get("GITHUB_ACTIONS"):
         raise Problem(f"no attestation for {', '.join(unsigned)}; run the job that signs again")
-    return [Path(shutil.copy(file, folder)) for file in (*files, *signed)]
-
-
-def upload(target: Index, name: str, files: list[Path], log: Path) -> list[str]:
-    """Uploads the files that the index lacks, and waits until it serves them; returns their names."""
     for file in files:
-        target.put_back(file)
+        if attestation := signed.get(file.name + attest.SUFFIX):
+            shutil.copy(attestation, file.parent)
+
+
+def upload(target: Index, name: str, files: Mapping[Path, str], log: Path) -> list[str]:
+    """Uploads the files that the index lacks, and waits until it serves them, with the digests that were recorded;
+    returns their names."""
+    for file, recorded in files.items():
+        target.put_back(file, recorded)
     missing = lacking(target, name, files)
     for file in missing:
         patiently(partial(_send, target, file, log))
@@ -152,10 +153,10 @@ def upload(target: Index, name: str, files: list[Path], log: Path) -> list[str]:
     return [file.name for file in missing]
 
 
-def lacking(target: Index, name: str, files: list[Path]) -> list[Path]:
+def lacking(target: Index, name: str, files: Mapping[Path, str]) -> list[Path]:
     """The files that an index does not serve; one that it serves with other bytes is refused."""
     there = target.files(name)
-    wrong = [f.name for f in files if f.name in there and there[f.name] != sha256(f)]
+    wrong = [f.name for f, recorded in files.items() if there.get(f.name, recorded) != recorded]
     if wrong:
         raise Problem(
             f"the index {target.name} has {', '.join(wrong)} with other bytes; "

@@ -73,9 +73,8 @@ class Index:
         listing = patiently(lambda: self._ask(request))
         return {file["filename"]: file["hashes"].get("sha256", "") for file in listing["files"]}
 
-    def put_back(self, file: Path) -> None:
-        """Mends what the embedded index took just before the power went: it does not wait for the disk."""
-        digest = sha256(file)
+    def put_back(self, file: Path, digest: str) -> None:
+        """Restores what the embedded index took just before the power went: it does not wait for the disk."""
         stored = self.store and self.store / "+f" / digest[:3] / digest[3:16] / file.name
         if stored and stored.exists() and sha256(stored) != digest:
             shutil.copyfile(file, stored)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from clusters import Machines, machines, run
 from disks import small_disk
-from wheelyard.core.digest import sha256
+from wheelyard.core.digest import of_source
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Record
 from wheelyard.problem import Problem
@@ -67,9 +67,7 @@ def test_files_of_jobs_and_of_the_project_reach_a_worker(
     who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
     for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "all"], ["tag", "v7"]):
         subprocess.run(["git", *words], cwd=project, check=True)
-    files = {p: sha256(project / p) for p in ("deep/run.sh", "empty")} | {
-        "link": "link to deep/run.sh"
-    }
+    files = {path: of_source(project / path) for path in ("deep/run.sh", "empty", "link")}
     look = """
 import os, subprocess
 folder = workspace.sources("all")
