@@ -85,7 +85,10 @@ def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
                 words = [join.told(text) for text in arguments.made]
                 words += [join.told(text, is_all=True) for text in arguments.all_made]
                 released, graph = plan.released, _both_indexes(plan)
-                done = join.join(graph, record, _head(plan), github.may_hand_on, released, words)
+                done = join.join(
+                    graph, record, _head(plan), github.may_hand_on(plan), released, words,
+                    plan.check_owners,
+                )  # fmt: skip
                 display.say(done)
             case "report":
                 _report(plan, record, display)

@@ -36,7 +36,11 @@ ASK_AGAIN_SECONDS = 3
 
 
 def check(plan: Plan, record: Record) -> None:
-    """What goes to a public index comes from a clean, tagged tree, and was built from that very tree."""
+    """Every file is named for the job that made it. What goes to a public index comes from a clean, tagged tree, and
+    was built from that very tree."""
+    for name in plan.released:
+        if name in record.jobs:
+            plan.check_owners(name, record.jobs[name]["outputs"])
     if plan.options.index in ("testpypi", "pypi") and plan.strategy != "universal":
         raise Problem(
             f"{plan.options.index} refuses local versions such as +cu130torch2.15, which tell the wheels of strategy "
@@ -111,7 +115,17 @@ def check_evidence(workspace: Workspace) -> None:
     """Wheels that need it were run on a GPU, these very bytes, by the smoke test of this release."""
     known = [*workspace.sources("evidence").rglob("*.json"), *workspace.files("evidence_of_jobs")]
     spec = evidence.spec_of(workspace.files("smoke_tests"))
-    for wheel, digest_of_wheel in workspace.recorded("needing_evidence").items():
+    wheels = workspace.recorded("needing_evidence")
+    if len(wheels) != len(workspace.inputs["gpu_evidence"]):
+        raise Problem(
+            f"the plan asks for GPU evidence of {', '.join(workspace.inputs['gpu_evidence'])}, but the record has "
+            f"{len(wheels)} wheels for them; run `wheelyard release`"
+        )
+    if wheels and spec is None:
+        raise Problem(
+            "no smoke test here has said what must be checked on a GPU; the matrix needs a cell to run: verify.run"
+        )
+    for wheel, digest_of_wheel in wheels.items():
         wanted = evidence.wanted(workspace.inputs, digest_of_wheel, spec)
         if not evidence.on_gpu(wanted, known):
             none = [f"  {line}" for line in evidence.why_none(wanted, known)]

@@ -193,7 +193,7 @@ def test_a_public_index_needs_evidence_for_these_bytes(tmp_path: Path) -> None:
     def check(**changes: object) -> None:
         seen.write_text(json.dumps(proof(**{"sha256": sha256(wheel), **changes})))
         told = {"smoke": {"command": ""}, "program": proof()["program"], "evidence": {}}
-        publish.check_evidence(workspace(tmp_path, made, **told))
+        publish.check_evidence(workspace(tmp_path, made, **told, gpu_evidence=["x86_64"]))
 
     check()
     with pytest.raises(Problem, match="no GPU evidence for demo_ext"):
@@ -202,3 +202,17 @@ def test_a_public_index_needs_evidence_for_these_bytes(tmp_path: Path) -> None:
         Problem, match=r"(?s)no GPU evidence for demo_ext.*gpu\.json was made with other"
     ):
         check(spec="an easier one")
+
+
+@pytest.mark.parametrize(
+    ("lacks", "message"),
+    [("needing_evidence", "has 0 wheels for them"), ("smoke_tests", "no smoke test here has said")],
+)
+def test_no_check_of_evidence_is_true_of_nothing(tmp_path: Path, lacks: str, message: str) -> None:
+    wheel, tested = make_wheel(tmp_path), tmp_path / "smoke.json"
+    tested.write_text(json.dumps(proof(sha256=sha256(wheel))))
+    made = {"evidence_of_jobs": [tested], "smoke_tests": [tested], "needing_evidence": [wheel]}
+    made[lacks] = []
+    told = {"smoke": {"command": ""}, "program": proof()["program"], "evidence": {}}
+    with pytest.raises(Problem, match=message):
+        publish.check_evidence(workspace(tmp_path, made, **told, gpu_evidence=["x86_64"]))
