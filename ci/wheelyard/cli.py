@@ -138,7 +138,7 @@ def _cluster_command(arguments: argparse.Namespace) -> None:
         worker.schedule(arguments.host, arguments.port, arguments.keys, arguments.file, print)
         return
     settings = worker.Settings(
-        keys.address(arguments.address, arguments.keys), arguments.keys, arguments.folder,
+        keys.address(arguments.address), arguments.keys, arguments.folder,
         arguments.name or worker.default_name(), arguments.jobs or local.slots(),
         int(arguments.cache_gb * 1e9), arguments.network, arguments.memory_limit,
         arguments.death_timeout,
