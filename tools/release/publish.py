@@ -9,6 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from wheelyard.core.digest import sha256
 from wheelyard.problem import Problem
 from wheelyard.report import static_index
 from wheelyard.steps import publish
@@ -38,7 +39,7 @@ def main() -> None:
     try:
         with index.ready(name, folder, "", log) as target:
             for project, files in projects.items():
-                sent = publish.upload(target, project, files, log)
+                sent = publish.upload(target, project, {f: sha256(f) for f in files}, log)
                 print(f"{project}: {len(sent)} uploaded, {len(files) - len(sent)} already there")
     except Problem as problem:
         sys.exit(f"error: {problem}")

@@ -102,7 +102,7 @@ def serve(address: str, folder: Path, first: int, count: int) -> None:
         for number in range(first, first + count):
             name, own = f"worker-{number:02}", folder / f"{number}"
             own.mkdir(parents=True)
-            settings = worker.Settings(address, folder, own, name, 1, 10**9)
+            settings = worker.Settings(address, folder.parent, own, name, 1, 10**9)
             service = Service(own, STEP, 10**9, lambda _: None)
             members.append(await worker.member(settings, service, offered))
         await asyncio.gather(*(member.finished() for member in members))
@@ -119,7 +119,7 @@ def cluster(folder: Path, workers: int) -> Iterator[tuple[str, psutil.Process]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    address = f"tcp://127.0.0.1:{port}"
+    address = f"tls://127.0.0.1:{port}"
     words = [sys.executable, "-m", "wheelyard", "scheduler", f"--port={port}", f"--keys={folder}"]
     started = [subprocess.Popen(words, stdout=subprocess.DEVNULL, cwd=TOOL)]
     try:
@@ -144,7 +144,7 @@ def measure(planned: list[Job], workers: int) -> dict[str, float]:
         house.mkdir()
         for _ in range(600):
             try:
-                with link.joined(address, house) as joined:
+                with link.joined(address, Path(name)) as joined:
                     if len(joined.members()) < workers:
                         time.sleep(0.5)
                         continue

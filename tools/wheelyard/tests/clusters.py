@@ -33,12 +33,12 @@ worker.work(settings, toy_steps.module, print)
 class Machines:
     """A scheduler and its workers."""
 
-    def __init__(self, folder: Path, scheme: str = "tcp", host: str = "127.0.0.1") -> None:
+    def __init__(self, folder: Path, host: str = "127.0.0.1") -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.folder, self.keys = folder, folder / "keys"
-        self.host, self.address = host, f"{scheme}://{host}:{self.port}"
+        self.host, self.address = host, f"tls://{host}:{self.port}"
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def scheduler(self) -> None:
@@ -101,8 +101,8 @@ class Machines:
 
 
 @contextmanager
-def machines(folder: Path, scheme: str = "tcp", host: str = "127.0.0.1") -> Iterator[Machines]:
-    started = Machines(folder, scheme, host)
+def machines(folder: Path, host: str = "127.0.0.1") -> Iterator[Machines]:
+    started = Machines(folder, host)
     try:
         started.scheduler()
         yield started

@@ -1,5 +1,6 @@
 """Compromised jobs of the release workflow: what each does to the artifacts of a run, and how it is found out."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from tampering import (
     copy_of,
     drop_float64,
     easier_spec,
+    every_verdict,
     first,
+    for_both,
     forget,
     head,
     job,
@@ -18,6 +21,7 @@ from tampering import (
     link,
     on_other_bytes,
     only_altered,
+    relabelled,
     sdist,
     see,
     verifying,
@@ -68,6 +72,22 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
             a / "build-x86_64", "repair/x86_64", "evil-1.1.0-py3-none-any.whl", b"evil", keep=True
         ),
         "build-x86_64 hands on evil.*, of which wheels knows nothing",
+    ),
+    "build: both wheels under the architecture that needs no evidence": (
+        relabelled,
+        "repair/aarch64 is not for a file named .*x86_64.whl; it would be repair/x86_64's",
+    ),
+    "build: a wheel for both architectures": (
+        for_both,
+        "which it is not for|repair/aarch64 is not for a file named|of which wheels knows nothing",
+    ),
+    "build: no wheel at all": (
+        lambda a: job(a / "build-x86_64", "repair/x86_64", outputs={}),
+        r"repair/x86_64 made no \*_x86_64.whl",
+    ),
+    "build: the artifact is left out": (
+        lambda a: shutil.rmtree(a / "build-x86_64"),
+        "wheels has told of .*x86_64.whl, which no artifact hands on",
     ),
     "build: the wheel that was never made": (
         lambda a: wheel(a / "build-x86_64").unlink(),
@@ -147,7 +167,11 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
     ),
     "verify: the same verdict twice": (
         lambda a: copy_of(a, verifying(a), "verify-9-9"),
-        "verify-9-9 hands on `verify/.*and so does",
+        "verify-9-9 hands on `verify/.*, which it is not for",
+    ),
+    "verify: one job gives every verdict": (
+        every_verdict,
+        "verify-.* hands on `verify/.*, which it is not for",
     ),
     "verify: a job that nobody planned": (
         lambda a: job(verifying(a), "verify/evil"),

@@ -40,7 +40,7 @@ def there(tmp_path: Path) -> Iterator[Machines]:
         ip("addr add 10.217.0.2/24 dev wheelyard1", inside=True)
         ip("link set wheelyard1 up", inside=True)
         ip("link set lo up", inside=True)
-        with machines(folder, "tls", HERE) as started:
+        with machines(folder, HERE) as started:
             yield started
     finally:
         ip("link del wheelyard0")  # a process that is about to end may hold the namespace a while

@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import importlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from rich.console import Console
 
 from wheelyard import new, steps
 from wheelyard.arguments import CLUSTER, parse
+from wheelyard.core.environment import UMASK
 from wheelyard.core.graph import Graph
 from wheelyard.core.job import Job
 from wheelyard.core.progress import Display
@@ -36,6 +38,7 @@ NewPlace = Callable[[Path, local.StepModule, local.Here], Place]
 
 def main() -> int:
     arguments = parse()
+    os.umask(UMASK)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         return _dispatch(arguments)
@@ -98,7 +101,10 @@ def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
                 words = [join.told(text) for text in arguments.made]
                 words += [join.told(text, is_all=True) for text in arguments.all_made]
                 released, graph = plan.released, _both_indexes(plan)
-                done = join.join(graph, record, _head(plan), github.may_hand_on, released, words)
+                done = join.join(
+                    graph, record, _head(plan), github.may_hand_on(plan), released, words,
+                    plan.check_owners,
+                )  # fmt: skip
                 display.say(done)
             case "report":
                 _report(plan, record, display)
@@ -148,7 +154,7 @@ def _cluster_command(arguments: argparse.Namespace) -> None:
         worker.schedule(arguments.host, arguments.port, arguments.keys, arguments.file, print)
         return
     settings = worker.Settings(
-        keys.address(arguments.address, arguments.keys), arguments.keys, arguments.folder,
+        keys.address(arguments.address), arguments.keys, arguments.folder,
         arguments.name or worker.default_name(), arguments.jobs or local.slots(),
         int(arguments.cache_gb * 1e9), arguments.network, arguments.memory_limit,
         arguments.death_timeout,

@@ -1,6 +1,9 @@
 """Facts about a project: its names, its files as git has them, links that lead out of it."""
 
+import json
+import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -68,3 +71,102 @@ def test_names_of_the_matrix_win(repository: Path) -> None:
 def test_no_git(tmp_path: Path) -> None:
     with pytest.raises(Problem, match="is not a git repository; `git init`"):
         project.load(tmp_path, "theirs").files()
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
+    done = subprocess.run(
+        ["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def untracked(folder: Path, _: pytest.MonkeyPatch) -> None:
+    git(folder, "config", "status.showUntrackedFiles", "no")
+    (folder / "python/new.py").touch()
+
+
+def overlooked(folder: Path, _: pytest.MonkeyPatch) -> None:
+    git(folder, "update-index", "--assume-unchanged", "python/setup.py")
+    (folder / "python/setup.py").write_text("evil()")
+
+
+def skipped(folder: Path, _: pytest.MonkeyPatch) -> None:
+    git(folder, "update-index", "--skip-worktree", "python/setup.py")
+    (folder / "python/setup.py").write_text("evil()")
+
+
+def mode(folder: Path, _: pytest.MonkeyPatch) -> None:
+    git(folder, "config", "core.fileMode", "false")
+    (folder / "python/setup.py").chmod(0o755)
+
+
+def monitor(folder: Path, _: pytest.MonkeyPatch) -> None:
+    """A hook that tells git which files changed: none."""
+    hook = folder / ".git/never"
+    hook.write_text("#!/bin/sh\nprintf 'token\\0'\n")
+    hook.chmod(0o755)
+    git(folder, "config", "core.fsmonitor", str(hook))
+    git(folder, "status")
+    (folder / "python/setup.py").write_text("evil()")
+
+
+def another_index(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    (folder / "python/setup.py").write_text("evil()")
+    patch.setenv("GIT_INDEX_FILE", str(folder / ".git/evil"))
+    git(folder, "read-tree", "HEAD")
+    git(folder, "update-index", "--assume-unchanged", "python/setup.py")
+
+
+def replaced(folder: Path, _: pytest.MonkeyPatch) -> None:
+    """HEAD keeps its name and stands for another commit."""
+    good = git(folder, "rev-parse", "HEAD")
+    (folder / "python/setup.py").write_text("evil()")
+    git(folder, "commit", "-qam", "evil")
+    git(folder, "replace", good, "HEAD")
+    git(folder, "update-ref", "HEAD", good)
+
+
+FOOLED = [untracked, overlooked, skipped, mode, monitor, another_index, replaced]
+
+
+@pytest.mark.parametrize("fool", FOOLED, ids=lambda f: f.__name__)
+def test_a_changed_tree_is_not_taken_for_a_clean_one(
+    repository: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fool: Callable[[Path, pytest.MonkeyPatch], None],
+) -> None:
+    git(repository, "commit", "-qm", "all")
+    made = project.load(repository / "python", "theirs")
+    assert made.commit == git(repository, "rev-parse", "HEAD")
+    fool(repository, monkeypatch)
+    assert made.commit.endswith("+")
+
+
+def test_a_link_into_another_repository_is_refused(
+    repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    git(other, "init", "-q")
+    (other / "evil.py").touch()
+    (repository / "python/vendored").symlink_to(other)
+    made = project.load(repository / "python", "theirs")
+    with pytest.raises(Problem, match=r"vendored is a link to .*outside this repository"):
+        made.files()
+
+
+def test_names_that_are_no_text(repository: Path) -> None:
+    """The first begins with a space; one is not UTF-8."""
+    names = [b" first.py", b"caf\xe9.py", b"new\nline.py"]
+    for name in names:
+        Path(os.fsdecode(bytes(repository / "python") + b"/" + name)).touch()
+    found = project.load(repository / "python", "theirs").files()
+    assert {os.fsdecode(name) for name in names} <= found.keys()
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_an_uncommitted_chmod_is_another_input(repository: Path) -> None:
+    made = project.load(repository / "python", "theirs")
+    before = made.files()
+    (repository / "python/setup.py").chmod(0o755)
+    assert made.files() != before

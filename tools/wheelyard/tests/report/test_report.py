@@ -44,7 +44,7 @@ def finish(plan: Plan, record: Record, *, failing: str = "") -> Path:
     part = {"name": "a-static-library", "version": "12.9.79"}
     for wheel in plan.wheels:
         file = make_wheel(drafts, wheel.arch)
-        sbom.add(file, {"components": [part]})
+        sbom.add(file, {"components": [part]}, 0)
         note(f"repair/{wheel.name}", file)
         note(f"gate/{wheel.name}")
         for torch in plan.matrix.torch:

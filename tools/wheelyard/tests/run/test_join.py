@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 from demo_wheel import make_wheel
 from recorded import job, passed
+from repository import ROOT
+from wheelyard import steps
 from wheelyard.core import graph
 from wheelyard.core.digest import sha256
 from wheelyard.core.graph import Graph
 from wheelyard.core.record import Record
 from wheelyard.plan import github
+from wheelyard.plan import plan as planning
+from wheelyard.plan.plan import Options, Plan
 from wheelyard.problem import Problem
 from wheelyard.run import join
 from wheelyard.run.join import Told
@@ -38,11 +42,12 @@ def handed(record: Record, name: str, **jobs: list[Path]) -> Path:
     return folder
 
 
+MAY = github.may_hand_on(planning.load(Options(place="github"), ROOT))
 RELEASED = ["build/sdist", "repair/a", "repair/b"]
 
 
 def joined(record: Record, *told: Told, plan: Graph = PLAN) -> str:
-    return join.join(plan, record, HERE, github.may_hand_on, RELEASED, told)
+    return join.join(plan, record, HERE, MAY, RELEASED, told)
 
 
 def change(folder: Path, **values: object) -> None:
@@ -225,3 +230,45 @@ def test_what_was_not_handed_on_is_missed_by_the_next_step(
         record.files("repair/a")
     with pytest.raises(Problem, match="`repair/b` has not passed yet"):
         record.files("repair/b")
+
+
+def test_a_file_of_another_job_is_refused(record: Record, plan: Plan, wheels: list[Path]) -> None:
+    """A relabelled record: a wheel under the architecture that needs no evidence."""
+    theirs = wheels[0].rename(
+        wheels[0].with_name(
+            f"{plan.project.normalised}-{plan.project.version}-py3-none-linux_x86_64.whl"
+        )
+    )
+    handed(record, "build-a", repair_a=[theirs])
+    with pytest.raises(
+        Problem, match=r"repair/a is not for a file named .*; it would be repair/x8"
+    ):
+        join.join(PLAN, record, HERE, MAY, RELEASED, check_owners=plan.check_owners)
+
+
+def test_a_passed_job_has_made_what_it_is_for(record: Record, wheels: list[Path]) -> None:
+    """With no outputs the release would silently lack a wheel; with two, one would be somebody else's."""
+    folder = handed(record, "build-a", repair_a=[wheels[0]])
+    change(folder, outputs={})
+    with pytest.raises(Problem, match=r"repair/a made no \*\.whl"):
+        joined(record)
+    change(folder, outputs={"x.whl": "0" * 64, "y.whl": "0" * 64})
+    with pytest.raises(Problem, match=r"repair/a made 2 files \*\.whl"):
+        joined(record)
+
+
+def test_an_artifact_that_was_left_out(record: Record, wheels: list[Path]) -> None:
+    handed(record, "build-a", repair_a=[wheels[0]])
+    told = Told("gate", {file.name: sha256(file) for file in wheels}, is_all=True)
+    with pytest.raises(Problem, match=r"gate has told of two-1.0.*, which no artifact hands on"):
+        joined(record, told)
+
+
+def test_an_artifact_of_verify_is_for_its_own_cells() -> None:
+    plan = planning.load(Options(place="github"), ROOT)
+    jobs = [j.name for j in steps.planned(plan, "verify").jobs.values() if j.step == "verify"]
+    owners = {job: [n for n in range(300) if MAY(f"verify-1-{n}", job)] for job in jobs}
+    assert all(len(numbers) == 1 for numbers in owners.values()), "each verdict comes from one job"
+    assert len({numbers[0] for numbers in owners.values()}) > 5
+    assert not MAY("verify-2-0", jobs[0])
+    assert not MAY("verify-", jobs[0])

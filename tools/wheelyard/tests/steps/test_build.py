@@ -7,6 +7,9 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from cibuildwheel.environment import parse_environment
+from cibuildwheel.oci_container import OCIContainerEngineConfig
+from wheelyard.core.engine import Engine
 from wheelyard.plan.plan import Options, Plan
 from wheelyard.problem import Problem
 from wheelyard.steps import build
@@ -32,6 +35,29 @@ def test_a_trial_build_mounts_one(
     assert program == f"--volume={tmp_path}/sccache:/usr/local/bin/sccache:ro"
     told = build.environment(trial, plan.wheels[0])
     assert (told["OPWRIGHT_CACHE"], told["SCCACHE_DIR"]) == ("sccache", build.CACHE_MOUNT)
+
+
+def test_the_container_has_no_network_and_no_mount_of_this_machine(plan: Plan) -> None:
+    """As cibuildwheel itself reads it, also where the wheelhouse's path has a space and a semicolon."""
+    inputs = build.jobs(plan)[1].inputs
+    engine = Engine("docker", "wheelyard.release=/a clone;/wheel house", "docker")
+    told = build.settings(inputs, "image:1", engine)
+    read = OCIContainerEngineConfig.from_config_string(told["CIBW_CONTAINER_ENGINE"])
+    assert read.disable_host_mount
+    assert read.create_args[:2] == ("--network=none", f"--label={engine.label}")
+    assert not any(word.startswith(("--volume", "--mount")) for word in read.create_args)
+    environment = parse_environment(told["CIBW_ENVIRONMENT"])
+    assert environment.as_dictionary({}) == inputs["environment"]
+
+
+def test_a_link_is_no_sdist(tmp_path: Path) -> None:
+    """A build that leaves a link would have this machine's file released."""
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "x-1.0.tar.gz").symlink_to(tmp_path / "secret")
+    with pytest.raises(Problem, match=r"left x-1.0.tar.gz where one plain file \*.tar.gz was"):
+        build.only_file(tmp_path, "*.tar.gz")
+    with pytest.raises(Problem, match="left nothing where"):
+        build.only_file(tmp_path, "*.whl")
 
 
 def test_a_wheel_is_told_its_architecture_toolkit_and_targets(plan: Plan) -> None:

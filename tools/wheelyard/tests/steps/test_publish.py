@@ -31,16 +31,42 @@ def devpi(new_index: Callable[[str], Index]) -> Index:
     return new_index("test")
 
 
+def send(where: Index, files: list[Path], folder: Path) -> list[str]:
+    return publish.upload(where, NAME, {file: sha256(file) for file in files}, folder / "log")
+
+
+def test_what_is_served_is_what_was_recorded(devpi: Index, tmp_path: Path) -> None:
+    """A file that is swapped between its hashing and twine's reading is found out."""
+    wheel, other = (make_wheel(tmp_path / n, version="1.9", text=n) for n in ("good", "evil"))
+    recorded = {wheel: sha256(wheel)}
+    wheel.write_bytes(other.read_bytes())
+    with pytest.raises(Problem, match=r"the index test has demo_ext-1.9.* with other bytes"):
+        publish.upload(devpi, NAME, recorded, tmp_path / "log")
+
+
+def test_a_job_works_on_a_copy_of_what_was_hashed(tmp_path: Path) -> None:
+    wheel, other = (make_wheel(tmp_path / n, text=n) for n in ("good", "evil"))
+    place = workspace(tmp_path, {"wheel": [wheel]})
+    expected, given = wheel.read_bytes(), place.file("wheel")
+    wheel.write_bytes(other.read_bytes())
+    assert given.read_bytes() == expected
+    assert [file.name for file in given.parent.iterdir()] == [wheel.name], (
+        "a container sees no more"
+    )
+    with pytest.raises(Problem, match="changed while the release ran"):
+        place.file("wheel")
+
+
 def test_uploads_once_and_serves_hashes(devpi: Index, tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path)
-    assert publish.upload(devpi, NAME, [wheel], tmp_path / "log") == [wheel.name]
-    assert publish.upload(devpi, NAME, [wheel], tmp_path / "log") == []
+    assert send(devpi, [wheel], tmp_path) == [wheel.name]
+    assert send(devpi, [wheel], tmp_path) == []
     assert devpi.files(NAME)[wheel.name] == sha256(wheel)
 
 
 def test_pep_691(devpi: Index, tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path, version="1.1")
-    publish.upload(devpi, NAME, [wheel], tmp_path / "log")
+    send(devpi, [wheel], tmp_path)
     accept = {"Accept": "application/vnd.pypi.simple.v1+json"}
     request = urllib.request.Request(f"{devpi.simple}demo-ext/", headers=accept)
     with urllib.request.urlopen(request) as answer:
@@ -49,16 +75,16 @@ def test_pep_691(devpi: Index, tmp_path: Path) -> None:
 
 
 def test_other_bytes_under_a_used_name_are_refused(devpi: Index, tmp_path: Path) -> None:
-    publish.upload(devpi, NAME, [make_wheel(tmp_path / "a", version="1.2")], tmp_path / "log")
+    send(devpi, [make_wheel(tmp_path / "a", version="1.2")], tmp_path)
     other = make_wheel(tmp_path / "b", version="1.2", text="changed")
     with pytest.raises(Problem, match=r"with other bytes.*raise the version"):
-        publish.upload(devpi, NAME, [other], tmp_path / "log")
+        send(devpi, [other], tmp_path)
 
 
 def test_wrong_password(devpi: Index, tmp_path: Path) -> None:
     wrong = dataclasses.replace(devpi, password="not-the-password")
     with pytest.raises(Problem, match="refuses the"):
-        publish.upload(wrong, NAME, [make_wheel(tmp_path, version="1.3")], tmp_path / "log")
+        send(wrong, [make_wheel(tmp_path, version="1.3")], tmp_path)
     assert "not-the-password" not in (tmp_path / "log").read_text()
 
 
@@ -68,7 +94,7 @@ def test_index_down(tmp_path: Path) -> None:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
         down = Index("embedded", url, url, "password")
         with pytest.raises(Problem, match="does not answer"):
-            publish.upload(down, NAME, [make_wheel(tmp_path)], tmp_path / "log")
+            send(down, [make_wheel(tmp_path)], tmp_path)
 
 
 def test_upload_cut_off_halfway_is_completed_by_the_next_run(devpi: Index, tmp_path: Path) -> None:
@@ -77,19 +103,19 @@ def test_upload_cut_off_halfway_is_completed_by_the_next_run(devpi: Index, tmp_p
     with faulty_proxy(devpi.upload, cut_after=200_000) as address:
         cut = dataclasses.replace(devpi, upload=address + urlsplit(devpi.upload).path)
         with pytest.raises(Problem, match="Run the same command"):
-            publish.upload(cut, NAME, [first, second], tmp_path / "log")
+            send(cut, [first, second], tmp_path)
     assert first.name in devpi.files(NAME)
     assert second.name not in devpi.files(NAME)
-    assert publish.upload(devpi, NAME, [first, second], tmp_path / "log") == [second.name]
+    assert send(devpi, [first, second], tmp_path) == [second.name]
 
 
 def test_what_the_index_lost_with_the_power_is_put_back(devpi: Index, tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path, version="1.8")
-    publish.upload(devpi, NAME, [wheel], tmp_path / "log")
+    send(devpi, [wheel], tmp_path)
     assert devpi.store is not None
     (stored,) = devpi.store.rglob(wheel.name)
     stored.write_bytes(b"")
-    assert publish.upload(devpi, NAME, [wheel], tmp_path / "log") == []
+    assert send(devpi, [wheel], tmp_path) == []
     assert stored.read_bytes() == wheel.read_bytes()
 
 
@@ -104,10 +130,10 @@ def test_waits_until_the_index_serves_what_it_took(devpi: Index, tmp_path: Path)
             return old if time.monotonic() - began < 5 else super().files(project)
 
     behind_cache = Cached(devpi.name, devpi.upload, devpi.simple, devpi.password)
-    assert publish.upload(behind_cache, NAME, [wheel], tmp_path / "log") == [wheel.name]
+    assert send(behind_cache, [wheel], tmp_path) == [wheel.name]
     # A second run that sees the old listing sends it again, and the refusal is no failure.
     began = time.monotonic()
-    assert publish.upload(behind_cache, NAME, [wheel], tmp_path / "log") == [wheel.name]
+    assert send(behind_cache, [wheel], tmp_path) == [wheel.name]
 
 
 def test_an_index_that_drops_every_third_connection(devpi: Index, tmp_path: Path) -> None:
@@ -117,7 +143,7 @@ def test_an_index_that_drops_every_third_connection(devpi: Index, tmp_path: Path
         flaky = dataclasses.replace(
             devpi, upload=address + urlsplit(devpi.upload).path, simple=address + path
         )
-        sent = publish.upload(flaky, NAME, wheels, tmp_path / "log")
+        sent = send(flaky, wheels, tmp_path)
         assert sent == [wheel.name for wheel in wheels]
         assert all(flaky.files(NAME)[wheel.name] == sha256(wheel) for wheel in wheels)
 
@@ -167,7 +193,7 @@ def test_a_public_index_needs_evidence_for_these_bytes(tmp_path: Path) -> None:
     def check(**changes: object) -> None:
         seen.write_text(json.dumps(proof(**{"sha256": sha256(wheel), **changes})))
         told = {"smoke": {"command": ""}, "program": proof()["program"], "evidence": {}}
-        publish.check_evidence(workspace(tmp_path, made, **told))
+        publish.check_evidence(workspace(tmp_path, made, **told, gpu_evidence=["x86_64"]))
 
     check()
     with pytest.raises(Problem, match="no GPU evidence for demo_ext"):
@@ -176,3 +202,17 @@ def test_a_public_index_needs_evidence_for_these_bytes(tmp_path: Path) -> None:
         Problem, match=r"(?s)no GPU evidence for demo_ext.*gpu\.json was made with other"
     ):
         check(spec="an easier one")
+
+
+@pytest.mark.parametrize(
+    ("lacks", "message"),
+    [("needing_evidence", "has 0 wheels for them"), ("smoke_tests", "no smoke test here has said")],
+)
+def test_no_check_of_evidence_is_true_of_nothing(tmp_path: Path, lacks: str, message: str) -> None:
+    wheel, tested = make_wheel(tmp_path), tmp_path / "smoke.json"
+    tested.write_text(json.dumps(proof(sha256=sha256(wheel))))
+    made = {"evidence_of_jobs": [tested], "smoke_tests": [tested], "needing_evidence": [wheel]}
+    made[lacks] = []
+    told = {"smoke": {"command": ""}, "program": proof()["program"], "evidence": {}}
+    with pytest.raises(Problem, match=message):
+        publish.check_evidence(workspace(tmp_path, made, **told, gpu_evidence=["x86_64"]))

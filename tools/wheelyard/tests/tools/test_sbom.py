@@ -50,7 +50,7 @@ def test_a_runtime_that_is_not_the_pinned_one_is_refused() -> None:
 def test_the_wheel_holds_it_and_its_record_agrees(tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path)
     before = dict(members(wheel))
-    sbom.add(wheel, sbom.document(facts(), PINNED))
+    sbom.add(wheel, sbom.document(facts(), PINNED), 0)
     after = dict(members(wheel))
     (name,) = after.keys() - before.keys()
     assert re.fullmatch(r"demo_ext-.*\.dist-info/sboms/cyclonedx\.json", name)
@@ -64,9 +64,9 @@ def test_the_wheel_holds_it_and_its_record_agrees(tmp_path: Path) -> None:
 def test_the_same_wheel_gets_the_same_bytes_and_twice_is_once(tmp_path: Path) -> None:
     wheels = [make_wheel(tmp_path / folder) for folder in "ab"]
     for wheel in wheels:
-        sbom.add(wheel, sbom.document(facts(), PINNED))
+        sbom.add(wheel, sbom.document(facts(), PINNED), 0)
     assert sha256(wheels[0]) == sha256(wheels[1])
-    sbom.add(wheels[1], sbom.document(facts(), PINNED))
+    sbom.add(wheels[1], sbom.document(facts(), PINNED), 0)
     assert sha256(wheels[0]) == sha256(wheels[1])
 
 

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from wheelyard.core.environment import FIXED
 from wheelyard.core.lock import turn
 from wheelyard.problem import Problem
 
@@ -27,7 +28,7 @@ def _install(wanted: list[str], say: Callable[[str], None], advice: str) -> None
     say(f"installing Debian's {', '.join(wanted)}")
     waits = ["-o", "DPkg::Lock::Timeout=300"]  # a fresh machine may be upgrading itself
     install = ["apt-get", "-qy", *waits, "install", "--no-install-recommends", *wanted]
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    environment = {**os.environ, **FIXED}
     for command in (["apt-get", "-q", "update"], install):
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
         if done.returncode != 0:

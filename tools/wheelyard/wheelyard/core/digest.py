@@ -5,10 +5,15 @@ import functools
 import hashlib
 import importlib.metadata
 import json
+import platform
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+# What packs wheels and sdists: another zlib, such as zlib-ng, writes other bytes for the same files.
+COMPRESSOR = {"python": platform.python_version(), "zlib": zlib.ZLIB_RUNTIME_VERSION}
+LINK, EXECUTABLE = "link to ", " executable"
 PACKAGE = Path(__file__).resolve().parent.parent
 # What these give to a step is data, and stands in its jobs' inputs.
 DATA = ("config", "plan", "problem")
@@ -17,6 +22,13 @@ DATA = ("config", "plan", "problem")
 def sha256(file: Path) -> str:
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def of_source(file: Path) -> str:
+    """What an input says of a project's file: its sha256, whether it is a program, or where a link leads."""
+    if file.is_symlink():
+        return f"{LINK}{file.readlink()}"
+    return sha256(file) + (EXECUTABLE if file.stat().st_mode & 0o100 else "")
 
 
 def of(value: Any) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from wheelyard.core import debian, shell
+from wheelyard.core.environment import ENGINE
 from wheelyard.core.lock import turn
 from wheelyard.problem import Problem
 
@@ -43,13 +44,21 @@ class Engine:
     label: str  # marks the containers of one wheelhouse
     builder: str  # the client that builds images
     users: IO[bytes] | None = None  # USERS, locked
+    address: str = ""  # of docker's engine, where the user's settings name one
+
+    @property
+    def told(self) -> dict[str, str]:
+        """What the client is told of its engine, in place of the user's settings, which may change every container."""
+        if self.command == "podman":  # the images lie in the user's home
+            return {"HOME": str(Path.home()), "CONTAINERS_CONF": os.devnull}
+        return {"DOCKER_HOST": self.address} if self.address else {}
 
     def run(
         self, image: str, options: list[str], command: list[str], log: Path, *, what: str
     ) -> None:
         """Runs a command in a fresh container that is removed afterwards."""
         words = [self.command, "run", "--rm", "--init", f"--label={self.label}", *options]
-        shell.run([*words, image, *command], log, what=what)
+        shell.run([*words, image, *command], log, what=what, env=self.told, allow=ENGINE)
 
     def remove_leftovers(self, say: Callable[[str], None]) -> None:
         """Containers of a run that was killed."""
@@ -101,14 +110,14 @@ def ready(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
         command = answering()
         if command is None:
             raise Problem(ADVICE)
-        engine = Engine(command, label, _builder(command, say))
+        engine = Engine(command, label, _builder(command, say), None, _address(command))
     else:
         users = USERS.open("ab")
         fcntl.flock(users, fcntl.LOCK_SH)
         try:
             with turn(TURN):
                 command = answering() or _start(wheelhouse / "logs" / "dockerd.log", say)
-                engine = Engine(command, label, _builder(command, say), users)
+                engine = Engine(command, label, _builder(command, say), users, _address(command))
         except BaseException:
             users.close()
             raise
@@ -136,6 +145,14 @@ def answering() -> str | None:
 def is_available() -> bool:
     """Whether an engine answers, or would be started here."""
     return answering() is not None or (os.geteuid() == 0 and shutil.which("dockerd") is not None)
+
+
+def _address(command: str) -> str:
+    """Where docker's current context says that its engine is; DOCKER_HOST wins over it by itself."""
+    if command != "docker" or os.environ.get("DOCKER_HOST"):
+        return ""
+    asked = [command, "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"]
+    return shell.capture(asked) or ""
 
 
 def _builder(command: str, say: Callable[[str], None]) -> str:

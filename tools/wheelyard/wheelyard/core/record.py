@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -77,6 +77,7 @@ class Record:
         for name in job.after:
             entry = self._passed(name)
             earlier = graph.jobs[name]
+            check_outputs(earlier, entry["outputs"])
             for key, value in earlier.inputs.items():
                 if not isinstance(value, Made):
                     continue
@@ -159,6 +160,8 @@ class Record:
 
     def take(self, name: str, entry: Facts, folder: Path, job: Job) -> None:
         """Takes over a record of another machine with the files that came along in `folder`."""
+        if entry["verdict"] == "passed":
+            check_outputs(job, entry["outputs"])
         for relative, recorded in entry["outputs"].items():
             check_path(job, relative)
             source = folder / relative
@@ -268,20 +271,35 @@ def acceptable(job: Job, folder: Path) -> list[str]:
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             raise Problem(f"{job.name} left {relative}, which is no plain file")
         if path.is_file():
-            check_path(job, relative)
             found.append(relative)
-    for pattern in job.outputs:
-        if not pattern.startswith("?") and not any(fnmatchcase(f, pattern) for f in found):
-            raise Problem(f"{job.name} made no {pattern}")
+    check_outputs(job, found)
     return found
+
+
+def check_outputs(job: Job, paths: Collection[str]) -> None:
+    """A job leaves one file for each of its patterns, and no other; where a pattern begins with `?`, any number."""
+    for path in paths:
+        check_path(job, path)
+    for pattern in job.outputs:
+        fitting = [path for path in paths if _fits(path, pattern)]
+        if not pattern.startswith("?") and len(fitting) != 1:
+            names = f"{len(fitting)} files" if fitting else "no"
+            raise Problem(f"{job.name} made {names} {pattern}")
 
 
 def check_path(job: Job, relative: str) -> None:
     """A path that this job may leave: below the wheelhouse, and what the job is for."""
     parts = relative.split("/")
     is_plain = all(NAME.fullmatch(part) and part not in (".", "..") for part in parts)
-    patterns = [pattern.removeprefix("?") for pattern in job.outputs]
-    if not is_plain or not any(
-        fnmatchcase(relative, p) and relative.count("/") == p.count("/") for p in patterns
-    ):
+    if not is_plain or not any(_fits(relative, pattern) for pattern in job.outputs):
         raise Problem(f"{job.name} names the file {relative}, which it is not for")
+
+
+def _fits(path: str, pattern: str) -> bool:
+    """A wheel's name may hold several platform tags, and pip installs it for each of them: each must fit."""
+    names, pattern = [path], pattern.removeprefix("?")
+    if path.endswith(".whl"):
+        start, dash, platforms = path.removesuffix(".whl").rpartition("-")
+        names = [f"{start}{dash}{platform}.whl" for platform in platforms.split(".")]
+    is_like_it = all(fnmatchcase(name, pattern) for name in names)
+    return path == pattern or (is_like_it and path.count("/") == pattern.count("/"))

@@ -3,13 +3,13 @@
 import os
 import signal
 import subprocess
-import sys
+import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from wheelyard.core import guard
+from wheelyard.core import environment, guard
 from wheelyard.problem import Problem
 
 TAIL_LINES = 15
@@ -32,20 +32,27 @@ def run(
     *,
     what: str,
     env: Mapping[str, str] | None = None,
+    allow: Collection[str] = (),
     cwd: Path | None = None,
     stdin: Path | None = None,
     limit: float = LIMIT_SECONDS,
 ) -> None:
-    """Runs `command` to its end; `what` names it in the message if it fails, or runs longer than `limit` seconds."""
+    """Runs `command` to its end; `what` names it in the message if it fails, or runs longer than `limit` seconds.
+
+    It sees nothing of our environment but what `allow` names, and what `env` tells it.
+    """
     if stopping.is_set():
         raise Problem(f"{what} was not started: the run is being stopped")
     words = [str(word) for word in command]
-    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    with log.open("ab") as output, (stdin or Path(os.devnull)).open("rb") as source:
+    with (
+        log.open("ab") as output,
+        (stdin or Path(os.devnull)).open("rb") as source,
+        tempfile.TemporaryDirectory(prefix="home-", ignore_cleanup_errors=True) as home,
+    ):
         output.write(f"$ {' '.join(words)}\n".encode())
         output.flush()
-        environment = {**os.environ, "PATH": programs, **(env or {})}
-        process = start(words, output, stdin=source, cwd=cwd, env=environment)
+        given = environment.make(home, allow, env)
+        process = start(words, output, stdin=source, cwd=cwd or Path(home), env=given)
         try:
             code = process.wait(limit)
         except subprocess.TimeoutExpired:
@@ -62,14 +69,15 @@ def start(
     words: Sequence[str],
     output: IO[bytes],
     *,
+    env: Mapping[str, str],
     stdin: IO[bytes] | None = None,
     cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
     """Starts a program that does not outlive this one, however this one ends."""
     process = subprocess.Popen(
-        words, stdin=stdin, stdout=output, stderr=output, cwd=cwd, env=env, start_new_session=True
-    )
+        words, stdin=stdin, stdout=output, stderr=output, cwd=cwd, env=env, start_new_session=True,
+        umask=environment.UMASK,
+    )  # fmt: skip
     guard.watch(process.pid)
     running[process] = threading.get_ident()
     return process
@@ -82,11 +90,13 @@ def ended(process: subprocess.Popen[bytes]) -> None:
 
 
 def capture(command: Sequence[object]) -> str | None:
-    """The output of a short command, or None if it fails or does not exist."""
+    """The output of a short command, or None if it fails or does not exist. It asks this machine about itself, so it
+    has the user's own settings."""
+    given = {**os.environ, **environment.FIXED}
     try:
         done = subprocess.run(
-            [str(word) for word in command], capture_output=True, text=True, timeout=60
-        )
+            [str(word) for word in command], capture_output=True, text=True, timeout=60, cwd="/", env=given
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None

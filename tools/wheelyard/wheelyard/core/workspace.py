@@ -1,7 +1,8 @@
 """What a job sees while it runs: its inputs as files, a folder for what it makes, a log, containers. Nothing else.
 
-A runner makes one for each job. The files that other jobs made and those of the project lie in folders of their own
-and are checked against their digests when they are handed out, so a job works on exactly what its inputs say.
+A runner makes one for each job. The files that other jobs made and those of the project are copied into the job's own
+folder, and it is the copies that are compared with their digests, so a job works on exactly what its inputs say,
+whatever happens to the originals; and a container that is shown them sees no other file of the release.
 """
 
 import shutil
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from wheelyard.core.digest import sha256
+from wheelyard.core.digest import EXECUTABLE, LINK, sha256
 from wheelyard.core.engine import Engine
 from wheelyard.problem import Problem
 
@@ -49,9 +50,16 @@ class Workspace:
         path.mkdir(parents=True, exist_ok=True)
         return path
 
+    def recorded(self, name: str) -> dict[Path, str]:
+        """Copies of an input's files that other jobs made, with their recorded digests."""
+        folder = self.scratch(f"made-{name}")
+        return {
+            self._copied(self.made_by_others / path, folder / path, digest): digest
+            for path, digest in self.inputs[name].items()
+        }
+
     def files(self, name: str) -> list[Path]:
-        """The files of an input that other jobs made."""
-        return [self._checked(self.made_by_others / p, d) for p, d in self.inputs[name].items()]
+        return list(self.recorded(name))
 
     def file(self, name: str) -> Path:
         (file,) = self.files(name)
@@ -63,11 +71,10 @@ class Workspace:
         for relative, recorded in self.inputs[name].items():
             target = folder / relative
             target.parent.mkdir(parents=True, exist_ok=True)
-            source = self.project / relative
-            if source.is_symlink():
-                target.symlink_to(source.readlink())
+            if recorded.startswith(LINK):
+                target.symlink_to(recorded.removeprefix(LINK))
             else:
-                shutil.copy2(self._checked(source, recorded), target)
+                self._copied(self.project / relative, target, recorded)
         return folder
 
     @property
@@ -79,7 +86,11 @@ class Workspace:
         return self.machine.say
 
     @staticmethod
-    def _checked(path: Path, recorded: str) -> Path:
-        if sha256(path) != recorded:
-            raise Problem(f"{path} changed while the release ran; run the same command again")
-        return path
+    def _copied(source: Path, target: Path, recorded: str) -> Path:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        shutil.copyfile(source, target)
+        if sha256(target) != recorded.removesuffix(EXECUTABLE):
+            raise Problem(f"{source} changed while the release ran; run the same command again")
+        target.chmod(0o755 if recorded.endswith(EXECUTABLE) else 0o644)
+        return target

@@ -6,6 +6,7 @@ A workflow's matrix has a chunk for each job, and calls another workflow whose m
 import dataclasses
 import glob
 import json
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -19,7 +20,6 @@ ARTIFACTS = {
     "sdist": ("build/sdist",),
     "build-*": ("build/{}", "repair/{}"),
     "gate": ("gate/*",),
-    "verify-*": ("verify/*",),
     "smoke-*": ("smoke/{}", "smoke/{}-*"),
     "gpu": ("gpu/*",),
     "sign": ("attest/*",),
@@ -29,13 +29,24 @@ ARTIFACTS = {
 }
 
 
-def may_hand_on(artifact: str, job: str) -> bool:
-    """Whether an artifact of this name is for that job."""
-    for pattern, jobs in ARTIFACTS.items():
-        if fnmatchcase(artifact, pattern):
-            unit = glob.escape(artifact.removeprefix(pattern.rstrip("*")))
-            return any(fnmatchcase(job, known.replace("{}", unit)) for known in jobs)
-    return False
+def may_hand_on(plan: Plan) -> Callable[[str, str], bool]:
+    """Whether an artifact of a name is for a job. A job of verify.yml is for the cells that the plan gives to it."""
+    cells = {
+        f"verify-{chunk['chunk']}-{number}": f"verify/{job['task']}"
+        for chunk in matrices(plan)["verify"]["include"]
+        for number, job in enumerate(json.loads(chunk["jobs"])["include"])
+    }
+
+    def may(artifact: str, job: str) -> bool:
+        if artifact in cells:
+            return fnmatchcase(job, cells[artifact])
+        for pattern, jobs in ARTIFACTS.items():
+            if fnmatchcase(artifact, pattern):
+                unit = glob.escape(artifact.removeprefix(pattern.rstrip("*")))
+                return any(fnmatchcase(job, known.replace("{}", unit)) for known in jobs)
+        return False
+
+    return may
 
 
 def matrices(plan: Plan) -> dict[str, Any]:

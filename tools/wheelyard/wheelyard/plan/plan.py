@@ -2,15 +2,25 @@
 
 import os
 import platform
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+
+from packaging.utils import (
+    InvalidSdistFilename,
+    InvalidWheelFilename,
+    canonicalize_name,
+    parse_sdist_filename,
+    parse_wheel_filename,
+)
+from packaging.version import InvalidVersion, Version
 
 from wheelyard.config import matrix as matrix_file
 from wheelyard.config.matrix import Matrix, RunCell
 from wheelyard.plan import project as project_facts
 from wheelyard.plan import torch_lock
-from wheelyard.plan.cells import Cell, Wheel, cells, cuda_of_run, run_cells, wheels
+from wheelyard.plan.cells import Cell, Wheel, cells, cuda_of_run, python_tag, run_cells, wheels
 from wheelyard.plan.project import Project
 from wheelyard.plan.torch_lock import Hashes
 from wheelyard.problem import Problem
@@ -90,6 +100,37 @@ class Plan:
         """The jobs whose files leave: the sdist's, and that of each wheel with its final name."""
         return ["build/sdist", *(f"repair/{wheel.name}" for wheel in self.wheels)]
 
+    def owners(self, file: str) -> list[str]:
+        """The jobs that may make a released file of this name, which says its version, torch, Python and CPU."""
+        try:
+            is_wheel = file.endswith(".whl")
+            name, version, *_, tags = (
+                parse_wheel_filename(file) if is_wheel else (*parse_sdist_filename(file), ())
+            )
+        except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion):
+            return []
+        said = self.project.version
+        is_other_version = said and version.public != Version(said).public
+        if name != canonicalize_name(self.project.name) or is_other_version:
+            return []
+        if not is_wheel:
+            return ["build/sdist"]
+        return [
+            f"repair/{wheel.name}"
+            for wheel in self.wheels
+            if wheel.local_version == (version.local or "")
+            and all(tag.platform.endswith(f"_{wheel.arch}") for tag in tags)
+            and all(_is_for(tag.abi, wheel.python) for tag in tags)
+        ]
+
+    def check_owners(self, job: str, paths: Iterable[str]) -> None:
+        """What leaves must be named for the job that made it: by its name pip chooses it, and evidence is asked for."""
+        for path in paths:
+            file = path.rpartition("/")[2]
+            if job not in (owners := self.owners(file)):
+                whose = f"it would be {', '.join(owners)}'s" if owners else "no job of this plan is"
+                raise Problem(f"{job} is not for a file named {file}; {whose}")
+
     @property
     def machines(self) -> tuple[str, ...]:
         """The architectures that jobs can run on: this machine's, or those that have runners."""
@@ -145,6 +186,10 @@ class Plan:
         """The Python that runs builds of wheels which serve every Python."""
         given = self.matrix.strategy.abi3.python if self.strategy == "abi3" else ""
         return given or self.matrix.build.python or next(iter(self.matrix.python.debian))
+
+
+def _is_for(abi: str, python: str | None) -> bool:
+    return python is None or abi in ("none", "abi3", python_tag(python))
 
 
 def load(options: Options, root: Path | None = None) -> Plan:

@@ -3,12 +3,14 @@
 import os
 import re
 import subprocess
+import tempfile
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wheelyard.core.digest import sha256
+from wheelyard.core.digest import of_source
 from wheelyard.problem import Problem
 
 CONFIGURATION = "ci/matrix.toml"
@@ -36,7 +38,7 @@ class Project:
 
     def files(self, *folders: str) -> dict[str, str]:
         """The sha256 of each file below the folders, or of all files that git would take."""
-        return {path: _digest(self.root / path) for path in self._listed(*folders)}
+        return {path: of_source(self.root / path) for path in self._listed(*folders)}
 
     def _listed(self, *folders: str) -> list[str]:
         names = _tracked(self.root, *folders)
@@ -47,6 +49,11 @@ class Project:
             path = self.root / name
             if path.is_symlink() and path.is_dir() and not path.resolve().is_relative_to(self.root):
                 # A part of the repository beside the project, which stands in it by a link.
+                if not path.resolve().is_relative_to(_top(self.root)):
+                    raise Problem(
+                        f"{name} is a link to {path.readlink()}, which is outside this repository, so no commit says "
+                        "what is released; commit the files themselves, or make them a submodule"
+                    )
                 found += [f"{name}/{inner}" for inner in _tracked(path.resolve()) or []]
             elif path.is_file() or path.is_symlink():
                 found.append(name)
@@ -62,9 +69,30 @@ class Project:
 
     @property
     def commit(self) -> str:
-        """The commit that the tree stands on; a trailing + marks changes since; empty outside git."""
+        """The commit that the tree stands on; a trailing + marks changes since; empty outside git.
+
+        There are none if git makes the commit's very tree of the files as they are. An index of its own does that: the
+        user's may be told to overlook files (assume-unchanged, skip-worktree), as may `git status` by settings.
+        """
         head = _git(self.root, "rev-parse", "HEAD") or ""
-        return head + "+" if head and _git(self.root, "status", "--porcelain") else head
+        if not head:
+            return ""
+        with tempfile.TemporaryDirectory() as folder:
+            objects = Path(
+                str(_git(self.root, "rev-parse", "--path-format=absolute", "--git-path", "objects"))
+            )
+            (Path(folder) / "objects").mkdir()
+            own = {
+                "GIT_INDEX_FILE": f"{folder}/index",
+                "GIT_OBJECT_DIRECTORY": f"{folder}/objects",
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(objects),
+            }
+            top = _top(self.root)
+            _git(top, "-c", "core.fileMode=true", "add", "--all", more=own)
+            now = _git(top, "write-tree", more=own)
+        then = _git(self.root, "rev-parse", "HEAD^{tree}")
+        inside = _git(self.root, "status", "--porcelain", "--ignore-submodules=none")
+        return head if now == then and not inside else f"{head}+"
 
     @property
     def version_tag(self) -> str:
@@ -137,14 +165,24 @@ def _tracked(folder: Path, *below: str) -> list[str] | None:
     return sorted(set(found))
 
 
-def _digest(path: Path) -> str:
-    return f"link to {path.readlink()}" if path.is_symlink() else sha256(path)
+def _top(folder: Path) -> Path:
+    """The folder of the whole repository."""
+    return Path(_git(folder, "rev-parse", "--show-toplevel") or folder).resolve()
 
 
-def _git(root: Path, *words: str) -> str | None:
-    """What git says, or None where it fails."""
+def _git(root: Path, *words: str, more: Mapping[str, str] | None = None) -> str | None:
+    """What git says of the repository at `root`, or None where it fails. Variables that name another repository or
+    index, and replaced objects, do not count."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name.startswith("GIT_CONFIG_")
+    }
+    kept |= {"GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C.UTF-8", **(more or {})}
     try:
-        done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", "-c", "core.fsmonitor=false", *words], cwd=root, capture_output=True, env=kept
+        )
     except FileNotFoundError:
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return os.fsdecode(done.stdout).strip("\n") if done.returncode == 0 else None

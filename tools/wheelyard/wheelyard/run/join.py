@@ -7,7 +7,7 @@ must be those that the job which made them has told the workflow, in an output t
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from wheelyard.problem import Problem
 
 FOLDER = "handed"
 MayHandOn = Callable[[str, str], bool]  # whether an artifact of this name is for that job
+CheckOwners = Callable[[str, Iterable[str]], None]  # whether these files are named for that job
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,12 @@ def join(
     record: Record,
     here: dict[str, str],
     may_hand_on: MayHandOn,
-    released: Iterable[str],
-    words: Iterable[Told] = (),
+    released: Collection[str],
+    words: Collection[Told] = (),
+    check_owners: CheckOwners = lambda *_: None,
 ) -> str:
     """Returns what was done. `here` are the facts of this checkout that a record must share; `released` are the jobs
-    whose files leave, and `words` what jobs have told of those files."""
+    whose files leave, `words` what jobs have told of those files; `check_owners` refuses a file of another job."""
     handed = record.wheelhouse / FOLDER
     _refuse_links(handed)
     found = sorted(handed.glob("*/release.json"))
@@ -79,15 +81,27 @@ def join(
             by[name] = artifact
             if name in released:
                 _check_bytes(entry, artifact, words)
+                check_owners(name, entry["outputs"])
             if record.jobs.get(name, entry)["outputs"] != entry["outputs"]:
                 raise Problem(
                     f"{artifact} and this machine have made different files in {name}; builds must be reproducible: "
                     "run both again, and compare the files if it stays so"
                 )
             record.take(name, entry, file.parent, graph.jobs[name])
+    _check_that_all_came(by.keys() & set(released), record, words)
     record.head |= here
     record.write()
     return f"joined {len(found)} records: {len(record.jobs)} jobs"
+
+
+def _check_that_all_came(jobs: Iterable[str], record: Record, words: Iterable[Told]) -> None:
+    """A release must not lack a file because the artifact with it was left out."""
+    came = {Path(path).name for job in jobs for path in record.jobs[job]["outputs"]}
+    for said in words:
+        if said.is_all and (missing := sorted(said.files.keys() - came)):
+            raise Problem(
+                f"{said.job} has told of {', '.join(missing)}, which no artifact hands on"
+            )
 
 
 def _refuse_links(folder: Path) -> None:

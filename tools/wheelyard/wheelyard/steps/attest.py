@@ -6,9 +6,9 @@ index. Where there is no such identity, on a person's machine, nothing is signed
 
 import os
 import shutil
-import sys
 
 from wheelyard.core import digest, shell
+from wheelyard.core.environment import CREDENTIALS, NETWORK, isolated
 from wheelyard.core.job import Job, Needs, made
 from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
@@ -37,8 +37,9 @@ def run(job: Job, workspace: Workspace) -> Facts:
     folder = workspace.out / "attestations"
     folder.mkdir()
     files = [shutil.copy(file, workspace.scratch("signed")) for file in workspace.files("files")]
-    command = [sys.executable, "-m", "pypi_attestations", "sign", *files]
-    shell.run(command, workspace.log, what="signing the attestations")
+    command = isolated("pypi_attestations", "sign", *files)
+    allow = (*NETWORK, *CREDENTIALS)
+    shell.run(command, workspace.log, what="signing the attestations", allow=allow)
     for signed in workspace.scratch("signed").glob(f"*{SUFFIX}"):
         shutil.move(signed, folder / signed.name)
     return {"verdict": f"{len(files)} attestations signed"}

@@ -6,12 +6,14 @@ import os
 import re
 import shlex
 import shutil
-import sys
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from wheelyard.core import digest, shell
+from wheelyard.core.engine import Engine
+from wheelyard.core.environment import ENGINE, isolated
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
@@ -19,7 +21,7 @@ from wheelyard.plan import given_wheels
 from wheelyard.plan.cells import Wheel, python_tag
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
-from wheelyard.tools import images
+from wheelyard.tools import images, wheelfile
 
 CACHE_MOUNT = "/compiler-cache"
 CUDA_HOME = "/opt/cuda"  # in an image that has torch
@@ -62,6 +64,7 @@ def _sdist_job(plan: Plan) -> Job:
         "wheels": Source(given_wheels.files(plan)),
         "before": plan.matrix.build.before,
         "epoch": plan.matrix.build.source_date_epoch,
+        "compressor": digest.COMPRESSOR,
         "code": digest.code(__name__),
     }
     return Job("build", "sdist", Needs(recipe["machine"], engine=True), inputs, ("*.tar.gz",))
@@ -80,7 +83,7 @@ def make_sdist(workspace: Workspace) -> Facts:
         (sources / ".git").mkdir()
         options.append(f"--volume={workspace.project / '.git'}:/source/.git:ro")
     workspace.engine.run(tag, options, ["sh", "-c", script], workspace.log, what="making the sdist")
-    (sdist,) = output.glob("*.tar.gz")
+    sdist = only_file(output, "*.tar.gz")
     normalise(sdist, workspace.out / sdist.name, workspace.inputs["epoch"])
     return {"verdict": sdist.name}
 
@@ -139,6 +142,8 @@ def _wheel_job(plan: Plan, wheel: Wheel) -> Job:
         "cache": str(plan.options.cache.resolve()) if plan.options.cache else None,
         "job_memory_mb": plan.matrix.build.job_memory_mb,
         "tools": digest.tools("cibuildwheel"),
+        "epoch": plan.matrix.build.source_date_epoch,
+        "compressor": digest.COMPRESSOR,
         "code": digest.code(__name__),
     }
     memory = -(-plan.matrix.build.job_memory_mb // 1024)  # for one compiler at least
@@ -199,32 +204,51 @@ def cmake_targets(torch_targets: str) -> str:
 
 def make_wheel(workspace: Workspace) -> Facts:
     """A cross build is a native one for cibuildwheel: the project's build alone knows the target."""
-    inputs = workspace.inputs
+    inputs, engine = workspace.inputs, workspace.engine
     tag = images.ensure(inputs["image"], workspace)
-    machine, engine = inputs["image"]["machine"], workspace.engine
-    isolated = ["--network=none", f"--label={engine.label}", *cache_mounts(inputs["cache"], tag)]
-    isolated.append(f"--env=MAX_JOBS={jobs_at_once(inputs['job_memory_mb'])}")
-    isolated += wheel_mounts(workspace)
-    settings = {
+    source = shutil.copy(workspace.file("sdist"), workspace.scratch("source"))
+    output = workspace.out / "built" / inputs["wheel"]
+    shell.run(
+        isolated("cibuildwheel", "--output-dir", output, source), workspace.log,
+        what=f"building the {inputs['wheel']} wheel", cwd=Path(source).parent,
+        env=engine.told | settings(inputs, tag, engine, wheel_mounts(workspace)), allow=ENGINE,
+    )  # fmt: skip
+    wheel = wheelfile.rewrite(only_file(output, "*.whl"), inputs["epoch"])
+    return {"image": tag, "verdict": wheel.name}
+
+
+def settings(
+    inputs: Mapping[str, Any], tag: str, engine: Engine, mounts: list[str]
+) -> dict[str, str]:
+    """All that cibuildwheel is told. Its container sees no network, and nothing of this machine but the sdist."""
+    machine = inputs["image"]["machine"]
+    create = ["--network=none", f"--label={engine.label}", *cache_mounts(inputs["cache"], tag)]
+    create += mounts
+    create.append(f"--env=MAX_JOBS={jobs_at_once(inputs['job_memory_mb'])}")
+    container = f"{engine.command}; create_args: {shlex.join(create)}; disable_host_mount: true"
+    environment = (f"{name}={shlex.quote(value)}" for name, value in inputs["environment"].items())
+    return {
         "CIBW_PLATFORM": "linux",
         "CIBW_ARCHS": machine,
         "CIBW_BUILD": f"{inputs['python']}-manylinux_{machine}",
         "CIBW_ENABLE": "cpython-prerelease",
         f"CIBW_MANYLINUX_{machine.upper()}_IMAGE": tag,
         "CIBW_BUILD_FRONTEND": "build; args: --no-isolation --skip-dependency-check",
-        "CIBW_CONTAINER_ENGINE": f"{engine.command}; create_args: {' '.join(isolated)}",
+        "CIBW_CONTAINER_ENGINE": container,
         "CIBW_REPAIR_WHEEL_COMMAND": "",
         "CIBW_AUDIT_COMMAND": "",  # for abi3 wheels it would fetch a program; wheelscope judges them
         "CIBW_BEFORE_BUILD": with_wheels(inputs["wheels"], inputs["before"]),
-        "CIBW_ENVIRONMENT": " ".join(f"{n}='{v}'" for n, v in inputs["environment"].items()),
+        "CIBW_ENVIRONMENT": " ".join(environment),
     }
-    source = shutil.copy(workspace.file("sdist"), workspace.scratch("source"))
-    output = workspace.out / "built" / inputs["wheel"]
-    command = [sys.executable, "-m", "cibuildwheel", "--output-dir", output, source]
-    what = f"building the {inputs['wheel']} wheel"
-    shell.run(command, workspace.log, what=what, env=settings, cwd=Path(source).parent)
-    (wheel,) = output.glob("*.whl")
-    return {"image": tag, "verdict": wheel.name}
+
+
+def only_file(folder: Path, pattern: str) -> Path:
+    """The one file that a build left: its own, no link to one of this machine's."""
+    found = sorted(folder.glob(pattern))
+    if len(found) != 1 or found[0].is_symlink() or not found[0].is_file():
+        names = ", ".join(file.name for file in found) or "nothing"
+        raise Problem(f"the build left {names} where one plain file {pattern} was expected")
+    return found[0]
 
 
 def jobs_at_once(job_memory_mb: int) -> int:

@@ -1,13 +1,13 @@
 """Gate: may the wheels be released? wheelscope check and cover, twine, check-wheel-contents."""
 
 import re
-import sys
 import zipfile
 from pathlib import Path, PurePosixPath
 
 from wheelyard.config import policy
 from wheelyard.core import digest, shell
 from wheelyard.core.digest import sha256
+from wheelyard.core.environment import isolated
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
@@ -45,7 +45,7 @@ def _file_job(plan: Plan, name: str, origin: str) -> Job:
 
 def _judge(workspace: Workspace) -> Facts:
     file = workspace.file("file")
-    checks = {"twine check": [sys.executable, "-m", "twine", "check", "--strict", str(file)]}
+    checks = {"twine check": isolated("twine", "check", "--strict", file)}
     if file.suffix == ".whl":
         rules = workspace.sources("policy") / policy.FILE
         wheelscope.check(file, rules, workspace.log)
@@ -55,14 +55,14 @@ def _judge(workspace: Workspace) -> Facts:
     return {"checks": list(checks)}
 
 
-def contents_check(wheel: Path) -> list[str]:
+def contents_check(wheel: Path) -> list[object]:
     """The command. It takes every library for a Python module, which must lie where Python can import it."""
-    command = [sys.executable, "-m", "check_wheel_contents", "--no-config"]
+    command = isolated("check_wheel_contents", "--no-config")
     with zipfile.ZipFile(wheel) as archive:
         libraries = [PurePosixPath(n) for n in archive.namelist() if n.endswith(".so")]
     if any(_is_loaded_by_path(library) for library in libraries):  # verify imports the modules
         command += ["--ignore", "W004"]
-    return [*command, str(wheel)]
+    return [*command, wheel]
 
 
 def _is_loaded_by_path(library: PurePosixPath) -> bool:

@@ -7,6 +7,7 @@ import json
 import os
 
 from wheelyard.core import digest, shell
+from wheelyard.core.environment import GPU
 from wheelyard.core.job import Job, Needs, made
 from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
@@ -30,9 +31,15 @@ def run(job: Job, workspace: Workspace) -> Facts:
     file = workspace.out / f"evidence/gpu-{job.unit}.json"
     folder = workspace.scratch("spec")
     python = os.environ.get("TORCH_PYTHON", "python3")
-    command = [python, smoke.PROGRAM, wheel, *smoke.words(workspace.inputs, folder, str(folder))]
+    command = [
+        python,
+        "-I",
+        smoke.PROGRAM,
+        wheel,
+        *smoke.words(workspace.inputs, folder, str(folder)),
+    ]
     what = f"the smoke test of {wheel.name}"
-    shell.run([*command, "--evidence", file], workspace.log, what=what, cwd=folder)
+    shell.run([*command, "--evidence", file], workspace.log, what=what, cwd=folder, allow=GPU)
     gpu = json.loads(file.read_text())["gpu"]
     if not gpu:
         raise Problem("torch sees no GPU here; run this on a machine that has one")

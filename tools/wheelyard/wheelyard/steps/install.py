@@ -6,7 +6,6 @@ from urllib.parse import urlsplit
 
 from wheelyard.config.matrix import RunCell
 from wheelyard.core import digest
-from wheelyard.core.digest import sha256
 from wheelyard.core.job import Job, Needs, made, passed
 from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
@@ -52,7 +51,8 @@ def _job(plan: Plan, wheel: Wheel, cell: RunCell) -> Job:
 
 
 def run(job: Job, workspace: Workspace) -> Facts:
-    inputs, wheel = workspace.inputs, workspace.file("wheel")
+    inputs = workspace.inputs
+    ((wheel, digest_of_wheel),) = workspace.recorded("wheel").items()
     output, told = workspace.scratch("report"), workspace.scratch("spec")
     version = wheel.name.split("-")[1]
     (sdist,) = inputs["sdist"].values()
@@ -81,7 +81,7 @@ def run(job: Job, workspace: Workspace) -> Facts:
             images.ensure(inputs["image"], workspace), options, ["sh", "-c", script], workspace.log,
             what=f"installing {inputs['project']} from {source.name}",
         )  # fmt: skip
-    check_what_pip_took(json.loads((output / "pip.json").read_text()), wheel.name, sha256(wheel))
+    check_what_pip_took(json.loads((output / "pip.json").read_text()), wheel.name, digest_of_wheel)
     return {"verdict": f"pip took {wheel.name}"}
 
 

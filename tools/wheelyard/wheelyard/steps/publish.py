@@ -2,14 +2,14 @@
 
 import os
 import shutil
-import sys
 import time
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from wheelyard.core import digest, shell
-from wheelyard.core.digest import sha256
+from wheelyard.core.environment import CREDENTIALS, NETWORK, isolated
 from wheelyard.core.job import Job, Needs, Source, made, passed
 from wheelyard.core.record import Facts, Record
 from wheelyard.core.workspace import Workspace
@@ -36,7 +36,11 @@ ASK_AGAIN_SECONDS = 3
 
 
 def check(plan: Plan, record: Record) -> None:
-    """What goes to a public index comes from a clean, tagged tree, and was built from that very tree."""
+    """Every file is named for the job that made it. What goes to a public index comes from a clean, tagged tree, and
+    was built from that very tree."""
+    for name in plan.released:
+        if name in record.jobs:
+            plan.check_owners(name, record.jobs[name]["outputs"])
     if plan.options.index in ("testpypi", "pypi") and plan.strategy != "universal":
         raise Problem(
             f"{plan.options.index} refuses local versions such as +cu130torch2.15, which tell the wheels of strategy "
@@ -90,21 +94,20 @@ def _leaving(plan: Plan) -> dict[str, Any]:
 
 
 def run(job: Job, workspace: Workspace) -> Facts:
-    inputs, files = workspace.inputs, workspace.files("files")
+    inputs, files = workspace.inputs, workspace.recorded("files")
     if inputs["index"] != "embedded":
         check_evidence(workspace)
-        files = _with_attestations(workspace, files)
+        _add_attestations(workspace, files)
     (sdist,) = inputs["sdist"].values()
     place = workspace.lasting / "index"
     stage = index.stage_of(sdist)
     with index.ready(inputs["index"], place, stage, workspace.log, inputs["own"]) as target:
-        plain = [file for file in files if not file.name.endswith(attest.SUFFIX)]
         sent = []
-        for part in sorted({index_of_file(file.name) for file in plain}):
-            group = [file for file in plain if index_of_file(file.name) == part]
+        for part in sorted({index_of_file(file.name) for file in files}):
+            group = {file: d for file, d in files.items() if index_of_file(file.name) == part}
             place_of = target.part(part) if part and target.part else target
             sent += upload(place_of, inputs["project"], group, workspace.log)
-    verdict = f"{len(sent)} files uploaded, {len(plain) - len(sent)} already there"
+    verdict = f"{len(sent)} files uploaded, {len(files) - len(sent)} already there"
     return {"uploaded": sent, "index": target.name, "address": target.upload, "verdict": verdict}
 
 
@@ -112,8 +115,18 @@ def check_evidence(workspace: Workspace) -> None:
     """Wheels that need it were run on a GPU, these very bytes, by the smoke test of this release."""
     known = [*workspace.sources("evidence").rglob("*.json"), *workspace.files("evidence_of_jobs")]
     spec = evidence.spec_of(workspace.files("smoke_tests"))
-    for wheel in workspace.files("needing_evidence"):
-        wanted = evidence.wanted(workspace.inputs, sha256(wheel), spec)
+    wheels = workspace.recorded("needing_evidence")
+    if len(wheels) != len(workspace.inputs["gpu_evidence"]):
+        raise Problem(
+            f"the plan asks for GPU evidence of {', '.join(workspace.inputs['gpu_evidence'])}, but the record has "
+            f"{len(wheels)} wheels for them; run `wheelyard release`"
+        )
+    if wheels and spec is None:
+        raise Problem(
+            "no smoke test here has said what must be checked on a GPU; the matrix needs a cell to run: verify.run"
+        )
+    for wheel, digest_of_wheel in wheels.items():
+        wanted = evidence.wanted(workspace.inputs, digest_of_wheel, spec)
         if not evidence.on_gpu(wanted, known):
             none = [f"  {line}" for line in evidence.why_none(wanted, known)]
             raise Problem(
@@ -124,20 +137,22 @@ def check_evidence(workspace: Workspace) -> None:
             )
 
 
-def _with_attestations(workspace: Workspace, files: list[Path]) -> list[Path]:
-    """Each file with its attestation beside it, where twine looks for it."""
-    folder, signed = workspace.scratch("upload"), workspace.files("attestations")
-    names = {file.name for file in signed}
-    unsigned = [file.name for file in files if file.name + attest.SUFFIX not in names]
+def _add_attestations(workspace: Workspace, files: Iterable[Path]) -> None:
+    """Puts each file's attestation beside it, where twine looks for it."""
+    signed = {file.name: file for file in workspace.files("attestations")}
+    unsigned = [file.name for file in files if file.name + attest.SUFFIX not in signed]
     if unsigned and os.environ.get("GITHUB_ACTIONS"):
         raise Problem(f"no attestation for {', '.join(unsigned)}; run the job that signs again")
-    return [Path(shutil.copy(file, folder)) for file in (*files, *signed)]
-
-
-def upload(target: Index, name: str, files: list[Path], log: Path) -> list[str]:
-    """Uploads the files that the index lacks, and waits until it serves them; returns their names."""
     for file in files:
-        target.put_back(file)
+        if attestation := signed.get(file.name + attest.SUFFIX):
+            shutil.copy(attestation, file.parent)
+
+
+def upload(target: Index, name: str, files: Mapping[Path, str], log: Path) -> list[str]:
+    """Uploads the files that the index lacks, and waits until it serves them, with the digests that were recorded;
+    returns their names."""
+    for file, recorded in files.items():
+        target.put_back(file, recorded)
     missing = lacking(target, name, files)
     for file in missing:
         patiently(partial(_send, target, file, log))
@@ -152,10 +167,10 @@ def upload(target: Index, name: str, files: list[Path], log: Path) -> list[str]:
     return [file.name for file in missing]
 
 
-def lacking(target: Index, name: str, files: list[Path]) -> list[Path]:
+def lacking(target: Index, name: str, files: Mapping[Path, str]) -> list[Path]:
     """The files that an index does not serve; one that it serves with other bytes is refused."""
     there = target.files(name)
-    wrong = [f.name for f in files if f.name in there and there[f.name] != sha256(f)]
+    wrong = [f.name for f, recorded in files.items() if there.get(f.name, recorded) != recorded]
     if wrong:
         raise Problem(
             f"the index {target.name} has {', '.join(wrong)} with other bytes; "
@@ -167,8 +182,8 @@ def lacking(target: Index, name: str, files: list[Path]) -> list[Path]:
 def _send(target: Index, file: Path, log: Path) -> None:
     """One file by twine. Where the index has it already, it got there on a connection that broke, or is not served yet;
     whether it is the same is seen when it is served."""
-    command: list[object] = [sys.executable, "-m", "twine", "upload", "--non-interactive"]
-    command += ["--disable-progress-bar", "--repository-url", target.upload, file]
+    command = isolated("twine", "upload", "--non-interactive", "--disable-progress-bar")
+    command += ["--repository-url", target.upload, file]
     attestation = file.with_name(file.name + attest.SUFFIX)
     if attestation.exists():
         command += [attestation, "--attestations"]
@@ -177,7 +192,8 @@ def _send(target: Index, file: Path, log: Path) -> None:
         credentials = {"TWINE_USERNAME": index.USER, "TWINE_PASSWORD": target.password}
     before = log.stat().st_size if log.exists() else 0
     try:
-        shell.run(command, log, env=credentials, what=f"uploading {file.name} to {target.name}")
+        what = f"uploading {file.name} to {target.name}"
+        shell.run(command, log, env=credentials, allow=(*NETWORK, *CREDENTIALS), what=what)
     except Problem as problem:
         said = log.read_bytes()[before:].decode(errors="replace")
         if any(sign in said for sign in ALREADY_THERE):

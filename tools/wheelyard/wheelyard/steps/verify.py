@@ -3,12 +3,12 @@
 import itertools
 import shlex
 import shutil
-import sys
 from pathlib import Path
 
 from wheelyard.config.matrix import RunCell
 from wheelyard.core import digest, shell
 from wheelyard.core.disk import flush
+from wheelyard.core.environment import NETWORK, isolated
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
@@ -149,11 +149,11 @@ def _torch_wheel(workspace: Workspace) -> Path:
         part, wanted = workspace.scratch("torch"), workspace.scratch("wanted") / "torch.txt"
         wanted.write_text(workspace.inputs["requirement"])
         shell.run(
-            [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", part,
+            [*isolated("pip", "download", "--quiet", "--no-deps", "--dest", part),
              "--only-binary=:all:", f"--platform=manylinux_2_28_{arch}", f"--abi={tag}",
              f"--python-version={python.rstrip('t')}", "--requirement", wanted,
              *([f"--index-url={index}"] if index else [])],
-            workspace.log, what=f"downloading torch {torch} for {arch}",
+            workspace.log, what=f"downloading torch {torch} for {arch}", allow=NETWORK,
         )  # fmt: skip
         (file,) = part.glob("*.whl")
         flush(file)

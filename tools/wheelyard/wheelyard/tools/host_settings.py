@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from wheelyard.core import shell
+from wheelyard.core.environment import isolated
 
 APT = ("Acquire::Check-Valid-Until", "Acquire::Retries", "Acquire::http::", "Acquire::https::")
 PIP = (
@@ -21,7 +22,7 @@ PIP = (
 def files(folder: Path) -> dict[str, Path]:
     apt = shell.capture(["apt-config", "dump"]) or ""
     texts = {"apt": "".join(f"{line}\n" for line in apt.splitlines() if line.startswith(APT))}
-    pip = shell.capture(["python3", "-m", "pip", "config", "list"]) or ""
+    pip = shell.capture(isolated("pip", "config", "list")) or ""
     settings = {}
     # What the environment says comes last, and so wins.
     for line in sorted(pip.splitlines(), key=lambda line: line.startswith(":env:")):

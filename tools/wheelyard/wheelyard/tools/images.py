@@ -20,6 +20,7 @@ from typing import Any
 from wheelyard.config.matrix import RunCell, with_gil
 from wheelyard.core import shell
 from wheelyard.core.engine import Engine
+from wheelyard.core.environment import IMAGES, PROXIES
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan import given_wheels
 from wheelyard.plan.cells import Wheel, cuda_name, cuda_of_run, index_of_torch, python_tag
@@ -29,7 +30,6 @@ from wheelyard.tools import host_settings, suite
 
 FOLDER = Path(__file__).resolve().parent.parent / "docker"
 REGISTRY_SECONDS = 5
-PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 # Those that have nvcc.
 PYPI_TOOLKITS = sorted(f.stem for f in (FOLDER / "toolkits").glob("*.lock") if f.stem >= "13")
 CROSS_COMPILER = {"amd64": "g++-x86-64-linux-gnu", "arm64": "g++-aarch64-linux-gnu"}
@@ -248,9 +248,9 @@ def ensure(recipe: Recipe, workspace: Workspace) -> str:
             arguments = {**bases, **recipe["arguments"]}
             command += [f"--build-arg={name}={value}" for name, value in arguments.items()]
             command += [f"--build-arg={name}" for name in PROXIES if name in os.environ]
-            environment = {"DOCKER_BUILDKIT": "1", "BUILDKIT_PROGRESS": "plain"}
+            told = {"DOCKER_BUILDKIT": "1", "BUILDKIT_PROGRESS": "plain"}
             shell.run(
-                [*command, FOLDER.resolve()], workspace.log, env=environment,
+                [*command, FOLDER.resolve()], workspace.log, env=told, allow=IMAGES,
                 what=f"building the image {tag}",
             )  # fmt: skip
     return tag

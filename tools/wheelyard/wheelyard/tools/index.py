@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from wheelyard.core import shell
+from wheelyard.core import environment, shell
 from wheelyard.core.digest import sha256
 from wheelyard.core.disk import flush
 from wheelyard.problem import Problem
@@ -73,9 +73,8 @@ class Index:
         listing = patiently(lambda: self._ask(request))
         return {file["filename"]: file["hashes"].get("sha256", "") for file in listing["files"]}
 
-    def put_back(self, file: Path) -> None:
-        """Mends what the embedded index took just before the power went: it does not wait for the disk."""
-        digest = sha256(file)
+    def put_back(self, file: Path, digest: str) -> None:
+        """Restores what the embedded index took just before the power went: it does not wait for the disk."""
         stored = self.store and self.store / "+f" / digest[:3] / digest[3:16] / file.name
         if stored and stored.exists() and sha256(stored) != digest:
             shutil.copyfile(file, stored)
@@ -217,7 +216,8 @@ def _start(folder: Path, log: Path) -> Server:
     url = f"http://127.0.0.1:{port}"
     command = [PROGRAMS / "devpi-server", f"--serverdir={folder}", "--host=127.0.0.1"]
     with log.open("ab") as output:
-        process = shell.start([*map(str, command), f"--port={port}"], output)
+        given = environment.make(folder)
+        process = shell.start([*map(str, command), f"--port={port}"], output, env=given)
     started = Server(url, process)
     try:
         _wait_for(url, process, log)

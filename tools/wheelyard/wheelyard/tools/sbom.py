@@ -5,8 +5,6 @@ pip and to scanners. It is named here, with the version that its toolkit's lock 
 wheel always gets the same bytes.
 """
 
-import base64
-import hashlib
 import json
 import re
 import zipfile
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wheelyard.problem import Problem
+from wheelyard.tools import wheelfile
 from wheelyard.tools.images import FOLDER
 
 NAME = "cyclonedx.json"
@@ -80,26 +79,10 @@ def _cuda_runtime(seen: str | None, pinned: list[str] | None) -> dict[str, Any]:
     }
 
 
-def add(wheel: Path, content: dict[str, Any]) -> None:
-    """Rewrites `wheel` with the SBOM in it; every other member keeps its bytes and its place."""
+def add(wheel: Path, content: dict[str, Any], epoch: int) -> None:
+    """Rewrites `wheel` with the SBOM in it."""
     data = (json.dumps(content, indent=1) + "\n").encode()
-    new = wheel.with_suffix(".new")
-    with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as made:
-        (record,) = (m for m in old.infolist() if m.filename.endswith(".dist-info/RECORD"))
-        place = f"{record.filename.rpartition('/')[0]}/sboms/{NAME}"
-        for member in old.infolist():
-            if member.filename not in (record.filename, place):
-                made.writestr(member, old.read(member))
-        entry = zipfile.ZipInfo(place, record.date_time)
-        entry.external_attr, entry.compress_type = record.external_attr, zipfile.ZIP_DEFLATED
-        made.writestr(entry, data)
-        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-        lines = [
-            line for line in old.read(record).decode().splitlines() if not line.startswith(place)
-        ]
-        lines.insert(-1, f"{place},sha256={digest},{len(data)}")
-        made.writestr(record, "\n".join(lines) + "\n")
-    new.replace(wheel)
+    wheelfile.rewrite(wheel, epoch, add={f"sboms/{NAME}": data})
 
 
 def linked_in(wheel: Path) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from wheelyard.core import debian, shell
 from wheelyard.core.engine import Engine
+from wheelyard.core.environment import ENGINE, NETWORK
 from wheelyard.core.lock import turn
 from wheelyard.core.workspace import Workspace
 from wheelyard.problem import Problem
@@ -37,12 +38,13 @@ def _make(suite: str, tag: str, engine: Engine, workspace: Workspace) -> None:
     hurry.write_text("force-unsafe-io\n")
     shell.run(
         ["debootstrap", "--force-check-gpg", "--variant=minbase", suite, root, _mirror(), *_script(suite)],
-        workspace.log, what=f"debootstrap of {suite}", env={"DEBIAN_FRONTEND": "noninteractive"},
+        workspace.log, what=f"debootstrap of {suite}", allow=NETWORK,
     )  # fmt: skip
     archive = root.with_suffix(".tar")
     pack = ["tar", "--numeric-owner", "-C", root, "-cf", archive, "."]
     shell.run(pack, workspace.log, what="packing the suite")
-    shell.run([engine.command, "import", archive, tag], workspace.log, what="importing the suite")
+    command = [engine.command, "import", archive, tag]
+    shell.run(command, workspace.log, what="importing the suite", env=engine.told, allow=ENGINE)
     shutil.rmtree(root)
     archive.unlink()
 

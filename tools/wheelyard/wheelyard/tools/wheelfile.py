@@ -1,24 +1,106 @@
-"""Rewrites a wheel's metadata: a local version, and the torch that it was built for. Its files keep their bytes.
+"""Writes wheels anew: their metadata, a file more, and one form for all, whoever made them.
 
 A wheel is a zip file (https://packaging.python.org/specifications/binary-distribution-format): the folder
-NAME-VERSION.dist-info has METADATA, and RECORD with the hash of every file.
+NAME-VERSION.dist-info has METADATA, WHEEL with the tags, and RECORD with the hash of every file. `rewrite` sets
+everything else that a zip file holds: the order, time and mode of each member, and how it is compressed. So the same
+files make the same bytes under any umask, time zone and builder; what compresses is an input (`digest.COMPRESSOR`).
 """
 
 import base64
+import csv
 import hashlib
+import io
+import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from wheelyard.problem import Problem
+
 Edit = Callable[[str], str]
+FILE, EXECUTABLE = 0o100644, 0o100755
 
 
-def bind_to_torch(wheel: Path, local_version: str, torch: str) -> Path:
+def rewrite(
+    wheel: Path,
+    epoch: int,
+    *,
+    name: str = "",
+    edit: Mapping[str, Edit] | None = None,
+    add: Mapping[str, bytes] | None = None,
+) -> Path:
+    """Replaces a wheel by one in normal form, with files of its .dist-info edited or added.
+
+    Another `name` may give it another version, which its folders follow.
+    """
+    target = wheel.with_name(name or wheel.name)
+    old = _stem(wheel)
+    new = f"{old.rpartition('-')[0]}-{target.name.split('-')[1]}" if name else old
+    information = f"{new}.dist-info/"
+    edits = {information + file: change for file, change in (edit or {}).items()}
+    added = {information + file: data for file, data in (add or {}).items()}
+    record, rows = f"{information}RECORD", []
+    when = max(time.gmtime(epoch)[:6], (1980, 1, 1, 0, 0, 0))
+    temporary = target.with_suffix(".new")
+    with (
+        zipfile.ZipFile(wheel) as source,
+        zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as made,
+    ):
+
+        def put(path: str, data: bytes, mode: int = FILE) -> None:
+            member = zipfile.ZipInfo(path, when)
+            member.create_system, member.external_attr = 3, mode << 16
+            made.writestr(member, data, zipfile.ZIP_DEFLATED)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            rows.append([path, f"sha256={digest}", len(data)])
+
+        members = _members(source, old, new)
+        for path in sorted({*members, *added} - {record}, key=lambda p: (".dist-info/" in p, p)):
+            data = added.get(path)
+            if data is None:
+                data = source.read(members[path])
+            if path in edits:
+                data = edits[path](data.decode()).encode()
+            mode = members[path].external_attr >> 16 if path in members else FILE
+            put(path, data, EXECUTABLE if mode & 0o111 else FILE)
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([*rows, [record, "", ""]])
+        put(record, text.getvalue().encode())
+    wheel.unlink()
+    return temporary.replace(target)
+
+
+def _stem(wheel: Path) -> str:
+    """NAME-VERSION as the .dist-info folder spells it, which need not be as the file's name does."""
+    ending = ".dist-info/RECORD"
+    with zipfile.ZipFile(wheel) as archive:
+        found = [n for n in archive.namelist() if n.endswith(ending) and n.count("/") == 1]
+    if len(found) != 1:
+        raise Problem(f"{wheel.name} has {len(found)} .dist-info folders with a RECORD, not one")
+    return found[0].removesuffix(ending)
+
+
+def _members(source: zipfile.ZipFile, old: str, new: str) -> dict[str, zipfile.ZipInfo]:
+    """The files of a wheel by the paths that they will have; two of one name would be two things to two readers."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    for member in source.infolist():
+        path = member.filename
+        for suffix in (".dist-info/", ".data/"):
+            if path.startswith(old + suffix):
+                path = new + path.removeprefix(old)
+        if path in members:
+            raise Problem(f"{source.filename} has two members named {member.filename}")
+        if not member.is_dir():
+            members[path] = member
+    return members
+
+
+def bind_to_torch(wheel: Path, local_version: str, torch: str, epoch: int) -> Path:
     """The wheel as VERSION+local, for torch X.Y alone; the old file is gone."""
-    name, version, *tags = wheel.name.removesuffix(".whl").split("-")
-    new = f"{name}-{version.split('+')[0]}+{local_version}"
+    name, version, *tags = wheel.name.split("-")
+    local = f"{version.split('+')[0]}+{local_version}"
 
     def edit(metadata: str) -> str:
         head, blank, body = metadata.partition("\n\n")
@@ -27,9 +109,21 @@ def bind_to_torch(wheel: Path, local_version: str, torch: str) -> Path:
             lines.append(f"Requires-Dist: torch=={torch}.*")
         return "\n".join(lines) + blank + body
 
-    return rewrite(
-        wheel, wheel.with_name("-".join([new, *tags]) + ".whl"), f"{name}-{version}", new, edit
-    )
+    return rewrite(wheel, epoch, name="-".join([name, local, *tags]), edit={"METADATA": edit})
+
+
+def bind_to_python(wheel: Path, tag: str, epoch: int) -> Path:
+    """A wheel that would serve every Python, with the tag of one, such as cp313t: each has its own wheel."""
+    *name, _, _, platform = wheel.name.split("-")
+    tags = f"{tag.rstrip('t')}-{tag}-"
+
+    def edit(text: str) -> str:
+        lines = text.splitlines(keepends=True)
+        return "".join(
+            line.replace("py3-none-", tags) if "Tag: " in line else line for line in lines
+        )
+
+    return rewrite(wheel, epoch, name=f"{'-'.join(name)}-{tags}{platform}", edit={"WHEEL": edit})
 
 
 def _edited(line: str, local_version: str, torch: str) -> str:
@@ -50,39 +144,3 @@ def _names_torch(line: str) -> bool:
         and requirement.name == "torch"
         and "extra" not in str(requirement.marker)
     )
-
-
-def rewrite(wheel: Path, target: Path, old: str, new: str, edit: Edit) -> Path:
-    """Copies the wheel with folders of `old` named for `new`, METADATA edited and RECORD made anew."""
-    record = []
-    temporary = target.with_suffix(".new")
-    with (
-        zipfile.ZipFile(wheel) as source,
-        zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as made,
-    ):
-        last = None
-        for member in source.infolist():
-            data = source.read(member)
-            for suffix in (".dist-info/", ".data/"):
-                if member.filename.startswith(old + suffix):
-                    member.filename = new + member.filename.removeprefix(old)
-            if member.filename == f"{new}.dist-info/METADATA":
-                data = edit(data.decode()).encode()
-            if member.filename == f"{new}.dist-info/RECORD":
-                last = member
-                continue
-            if not member.is_dir():
-                record.append(f"{_quoted(member.filename)},sha256={_hash(data)},{len(data)}")
-            made.writestr(member, data)
-        assert last is not None, f"{wheel.name} has no RECORD"
-        made.writestr(last, "\n".join([*record, f"{last.filename},,", ""]))
-    wheel.unlink()
-    return temporary.replace(target)
-
-
-def _quoted(path: str) -> str:
-    return '"' + path.replace('"', '""') + '"' if "," in path or '"' in path else path
-
-
-def _hash(data: bytes) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()

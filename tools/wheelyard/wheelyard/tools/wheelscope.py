@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from wheelyard.core import shell
+from wheelyard.core import environment, shell
 from wheelyard.core.digest import sha256
 from wheelyard.problem import Problem
 
@@ -23,7 +23,7 @@ def program() -> Path:
         raise Problem(
             "wheelscope is missing; `pip install wheelscope`, or build it: `make wheelscope`"
         )
-    return Path(found)
+    return Path(found).resolve()
 
 
 @functools.cache
@@ -37,7 +37,12 @@ def digest() -> str | None:
 
 def show(wheel: Path) -> dict[str, Any]:
     """What it sees in a wheel."""
-    done = subprocess.run([program(), "show", "--json", wheel], capture_output=True, text=True)
+    done = subprocess.run(
+        [program(), "show", "--json", wheel],
+        capture_output=True,
+        text=True,
+        env=environment.make("/"),
+    )
     if done.returncode > 1:
         raise Problem(f"wheelscope cannot read {wheel.name}: {done.stderr.strip()}")
     (facts,) = json.loads(done.stdout)["items"]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from clusters import Machines, machines, run
 from disks import small_disk
-from wheelyard.core.digest import sha256
+from wheelyard.core.digest import of_source
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Record
 from wheelyard.problem import Problem
@@ -67,9 +67,7 @@ def test_files_of_jobs_and_of_the_project_reach_a_worker(
     who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
     for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "all"], ["tag", "v7"]):
         subprocess.run(["git", *words], cwd=project, check=True)
-    files = {p: sha256(project / p) for p in ("deep/run.sh", "empty")} | {
-        "link": "link to deep/run.sh"
-    }
+    files = {path: of_source(project / path) for path in ("deep/run.sh", "empty", "link")}
     look = """
 import os, subprocess
 folder = workspace.sources("all")
@@ -191,7 +189,7 @@ def test_a_need_that_nobody_offers_is_an_error_before_anything_starts(
     there.worker("one")
     wanting = Job("gpu", "x", Needs("s390x"), {})
     with pytest.raises(
-        Problem, match=r"gpu/x needs s390x, which no worker offers.*\n  wheelyard worker tcp"
+        Problem, match=r"gpu/x needs s390x, which no worker offers.*\n  wheelyard worker tls"
     ):
         run(there, record, toy("build/x"), wanting)
     assert record.jobs == {}
@@ -240,7 +238,7 @@ def test_a_job_that_waits_at_a_busy_worker_goes_to_one_that_is_free(
 
 def test_no_scheduler(tmp_path: Path, record: Record) -> None:
     nobody = Machines(tmp_path)
-    with pytest.raises(Problem, match=r"no scheduler answers at tcp://.*`wheelyard scheduler`"):
+    with pytest.raises(Problem, match=r"no scheduler answers at tls://.*`wheelyard scheduler`"):
         run(nobody, record, toy("build/x"))
 
 
@@ -293,7 +291,7 @@ def test_all_workers_gone(there: Machines, record: Record, monkeypatch: pytest.M
     there.worker("one")
     die = "import os, signal, time; time.sleep(1); os.kill(os.getpid(), signal.SIGKILL)"
     with pytest.raises(
-        Problem, match=r"no worker is left beside one that offers(.|\n)*wheelyard worker tcp"
+        Problem, match=r"no worker is left beside one that offers(.|\n)*wheelyard worker tls"
     ):
         run(there, record, toy("build/x", die))
     there.worker("two")
@@ -478,7 +476,7 @@ def test_with_keys_a_release_is_the_same_and_strangers_stay_out(
     folder = tmp_path / "machines"
     folder.mkdir()
     keys.make(folder / "keys")
-    with machines(folder, "tls") as there:
+    with machines(folder) as there:
         there.worker("one")
         run(there, record, toy("build/x"))
         keys.make(tmp_path / "others")
@@ -486,5 +484,5 @@ def test_with_keys_a_release_is_the_same_and_strangers_stay_out(
         with pytest.raises(Problem, match="no scheduler answers at tls://"):
             run(there, record, toy("build/y"))
         there.address = there.address.replace("tls:", "tcp:")
-        with pytest.raises(Problem, match="no scheduler answers at tcp://"):
+        with pytest.raises(Problem, match="neither encrypted nor checked"):
             run(there, record, toy("build/y"))

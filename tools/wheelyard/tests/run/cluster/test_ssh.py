@@ -73,7 +73,7 @@ def test_a_worker_on_a_machine_reached_by_ssh(settings: Path, tmp_path: Path) ->
     )
     record = Record(tmp_path / "wheelhouse")
     who = "import os; facts['ssh'] = 'SSH_CONNECTION' in os.environ; facts['pid'] = os.getpid()"
-    with machines(folder, "tls") as there:
+    with machines(folder) as there:
         here, there.keys = there.keys, far / "keys"
         there.worker("far", inside=[sys.executable, "-c", THERE, str(settings)])
         there.keys = here

@@ -30,12 +30,12 @@ def test_one_worker_for_a_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["scheduler", "--host=0.0.0.0"], ["worker", "tcp://10.1.2.3:8786"]]
+    "words", [["scheduler", "--host=0.0.0.0"], ["worker", "tcp://127.0.0.1:8786"]]
 )
-def test_without_keys_nothing_listens_beyond_this_machine(words: list[str], tmp_path: Path) -> None:
+def test_without_keys_nothing_listens(words: list[str], tmp_path: Path) -> None:
     done = wheelyard(*words, "--keys", str(tmp_path))
     assert done.returncode == 1
-    assert "`wheelyard cluster-keys` makes keys" in done.stderr
+    assert "`wheelyard cluster-keys" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -7,6 +7,7 @@ own key is thrown away, so nobody can add a member later; new keys make a new cl
 import datetime
 import ipaddress
 import json
+import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -60,12 +61,7 @@ def make(folder: Path) -> list[str]:
     ]
 
 
-def scheme(folder: Path) -> str:
-    """With keys a cluster speaks TLS, also on one machine."""
-    return "tls" if (folder / MEMBER).exists() else "tcp"
-
-
-def address(given: str, folder: Path) -> str:
+def address(given: str) -> str:
     """The scheduler's address: as given, or from the file that a Dask scheduler wrote."""
     file = Path(given)
     if "://" not in given and file.is_file():
@@ -76,7 +72,7 @@ def address(given: str, folder: Path) -> str:
                 f"{file} is no file of a Dask scheduler; `wheelyard scheduler --file {file}` writes one"
             ) from None
     if "://" not in given:
-        given = f"{scheme(folder)}://{given}"
+        given = f"tls://{given}"
     parts = urlsplit(given)
     if parts.scheme not in ("tcp", "tls") or not parts.hostname or not _port(parts):
         raise Problem(
@@ -86,22 +82,27 @@ def address(given: str, folder: Path) -> str:
 
 
 def security(at: str, folder: Path) -> Any:
-    """Dask's settings for a connection to, or a scheduler at, an address; without TLS nothing leaves this machine."""
+    """Dask's settings for a connection to, or a scheduler at, an address. Also on one machine there are keys: without
+    them every user of it could run programs as us."""
     from distributed import Security
 
-    if at.startswith("tcp://"):
-        if not _is_loopback(at):
-            raise Problem(
-                f"{at} is not on this machine, and tcp:// is neither encrypted nor checked: whoever reaches it "
-                f"could run programs here. `wheelyard cluster-keys` makes keys for tls://{at.removeprefix('tcp://')}"
-            )
-        return Security(require_encryption=False)  # type: ignore[no-untyped-call]
+    if not at.startswith("tls://"):
+        raise Problem(
+            f"{at} is neither encrypted nor checked: whoever reaches it could run programs here; use "
+            f"tls://{at.partition('://')[2]}, with keys that `wheelyard cluster-keys` makes"
+        )
     for file in (folder / AUTHORITY, folder / MEMBER):
         if not file.is_file():
             raise Problem(
                 f"{file} is missing; `wheelyard cluster-keys {folder}` makes the keys of a new cluster, "
                 "or copy the folder from a machine that has them"
             )
+    facts = (folder / MEMBER).stat()
+    if facts.st_mode & 0o077 or facts.st_uid != os.geteuid():
+        raise Problem(
+            f"{folder / MEMBER} is not this user's alone, so others may have read the key; "
+            "delete the folder and make new keys, or if nobody could: chown it to this user, and chmod 600 it"
+        )
     files: dict[str, Any] = {"tls_ca_file": str(folder / AUTHORITY)}
     for role in ("client", "worker", "scheduler"):
         files |= dict.fromkeys((f"tls_{role}_cert", f"tls_{role}_key"), str(folder / MEMBER))
@@ -120,7 +121,8 @@ def _port(parts: Any) -> int | None:
         return None
 
 
-def _is_loopback(at: str) -> bool:
+def is_loopback(at: str) -> bool:
+    """Whether an address is for this machine alone."""
     host = urlsplit(at).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback

@@ -1,12 +1,11 @@
 """What a worker is told of a job, and the files that it may ask for."""
 
-import stat
 import subprocess
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wheelyard.core.digest import sha256
+from wheelyard.core.digest import EXECUTABLE, LINK, sha256
 from wheelyard.core.job import Job, Made, Source
 from wheelyard.core.record import Facts
 from wheelyard.problem import Problem
@@ -27,28 +26,24 @@ class Orders:
     def of(self, job: Job, inputs: Facts) -> tuple[Facts, dict[str, Path]]:
         """What a worker is told, and the files that it may ask for, by their digests."""
         made: dict[str, str] = {}
-        project: dict[str, tuple[str, int]] = {}
-        links: dict[str, str] = {}
+        project: dict[str, str] = {}
         files: dict[str, Path] = {}
         for name, value in job.inputs.items():
             if isinstance(value, Made):
                 made |= inputs[name]
                 files |= {d: self.wheelhouse / path for path, d in inputs[name].items()}
             elif isinstance(value, Source):
-                for path, digest in inputs[name].items():
-                    file = self.project / path
-                    if file.is_symlink():
-                        links[path] = str(file.readlink())
-                    else:
-                        project[path] = digest, stat.S_IMODE(file.stat().st_mode)
-                        files[digest] = file
+                project |= inputs[name]
+                for path, recorded in inputs[name].items():
+                    if not recorded.startswith(LINK):
+                        files[recorded.removesuffix(EXECUTABLE)] = self.project / path
         history = None
         if HISTORY in job.inputs and (self.project / ".git").is_dir():
             history = self._bundle()
             files[history] = self._bundle_file
         order = {
             "job": job.as_json(), "inputs": inputs, "made": made, "project": project,
-            "links": links, "history": history,
+            "history": history,
             "small": pack({digest: files[digest] for digest in made.values()}),
         }  # fmt: skip
         return order, files

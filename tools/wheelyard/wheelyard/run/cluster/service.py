@@ -19,6 +19,7 @@ from typing import Any
 
 from wheelyard.core import engine as containers
 from wheelyard.core import job as jobs
+from wheelyard.core.digest import EXECUTABLE, LINK
 from wheelyard.core.engine import Engine
 from wheelyard.core.job import Job
 from wheelyard.core.record import acceptable
@@ -112,16 +113,21 @@ class Service:
         project, made = folder / "project", folder / "made"
         for place in (project, made, folder / "job"):
             place.mkdir()
-        targets = {made / path: (digest, 0o644) for path, digest in order["made"].items()}
-        targets |= {project / path: (d, mode) for path, (d, mode) in order["project"].items()}
-        for path, goal in order["links"].items():
-            (project / path).parent.mkdir(parents=True, exist_ok=True)
-            (project / path).symlink_to(goal)
+        targets = {made / path: digest for path, digest in order["made"].items()}
+        for path, recorded in order["project"].items():
+            if recorded.startswith(LINK):
+                (project / path).parent.mkdir(parents=True, exist_ok=True)
+                (project / path).symlink_to(recorded.removeprefix(LINK))
+            else:
+                targets[project / path] = recorded.removesuffix(EXECUTABLE)
         if order["history"]:
-            targets[folder / "history"] = (order["history"], 0o644)
+            targets[folder / "history"] = order["history"]
         for digest in self.store.missing(order["small"]):
             self.store.receive(digest, 0, base64.b64decode(order["small"][digest]), is_last=True)
         self._bring(targets, tell)
+        for path, recorded in order["project"].items():
+            if recorded.endswith(EXECUTABLE):
+                (project / path).chmod(0o755)
         if order["history"]:
             unpack_history(folder / "history", project)
         kept = self.folder / "kept"
@@ -133,14 +139,14 @@ class Service:
         outputs = {path: self.store.take(workspace.out / path) for path in found}
         return {"kind": "passed", "facts": facts, "outputs": outputs}
 
-    def _bring(self, targets: dict[Path, tuple[str, int]], tell: Tell) -> None:
+    def _bring(self, targets: dict[Path, str], tell: Tell) -> None:
         """Puts the files of a job where it looks for them, and asks for those that are not here."""
         left = dict(targets)
         while True:
-            left = {t: (d, m) for t, (d, m) in left.items() if not self.store.copy(d, t, m)}
+            left = {t: digest for t, digest in left.items() if not self.store.copy(digest, t)}
             if not left:
                 return
-            missing = self.store.missing(digest for digest, _ in left.values())
+            missing = self.store.missing(left.values())
             tell({"kind": "wants", "files": missing})
             asked = time.monotonic()
             while missing := self.store.missing(missing):

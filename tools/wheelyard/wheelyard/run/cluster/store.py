@@ -79,7 +79,7 @@ class Store:
         os.utime(target)
         return digest, size
 
-    def copy(self, digest: str, target: Path, mode: int = 0o644) -> bool:
+    def copy(self, digest: str, target: Path) -> bool:
         """Puts a copy where a job looks for it; a file that went bad is dropped, and is not there."""
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -89,7 +89,6 @@ class Store:
         if sha256(target) != digest:
             self.path(digest).unlink(missing_ok=True)
             return False
-        target.chmod(mode)
         return True
 
     def trim(self) -> None:

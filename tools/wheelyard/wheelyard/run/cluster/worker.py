@@ -106,7 +106,7 @@ async def member(settings: Settings, service: Service, resources: offers.Resourc
     worker: Any = distributed.Worker(
         settings.address, nthreads=settings.slots, name=settings.name, resources=resources,
         security=keys.security(settings.address, settings.keys), memory_limit=0,
-        host="127.0.0.1" if settings.address.startswith("tcp:") else None,
+        host="127.0.0.1" if keys.is_loopback(settings.address) else None,
         local_directory=str(settings.folder / "dask"), plugins=(Programs(),), dashboard=False,
         death_timeout=settings.patience,
     )  # fmt: skip
@@ -191,10 +191,12 @@ def default_name() -> str:
 def schedule(
     host: str, port: int, folder: Path, file: Path | None, say: Callable[[str], None]
 ) -> None:
-    """Runs a Dask scheduler until someone ends it."""
+    """Runs a Dask scheduler until someone ends it; one for this machine alone makes its keys if there are none."""
     _quiet()
-    scheme = keys.scheme(folder)
-    security = keys.security(f"{scheme}://{host}:{port}", folder)
+    if not (folder / keys.MEMBER).exists() and keys.is_loopback(f"tls://{host}:{port}"):
+        keys.make(folder)
+        say(f"made this cluster's keys in {folder}")
+    security = keys.security(f"tls://{host}:{port}", folder)
 
     async def serve() -> None:
         ended = asyncio.Event()
@@ -202,7 +204,7 @@ def schedule(
             asyncio.get_running_loop().add_signal_handler(sign, ended.set)
         try:
             scheduler = await distributed.Scheduler(
-                host=host, port=port, protocol=f"{scheme}://", security=security,
+                host=host, port=port, protocol="tls://", security=security,
                 dashboard_address="127.0.0.1:8787", scheduler_file=str(file) if file else None,
             )  # fmt: skip
         except OSError as error:
