@@ -5,12 +5,15 @@ NAME-VERSION.dist-info has METADATA, and RECORD with the hash of every file.
 """
 
 import base64
+import email
 import hashlib
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 Edit = Callable[[str], str]
 
@@ -36,6 +39,15 @@ def _edited(line: str, local_version: str, torch: str) -> str:
     if line.startswith("Version: "):
         return f"{line.strip().split('+')[0]}+{local_version}"
     return f"Requires-Dist: torch=={torch}.*" if _names_torch(line) else line
+
+
+def requirements(wheel: Path) -> list[str]:
+    """The normalised names of the packages that a wheel requires for everyone, without an extra."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", n))
+        fields = email.message_from_bytes(archive.read(name))
+    wanted = (Requirement(text) for text in fields.get_all("Requires-Dist", []))
+    return [canonicalize_name(r.name) for r in wanted if "extra" not in str(r.marker)]
 
 
 def _names_torch(line: str) -> bool:
