@@ -34,6 +34,7 @@ OTHER_IMPORT = {
     "pyproject.toml": '[project]\nname = "their-ext"\ndynamic = ["version"]\nrequires-python = ">=3.12"\n'
     '[build-system]\nrequires = ["setuptools>=80", "setuptools_scm[toml]>=8", "torch"]\n',
     "src/theirs/__init__.py": "",
+    "src/theirs/ops.c": "#include <Python.h>",
     "tests/test_it.py": "",
 }
 
