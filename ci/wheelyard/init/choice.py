@@ -78,10 +78,10 @@ def _strategy(found: Found, reasons: dict[str, str]) -> str:
 def _torches(found: Found, known: Known, strategy: str, reasons: dict[str, str]) -> dict[str, str]:
     """The newest torches that the project's requirements allow; a universal wheel serves all of them."""
     ordered = sorted(known["torch"], key=version_key)
-    wanted = [
-        requirement(text, found.root) for text in [*(found.dependencies or []), *found.requires]
-    ]
-    pins = [r.specifier for r in wanted if r.name == "torch" and str(r.specifier)]
+    # One binary that serves every torch is built on the headers of one.
+    texts = [*(found.dependencies or []), *([] if strategy == "universal" else found.requires)]
+    wanted = [requirement(text, found.root) for text in texts]
+    pins = [r.specifier for r in wanted if r.name == "torch" and r.specifier and not r.marker]
     allowed = [
         t for t in ordered if all(pin.contains(known["torch"][t]["release"]) for pin in pins)
     ]
