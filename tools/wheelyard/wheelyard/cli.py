@@ -15,14 +15,14 @@ from types import ModuleType
 
 from rich.console import Console
 
-from wheelyard import new, steps
+from wheelyard import new, steps, tag
 from wheelyard.arguments import CLUSTER, parse
 from wheelyard.core.environment import UMASK
 from wheelyard.core.graph import Graph
 from wheelyard.core.job import Job
 from wheelyard.core.progress import Display
 from wheelyard.core.record import Record
-from wheelyard.plan import github, show, tag
+from wheelyard.plan import github, show
 from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import INDEXES, Options, Plan
 from wheelyard.problem import Problem
@@ -32,6 +32,11 @@ from wheelyard.run.runner import Place, Runner, only_run
 from wheelyard.steps import ORDER
 from wheelyard.tools import packages
 from wheelyard.tools.images import FOLDER
+
+SHOWN = 4  # changed files that are named
+WHY_NONE = {
+    "gpu": ": it runs the wheels of the architectures that [publish] gpu_evidence names in ci/matrix.toml"
+}
 
 NewPlace = Callable[[Path, local.StepModule, local.Here], Place]
 
@@ -63,7 +68,7 @@ def _dispatch(arguments: argparse.Namespace) -> int:
     if arguments.command == "init":
         from wheelyard import init
 
-        init.run(Path.cwd(), Display(), arguments.folder)
+        init.run(Path.cwd(), Display(), arguments.folder, arguments.import_name)
         return 0
     if arguments.command == "toolkit":
         return _toolkit(arguments)
@@ -95,6 +100,7 @@ def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
             print(join.digests(Record(plan.project.wheelhouse), plan.released))
             return 0
     display = Display(verbose=arguments.verbose)
+    _hide_from_git(plan.project.wheelhouse)
     with only_run(plan.project.wheelhouse) as record:
         match arguments.command:
             case "join":
@@ -117,6 +123,13 @@ def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
                 run_at = place(plan.project.root, steps.module, here)
                 _run(plan, record, display, arguments, run_at)
     return 0
+
+
+def _hide_from_git(wheelhouse: Path) -> None:
+    """A new wheelhouse ignores itself, so that no project has to."""
+    if not wheelhouse.exists():
+        wheelhouse.mkdir(parents=True)
+        (wheelhouse / ".gitignore").write_text("*\n")
 
 
 def _on_cluster(arguments: argparse.Namespace) -> int:
@@ -227,7 +240,12 @@ def _run(
         if hasattr(steps.module(name), "check"):
             steps.module(name).check(plan, record)
     graph = steps.planned(plan, names[-1])
-    record.head |= {"project": plan.project.name, **_head(plan), "strategy": plan.strategy}
+    if not any(graph.of_step(name) for name in names):
+        raise Problem(f"this plan has no job of `{names[0]}`{WHY_NONE.get(names[0], '')}")
+    if changes := plan.project.changes:
+        display.say(_dirty(plan, changes))
+    head = _head(plan) | {"commit": plan.project.commit}
+    record.head |= {"project": plan.project.name, **head, "strategy": plan.strategy}
     runner = Runner(graph, record, display, place)
     if whole and not plan.options.wanted:
         record.keep_only(graph.jobs)
@@ -243,6 +261,15 @@ def _run(
             _report(plan, record, display)
             for line in advise(plan, record):
                 display.say(line)
+
+
+def _dirty(plan: Plan, changes: list[str]) -> str:
+    """What is released is the tree as it is."""
+    more = f" and {len(changes) - SHOWN} more" if len(changes) > SHOWN else ""
+    return (
+        f"uncommitted changes are part of this release, which is not that of commit {plan.project.commit[:12]}: "
+        f"{', '.join(changes[:SHOWN])}{more}"
+    )
 
 
 def _chosen(graph: Graph, names: list[str], pattern: str | None) -> list[Job]:

@@ -76,6 +76,6 @@ def test_a_torch_that_nobody_knows_must_be_told_whole(tmp_path: Path) -> None:
     file = tmp_path / "matrix.toml"
     file.write_text(SHORT + '[torch."9.9"]\n')
     with pytest.raises(
-        Problem, match=r"torch\.9\.9 lacks the key `release`: The release that is built"
+        Problem, match=r"does not know torch\.9\.9; give its `release`: The release that is built"
     ):
         matrix.load(file)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -34,6 +35,7 @@ OTHER_IMPORT = {
     "pyproject.toml": '[project]\nname = "their-ext"\ndynamic = ["version"]\nrequires-python = ">=3.12"\n'
     '[build-system]\nrequires = ["setuptools>=80", "setuptools_scm[toml]>=8", "torch"]\n',
     "src/theirs/__init__.py": "",
+    "src/theirs/ops.c": "#include <Python.h>",
     "tests/test_it.py": "",
 }
 
@@ -189,3 +191,168 @@ def test_a_setup_that_drives_cmake_beside_it_has_its_sources_there(tmp_path: Pat
     assert found.reasons["cuda"] == "engine/src/kernel.cu is CUDA code"
     assert found.repository == tmp_path
     assert found.import_name == "their.torch"  # `their` belongs to other distributions too
+
+
+STABLE = {
+    "pyproject.toml": '[project]\nname = "their-ext"\nversion = "1.0"\n',
+    "their_ext/__init__.py": "",
+    "csrc/ops.cpp": "STABLE_TORCH_LIBRARY(their_ext, m) {}\n",
+    "csrc/ops.cu": "__global__ void f() {}\n",
+    "tests/ext/binding.cpp": "#include <torch/extension.h>\n",
+    "tools/other/pyproject.toml": "",
+    "tools/other/src/main.cpp": "#include <Python.h>\n",
+}
+
+
+def written(folder: Path, files: dict[str, str]) -> dict[str, Any]:
+    """The matrix that init writes, as the plan reads it."""
+    init(project(folder, files))
+    planning.load(Options(base="debian"), folder)
+    return tomllib.loads((folder / matrix.FILE).read_text())
+
+
+def refused(folder: Path, files: dict[str, str]) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "wheelyard", "init"],
+        cwd=project(folder, files), capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert not (folder / matrix.FILE).exists()
+    return done.stderr
+
+
+def test_a_universal_project_is_recognised(tmp_path: Path) -> None:
+    """Tests and projects in folders of their own are not its sources."""
+    found = written(tmp_path, STABLE)
+    assert found["strategy"]["default"] == "universal"
+    assert list(found["torch"]) == list(tomllib.loads(KNOWN.read_text())["torch"])
+    assert len(planning.load(Options(base="debian"), tmp_path).all_wheels) == 1
+
+
+def test_our_own_sources_are_universal() -> None:
+    found = sources.read(ROOT)
+    assert choose(found, tomllib.loads(KNOWN.read_text())).strategy == "universal"
+
+
+def test_a_requirement_with_quotes_is_written_whole(tmp_path: Path) -> None:
+    text = 'cython>=3; python_version >= "3.9"'
+    head = OTHER_IMPORT["pyproject.toml"].partition("[build")[0]
+    files = {"pyproject.toml": f"{head}[build-system]\nrequires = ['{text}', 'torch']\n"}
+    assert written(tmp_path, {**OTHER_IMPORT, **files})["build"]["requires"] == [text]
+
+
+def test_the_comment_of_a_choice_says_what_made_it_so(tmp_path: Path) -> None:
+    init(project(tmp_path, LIMITED))
+    lines = (tmp_path / matrix.FILE).read_text().splitlines()
+    assert (
+        'default = "abi3"  # setup.py\'s py_limited_api is cp310, and no source includes pybind11'
+        in lines
+    )
+
+
+NOT_ABI3 = {
+    "a comment": '# options={"bdist_wheel": {"py_limited_api": "cp310"}}\n',
+    "off": 'options={"bdist_wheel": {"py_limited_api": False}}\n',
+    "a text": 'text = "py_limited_api = True"\n',
+}
+
+
+@pytest.mark.parametrize("what", NOT_ABI3)
+def test_a_limited_api_that_is_not_used_does_not_count(tmp_path: Path, what: str) -> None:
+    files = {**LIMITED, "setup.py": NO_PROJECT_TABLE["setup.py"] + NOT_ABI3[what]}
+    assert not sources.read(project(tmp_path, files)).limited_api
+
+
+@pytest.mark.parametrize(("api", "python"), [("cp310", "3.11"), ("cp312", "3.13")])
+def test_scikit_builds_limited_api_counts(tmp_path: Path, api: str, python: str) -> None:
+    """nanobind has one from Python 3.12 on, so an older Python cannot build it."""
+    text = (
+        f'[project]\nname = "theirs"\nversion = "1"\n[tool.scikit-build]\nwheel.py-api = "{api}"\n'
+    )
+    files = {
+        "pyproject.toml": text,
+        "theirs/__init__.py": "",
+        "a.cpp": "#include <nanobind/nanobind.h>",
+    }
+    assert written(tmp_path, files)["strategy"] == {"default": "abi3", "abi3": {"python": python}}
+
+
+def test_a_script_named_test_is_no_test(tmp_path: Path) -> None:
+    files = {k: v for k, v in NO_PROJECT_TABLE.items() if "test_it" not in k}
+    assert sources.read(project(tmp_path, {**files, "tests/test.py": ""})).tests == []
+
+
+def test_pins_of_torch_and_python_decide(tmp_path: Path) -> None:
+    setup = NO_PROJECT_TABLE["setup.py"].replace(
+        'version="0.1"',
+        'version="0.1", python_requires="==3.11.*", install_requires=["torch>=2.11,<2.13", "einops"]',
+    )
+    found = written(tmp_path, {**NO_PROJECT_TABLE, "setup.py": setup})
+    assert list(found["torch"]) == ["2.11", "2.12"]
+    assert found["python"]["versions"] == ["3.11"]
+    assert found["verify"]["requires"] == ["einops"]
+
+
+def test_a_python_that_debian_lacks_is_not_every_python(tmp_path: Path) -> None:
+    text = OTHER_IMPORT["pyproject.toml"].replace(">=3.12", "==3.12.*")
+    init(project(tmp_path, {**OTHER_IMPORT, "pyproject.toml": text}))
+    assert tomllib.loads((tmp_path / matrix.FILE).read_text())["python"]["versions"] == ["3.12"]
+
+
+REFUSED = {
+    "a pure project": (
+        {"theirs/__init__.py": "", "pyproject.toml": '[project]\nname = "theirs"\n'},
+        "pure Python",
+    ),
+    "another torch": (
+        {
+            **OTHER_IMPORT,
+            "pyproject.toml": '[project]\nname = "theirs"\ndependencies = ["torch<2.8"]\n',
+        },
+        "requires torch<2.8, and this version of wheelyard knows 2.10 to 2.15",
+    ),
+    "a broken pyproject.toml": (
+        {**OTHER_IMPORT, "pyproject.toml": "[project\n"},
+        "is not valid TOML",
+    ),
+    "no specifier": (
+        {
+            **OTHER_IMPORT,
+            "pyproject.toml": '[project]\nname = "theirs"\nrequires-python = ">=3.9.*"\n',
+        },
+        "requires-python is `>=3.9.*`, which is no version specifier",
+    ),
+    "no Python": (
+        {
+            **OTHER_IMPORT,
+            "pyproject.toml": '[project]\nname = "theirs"\nrequires-python = "<3.9"\n',
+        },
+        "requires Python <3.9, and the torches",
+    ),
+    "no requirement": (
+        {**OTHER_IMPORT, "pyproject.toml": '[project]\nname = "theirs"\ndependencies = ["a b"]\n'},
+        "has the requirement `a b`, which pip cannot read",
+    ),
+    "Rust": (
+        {"pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "maturin"\n'},
+        "maturin builds it",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_started_is_refused_in_words(tmp_path: Path, what: str) -> None:
+    files, words = REFUSED[what]
+    assert words in refused(tmp_path, files)
+
+
+def test_the_backend_is_asked_in_a_copy(tmp_path: Path) -> None:
+    """A setup.py that computes its names, and leaves files beside its sources."""
+    setup = "from setuptools import Extension, setup\nopen('left', 'w').close()\nname = ''.join(['the', 'irs'])\n"
+    setup += "setup(name=name, version='1', py_modules=['theirs_module'], install_requires=[x for x in ['einops']],"
+    setup += " ext_modules=[Extension('_x', ['x.c'])])\n"
+    found = written(tmp_path, {"setup.py": setup, "theirs_module.py": "", "x.c": ""})
+    assert found["project"] == {"name": "theirs", "import_name": "theirs_module"}
+    assert found["verify"]["requires"] == ["einops"]
+    assert not (tmp_path / "left").exists()

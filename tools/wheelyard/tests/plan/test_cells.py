@@ -1,6 +1,7 @@
 """The plan: cells by rule, the fewest wheels of each strategy, every cell served by exactly one."""
 
 import dataclasses
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,14 @@ import wheelyard
 from repository import ROOT
 from wheelyard.config import matrix
 from wheelyard.plan import cells
+from wheelyard.plan import plan as planning
 from wheelyard.plan.cells import Cell, Wheel
-from wheelyard.plan.plan import Options, Plan
+from wheelyard.plan.plan import WAYS, Options, Plan
 from wheelyard.problem import Problem
 
 FACTS = matrix.load(ROOT / matrix.FILE)
 CELLS, LEFT_OUT = cells.cells(FACTS)
+LOADED = planning.load(Options(), ROOT)
 
 
 @pytest.mark.parametrize("strategy", matrix.STRATEGIES)
@@ -75,11 +78,25 @@ def test_a_cuda_without_a_toolkit_is_refused() -> None:
         cells.toolkit_for(FACTS, "14.0")
 
 
-def test_where_a_cell_is_verified() -> None:
-    run = Cell("aarch64", "13.2", "2.15", "3.14")
-    assert cells.verified_by(FACTS, run, ("aarch64",)) == "run"
-    assert cells.verified_by(FACTS, run, ("x86_64",)) == "link"
-    assert cells.verified_by(FACTS, dataclasses.replace(run, cuda="13.0"), ("aarch64",)) == "cover"
+def test_the_way_of_a_cell_claims_no_more_than_is_done(plan: Plan) -> None:
+    """A wheel is linked with the torch of one Python; for the others the same ABI is all that is known."""
+    here, there = plan.machine, "x86_64" if plan.machine == "aarch64" else "aarch64"
+    run = Cell(here, "13.2", "2.15", "3.14")
+    assert plan.way(run) == "run"
+    assert plan.way(dataclasses.replace(run, arch=there)) == "same ABI"
+    assert plan.way(dataclasses.replace(run, arch=there, python="3.11")) == "linked"
+    assert plan.way(dataclasses.replace(run, cuda="13.0")) == "inferred"
+    counts = Counter(map(plan.way, plan.cells))
+    assert counts["linked"] <= sum(len(plan.links(wheel)) for wheel in plan.wheels)
+    assert set(counts) == set(WAYS)
+
+
+def test_a_wheel_of_one_python_is_linked_with_that_pythons_torch() -> None:
+    each = Plan(
+        LOADED.project, FACTS, Options(strategy="each", base="pypa", place="github"), "x86_64"
+    )
+    for cell in each.cells:
+        assert each.way(cell) in ("run", "linked", "inferred")
 
 
 def test_a_slow_cell_is_run_where_it_is_asked_for(plan: Plan) -> None:
@@ -89,13 +106,21 @@ def test_a_slow_cell_is_run_where_it_is_asked_for(plan: Plan) -> None:
     def how(cell: Cell, **options: Any) -> str:
         asked = dataclasses.replace(plan, options=Options(**options))
         runs = [(run.torch, run.python) for run in asked.cells_run(asked.natives[0])]
-        found = cells.verified_by(FACTS, cell, (plan.machine,), slow=asked.runs_slow)
+        found = asked.way(cell)
         assert ((cell.torch, cell.python) in runs) == (found == "run")
         return found
 
-    assert (how(slow), how(twin)) == ("link", "link")
-    assert (how(slow, slow=True), how(twin, slow=True)) == ("run", "link")
+    assert (how(slow), how(twin)) == ("same ABI", "same ABI")
+    assert (how(slow, slow=True), how(twin, slow=True)) == ("run", "same ABI")
     assert how(slow, place="github") == "run"
+
+
+def test_gpu_targets_are_those_that_the_build_is_told(plan: Plan) -> None:
+    wheel = plan.wheels[0]
+    assert plan.targets(wheel) == " ".join(FACTS.toolkit["12.9"].targets)
+    told = dataclasses.replace(FACTS.build, environment={"TORCH_CUDA_ARCH_LIST": "8.0;9.0"})
+    other = dataclasses.replace(plan, matrix=dataclasses.replace(FACTS, build=told))
+    assert other.targets(wheel) == "8.0 9.0"
 
 
 def test_without_cells_to_run_the_oldest_and_the_newest_torch_are() -> None:

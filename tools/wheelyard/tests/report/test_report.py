@@ -67,12 +67,13 @@ def finish(plan: Plan, record: Record, *, failing: str = "") -> Path:
 
 CELLS = {
     Cell("x86_64", "13.0", "2.11", "3.12"): "gpu",
-    Cell("x86_64", "13.0", "2.11", "3.13"): "linked",
-    Cell("x86_64", "12.6", "2.11", "3.12"): "covered",
+    Cell("x86_64", "13.0", "2.11", "3.13"): "same-ABI",
+    Cell("x86_64", "13.0", "2.11", "3.11"): "linked",
+    Cell("x86_64", "12.6", "2.11", "3.12"): "inferred",
     Cell("aarch64", "cpu", "2.10", "3.11"): "run",
-    Cell("aarch64", "cpu", "2.10", "3.12"): "linked",
-    Cell("aarch64", "13.0", "2.10", "3.11"): "covered",
-    Cell("aarch64", "13.0", "2.11", "3.13"): "linked",
+    Cell("aarch64", "cpu", "2.10", "3.12"): "same-ABI",
+    Cell("aarch64", "13.0", "2.10", "3.11"): "inferred",
+    Cell("aarch64", "13.0", "2.11", "3.13"): "same-ABI",
     Cell("aarch64", "13.0", "2.11", "3.13t"): "run",
 }
 

@@ -1,6 +1,7 @@
 """ci/matrix.toml: whom a project serves, what it builds for them, and how that is verified."""
 
 import copy
+import string
 import tomllib
 import typing
 from dataclasses import dataclass
@@ -119,10 +120,13 @@ class Build:
         "",
     )
     environment: dict[str, str] = key(
-        "What the build is told. {arch}, {toolkit}, {compiler} and {targets} are those of the wheel.",
+        "What the build is told. {arch}, {toolkit}, {compiler} and {targets} are those of the wheel. A wheel without "
+        "CUDA is told those that name no {toolkit}, {compiler} or {targets}.",
         {},
     )
-    environment_cpu: dict[str, str] = key("The same for a wheel without CUDA.", {})
+    environment_cpu: dict[str, str] = key(
+        "What a wheel without CUDA is told beside that, or in its place.", {}
+    )
     torch_dependencies: bool = key(
         "Whether torch is installed with its own dependencies: `import torch` needs them, its headers do not.",
         True,
@@ -198,7 +202,11 @@ class Verify:
     requires: list[str] = key(
         "What the tests need beside the package, as pip names it; pytest is there.", []
     )
-    apt: list[str] = key("Debian packages that the tests need.", [])
+    apt: list[str] = key(
+        "Debian packages that the tests need; {python} is the cell's. The image has no compiler: torch.compile needs "
+        "g++, openssl and libpython{python}-dev.",
+        [],
+    )
 
 
 @dataclass(frozen=True)
@@ -286,13 +294,13 @@ def with_known(tables: dict[str, Any]) -> dict[str, Any]:
     python = full.setdefault("python", {})
     torches = _tables(full.get("torch"))
     if isinstance(python, dict):
-        named = [p for t in torches.values() if isinstance(t, dict) for p in t.get("pythons", [])]
-        python["versions"] = python.get("versions") or sorted(set(named), key=version_key)
+        named = [p for t in torches.values() for p in _strings(_tables(t).get("pythons"))]
+        python.setdefault("versions", sorted(set(named), key=version_key))
         python["debian"] = python.get("debian") or known["python"]["debian"]
         for name, table in torches.items():
             if isinstance(table, dict) and "pythons" not in tables["torch"][name]:
-                served = [p for p in table.get("pythons", []) if p in python["versions"]]
-                full["torch"][name]["pythons"] = served
+                served = [p for p in table.get("pythons", []) if p in _strings(python["versions"])]
+                full["torch"][name] |= {"pythons": served} if "pythons" in table else {}
     if "toolkit" not in full:
         full["toolkit"] = known["toolkit"]
     for name, table in _tables(full["toolkit"]).items():
@@ -303,6 +311,11 @@ def with_known(tables: dict[str, Any]) -> dict[str, Any]:
 
 def _tables(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _strings(value: Any) -> list[str]:
+    """The strings of a list that nobody has checked yet."""
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def version_key(version: str) -> tuple[int, ...]:
@@ -319,6 +332,18 @@ def with_gil(version: str) -> str:
     return version.rstrip("t")
 
 
+def _wrong_fields(text: str) -> str:
+    """What is wrong with the braces of a value; empty if nothing."""
+    known = ("arch", "toolkit", "compiler", "targets")
+    try:
+        fields = [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
+    except ValueError:
+        return "has a single brace; write {{ or }} for one that is meant as such"
+    wrong = [name for name in fields if name not in known]
+    names = ", ".join(f"{{{name}}}" for name in known)
+    return f"names {{{wrong[0]}}}; it may name {names}" if wrong else ""
+
+
 def _check_references(matrix: Matrix, source: Source) -> None:
     """Names used in one table must exist in the other."""
 
@@ -328,6 +353,14 @@ def _check_references(matrix: Matrix, source: Source) -> None:
                 list(path), f"{'.'.join(path)} names `{name}`; known: {', '.join(names)}"
             )
 
+    if not matrix.python.versions:
+        raise source.problem(
+            ["python", "versions"], "python.versions is empty; leave it out to serve every Python"
+        )
+    for table in ("environment", "environment_cpu"):
+        for name, text in getattr(matrix.build, table).items():
+            if problem := _wrong_fields(text):
+                raise source.problem(["build", table, name], f"build.{table}.{name} {problem}")
     strategy = matrix.strategy
     if strategy.universal.torch:
         need(strategy.universal.torch, matrix.torch, "strategy", "universal", "torch")

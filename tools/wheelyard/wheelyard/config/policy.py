@@ -75,8 +75,17 @@ class Policy:
     hardening: Hardening = key("Protections of the binaries.", Hardening())
     contents: Contents = key("What may be inside.", Contents())
     levels: dict[str, str] = key(
-        "The level of a finding, by its id: error, warning, note or off.", {}
+        "The level of a finding, by its id: error, warning, note or off. Ids are those of wheelscope and of "
+        "check-wheel-contents (W002 ...), and `twine` for its warnings. Off by default: W009, W010.",
+        {},
     )
+
+
+def levels(root: Path, name: str) -> dict[str, str]:
+    """The level of one finding in a project's policy, if it has one; gate says what is wrong with the file."""
+    file = root / FILE
+    found = load(file).levels if file.is_file() else {}
+    return {name: found[name]} if name in found else {}
 
 
 def load(file: Path) -> Policy:

@@ -105,7 +105,10 @@ def _table(kind: Any, value: Any, path: list[str], source: Source) -> Any:
         raise source.problem([*path, unknown], _unknown(unknown, place, list(fields)))
     for name, field in fields.items():
         if name not in value and is_required(field):
-            raise source.problem(path, f"{place} lacks the key `{name}`: {field.metadata['doc']}")
+            what = f"{place} lacks the key `{name}`: {field.metadata['doc']}"
+            if field.metadata["known"]:
+                what = f"this version of wheelyard does not know {place}; give its `{name}`: {field.metadata['doc']}"
+            raise source.problem(path, what)
     given = {k: read(hints[k], v, [*path, k], source) for k, v in value.items()}
     for name, got in given.items():
         choices = fields[name].metadata["choices"]

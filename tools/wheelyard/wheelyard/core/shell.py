@@ -9,19 +9,14 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from wheelyard.core import environment, guard
+from wheelyard.core import cause, environment, guard
 from wheelyard.problem import Problem
 
 TAIL_LINES = 15
+LINES_BELOW_A_CAUSE = 3
 LIMIT_SECONDS = (
     24 * 60 * 60
 )  # the longest builds of real extensions take a night; what takes longer hangs
-HINTS = {
-    "No space left on device": "The disk is full: free some space, then run again.",
-    "No matching distribution found": "The package index lacks that version: check the pin, "
-    "and which index pip's settings name.",
-    "TLS handshake timeout": "The image registry is not reachable: use BASE=debian.",
-}
 running: dict[subprocess.Popen[bytes], int] = {}  # with the thread that started each
 stopping = threading.Event()  # set while a run is being stopped: nothing new starts
 
@@ -110,8 +105,9 @@ def stop_all(thread: int | None = None) -> None:
 
 
 def tail(log: Path) -> str:
-    """The last lines of a log, what they mean where we know it, and where the whole is."""
+    """The cause of a failure, the last lines of its log, what to do where that is known, and where the whole log is."""
     lines = log.read_text(errors="replace").splitlines()
-    hints = [hint for text, hint in HINTS.items() if any(text in line for line in lines)]
-    shown = [f"  | {line[:300]}" for line in lines[-TAIL_LINES:]]
-    return "\n".join([*shown, *hints, f"The whole log: {log}"])
+    found = cause.of(lines)
+    count = LINES_BELOW_A_CAUSE if found else TAIL_LINES
+    shown = [f"  > {line}" for line in found] + [f"  | {line[:300]}" for line in lines[-count:]]
+    return "\n".join([*shown, *cause.hints(lines), f"The whole log: {log}"])

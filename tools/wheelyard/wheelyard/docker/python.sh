@@ -1,17 +1,22 @@
 #!/bin/sh
-# Installs a Python in an image of a Debian suite: `sh python.sh 3.13`, or `sh python.sh 3.13t` for one without a GIL.
+# Installs a Python in an image of a Debian suite: `sh python.sh 3.13`, or `sh python.sh 3.13t` for one without a GIL;
+# with the word `headers` behind it, the headers that extensions of that Python are compiled with.
 # Debian has none without a GIL. It is compiled from the suite's own source package, which apt checks as it checks any
 # package, and as fast as it can be: nothing here makes Python faster than it must be for tests.
 set -eu
 version=$1
 plain=${version%t}
 fetch() { DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends "$@"; }
-if [ "$version" = "$plain" ]; then
+if [ "${2:-}" = headers ]; then
   apt-get -q update
-  fetch "python$version-venv" "libpython$version-dev"
+  fetch "libpython$plain-dev"
+elif [ "$version" = "$plain" ]; then
+  apt-get -q update
+  fetch "python$version-venv"
 else
   sed -n 's/^deb /deb-src /p' /etc/apt/sources.list >/etc/apt/sources.list.d/sources.list
   apt-get -q update
+  kept=$(apt-mark showmanual)
   fetch gcc libc6-dev make xz-utils zlib1g-dev libssl-dev libffi-dev libsqlite3-dev libbz2-dev liblzma-dev
   mkdir /tmp/python
   cd /tmp/python
@@ -21,6 +26,13 @@ else
   make --silent --jobs="$(nproc)" altinstall
   cd /
   rm -r /tmp/python /etc/apt/sources.list.d/sources.list
+  # The compiler goes; the libraries that this Python loads stay.
+  needed=$(find /usr/local -name '*.so' -exec ldd {} + | awk '/=> \//{print $3}' | xargs -n1 realpath | sort -u |
+    xargs -n1 dpkg-query --search 2>/dev/null | cut -d: -f1 | sort -u)
+  apt-mark auto '.*' >/dev/null
+  # shellcheck disable=SC2086 # lists of names
+  apt-mark manual $kept $needed >/dev/null
+  apt-get -qy purge --auto-remove
 fi
 apt-get clean
 rm -rf /var/lib/apt/lists/*

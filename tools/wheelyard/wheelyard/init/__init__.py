@@ -14,17 +14,27 @@ from wheelyard.init.sources import Found
 from wheelyard.problem import Problem
 
 MATRIX, POLICY, WORKFLOW = "ci/matrix.toml", "ci/policy.toml", ".github/workflows/wheels.yml"
+OTHER_LANGUAGES = ("maturin", "setuptools_rust")
 
 
-def run(root: Path, display: Display, folder: str = "") -> None:
+def run(root: Path, display: Display, folder: str = "", import_name: str = "") -> None:
     """Asks nothing and overwrites nothing. `folder`: the one below the root that has the project's setup."""
     place = root / folder
     if not any((place / name).is_file() for name in ("pyproject.toml", "setup.py")):
         raise Problem(f"{place} has no pyproject.toml and no setup.py: it is no Python project")
     found = sources.read(root, folder)
+    if found.backend in OTHER_LANGUAGES:
+        raise Problem(f"{found.backend} builds it, which wheelyard's images have no compiler for")
+    if not found.is_native:
+        raise Problem(
+            f"{place} has no C, C++, CUDA or Cython source and no extension in setup.py: a pure Python project has "
+            "one wheel for everybody, which `python -m build` makes"
+        )
+    if import_name:
+        found.import_name, found.reasons["import"] = import_name, "as asked"
     known = tomllib.loads(KNOWN.read_text())
-    if not found.name or not found.import_name:
-        metadata.build(found, files.matrix(found, choose(found, known)), display)
+    metadata.ask(found, display)
+    metadata.check_names(found)
     choice = choose(found, known)
     _show(found, choice, display)
     if empty := sources.empty_submodules(root):
@@ -59,7 +69,7 @@ def _show(found: Found, choice: Choice, display: Display) -> None:
         "cuda": "yes" if found.has_cuda else "no",
         "tests": " ".join(found.tests) or "none",
         "strategy": choice.strategy,
-        "torch": ", ".join(f"{torch} ({cuda})" for torch, cuda in choice.torches.items()),
+        "torch": ", ".join(f"{t} ({cuda or 'every build'})" for t, cuda in choice.torches.items()),
         "python": ", ".join(choice.pythons),
         "requires": ", ".join(choice.requires) or "nothing beyond the image's",
     }

@@ -2,42 +2,68 @@
 
 import platform
 from dataclasses import dataclass
+from typing import Any
 
-from packaging.specifiers import SpecifierSet
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
 
 from wheelyard.config.matrix import version_key
 from wheelyard.init.sources import Found
+from wheelyard.plan.project import beside_torch, requirement
+from wheelyard.problem import Problem
 
 TORCHES = 2  # the newest; more are a line each
 PYTHONS = 2
+# What the build image has anyway.
+IN_IMAGE = ("build", "cmake", "ninja", "packaging", "setuptools", "torch", "wheel")
+
+Known = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Choice:
     strategy: str
-    torches: dict[str, str]  # torch -> the CUDA build that PyPI has of it here, or cpu
+    torches: dict[str, str]  # torch -> the CUDA build that PyPI has of it here, or cpu; or empty
     pythons: list[str]
-    requires: list[str]
+    runs: list[tuple[str, str]]  # cells with a torch and a Python that are run
+    requires: list[str]  # for the build
+    dependencies: list[str]  # for the tests, where pyproject.toml does not name them
     reasons: dict[str, str]
+    abi3_python: str = ""
 
 
-def choose(found: Found, known: dict[str, dict[str, dict[str, object]]]) -> Choice:
+def choose(found: Found, known: Known) -> Choice:
     reasons: dict[str, str] = {}
     strategy = _strategy(found, reasons)
-    torches = _torches(found, known, reasons)
-    pythons = _pythons(found, known, torches, reasons)
-    requires = [text for text in found.requires if not _is_there(text)]
+    torches = _torches(found, known, strategy, reasons)
+    pythons, runs = _pythons(found, known, torches, reasons)
+    requires = []
+    for text in beside_torch(found.requires, found.root):
+        name = canonicalize_name(requirement(text, found.root).name)
+        requires += [] if name in IN_IMAGE else [text]
     if requires:
         reasons["requires"] = "from the project's own [build-system]"
-    return Choice(strategy, torches, pythons, requires, reasons)
+    needs = list(beside_torch(found.dependencies or [], found.root))
+    oldest = ""
+    if strategy == "abi3":
+        debian = [p for p in known["python"]["debian"] if p in pythons]
+        fitting = [p for p in debian if version_key(p) >= version_key(found.limited_api)]
+        oldest = fitting[0] if fitting else ""
+        reasons["abi3"] = "the oldest of Debian's Pythons that has this limited API"
+    return Choice(strategy, torches, pythons, runs, requires, needs, reasons, oldest)
 
 
 def _strategy(found: Found, reasons: dict[str, str]) -> str:
     pybind, torch = found.uses.get("pybind", []), found.uses.get("torch", [])
+    bound = pybind or found.uses.get("python", [])
+    if (stable := found.uses.get("stable")) and not torch and not bound:
+        reasons["strategy"] = (
+            f"{stable[0]} uses torch's stable ABI, and no source its C++ API or Python's C API"
+        )
+        return "universal"
     if found.limited_api and not pybind:
         reasons["strategy"] = f"{found.reasons['limited_api']}, and no source includes pybind11"
         return "abi3"
-    bound = pybind or found.uses.get("python", [])
     if bound:
         what = "pybind11, beyond Python's limited API" if pybind else "Python's C API"
         cpp = f"; {torch[0]} torch's C++ API" if torch else ""
@@ -49,57 +75,60 @@ def _strategy(found: Found, reasons: dict[str, str]) -> str:
     return "each"
 
 
-def _torches(
-    found: Found, known: dict[str, dict[str, dict[str, object]]], reasons: dict[str, str]
-) -> dict[str, str]:
-    newest = sorted(known["torch"], key=version_key)[-TORCHES:]
-    chosen = {}
-    for name in newest:
-        pypi = known["torch"][name]["pypi"]
-        assert isinstance(pypi, dict)
-        chosen[name] = str(pypi[platform.machine()]) if found.has_cuda else "cpu"
+def _torches(found: Found, known: Known, strategy: str, reasons: dict[str, str]) -> dict[str, str]:
+    """The newest torches that the project's requirements allow; a universal wheel serves all of them."""
+    ordered = sorted(known["torch"], key=version_key)
+    # One binary that serves every torch is built on the headers of one.
+    texts = [*(found.dependencies or []), *([] if strategy == "universal" else found.requires)]
+    wanted = [requirement(text, found.root) for text in texts]
+    pins = [r.specifier for r in wanted if r.name == "torch" and r.specifier and not r.marker]
+    allowed = [
+        t for t in ordered if all(pin.contains(known["torch"][t]["release"]) for pin in pins)
+    ]
+    said = f" within torch{', torch'.join(map(str, pins))}" if pins else ""
+    if not allowed:
+        raise Problem(
+            f"the project requires torch{', torch'.join(map(str, pins))}, and this version of wheelyard knows "
+            f"{ordered[0]} to {ordered[-1]}; widen the requirement"
+        )
+    if strategy == "universal":
+        reasons["torch"] = f"all that wheelyard knows{said}: one wheel serves them"
+        return dict.fromkeys(allowed, "")
     builds = (
         "the CUDA builds that PyPI has" if found.has_cuda else "without CUDA code, any build does"
     )
-    reasons["torch"] = f"the newest {TORCHES}; {builds}"
-    return chosen
+    reasons["torch"] = f"the newest {TORCHES}{said}; {builds}"
+    return {
+        name: str(known["torch"][name]["pypi"][platform.machine()]) if found.has_cuda else "cpu"
+        for name in allowed[-TORCHES:]
+    }
 
 
 def _pythons(
-    found: Found,
-    known: dict[str, dict[str, dict[str, object]]],
-    torches: dict[str, str],
-    reasons: dict[str, str],
-) -> list[str]:
-    """Pythons that Debian's images and every chosen torch have, and that the project allows."""
-    allowed = SpecifierSet(found.requires_python.strip())
-    candidates = [p for p in known["python"]["debian"] if allowed.contains(p)]
-    fitting = [
-        p for p in candidates if all(p in _list(known["torch"][t]["pythons"]) for t in torches)
-    ]
-    reasons["python"] = "in Debian's images and in every chosen torch" + (
-        f", within {found.requires_python}" if found.requires_python else ""
+    found: Found, known: Known, torches: dict[str, str], reasons: dict[str, str]
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """Pythons that the project allows and every chosen torch has, those of Debian's images first; cells to run."""
+    try:
+        allowed = SpecifierSet(found.requires_python.strip())
+    except InvalidSpecifier:
+        raise Problem(
+            f"the project's requires-python is `{found.requires_python}`, which is no version specifier; "
+            "write it like >=3.10"
+        ) from None
+    common = [p for p in known["torch"][[*torches][-1]]["pythons"] if not p.endswith("t")]
+    common = [p for p in common if all(p in known["torch"][t]["pythons"] for t in torches)]
+    fitting = [p for p in common if allowed.contains(p)]
+    within = f", within {found.requires_python}" if found.requires_python else ""
+    if not fitting:
+        raise Problem(
+            f"the project requires Python {found.requires_python}, and the torches {', '.join(torches)} have wheels "
+            f"for {', '.join(common)}; widen requires-python"
+        )
+    here = [p for p in fitting if p in known["python"]["debian"]][:PYTHONS]
+    if here:
+        reasons["python"] = f"in Debian's images and in every chosen torch{within}"
+        return here, [(torch, python) for torch in torches for python in here]
+    reasons["python"] = (
+        f"in every chosen torch{within}; Debian's images have none of them: --base pypa builds the wheels"
     )
-    return fitting[:PYTHONS]
-
-
-def _list(value: object) -> list[str]:
-    assert isinstance(value, list)
-    return value
-
-
-def _is_there(requirement: str) -> bool:
-    """What the build image has anyway."""
-    name = requirement.split(";")[0].strip()
-    for end in "<>=!~[ ":
-        name = name.split(end)[0]
-    return name.lower() in (
-        "setuptools",
-        "wheel",
-        "torch",
-        "cmake",
-        "ninja",
-        "build",
-        "packaging",
-        "",
-    )
+    return fitting[:PYTHONS], []

@@ -1,5 +1,6 @@
 """The files that get a project started: its matrix, its policy, and a workflow that calls the reusable one."""
 
+import json
 import platform
 from pathlib import PurePath
 
@@ -11,38 +12,49 @@ MATRIX_HEAD = """# What is released, and for whom: `wheelyard plan` shows it.
 # Every key there is: `wheelyard schema matrix --markdown`."""
 POLICY_HEAD = """# What the wheels must be before they may be released.
 # Every key there is: `wheelyard schema policy --markdown`."""
-CUDA_BUILD = ["", "[build.environment]", 'TORCH_CUDA_ARCH_LIST = "{targets}"', 'FORCE_CUDA = "1"']
+UNIVERSAL_BUILD = [
+    *("", "[build.environment]  # the image has a toolkit for each architecture"),
+    *('CUDA_HOME = "/opt/cuda-{toolkit}-{arch}"', 'TORCH_CUDA_ARCH_LIST = "{targets}"'),
+]
 
 
 def matrix(found: Found, choice: Choice) -> str:
-    lines = [MATRIX_HEAD, ""]
-    lines += ["[project]", f'name = "{found.name}"', f'import_name = "{found.import_name}"']
-    lines += [f'folder = "{found.folder}"', ""] if found.folder else [""]
-    lines += [f"[arch.{platform.machine()}]", ""]
-    lines += ["[python]", f"versions = {_list(choice.pythons)}", ""]
+    why = found.reasons | choice.reasons
+    lines = [MATRIX_HEAD, "", "[project]", *_line("name", found.name, why["name"])]
+    lines += _line("import_name", found.import_name, why.get("import", ""))
+    lines += [f"folder = {_toml(found.folder)}", ""] if found.folder else [""]
+    lines += [f"[arch.{platform.machine()}]  # this machine's", ""]
+    lines += ["[python]", *_line("versions", choice.pythons, why["python"]), ""]
+    lines += [f"# {why['torch']}"]
     for torch, cuda in choice.torches.items():
-        lines += [f'[torch."{torch}"]', f'cuda = ["{cuda}"]', ""]
-    lines += ["[strategy]", f'default = "{choice.strategy}"', ""]
-    lines += [
-        "[build]",
-        f"requires = {_list(choice.requires)}",
-        *(CUDA_BUILD if found.has_cuda else []),
-    ]
-    runs = [f'{{ torch = "{t}", python = "{p}" }}' for t, p in _cells(choice)]
-    lines += ["", "[verify]", f"run = [{', '.join(runs)}]"]
+        lines += [f'[torch."{torch}"]', *([f'cuda = ["{cuda}"]'] if cuda else []), ""]
+    lines += ["[strategy]", *_line("default", choice.strategy, why["strategy"])]
+    if choice.abi3_python:
+        lines += [f'abi3 = {{ python = "{choice.abi3_python}" }}  # {why["abi3"]}']
+    lines += ["", "[build]", *_line("requires", choice.requires, why.get("requires", ""))]
+    lines += UNIVERSAL_BUILD if choice.strategy == "universal" and found.has_cuda else []
+    lines += ["", "[verify]"]
+    if choice.strategy != "universal":
+        runs = [f'{{ torch = "{t}", python = "{p}" }}' for t, p in choice.runs]
+        lines += [f"run = [{', '.join(runs)}]"] if runs else []
     tests = [str(PurePath(found.folder, test)) for test in found.tests]
-    lines += [f"tests = {_list(tests)}"] if tests else []
+    lines += _line("tests", tests, why["tests"]) if tests else []
+    if choice.dependencies and found.reasons["name"] != "pyproject.toml, [project] name":
+        lines += _line(
+            "requires", choice.dependencies, "what the project itself needs beside torch"
+        )
     return "\n".join([*lines, ""])
 
 
-def _cells(choice: Choice) -> list[tuple[str, str]]:
-    return [(torch, python) for torch in choice.torches for python in choice.pythons]
+def _line(key: str, value: object, why: str) -> list[str]:
+    """A key with what made it so."""
+    return [f"{key} = {_toml(value)}" + (f"  # {why}" if why else "")]
 
 
 def policy(found: Found, choice: Choice) -> str:
     abi = '["abi3", "none"]' if choice.strategy == "abi3" else '["abi3", "version", "none"]'
-    lines = [POLICY_HEAD, ""]
-    lines += ["[platform]", 'highest = "manylinux_2_35"', "", "[python]", f"abi = {abi}"]
+    lines = [POLICY_HEAD, "", "[platform]", 'highest = "manylinux_2_35"', "", "[python]"]
+    lines += [f"abi = {abi}  # strategy {choice.strategy}"]
     if found.has_cuda and not found.has_device_code:
         lines += ["", "[levels]", 'cuda-code = "off"  # it calls NVIDIA\'s libraries only']
     return "\n".join([*lines, ""])
@@ -69,5 +81,6 @@ jobs:
 """
 
 
-def _list(values: list[str]) -> str:
-    return "[" + ", ".join(f'"{value}"' for value in values) + "]"
+def _toml(value: object) -> str:
+    """A string or a list of strings; TOML reads those of JSON."""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,74 +1,84 @@
-"""What only a build tells: a project's name and packages, from metadata built in the container of its first wheel."""
+"""What only the build tells: a project's name, requirements and top-level modules, asked from its build backend."""
 
-import email
+import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PathDistribution
 from pathlib import Path
 
+import build.env
+import pyproject_hooks
+from packaging.utils import canonicalize_name
+
 from wheelyard.core.progress import Display
-from wheelyard.core.workspace import Workspace
-from wheelyard.init.sources import Found
-from wheelyard.plan.plan import Options, load
+from wheelyard.init.sources import Found, find_package
+from wheelyard.plan.project import requirement
 from wheelyard.problem import Problem
-from wheelyard.run.local import Here
-from wheelyard.steps.build import GIT_TRUST
-from wheelyard.tools import images
 
-SCRIPT = """cp -a /source /tmp/source && cd "/tmp/source/$FOLDER" && python - <<'END'
-import pathlib, pyproject_hooks, tomllib
-file = pathlib.Path("pyproject.toml")
-system = tomllib.loads(file.read_text()).get("build-system", {}) if file.exists() else {}
-backend = system.get("build-backend", "setuptools.build_meta:__legacy__")
-hooks = pyproject_hooks.BuildBackendHookCaller(".", backend, system.get("backend-path"))
-hooks.prepare_metadata_for_build_wheel("/out")
-END"""
+LEFT_OUT = (".git", ".venv", "venv", "build", "dist", "node_modules", "wheelhouse")
+WHY = "its build backend, asked for the metadata"
 
 
-def build(found: Found, matrix: str, display: Display) -> None:
-    """Fills in what reading has left open; `matrix` is what would be written."""
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
-        (scratch / "ci").mkdir()
-        (scratch / found.folder).mkdir(parents=True, exist_ok=True)
-        (scratch / "ci/matrix.toml").write_text(matrix.replace('name = ""', 'name = "unknown"', 1))
-        plan = load(Options(), scratch)
-        recipe = images.for_build(plan, plan.wheels[0])
-        here = Here(found.root / "wheelhouse", display)
-        log = scratch / "log"
-        log.touch()
-        workspace = Workspace({}, scratch / "job", log, scratch, found.root, scratch, here)
-        display.say(
-            f"reading its files leaves its names open: building its metadata in {recipe['tag']}"
+def ask(found: Found, display: Display) -> None:
+    """Fills in what reading has left open. A build that needs torch is not asked: that would download gigabytes."""
+    names = {canonicalize_name(requirement(text, found.root).name) for text in found.requires}
+    is_known = found.name and found.import_name and found.dependencies is not None
+    if is_known or "torch" in names:
+        return
+    display.say("asking the build backend for the names and requirements that its files leave open")
+    with tempfile.TemporaryDirectory() as folder, build.env.DefaultIsolatedEnv() as environment:
+        # A build leaves files beside its sources, so it gets a copy, and no history to make a version from.
+        copy = shutil.copytree(
+            found.root,
+            Path(folder, "project"),
+            symlinks=True,
+            ignore=shutil.ignore_patterns(*LEFT_OUT),
         )
         try:
-            tag = images.ensure(recipe, workspace)
-            options = [
-                "--network=none",
-                f"--volume={found.repository}:/source:ro",
-                f"--env=FOLDER={found.folder}",
-                f"--volume={workspace.out}:/out",
-            ]
-            options += [f"--env={setting}" for setting in GIT_TRUST]
-            here.engine().run(
-                tag, options, ["sh", "-c", SCRIPT], log, what="building the project's metadata"
+            builder = build.ProjectBuilder.from_isolated_env(environment, copy, runner=_quietly)
+            environment.install(builder.build_system_requires)
+            environment.install(builder.get_requires_for_build("wheel"))
+            info = builder.metadata_path(folder)
+        except Exception as error:  # whatever the project's own code raises
+            display.say(
+                f"it gave none ({str(error).splitlines()[0]}): going on with what its files say"
             )
-        finally:
-            here.close()
-        _take(found, workspace.out)
+            return
+        _take(found, PathDistribution(Path(info)))
 
 
-def _take(found: Found, out: Path) -> None:
-    (info,) = out.glob("*.dist-info")
-    message = email.message_from_string((info / "METADATA").read_text())
-    found.name, found.reasons["name"] = message["Name"], "its metadata, built in a container"
-    found.requires_python = found.requires_python or message["Requires-Python"] or ""
-    tops = (info / "top_level.txt").read_text().split() if (info / "top_level.txt").exists() else []
+def _quietly(
+    cmd: Sequence[str], cwd: str | None = None, extra_environ: Mapping[str, str] | None = None
+) -> None:
+    version = {"SETUPTOOLS_SCM_PRETEND_VERSION": "0"}
+    pyproject_hooks.quiet_subprocess_runner(cmd, cwd, {**(extra_environ or {}), **version})
+
+
+def _take(found: Found, said: PathDistribution) -> None:
+    if not found.name:
+        found.name, found.reasons["name"] = said.name, WHY
+    found.requires_python = found.requires_python or str(
+        said.metadata.json.get("requires_python", "")
+    )
+    if found.dependencies is None:
+        found.dependencies = [text for text in said.requires or [] if "extra ==" not in text]
+    if not found.import_name:
+        find_package(found)
+    tops = (said.read_text("top_level.txt") or "").split()
     public = [top for top in tops if not top.startswith("_") and top not in ("tests", "test")]
     wanted = found.name.replace("-", "_")
     if not found.import_name and (wanted in public or len(public) == 1):
         found.import_name = wanted if wanted in public else public[0]
-        found.reasons["import"] = "its top_level.txt, built in a container"
+        found.reasons["import"] = f"top_level.txt of {WHY}"
+
+
+def check_names(found: Found) -> None:
+    """Without both names no wheel can be verified."""
+    if not found.name:
+        raise Problem(
+            "the project's name is not to be found; write it into pyproject.toml: [project] name"
+        )
     if not found.import_name:
         raise Problem(
-            f"what users import is not clear: {', '.join(public) or 'its metadata names nothing'}; write it "
-            "into ci/matrix.toml as [project] import_name"
+            f"what users of {found.name} import is not to be found; `wheelyard init --import NAME` says it"
         )

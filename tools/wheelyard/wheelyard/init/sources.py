@@ -4,27 +4,30 @@ import ast
 import configparser
 import os
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wheelyard.core import shell
+from packaging.utils import canonicalize_name
 
-SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp")
-SKIPPED = {"build", "dist", "third_party", "node_modules", "docs", "benchmarks", "wheelhouse"}
-LARGEST = 1 << 20  # a source beyond this is generated
+from wheelyard.core import shell
+from wheelyard.plan.project import pyproject
+
+SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".pyx")
 TESTS = ("tests", "test")
-NO_PACKAGES = {*TESTS, *SKIPPED, "examples", "scripts", "csrc"}
-# What in a C++ source binds a wheel, and to what.
+SKIPPED = {"build", "dist", "third_party", "node_modules", "docs", "benchmarks", "wheelhouse"}
+NO_PART = {*TESTS, *SKIPPED, "examples"}  # folders whose sources are not the extension's
+NO_PACKAGES = {*NO_PART, "scripts", "csrc"}
+LARGEST = 1 << 20  # a source beyond this is generated
+# What in a source binds a wheel, and to what.
 USES = {
     "stable": re.compile(r"STABLE_TORCH_LIBRARY|torch/csrc/stable|torch/headeronly"),
     "torch": re.compile(
         r"#include\s*[<\"](torch/(extension|all|torch|script|library)\.h|ATen/|c10/)"
     ),
     "pybind": re.compile(r"#include\s*[<\"](pybind11/|torch/(extension|python)\.h)"),
-    "python": re.compile(r"#include\s*[<\"]Python\.h"),
+    "python": re.compile(r"#include\s*[<\"](Python\.h|nanobind/)"),
 }
 
 
@@ -38,10 +41,12 @@ class Found:
     import_name: str = ""
     requires_python: str = ""
     requires: list[str] = field(default_factory=list)  # what its build needs
+    dependencies: list[str] | None = None  # what it needs when it runs; None: not known
     backend: str = "setuptools"
+    is_native: bool = False  # there is anything to compile
     has_cuda: bool = False
     has_device_code: bool = False  # CUDA sources of its own, not only calls of NVIDIA's libraries
-    limited_api: bool = False
+    limited_api: str = ""  # the oldest Python of its limited API, as 3.10; empty: none
     uses: dict[str, list[str]] = field(default_factory=dict)  # a key of USES -> the files
     tests: list[str] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)
@@ -56,77 +61,110 @@ def read(root: Path, folder: str = "") -> Found:
     found = Found(root / folder, folder)
     root = found.root
     _pyproject(found)
-    _setup_py(found)
+    _setup(found)
     # A setup.py that drives CMake in a folder beside it has no source of its own.
     if not _sources(found, root):
         _sources(found, found.repository)
-    _packages(found)
+    find_package(found)
     places = [str(Path(top, name)) for top in ("", *_package_folders(root)) for name in TESTS]
     for name in places:
-        if any((root / name).rglob("test*.py")):
+        if any(any((root / name).rglob(pattern)) for pattern in ("test_*.py", "*_test.py")):
             found.tests = [name]
-            found.reasons["tests"] = f"{name}/ has tests"
+            found.reasons["tests"] = f"{name}/ has files that pytest takes for tests"
             break
     return found
 
 
 def _pyproject(found: Found) -> None:
-    file = found.root / "pyproject.toml"
-    tables: dict[str, Any] = tomllib.loads(file.read_text()) if file.is_file() else {}
-    project, system = tables.get("project", {}), tables.get("build-system", {})
+    tables = pyproject(found.root)
+    project, system, tool = (tables.get(name, {}) for name in ("project", "build-system", "tool"))
     if project.get("name"):
         found.name, found.reasons["name"] = project["name"], "pyproject.toml, [project] name"
+        if "dependencies" not in project.get("dynamic", []):
+            found.dependencies = list(project.get("dependencies", []))
     found.requires_python = project.get("requires-python", "")
     found.requires = list(system.get("requires", []))
     found.backend = system.get("build-backend", "setuptools.build_meta").split(".")[0]
     found.reasons["build"] = (
         "pyproject.toml, [build-system]" if system else "no [build-system]: setuptools"
     )
+    scikit, distutils = tool.get("scikit-build", {}), tool.get("distutils", {})
+    _limited(found, scikit.get("wheel", {}).get("py-api", ""), "[tool.scikit-build] wheel.py-api")
+    options = distutils.get("bdist_wheel", {})
+    said = options.get("py-limited-api") or options.get("py_limited_api") or ""
+    _limited(found, said, "[tool.distutils.bdist_wheel]")
 
 
-def _setup_py(found: Found) -> None:
+def _limited(found: Found, tag: str, where: str) -> None:
+    """Takes the tag of a limited API, as cp310, from one of the places where a project may name it."""
+    if parts := re.fullmatch(r"(?:cp)?3(\d+)", str(tag)):
+        found.limited_api, found.reasons["limited_api"] = f"3.{parts[1]}", f"{where} is {tag}"
+
+
+def _setup(found: Found) -> None:
     """Keywords of setup() that are written as plain values, and what kind of extension it makes."""
     setup_cfg = configparser.ConfigParser()
     setup_cfg.read(found.root / "setup.cfg")
     if not found.name and setup_cfg.has_option("metadata", "name"):
-        found.name, found.reasons["name"] = (
-            setup_cfg["metadata"]["name"],
-            "setup.cfg, [metadata] name",
-        )
+        found.name, found.reasons["name"] = setup_cfg["metadata"]["name"], "setup.cfg, [metadata]"
+    _limited(found, setup_cfg.get("bdist_wheel", "py_limited_api", fallback=""), "setup.cfg's")
     file = found.root / "setup.py"
-    if not file.is_file():
+    try:
+        tree = ast.parse(file.read_text(errors="replace")) if file.is_file() else ast.parse("")
+    except SyntaxError:
         return
-    text = file.read_text(errors="replace")
-    keywords = _keywords(text)
+    keywords = _keywords(tree)
     if not found.name and isinstance(keywords.get("name"), str):
         found.name, found.reasons["name"] = keywords["name"], "setup.py, setup(name=...)"
     found.requires_python = found.requires_python or str(keywords.get("python_requires") or "")
-    if re.search(r"py_limited_api[\"']?\s*[:=]\s*True|bdist_wheel.*py_limited_api", text):
-        found.limited_api = True
-        found.reasons["limited_api"] = "setup.py sets py_limited_api"
-    if re.search(r"\bCUDAExtension\(", text):
-        found.has_cuda = True
-        found.reasons["cuda"] = "setup.py makes a CUDAExtension; no source is device code"
+    if found.dependencies is None and isinstance(keywords.get("install_requires"), list):
+        found.dependencies = [str(text) for text in keywords["install_requires"]]
+    for node in ast.walk(tree):
+        for name, value in _named_values(node):
+            if name == "py_limited_api" and value.startswith("cp"):
+                _limited(found, value, "setup.py's py_limited_api")
+            elif name == "py_limited_api" and value == "True" and not found.limited_api:
+                found.limited_api = "3.9"
+                found.reasons["limited_api"] = "setup.py sets py_limited_api"
+        if isinstance(node, ast.Call) and "Extension" in ast.unparse(node.func):
+            found.is_native = True
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("CUDAExtension"):
+            found.has_cuda = True
+            found.reasons["cuda"] = "setup.py makes a CUDAExtension; no source is device code"
 
 
-def _keywords(text: str) -> dict[str, Any]:
-    """The keywords of the call of setup() whose values can be read; names are looked up at the top of the file."""
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        return {}
-    values: dict[str, Any] = {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
-            values |= {t.id: node.value.value for t in node.targets if isinstance(t, ast.Name)}
+def _named_values(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """The constants that a call or a dictionary gives names to."""
+    pairs: list[tuple[Any, ast.expr]] = []
+    if isinstance(node, ast.Call):
+        pairs = [(keyword.arg, keyword.value) for keyword in node.keywords]
+    elif isinstance(node, ast.Dict):
+        keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+        pairs = list(zip(keys, node.values, strict=True))
+    for name, value in pairs:
+        if isinstance(value, ast.Constant):
+            yield str(name), str(value.value)
+
+
+def _keywords(tree: ast.Module) -> dict[str, Any]:
+    """The keywords of the call of setup() whose values are literals, or names of literals at the top of the file."""
+    values = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
     found: dict[str, Any] = {}
     for call in ast.walk(tree):
         if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] == "setup":
             for keyword in call.keywords:
-                if isinstance(keyword.value, ast.Constant):
-                    found[keyword.arg or ""] = keyword.value.value
-                elif isinstance(keyword.value, ast.Name) and keyword.value.id in values:
-                    found[keyword.arg or ""] = values[keyword.value.id]
+                value = keyword.value
+                value = values.get(value.id, value) if isinstance(value, ast.Name) else value
+                try:
+                    found[keyword.arg or ""] = ast.literal_eval(value)
+                except ValueError:
+                    continue
     return found
 
 
@@ -135,13 +173,14 @@ def _sources(found: Found, top: Path) -> bool:
     any_there = False
     for file in sorted(_files(top)):
         inside = file.relative_to(top)
-        is_skipped = SKIPPED.intersection(inside.parts[:-1]) or inside.parts[0].startswith(".")
-        if is_skipped or file.suffix not in SOURCES or not file.is_file():
+        if file.suffix not in SOURCES or not file.is_file():
             continue
-        any_there = True
+        any_there = found.is_native = True
         if file.suffix == ".cu" and not found.has_device_code:
             found.has_cuda = found.has_device_code = True
             found.reasons["cuda"] = f"{inside} is CUDA code"
+        if file.suffix == ".pyx":
+            found.uses.setdefault("python", []).append(str(inside))
         if file.stat().st_size > LARGEST:
             continue
         text = file.read_text(errors="replace")
@@ -152,22 +191,24 @@ def _sources(found: Found, top: Path) -> bool:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    """Also those of folders beside the project that stand in it by a link; no folder twice."""
+    """Files of the extension, also of folders beside the project that stand in it by a link; no folder twice, and none
+    that is a project of its own."""
     seen = set()
     for folder, inner, names in os.walk(root, followlinks=True):
         place = os.path.realpath(folder)
-        inner[:] = [name for name in inner if name not in SKIPPED and not name.startswith(".")]
-        if place in seen:
+        inner[:] = [name for name in inner if name not in NO_PART and not name.startswith(".")]
+        is_another = {"pyproject.toml", "setup.py"}.intersection(names) and Path(folder) != root
+        if place in seen or is_another:
             inner.clear()
             continue
         seen.add(place)
         yield from (Path(folder, name) for name in names)
 
 
-def _packages(found: Found) -> None:
-    """What users import: the package folder named like the distribution, else the only one."""
+def find_package(found: Found) -> None:
+    """What users import: the package folder or module named like the distribution, else the only one."""
     packages: dict[str, str] = {}
-    wanted = found.name.replace("-", "_").replace(".", "_")
+    wanted = canonicalize_name(found.name).replace("-", "_")
     for prefix in ("", "src", *_package_folders(found.root)):
         top = found.root / prefix
         for file in sorted([*top.glob("*/__init__.py"), *top.glob("*/*/__init__.py")]):
@@ -176,11 +217,11 @@ def _packages(found: Found) -> None:
                 top / inside.parts[0] / "__init__.py"
             ).exists()  # so it is a part of that package
             name = ".".join(inside.parts)
-            is_named = name.replace(".", "_") == wanted
+            is_named = name.replace(".", "_").lower() == wanted
             if len(inside.parts) == 1 or ((prefix or is_named) and not in_package):
                 packages[name] = f"{file.parent.relative_to(found.root)}/"
     packages = {n: p for n, p in packages.items() if n.split(".")[0] not in NO_PACKAGES}
-    named = [name for name in packages if name.replace(".", "_") == wanted]
+    named = [name for name in packages if name.replace(".", "_").lower() == wanted]
     if wanted and named:
         found.import_name = named[0]
         found.reasons["import"] = f"the package {packages[named[0]]}"
@@ -197,8 +238,6 @@ def empty_submodules(root: Path) -> list[str]:
 
 def _package_folders(root: Path) -> list[str]:
     """Where pyproject.toml tells setuptools to look for packages."""
-    file = root / "pyproject.toml"
-    tables: dict[str, Any] = tomllib.loads(file.read_text()) if file.is_file() else {}
-    packages = tables.get("tool", {}).get("setuptools", {}).get("packages", {})
+    packages = pyproject(root).get("tool", {}).get("setuptools", {}).get("packages", {})
     where = packages.get("find", {}).get("where", []) if isinstance(packages, dict) else []
     return [str(folder) for folder in where]

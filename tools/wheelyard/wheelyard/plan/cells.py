@@ -145,12 +145,3 @@ def index_of_torch(matrix: Matrix, torch: str, arch: str, cuda: str | None) -> s
     """Where pip finds that build of a torch; empty where PyPI has it."""
     facts = matrix.torch[torch]
     return facts.index.get(cuda or "", "") if facts.pypi.get(arch) != cuda else ""
-
-
-def verified_by(matrix: Matrix, cell: Cell, machines: tuple[str, ...], *, slow: bool = True) -> str:
-    """How a cell is verified: run, link or cover."""
-    if cuda_of_run(matrix, cell.torch, cell.arch) != cell.cuda:
-        return "cover"
-    runs = [(run.torch, run.python) for run in run_cells(matrix, slow=slow)]
-    is_run = cell.arch in machines and (cell.torch, cell.python) in runs
-    return "run" if is_run else "link"

@@ -12,7 +12,6 @@ from typing import Any
 
 from wheelyard.plan.cells import run_cells
 from wheelyard.plan.plan import Plan
-from wheelyard.steps import verify
 
 LIMIT = 256  # of jobs in a matrix
 # The artifacts of the workflows, and the jobs of ours that each may hand on; {} is what the * of its name stands for.
@@ -75,7 +74,7 @@ def _verify(plan: Plan) -> list[dict[str, str]]:
             for torch, python in ((c.torch, c.python) for c in run_cells(plan.matrix))
             if (torch, python) in run
         }
-        if any(verify.links(plan, wheel) for wheel in wheels):
+        if any(map(plan.links, wheels)):
             units["link to every torch"] = "*-link"
         found += [
             {"name": f"{arch}, {name}", "arch": arch, "runner": plan.matrix.arch[arch].runner,
@@ -93,7 +92,7 @@ def _smoke(plan: Plan) -> list[dict[str, str]]:
 
 
 def _archs(plan: Plan) -> list[str]:
-    """Those that have wheels."""
+    """Architectures with at least one wheel."""
     return list(dict.fromkeys(wheel.arch for wheel in plan.wheels))
 
 

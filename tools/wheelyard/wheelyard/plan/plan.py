@@ -20,13 +20,32 @@ from wheelyard.config import matrix as matrix_file
 from wheelyard.config.matrix import Matrix, RunCell
 from wheelyard.plan import project as project_facts
 from wheelyard.plan import torch_lock
-from wheelyard.plan.cells import Cell, Wheel, cells, cuda_of_run, python_tag, run_cells, wheels
+from wheelyard.plan.cells import (
+    Cell,
+    Wheel,
+    cells,
+    cuda_name,
+    cuda_of_run,
+    python_tag,
+    run_cells,
+    wheels,
+)
 from wheelyard.plan.project import Project
 from wheelyard.plan.torch_lock import Hashes
 from wheelyard.problem import Problem
 
 INDEXES = ("embedded", "own", "testpypi", "pypi")
 PLACES = ("here", "github")
+# The toolkits of which PyPI has nvcc.
+TOOLKITS = Path(__file__).resolve().parent.parent / "docker/toolkits"
+PYPI_TOOLKITS = sorted(f.stem for f in TOOLKITS.glob("*.lock") if f.stem >= "13")
+# How a cell may be verified, and what each word claims.
+WAYS = {
+    "run": "the wheel is installed in a fresh container with this torch and Python, and the tests pass",
+    "linked": "every symbol of this very wheel is found in the torch wheel of this very cell",
+    "same ABI": "the wheel is linked with this torch for another Python, whose C++ libraries have the same sources",
+    "inferred": "nothing of this cell is run or linked; `wheelscope cover` finds that a wheel serves it",
+}
 
 
 @dataclass(frozen=True)
@@ -170,6 +189,60 @@ class Plan:
             and wheel.python in (None, cell.python)
             and wheel.cuda in (None, cuda_of_run(self.matrix, cell.torch, wheel.arch))
         ]
+
+    def links(self, wheel: Wheel) -> list[str]:
+        """The torches that a wheel is linked with; a wheel that is run beside its one torch needs no link."""
+        if wheel.torch and wheel in self.natives and self.cells_run(wheel):
+            return []
+        torches = [wheel.torch] if wheel.torch else list(self.matrix.torch)
+        here = [cuda_of_run(self.matrix, torch, wheel.arch) for torch in torches]
+        return [t for t, cuda in zip(torches, here, strict=True) if wheel.cuda in (None, cuda)]
+
+    def linked_python(self, wheel: Wheel, torch: str) -> str:
+        """The Python of the torch wheel that a wheel is linked with: its own, or one that stands for all."""
+        pythons = self.matrix.torch[torch].pythons
+        common = self.build_python if self.build_python in pythons else pythons[0]
+        return wheel.python or common
+
+    def way(self, cell: Cell) -> str:
+        """How a cell will be verified: run, linked, same ABI or inferred, as WAYS explains them."""
+        if cuda_of_run(self.matrix, cell.torch, cell.arch) != cell.cuda:
+            return "inferred"
+        runs = run_cells(self.matrix, slow=self.runs_slow)
+        if cell.arch in self.machines and (cell.torch, cell.python) in [
+            (r.torch, r.python) for r in runs
+        ]:
+            return "run"
+        (wheel,) = (wheel for wheel in self.all_wheels if wheel.serves(cell))
+        return "linked" if cell.python == self.linked_python(wheel, cell.torch) else "same ABI"
+
+    def lacks(self, wheel: Wheel) -> str:
+        """What the matrix must say before the image of a wheel can be made; empty if it can."""
+        if not wheel.torch:
+            return ""
+        torch, toolkit = self.matrix.torch[wheel.torch], wheel.toolkit
+        is_run = cuda_of_run(self.matrix, wheel.torch, wheel.arch) == wheel.cuda
+        if not is_run and wheel.cuda not in torch.index:
+            theirs = cuda_name(torch.pypi.get(wheel.arch, "none"))
+            return (
+                f"PyPI's torch {wheel.torch} for {wheel.arch} is {theirs}, not {cuda_name(str(wheel.cuda))}; take "
+                f'it out of cuda in [torch."{wheel.torch}"], or say there where pip finds it:\n'
+                f'  index = {{ "{wheel.cuda}" = "URL" }}'
+            )
+        if toolkit and not self.matrix.toolkit[toolkit].image and toolkit not in PYPI_TOOLKITS:
+            return (
+                f"PyPI has no nvcc of CUDA {toolkit}; name an image that has it, with Pythons in /opt/python:\n"
+                f'  [toolkit."{toolkit}"]\n  image = "..."'
+            )
+        return ""
+
+    def targets(self, wheel: Wheel) -> str:
+        """The GPU targets that a build is told: those of its toolkit, unless the environment names others."""
+        if wheel.toolkit is None:
+            return ""
+        toolkit = " ".join(self.matrix.toolkit[wheel.toolkit].targets)
+        told = self.matrix.build.environment.get("TORCH_CUDA_ARCH_LIST", "{targets}")
+        return told.replace("{targets}", toolkit).replace(";", " ")
 
     @property
     def stable_torch(self) -> str:

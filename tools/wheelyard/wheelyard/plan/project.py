@@ -1,7 +1,7 @@
 """Facts about the project that is released: where it is, its names and version, its files, its commit."""
 
 import os
-import re
+import shlex
 import subprocess
 import tempfile
 import tomllib
@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 from wheelyard.core.digest import of_source
 from wheelyard.problem import Problem
@@ -28,8 +31,8 @@ class Project:
 
     @property
     def normalised(self) -> str:
-        """The name as files and indexes write it: a wheel's file name begins with it."""
-        return self.name.replace("-", "_").replace(".", "_").lower()
+        """The name as files write it: a wheel's file name begins with it."""
+        return canonicalize_name(self.name).replace("-", "_")
 
     @property
     def wheelhouse(self) -> Path:
@@ -43,7 +46,7 @@ class Project:
     def _listed(self, *folders: str) -> list[str]:
         names = _tracked(self.root, *folders)
         if names is None:
-            raise Problem(f"{self.root} is not a git repository; `git init` makes it one")
+            raise Problem(why_not_git(self.root))
         found: list[str] = []
         for name in names:
             path = self.root / name
@@ -95,6 +98,14 @@ class Project:
         return head if now == then and not inside else f"{head}+"
 
     @property
+    def changes(self) -> list[str]:
+        """The files that differ from the commit, or that it lacks; the wheelhouse is none of them."""
+        words = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", "."]
+        inside = self.wheelhouse.is_relative_to(self.root)
+        words += [f":(exclude){self.wheelhouse.relative_to(self.root)}"] if inside else []
+        return [line[3:] for line in (_git(self.root, *words) or "").split("\0") if line]
+
+    @property
     def version_tag(self) -> str:
         """The version tag on HEAD, or an empty string."""
         tags = _git(self.root, "tag", "--points-at", "HEAD", "--list", "v*") or ""
@@ -127,31 +138,55 @@ def load(root: Path, name: str = "", import_name: str = "", folder: str = "") ->
             '  [project]\n  name = "your-distribution"'
         )
     default = name.replace("-", "_").replace(".", "_")
-    needs = beside_torch(table.get("dependencies", []))
-    builds = beside_torch(_table(place, "build-system").get("requires", []))
+    needs = beside_torch(table.get("dependencies", []), place)
+    builds = beside_torch(pyproject(place).get("build-system", {}).get("requires", []), place)
     version = table.get("version", "")
     return Project(root, name, import_name or default, version, needs, builds, folder)
 
 
-def beside_torch(requirements: list[str]) -> tuple[str, ...]:
+def requirement(text: str, place: Path) -> Requirement:
+    """A requirement of the project in `place`, which must be one."""
+    try:
+        return Requirement(text)
+    except InvalidRequirement as error:
+        raise Problem(
+            f"{place} has the requirement `{text}`, which pip cannot read: {error}"
+        ) from None
+
+
+def beside_torch(requirements: list[str], place: Path) -> tuple[str, ...]:
     """The requirements without torch, which every image has in the version of its cell."""
-    named = ((text, re.match(r"[A-Za-z0-9._-]+", text.strip())) for text in requirements)
-    return tuple(text for text, name in named if name and name[0].lower() != "torch")
+    return tuple(
+        t for t in requirements if canonicalize_name(requirement(t, place).name) != "torch"
+    )
 
 
 def metadata(root: Path) -> dict[str, Any]:
     """pyproject.toml's [project] table; empty where there is none."""
-    return _table(root, "project")
+    return dict(pyproject(root).get("project", {}))
 
 
-def _table(root: Path, name: str) -> dict[str, Any]:
+def pyproject(root: Path) -> dict[str, Any]:
+    """The tables of pyproject.toml; none where there is no such file."""
     file = root / "pyproject.toml"
-    if not file.is_file():
-        return {}
     try:
-        return dict(tomllib.loads(file.read_text()).get(name, {}))
-    except tomllib.TOMLDecodeError as error:
+        return tomllib.loads(file.read_text()) if file.is_file() else {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Problem(f"{file} is not valid TOML: {error}") from None
+
+
+def why_not_git(folder: Path) -> str:
+    """Why git says nothing of a folder, and how to change that."""
+    try:
+        said = subprocess.run(["git", "status"], cwd=folder, capture_output=True, text=True).stderr
+    except FileNotFoundError:
+        return "git is missing; install it: what git tracks is what an sdist is made from"
+    if "dubious ownership" in said:
+        return (
+            f"{folder} belongs to another user, so git does not read it; if you trust its files: "
+            f"git config --global --add safe.directory {shlex.quote(str(folder))}"
+        )
+    return f"{folder} is not a git repository; `git init` makes it one"
 
 
 def _tracked(folder: Path, *below: str) -> list[str] | None:

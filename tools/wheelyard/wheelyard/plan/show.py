@@ -8,9 +8,11 @@ from rich.console import Console
 from rich.table import Table
 
 from wheelyard.config.matrix import version_key
-from wheelyard.plan.cells import verified_by
-from wheelyard.plan.plan import Plan
+from wheelyard.core.words import counted
+from wheelyard.plan.plan import WAYS, Plan
 
+# The words of WAYS where there is little room.
+SHORT = {"run": "run", "linked": "link", "same ABI": "ABI", "inferred": "inf"}
 SHOWN = 12  # wheels that are listed one by one
 
 
@@ -19,32 +21,35 @@ def show(plan: Plan, console: Console, took: dict[str, float] | None = None) -> 
     _wheels(plan, console)
     console.print(how_long(plan, took or {}))
     _grid(plan, console)
-    console.print(
-        "run: installed and tested in a fresh container. link: every symbol resolved against that "
-        "torch's wheel on PyPI. cover: served by the same library, judged by `wheelscope cover`."
-    )
+    counts = Counter(map(plan.way, plan.cells))
+    for way in filter(counts.__getitem__, WAYS):
+        console.print(f"{counts[way]:4} {way} ({SHORT[way]}): {WAYS[way]}")
     if plan.left_out:
-        console.print(f"\nLeft out, {sum(plan.left_out.values())} combinations:")
+        console.print(f"\nLeft out, {counted(sum(plan.left_out.values()), 'combination')}:")
     for reason, count in plan.left_out.items():
         console.print(f"  {count:3} x {reason}")
 
 
 def _wheels(plan: Plan, console: Console) -> None:
     wheels = plan.wheels
-    table = Table(title=f"{len(wheels)} wheels, strategy {plan.strategy}")
+    table = Table(title=f"{counted(len(wheels), 'wheel')}, strategy {plan.strategy}")
     table.add_column("wheel", no_wrap=True)  # a name that people copy
     for column in ("toolkit", "compiler", "GPU targets", "cells served"):
         table.add_column(column, overflow="fold")
     for wheel in wheels[:SHOWN]:
         toolkit = plan.matrix.toolkit[wheel.toolkit] if wheel.toolkit else None
         served = sum(wheel.serves(cell) for cell in plan.cells)
-        targets = " ".join(toolkit.targets) if toolkit else "-"
+        targets = plan.targets(wheel) or "-"
         compiler = toolkit.compiler if toolkit else "g++"
         table.add_row(wheel.name, wheel.toolkit or "-", compiler, targets, str(served))
     console.print(table)
     reasons = Counter(filter(None, map(plan.why_not, plan.all_wheels)))
     for reason, count in reasons.items():
-        console.print(f"  {count:3} more wheels are not built here; {reason}")
+        console.print(f"  {count:3} more not built here; {reason}")
+    for lack, count in Counter(filter(None, map(plan.lacks, wheels))).items():
+        console.print(
+            f"{counted(count, 'wheel')} cannot be made yet: {lack}", style="bold", markup=False
+        )
     if len(wheels) > SHOWN:
         counts = {arch: sum(w.arch == arch for w in wheels) for arch in plan.matrix.arch}
         each = ", ".join(f"{count} for {arch}" for arch, count in counts.items())
@@ -57,17 +62,17 @@ def how_long(plan: Plan, took: dict[str, float]) -> str:
     if not builds:
         first = plan.wheels[0].name
         return f"How long is not known yet: `wheelyard build --wheel {first}` builds one and measures it."
-    minutes = len(plan.wheels) * median(builds) / 60
+    minutes = max(1, round(len(plan.wheels) * median(builds) / 60))
     return (
-        f"About {max(1, round(minutes)):,} minutes of building, one after the other: {len(plan.wheels)} wheels of "
-        f"{median(builds):.0f} s, the median of {len(builds)} that were built here."
+        f"About {counted(minutes, 'minute')} of building, one after the other: {counted(len(plan.wheels), 'wheel')} "
+        f"of {median(builds):.0f} s, the median of {len(builds)} that were built here."
     )
 
 
 def _grid(plan: Plan, console: Console) -> None:
     """For each architecture a row for each torch and CUDA, a column for each Python."""
     console.print(
-        f"\n{len(plan.cells)} cells; how machines of {', '.join(plan.machines)} verify each:"
+        f"\n{counted(len(plan.cells), 'cell')}; how machines of {', '.join(plan.machines)} verify each:"
     )
     pythons = plan.matrix.python.versions
     for arch in plan.matrix.arch:
@@ -81,9 +86,6 @@ def _grid(plan: Plan, console: Console) -> None:
             ),
             key=lambda c: (c.torch, c.cuda),
         ):
-            how = {
-                cell.python: verified_by(plan.matrix, cell, plan.machines, slow=plan.runs_slow)
-                for cell in row
-            }
+            how = {cell.python: SHORT[plan.way(cell)] for cell in row}
             grid.add_row(torch, cuda, *(how.get(python, "") for python in pythons))
         console.print(grid)

@@ -27,6 +27,6 @@ def requirement(release: str, hashes: Hashes) -> str:
     if hashes and release not in hashes:
         raise Problem(
             f"{FILE} has no torch {release}, which the matrix names; it has {', '.join(hashes)}. "
-            "Pin that one too; in wheelyard's own repository `make lock KEEP=1` does"
+            "Pin that one too, with `uv pip compile --generate-hashes`, or take the file away"
         )
     return " ".join([f"torch=={release}", *hashes.get(release, [])])

@@ -4,6 +4,7 @@ import re
 
 from wheelyard.config.matrix import STRATEGIES
 from wheelyard.core.record import Facts, Record
+from wheelyard.core.words import counted
 from wheelyard.init import sources
 from wheelyard.plan.cells import wheels
 from wheelyard.plan.plan import Plan
@@ -25,7 +26,11 @@ def advise(plan: Plan, record: Record) -> list[str]:
     best = smallest(seen)
     if STRATEGIES.index(best) < STRATEGIES.index(plan.strategy):
         now, then = len(plan.all_wheels), len(wheels(plan.matrix, best))
-        fewer = f"{then} wheels in the place of {now}" if then < now else "as many, for all Pythons"
+        fewer = (
+            f"{counted(then, 'wheel')} in the place of {now}"
+            if then < now
+            else "as many, for all Pythons"
+        )
         return [f"{file.name} would serve more: strategy `{best}` makes {fewer}. {_why(seen)}"]
     against = obstacles(seen, sources.read(plan.project.root, plan.project.folder).uses)
     better = STRATEGIES[STRATEGIES.index(plan.strategy) - 1]

@@ -7,6 +7,7 @@ from typing import Any
 
 from wheelyard.core.record import Facts, Record
 from wheelyard.plan.cells import Cell, cuda_of_run
+from wheelyard.plan.plan import WAYS as CLAIMS
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 from wheelyard.steps import smoke, verify
@@ -15,9 +16,7 @@ from wheelyard.tools import evidence, sbom, wheelscope
 # How a cell may have been verified: the label in the grid, and what it means.
 WAYS = {
     "gpu": ("on GPU", "the ops ran on a GPU with this torch, CUDA and Python"),
-    "run": ("run", "installed in a fresh container, and the package's tests passed"),
-    "linked": ("linked", "every symbol was found in this torch's wheel on PyPI"),
-    "covered": ("covered", "served by the same library, judged by wheelscope cover"),
+    **{way.replace(" ", "-"): (way, claim) for way, claim in CLAIMS.items()},
     "failed": ("FAILED", "a check of this cell failed"),
     "open": ("not yet", "nothing has verified it yet"),
 }
@@ -108,8 +107,8 @@ def _way(plan: Plan, record: Record, cell: Cell, ran_on_gpu: set[tuple[str, ...]
     if is_on_pypi and ran == "passed":
         return "run"
     if is_on_pypi and linked == "passed":
-        return "linked"
-    return "covered" if covered == "passed" else "open"
+        return "linked" if cell.python == plan.linked_python(wheel, cell.torch) else "same-ABI"
+    return "inferred" if covered == "passed" else "open"
 
 
 def benchmarks(plan: Plan) -> dict[str, Any]:

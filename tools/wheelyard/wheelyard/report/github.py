@@ -8,12 +8,15 @@ import json
 import shutil
 from pathlib import Path
 
+from packaging.version import Version
+
 from wheelyard.core import shell
 from wheelyard.core.digest import sha256
 from wheelyard.core.record import Facts, Record
+from wheelyard.core.words import counted
 from wheelyard.plan.plan import Plan
-from wheelyard.plan.tag import section
 from wheelyard.problem import Problem
+from wheelyard.tag import section
 from wheelyard.tools import sbom
 
 SUMS = "SHA256SUMS"
@@ -29,6 +32,7 @@ def publish(plan: Plan, record: Record, folder: Path) -> str:
     page = _page(tag)
     if page is None:
         words = ["--draft", "--verify-tag", "--title", tag, *notes(plan, folder)]
+        words += ["--prerelease"] if Version(tag).is_prerelease else []  # never GitHub's "Latest"
         shell.run(["gh", "release", "create", tag, *words], log, what=f"making the page of {tag}")
     elif not page["isDraft"]:
         return _compared(tag, record.files(*plan.released), folder, log)
@@ -38,7 +42,7 @@ def publish(plan: Plan, record: Record, folder: Path) -> str:
     if lost := _lacking(_page(tag), files):
         raise Problem(f"GitHub does not have {', '.join(lost)} as a whole; run the same job again")
     shell.run(["gh", "release", "edit", tag, "--draft=false"], log, what=f"publishing {tag}")
-    return f"{len(files)} files on the page of {tag}"
+    return f"{counted(len(files), 'file')} on the page of {tag}"
 
 
 def _page(tag: str) -> Facts | None:

@@ -1,13 +1,16 @@
 """The report's HTML: plain, static, readable without colour, JavaScript or a wide screen."""
 
 import itertools
+import re
 from collections import Counter
 from html import escape
 from pathlib import Path
 from string import Template
 from typing import Any
 
+from wheelyard.config.matrix import version_key
 from wheelyard.core.record import Facts, Record
+from wheelyard.core.words import counted
 from wheelyard.plan.cells import Cell
 from wheelyard.plan.plan import Plan
 from wheelyard.report import plot, timeline
@@ -26,7 +29,7 @@ def render(
     project, version = plan.project.name, plan.project.version or _version(files)
     return Template(TEMPLATE.read_text()).substitute(
         title=escape(f"{project} {version}"),
-        commit=escape(head.get("commit", "unknown")),
+        commit=escape(re.sub(r"\+$", " with uncommitted changes", head.get("commit", "unknown"))),
         strategy=escape(plan.strategy),
         verdict=_verdict(record),
         files="\n".join(map(_file, files)) or "<p>No file has been made yet.</p>",
@@ -58,7 +61,8 @@ def _verdict(record: Record) -> str:
         begun = [order.index(name.split("/")[0]) for name in tasks if name.split("/")[0] in order]
         left = ", ".join(order[max(begun, default=-1) + 1 :])
         return f'<p class="verdict open"><strong>Not published yet:</strong> {len(tasks)} jobs passed; still to come: {left}.</p>'  # noqa: E501
-    return f'<p class="verdict run"><strong>Passed:</strong> all {len(tasks)} jobs.</p>'
+    jobs = counted(len(tasks), "job")
+    return f'<p class="verdict run"><strong>Passed:</strong> all {jobs}.</p>'
 
 
 def _file(file: File) -> str:
@@ -100,7 +104,7 @@ def _legend(grid: dict[Cell, str]) -> str:
     head = '<tr><th scope="col">label</th><th scope="col">cells</th><th scope="col">means</th></tr>'
     return _scroll(
         "How cells were verified",
-        f"<caption>{len(grid)} cells, by the strongest proof of each</caption>"
+        f"<caption>{counted(len(grid), 'cell')}, by the strongest proof of each</caption>"
         f"<thead>{head}</thead><tbody>{rows}</tbody>",
     )
 
@@ -113,7 +117,7 @@ def _arch_grid(plan: Plan, grid: dict[Cell, str], arch: str) -> str:
     cells = [cell for cell in plan.cells if cell.arch == arch]
     last = ""
     for (torch, cuda), group in itertools.groupby(
-        sorted(cells, key=lambda c: (int(c.torch.split(".")[1]), c.cuda)),
+        sorted(cells, key=lambda c: (version_key(c.torch), c.cuda)),
         key=lambda c: (c.torch, c.cuda),
     ):
         first, last = torch != last, torch

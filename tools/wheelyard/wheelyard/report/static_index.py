@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from wheelyard.core.digest import sha256
 from wheelyard.plan.cells import index_of_file
 
@@ -32,7 +34,7 @@ def write_all(folder: Path, project: str, files: list[Path]) -> None:
 
 def write(folder: Path, project: str, files: Iterable[Path], base: str = "../../") -> Path:
     """Writes `folder`/<project>/index.html and index.json; `base` leads from there to the files."""
-    name = project.replace("_", "-").lower()
+    name = canonicalize_name(project)
     place = folder / name
     place.mkdir(parents=True, exist_ok=True)
     entries = [(file.name, sha256(file), file.stat().st_size) for file in sorted(files)]

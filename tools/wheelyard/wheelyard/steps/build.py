@@ -1,5 +1,6 @@
 """Build: the sdist, and from it alone each wheel: cibuildwheel in a container without network."""
 
+import contextlib
 import gzip
 import io
 import os
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from wheelyard.config import policy
 from wheelyard.core import digest, shell
 from wheelyard.core.engine import Engine
 from wheelyard.core.environment import ENGINE, isolated
@@ -21,7 +23,7 @@ from wheelyard.plan import given_wheels
 from wheelyard.plan.cells import Wheel, python_tag
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
-from wheelyard.tools import images, wheelfile
+from wheelyard.tools import images, metadata, wheelfile
 
 CACHE_MOUNT = "/compiler-cache"
 CUDA_HOME = "/opt/cuda"  # in an image that has torch
@@ -65,6 +67,10 @@ def _sdist_job(plan: Plan) -> Job:
         "before": plan.matrix.build.before,
         "epoch": plan.matrix.build.source_date_epoch,
         "compressor": digest.COMPRESSOR,
+        "project": plan.project.name,
+        "pythons": sorted({wheel.python for wheel in plan.buildable if wheel.python}),
+        "levels": policy.levels(plan.project.root, metadata.TWINE),
+        "tools": digest.tools("twine"),
         "code": digest.code(__name__),
     }
     return Job("build", "sdist", Needs(recipe["machine"], engine=True), inputs, ("*.tar.gz",))
@@ -79,13 +85,28 @@ def make_sdist(workspace: Workspace) -> Facts:
     sources = workspace.sources("sources")
     options = ["--network=none", f"--volume={sources}:/source:ro", *wheel_mounts(workspace)]
     options += [f"--volume={output}:/out", *(f"--env={setting}" for setting in GIT_TRUST)]
-    if (workspace.project / ".git").is_dir():  # versions may be made from tags
-        (sources / ".git").mkdir()
-        options.append(f"--volume={workspace.project / '.git'}:/source/.git:ro")
+    options += git_mounts(workspace.project, sources)
     workspace.engine.run(tag, options, ["sh", "-c", script], workspace.log, what="making the sdist")
     sdist = only_file(output, "*.tar.gz")
+    told = workspace.inputs
+    metadata.check_sdist(sdist, told["project"], told["pythons"], told["levels"], workspace.log)
     normalise(sdist, workspace.out / sdist.name, workspace.inputs["epoch"])
     return {"verdict": sdist.name}
+
+
+def git_mounts(project: Path, sources: Path) -> list[str]:
+    """Shows git's folder to the build, as versions may be made from tags; a worktree has a file that names it."""
+    git = project / ".git"
+    if git.is_dir():
+        (sources / ".git").mkdir()
+        return [f"--volume={git}:/source/.git:ro"]
+    if not git.is_file():
+        return []
+    shutil.copy(git, sources)
+    common = shell.capture(
+        ["git", "-C", project, "rev-parse", "--path-format=absolute", "--git-common-dir"]
+    )
+    return [f"--volume={common}:{common}:ro"] if common else []
 
 
 def sdist_script(folder: str, before: str) -> str:
@@ -112,18 +133,27 @@ def wheel_mounts(workspace: Workspace) -> list[str]:
 
 
 def normalise(sdist: Path, target: Path, epoch: int) -> None:
-    """Writes an sdist anew with members sorted, and one owner, mode and time for all."""
+    """Writes an sdist anew with members sorted, and one owner, mode and time for all, without the policy: it judges
+    wheels and builds none, and a comment in it would compile everything again."""
     raw = io.BytesIO()
     with (
         tarfile.open(sdist) as old,
         tarfile.open(fileobj=raw, mode="w", format=tarfile.GNU_FORMAT) as new,
     ):
-        for member in sorted((m for m in old.getmembers() if m.isfile()), key=lambda m: m.name):
+        for member in sorted(
+            (m for m in old.getmembers() if m.isfile() and not is_ours(m.name)),
+            key=lambda m: m.name,
+        ):
             entry = tarfile.TarInfo(member.name)
             entry.size, entry.mtime = member.size, epoch
             entry.mode = 0o755 if member.mode & 0o100 else 0o644
             new.addfile(entry, old.extractfile(member))
     target.write_bytes(gzip.compress(raw.getvalue(), mtime=0))
+
+
+def is_ours(member: str) -> bool:
+    """Whether a member of an sdist is the policy."""
+    return member.partition("/")[2] == policy.FILE
 
 
 # --- A wheel --------------------------------------------------------------------------------------
@@ -155,15 +185,19 @@ def environment(plan: Plan, wheel: Wheel) -> dict[str, str]:
     """What the build is told, from the matrix."""
     facts = plan.matrix.build
     values = {"arch": wheel.arch}
-    template = facts.environment_cpu
+    template = facts.environment
     if wheel.toolkit is not None:
         toolkit = plan.matrix.toolkit[wheel.toolkit]
-        template = facts.environment
         values |= {
             "toolkit": wheel.toolkit,
             "compiler": toolkit.compiler,
             "targets": ";".join(toolkit.targets),
         }
+    else:
+        of_cuda = ("{toolkit}", "{compiler}", "{targets}")
+        plain = {n: v for n, v in template.items() if not any(name in v for name in of_cuda)}
+        plain.pop("FORCE_CUDA", None)
+        template = plain | facts.environment_cpu
     told = beside_torch(plan, wheel) if wheel.torch else {}
     told |= {name: text.format(**values) for name, text in template.items()}
     if targets := cmake_targets(told.get("TORCH_CUDA_ARCH_LIST", "")):
@@ -253,9 +287,27 @@ def only_file(folder: Path, pattern: str) -> Path:
 
 def jobs_at_once(job_memory_mb: int) -> int:
     """Compilers that run side by side: as many as there are processors and memory for."""
-    facts = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
-    free_mb = int(facts["MemAvailable"].split()[0]) // 1024
-    return max(1, min(len(os.sched_getaffinity(0)), free_mb // job_memory_mb))
+    return max(1, min(len(os.sched_getaffinity(0)), (free_memory() >> 20) // job_memory_mb))
+
+
+def free_memory(root: Path = Path("/")) -> int:
+    """Bytes that are free here: in the machine, and in each cgroup that this process is in."""
+    facts = dict(line.split(":") for line in (root / "proc/meminfo").read_text().splitlines())
+    free = int(facts["MemAvailable"].split()[0]) << 10
+    groups = [
+        line[3:]
+        for line in (root / "proc/self/cgroup").read_text().splitlines()
+        if line[:3] == "0::"
+    ]
+    for group in groups:
+        own = root / "sys/fs/cgroup" / group.strip("/")
+        for folder in (own, *own.parents):
+            with contextlib.suppress(OSError, ValueError):  # no limit, or no longer a cgroup
+                limit, used = (
+                    int((folder / f"memory.{n}").read_text()) for n in ("max", "current")
+                )
+                free = min(free, limit - used)
+    return max(0, free)
 
 
 def cache_mounts(cache: str | None, tag: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import re
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from wheelyard.config import policy
@@ -10,11 +11,19 @@ from wheelyard.core.digest import sha256
 from wheelyard.core.environment import isolated
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Facts
+from wheelyard.core.words import counted
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.plan import Plan
-from wheelyard.tools import wheelscope
+from wheelyard.problem import Problem
+from wheelyard.tools import metadata, wheelscope
 
 COVER = "cover"
+# Findings of check-wheel-contents that ordinary extension wheels have: a module beside the package (W009), and the
+# folder of the libraries that auditwheel copied in (W009, W010).
+DEFAULT_LEVELS = {"W009": "off", "W010": "off"}
+LEVELS_HINT = f"""If the wheel is meant to be so, switch that finding off in {policy.FILE}:
+  [levels]
+  W002 = "off"  # the id that is shown above"""
 
 
 def jobs(plan: Plan) -> list[Job]:
@@ -30,9 +39,9 @@ def run(job: Job, workspace: Workspace) -> Facts:
 
 
 def _file_job(plan: Plan, name: str, origin: str) -> Job:
-    """One file by itself."""
+    """Judges one file by itself."""
     rules = plan.project.root / policy.FILE
-    policy.load(rules)  # what is wrong with it names its line
+    policy.load(rules)  # an error in it names its line
     inputs = {
         "file": made(origin),
         "policy": Source({policy.FILE: sha256(rules)}),
@@ -45,24 +54,32 @@ def _file_job(plan: Plan, name: str, origin: str) -> Job:
 
 def _judge(workspace: Workspace) -> Facts:
     file = workspace.file("file")
-    checks = {"twine check": isolated("twine", "check", "--strict", file)}
-    if file.suffix == ".whl":
-        rules = workspace.sources("policy") / policy.FILE
-        wheelscope.check(file, rules, workspace.log)
-        checks["check-wheel-contents"] = contents_check(file)
-    for what, command in checks.items():
-        shell.run(command, workspace.log, what=f"{what} of {file.name}")
-    return {"checks": list(checks)}
+    rules = workspace.sources("policy") / policy.FILE
+    levels = policy.load(rules).levels
+    if file.suffix != ".whl":
+        metadata.check(file, levels, workspace.log)
+        return {"checks": ["twine check"]}
+    wheelscope.check(file, rules, workspace.log)
+    metadata.check(file, levels, workspace.log)
+    what = f"check-wheel-contents of {file.name}"
+    try:
+        shell.run(contents_check(file, levels), workspace.log, what=what)
+    except Problem as problem:
+        raise Problem(f"{problem}\n{LEVELS_HINT}") from None
+    return {"checks": ["twine check", "check-wheel-contents"]}
 
 
-def contents_check(wheel: Path) -> list[object]:
-    """The command. It takes every library for a Python module, which must lie where Python can import it."""
-    command = isolated("check_wheel_contents", "--no-config")
+def contents_check(wheel: Path, levels: Mapping[str, str]) -> list[object]:
+    """The command of check-wheel-contents; a finding that the policy's levels do not call an error is ignored."""
     with zipfile.ZipFile(wheel) as archive:
         libraries = [PurePosixPath(n) for n in archive.namelist() if n.endswith(".so")]
+    off = dict(DEFAULT_LEVELS)
     if any(_is_loaded_by_path(library) for library in libraries):  # verify imports the modules
-        command += ["--ignore", "W004"]
-    return [*command, wheel]
+        off["W004"] = "off"
+    off |= {name: level for name, level in levels.items() if re.fullmatch(r"W\d{3}", name)}
+    ignored = sorted(name for name, level in off.items() if level != "error")
+    options = ["--ignore", ",".join(ignored)] if ignored else []
+    return isolated("check_wheel_contents", "--no-config", *options, wheel)
 
 
 def _is_loaded_by_path(library: PurePosixPath) -> bool:
@@ -95,7 +112,10 @@ def _cover(workspace: Workspace) -> Facts:
     count = len(cells["arch"]) * sum(
         len(t["cuda"]) * len(t["pythons"]) for t in cells["torch"].values()
     )
-    return {"cells": count, "verdict": f"{len(wheels)} wheels serve {count} cells"}
+    return {
+        "cells": count,
+        "verdict": f"{counted(len(wheels), 'wheel')} serve {counted(count, 'cell')}",
+    }
 
 
 def cells_as_toml(cells: Facts) -> str:

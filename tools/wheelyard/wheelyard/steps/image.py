@@ -4,11 +4,22 @@ A list of all packages in an image goes into the record: it is how two machines 
 how one sees that an image is not what it was.
 """
 
+from collections import Counter
+
 from wheelyard.core.job import Job, Needs
-from wheelyard.core.record import Facts
+from wheelyard.core.record import Facts, Record
+from wheelyard.core.words import counted
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.plan import Plan
+from wheelyard.problem import Problem
 from wheelyard.tools import images, packages
+
+
+def check(plan: Plan, record: Record) -> None:
+    """Every image can be made; said before the first one is begun."""
+    lacking = Counter(filter(None, map(plan.lacks, plan.wheels)))
+    if lacking:
+        raise Problem("\n".join(f"{counted(n, 'wheel')}: {lack}" for lack, n in lacking.items()))
 
 
 def jobs(plan: Plan) -> list[Job]:

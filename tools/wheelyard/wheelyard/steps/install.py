@@ -4,6 +4,8 @@ import json
 import os
 from urllib.parse import urlsplit
 
+from packaging.utils import canonicalize_name
+
 from wheelyard.config.matrix import RunCell
 from wheelyard.core import digest
 from wheelyard.core.job import Job, Needs, made, passed
@@ -104,11 +106,11 @@ def network(simple: str) -> list[str]:
 
 def check_what_pip_took(report: Facts, wheel: str, digest_of_wheel: str) -> None:
     """Among what pip installed is the wheel that was gated, byte for byte."""
-    name = wheel.split("-")[0]
+    name = canonicalize_name(wheel.split("-")[0])
     taken = [
         entry["download_info"]
         for entry in report["install"]
-        if entry["metadata"]["name"].replace("-", "_").replace(".", "_").lower() == name.lower()
+        if canonicalize_name(entry["metadata"]["name"]) == name
     ]
     urls = ", ".join(str(entry["url"]) for entry in taken) or "nothing of that name"
     if not any(

@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from wheelyard import tag
 from wheelyard.core import digest, shell
 from wheelyard.core.environment import CREDENTIALS, NETWORK, isolated
 from wheelyard.core.job import Job, Needs, Source, made, passed
 from wheelyard.core.record import Facts, Record
 from wheelyard.core.workspace import Workspace
-from wheelyard.plan import tag
 from wheelyard.plan.cells import index_of_file
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem

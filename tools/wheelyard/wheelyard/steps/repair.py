@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from wheelyard.tools import images, sbom, wheelfile, wheelscope
 
 # torch's own libraries, and CUDA's, which it brings, are the user's; they are never copied into a wheel.
 EXCLUDED = ["libtorch*", "libc10*"]
+# Every torch since 2.10 brings this one under this name, on both architectures. A wheel that links to torch is loaded
+# after it, and a second OpenMP runtime in one process would run a second pool of threads.
+EXCLUDED_BESIDE_TORCH = ["libgomp.so.1"]
 CUDA_LIBRARIES = [
     *("cudart", "cublas", "cudnn", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse"),
     *("nccl", "nvJitLink", "nvrtc", "nvshmem", "nvToolsExt", "nvtx"),
@@ -22,6 +26,19 @@ CUDA_LIBRARIES = [
 EXCLUDED_CUDA = ["libcuda.so.*", *(f"lib{name}*.so.*" for name in CUDA_LIBRARIES)]
 # What an image's compilers link to, where it is not the image's own.
 OLD_LIBRARIES = "/opt/old/libraries"
+# Calls auditwheel with an --exclude for each library that the named packages have installed in the image.
+PROGRAM = """
+import subprocess, sys
+from importlib.metadata import PackageNotFoundError, files
+packages, command = sys.argv[1].split(), sys.argv[2:]
+for package in packages:
+    try:
+        names = {file.name for file in files(package) or () if ".so" in file.name}
+    except PackageNotFoundError:
+        continue
+    command += [f"--exclude={name}" for name in sorted(names)]
+sys.exit(subprocess.call([sys.executable, *command]))
+"""
 
 
 def jobs(plan: Plan) -> list[Job]:
@@ -59,8 +76,14 @@ def _in_image(plan: Plan, wheel: Wheel) -> dict[str, Any]:
 def run(job: Job, workspace: Workspace) -> Facts:
     inputs = workspace.inputs
     command = ["-I", "-m", "auditwheel", "repair", "--plat", "auto"]
-    command += [f"--exclude={pattern}" for pattern in inputs["exclude"]]
-    wheel = _repair_in_image(command, workspace) if inputs["image"] else _repair(command, workspace)
+    built = workspace.file("wheel")
+    links_torch = needs_torch(wheelscope.show(built))
+    excluded = [*inputs["exclude"], *(EXCLUDED_BESIDE_TORCH if links_torch else [])]
+    command += [f"--exclude={pattern}" for pattern in excluded]
+    if inputs["image"]:
+        wheel = _repair_in_image(command, wheelfile.requirements(built), links_torch, workspace)
+    else:
+        wheel = _repair(command, workspace)
     epoch = inputs["epoch"]
     if inputs["python"] and "-py3-none-" in wheel.name:
         wheel = wheelfile.bind_to_python(wheel, inputs["python"], epoch)
@@ -72,7 +95,7 @@ def run(job: Job, workspace: Workspace) -> Facts:
 
 
 def _repair(command: list[str], workspace: Workspace) -> Path:
-    """By this machine's auditwheel, which knows wheels of other architectures too."""
+    """Runs this machine's auditwheel, which knows wheels of other architectures too."""
     built, output = workspace.file("wheel"), workspace.scratch("repaired")
     shell.run(
         [sys.executable, *command, "--wheel-dir", output, built], workspace.log,
@@ -82,14 +105,26 @@ def _repair(command: list[str], workspace: Workspace) -> Path:
     return wheel
 
 
-def _repair_in_image(command: list[str], workspace: Workspace) -> Path:
-    """By the build image's auditwheel, which finds there what the wheel was linked to."""
+def needs_torch(seen: Facts) -> bool:
+    """Whether a library of the wheel links to torch, so that torch is in the process before it."""
+    needed = {name for library in seen["elf"] for name in library["needed"]}
+    return any(fnmatchcase(name, pattern) for name in needed for pattern in EXCLUDED)
+
+
+def _repair_in_image(
+    command: list[str], requirements: list[str], links_torch: bool, workspace: Workspace
+) -> Path:
+    """Runs the build image's auditwheel, which finds there what the wheel was linked to."""
     built, output = workspace.file("wheel"), workspace.scratch("repaired")
     folders = ":".join([*workspace.inputs["graft_from"], OLD_LIBRARIES])
     options = ["--network=none", f"--volume={built.parent}:/wheel:ro", f"--volume={output}:/out"]
     options += [f"--env=SOURCE_DATE_EPOCH={workspace.inputs['epoch']}"]
     options += [f"--env=AUDITWHEEL_LD_LIBRARY_PATH={folders}"]
-    words = ["python", *command, "--wheel-dir=/out", f"/wheel/{built.name}"]
+    packages = {name for name in requirements if name != "torch"} | (
+        {"torch"} if links_torch else set()
+    )
+    words = ["python", "-c", PROGRAM, " ".join(sorted(packages)), *command]
+    words += ["--wheel-dir=/out", f"/wheel/{built.name}"]
     workspace.engine.run(
         images.ensure(workspace.inputs["image"], workspace), options, words,
         workspace.log, what=f"repairing {built.name}",

@@ -1,6 +1,7 @@
 """Verify: the package's tests on each torch and Python that runs here, linking for the rest."""
 
 import itertools
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -14,6 +15,7 @@ from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.cells import Wheel, cuda_of_run, index_of_torch
 from wheelyard.plan.plan import Plan
+from wheelyard.problem import Problem
 from wheelyard.tools import images, wheelscope
 
 # In a free-threaded Python, a library that was not made for it switches the GIL on when it is imported.
@@ -27,7 +29,7 @@ def jobs(plan: Plan) -> list[Job]:
     facts = plan.matrix.verify
     tests = Source(plan.project.files(*facts.tests) if facts.tests else {})
     runs = [_run_job(plan, w, c, tests) for w in plan.natives for c in plan.cells_run(w)]
-    linked = [_link_job(plan, w, torch) for w in plan.wheels for torch in links(plan, w)]
+    linked = [_link_job(plan, w, torch) for w in plan.wheels for torch in plan.links(w)]
     # Runs need the processor, links the network: side by side they get most out of the machine.
     pairs = itertools.zip_longest(runs, linked)
     return [job for pair in pairs for job in pair if job]
@@ -35,19 +37,6 @@ def jobs(plan: Plan) -> list[Job]:
 
 def run(job: Job, workspace: Workspace) -> Facts:
     return _link(workspace) if job.unit.endswith("-link") else _test(workspace)
-
-
-def links(plan: Plan, wheel: Wheel) -> list[str]:
-    """The torches that a wheel is linked to."""
-    if wheel.torch and is_run(plan, wheel):
-        return []
-    torches = [wheel.torch] if wheel.torch else list(plan.matrix.torch)
-    return [t for t in torches if wheel.cuda in (None, cuda_of_run(plan.matrix, t, wheel.arch))]
-
-
-def is_run(plan: Plan, wheel: Wheel) -> bool:
-    """Whether a wheel is run here: beside its one torch, that says more than linking."""
-    return wheel in plan.natives and bool(plan.cells_run(wheel))
 
 
 def unit(wheel: str, torch: str, python: str) -> str:
@@ -98,11 +87,30 @@ def _test(workspace: Workspace) -> Facts:
         f"--volume={workspace.sources('tests')}:/tests:ro",
     ]
     arguments = workspace.inputs["image"]["arguments"]
-    workspace.engine.run(
-        images.ensure(workspace.inputs["image"], workspace), options, ["sh", "-c", script],
-        workspace.log, what=f"{wheel.name} on torch {arguments['TORCH']}, Python {arguments['PYTHON']}",
-    )  # fmt: skip
+    tag = images.ensure(workspace.inputs["image"], workspace)
+    what = f"{wheel.name} on torch {arguments['TORCH']}, Python {arguments['PYTHON']}"
+    try:
+        workspace.engine.run(tag, options, ["sh", "-c", script], workspace.log, what=what)
+    except Problem as problem:
+        raise Problem(f"{problem}{meaning(workspace.log.read_text(errors='replace'))}") from None
     return {"verified": "run", "verdict": _last_line(workspace.log)}
+
+
+def meaning(log: str) -> str:
+    """What a failure says about the image, where it does."""
+    if missing := re.search(r"No matching distribution found for (.+)", log):
+        return (
+            f"\nThe wheel requires {missing[1]}, which the image lacks, as pyproject.toml does not name it; add it in "
+            "ci/matrix.toml: [verify] requires"
+        )
+    if missing := re.search(r"No module named '(\w+)'", log):
+        return f"\nIf only the tests need {missing[1]}, name its package in ci/matrix.toml: [verify] requires"
+    if re.search(r"InvalidCxxCompiler|No working C\+\+ compiler|'(g\+\+|gcc|cc)'", log):
+        return (
+            "\nThe image has no compiler, as users have none; if the tests need one, name it in ci/matrix.toml: "
+            '[verify] apt = ["g++", "libpython{python}-dev"]'
+        )
+    return ""
 
 
 def _last_line(log: Path) -> str:
@@ -119,17 +127,11 @@ def _link_job(plan: Plan, wheel: Wheel, torch: str) -> Job:
         "requirement": plan.torch_requirement(torch, index),
         "arch": wheel.arch,
         "index": index,
-        "python": wheel.python or _python_of(plan, torch),
+        "python": plan.linked_python(wheel, torch),
         "tools": {"wheelscope": wheelscope.digest()},
         "code": digest.code(__name__),
     }
     return Job("verify", f"{wheel.name}-torch{torch}-link", Needs(network=True), inputs)
-
-
-def _python_of(plan: Plan, torch: str) -> str:
-    """One Python's torch stands for all: the C++ is alike."""
-    pythons = plan.matrix.torch[torch].pythons
-    return plan.build_python if plan.build_python in pythons else pythons[0]
 
 
 def _link(workspace: Workspace) -> Facts:

@@ -30,8 +30,6 @@ from wheelyard.tools import host_settings, suite
 
 FOLDER = Path(__file__).resolve().parent.parent / "docker"
 REGISTRY_SECONDS = 5
-# Those that have nvcc.
-PYPI_TOOLKITS = sorted(f.stem for f in (FOLDER / "toolkits").glob("*.lock") if f.stem >= "13")
 CROSS_COMPILER = {"amd64": "g++-x86-64-linux-gnu", "arm64": "g++-aarch64-linux-gnu"}
 _locks: dict[str, threading.Lock] = collections.defaultdict(threading.Lock)
 
@@ -68,7 +66,7 @@ def _native(plan: Plan, wheel: Wheel) -> Recipe:
     arguments |= _torch(plan, wheel.torch, wheel.arch, wheel.cuda) | _torch_options(plan)
     # Of torch there is one build for each CUDA, whatever toolkit compiles for it.
     recipe = _recipe("native", machine, bases, {**arguments, "TORCH_CUDA": cuda_name(wheel.cuda)})
-    return recipe | {"why": f"base {base}: {reason}", "lacks": _lacks(plan, wheel)}
+    return recipe | {"why": f"base {base}: {reason}", "lacks": plan.lacks(wheel)}
 
 
 def _torch(plan: Plan, torch: str, arch: str, cuda: str | None) -> dict[str, str]:
@@ -82,25 +80,6 @@ def _torch(plan: Plan, torch: str, arch: str, cuda: str | None) -> dict[str, str
 
 def _torch_options(plan: Plan) -> dict[str, str]:
     return {} if plan.matrix.build.torch_dependencies else {"TORCH_OPTIONS": "--no-deps"}
-
-
-def _lacks(plan: Plan, wheel: Wheel) -> str:
-    """What the matrix must say before this image can be made; empty if it can."""
-    torch, toolkit = plan.matrix.torch[str(wheel.torch)], wheel.toolkit
-    theirs = torch.pypi.get(wheel.arch)
-    is_run = cuda_of_run(plan.matrix, str(wheel.torch), wheel.arch) == wheel.cuda
-    if not is_run and wheel.cuda not in torch.index:
-        return (
-            f"PyPI's torch {wheel.torch} for {wheel.arch} is {cuda_name(theirs or 'none')}, not "
-            f"{cuda_name(str(wheel.cuda))}; say where pip finds that one in the matrix:\n"
-            f'  [torch."{wheel.torch}"]\n  index = {{ "{wheel.cuda}" = "URL" }}'
-        )
-    if toolkit and not plan.matrix.toolkit[toolkit].image and toolkit not in PYPI_TOOLKITS:
-        return (
-            f"PyPI has no nvcc of CUDA {toolkit}, which {wheel.name} is built with; name an image that has it, "
-            f'with Pythons in /opt/python, in the matrix:\n  [toolkit."{toolkit}"]\n  image = "..."'
-        )
-    return ""
 
 
 def _suite(plan: Plan, python: str) -> str:
@@ -144,7 +123,7 @@ def for_verify(plan: Plan, cell: RunCell, arch: str) -> Recipe:
     bases = {"PYTHON_IMAGE": _suite(plan, with_gil(cell.python))}
     arguments = {
         "PYTHON": cell.python,
-        "APT": " ".join(facts.apt),
+        "APT": " ".join(facts.apt).replace("{python}", with_gil(cell.python)),
         "REQUIRES": "\n".join([*plan.project.requires, *facts.requires]),
     }
     cuda = cuda_of_run(plan.matrix, cell.torch, arch)

@@ -11,6 +11,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from packaging.utils import canonicalize_name
+
 from wheelyard.problem import Problem
 from wheelyard.tools import wheelfile
 from wheelyard.tools.images import FOLDER
@@ -22,7 +24,7 @@ RUNTIME = re.compile(r"^(nvidia-cuda-runtime(?:-cu12)?)==([0-9.]+)", re.MULTILIN
 def document(facts: dict[str, Any], runtime: list[str] | None) -> dict[str, Any]:
     """The SBOM of a wheel, from what `wheelscope show` saw in it and the runtime that its toolkit pins."""
     about = facts["wheel"]
-    root = f"pkg:pypi/{about['name'].replace('_', '-').lower()}@{about['version']}"
+    root = f"pkg:pypi/{canonicalize_name(about['name'])}@{about['version']}"
     ours = {
         "type": "library",
         "bom-ref": root,

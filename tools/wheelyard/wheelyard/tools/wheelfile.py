@@ -8,14 +8,17 @@ files make the same bytes under any umask, time zone and builder; what compresse
 
 import base64
 import csv
+import email
 import hashlib
 import io
+import re
 import time
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 from wheelyard.problem import Problem
 
@@ -130,6 +133,15 @@ def _edited(line: str, local_version: str, torch: str) -> str:
     if line.startswith("Version: "):
         return f"{line.strip().split('+')[0]}+{local_version}"
     return f"Requires-Dist: torch=={torch}.*" if _names_torch(line) else line
+
+
+def requirements(wheel: Path) -> list[str]:
+    """The normalised names of the packages that a wheel requires for everyone, without an extra."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", n))
+        fields = email.message_from_bytes(archive.read(name))
+    wanted = (Requirement(text) for text in fields.get_all("Requires-Dist", []))
+    return [canonicalize_name(r.name) for r in wanted if "extra" not in str(r.marker)]
 
 
 def _names_torch(line: str) -> bool:

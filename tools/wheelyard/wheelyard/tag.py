@@ -20,8 +20,8 @@ UNRELEASED = "## [Unreleased]"
 
 def check_head(project: Project) -> None:
     """The tag on HEAD is the version in pyproject.toml, and the changelog has that version."""
-    version = project.version
     check_agreement(project)
+    version = project.version or project.version_tag.removeprefix("v")
     if not section(_changelog(project).read_text(), version):
         raise Problem(f"CHANGELOG.md says nothing under [{version}]; write it, then tag again")
     print(f"HEAD is v{version}")
@@ -50,14 +50,16 @@ def make(project: Project, text: str) -> None:
     released_text = released(
         changelog.read_text(), version, datetime.datetime.now(datetime.UTC).date()
     )
-    versioned = with_version(pyproject.read_text(), version)
+    # A version that the build makes from git's tags is written nowhere.
+    versioned = with_version(pyproject.read_text(), version) if project.version else ""
     try:
         changelog.write_text(released_text)
-        pyproject.write_text(versioned)
+        if versioned:
+            pyproject.write_text(versioned)
         if project.commit.endswith("+"):
             _git(project, "commit", "--quiet", "--all", "--message", f"Release {version}")
         _git(project, "tag", "--annotate", f"v{version}", "--message", f"Release {version}")
-        check_head(load(project.root))
+        check_head(load(project.root, project.name, project.import_name, project.folder))
     except BaseException:
         undo = [["tag", "--delete", f"v{version}"], ["reset", "--quiet", "--hard", head]]
         for words in undo:
@@ -79,12 +81,14 @@ def _checked(project: Project, text: str) -> str:
         raise Problem(f"`{text}` is no version; give it like 1.2.3 or 1.2.3rc1") from None
     if str(version) != text or len(version.release) != 3 or version.local:
         raise Problem(f"`{text}` is not of the form 1.2.3 or 1.2.3rc1; PyPI would not serve it so")
-    if version < Version(project.version):
+    if project.version and version < Version(project.version):
         raise Problem(
             f"{text} is older than {project.version} in pyproject.toml; choose a newer one"
         )
     if not project.commit or project.commit.endswith("+"):
-        raise Problem("the tree has changes; commit or stash them first (`git status`)")
+        raise Problem(
+            f"the tree has changes; commit or stash them first: {', '.join(project.changes[:4])}"
+        )
     if _git(project, "tag", "--list", f"v{text}"):
         raise Problem(f"the tag v{text} exists; a released version never changes: choose the next")
     return text
@@ -121,7 +125,10 @@ def section(changelog: str, name: str) -> str:
 
 
 def _changelog(project: Project) -> Path:
-    return project.root / "CHANGELOG.md"
+    file = project.root / "CHANGELOG.md"
+    if not file.is_file():
+        raise Problem(f"{file} is missing; tell users there what is new, see keepachangelog.com")
+    return file
 
 
 def _git(project: Project, *words: str) -> str:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from wheelyard.plan import tag
+from wheelyard import tag
 from wheelyard.problem import Problem
 
 CHANGELOG = "# Changelog\n\n## [Unreleased]\n\n- New.\n\n## [1.0.0] - 2026-01-01\n\n- First.\n"

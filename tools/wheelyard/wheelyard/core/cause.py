@@ -1,0 +1,44 @@
+"""The cause of a failure, found in a program's log, and what to do about the commonest ones."""
+
+import re
+
+SHOWN_LINES = 4  # of a cause; a compiler shows the source line below its message
+LONGEST = 300
+# What a cause looks like, the surest first. Of each kind the first line counts: later ones follow from it.
+CAUSES = [
+    re.compile(r"^\S.*?(:\d+(:\d+)?:|\(\d+\):) (fatal |catastrophic )?error\b"),  # g++, clang, nvcc
+    re.compile(r"^\S+\.pyx:\d+:\d+: "),  # Cython
+    re.compile(r"^CMake Error( at .+:\d+)?"),
+    re.compile(r"undefined reference to |cannot find -l"),
+    re.compile(r"^(E  +)?(ImportError|ModuleNotFoundError|OSError): .+"),
+    re.compile(r"^E  +\S"),  # pytest
+    re.compile(r"^ERROR: (No matching distribution|Could not find a version|Cannot install) .+"),
+]
+HINTS = {
+    "No space left on device": "The disk is full: free some space, then run again.",
+    "TLS handshake timeout": "The image registry is not reachable: `--base debian` needs none.",
+    "Killed signal terminated program": "The compiler ran out of memory: raise [build] job_memory_mb in the matrix, so "
+    "that fewer run side by side.",
+    "No module named 'torch'": "The build needs torch and does not say so: add it to [build-system] requires.",
+}
+
+
+def of(lines: list[str]) -> list[str]:
+    """The lines of a log that show the cause; none where nothing is recognised."""
+    for pattern in CAUSES:
+        for number, line in enumerate(lines):
+            if pattern.search(_plain(line)):
+                return [_plain(text)[:LONGEST] for text in lines[number : number + SHOWN_LINES]]
+    return []
+
+
+def hints(lines: list[str]) -> list[str]:
+    """What to do, where that is known."""
+    return [hint for text, hint in HINTS.items() if any(text in line for line in lines)]
+
+
+def _plain(line: str) -> str:
+    """Without colours, and without the clock that image builds put before each line."""
+    return re.sub(
+        r"^(#\d+ \d+\.\d+ +)|^ {2,}(?=\S+:\d+)", "", re.sub(r"\x1b\[[0-9;]*[mK]", "", line)
+    )

@@ -1,0 +1,58 @@
+"""Checks a distribution's metadata. Of an sdist, that is before anything is compiled: an index refuses at the end."""
+
+import email
+import email.message
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from wheelyard.core import shell
+from wheelyard.core.environment import isolated
+from wheelyard.problem import Problem
+
+TWINE = "twine"  # the id of its warnings in the policy's levels
+
+
+def check(file: Path, levels: Mapping[str, str], log: Path) -> None:
+    """Runs `twine check`. Its warnings are about the page of the project; only the policy makes them errors."""
+    strict = ["--strict"] if levels.get(TWINE) == "error" else []
+    command = isolated("twine", "--no-color", "check", *strict, file)
+    try:
+        shell.run(command, log, what=f"twine check of {file.name}")
+    except Problem as problem:
+        hint = ""
+        if "`long_description` missing" in str(problem):
+            hint = "\nThe project has no description: name its README in pyproject.toml, [project] readme"
+        if strict:
+            hint += f'\nci/policy.toml makes warnings errors: [levels] {TWINE} = "error"'
+        raise Problem(f"{problem}{hint}") from None
+
+
+def check_sdist(
+    sdist: Path, name: str, pythons: list[str], levels: Mapping[str, str], log: Path
+) -> None:
+    """Refuses an sdist that an index or pip would refuse, or that is not of the project that the matrix names."""
+    check(sdist, levels, log)
+    said = _fields(sdist)
+    if canonicalize_name(said["Name"]) != canonicalize_name(name):
+        raise Problem(
+            f"the build calls the project {said['Name']}, and ci/matrix.toml or pyproject.toml {name}; correct it there"
+        )
+    allowed = SpecifierSet(said["Requires-Python"] or "")
+    refused = [p for p in pythons if not allowed.contains(p.rstrip("t"), prereleases=True)]
+    if refused:
+        raise Problem(
+            f"the project requires Python {allowed}, and the plan has wheels for {', '.join(refused)}; take them out "
+            "of ci/matrix.toml, [python] versions"
+        )
+
+
+def _fields(sdist: Path) -> email.message.Message:
+    with tarfile.open(sdist) as archive:
+        top = sdist.name.removesuffix(".tar.gz")
+        member = archive.extractfile(f"{top}/PKG-INFO")
+        assert member is not None
+        return email.message_from_bytes(member.read())
