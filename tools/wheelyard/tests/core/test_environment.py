@@ -74,5 +74,5 @@ def test_a_module_in_the_current_folder_is_not_run(
     planted.parent.mkdir()
     planted.write_text(f"open({str(sign)!r}, 'w')\nraise SystemExit(0)\n")
     monkeypatch.chdir(planted.parent)
-    shell.run(gate.contents_check(wheel), tmp_path / "log", what="the check")
+    shell.run(gate.contents_check(wheel, {}), tmp_path / "log", what="the check")
     assert not sign.exists()

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -105,15 +104,6 @@ def test_a_failure_outweighs_every_proof(plan: Plan, record: Record, failing: st
 def test_an_empty_release_has_a_page_too(plan: Plan, record: Record) -> None:
     assert "No file has been made yet" in write(plan, record).read_text()
     assert set(facts.grid(plan, record).values()) == {"open"}
-
-
-def test_files_of_another_form_are_no_measurements(plan: Plan, tmp_path: Path) -> None:
-    assert list(facts.benchmarks(plan)) == ["ops-h200"]
-    folder = tmp_path / "docs/bench"
-    folder.mkdir(parents=True)
-    for i, text in enumerate(("{", "[]", '{"machine": {}, "bandwidth": [{"elements": 1}]}', "3")):
-        (folder / f"{i}.json").write_text(text)
-    assert facts.benchmarks(replace(plan, project=replace(plan.project, root=tmp_path))) == {}
 
 
 @pytest.fixture(scope="module", params=["", "verify/aarch64-torch2.15-python3.14"])

@@ -22,7 +22,9 @@ NO_PACKAGES = {*NO_PART, "scripts", "csrc"}
 LARGEST = 1 << 20  # a source beyond this is generated
 # What in a source binds a wheel, and to what.
 USES = {
-    "stable": re.compile(r"STABLE_TORCH_LIBRARY|torch/csrc/stable|torch/headeronly"),
+    "stable": re.compile(
+        r"STABLE_TORCH_LIBRARY|torch/csrc/stable|torch/headeronly|#include\s*[<\"]opwright/"
+    ),
     "torch": re.compile(
         r"#include\s*[<\"](torch/(extension|all|torch|script|library)\.h|ATen/|c10/)"
     ),

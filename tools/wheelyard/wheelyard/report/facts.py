@@ -1,9 +1,7 @@
 """What the report says: each file with what was seen of it, and how each cell is known to be served."""
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from wheelyard.core.record import Facts, Record
 from wheelyard.plan.cells import Cell, cuda_of_run
@@ -109,26 +107,3 @@ def _way(plan: Plan, record: Record, cell: Cell, ran_on_gpu: set[tuple[str, ...]
     if is_on_pypi and linked == "passed":
         return "linked" if cell.python == plan.linked_python(wheel, cell.torch) else "same-ABI"
     return "inferred" if covered == "passed" else "open"
-
-
-def benchmarks(plan: Plan) -> dict[str, Any]:
-    """The committed measurements of the ops over many sizes, by file name; other files are left alone."""
-    found = {}
-    for file in sorted((plan.project.root / "docs/bench").glob("*.json")):
-        try:
-            result = json.loads(file.read_text())
-        except ValueError:
-            continue
-        if _over_many_sizes(result):
-            found[file.stem] = result
-    return found
-
-
-def _over_many_sizes(result: Any) -> bool:
-    fields = {"name", "layer", "beside", "dtype", "elements", "gb_per_s"}
-    rows = result.get("bandwidth") if isinstance(result, dict) and "machine" in result else None
-    if not isinstance(rows, list) or not all(
-        isinstance(r, dict) and fields <= set(r) for r in rows
-    ):
-        return False
-    return len({row["elements"] for row in rows}) > 2

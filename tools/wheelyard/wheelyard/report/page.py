@@ -13,7 +13,7 @@ from wheelyard.core.record import Facts, Record
 from wheelyard.core.words import counted
 from wheelyard.plan.cells import Cell
 from wheelyard.plan.plan import Plan
-from wheelyard.report import plot, timeline
+from wheelyard.report import timeline
 from wheelyard.report.facts import WAYS, File
 from wheelyard.steps import ORDER, STEPS
 from wheelyard.tools import evidence
@@ -21,9 +21,7 @@ from wheelyard.tools import evidence
 TEMPLATE = Path(__file__).with_name("report.html")
 
 
-def render(
-    plan: Plan, record: Record, files: list[File], grid: dict[Cell, str], benchmarks: dict[str, Any]
-) -> str:
+def render(plan: Plan, record: Record, files: list[File], grid: dict[Cell, str]) -> str:
     """The whole page."""
     head = record.head
     project, version = plan.project.name, plan.project.version or _version(files)
@@ -36,8 +34,6 @@ def render(
         served=_legend(grid) + "\n".join(_arch_grid(plan, grid, a) for a in plan.matrix.arch),
         findings=_findings(record, files),
         steps=_steps(record) + timeline.html(record) + _jobs(record),
-        speed="\n".join(plot.bandwidth(name, result) for name, result in benchmarks.items())
-        or "<p>No measurement is committed in docs/bench.</p>",
     )
 
 

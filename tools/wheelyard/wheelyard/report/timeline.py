@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from html import escape
 
 from wheelyard.core.record import Facts, Record
-from wheelyard.report.plot import svg_text
 
 WIDTH, LEFT, ROW, TOP, BOTTOM = 900, 150, 16, 6, 24
 PAUSE = 60.0  # seconds in which nothing ran: someone stopped the release, and went on later
@@ -122,4 +121,11 @@ def _bar(stay: Stay, scale: float, y: float, is_bounding: bool) -> str:
         f'<rect x="{LEFT + stay.began * scale:.1f}" y="{y:.1f}" width="{width:.1f}" height="{ROW - 3}" '
         f'fill="currentColor" fill-opacity="{fill}"><title>{escape(stay.job)}: '
         f"{stay.ended - stay.began:.1f} s</title></rect>"
+    )
+
+
+def svg_text(x: float, y: float, text: str, anchor: str) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor">'
+        f"{escape(text)}</text>"
     )

@@ -15,9 +15,7 @@ def write(plan: Plan, record: Record) -> Path:
     files = facts.files(plan, record)
     target = record.wheelhouse / "report.html"
     record.wheelhouse.mkdir(parents=True, exist_ok=True)
-    target.write_text(
-        page.render(plan, record, files, facts.grid(plan, record), facts.benchmarks(plan))
-    )
+    target.write_text(page.render(plan, record, files, facts.grid(plan, record)))
     static_index.write_all(
         record.wheelhouse / "simple", plan.project.name, [file.path for file in files]
     )
