@@ -6,12 +6,14 @@ from wheelyard.core.digest import sha256
 from wheelyard.steps.smoke import PROGRAM
 from wheelyard.tools import evidence
 
+WHEEL = "demo_ext-1.0-py3-none-any.whl"
+
 
 def proof(**changes: Any) -> dict[str, Any]:
     """Evidence that counts for the wheel with sha256 "abc", with these changes."""
     seen = {
         "schema_version": evidence.SCHEMA,
-        "wheel": "demo_ext-1.0-py3-none-any.whl",
+        "wheel": WHEEL,
         "sha256": "abc",
         "machine": "x86_64",
         "python": "3.12.3",
@@ -22,6 +24,9 @@ def proof(**changes: Any) -> dict[str, Any]:
         "spec": "a spec",
         "command": None,
         "checks": {"add float32 cpu shapes": 5, "add float32 cuda shapes": 5},
+        "installed": False,
+        "loaded": {"demo_ext/__init__.py": "0" * 64},
+        "runs": [{"passed": True, "failures": []}],
         "failures": [],
         "passed": True,
         **changes,

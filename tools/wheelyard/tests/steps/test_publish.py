@@ -192,7 +192,12 @@ def test_a_public_index_needs_evidence_for_these_bytes(tmp_path: Path) -> None:
 
     def check(**changes: object) -> None:
         seen.write_text(json.dumps(proof(**{"sha256": sha256(wheel), **changes})))
-        told = {"smoke": {"command": ""}, "program": proof()["program"], "evidence": {}}
+        told = {
+            "smoke": {"command": ""},
+            "program": proof()["program"],
+            "evidence": {},
+            "torches": ["2.11"],
+        }
         publish.check_evidence(workspace(tmp_path, made, **told, gpu_evidence=["x86_64"]))
 
     check()
@@ -213,6 +218,11 @@ def test_no_check_of_evidence_is_true_of_nothing(tmp_path: Path, lacks: str, mes
     tested.write_text(json.dumps(proof(sha256=sha256(wheel))))
     made = {"evidence_of_jobs": [tested], "smoke_tests": [tested], "needing_evidence": [wheel]}
     made[lacks] = []
-    told = {"smoke": {"command": ""}, "program": proof()["program"], "evidence": {}}
+    told = {
+        "smoke": {"command": ""},
+        "program": proof()["program"],
+        "evidence": {},
+        "torches": ["2.11"],
+    }
     with pytest.raises(Problem, match=message):
         publish.check_evidence(workspace(tmp_path, made, **told, gpu_evidence=["x86_64"]))

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -65,7 +66,7 @@ def test_a_command_may_stand_for_the_checks(tmp_path: Path) -> None:
     assert evidence["command"] == command
     code, seen, _ = smoke(tmp_path, "commanded_ext", "a + b", "--command", "python -c 'assert 0'")
     assert code == 1
-    assert seen["command"] == command, "the evidence of the first run is left alone"
+    assert seen["failures"][0].startswith("the command: ")
 
 
 def test_the_package_itself_may_say_what_to_check(tmp_path: Path) -> None:
@@ -78,6 +79,63 @@ def test_the_package_itself_may_say_what_to_check(tmp_path: Path) -> None:
 
 def test_a_wheel_that_cannot_be_imported_fails(tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path, "broken_ext", module="raise ImportError('undefined symbol')")
-    done = subprocess.run([sys.executable, PROGRAM, wheel], capture_output=True, text=True)
+    file = tmp_path / "evidence.json"
+    command = [sys.executable, PROGRAM, wheel, "--evidence", file]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
     assert "undefined symbol" in done.stderr
+    assert json.loads(file.read_text())["passed"] is False
+
+
+def test_every_run_of_a_wheel_is_kept(tmp_path: Path) -> None:
+    for command, ends in (
+        ("true", [True]),
+        ("false", [True, False]),
+        ("true", [True, False, True]),
+    ):
+        _, seen, _ = smoke(tmp_path, "kept_ext", "a + b", "--command", command)
+        assert [run["passed"] for run in seen["runs"]] == ends
+    _, seen, _ = smoke(tmp_path, "kept_ext", "b + a", "--command", "true")
+    assert len(seen["runs"]) == 1, "other bytes"
+
+
+EDITABLE = """
+import importlib.util, sys
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == {name!r}:
+            return importlib.util.spec_from_file_location(name, {file!r})
+sys.meta_path.insert(0, Finder)
+"""
+
+
+def test_other_code_under_the_wheels_name_is_found_out(tmp_path: Path) -> None:
+    """As an editable installation does it: a finder that comes before every folder."""
+    wheel = make_wheel(tmp_path, "real_ext", module="text = 'the wheel'")
+    other = tmp_path / "other/real_ext.py"
+    other.parent.mkdir()
+    other.write_text("text = 'something else'")
+    start = tmp_path / "start.py"
+    text = EDITABLE.format(name="real_ext", file=str(other))
+    start.write_text(
+        f"{text}\nimport runpy\nrunpy.run_path({str(PROGRAM)!r}, run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, start, wheel], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert f"{other} was loaded, which is no file of {wheel.name}" in done.stderr
+
+
+def test_an_installation_that_is_not_the_wheels(tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path, "there_ext", module="text = 'the wheel'")
+    (tmp_path / "there_ext.py").write_text("text = 'another'")
+    command = [sys.executable, PROGRAM, wheel, "--installed"]
+    given = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, env=given)
+    assert "there_ext.py was loaded, which is no file of" in done.stderr
+    (tmp_path / "there_ext.py").write_text("text = 'the wheel'")
+    done = subprocess.run(command, capture_output=True, text=True, env=given)
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert seen["installed"]
+    assert list(seen["loaded"]) == ["there_ext.py"]

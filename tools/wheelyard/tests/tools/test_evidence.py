@@ -1,11 +1,12 @@
 """What counts as proof that a wheel ran on a GPU, and what is said of what does not."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from proof import proof
+from proof import WHEEL, proof
 from repository import ROOT
 from wheelyard.core.digest import sha256
 from wheelyard.problem import Problem
@@ -14,7 +15,8 @@ from wheelyard.tools import evidence
 from wheelyard.tools.evidence import Spec, Wanted
 
 SPEC = Spec("a spec", frozenset({("add", "float32")}))
-WANTED = Wanted("abc", sha256(PROGRAM), None, SPEC)
+TORCHES = ("2.11", "2.15")
+WANTED = Wanted("abc", sha256(PROGRAM), None, SPEC, WHEEL, TORCHES)
 REFUSED: dict[str, dict[str, Any]] = {
     "was made without a GPU": {"gpu": None},
     "says that checks failed": {"passed": False},
@@ -26,7 +28,13 @@ REFUSED: dict[str, dict[str, Any]] = {
     "has no check on a GPU of add float32 ": {"checks": {"add float32 cuda shapes": 0}},
     "has no check on a GPU of add float32  ": {"checks": {"add float64 cuda shapes": 5}},
     "was made by an older smoke test (schema 2)": {"schema_version": 2},
+    "says that checks failed  ": {"runs": [{"passed": False, "failures": ["wrong"]}]},
+    "is about a file named other-1.0-py3-none-any.whl": {"wheel": "other-1.0-py3-none-any.whl"},
+    "was not made from the wheel itself": {"installed": True},
+    "was not made from the wheel itself ": {"loaded": {}},
+    "was made beside torch 1.0.0, which the matrix does not have": {"torch": "1.0.0"},
     "lacks what a smoke test writes": {"checks": 75},
+    "lacks what a smoke test writes  ": {"runs": []},
     "lacks what a smoke test writes ": {"torch": None},
 }
 
@@ -71,7 +79,7 @@ def test_a_file_that_a_full_disk_left_is_no_evidence(tmp_path: Path, text: str) 
 
 
 def test_a_command_counts_where_the_matrix_has_one(tmp_path: Path) -> None:
-    told = Wanted("abc", sha256(PROGRAM), "demo --check", Spec("a spec", frozenset()))
+    told = dataclasses.replace(WANTED, command="demo --check", spec=Spec("a spec", frozenset()))
     file = write(tmp_path / "x.json", proof(command="demo --check", checks={}))
     assert evidence.on_gpu(told, [file])
     assert evidence.why_none(WANTED, [file]) == ["x.json was made with another smoke command"]
@@ -108,3 +116,24 @@ def test_the_committed_evidence_was_made_by_this_smoke_test() -> None:
     for file in committed:
         seen, problem = evidence.read(file)
         assert (problem, seen["program"]) == ("", sha256(PROGRAM)), file.name
+
+
+def test_a_run_that_failed_is_not_made_good_by_another(tmp_path: Path) -> None:
+    good = write(tmp_path / "good.json", proof())
+    bad = write(tmp_path / "bad.json", proof(passed=False, failures=["add float32 cuda: wrong"]))
+    assert evidence.on_gpu(WANTED, [good, bad]) == []
+    assert evidence.why_none(WANTED, [good, bad]) == ["bad.json says that checks failed"]
+
+
+def test_evidence_is_of_the_wheels_own_architecture_and_torch(tmp_path: Path) -> None:
+    name = "demo_ext-1.0+cu130torch2.15-cp311-cp311-manylinux_2_28_x86_64.whl"
+    inputs = {"program": sha256(PROGRAM), "smoke": {"command": None}}
+    wanted = evidence.wanted(inputs, TORCHES, name, "abc", SPEC)
+    for machine, torch, reason in (
+        ("x86_64", "2.15.1+cu130", ""),
+        ("riscv64", "2.15.1", "was made on riscv64"),
+        ("x86_64", "2.11.0", "was made beside torch 2.11.0, which the matrix does not have"),
+    ):
+        seen = proof(wheel=name, machine=machine, torch=torch)
+        file = write(tmp_path / "x.json", seen)
+        assert evidence.why_none(wanted, [file]) == [f"x.json {reason}"] * bool(reason)

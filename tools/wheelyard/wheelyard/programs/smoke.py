@@ -7,6 +7,10 @@ It needs nothing but Python >= 3.10, torch and the wheel:
 A spec is JSON: `checks`, each with a `call` and the `reference` that gives the right answer, Python expressions over
 torch, the tensors x and y and the number n; and `timing`, one check to be timed. `--spec FILE` reads it from a file.
 `--command` runs a command instead, which succeeds where the package works. With neither, the package is imported.
+
+The evidence names each file of the wheel that was loaded, by the sha256 of the very file, and is refused where another
+one was: an editable installation of the same name, or a library found elsewhere. It also keeps how earlier runs of the
+same wheel ended that were written to the same file.
 """
 
 from __future__ import annotations
@@ -17,11 +21,14 @@ import importlib
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,17 +54,22 @@ def main() -> int:
     parser.add_argument("--installed", action="store_true", help="use the installed package")
     arguments = parser.parse_args()
     package = arguments.import_name or arguments.wheel.name.split("-")[0]
+    digest = hashlib.sha256(arguments.wheel.read_bytes()).hexdigest()
     with tempfile.TemporaryDirectory() as folder:
         if not arguments.installed:
-            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
-            subprocess.run([*command, "--target", folder, str(arguments.wheel)], check=True)
+            command = [sys.executable, "-I", "-m", "pip", "--isolated", "install", "--quiet"]
+            command += ["--no-deps", "--no-index", "--target", folder, str(arguments.wheel)]
+            subprocess.run(command, check=True)
             sys.path.insert(0, folder)
             os.environ["PYTHONPATH"] = os.pathsep.join(
                 filter(None, [folder, os.environ.get("PYTHONPATH")])
             )
-        evidence = see(package, read_spec(arguments), arguments.command)
-    digest = hashlib.sha256(arguments.wheel.read_bytes()).hexdigest()
-    evidence = {"schema_version": 3, "wheel": arguments.wheel.name, "sha256": digest, **evidence}
+        evidence = see(package, arguments)
+    evidence["passed"] = not evidence["failures"]
+    about = {"schema_version": 4, "wheel": arguments.wheel.name, "sha256": digest}
+    how = {"installed": arguments.installed, "runs": earlier_runs(arguments.evidence, digest)}
+    how["runs"].append({name: evidence[name] for name in ("passed", "failures")})
+    evidence = {**about, **how, **evidence}
     evidence["digest"] = _digest_of(evidence)
     text = json.dumps(evidence, indent=2) + "\n"
     if arguments.evidence:
@@ -87,19 +99,44 @@ def run(command: str) -> subprocess.CompletedProcess[str]:
         command, shell=True, capture_output=True, text=True, env={**os.environ, "PATH": path}
     )
     if done.returncode != 0:
-        sys.exit(
-            f"error: `{command}` failed (exit code {done.returncode})\n{done.stdout}{done.stderr}"
+        raise RuntimeError(
+            f"`{command}` failed (exit code {done.returncode})\n{done.stdout}{done.stderr}"
         )
     return done
 
 
-def see(package: str, spec: dict[str, Any], command: str | None) -> dict[str, Any]:
+def earlier_runs(file: Path | None, digest: str) -> list[dict[str, Any]]:
+    """How runs of the same wheel by this program ended that the evidence file tells of."""
+    if not file or not file.exists():
+        return []
+    try:
+        seen = json.loads(file.read_text())
+        is_same = (seen["sha256"], seen["program"]) == (digest, _program())
+        return list(seen["runs"]) if is_same else []
+    except (ValueError, KeyError, TypeError):
+        return []
+
+
+def see(package: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """Every check on every dtype and device: what passed, what did not, and the time of one."""
     torch: Any = importlib.import_module("torch")
-    imported = importlib.import_module(package)
     devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
     failures: list[str] = []
     passed: dict[str, int] = {}
+    spec: dict[str, Any] = {}
+    loaded: dict[str, str] = {}
+    imported = None
+
+    def attempt(what: str, action: Callable[[], Any]) -> Any:
+        try:
+            return action()
+        except Exception as error:
+            print(f"error: {what}: {error}", file=sys.stderr)
+            failures.append(f"{what}: {str(error).strip().splitlines()[:1]}")
+
+    imported = attempt(f"import {package}", lambda: importlib.import_module(package))
+    if imported:
+        spec = attempt("the spec", lambda: read_spec(arguments)) or {}
     for device in devices:
         for check in spec.get("checks", []):
             for dtype in check["dtypes"]:
@@ -109,8 +146,10 @@ def see(package: str, spec: dict[str, Any], command: str | None) -> dict[str, An
                         passed[key] = case(torch, check, getattr(torch, dtype), device)
                     except Exception as error:
                         failures.append(f"{key}: {str(error).strip().splitlines()[:1]}")
-    if command:
-        run(command)
+    if imported and arguments.command:
+        attempt("the command", lambda: run(arguments.command))
+    if imported:
+        loaded = attempt("the loaded files", lambda: loaded_from(arguments.wheel, imported)) or {}
     return {
         "package_version": getattr(imported, "__version__", None),
         "python": platform.python_version() + ("t" if _is_free_threaded() else ""),
@@ -119,14 +158,50 @@ def see(package: str, spec: dict[str, Any], command: str | None) -> dict[str, An
         "torch": torch.__version__,
         "torch_cuda": torch.version.cuda,
         "gpu": _gpu(torch) if "cuda" in devices else None,
-        "program": hashlib.sha256(Path(__file__).read_bytes()).hexdigest(),
+        "program": _program(),
         "spec": _digest_of(spec),
-        "command": command,
+        "command": arguments.command,
+        "loaded": loaded,
         "checks": passed,
-        "failures": failures,
         "timing": {d: _timing(torch, spec, d) for d in devices} if spec.get("timing") else {},
-        "passed": not failures,
+        "failures": failures,
     }
+
+
+def loaded_from(wheel: Path, package: Any) -> dict[str, str]:
+    """The sha256 of each of the wheel's modules and libraries in this process, read from where it was loaded from."""
+    with zipfile.ZipFile(wheel) as archive:
+        members = {
+            re.sub(r"^[^/]+\.data/(pure|plat)lib/", "", member.filename): archive.read(member)
+            for member in archive.infolist()
+            if not member.is_dir()
+        }
+    name = package.__name__
+    main = Path(package.__file__).resolve()
+    root = main.parents[name.count(".") + (main.stem == "__init__")]
+    ours = [m for n, m in list(sys.modules.items()) if n == name or n.startswith(f"{name}.")]
+    files = [getattr(module, "__file__", None) for module in ours]
+    loaded = {Path(file).resolve() for file in files if file}
+    libraries = {Path(n).name for n in members if ".so" in Path(n).suffixes}
+    mapped = {line.split(maxsplit=5)[5].rstrip("\n") for line in _mapped()}
+    loaded |= {Path(p) for p in mapped if p.startswith("/") and Path(p).name in libraries}
+    found = {}
+    for file in sorted(loaded):
+        relative = file.relative_to(root).as_posix() if file.is_relative_to(root) else ""
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        if relative not in members or hashlib.sha256(members[relative]).hexdigest() != digest:
+            raise RuntimeError(f"{file} was loaded, which is no file of {wheel.name}")
+        found[relative] = digest
+    return found
+
+
+def _mapped() -> list[str]:
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    return [line for line in lines if len(line.split(maxsplit=5)) == 6]
+
+
+def _program() -> str:
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 
 def _digest_of(value: Any) -> str:

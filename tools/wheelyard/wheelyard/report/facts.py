@@ -41,7 +41,7 @@ def files(plan: Plan, record: Record) -> list[File]:
             continue
         file = record.wheelhouse / path
         if file.suffix == ".whl":
-            ran = on_gpu(plan, record, digest)
+            ran = on_gpu(plan, record, path, digest)
             found.append(File(file, digest, _seen(file), sbom.linked_in(file), ran))
         else:
             found.append(File(file, digest))
@@ -61,17 +61,16 @@ def evidence_files(plan: Plan, record: Record) -> list[Path]:
     return [*(plan.project.root / evidence.FOLDER).glob("*.json"), *handed]
 
 
-def on_gpu(plan: Plan, record: Record, wheel: str) -> list[Facts]:
-    """What GPUs have seen of the wheel with this sha256."""
+def on_gpu(plan: Plan, record: Record, path: str, wheel: str) -> list[Facts]:
+    """What GPUs have seen of the wheel of this name and sha256."""
     tests = [job.name for job in smoke.jobs(plan)]
     passed = [n for n in tests if record.jobs.get(n, {}).get("verdict") == "passed"]
     try:
         spec = evidence.spec_of(record.files(*passed))
     except Problem:  # what must be checked is not known
         return []
-    return evidence.on_gpu(
-        evidence.wanted(smoke.spec(plan), wheel, spec), evidence_files(plan, record)
-    )
+    wanted = evidence.wanted(smoke.spec(plan), plan.matrix.torch, Path(path).name, wheel, spec)
+    return evidence.on_gpu(wanted, evidence_files(plan, record))
 
 
 def grid(plan: Plan, record: Record) -> dict[Cell, str]:
@@ -79,8 +78,8 @@ def grid(plan: Plan, record: Record) -> dict[Cell, str]:
     ran_on_gpu = {
         (wheel.name, *evidence.cell(seen))
         for wheel in plan.all_wheels
-        for digest in record.jobs.get(f"repair/{wheel.name}", {"outputs": {}})["outputs"].values()
-        for seen in on_gpu(plan, record, digest)
+        for made in record.jobs.get(f"repair/{wheel.name}", {"outputs": {}})["outputs"].items()
+        for seen in on_gpu(plan, record, *made)
     }
     return {cell: _way(plan, record, cell, ran_on_gpu) for cell in plan.cells}
 

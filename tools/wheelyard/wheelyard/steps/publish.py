@@ -87,6 +87,7 @@ def _leaving(plan: Plan) -> dict[str, Any]:
         "smoke_tests": made(*(job.name for job in smoke.jobs(plan))),
         "gpu_evidence": [wheel.name for wheel in plan.wheels if wheel.arch in wanted],
         "needing_evidence": made(*(f"repair/{w.name}" for w in plan.wheels if w.arch in wanted)),
+        "torches": list(plan.matrix.torch),
         "evidence": Source(committed),
         "evidence_of_jobs": made(*gpus),
         "attestations": made(*(job.name for job in attest.jobs(plan))) if on_github else made(),
@@ -115,10 +116,10 @@ def check_evidence(workspace: Workspace) -> None:
     """Wheels that need it were run on a GPU, these very bytes, by the smoke test of this release."""
     known = [*workspace.sources("evidence").rglob("*.json"), *workspace.files("evidence_of_jobs")]
     spec = evidence.spec_of(workspace.files("smoke_tests"))
-    wheels = workspace.recorded("needing_evidence")
-    if len(wheels) != len(workspace.inputs["gpu_evidence"]):
+    inputs, wheels = workspace.inputs, workspace.recorded("needing_evidence")
+    if len(wheels) != len(inputs["gpu_evidence"]):
         raise Problem(
-            f"the plan asks for GPU evidence of {', '.join(workspace.inputs['gpu_evidence'])}, but the record has "
+            f"the plan asks for GPU evidence of {', '.join(inputs['gpu_evidence'])}, but the record has "
             f"{len(wheels)} wheels for them; run `wheelyard release`"
         )
     if wheels and spec is None:
@@ -126,7 +127,7 @@ def check_evidence(workspace: Workspace) -> None:
             "no smoke test here has said what must be checked on a GPU; the matrix needs a cell to run: verify.run"
         )
     for wheel, digest_of_wheel in wheels.items():
-        wanted = evidence.wanted(workspace.inputs, digest_of_wheel, spec)
+        wanted = evidence.wanted(inputs, inputs["torches"], wheel.name, digest_of_wheel, spec)
         if not evidence.on_gpu(wanted, known):
             none = [f"  {line}" for line in evidence.why_none(wanted, known)]
             raise Problem(

@@ -1,8 +1,9 @@
 """What is known of a wheel from running it on a GPU machine.
 
 That machine is another job, which hands its evidence on, or one that a person used; that evidence is committed in
-docs/evidence. Evidence counts for the very bytes that it names, if it was made by the smoke test of this release, and
-if on a GPU something was checked of every op and dtype. Anything else is no evidence, and is said to be none.
+docs/evidence. Evidence counts for the very bytes that it names, if the smoke test of this release made it from that
+wheel, on its architecture, beside a torch of the matrix, loaded nothing else in its place, and checked every op and
+dtype on a GPU. Anything else is no evidence, and is said to be none; and a run that failed is not made good by another.
 """
 
 import json
@@ -15,7 +16,7 @@ from wheelyard.core import digest
 from wheelyard.problem import Problem
 
 FOLDER = "docs/evidence"
-SCHEMA = 3
+SCHEMA = 4
 SEAL = "digest"  # of all else that a piece of evidence says
 TEXTS = ("wheel", "machine", "python", "torch")
 
@@ -36,11 +37,18 @@ class Wanted:
     program: str  # the sha256 of the smoke test
     command: str | None
     spec: Spec | None  # None: nothing has been smoke-tested here
+    file: str  # the wheel's name, which ends in its architecture
+    torches: tuple[str, ...]  # those that it may be run beside, such as 2.15
 
 
-def wanted(inputs: Mapping[str, Any], wheel: str, spec: Spec | None) -> Wanted:
-    """What evidence about the wheel with this sha256 must be; `inputs` are what the smoke test is told."""
-    return Wanted(wheel, inputs["program"], inputs["smoke"]["command"], spec)
+def wanted(
+    inputs: Mapping[str, Any], torches: Iterable[str], file: str, wheel: str, spec: Spec | None
+) -> Wanted:
+    """What evidence about the wheel of this name and sha256 must be; `inputs` are what the smoke test is told, and
+    `torches` those of the matrix."""
+    own = file.split("-")[1].partition("torch")[2]  # of a wheel for one torch
+    beside = (own,) if own else tuple(torches)
+    return Wanted(wheel, inputs["program"], inputs["smoke"]["command"], spec, file, beside)
 
 
 def spec_of(files: Iterable[Path]) -> Spec | None:
@@ -73,15 +81,17 @@ def why_none(wanted: Wanted, files: Iterable[Path]) -> list[str]:
 def _judged(wanted: Wanted, files: Iterable[Path]) -> tuple[list[dict[str, Any]], list[str]]:
     found: dict[str, dict[str, Any]] = {}
     refused = []
+    failed = False
     for file in sorted(files):
         seen, problem = read(file)
         is_ours = seen.get("sha256") == wanted.wheel
+        failed = failed or (is_ours and _has_failed(seen))
         problem = problem or (_lacks(seen, wanted) if is_ours else "")
         if problem and (is_ours or "sha256" not in seen):
             refused.append(f"{file.name} {problem}")
         elif is_ours:
             found[json.dumps(seen, sort_keys=True)] = {"file": file.name, **seen}
-    return list(found.values()), refused
+    return [] if failed else list(found.values()), refused
 
 
 def read(file: Path) -> tuple[dict[str, Any], str]:
@@ -97,7 +107,9 @@ def read(file: Path) -> tuple[dict[str, Any], str]:
     if seen.get(SEAL) != seal(seen):
         return seen, "was edited after it was made"
     checks = seen.get("checks")
-    if not isinstance(checks, dict) or not all(isinstance(seen.get(key), str) for key in TEXTS):
+    texts = all(isinstance(seen.get(key), str) for key in TEXTS)
+    runs = seen.get("runs")
+    if not (isinstance(checks, dict) and texts and isinstance(runs, list) and runs):
         return seen, "lacks what a smoke test writes"
     return seen, ""
 
@@ -111,8 +123,16 @@ def _lacks(seen: dict[str, Any], wanted: Wanted) -> str:
     """Why evidence about the right wheel does not count; empty if it does."""
     if not seen.get("gpu"):
         return "was made without a GPU"
-    if seen.get("passed") is not True or seen.get("failures"):
+    if _has_failed(seen):
         return "says that checks failed"
+    if seen["wheel"] != wanted.file:
+        return f"is about a file named {seen['wheel']}"
+    if not wanted.file.endswith(("_" + seen["machine"] + ".whl", "-any.whl")):
+        return f"was made on {seen['machine']}"
+    if seen.get("installed") is not False or not seen.get("loaded"):
+        return "was not made from the wheel itself"
+    if cell(seen)[1] not in wanted.torches:
+        return f"was made beside torch {seen['torch']}, which the matrix does not have"
     if seen.get("program") != wanted.program:
         return "was made by another version of smoke.py"
     if (seen.get("command") or "") != (wanted.command or ""):
@@ -124,6 +144,13 @@ def _lacks(seen: dict[str, Any], wanted: Wanted) -> str:
     if missing:
         return f"has no check on a GPU of {', '.join(' '.join(pair) for pair in missing)}"
     return "" if there or seen.get("command") else "has not one check on a GPU"
+
+
+def _has_failed(seen: dict[str, Any]) -> bool:
+    """Whether this run or an earlier one of the same wheel failed."""
+    runs = seen.get("runs") if isinstance(seen.get("runs"), list) else []
+    every = [seen, *(run for run in runs or [] if isinstance(run, dict))]
+    return any(run.get("passed") is not True or run.get("failures") for run in every)
 
 
 def _op_and_dtype(key: str) -> tuple[str, str]:

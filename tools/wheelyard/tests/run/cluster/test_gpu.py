@@ -64,10 +64,11 @@ def test_its_evidence_joins_the_record(
     monkeypatch.setenv("TORCH_PYTHON", str(STAND_IN))
     there.real_worker("box")
     run(there, record, *both)
-    (wheel,) = record.outputs("repair/x").values()
+    ((path, wheel),) = record.outputs("repair/x").items()
     assert record.jobs["gpu/x"]["facts"]["ran"]["machine"] == "box"
     (found,) = evidence.on_gpu(
-        evidence.wanted(SPEC, wheel, None), [record.wheelhouse / "evidence/gpu-x.json"]
+        evidence.wanted(SPEC, ["2.10"], path, wheel, None),
+        [record.wheelhouse / "evidence/gpu-x.json"],
     )
     assert found["sha256"] == wheel
     assert record.outputs("gpu/x") == {

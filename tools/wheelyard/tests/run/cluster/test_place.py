@@ -19,7 +19,7 @@ from wheelyard.core.digest import of_source
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Record
 from wheelyard.problem import Problem
-from wheelyard.run.cluster import link, place
+from wheelyard.run.cluster import keys, link, place
 from wheelyard.run.cluster.link import Lost, checked
 from wheelyard.run.cluster.store import SMALL
 
@@ -238,6 +238,7 @@ def test_a_job_that_waits_at_a_busy_worker_goes_to_one_that_is_free(
 
 def test_no_scheduler(tmp_path: Path, record: Record) -> None:
     nobody = Machines(tmp_path)
+    keys.make(nobody.keys)
     with pytest.raises(Problem, match=r"no scheduler answers at tls://.*`wheelyard scheduler`"):
         run(nobody, record, toy("build/x"))
 
@@ -471,8 +472,6 @@ def test_stopped_by_hand_nothing_runs_on(there: Machines, record: Record) -> Non
 def test_with_keys_a_release_is_the_same_and_strangers_stay_out(
     tmp_path: Path, record: Record
 ) -> None:
-    from wheelyard.run.cluster import keys
-
     folder = tmp_path / "machines"
     folder.mkdir()
     keys.make(folder / "keys")
