@@ -231,8 +231,12 @@ def make_wheel(workspace: Workspace) -> Facts:
         "CIBW_ENVIRONMENT": " ".join(f"{n}='{v}'" for n, v in inputs["environment"].items()),
     }
     source = shutil.copy(workspace.file("sdist"), workspace.scratch("source"))
+    # What a project tells cibuildwheel is for its other releases: tests in other images, downloads, other tools.
+    settings_file = workspace.scratch("settings") / "cibuildwheel.toml"
+    settings_file.touch()
     output = workspace.out / "built" / inputs["wheel"]
-    command = [sys.executable, "-m", "cibuildwheel", "--output-dir", output, source]
+    command = [sys.executable, "-m", "cibuildwheel", "--config-file", settings_file]
+    command += ["--output-dir", output, source]
     what = f"building the {inputs['wheel']} wheel"
     shell.run(command, workspace.log, what=what, env=settings, cwd=Path(source).parent)
     (wheel,) = output.glob("*.whl")

@@ -101,7 +101,9 @@ def test_tags_are_seen_from_a_worktree(tmp_path: Path) -> None:
     ):
         subprocess.run([*git, *words], check=True)
     assert build.git_mounts(tree, sources) == [f"--volume={main}/.git:{main}/.git:ro"]
-    said = subprocess.run(["git", "describe"], cwd=sources, capture_output=True, text=True)
+    said = subprocess.run(
+        ["git", "describe", "--tags"], cwd=sources, capture_output=True, text=True
+    )
     assert said.stdout == "v1.2.0\n"
 
 
