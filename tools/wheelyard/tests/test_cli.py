@@ -1,6 +1,7 @@
 """The command `wheelyard` among other programs."""
 
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -22,3 +23,52 @@ def test_a_reader_that_has_left(words: str, tmp_path: Path) -> None:
         text=True,
     )
     assert done.stderr == ""
+
+
+def small_project(folder: Path, **texts: str) -> Path:
+    """A project in git with a path that has a space, of one torch and two CUDA versions."""
+    files = {
+        "pyproject.toml": '[project]\nname = "demo"\nversion = "1.0"\n',
+        "ci/matrix.toml": f'[arch.{platform.machine()}]\n[torch."2.14"]\ncuda = ["13.0", "12.6"]\n',
+        "ci/policy.toml": "",
+        **texts,
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    git = ["git", "-c", "user.name=test", "-c", "user.email=test@localhost"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *words], cwd=folder, check=True)
+    return folder
+
+
+def call(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "wheelyard", *words]
+    env = {n: v for n, v in os.environ.items() if n != "WHEELHOUSE"} | {"COLUMNS": "200"}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+
+
+def test_wheels_that_no_image_can_be_made_for_are_said_before_anything_starts(
+    tmp_path: Path,
+) -> None:
+    folder = small_project(tmp_path / "a b")
+    said = call(folder, "plan", "--base", "debian").stdout
+    assert "cannot be made yet: PyPI's torch 2.14" in said
+    assert "1 wheels" not in said
+    done = call(folder, "release", "--base", "debian")
+    assert done.returncode == 1
+    assert "is cu130, not cu126; take it out" in done.stderr
+
+
+def test_a_step_without_a_job_is_an_error(tmp_path: Path) -> None:
+    done = call(small_project(tmp_path), "gpu", "--base", "debian")
+    assert done.returncode == 1
+    assert "this plan has no job of `gpu`: it runs the wheels of the architectures" in done.stderr
+
+
+def test_a_wheelhouse_is_ignored_by_git(tmp_path: Path) -> None:
+    folder = small_project(tmp_path)
+    call(folder, "gpu", "--base", "debian")
+    assert (folder / "wheelhouse").is_dir()
+    said = subprocess.run(["git", "status", "--porcelain"], cwd=folder, capture_output=True)
+    assert said.stdout == b""

@@ -116,3 +116,13 @@ def test_the_changelog_must_say_something() -> None:
     assert tag.released(prepared, "1.0.0", day) == prepared
     with pytest.raises(Problem, match=r"has \[1.0.0\] already, and more under \[Unreleased\]"):
         tag.released(CHANGELOG, "1.0.0", day)
+
+
+def test_a_version_that_is_made_from_tags_is_tagged(tree: Path) -> None:
+    (tree / "pyproject.toml").write_text('[project]\nname = "demo"\ndynamic = ["version"]\n')
+    git(tree, "commit", "--quiet", "--all", "--message", "dynamic")
+    done = call(tree, "1.1.0")
+    assert done.returncode == 0, done.stderr
+    assert git(tree, "tag", "--points-at", "HEAD") == "v1.1.0"
+    assert "dynamic" in (tree / "pyproject.toml").read_text()
+    assert call(tree, "--check").returncode == 0

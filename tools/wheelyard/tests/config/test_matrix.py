@@ -34,6 +34,10 @@ def test_the_committed_file_is_sound() -> None:
         ('torch = "2.10" }', 'torch = "2.9" }', "names `2.9`; known: 2.10, 2.11"),
         ('"2.10", python = "3.11" }', '"2.10", python = "3.15" }', "names `3.15`"),
         ("torch_dependencies = false", "torch_dependencies = 0", "must be true or false, not 0"),
+        ("[python]\nversions", "[python]\nversions = []\n#", "python.versions is empty; leave it out"),
+        ("[python]\nversions", "[python]\nversions = 3.11\n#", "python.versions must be a list, not 3.11"),
+        ('CUDA_EXT_TARGET = "{arch}"', 'CUDA_EXT_TARGET = "{foo}"', "CUDA_EXT_TARGET names {foo}; it may name {arch}"),
+        ('CUDA_EXT_TARGET = "{arch}"', 'CUDA_EXT_TARGET = "a}"', "CUDA_EXT_TARGET has a single brace"),
         ("[smoke]", '[smoke]\nchecks = [{ call = "x", reference = "x" }]', "lacks the key `name`: What is checked."),
     ],
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 import json
 import os
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -170,3 +171,31 @@ def test_an_uncommitted_chmod_is_another_input(repository: Path) -> None:
     before = made.files()
     (repository / "python/setup.py").chmod(0o755)
     assert made.files() != before
+
+
+def test_changes_are_named_and_the_wheelhouse_is_none(repository: Path) -> None:
+    python = repository / "python"
+    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
+    subprocess.run(["git", *who, "commit", "-qm", "first"], cwd=repository, check=True)
+    made = project.load(python, "theirs")
+    (python / "wheelhouse").mkdir()
+    (python / "wheelhouse/a.whl").touch()
+    assert made.changes == []
+    assert not made.commit.endswith("+")
+    (python / "setup.py").write_text("changed")
+    (python / "a new.py").touch()
+    assert [Path(name).name for name in made.changes] == ["setup.py", "a new.py"]
+    assert made.commit.endswith("+")
+
+
+def test_a_clone_of_another_user_is_told_apart_from_no_repository(repository: Path) -> None:
+    os.chown(repository / ".git", 65534, 65534)
+    os.chown(repository, 65534, 65534)
+    with pytest.raises(Problem, match=r"belongs to another user.*--add safe\.directory"):
+        project.load(repository, "theirs").files()
+
+
+def test_a_requirement_that_pip_cannot_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "t"\ndependencies = ["a b"]\n')
+    with pytest.raises(Problem, match="has the requirement `a b`, which pip cannot read"):
+        project.load(tmp_path)

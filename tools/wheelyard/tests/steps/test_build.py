@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import os
+import subprocess
 import tarfile
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from cibuildwheel.environment import parse_environment
 from cibuildwheel.oci_container import OCIContainerEngineConfig
 from wheelyard.core.engine import Engine
+from wheelyard.plan.cells import Wheel
 from wheelyard.plan.plan import Options, Plan
 from wheelyard.problem import Problem
 from wheelyard.steps import build
@@ -93,3 +95,55 @@ def test_the_sdist_follows_every_file_of_the_project(plan: Plan) -> None:
     assert not any(
         name.startswith((".venv", "wheelhouse/work", f"build{os.sep}")) for name in files
     )
+
+
+def test_a_comment_in_the_policy_changes_no_sdist(tmp_path: Path) -> None:
+    results = []
+    for text in ("ci/policy.toml", "ci/policy.tom"):  # the second is a file of the project
+        build.normalise(make_sdist(tmp_path, ["a", text], 1), tmp_path / "normal", 1580601600)
+        with tarfile.open(tmp_path / "normal") as archive:
+            results.append([Path(name).name for name in archive.getnames()])
+    assert results == [["a"], ["a", "policy.tom"]]
+
+
+def test_a_wheel_without_cuda_is_told_what_is_for_all(plan: Plan) -> None:
+    told = {"A": "1", "FORCE_CUDA": "1", "HOME_OF": "/opt/{toolkit}", "B": "{arch}"}
+    facts = dataclasses.replace(plan.matrix.build, environment=told, environment_cpu={"A": "2"})
+    other = dataclasses.replace(plan, matrix=dataclasses.replace(plan.matrix, build=facts))
+    said = build.environment(other, Wheel("x86_64", None, "2.15", "cpu", "3.11"))
+    assert said == {"A": "2", "B": "x86_64", "FORCE_CUDA": "0", "SOURCE_DATE_EPOCH": "1580601600"}
+
+
+def test_tags_are_seen_from_a_worktree(tmp_path: Path) -> None:
+    """Its .git is a file, whose folder is shown at the same path."""
+    main, tree, sources = (tmp_path / name for name in ("main", "a tree", "sources"))
+    sources.mkdir()
+    git = ["git", "-c", "user.name=test", "-c", "user.email=test@localhost"]
+    for words in (
+        ["init", "-q", main],
+        ["-C", main, "commit", "-q", "--allow-empty", "-m", "1"],
+        ["-C", main, "tag", "v1.2.0"],
+        ["-C", main, "worktree", "add", "-q", "-b", "other", tree],
+    ):
+        subprocess.run([*git, *words], check=True)
+    assert build.git_mounts(tree, sources) == [f"--volume={main}/.git:{main}/.git:ro"]
+    said = subprocess.run(
+        ["git", "describe", "--tags"], cwd=sources, capture_output=True, text=True
+    )
+    assert said.stdout == "v1.2.0\n"
+
+
+def test_memory_that_a_cgroup_limits_is_not_free(tmp_path: Path) -> None:
+    files = {
+        "proc/meminfo": f"MemTotal: 1 kB\nMemAvailable: {100 << 20} kB\n",
+        "proc/self/cgroup": "0::/slice/unit\n",
+        "sys/fs/cgroup/slice/memory.max": str(8 << 30),
+        "sys/fs/cgroup/slice/memory.current": str(6 << 30),
+        "sys/fs/cgroup/slice/unit/memory.max": "max",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert build.free_memory(tmp_path) == 2 << 30
+    (tmp_path / "sys/fs/cgroup/slice/memory.max").write_text("max")
+    assert build.free_memory(tmp_path) == 100 << 30

@@ -90,20 +90,24 @@ class Project:
                 "GIT_OBJECT_DIRECTORY": f"{folder}/objects",
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(objects),
             }
-            top = _top(self.root)
-            _git(top, "-c", "core.fileMode=true", "add", "--all", more=own)
-            now = _git(top, "write-tree", more=own)
+            _git(self.root, "-c", "core.fileMode=true", "add", "--all", ":/", *self._no_wheelhouse, more=own)
+            now = _git(self.root, "write-tree", more=own)
         then = _git(self.root, "rev-parse", "HEAD^{tree}")
-        inside = _git(self.root, "status", "--porcelain", "--ignore-submodules=none")
+        inside = _git(self.root, "status", "--porcelain", "--ignore-submodules=none", "--", ":/", *self._no_wheelhouse)
         return head if now == then and not inside else f"{head}+"
 
     @property
     def changes(self) -> list[str]:
         """The files that differ from the commit, or that it lacks; the wheelhouse is none of them."""
         words = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", "."]
+        said = _git(self.root, *words, *self._no_wheelhouse) or ""
+        return [line[3:] for line in said.split("\0") if line]
+
+    @property
+    def _no_wheelhouse(self) -> list[str]:
+        """The words that tell git to leave out the wheelhouse, which a project may have forgotten to ignore."""
         inside = self.wheelhouse.is_relative_to(self.root)
-        words += [f":(exclude){self.wheelhouse.relative_to(self.root)}"] if inside else []
-        return [line[3:] for line in (_git(self.root, *words) or "").split("\0") if line]
+        return [f":(exclude){self.wheelhouse.relative_to(self.root)}"] if inside else []
 
     @property
     def version_tag(self) -> str:

@@ -241,9 +241,13 @@ def make_wheel(workspace: Workspace) -> Facts:
     inputs, engine = workspace.inputs, workspace.engine
     tag = images.ensure(inputs["image"], workspace)
     source = shutil.copy(workspace.file("sdist"), workspace.scratch("source"))
+    # What a project tells cibuildwheel is for its other releases: tests in other images, downloads, other tools.
+    no_settings = workspace.scratch("settings") / "cibuildwheel.toml"
+    no_settings.touch()
     output = workspace.out / "built" / inputs["wheel"]
+    command = isolated("cibuildwheel", "--config-file", no_settings, "--output-dir", output, source)
     shell.run(
-        isolated("cibuildwheel", "--output-dir", output, source), workspace.log,
+        command, workspace.log,
         what=f"building the {inputs['wheel']} wheel", cwd=Path(source).parent,
         env=engine.told | settings(inputs, tag, engine, wheel_mounts(workspace)), allow=ENGINE,
     )  # fmt: skip

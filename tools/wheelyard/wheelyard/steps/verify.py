@@ -71,7 +71,8 @@ def default_command(plan: Plan) -> str:
     folders = " ".join(plan.matrix.verify.tests)
     if folders:
         return f"python -m pytest -q --durations=5 -p no:cacheprovider {folders}"
-    return f"python -c 'import torch, {plan.project.import_name}'"
+    name = plan.project.import_name
+    return f"""python -c 'import torch, {name}; print("{name} was imported; there are no tests")'"""
 
 
 def _test(workspace: Workspace) -> Facts:
@@ -103,6 +104,8 @@ def meaning(log: str) -> str:
             f"\nThe wheel requires {missing[1]}, which the image lacks, as pyproject.toml does not name it; add it in "
             "ci/matrix.toml: [verify] requires"
         )
+    if missing := re.search(r"No such file or directory: '/tmp/tests/([^']+)'", log):
+        return f"\nIf the tests need {missing[1]} of the project, name it in ci/matrix.toml: [verify] tests"
     if missing := re.search(r"No module named '(\w+)'", log):
         return f"\nIf only the tests need {missing[1]}, name its package in ci/matrix.toml: [verify] requires"
     if re.search(r"InvalidCxxCompiler|No working C\+\+ compiler|'(g\+\+|gcc|cc)'", log):
