@@ -48,19 +48,6 @@ void make_checked_layout(OpName op, const std::array<Tensor, inputs>& tensors, L
   if (!error.empty()) fail(op, ": ", error);
 }
 
-// The schema's argument of that number: its type's first letter, and its name.
-constexpr const char* argument_of(const char* schema, int index) {
-  while (*schema++ != '(') {
-  }
-  for (; index > 0; ++schema) index -= *schema == ',';
-  return *schema == ' ' ? schema + 1 : schema;
-}
-std::string argument_name(const char* schema, int index) {
-  const std::string argument = argument_of(schema, index);
-  const size_t begin = argument.find(' ') + 1;
-  return argument.substr(begin, argument.find_first_of(",)") - begin);
-}
-
 template <typename Op, typename = void>
 constexpr const char* refusal_of = nullptr;
 template <typename Op>
@@ -79,7 +66,7 @@ std::array<Scalar, numbers_of<Op> + 1> take_numbers(StableIValue* stack) {
   std::array<Scalar, numbers_of<Op> + 1> numbers;  // one more, so that there is one at all
   for (int i = 0; i < numbers_of<Op>; ++i) {
     const StableIValue value = stack[inputs_of<Op> + i];
-    numbers[i] = *argument_of(Op::schema, inputs_of<Op> + i) == 'i'
+    numbers[i] = read_schema(Op::schema).kinds[inputs_of<Op> + i] == Kind::integer
                      ? Scalar::from(torch::stable::detail::to<int64_t>(value))
                      : Scalar::from(torch::stable::detail::to<double>(value));
   }
