@@ -3,6 +3,7 @@
 
 #include "build_info.h"
 #include "elementwise_ops.h"
+#include "opwright/elementwise.h"
 #include "opwright/layout.h"
 #include "opwright/torch/arguments.h"
 #include "opwright/torch/boxing.h"
@@ -159,19 +160,19 @@ void refuse(StableIValue* stack, uint64_t, uint64_t) {
 }
 
 template <typename... Op>
-void define_ops(Library& library, OpList<Op...>) {
+void define_ops([[maybe_unused]] Library& library, OpList<Op...>) {
   ((define(library, Op::schema), describe({Op::schema}, Op::dtypes)), ...);
 }
 template <typename... Op>
-void implement_on_cpu(Library& library, OpList<Op...>) {
+void implement_on_cpu([[maybe_unused]] Library& library, OpList<Op...>) {
   (implement(library, Op::schema, &run_on_cpu<Op>), ...);
 }
 template <typename... Op>
-void implement_on_cuda(Library& library, OpList<Op...>) {
+void implement_on_cuda([[maybe_unused]] Library& library, OpList<Op...>) {
   (implement(library, Op::schema, &run_on_cuda<Op>), ...);
 }
 template <typename... Op>
-void implement_refusals(Library& library, OpList<Op...>) {
+void implement_refusals([[maybe_unused]] Library& library, OpList<Op...>) {
   (implement(library, Op::schema, &refuse<Op>), ...);
 }
 
