@@ -27,7 +27,7 @@ def _found(plan: Plan) -> list[tuple[str, str, str]]:
     place = plan.project.root / folder
     texts = (*plan.project.build_requires, *plan.matrix.build.requires)
     required = {canonicalize_name(Requirement(text).name): Requirement(text) for text in texts}
-    found = []
+    found: list[tuple[str, str, str]] = []
     for file in sorted(place.glob("*.whl")):
         try:
             name, version, _, _ = parse_wheel_filename(file.name)
