@@ -21,8 +21,8 @@ from cuda_ext_example._opwright.registration import (
     has_tangent,
     is_differentiated,
     is_plain,
-    library,
     overload,
+    register,
 )
 
 
@@ -257,6 +257,6 @@ def _check_out(
 
 
 _rms_norm_out = overload("rms_norm_out")
-library.impl(_rms_norm_out, _refuse_gradients, "Autograd", with_keyset=True)
-library.impl(_rms_norm_out, _say_it_changed, "ADInplaceOrView", with_keyset=True)
-library.impl(_rms_norm_out, _check_out, "Meta")
+register("rms_norm_out", "Autograd", _refuse_gradients, with_keyset=True)
+register("rms_norm_out", "ADInplaceOrView", _say_it_changed, with_keyset=True)
+register("rms_norm_out", "Meta", _check_out)

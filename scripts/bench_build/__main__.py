@@ -19,14 +19,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from opwright.build.project import Project
+from opwright.build.toolchain import cuda_home, matrix_targets
+
 from scripts.bench_build import report
-from scripts.builder.toolchain import ROOT, cuda_home, matrix_targets
+from scripts.bench_build.report import ROOT
 
 BENCH = ROOT / "build/bench"
 PYTHON = BENCH / "venv/bin/python"
 USUAL = ROOT / "scripts/bench_build/usual"
 ONE_TARGET = "9.0"
-KERNEL = "csrc/ops/add.h"
+KERNEL = "csrc/add.h"
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ def environment(row: Row, home: Path) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("CCACHE", "SCCACHE", "OPWRIGHT", "PYTHON"))
     }
-    targets = [ONE_TARGET] if row.one_target else matrix_targets(home)
+    targets = [ONE_TARGET] if row.one_target else matrix_targets(Project(ROOT, "", ""), home)
     return kept | {
         "PATH": f"{PYTHON.parent}:{home}/bin:{kept['PATH']}",
         "CUDA_HOME": str(home),

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scripts.builder.toolchain import ROOT
-
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs/bench"
 # Row -> how many times faster than the usual way it must be.
 PROMISES = {"ours-cold": 15, "ours-edit": 50, "ours-cached": 60}

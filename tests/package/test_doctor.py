@@ -97,7 +97,8 @@ def test_a_wrong_result_is_shown_and_fails(found):
     ops = (*sums, _op_list.Op(off_by_one, "x, y", "torch.add"))
     broken = _doctor.Diagnosis(build=found.build, first_call=found.first_call)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_op_list, "dtypes_of", lambda _: ("float16", "int8", "complex64"))
+        dtypes = {op.name: ("float16", "int8", "complex64") for op in ops}
+        patch.setattr(_op_list, "library_ops", lambda: dtypes)
         broken.self_tests = [_self_test.self_test("cpu", ops)]
     assert not broken.is_well()
     text = _doctor.text(broken)
@@ -111,7 +112,7 @@ def test_an_op_that_raises_is_shown(monkeypatch):
     def refuse(*_):
         raise RuntimeError("no code for this GPU")
 
-    monkeypatch.setattr(_op_list, "dtypes_of", lambda _: ("float16",))
+    monkeypatch.setattr(_op_list, "library_ops", lambda: {"refuse": ("float16",)})
     ops = (_op_list.Op(refuse, "x, y", "torch.add"),)
     assert _self_test.self_test("cpu", ops).failures[0] == (
         "refuse, float16, dense: no code for this GPU"

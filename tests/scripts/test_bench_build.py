@@ -5,11 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
-from scripts.builder.toolchain import ROOT
 
 from cuda_ext_example._ops import OPS
 from scripts.bench_build import __main__ as bench
 from scripts.bench_build import report
+from scripts.bench_build.report import ROOT
 
 NAMES = [
     *("usual", "ninja", "one-target", "jobs"),

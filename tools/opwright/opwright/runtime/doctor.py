@@ -38,12 +38,15 @@ class Diagnosis:
     driver: gpu_code.Driver = field(default_factory=gpu_code.Driver)
     gpus: list[gpu_code.Gpu] = field(default_factory=list)
     ops: list[str] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)  #: ops that the library does not have
     self_tests: "list[SelfTest]" = field(default_factory=list)
     first_call: dict[str, Any] | None = None
 
     def is_well(self) -> bool:
         failed = any(test.failures for test in self.self_tests)
-        return not (self.problem or failed or (self.first_call or {}).get("problem"))
+        return not (
+            self.problem or self.missing or failed or (self.first_call or {}).get("problem")
+        )
 
 
 def is_being_started() -> bool:
@@ -65,6 +68,7 @@ def diagnose(import_error: ImportError | None = None) -> Diagnosis:
     from .first_call import measure_in_fresh_process
     from .library import build_info
     from .ops import listed
+    from .registration import missing
     from .self_test import self_test
 
     build, ops = build_info(), listed()
@@ -73,7 +77,7 @@ def diagnose(import_error: ImportError | None = None) -> Diagnosis:
     found.driver, found.gpus = gpu_code.find_gpus(build["sass"], build["ptx"])
     found.torch_problem = _why_torch_has_no_gpu()
     devices = [] if found.torch_problem else [f"cuda:{i}" for i in range(torch.cuda.device_count())]
-    found.ops = [op.name for op in ops]
+    found.ops, found.missing = [op.name for op in ops], dict(missing)
     found.self_tests = [self_test(device, ops) for device in ("cpu", *devices)]
     found.first_call = measure_in_fresh_process()
     return found
@@ -118,6 +122,7 @@ def text(found: Diagnosis) -> str:
         lines.append(f"  not tried below, because torch cannot use them: {found.torch_problem}")
 
     lines += ["", f"Self-test: {len(found.ops)} ops, every dtype, dense and strided"]
+    lines += [f"  MISSING {message}" for message in found.missing.values()]
     for test in found.self_tests:
         passed = test.checks - len(test.failures)
         lines.append(f"  {test.device:<8}{passed} of {test.checks} right")

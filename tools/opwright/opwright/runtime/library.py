@@ -80,7 +80,7 @@ def build_info() -> BuildInfo:
     )
 
 
-def dtypes_of(op: str) -> tuple[str, ...]:
-    """The dtypes that the library has kernels for."""
-    lists = dict(entry.split(":") for entry in _facts()["ops"].split(";") if entry)
-    return tuple(lists[op].split(",")) if op in lists else ()
+def library_ops() -> dict[str, tuple[str, ...]]:
+    """The ops that the library has, each with the dtypes that it has kernels for."""
+    entries = (entry.split(":") for entry in _facts()["ops"].split(";") if entry)
+    return {name: tuple(dtypes.split(",")) for name, dtypes in entries}

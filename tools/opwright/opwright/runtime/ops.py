@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .library import PACKAGE, dtypes_of
+from .library import PACKAGE, library_ops
 
 VECTORS = ((0,), (1,), (7,), (1021,), (100_003,))
 ROWS = ((1, 1), (3, 128), (2, 4096), (7, 1021), (3, 8192))
@@ -38,7 +38,7 @@ class Op:
     @property
     def dtypes(self) -> tuple[str, ...]:
         """The dtypes that the library has kernels for; none where it does not have the op."""
-        return dtypes_of(self.name)
+        return library_ops().get(self.name, ())
 
     def arguments_for(self, x: Tensor, y: Tensor, *, reference: bool = False) -> tuple[Any, ...]:
         """What to call the function, or the reference, with."""

@@ -18,6 +18,7 @@ from torch.compiler import is_dynamo_compiling
 from torch.overrides import has_torch_function_variadic
 
 from .library import PACKAGE as NAMESPACE  # loads the library, too
+from .library import library_ops
 
 library = torch.library.Library(NAMESPACE, "FRAGMENT")
 
@@ -43,10 +44,29 @@ def register(name: str, key: str, kernel: Any, with_keyset: bool = False) -> Non
     library.m.impl(name, key, kernel, with_keyset)
 
 
+#: The ops that the package names and the library does not have, each with what to do; the doctor shows them.
+missing: dict[str, str] = {}
+
+
 def overload(name: str) -> Any:
-    """torch.ops' object for a name of the library's, such as "my_add" or "cust_add.int"."""
+    """torch.ops' object for a name of the library's, such as "add" or "add.int".
+
+    Of an op that the library does not have, a function that says so: the rest of the package works.
+    """
     packet, _, which = name.partition(".")
-    return getattr(getattr(getattr(torch.ops, NAMESPACE), packet), which or "default")
+    try:
+        return getattr(getattr(getattr(torch.ops, NAMESPACE), packet), which or "default")
+    except AttributeError:
+        missing[name] = message = (
+            f"{name}: the library of {NAMESPACE} does not have this op, only {', '.join(library_ops())}; add "
+            f"OPWRIGHT_ELEMENTWISE({name.replace('.', '_')}) below its struct, or OPWRIGHT_KERNEL(LAUNCH_FUNCTION, "
+            f'"{name}(...) -> Tensor") to its .cu file, and build again (without CUDA, .cu files are left out)'
+        )
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise RuntimeError(message)
+
+    return refuse
 
 
 class Rules:  # no dataclass, which would take a third of the time of importing this package
@@ -55,14 +75,15 @@ class Rules:  # no dataclass, which would take a third of the time of importing 
     `reference` is the op made of torch's own: it gives shapes and strides, derivatives in forward
     mode and under torch.func, and all derivatives where there is no `backward`. `backward(ctx,
     *grads)` is the reverse mode, for which `save(ctx, inputs, outputs)` keeps what is needed.
-    `batch(op, in_dims, *args)` is vmap's rule: the outputs, and where their batch dimension is.
+    `batch(op, in_dims, *args)` is vmap's rule: the outputs, and where their batch dimension is;
+    without it vmap calls the op once per element of the batch.
     `autocast(op, *args)` runs the op where torch's autocast is on.
     """
 
     def __init__(
         self,
         reference: Callable[..., Any],
-        batch: Callable[..., tuple[Any, Any]],
+        batch: Callable[..., tuple[Any, Any]] | None = None,
         save: Callable[..., None] | None = None,
         backward: Callable[..., Any] | None = None,
         autocast: Callable[..., Any] | None = None,
@@ -77,12 +98,16 @@ class Entry:
 
     def __init__(self, name: str, rules: Rules, twin: str | None = None) -> None:
         self.op = op = overload(name)
+        if name in missing:
+            self.fast, self._has_backward = op, False
+            return
         self.fast = _below_autograd(op)
         self._has_backward = rules.backward is not None
         self._node = node = functools.cache(lambda: _node(op, rules))
         register(name, "Meta", rules.reference)
         register(name, "Autograd", _autograd_kernel(op, node, rules), with_keyset=True)
-        register(name, "FuncTorchBatched", _vmap_kernel(op, rules.batch))
+        if rules.batch:
+            register(name, "FuncTorchBatched", _vmap_kernel(op, rules.batch))
         if rules.autocast:
             kernel = _autocast_kernel(op, rules.autocast)
             register(name, "AutocastCPU", kernel)

@@ -61,6 +61,18 @@ std::string filled_in(std::string text, const std::string& name) {
 
 }  // namespace
 
+std::string argument_name(const char* schema, int index) {
+  const std::string text = schema;
+  size_t at = text.find('(') + 1;
+  for (; index > 0; --index) at = text.find(", ", at) + 2;
+  const size_t begin = text.find(' ', at) + 1;
+  return text.substr(begin, text.find_first_of(",)=", begin) - begin);
+}
+
+std::string dtype_name(int32_t number) {
+  return name_of(number);
+}
+
 int32_t torch_dtype(DType dtype) {
   return torch_numbers()[static_cast<int>(dtype)];
 }

@@ -3,6 +3,7 @@
 
 #include "build_info.h"
 #include "elementwise_ops.h"
+#include "opwright/elementwise.h"
 #include "opwright/layout.h"
 #include "opwright/torch/arguments.h"
 #include "opwright/torch/boxing.h"
@@ -48,19 +49,6 @@ void make_checked_layout(OpName op, const std::array<Tensor, inputs>& tensors, L
   if (!error.empty()) fail(op, ": ", error);
 }
 
-// The schema's argument of that number: its type's first letter, and its name.
-constexpr const char* argument_of(const char* schema, int index) {
-  while (*schema++ != '(') {
-  }
-  for (; index > 0; ++schema) index -= *schema == ',';
-  return *schema == ' ' ? schema + 1 : schema;
-}
-std::string argument_name(const char* schema, int index) {
-  const std::string argument = argument_of(schema, index);
-  const size_t begin = argument.find(' ') + 1;
-  return argument.substr(begin, argument.find_first_of(",)") - begin);
-}
-
 template <typename Op, typename = void>
 constexpr const char* refusal_of = nullptr;
 template <typename Op>
@@ -79,7 +67,7 @@ std::array<Scalar, numbers_of<Op> + 1> take_numbers(StableIValue* stack) {
   std::array<Scalar, numbers_of<Op> + 1> numbers;  // one more, so that there is one at all
   for (int i = 0; i < numbers_of<Op>; ++i) {
     const StableIValue value = stack[inputs_of<Op> + i];
-    numbers[i] = *argument_of(Op::schema, inputs_of<Op> + i) == 'i'
+    numbers[i] = read_schema(Op::schema).kinds[inputs_of<Op> + i] == Kind::integer
                      ? Scalar::from(torch::stable::detail::to<int64_t>(value))
                      : Scalar::from(torch::stable::detail::to<double>(value));
   }
@@ -172,19 +160,19 @@ void refuse(StableIValue* stack, uint64_t, uint64_t) {
 }
 
 template <typename... Op>
-void define_ops(Library& library, OpList<Op...>) {
+void define_ops([[maybe_unused]] Library& library, OpList<Op...>) {
   ((define(library, Op::schema), describe({Op::schema}, Op::dtypes)), ...);
 }
 template <typename... Op>
-void implement_on_cpu(Library& library, OpList<Op...>) {
+void implement_on_cpu([[maybe_unused]] Library& library, OpList<Op...>) {
   (implement(library, Op::schema, &run_on_cpu<Op>), ...);
 }
 template <typename... Op>
-void implement_on_cuda(Library& library, OpList<Op...>) {
+void implement_on_cuda([[maybe_unused]] Library& library, OpList<Op...>) {
   (implement(library, Op::schema, &run_on_cuda<Op>), ...);
 }
 template <typename... Op>
-void implement_refusals(Library& library, OpList<Op...>) {
+void implement_refusals([[maybe_unused]] Library& library, OpList<Op...>) {
   (implement(library, Op::schema, &refuse<Op>), ...);
 }
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -90,10 +90,27 @@ class Project:
                 "GIT_OBJECT_DIRECTORY": f"{folder}/objects",
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(objects),
             }
-            _git(self.root, "-c", "core.fileMode=true", "add", "--all", ":/", *self._no_wheelhouse, more=own)
+            _git(
+                self.root,
+                "-c",
+                "core.fileMode=true",
+                "add",
+                "--all",
+                ":/",
+                *self._no_wheelhouse,
+                more=own,
+            )
             now = _git(self.root, "write-tree", more=own)
         then = _git(self.root, "rev-parse", "HEAD^{tree}")
-        inside = _git(self.root, "status", "--porcelain", "--ignore-submodules=none", "--", ":/", *self._no_wheelhouse)
+        inside = _git(
+            self.root,
+            "status",
+            "--porcelain",
+            "--ignore-submodules=none",
+            "--",
+            ":/",
+            *self._no_wheelhouse,
+        )
         return head if now == then and not inside else f"{head}+"
 
     @property

@@ -27,6 +27,7 @@
 
 #include "element.h"
 #include "layout.h"
+#include "schema.h"
 
 #if defined(OPWRIGHT_WITH_CUDA)
 #include "stream.h"
@@ -39,22 +40,10 @@ struct Operands {
   void* out;
 };
 
-// How many of the schema's arguments are tensors, and how many there are in all.
-constexpr int count_arguments(const char* schema, bool tensors_alone) {
-  int count = 0;
-  const char* at = schema;
-  while (*at != '(') ++at;
-  for (; *at != ')'; ++at) {
-    if (*at != '(' && *at != ',') continue;
-    const char* type = at + (*at == ',' ? 2 : 1);
-    count += !tensors_alone || (type[0] == 'T' && type[1] == 'e');
-  }
-  return count;
-}
 template <typename Op>
-constexpr int inputs_of = count_arguments(Op::schema, true);
+constexpr int inputs_of = read_schema(Op::schema).of(Kind::tensor);
 template <typename Op>
-constexpr int numbers_of = count_arguments(Op::schema, false) - inputs_of<Op>;
+constexpr int numbers_of = read_schema(Op::schema).count - inputs_of<Op>;
 
 // Whether the op makes its function object of the numbers itself: `make<C>(numbers...)`.
 template <typename Op, typename = void>
@@ -100,13 +89,20 @@ constexpr bool has_own_dense<Op, std::void_t<typename Op::OtherLayouts>> = true;
 #if !defined(OPWRIGHT_DEFINE)
 #define OPWRIGHT_DEFINE(op)
 #endif
+#define OPWRIGHT_CHECK_SCHEMA(op)                                                              \
+  static_assert(check_elementwise_schema<op>());                                               \
+  static_assert(is_schema_of(op::schema, #op),                                                 \
+                "the schema's name differs from the struct's: `cust_add.int(...)` belongs to " \
+                "cust_add_int");
 #if defined(OPWRIGHT_WITH_CUDA)
 #define OPWRIGHT_ELEMENTWISE(op) \
+  OPWRIGHT_CHECK_SCHEMA(op)      \
   OPWRIGHT_ON_CPU(op);           \
   OPWRIGHT_ON_CUDA(op);          \
   OPWRIGHT_DEFINE(op)
 #else
 #define OPWRIGHT_ELEMENTWISE(op) \
+  OPWRIGHT_CHECK_SCHEMA(op)      \
   OPWRIGHT_ON_CPU(op);           \
   OPWRIGHT_DEFINE(op)
 #endif

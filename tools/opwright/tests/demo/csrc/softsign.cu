@@ -1,18 +1,16 @@
-// softsign: x / (1 + |x|), by a kernel and a launch function that know nothing of torch.
-#include "softsign.h"
-
-#include "opwright/launch.cuh"
-
-namespace opwright {
+// softsign: x / (1 + |x|), by a kernel of our own, for float32 and float64.
+#include "opwright/kernel.h"
 
 template <typename T>
 __global__ void softsign_kernel(const T* x, T* out, int64_t n) {
-  const int64_t i = thread_index();
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < n) out[i] = x[i] / (1 + fabs(x[i]));
 }
 
-cudaError_t softsign(const float* x, float* out, int64_t n, Stream stream) {
-  return launch<softsign_kernel<float>>(grid_of(n), stream, x, out, n);
+template <typename T>
+void softsign(const T* x, T* out, int64_t n, cudaStream_t stream) {
+  softsign_kernel<<<static_cast<unsigned>((n + 255) / 256), 256, 0, stream>>>(x, out, n);
 }
 
-}  // namespace opwright
+OPWRIGHT_KERNEL(softsign<float>, "softsign(Tensor x) -> Tensor")
+OPWRIGHT_KERNEL(softsign<double>, "softsign(Tensor x) -> Tensor")

@@ -31,4 +31,25 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
 _scale_add = Entry(
     "scale_add", Rules(_reference, elementwise.batch, _save, _backward), twin="_scale_add"
 )
-OPS = (Op(scale_add, "x, y, n", "(lambda x, y, n: torch.add(x, y, alpha=n))", tolerance=1),)
+
+
+def softsign(x: Tensor) -> Tensor:
+    """Returns x / (1 + |x|)."""
+    return _softsign(x)
+
+
+def _save_input(ctx: Any, inputs: tuple[Any, ...], _: Tensor) -> None:
+    ctx.save_for_backward(inputs[0])
+
+
+def _softsign_backward(ctx: Any, grad: Tensor) -> tuple[Tensor]:
+    return (grad / (1 + ctx.saved_tensors[0].abs()).square(),)
+
+
+_softsign = Entry(
+    "softsign", Rules(lambda x: x / (1 + x.abs()), None, _save_input, _softsign_backward)
+)
+OPS = (
+    Op(scale_add, "x, y, n", "(lambda x, y, n: torch.add(x, y, alpha=n))", tolerance=1),
+    Op(softsign, "x", "torch.nn.functional.softsign", moves=2, tolerance=2),
+)

@@ -17,6 +17,12 @@ struct Argument {
 DType checked_dtype(OpName op, const Argument* arguments, int count, DTypes dtypes,
                     const char* refusal = nullptr);
 
+// The name of the schema's argument of that number.
+std::string argument_name(const char* schema, int index);
+
+// The name of the dtype that the torch that is loaded has that number for.
+std::string dtype_name(int32_t number);
+
 // The number that the torch that is loaded has for a dtype.
 int32_t torch_dtype(DType dtype);
 

@@ -14,7 +14,7 @@
 namespace opwright {
 
 using Library = torch::stable::detail::StableLibrary;
-using Kernel = void(StableIValue* stack, uint64_t arguments, uint64_t results);
+using BoxedKernel = void(StableIValue* stack, uint64_t arguments, uint64_t results);
 
 inline std::string full_name(const char* schema) {  // with the overload's
   return std::string(schema,
@@ -26,7 +26,7 @@ inline void define(Library& library, const char* schema) {
   library.def(("_" + std::string(schema)).c_str());
 }
 
-inline void implement(Library& library, const char* schema, Kernel* kernel) {
+inline void implement(Library& library, const char* schema, BoxedKernel* kernel) {
   const std::string name = full_name(schema);
   library.impl(name.c_str(), kernel);
   library.impl(("_" + name).c_str(), kernel);

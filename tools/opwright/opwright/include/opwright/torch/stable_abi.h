@@ -62,6 +62,8 @@ class Tensor {
   const void* data() const { return get<const void*>(torch_get_const_data_ptr); }
   void* mutable_data() const { return get<void*>(torch_get_mutable_data_ptr); }
 
+  AtenTensorHandle handle() const { return handle_.get(); }
+
   int64_t numel() const {
     return std::accumulate(sizes, sizes + dims, int64_t{1}, std::multiplies<>());
   }
@@ -111,6 +113,7 @@ class NewTensor {
     return data;
   }
 
+  AtenTensorHandle handle() const { return handle_.get(); }
   AtenTensorHandle release() { return handle_.release(); }
 
  private:

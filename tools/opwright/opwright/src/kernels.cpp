@@ -1,0 +1,250 @@
+// Binds every launch function that OPWRIGHT_KERNEL entered into the list of kernels: see kernel.h.
+#include "opwright/kernel.h"
+
+#include <array>
+#include <map>
+#include <vector>
+
+#include "opwright/torch/arguments.h"
+#include "opwright/torch/boxing.h"
+#include "opwright/torch/cuda_device.h"
+#include "opwright/torch/register.h"
+
+namespace opwright {
+namespace {
+
+struct KernelOp {
+  const char* schema;
+  Schema read;
+  std::vector<const Kernel*> kernels;  // one per device and dtype
+};
+
+// The ops by their schemas' names, in one order on every machine.
+const std::vector<KernelOp>& kernel_ops() {
+  static const std::vector<KernelOp> ops = [] {
+    std::map<std::string, KernelOp> found;
+    for (const Kernel* kernel = first_kernel; kernel; kernel = kernel->next) {
+      KernelOp& op = found[full_name(kernel->schema)];
+      if (op.schema && std::string(op.schema) != kernel->schema)
+        fail("one op has two schemas: ", op.schema, " and ", kernel->schema);
+      op.schema = kernel->schema;
+      op.read = read_schema(kernel->schema);
+      op.kernels.push_back(kernel);
+    }
+    std::vector<KernelOp> sorted;
+    for (auto& [name, op] : found) sorted.push_back(std::move(op));
+    return sorted;
+  }();
+  return ops;
+}
+
+void set_contiguous_strides(int64_t dims, const int64_t* sizes, int64_t* strides) {
+  int64_t stride = 1;
+  for (int64_t d = dims - 1; d >= 0; --d) {
+    strides[d] = stride;
+    stride *= std::max<int64_t>(sizes[d], 1);
+  }
+}
+
+NewTensor new_contiguous(OpName op, const Tensor& like, int32_t dtype, int64_t dims,
+                         const int64_t* sizes) {
+  std::vector<int64_t> strides(dims + 1);
+  set_contiguous_strides(dims, sizes, strides.data());
+  return {op, like, dtype, dims, sizes, strides.data()};
+}
+
+bool is_contiguous(const Tensor& tensor) {
+  std::vector<int64_t> strides(tensor.dims + 1);
+  set_contiguous_strides(tensor.dims, tensor.sizes, strides.data());
+  if (tensor.numel() == 0) return true;
+  for (int64_t d = 0; d < tensor.dims; ++d)
+    if (tensor.sizes[d] != 1 && tensor.strides[d] != strides[d]) return false;
+  return true;
+}
+
+Tensor contiguous(OpName op, Tensor tensor) {
+  if (is_contiguous(tensor)) return tensor;
+  NewTensor copy = new_contiguous(op, tensor, tensor.dtype, tensor.dims, tensor.sizes);
+  TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(copy.handle(), tensor.handle(), 0));
+  return Tensor(copy.release());
+}
+
+// The arguments of a call; every handle on the stack is owned before anything can throw.
+struct Taken {
+  std::vector<Tensor> tensors;
+  KernelCall call{};
+
+  Taken(const KernelOp& op, StableIValue* stack) {
+    int integers = 0, reals = 0, booleans = 0;
+    tensors.reserve(op.read.count);
+    for (int i = 0; i < op.read.count; ++i) {
+      switch (op.read.kinds[i]) {
+        case Kind::tensor:
+          tensors.push_back(FromStack<Tensor>::take(stack[i]));
+          break;
+        case Kind::integer:
+          call.integers[integers++] = torch::stable::detail::to<int64_t>(stack[i]);
+          break;
+        case Kind::real:
+          call.reals[reals++] = torch::stable::detail::to<double>(stack[i]);
+          break;
+        case Kind::boolean:
+          call.booleans[booleans++] = torch::stable::detail::to<bool>(stack[i]);
+          break;
+      }
+    }
+  }
+};
+
+std::vector<Argument> tensor_arguments(const KernelOp& op, const Taken& taken) {
+  std::vector<Argument> arguments;
+  for (int i = 0; i < op.read.count; ++i) {
+    if (op.read.kinds[i] == Kind::tensor)
+      arguments.push_back({argument_name(op.schema, i), &taken.tensors[arguments.size()]});
+  }
+  return arguments;
+}
+
+void check_devices(OpName op, const std::vector<Argument>& arguments) {
+  const Tensor& first = *arguments[0].tensor;
+  for (const Argument& other : arguments) {
+    if (other.tensor->device_type != first.device_type ||
+        other.tensor->device_index != first.device_index)
+      fail(op, ": ", arguments[0].name, " is on ", device_name(first), " and ", other.name,
+           " is on ", device_name(*other.tensor), "; move one of them with .to()");
+  }
+}
+
+// The kernel for the tensors' dtypes.
+const Kernel& choose(const KernelOp& op, const std::vector<Argument>& arguments, bool on_cuda) {
+  const OpName name{op.schema};
+  std::string served;
+  bool any = false;
+  for (const Kernel* kernel : op.kernels) {
+    if (kernel->on_cuda != on_cuda) continue;
+    any = true;
+    bool fits = true;
+    std::string dtypes;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      fits &= arguments[i].tensor->dtype == torch_dtype(kernel->in[i]);
+      dtypes += (i ? ", " : "") + std::string(dtype_names[static_cast<int>(kernel->in[i])]);
+    }
+    if (fits) return *kernel;
+    served += (served.empty() ? "(" : " or (") + dtypes + ")";
+  }
+#if !defined(OPWRIGHT_WITH_CUDA)
+  if (on_cuda) fail_without_cuda(name);
+#endif
+  if (!any && on_cuda) fail(name, ": has a kernel for the CPU alone; move the tensors with .cpu()");
+  if (!any) fail(name, ": has a kernel for CUDA alone; move the tensors with .cuda()");
+  std::string given;
+  for (const Argument& argument : arguments)
+    given += (given.empty() ? "" : ", ") + dtype_name(argument.tensor->dtype);
+  fail(name, ": is called with (", given, "), and there are kernels for ", served,
+       "; convert the tensors with .to()");
+}
+
+void run(const KernelOp& op, StableIValue* stack, bool on_cuda) {
+  const OpName name{op.schema};
+  Taken taken(op, stack);
+  const std::vector<Argument> arguments = tensor_arguments(op, taken);
+  check_devices(name, arguments);
+  const Kernel& kernel = choose(op, arguments, on_cuda);
+  for (const Tensor& tensor : taken.tensors)
+    if (tensor.dims > max_dims)
+      fail(name, ": tensors of more than 25 dimensions are not supported");
+#if defined(OPWRIGHT_WITH_CUDA)
+  std::optional<OnDeviceOf> device;
+  if (on_cuda) {
+    device.emplace(taken.tensors[0]);
+    const Stream stream = current_stream(name, taken.tensors[0]);
+    taken.call.stream = stream.handle;
+    taken.call.device = stream.device;
+  }
+#endif
+  for (size_t i = 0; i < taken.tensors.size(); ++i) {
+    taken.tensors[i] = contiguous(name, std::move(taken.tensors[i]));
+    const Tensor& tensor = taken.tensors[i];
+    taken.call.in[i] = tensor.data();
+    taken.call.sizes[i] = {tensor.sizes, static_cast<int>(tensor.dims)};
+  }
+  const Tensor& first = taken.tensors[0];
+  taken.call.elements = first.numel();
+  taken.call.columns = first.dims ? first.sizes[first.dims - 1] : 1;
+  taken.call.rows = taken.call.columns ? taken.call.elements / taken.call.columns : 0;
+  Shape shape{static_cast<int>(first.dims), {}};
+  std::copy(first.sizes, first.sizes + first.dims, shape.sizes);
+  if (kernel.shape) shape = kernel.shape(taken.call.sizes);
+  std::vector<NewTensor> results;
+  for (int i = 0; i < op.read.results; ++i) {
+    results.push_back(
+        new_contiguous(name, first, torch_dtype(kernel.out[i]), shape.dims, shape.sizes));
+    taken.call.out[i] = results.back().data();
+  }
+  int64_t elements = 1;
+  for (int d = 0; d < shape.dims; ++d) elements *= shape.sizes[d];
+  if (elements > 0) {
+    [[maybe_unused]] const int error = kernel.run(taken.call);
+#if defined(OPWRIGHT_WITH_CUDA)
+    check_launch(name, static_cast<cudaError_t>(error));
+    if (on_cuda) check_launch(name, cudaGetLastError());
+#endif
+  }
+  for (NewTensor& result : results) *stack++ = torch::stable::detail::from(result.release());
+}
+
+// torch calls a plain function, so each op has one of its own, by its number.
+constexpr int max_kernel_ops = 128;
+
+template <int number, bool on_cuda>
+void run_number(StableIValue* stack, uint64_t, uint64_t) {
+  run(kernel_ops()[number], stack, on_cuda);
+}
+template <int number>
+void refuse_number(StableIValue* stack, uint64_t, uint64_t) {
+  const KernelOp& op = kernel_ops()[number];
+  for (int i = 0; i < op.read.count; ++i)
+    if (op.read.kinds[i] == Kind::tensor) FromStack<OwnedHandle>::take(stack[i]);
+  refuse_layout({op.schema});
+}
+
+using Functions = std::array<opwright::BoxedKernel*, max_kernel_ops>;
+template <bool on_cuda, int... number>
+constexpr Functions run_functions(std::integer_sequence<int, number...>) {
+  return {&run_number<number, on_cuda>...};
+}
+template <int... number>
+constexpr Functions refuse_functions(std::integer_sequence<int, number...>) {
+  return {&refuse_number<number>...};
+}
+constexpr std::make_integer_sequence<int, max_kernel_ops> numbers{};
+
+void implement_with(Library& library, const Functions& functions) {
+  for (size_t i = 0; i < kernel_ops().size(); ++i)
+    implement(library, kernel_ops()[i].schema, functions[i]);
+}
+
+void define_all(Library& library) {
+  if (kernel_ops().size() > max_kernel_ops) fail("an extension has at most 128 kernels of its own");
+  for (const KernelOp& op : kernel_ops()) {
+    define(library, op.schema);
+    DTypes dtypes;
+    for (const Kernel* kernel : op.kernels) dtypes = dtypes | dtypes_of(kernel->in[0]);
+    describe({op.schema}, dtypes);
+  }
+}
+void all_on_cpu(Library& library) {
+  implement_with(library, run_functions<false>(numbers));
+}
+void all_on_cuda(Library& library) {
+  implement_with(library, run_functions<true>(numbers));
+}
+void refuse_all(Library& library) {
+  implement_with(library, refuse_functions(numbers));
+}
+
+}  // namespace
+}  // namespace opwright
+
+OPWRIGHT_REGISTER(opwright::define_all, opwright::all_on_cpu, opwright::all_on_cuda,
+                  opwright::refuse_all)

@@ -1,0 +1,134 @@
+"""The demo extension, built for the CPU and run: kernels of one's own, and what mistakes look like."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from clone import NAME, build, build_folder, environment, make_clone, start_build
+from opwright.build.runtime import copy_runtime
+from opwright.build.toolchain import cuda_home
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone in a folder with a space in its name, its library beside the package."""
+    clone = make_clone(tmp_path_factory.mktemp("of kernels") / "my clone")
+    install(clone)
+    return clone
+
+
+def install(clone: Path) -> None:
+    cache = {"CCACHE_DIR": os.environ["CCACHE_DIR"]} if "CCACHE_DIR" in os.environ else {}
+    build(clone, OPWRIGHT_CUDA="off", **cache)
+    shutil.copy(build_folder(clone) / f"lib/lib{NAME}.so", clone / NAME)
+    copy_runtime(clone / NAME)
+
+
+def python(clone: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    settings = environment(clone) | {"PYTHONPATH": str(clone)}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=clone, env=settings, capture_output=True, text=True
+    )
+
+
+def said(clone: Path, code: str) -> str:
+    done = python(clone, "-c", f"import torch, demo_ext\nops = torch.ops.demo_ext\n{code}")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def error(clone: Path, call: str) -> str:
+    code = f"try:\n    {call}\nexcept RuntimeError as error:\n    print(error)"
+    return said(clone, code).splitlines()[0]
+
+
+def test_results(built: Path):
+    said(built, RESULTS)
+
+
+RESULTS = """
+x = torch.randn(5, 7)
+for case in (x, x.double(), x.t(), x[::2, 1:], x[:, :0], x[0, 0]):
+    assert torch.equal(ops.softsign(case), case / (1 + case.abs())), case
+weight = torch.arange(7.0)
+out, sums = ops.scaled_rows(x, weight, 2, 0.5, True)
+torch.testing.assert_close(out, -(x * weight * 0.5 + 2))
+assert sums.dtype == torch.float64 and torch.equal(sums, out.double())
+torch.testing.assert_close(ops.scaled_rows(x, weight, 2**53 + 1, 0.0, False)[1].max().item(), 2.0**53)
+torch.testing.assert_close(ops.column_sums(x[::2]), x[::2].sum(0))
+assert ops.column_sums(torch.empty(0, 3)).tolist() == [0, 0, 0]
+y = torch.randn(3, dtype=torch.float64, requires_grad=True)
+assert torch.autograd.gradcheck(demo_ext.softsign, y)
+assert torch.equal(torch.vmap(demo_ext.softsign)(x), demo_ext.softsign(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("ops.softsign(torch.ones(2).half())", "softsign: is called with (float16), and there are"),
+        (
+            "ops.scaled_rows(torch.ones(2), torch.ones(2).double(), 1, 1.0, False)",
+            "(float32, float64)",
+        ),
+        (
+            "ops.column_sums(torch.eye(2).to_sparse())",
+            "column_sums: only dense tensors are supported",
+        ),
+        ("ops.softsign(torch.ones([1] * 30))", "more than 25 dimensions are not supported"),
+        ("ops.softsign.default.redispatch(CUDA, torch.ones(2))", "has no CUDA code; install a"),
+    ],
+)
+def test_errors(built: Path, call: str, message: str):
+    key = "torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)"
+    assert message in error(built, call.replace("CUDA", key))
+
+
+def test_the_doctor_tries_every_op(built: Path):
+    done = python(built, "-m", NAME)
+    assert "Self-test: 2 ops" in done.stdout
+    assert "8 of 8 right" in done.stdout
+    assert done.returncode == 0
+
+
+def test_a_name_that_the_library_does_not_have(built: Path, tmp_path: Path):
+    """A misspelt entry: the rest of the package works, and the doctor names the line to add."""
+    other = tmp_path / "misspelt"
+    shutil.copytree(built, other, symlinks=True, ignore=shutil.ignore_patterns("build", "site"))
+    (other / "site").mkdir()
+    listing = other / NAME / "_ops.py"
+    listing.write_text(listing.read_text().replace('"softsign", Rules', '"soft_sign", Rules'))
+    assert said(other, "print(demo_ext.scale_add(torch.ones(1), torch.ones(1), 2.0))") == (
+        "tensor([3.])\n"
+    )
+    message = error(other, "demo_ext.softsign(torch.ones(2))")
+    assert message.startswith("soft_sign: the library of demo_ext does not have this op, only ")
+    assert "OPWRIGHT_ELEMENTWISE(soft_sign) below its struct" in message
+    done = python(other, "-m", NAME)
+    assert done.returncode == 1
+    assert f"MISSING {message}" in done.stdout
+
+
+def test_a_forgotten_macro(tmp_path: Path):
+    clone = make_clone(tmp_path / "clone")
+    header = clone / "csrc/scale_add.h"
+    header.write_text(header.read_text().replace("OPWRIGHT_ELEMENTWISE(scale_add)\n", ""))
+    install(clone)
+    done = python(clone, "-m", NAME)
+    assert "MISSING scale_add: the library of demo_ext does not have this op, only " in done.stdout
+    assert said(clone, "print(demo_ext.softsign(torch.ones(1)))") == "tensor([0.5000])\n"
+
+
+@pytest.mark.skipif(cuda_home() is None, reason="needs nvcc")
+def test_a_new_cu_file_with_a_syntax_error(tmp_path: Path):
+    """The glob finds the file at the next build, which the error stops."""
+    clone = make_clone(tmp_path / "clone")
+    build(clone, "cuda_kernels")
+    (clone / "csrc/new.cu").write_text("__global__ void f() { this is no C++ }\n")
+    running = start_build(clone, "cuda_kernels")
+    output, _ = running.communicate()
+    assert running.returncode != 0
+    assert "csrc/new.cu(1): error:" in output
