@@ -8,6 +8,7 @@ whatever the project has become.
 import hashlib
 import importlib.resources
 import re
+import shlex
 import subprocess
 import tempfile
 import tomllib
@@ -42,7 +43,7 @@ def new(name: str, folder: Path, tools: str = "") -> list[str]:
     _git(folder, *_author(folder), "commit", "--quiet", "--message", _subject())
     return [
         f"{folder}: {len(files)} files, committed",
-        f"next: `cd {folder} && make check` builds it and runs its tests; README.md has the rest",
+        f"next: `cd {shlex.quote(str(folder))} && make check` builds it and runs its tests; README.md has the rest",
     ]
 
 
