@@ -77,6 +77,7 @@ lint: test-env ## Format and type checks of everything
 test: lint test-wheelscope cpp install docs ## Every test, except for whole releases and the commands of the pages
 	@tools/setup/need.sh unzip ccache redis-server $$($(YARD) packages)
 	@$(PYTHON) -m pytest -n 2
+	@$(MAKE) --no-print-directory -C tools/opwright test VENV='$(CURDIR)/.venv'
 	@$(YARD) test
 
 docs: tools ## The documentation site in build/site; a dead link fails

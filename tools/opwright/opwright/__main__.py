@@ -3,7 +3,9 @@
 import argparse
 import signal
 import sys
+from pathlib import Path
 
+from opwright import __version__
 from opwright.build import dev, doctor, explain_build
 from opwright.build.project import BuildError
 
@@ -19,10 +21,15 @@ COMMANDS = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="opwright", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"opwright {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (module, help_text) in COMMANDS.items():
         module.add_arguments(commands.add_parser(name, help=help_text))
+    commands.add_parser("include", help="print the folder of the headers, for a compiler's -I")
     arguments = parser.parse_args()
+    if arguments.command == "include":
+        print(Path(__file__).parent / "include")
+        return 0
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it without a traceback
     try:
         return int(COMMANDS[arguments.command][0].run(arguments))
