@@ -14,7 +14,9 @@
 namespace wheelscope {
 namespace {
 
-std::string major_of(const std::string& version) { return version.substr(0, version.find('.')); }
+std::string major_of(const std::string& version) {
+  return version.substr(0, version.find('.'));
+}
 
 // sm_120 -> 12.0
 std::string capability_of(std::string_view target) {
@@ -43,12 +45,12 @@ void ask_driver(const Asked& asked, Explanation& explanation) {
 void ask_torch(const Asked& asked, Explanation& explanation) {
   if (!asked.machine) return;
   const auto& torch = asked.machine->torch;
-  explanation.because.push_back(
-      !torch ? "there is no torch in the environment here"
-             : "torch " + torch->version + " here is " +
-                   (!torch->rocm.empty()  ? "built for ROCm " + torch->rocm
-                    : torch->cuda.empty() ? "a build without CUDA"
-                                          : "built for CUDA " + torch->cuda));
+  explanation.because.push_back(!torch ? "there is no torch in the environment here"
+                                       : "torch " + torch->version + " here is " +
+                                             (!torch->rocm.empty() ? "built for ROCm " + torch->rocm
+                                              : torch->cuda.empty()
+                                                  ? "a build without CUDA"
+                                                  : "built for CUDA " + torch->cuda));
 }
 
 void ask_python(const Asked& asked, Explanation& explanation) {
@@ -151,10 +153,10 @@ void ask_wheel(const Asked& asked, Explanation& explanation) {
   const bool taken = std::ranges::any_of(claims->file_name_tags, [&](const auto& tag) {
     return std::ranges::find(python->tags, tag) != python->tags.end();
   });
-  explanation.because.push_back(
-      taken ? "the Python here, " + python->version + ", takes it: the message is of another one"
-            : "the Python here, " + python->version + ", takes " + python->tags.front() +
-                  " and older ones");
+  explanation.because.push_back(taken ? "the Python here, " + python->version +
+                                            ", takes it: the message is of another one"
+                                      : "the Python here, " + python->version + ", takes " +
+                                            python->tags.front() + " and older ones");
 }
 
 // The versions of the packages that the message or its entry names (`packages`, or one `package`).

@@ -39,7 +39,8 @@ void explain_torch_library(const std::string& name, const MachineFacts* machine,
         (torch.cuda.empty() ? "a build without CUDA" : "built for CUDA " + torch.cuda));
     if (cuda && torch.cuda.empty()) {
       explanation.because.push_back(name + " is in CUDA builds of torch alone");
-      explanation.fixes.emplace_back("install a CUDA build of torch, or a CPU build of the package");
+      explanation.fixes.emplace_back(
+          "install a CUDA build of torch, or a CPU build of the package");
       return;
     }
   } else if (machine) {
@@ -128,14 +129,14 @@ void explain_cuda_library(const std::string& name, const MachineFacts* machine,
     explanation.because.emplace_back(
         "torch requires it: a part of its CUDA was removed or replaced");
     explanation.fixes.push_back("pip install " + explanation.provider +
-                               " in the version that torch requires (`pip check` names it)");
+                                " in the version that torch requires (`pip check` names it)");
     return;
   }
   explanation.fixes.emplace_back(
       "take the build of the package for the CUDA that torch is built for");
   if (!distributions.empty())
     explanation.fixes.push_back("or pip install " + explanation.provider +
-                               ", and put the folder of its library into LD_LIBRARY_PATH");
+                                ", and put the folder of its library into LD_LIBRARY_PATH");
 }
 
 bool is_libc(std::string_view name) {
@@ -148,15 +149,17 @@ bool is_libc(std::string_view name) {
 void explain_other_libc(bool for_musl, Explanation& explanation) {
   explanation.provider = "the C library";
   explanation.because.push_back(
-      for_musl ? "it is musl, the C library of Alpine Linux: the file was made for musl, and this "
-                 "system has glibc"
-               : "it is glibc, and this system has musl (Alpine Linux): the file was made for glibc");
+      for_musl
+          ? "it is musl, the C library of Alpine Linux: the file was made for musl, and this "
+            "system has glibc"
+          : "it is glibc, and this system has musl (Alpine Linux): the file was made for glibc");
   explanation.fixes.push_back(
       for_musl ? "install the manylinux wheel of the package with the pip of this Python; a file "
                  "that was copied out of an Alpine image does not run here"
                : "install the musllinux wheel of the package if there is one, or build it here");
   if (!for_musl)
-    explanation.fixes.emplace_back("or use an image with glibc: python:3-slim, not python:3-alpine");
+    explanation.fixes.emplace_back(
+        "or use an image with glibc: python:3-slim, not python:3-alpine");
 }
 
 }  // namespace
@@ -165,8 +168,8 @@ void ask_library(const Asked& asked, Explanation& explanation) {
   const auto* machine = asked.machine;
   const auto& needs = explanation.symptom.needs;
   const auto name = base_name(needs);
-  const bool on_musl = explanation.symptom.message.find("Error loading shared library") !=
-                       std::string::npos;
+  const bool on_musl =
+      explanation.symptom.message.find("Error loading shared library") != std::string::npos;
   if (is_driver_library(name)) {
     explanation.provider = "the NVIDIA driver";
     explanation.because.emplace_back("it is part of the NVIDIA driver; no package has it");
@@ -201,10 +204,10 @@ void ask_library(const Asked& asked, Explanation& explanation) {
         is_platform_library(name)
             ? "it is a library of the system that wheels may count on; minimal images leave it out"
             : "the message is musl's: the system is Alpine Linux, or one like it");
-    explanation.fixes.push_back("install the system's package that has " + name +
-                                (on_musl ? " (`apk add so:" + name + "`)"
-                                         : " (`apt-file search " + name + "`, `dnf provides '*/" +
-                                               name + "'`)"));
+    explanation.fixes.push_back(
+        "install the system's package that has " + name +
+        (on_musl ? " (`apk add so:" + name + "`)"
+                 : " (`apt-file search " + name + "`, `dnf provides '*/" + name + "'`)"));
   } else {
     explanation.because.emplace_back(
         "it is neither torch's, nor CUDA's, nor one that every Linux has: a wheel should bring it");
@@ -217,7 +220,8 @@ void ask_library(const Asked& asked, Explanation& explanation) {
 
 void ask_version(const Asked& asked, Explanation& explanation) {
   const auto* machine = asked.machine;
-  const auto& symptom = explanation.symptom;
+  auto& symptom = explanation.symptom;
+  symptom.set("loaded", symptom.needs);
   const auto line = symptom.version.rfind('_');
   const auto kind = symptom.version.substr(0, line);
   const auto number = line == symptom.version.npos ? "" : symptom.version.substr(line + 1);
@@ -253,7 +257,7 @@ void ask_version(const Asked& asked, Explanation& explanation) {
     return;
   }
   explanation.fixes.push_back("install a " + explanation.provider + " that has " + symptom.version +
-                             ", or a build of the package for the one that is here");
+                              ", or a build of the package for the one that is here");
 }
 
 }  // namespace wheelscope

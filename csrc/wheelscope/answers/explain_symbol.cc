@@ -93,7 +93,7 @@ void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& 
     explanation.because.push_back("it is a function of torch's stable ABI since torch " +
                                   std::string(shim->second.first_version));
     explanation.fixes.push_back("install torch " + std::string(shim->second.first_version) +
-                               " or newer");
+                                " or newer");
   } else {
     explanation.because.emplace_back(
         "it is part of torch's C++ ABI, which changes with every minor version of torch");
@@ -101,9 +101,9 @@ void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& 
   }
   if (machine && machine->torch) compare_with_torch(*machine->torch, disk, explanation);
   const auto torch = machine && machine->torch ? " (" + machine->torch->version + ")" : "";
-  explanation.fixes.push_back("install the build of the package that was made for the torch here" +
-                             torch +
-                             ", with the same C++ ABI and CUDA, or the torch that it was made for");
+  explanation.fixes.push_back(
+      "install the build of the package that was made for the torch here" + torch +
+      ", with the same C++ ABI and CUDA, or the torch that it was made for");
   explanation.fixes.emplace_back(
       "or build it here: pip install --no-binary=NAME "
       "--no-build-isolation NAME");
@@ -199,9 +199,8 @@ void ask_symbol(const Asked& asked, Explanation& explanation) {
   auto& symptom = explanation.symptom;
   if (symptom.symbol.starts_with("__Z")) symptom.symbol.erase(0, 1);  // as macOS writes them
   explanation.demangled = demangle(symptom.symbol);
-  symptom.set("wanted", explanation.demangled + (symptom.version.empty()
-                                                     ? ""
-                                                     : " in version " + symptom.version));
+  symptom.set("wanted", explanation.demangled +
+                            (symptom.version.empty() ? "" : " in version " + symptom.version));
   explanation.provider = torch_library_of(symptom.symbol);
   if (!explanation.provider.empty())
     explain_torch_symbol(asked.machine, asked.disk, explanation);

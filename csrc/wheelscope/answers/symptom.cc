@@ -38,7 +38,7 @@ Pattern parse_pattern(std::string_view text) {
       literal += text[at];
     }
   }
-  end_literal("");
+  if (!literal.empty()) end_literal("");
   return pattern;
 }
 
@@ -99,10 +99,10 @@ struct PlainText {
         line.remove_prefix(std::min(line.find_first_not_of("0123456789;", 2), line.size() - 1) + 1);
         continue;
       }
-      const auto* known =
-          static_cast<unsigned char>(line[0]) < 0x80 ? std::end(replaced)
-                      : std::ranges::find_if(
-                            replaced, [&](const auto& one) { return line.starts_with(one.first); });
+      const auto* known = std::end(replaced);
+      if (static_cast<unsigned char>(line[0]) >= 0x80)
+        known = std::ranges::find_if(replaced,
+                                     [&](const auto& one) { return line.starts_with(one.first); });
       const auto next = known != std::end(replaced) ? known->second : line.substr(0, 1);
       line.remove_prefix(known != std::end(replaced) ? known->first.size() : 1);
       const bool blank = next == " " || next == "\t" || next == "\r";
@@ -121,8 +121,7 @@ struct PlainText {
   std::size_t find(std::string_view literal, std::size_t from, std::size_t to) const {
     to = std::min(to, lowered.size());
     if (from >= to) return lowered.npos;
-    const auto* found =
-        memmem(lowered.data() + from, to - from, literal.data(), literal.size());
+    const auto* found = memmem(lowered.data() + from, to - from, literal.data(), literal.size());
     return found ? static_cast<std::size_t>(static_cast<const char*>(found) - lowered.data())
                  : lowered.npos;
   }

@@ -29,8 +29,9 @@ int explain(const Options& options, Streams streams, std::istream& in) {
   const auto text = options.paths.empty() ? read_end(in) : joined(options.paths, "\n");
   const auto symptoms = recognise(text);
   if (symptoms.empty()) {
-    streams.err << "wheelscope: no known message in this text; to have one added, open an issue with "
-                   "the whole traceback, the command, and what `wheelscope machine --json` prints\n";
+    streams.err
+        << "wheelscope: no known message in this text; to have one added, open an issue with "
+           "the whole traceback, the command, and what `wheelscope machine --json` prints\n";
     if (options.json) streams.out << json_document("explanations", Json::array());
     return has_findings;
   }

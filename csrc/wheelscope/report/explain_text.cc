@@ -10,7 +10,7 @@ std::string explanation_text(const Explanation& explanation, const Style& style)
   if (!explanation.provider.empty()) lines.add("whose", printable(explanation.provider));
   for (const auto& reason : explanation.because) lines.add("because", printable(reason));
   for (const auto& way : explanation.fixes) lines.add("fix", printable(way));
-  if (!explanation.link.empty()) lines.add("seen", explanation.link);
+  if (!explanation.link.empty()) lines.add("see", explanation.link);
   return style.dim(printable(explanation.symptom.message)) + "\n" + lines.text;
 }
 
