@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <iostream>
 #include <memory>
@@ -18,23 +20,29 @@ namespace {
 constexpr const char* description =
     "Says where a wheel will run, why, and whether it may be released: from the file alone.";
 constexpr const char* footer = R"(Examples:
-  wheelscope show wheelhouse/*.whl                       what is in it and where it runs
-  wheelscope show --json extension.so                    the same as JSON
-  wheelscope show --by-size my.whl                       what makes it big?
-  wheelscope check --policy ci/policy.toml wheelhouse/   may it be released?
-  wheelscope cover --matrix ci/matrix.toml wheelhouse/   who is served, who is not, and why
-  wheelscope link my.whl torch-2.15.0-*.whl              will it load on that torch?
-  wheelscope diff old.whl new.whl                        what changes for users?
-  wheelscope dump --ptx -o ptx/ my.whl                   the PTX texts, as files
-  wheelscope machine --json >node7.json                  this machine and its Python, to be asked elsewhere
-  python train.py 2>&1 | wheelscope explain              why did it break?
-  wheelscope fit 'vllm>=0.30'                            which file do I take?
-  wheelscope fit --machine node7.json my.whl             will it work there?
-  wheelscope env .venv                                   what is broken in this environment?
-  wheelscope env --why libcudart.so.12                   where is it searched for, and found?
+  wheelscope show my.whl                       what is in it and where it runs
+  python train.py 2>&1 | wheelscope explain    why did it break?
+  wheelscope fit 'vllm>=0.30'                  which file do I take?
+  wheelscope env .venv                         what is broken in this environment?
+`wheelscope COMMAND --help` shows the options and examples of a command.
 
-Exit codes: 0 clean, 1 findings (differences, for diff), 2 wrong usage, 3 unreadable input.
+Exit codes: 0 clean, 1 findings (differences, for diff), 2 wrong usage, 3 unreadable input or unwritable output.
 Colours: on a terminal, unless NO_COLOR is set.)";
+
+// The examples of each command.
+constexpr std::pair<const char*, const char*> examples[] = {
+    {"show", "show wheelhouse/*.whl\nshow --by-size my.whl      what makes it big?"},
+    {"check", "check --policy ci/policy.toml wheelhouse/      may it be released?"},
+    {"cover", "cover --matrix ci/matrix.toml wheelhouse/      who is served, who is not, and why"},
+    {"link", "link my.whl torch-2.15.0-*.whl      will it load on that torch?"},
+    {"diff", "diff old.whl new.whl      what changes for users?"},
+    {"dump", "dump --ptx -o ptx/ my.whl      the PTX texts, as files"},
+    {"machine", "machine --json >node7.json      to be asked elsewhere"},
+    {"explain", "explain 'ImportError: libcudart.so.12: cannot open shared object file'"},
+    {"fit",
+     "fit 'vllm>=0.30'\nfit --index-url https://download.pytorch.org/whl/cu128 torch\n"
+     "fit -r requirements.txt --machine node7.json      will they work there?"},
+    {"env", "env .venv\nenv --why libcudart.so.12      where is it searched for, and found?"}};
 
 bool terminal_takes_colour() {
   const char* no_color = std::getenv("NO_COLOR");
@@ -88,6 +96,26 @@ void add_commands(CLI::App& app, Options& options, Command& chosen) {
       ->type_name("DIR");
 }
 
+// The options of pip and uv that say where files come from.
+void add_index_options(CLI::App& fit, Options& options) {
+  fit.add_option("-r,--requirement", options.requirement_files, "Also what this file lists")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+  fit.add_option("-i,--index-url,--index,--default-index", options.index,
+                 "Package index; without it, the one that pip or uv is configured for")
+      ->type_name("URL");
+  fit.add_option("--extra-index-url", options.extra_indexes, "One more index")
+      ->allow_extra_args(false)
+      ->type_name("URL");
+  fit.add_option("-f,--find-links", options.find_links, "A page of links, or a folder of files")
+      ->allow_extra_args(false)
+      ->type_name("URL");
+  fit.add_flag("--no-index", options.no_index, "Only what --find-links names");
+  fit.add_flag("--pre", options.prereleases, "Pre-releases count too");
+  fit.add_option("--proxy", options.proxy, "Proxy; without it, pip's, or HTTPS_PROXY")
+      ->type_name("URL");
+}
+
 // The commands that ask of a machine instead of files.
 void add_machine_commands(CLI::App& app, Options& options, Command& chosen) {
   auto add = [&](const char* name, const char* help, Command run, const char* machine_help) {
@@ -104,18 +132,15 @@ void add_machine_commands(CLI::App& app, Options& options, Command& chosen) {
   };
   add("machine", "What this machine is: C library, driver, GPUs, Python, torch, CUDA libraries",
       wheelscope::machine, "Print what this command saved with --json");
-  add("explain", "What a message of the loader, of CUDA or of Python means, and what mends it",
+  add("explain", "What a message of the loader, of CUDA or of Python means, and what to do",
       wheelscope::explain, "Explain it for the machine that `machine --json` saved")
       ->add_option("TEXT", options.paths, "the message; without it, the standard input is read")
       ->expected(0, 1 << 20);
   auto* fit = add("fit", "Which file of a project works on a machine, and how it is installed",
                   wheelscope::fit, "Judge for the machine that `machine --json` saved");
   fit->add_option("WHAT", options.paths, "NAME or 'NAME>=VERSION', wheels, or addresses of wheels")
-      ->required()
-      ->expected(1, 1 << 20);
-  fit->add_option("--index", options.index,
-                  "Package index; without it, the one that pip or uv is configured for")
-      ->type_name("URL");
+      ->expected(0, 1 << 20);
+  add_index_options(*fit, options);
   fit->add_option("--with", options.with, "The torch that will be there: torch==VERSION")
       ->type_name("REQUIREMENT");
   fit->add_flag("--deep", options.deep, "Read every byte: device code lies behind the code");
@@ -123,7 +148,7 @@ void add_machine_commands(CLI::App& app, Options& options, Command& chosen) {
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 3600));
   auto* env = app.add_subcommand(
-      "env", "Whether what is installed in an environment loads there, and what mends it");
+      "env", "Whether what is installed in an environment loads there, and what to do");
   env->add_option("PREFIX", options.paths,
                   "folder of an environment, or its interpreter; without it, the active virtual "
                   "environment, else python3 on PATH")
@@ -169,9 +194,8 @@ int run(int argc, char** argv) {
   Command chosen = nullptr;
   CLI::App app(description, "wheelscope");
   app.formatter(std::make_shared<PlainUsage>());
-  app.footer(footer);
   app.require_subcommand(1);
-  app.set_version_flag("--version", "wheelscope " WHEELSCOPE_VERSION,
+  app.set_version_flag("-V,--version", "wheelscope " WHEELSCOPE_VERSION,
                        "The version of this program");
   app.set_help_all_flag("--help-all", "The help of every command");
   add_commands(app, options, chosen);
@@ -182,6 +206,12 @@ int run(int argc, char** argv) {
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   auto* man = app.add_subcommand("man", "The manual page, for `man -l -`");
+  for (const auto& [name, lines] : examples) {
+    std::string text = "Examples:";
+    for (const auto& line : wheelscope::split(lines, '\n')) text += "\n  wheelscope " + line;
+    app.get_subcommand(name)->footer(text);
+  }
+  app.footer(footer);
   if (complain_about_command(app, argc, argv)) return wheelscope::usage;
   try {
     app.parse(argc, argv);
@@ -201,7 +231,12 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    const int code = run(argc, argv);
+    errno = 0;
+    if (std::cout.flush()) return code;
+    std::fprintf(stderr, "wheelscope: the output could not be written%s%s\n", errno ? ": " : "",
+                 errno ? std::strerror(errno) : "");
+    return wheelscope::unreadable;
   } catch (const std::exception& error) {  // no memory, no thread
     std::fprintf(stderr, "wheelscope: %s\n", error.what());
     return wheelscope::unreadable;

@@ -5,6 +5,7 @@ import hashlib
 import os
 import struct
 import sys
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -578,6 +579,13 @@ def python_sources() -> Iterator[tuple[str, bytes]]:
         yield Path(name).name, (library / name).read_bytes()
 
 
+def messages() -> Iterator[tuple[str, bytes]]:
+    """The messages that `explain` is tested with."""
+    entries = Path(__file__).parents[2] / "csrc/wheelscope/data/explain.toml"
+    for kind, entry in tomllib.loads(entries.read_text()).items():
+        yield kind, entry["message"].encode()
+
+
 def main() -> None:
     folder = Path(sys.argv[1])
     groups = {
@@ -586,6 +594,7 @@ def main() -> None:
         "zip": zip_files,
         "wheel": wheel_files,
         "python_source": python_sources,
+        "explain": messages,
     }
     for group, files in groups.items():
         for name, data in files():

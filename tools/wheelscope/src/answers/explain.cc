@@ -1,9 +1,11 @@
-// Explains what the GPU, the driver and Python said; the loader's messages are explained in
-// explain_symbol.cc and explain_library.cc.
+// Makes the answer from the entry of a message: its sentences, and what the machine says to its
+// questions. Those on libraries are in explain_symbol.cc and explain_library.cc.
 #include "answers/explain.h"
 
 #include <algorithm>
 
+#include "packaging/tag.h"
+#include "packaging/wheel_name.h"
 #include "tables/tables.h"
 #include "text/dotted_version.h"
 #include "text/text.h"
@@ -12,186 +14,221 @@
 namespace wheelscope {
 namespace {
 
-std::string or_that_file(const std::string& path) {
-  return path.empty() ? "the library" : base_name(path);
+std::string major_of(const std::string& version) {
+  return version.substr(0, version.find('.'));
 }
 
-const CudaTable::Gpu* gpu_of(const std::string& capability) {
+// sm_120 -> 12.0
+std::string capability_of(std::string_view target) {
+  if (target.starts_with("sm_")) target.remove_prefix(3);
+  if (target.find('.') != target.npos) return std::string(target);
+  target = target.substr(0, target.find_first_not_of("0123456789"));
+  if (target.size() < 2) return {};
+  return std::string(target.substr(0, target.size() - 1)) + "." + target.back();
+}
+
+// 12020 -> 12.2: what cudaDriverGetVersion tells
+std::string cuda_of_number(std::string_view digits) {
+  digits = digits.substr(0, digits.find_first_not_of("0123456789"));
+  if (digits.size() < 4 || digits.size() > 6) return {};
+  const int number = std::stoi(std::string(digits));
+  return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+}
+
+void ask_driver(const Asked& asked, Explanation& explanation) {
+  if (asked.machine)
+    explanation.because.push_back(asked.machine->driver.empty()
+                                      ? "there is no NVIDIA driver on this machine"
+                                      : "the driver here is " + asked.machine->driver);
+}
+
+void ask_torch(const Asked& asked, Explanation& explanation) {
+  if (!asked.machine) return;
+  const auto& torch = asked.machine->torch;
+  explanation.because.push_back(!torch ? "there is no torch in the environment here"
+                                       : "torch " + torch->version + " here is " +
+                                             (!torch->rocm.empty() ? "built for ROCm " + torch->rocm
+                                              : torch->cuda.empty()
+                                                  ? "a build without CUDA"
+                                                  : "built for CUDA " + torch->cuda));
+}
+
+void ask_python(const Asked& asked, Explanation& explanation) {
+  if (asked.machine && asked.machine->python)
+    explanation.because.push_back("Python here is " + asked.machine->python->version + " (" +
+                                  asked.machine->python->abi + ")");
+}
+
+void ask_libc(const Asked& asked, Explanation& explanation) {
+  if (asked.machine && !asked.machine->libc.empty())
+    explanation.because.push_back("the C library here is " + asked.machine->libc + " " +
+                                  asked.machine->libc_version);
+}
+
+void ask_processor(const Asked& asked, Explanation& explanation) {
+  if (asked.machine)
+    explanation.because.push_back("Python here is for " + asked.machine->architecture);
+}
+
+// Which drivers the CUDA of torch, or each CUDA, needs.
+void ask_cuda(const Asked& asked, Explanation& explanation) {
+  auto& symptom = explanation.symptom;
+  if (const auto cuda = cuda_of_number(symptom.part("number")); !cuda.empty())
+    symptom.set("cuda", cuda);
+  if (const auto cuda = symptom.part("cuda"); !cuda.empty()) {
+    explanation.because.push_back("the driver is for CUDA " + cuda);
+    explanation.fixes.push_back("or take builds of torch and of its extensions for CUDA " +
+                                major_of(cuda));
+  }
+  if (asked.machine && !asked.machine->driver.empty()) ask_driver(asked, explanation);
+  const auto* machine = asked.machine;
+  const auto runtime = machine && machine->torch ? machine->torch->cuda : std::string();
+  for (const auto& [major, driver] : cuda_table().drivers) {
+    if (runtime.empty() || major == major_of(runtime))
+      explanation.because.push_back("CUDA " + major + " needs driver " + driver + " or newer");
+  }
+  if (!runtime.empty()) ask_torch(asked, explanation);
+}
+
+void explain_gpu(const std::string& capability, const std::vector<std::string>& supported,
+                 Explanation& explanation) {
   const auto& gpus = cuda_table().gpus;
-  const auto found = std::ranges::find(gpus, capability, &CudaTable::Gpu::capability);
-  return found == gpus.end() ? nullptr : &*found;
-}
-
-void explain_gpu(const std::string& capability, Explanation& explanation) {
-  const auto& supported = explanation.symptom.supported;
-  if (const auto* gpu = gpu_of(capability))
+  const auto gpu = std::ranges::find(gpus, capability, &CudaTable::Gpu::capability);
+  if (gpu != gpus.end())
     explanation.because.push_back("compute capability " + capability + ": " + gpu->name +
                                   "; the first driver that knows it is " + gpu->driver);
+  if (supported.empty()) return;
   const auto serving = std::ranges::find_if(
       supported, [&](const auto& target) { return sass_serves(target, capability); });
-  if (supported.empty()) return;
-  if (serving == supported.end())
-    explanation.because.push_back("this torch has code for sm_" + joined(supported, ", sm_") +
-                                  ", and none of it runs on " + capability);
-  else
-    explanation.because.push_back("torch's own sm_" + *serving + " runs on " + capability +
-                                  ": it is another library that lacks it");
+  explanation.because.push_back(serving == supported.end()
+                                    ? "this torch has code for sm_" + joined(supported, ", sm_") +
+                                          ", and none of it runs on " + capability
+                                    : "torch's own sm_" + *serving + " runs on " + capability +
+                                          ": it is another library that lacks it");
 }
 
-void explain_no_kernel_image(const MachineFacts* machine, Explanation& explanation) {
-  explanation.what =
-      "A kernel was started for which its library has no code that this GPU runs, and no PTX that "
-      "the driver could compile for it.";
-  explanation.provider = "the library that holds the kernel";
-  std::vector<std::string> capabilities;
-  if (!explanation.symptom.capability.empty()) {
-    capabilities.push_back(explanation.symptom.capability);
-  } else if (machine) {
-    for (const auto& gpu : machine->gpus) {
+void ask_gpu(const Asked& asked, Explanation& explanation) {
+  std::vector<std::string> capabilities, supported;
+  for (const auto& word : split(explanation.symptom.part("supported"), ' ')) {
+    if (word.starts_with("sm_")) supported.push_back(word.substr(3, word.find(',') - 3));
+  }
+  if (auto told = capability_of(explanation.symptom.part("capability")); !told.empty()) {
+    capabilities.push_back(std::move(told));
+  } else if (asked.machine) {
+    for (const auto& gpu : asked.machine->gpus) {
       if (!gpu.capability.empty() &&
           std::ranges::find(capabilities, gpu.capability) == capabilities.end())
         capabilities.push_back(gpu.capability);
     }
   }
-  for (const auto& capability : capabilities) explain_gpu(capability, explanation);
-  explanation.mend.emplace_back(
-      "`wheelscope show FILE` lists, for each library of a wheel, the GPUs that it serves: take a "
-      "build that serves this one");
+  for (const auto& capability : capabilities) explain_gpu(capability, supported, explanation);
   if (!capabilities.empty())
-    explanation.mend.push_back("or build the package here with TORCH_CUDA_ARCH_LIST=\"" +
-                               joined(capabilities, ";") + "\"");
+    explanation.fixes.push_back("or build the package here with TORCH_CUDA_ARCH_LIST=\"" +
+                                joined(capabilities, ";") + "\"");
 }
 
-void explain_driver_too_old(const MachineFacts* machine, Explanation& explanation) {
-  explanation.what = "The CUDA runtime of the program is newer than the driver allows.";
-  explanation.provider = "the NVIDIA driver";
-  const auto& symptom = explanation.symptom;
-  if (!symptom.cuda.empty())
-    explanation.because.push_back("the driver is for CUDA " + symptom.cuda);
-  if (machine && !machine->driver.empty())
-    explanation.because.push_back("the driver here is " + machine->driver);
-  const auto runtime = machine && machine->torch ? machine->torch->cuda : std::string();
-  for (const auto& [major, driver] : cuda_table().drivers) {
-    if (!runtime.empty() && major != runtime.substr(0, runtime.find('.'))) continue;
-    explanation.because.push_back("CUDA " + major + " needs driver " + driver + " or newer");
+void ask_ptx(const Asked& asked, Explanation& explanation) {
+  if (!asked.machine || asked.machine->driver.empty()) return;
+  std::string newest;
+  for (const auto& [isa, driver] : cuda_table().ptx_drivers) {
+    if (!older(asked.machine->driver, driver) && older(newest, isa)) newest = isa;
   }
-  if (machine && !runtime.empty())
-    explanation.because.push_back("torch " + machine->torch->version + " here is built for CUDA " +
-                                  runtime);
-  explanation.mend.emplace_back("install a newer driver on the machine (not in its containers)");
-  const auto allowed = symptom.cuda.empty() ? std::string("an older major version")
-                                            : symptom.cuda.substr(0, symptom.cuda.find('.'));
-  explanation.mend.push_back("or take builds of torch and of its extensions for CUDA " + allowed);
+  if (!newest.empty())
+    explanation.because.push_back("driver " + asked.machine->driver +
+                                  " compiles PTX up to version " + newest);
 }
 
-void explain_no_driver(const MachineFacts* machine, Explanation& explanation) {
-  explanation.what = "CUDA was asked for, and there is no NVIDIA driver.";
-  explanation.provider = "the NVIDIA driver";
-  if (machine)
-    explanation.because.push_back(machine->driver.empty()
-                                      ? "there is none on this machine either"
-                                      : "this machine has driver " + machine->driver);
-  explanation.mend.emplace_back(
-      "run on a machine with a GPU; in a container, start it with --gpus all");
-}
-
-void explain_ptx_too_new(const MachineFacts* machine, Explanation& explanation) {
-  explanation.what =
-      "The library has no machine code for this GPU, and its PTX is of a newer CUDA than the "
-      "driver "
-      "can compile.";
-  explanation.provider = "the NVIDIA driver";
-  if (machine && !machine->driver.empty()) {
-    std::string newest;
-    for (const auto& [isa, driver] : cuda_table().ptx_drivers) {
-      if (!older(machine->driver, driver) && older(newest, isa)) newest = isa;
-    }
-    if (!newest.empty())
-      explanation.because.push_back("driver " + machine->driver + " compiles PTX up to version " +
-                                    newest);
-  }
-  explanation.mend.emplace_back("install a newer driver");
-  explanation.mend.emplace_back(
-      "or take a build with machine code for this GPU: `wheelscope show` "
-      "calls it native");
-}
-
-void explain_other_machine(const MachineFacts* machine, Explanation& explanation) {
-  const auto& symptom = explanation.symptom;
-  const auto bits = symptom.version == "ELFCLASS32"   ? "32"
-                    : symptom.version == "ELFCLASS64" ? "64"
-                                                      : "";
-  explanation.what = or_that_file(symptom.library) + " is for another kind of processor" +
-                     (*bits ? ": it is a " + std::string(bits) + "-bit file." : ".");
-  if (machine) explanation.because.push_back("Python here is for " + machine->architecture);
-  explanation.mend.emplace_back(
-      "install the package again with the pip of this Python; a file that was copied from another "
-      "machine, or lies in LD_LIBRARY_PATH, must go");
-}
-
-void explain_damaged_file(Explanation& explanation) {
-  explanation.what = or_that_file(explanation.symptom.library) + " is no whole library.";
-  explanation.because.emplace_back(
-      "a download or an installation was cut off, or a text stands where the library should be "
-      "(a Git LFS pointer, a linker script)");
-  explanation.mend.emplace_back(
-      "install the package again: pip install --force-reinstall "
-      "--no-cache-dir NAME");
-}
-
-void explain_python_abi(const MachineFacts* machine, Explanation& explanation) {
-  const auto& symptom = explanation.symptom;
-  explanation.provider = "Python";
-  explanation.what = symptom.python.empty()
-                         ? "The file that Python found under the module's name has no " +
-                               (symptom.symbol.empty() ? "PyInit function" : symptom.symbol) + "."
-                         : "The module was made for Python " + symptom.python + ".";
-  if (symptom.python.empty())
+// Which tags the name of a wheel has, and which the Python here takes.
+void ask_wheel(const Asked& asked, Explanation& explanation) {
+  const auto claims = parse_wheel_name(base_name(explanation.symptom.part("wheel")));
+  if (!claims) {
     explanation.because.emplace_back(
-        "it was made for Python 2, was renamed, or is a library and no module");
-  if (machine && machine->python)
-    explanation.because.push_back("Python here is " + machine->python->version + " (" +
-                                  machine->python->abi + ")");
-  explanation.mend.emplace_back("install the package again with the pip of this Python");
+        "its name is no wheel's: NAME-VERSION-PYTHON-ABI-PLATFORM.whl; a file that was renamed "
+        "gets its name back");
+    return;
+  }
+  explanation.because.push_back("the file is for " + joined(claims->file_name_tags));
+  const auto* python = asked.machine && asked.machine->python ? &*asked.machine->python : nullptr;
+  if (!python || python->tags.empty()) return;
+  const bool taken = std::ranges::any_of(claims->file_name_tags, [&](const auto& tag) {
+    return std::ranges::find(python->tags, tag) != python->tags.end();
+  });
+  explanation.because.push_back(taken ? "the Python here, " + python->version +
+                                            ", takes it: the message is of another one"
+                                      : "the Python here, " + python->version + ", takes " +
+                                            python->tags.front() + " and older ones");
+}
+
+// The versions of the packages that the message or its entry names (`packages`, or one `package`).
+void ask_packages(const Asked& asked, Explanation& explanation) {
+  for (const auto& name : split(explanation.symptom.part("packages"), ' ')) {
+    const auto found = std::ranges::find(asked.installed, name, &Distribution::name);
+    if (found != asked.installed.end())
+      explanation.because.push_back(name + " " + found->version + " is installed here");
+  }
+}
+
+using Question = void (*)(const Asked&, Explanation&);
+const std::map<std::string_view, Question> questions{
+    {"symbol", ask_symbol}, {"version", ask_version}, {"library", ask_library},
+    {"driver", ask_driver}, {"torch", ask_torch},     {"python", ask_python},
+    {"libc", ask_libc},     {"cuda", ask_cuda},       {"processor", ask_processor},
+    {"gpu", ask_gpu},       {"ptx", ask_ptx},         {"wheel", ask_wheel}};
+
+// "{library|A library} needs {symbol}": parts in place of their names, or the words after the bar.
+// Nothing where a part without such words is empty.
+std::string filled(std::string_view text, const Symptom& symptom) {
+  std::string result;
+  while (!text.empty()) {
+    const auto open = std::min(text.find('{'), text.size());
+    result += text.substr(0, open);
+    text.remove_prefix(open);
+    if (text.empty()) break;
+    const auto close = text.find('}');
+    const auto name = text.substr(1, close - 1);
+    const auto bar = name.find('|');
+    auto part = symptom.part(std::string(name.substr(0, bar)));
+    if (name.starts_with("library") || name.starts_with("needs")) part = base_name(part);
+    if (part.empty() && bar == name.npos) return {};
+    result += part.empty() ? name.substr(bar + 1) : part;
+    text.remove_prefix(close + 1);
+  }
+  return result;
 }
 
 }  // namespace
 
-Explanation explain(const Symptom& symptom, const MachineFacts* machine, Disk& disk) {
-  Explanation explanation{.symptom = symptom};
-  switch (symptom.kind) {
-    case SymptomKind::undefined_symbol:
-      explain_undefined_symbol(machine, disk, explanation);
-      break;
-    case SymptomKind::missing_version:
-      explain_missing_version(machine, disk, explanation);
-      break;
-    case SymptomKind::missing_library:
-      explain_missing_library(machine, explanation);
-      break;
-    case SymptomKind::no_kernel_image:
-      explain_no_kernel_image(machine, explanation);
-      break;
-    case SymptomKind::driver_too_old:
-      explain_driver_too_old(machine, explanation);
-      break;
-    case SymptomKind::no_driver:
-      explain_no_driver(machine, explanation);
-      break;
-    case SymptomKind::ptx_too_new:
-      explain_ptx_too_new(machine, explanation);
-      break;
-    case SymptomKind::other_machine:
-      explain_other_machine(machine, explanation);
-      break;
-    case SymptomKind::damaged_file:
-      explain_damaged_file(explanation);
-      break;
-    case SymptomKind::python_abi:
-      explain_python_abi(machine, explanation);
-      break;
+bool is_question(const std::string& name) {
+  return questions.contains(name) || name.starts_with("packages:");
+}
+
+Explanation explain(const Symptom& symptom, const Asked& asked) {
+  const auto& entry = entry_of(symptom.kind);
+  Explanation explanation{.symptom = symptom, .link = entry.link};
+  for (const auto& question : entry.ask) {
+    if (const auto colon = question.find(':'); colon != question.npos) {
+      explanation.symptom.set("packages", question.substr(colon + 1));
+      ask_packages(asked, explanation);
+    } else {
+      questions.at(question)(asked, explanation);
+    }
   }
+  const auto& told = explanation.symptom;
+  explanation.what = filled(entry.what, told);
+  if (explanation.provider.empty()) explanation.provider = entry.whose;
+  auto add = [&](const std::vector<std::string>& sentences, std::vector<std::string>& list) {
+    std::vector<std::string> all;
+    for (const auto& sentence : sentences) all.push_back(filled(sentence, told));
+    std::erase(all, "");
+    list.insert(list.begin(), all.begin(), all.end());
+  };
+  add(entry.because, explanation.because);
+  add(entry.fix, explanation.fixes);
   return explanation;
+}
+
+Explanation explain(const Symptom& symptom, const MachineFacts* machine, Disk& disk) {
+  return explain(symptom, Asked{.machine = machine, .disk = disk});
 }
 
 }  // namespace wheelscope

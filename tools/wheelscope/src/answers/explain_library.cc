@@ -39,16 +39,53 @@ void explain_torch_library(const std::string& name, const MachineFacts* machine,
         (torch.cuda.empty() ? "a build without CUDA" : "built for CUDA " + torch.cuda));
     if (cuda && torch.cuda.empty()) {
       explanation.because.push_back(name + " is in CUDA builds of torch alone");
-      explanation.mend.emplace_back("install a CUDA build of torch, or a CPU build of the package");
+      explanation.fixes.emplace_back(
+          "install a CUDA build of torch, or a CPU build of the package");
       return;
     }
   } else if (machine) {
     explanation.because.emplace_back("there is no torch in the environment here");
   }
-  explanation.mend.emplace_back(
+  explanation.fixes.emplace_back(
       "import torch before the package: torch loads its libraries, and a search for them then ends "
       "there");
-  explanation.mend.emplace_back("if torch lacks the file, the package was made for another torch");
+  explanation.fixes.emplace_back("if torch lacks the file, the package was made for another torch");
+}
+
+// Libraries of CUDA: those of the table in any version, and cuDNN's.
+bool is_cuda_library(const std::string& name) {
+  return stem_of(name).starts_with("libcudnn") ||
+         std::ranges::any_of(cuda_libraries(), [&](const auto& known) {
+           return stem_of(std::string(known.first)) == stem_of(name);
+         });
+}
+
+// Which CUDA or cuDNN a library is of that the table does not have: CUDA 11 for libcublas.so.11.
+// The numbers of cufft, curand, cusolver and cusparse are their own.
+std::string release_of(const std::string& name) {
+  const auto stem = stem_of(name);
+  const auto number = name.find(".so.") == name.npos ? "" : name.substr(name.find(".so.") + 4);
+  const auto major = number.substr(0, number.find('.'));
+  if (major.empty()) return {};
+  if (stem.starts_with("libcudnn")) return "cuDNN " + major;
+  for (const auto* own : {"libcudart", "libcublas", "libcublasLt", "libnvrtc", "libcupti"}) {
+    if (stem == own) return "CUDA " + major;
+  }
+  return name == "libcufft.so.10" || name == "libcusparse.so.11" ? "CUDA 11" : "";
+}
+
+// The distributions that had a library of CUDA 11 or cuDNN 8.
+std::vector<std::string> former_distributions(const std::string& name) {
+  const auto release = release_of(name);
+  if (release == "cuDNN 8") return {"nvidia-cudnn-cu12<9"};
+  if (release != "CUDA 11") return {};
+  for (const auto& [library, entry] : cuda_libraries()) {
+    const auto distribution = std::string(entry.distribution);
+    if (entry.cuda == "12" && stem_of(std::string(library)) == stem_of(name) &&
+        distribution.ends_with("-cu12"))
+      return {distribution.substr(0, distribution.size() - 1) + "1"};
+  }
+  return {};
 }
 
 // Whether a distribution for this CUDA (a version, or nothing) has the library.
@@ -62,8 +99,11 @@ bool comes_with_cuda(const std::string& library, const std::string& cuda) {
 void explain_cuda_library(const std::string& name, const MachineFacts* machine,
                           Explanation& explanation) {
   const auto cuda = machine && machine->torch ? machine->torch->cuda : std::string();
-  const auto distributions = cuda_distributions_of(name, cuda);
-  explanation.provider = joined(distributions, " or ");
+  auto distributions = cuda_distributions_of(name, cuda);
+  if (distributions.empty()) distributions = former_distributions(name);
+  const auto release = release_of(name);
+  explanation.provider = distributions.empty() ? release : joined(distributions, " or ");
+  if (!release.empty()) explanation.because.push_back("it is part of " + release);
   if (!distributions.empty())
     explanation.because.push_back("on PyPI it comes with " + explanation.provider);
   if (machine) {
@@ -72,7 +112,7 @@ void explain_cuda_library(const std::string& name, const MachineFacts* machine,
       if (library.name == name) {
         explanation.because.push_back("the environment here has it: " + library.path +
                                       "; no RPATH leads there");
-        explanation.mend.emplace_back(
+        explanation.fixes.emplace_back(
             "import torch before the package: it loads the libraries of its CUDA");
         here = true;
       } else if (stem_of(library.name) == stem_of(name) && library.name != name) {
@@ -88,64 +128,104 @@ void explain_cuda_library(const std::string& name, const MachineFacts* machine,
   if (comes_with_cuda(name, cuda)) {
     explanation.because.emplace_back(
         "torch requires it: a part of its CUDA was removed or replaced");
-    explanation.mend.push_back("pip install " + explanation.provider +
-                               " in the version that torch requires (`pip check` names it)");
+    explanation.fixes.push_back("pip install " + explanation.provider +
+                                " in the version that torch requires (`pip check` names it)");
     return;
   }
-  explanation.mend.emplace_back(
+  explanation.fixes.emplace_back(
       "take the build of the package for the CUDA that torch is built for");
   if (!distributions.empty())
-    explanation.mend.push_back("or pip install " + explanation.provider +
-                               ", and put the folder of its library into LD_LIBRARY_PATH");
+    explanation.fixes.push_back("or pip install " + explanation.provider +
+                                ", and put the folder of its library into LD_LIBRARY_PATH");
+}
+
+bool is_libc(std::string_view name) {
+  for (const auto* own : {"ld-linux", "libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2"}) {
+    if (name.starts_with(own)) return true;
+  }
+  return false;
+}
+
+void explain_other_libc(bool for_musl, Explanation& explanation) {
+  explanation.provider = "the C library";
+  explanation.because.push_back(
+      for_musl
+          ? "it is musl, the C library of Alpine Linux: the file was made for musl, and this "
+            "system has glibc"
+          : "it is glibc, and this system has musl (Alpine Linux): the file was made for glibc");
+  explanation.fixes.push_back(
+      for_musl ? "install the manylinux wheel of the package with the pip of this Python; a file "
+                 "that was copied out of an Alpine image does not run here"
+               : "install the musllinux wheel of the package if there is one, or build it here");
+  if (!for_musl)
+    explanation.fixes.emplace_back(
+        "or use an image with glibc: python:3-slim, not python:3-alpine");
 }
 
 }  // namespace
 
-void explain_missing_library(const MachineFacts* machine, Explanation& explanation) {
-  const auto name = base_name(explanation.symptom.needs);
-  explanation.what =
-      (explanation.symptom.library.empty() ? "A library that was loaded"
-                                           : base_name(explanation.symptom.library)) +
-      " needs " + name + ", and the loader finds no such file.";
+void ask_library(const Asked& asked, Explanation& explanation) {
+  const auto* machine = asked.machine;
+  const auto& needs = explanation.symptom.needs;
+  const auto name = base_name(needs);
+  const bool on_musl =
+      explanation.symptom.message.find("Error loading shared library") != std::string::npos;
   if (is_driver_library(name)) {
     explanation.provider = "the NVIDIA driver";
     explanation.because.emplace_back("it is part of the NVIDIA driver; no package has it");
     if (machine && machine->driver.empty())
       explanation.because.emplace_back("there is no driver on this machine");
-    explanation.mend.emplace_back(
+    explanation.fixes.emplace_back(
         "run on a machine with a GPU and its driver; in a container, start it with --gpus all");
   } else if (is_torch_library(name)) {
     explain_torch_library(name, machine, explanation);
-  } else if (!cuda_distributions_of(name).empty() || stem_of(name) == "libcudart" ||
-             stem_of(name) == "libcublas" || stem_of(name) == "libcudnn") {
+  } else if (is_cuda_library(name)) {
     explain_cuda_library(name, machine, explanation);
   } else if (name.starts_with("libpython")) {
     explanation.provider = "Python";
     explanation.because.emplace_back(
         "the module is linked to a shared Python library; not every Python has one, and each has "
         "its own version");
-    explanation.mend.emplace_back("install a build of the package that was made for this Python");
-  } else {
-    explanation.provider = is_platform_library(name) ? "the system" : "";
+    explanation.fixes.emplace_back("install a build of the package that was made for this Python");
+    explanation.fixes.push_back("or use a Python with a shared library: its folder has " + name +
+                                ", or it was configured with --enable-shared");
+  } else if (is_musl(name) || (on_musl && is_libc(name))) {
+    explain_other_libc(is_musl(name), explanation);
+  } else if (needs.starts_with('/')) {
+    explanation.because.emplace_back(
+        "it was asked for by its path, and there is no file at that path: it was not built, was "
+        "not installed, or was deleted");
+    explanation.fixes.emplace_back(
+        "install the package again, or build it: pip install --force-reinstall --no-cache-dir "
+        "NAME");
+  } else if (is_platform_library(name) || on_musl) {
+    explanation.provider = "the system";
     explanation.because.emplace_back(
         is_platform_library(name)
             ? "it is a library of the system that wheels may count on; minimal images leave it out"
-            : "it is neither torch's, nor CUDA's, nor one that every Linux has");
-    explanation.mend.emplace_back("install the system's package that has " + name +
-                                  " (`apt-file search " + name + "`, `dnf provides '*/" + name +
-                                  "'`)");
+            : "the message is musl's: the system is Alpine Linux, or one like it");
+    explanation.fixes.push_back(
+        "install the system's package that has " + name +
+        (on_musl ? " (`apk add so:" + name + "`)"
+                 : " (`apt-file search " + name + "`, `dnf provides '*/" + name + "'`)"));
+  } else {
+    explanation.because.emplace_back(
+        "it is neither torch's, nor CUDA's, nor one that every Linux has: a wheel should bring it");
+    explanation.fixes.push_back("install the package again: its wheel may bring " + name +
+                                "; a package that was built here needs it installed");
+    explanation.fixes.push_back("or install the system's package that has it (`apt-file search " +
+                                name + "`), or put its folder into LD_LIBRARY_PATH");
   }
 }
 
-void explain_missing_version(const MachineFacts* machine, Disk& disk, Explanation& explanation) {
-  const auto& symptom = explanation.symptom;
+void ask_version(const Asked& asked, Explanation& explanation) {
+  const auto* machine = asked.machine;
+  auto& symptom = explanation.symptom;
+  symptom.set("loaded", symptom.needs);
   const auto line = symptom.version.rfind('_');
   const auto kind = symptom.version.substr(0, line);
   const auto number = line == symptom.version.npos ? "" : symptom.version.substr(line + 1);
   explanation.provider = base_name(symptom.needs);
-  explanation.what = (symptom.library.empty() ? "A library" : base_name(symptom.library)) +
-                     " needs " + symptom.version + " of " + explanation.provider +
-                     ", and the one that was loaded, " + symptom.needs + ", is older.";
   if (kind == "GLIBC") {
     explanation.because.push_back("it runs with glibc " + number +
                                   " and newer ones, whatever the tag of its wheel says");
@@ -153,31 +233,31 @@ void explain_missing_version(const MachineFacts* machine, Disk& disk, Explanatio
       explanation.because.push_back(
           "glibc here is " + machine->libc_version +
           (older(machine->libc_version, number) ? "" : ": the message is of another machine"));
-    explanation.mend.emplace_back(
+    explanation.fixes.emplace_back(
         "take a build for an older system: one whose tag has manylinux_2_N with N at most that of "
         "the glibc there");
-    explanation.mend.emplace_back(
+    explanation.fixes.emplace_back(
         "or build the package on that system; a C library comes with its system alone");
     return;
   }
   if (machine && symptom.needs.starts_with('/')) {
-    if (const auto* library = disk.open(symptom.needs)) {
+    if (const auto* library = asked.disk.open(symptom.needs)) {
       if (const auto newest = newest_version(*library, kind); !newest.empty())
         explanation.because.push_back(symptom.needs + " here goes up to " + kind + "_" + newest);
     }
   }
   if (kind == "GLIBCXX" || kind == "CXXABI") {
     explanation.because.emplace_back("libstdc++ comes with gcc, and each gcc adds versions to it");
-    explanation.mend.emplace_back(
+    explanation.fixes.emplace_back(
         "use a newer libstdc++.so.6: in a conda environment, conda install -c conda-forge "
         "libstdcxx-ng; otherwise the system's package of a newer gcc");
-    explanation.mend.emplace_back(
+    explanation.fixes.emplace_back(
         "if the system's own is newer than the one in the message, an environment or "
         "LD_LIBRARY_PATH put the older one first");
     return;
   }
-  explanation.mend.push_back("install a " + explanation.provider + " that has " + symptom.version +
-                             ", or a build of the package for the one that is here");
+  explanation.fixes.push_back("install a " + explanation.provider + " that has " + symptom.version +
+                              ", or a build of the package for the one that is here");
 }
 
 }  // namespace wheelscope

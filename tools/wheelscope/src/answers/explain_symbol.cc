@@ -92,8 +92,8 @@ void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& 
   if (const auto shim = torch_shims().find(symbol); shim != torch_shims().end()) {
     explanation.because.push_back("it is a function of torch's stable ABI since torch " +
                                   std::string(shim->second.first_version));
-    explanation.mend.push_back("install torch " + std::string(shim->second.first_version) +
-                               " or newer");
+    explanation.fixes.push_back("install torch " + std::string(shim->second.first_version) +
+                                " or newer");
   } else {
     explanation.because.emplace_back(
         "it is part of torch's C++ ABI, which changes with every minor version of torch");
@@ -101,10 +101,10 @@ void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& 
   }
   if (machine && machine->torch) compare_with_torch(*machine->torch, disk, explanation);
   const auto torch = machine && machine->torch ? " (" + machine->torch->version + ")" : "";
-  explanation.mend.push_back("install the build of the package that was made for the torch here" +
-                             torch +
-                             ", with the same C++ ABI and CUDA, or the torch that it was made for");
-  explanation.mend.emplace_back(
+  explanation.fixes.push_back(
+      "install the build of the package that was made for the torch here" + torch +
+      ", with the same C++ ABI and CUDA, or the torch that it was made for");
+  explanation.fixes.emplace_back(
       "or build it here: pip install --no-binary=NAME "
       "--no-build-isolation NAME");
 }
@@ -122,7 +122,7 @@ void explain_python_symbol(const MachineFacts* machine, Explanation& explanation
   if (machine && machine->python)
     explanation.because.push_back("Python here is " + machine->python->version + " (" +
                                   machine->python->abi + ")");
-  explanation.mend.emplace_back(
+  explanation.fixes.emplace_back(
       "install the package again with the pip of this Python, or update Python to the newest "
       "release of its minor version");
 }
@@ -150,7 +150,7 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
     explanation.because.push_back(
         "it is a function of the NVIDIA driver, which is older than the library expects" +
         (machine && !machine->driver.empty() ? ": " + machine->driver + " here" : ""));
-    explanation.mend.emplace_back("install a newer driver");
+    explanation.fixes.emplace_back("install a newer driver");
     return;
   } else if (platform != platform_symbols().end()) {
     explanation.provider = platform->second;
@@ -161,7 +161,7 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
   }
   if (explanation.provider.empty()) {
     explanation.because.emplace_back("no table here knows the symbol");
-    explanation.mend.emplace_back(
+    explanation.fixes.emplace_back(
         "`wheelscope link PACKAGE.whl ITS-REQUIREMENTS...` tells which of them should have it");
     return;
   }
@@ -171,26 +171,45 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
   const auto cuda = machine && machine->torch ? machine->torch->cuda : std::string();
   for (const auto& name : cuda_distributions_of(explanation.provider, cuda))
     explanation.because.push_back("the environment's own comes with " + name);
-  explanation.mend.emplace_back(
+  explanation.fixes.emplace_back(
       "look for another copy: unset LD_LIBRARY_PATH, or see what LD_DEBUG=libs says");
+}
+
+// What musl's loader says on Alpine Linux, mostly of files that were made for glibc.
+void explain_symbol_on_musl(Explanation& explanation) {
+  const auto& symbol = explanation.symptom.symbol;
+  explanation.because.emplace_back("the message is musl's: the system is Alpine Linux, or like it");
+  if (is_cxx_runtime_symbol(symbol) && !platform_symbols().contains(symbol)) {
+    explanation.provider = "libstdc++.so.6";
+    explanation.fixes.emplace_back("apk add libstdc++");
+  } else {
+    explanation.because.emplace_back(
+        "glibc has this function, musl has not, or only in newer releases: the file was made for "
+        "glibc or for a newer musl");
+  }
+  explanation.fixes.emplace_back(
+      "install the musllinux wheel of the package with the pip of this Python, or build it here");
+  explanation.fixes.emplace_back(
+      "or use an image with glibc: python:3-slim, not python:3-alpine; or a newer Alpine");
 }
 
 }  // namespace
 
-void explain_undefined_symbol(const MachineFacts* machine, Disk& disk, Explanation& explanation) {
-  const auto& symptom = explanation.symptom;
+void ask_symbol(const Asked& asked, Explanation& explanation) {
+  auto& symptom = explanation.symptom;
+  if (symptom.symbol.starts_with("__Z")) symptom.symbol.erase(0, 1);  // as macOS writes them
   explanation.demangled = demangle(symptom.symbol);
+  symptom.set("wanted", explanation.demangled +
+                            (symptom.version.empty() ? "" : " in version " + symptom.version));
   explanation.provider = torch_library_of(symptom.symbol);
-  const auto version = symptom.version.empty() ? "" : " in version " + symptom.version;
-  explanation.what = (symptom.library.empty() ? "A library" : base_name(symptom.library)) +
-                     " needs " + explanation.demangled + version +
-                     ", and nothing that was loaded has it.";
   if (!explanation.provider.empty())
-    explain_torch_symbol(machine, disk, explanation);
+    explain_torch_symbol(asked.machine, asked.disk, explanation);
   else if (is_python_symbol(symptom.symbol))
-    explain_python_symbol(machine, explanation);
+    explain_python_symbol(asked.machine, explanation);
+  else if (symptom.message.find("Error relocating") != std::string::npos)
+    explain_symbol_on_musl(explanation);
   else
-    explain_other_symbol(machine, explanation);
+    explain_other_symbol(asked.machine, explanation);
 }
 
 }  // namespace wheelscope

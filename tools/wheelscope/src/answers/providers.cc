@@ -60,8 +60,10 @@ bool is_cxx_runtime_symbol(std::string_view name) {
 std::string torch_library_of(const std::string& name) {
   if (auto shim = torch_shims().find(name); shim != torch_shims().end())
     return std::string(shim->second.library);
-  auto mentions = [&](std::string_view mangled) {
-    return name.starts_with("_Z") && name.find(mangled) != name.npos;
+  auto mentions = [&](std::string_view mangled) {  // NK: a const member
+    return name.starts_with("_Z") &&
+           (name.find(mangled) != name.npos ||
+            name.find("NK" + std::string(mangled.substr(1))) != name.npos);
   };
   if (mentions("N3c104cuda")) return "libc10_cuda.so";
   if (mentions("N2at4cuda")) return "libtorch_cuda.so";

@@ -1,243 +1,266 @@
-// Recognises messages by the words that their programs print: glibc's and musl's loaders, CPython,
-// pybind11, the CUDA runtime and torch. What stands around those words varies.
+// Finds the patterns of data/explain.toml in a text by searching for their literals in order.
 #include "answers/symptom.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
+#include "tables/embedded.h"
+#include "tables/toml.h"
 #include "text/text.h"
 
 namespace wheelscope {
 namespace {
 
-// What stands before `mark` in the line, and after it.
-struct Found {
-  std::string_view before, after;
-};
+constexpr std::size_t most_between = 400;    // bytes that `*` or a part between literals may cover
+constexpr std::size_t most_attempts = 5000;  // of one pattern in one text
+constexpr std::size_t most_symptoms = 100;
 
-std::optional<Found> find_mark(std::string_view line, std::string_view mark) {
-  const auto at = line.find(mark);
-  if (at == line.npos) return std::nullopt;
-  return Found{line.substr(0, at), line.substr(at + mark.size())};
+Pattern parse_pattern(std::string_view text) {
+  Pattern pattern{.literals = {}, .between = {""}};
+  std::string literal;
+  auto end_literal = [&](std::string next) {
+    if (!literal.empty()) {
+      pattern.literals.push_back(lower(std::exchange(literal, {})));
+      pattern.between.push_back(std::move(next));
+    } else {
+      pattern.between.back() = std::move(next);
+    }
+  };
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '{') {
+      const auto close = std::min(text.find('}', at), text.size() - 1);
+      end_literal(std::string(text.substr(at + 1, close - at - 1)));
+      at = close;
+    } else if (text[at] == '*') {
+      end_literal("*");
+    } else {
+      literal += text[at];
+    }
+  }
+  if (!literal.empty()) end_literal("");
+  return pattern;
 }
+
+std::vector<std::string> texts(const toml::node* node) {
+  if (!node) return {};
+  if (const auto text = node->value<std::string>()) return {*text};
+  std::vector<std::string> list;
+  for (const auto& one : *node->as_array()) list.push_back(one.value_or<std::string>(""));
+  return list;
+}
+
+std::vector<MessageEntry> parse_entries(std::string_view text) {
+  const auto root = toml::parse(text);
+  std::vector<std::pair<toml::source_index, MessageEntry>> found;  // TOML sorts its keys
+  for (const auto& [key, node] : root) {
+    const auto& table = *node.as_table();
+    auto word = [&](const char* name) { return table[name].value_or<std::string>(""); };
+    MessageEntry entry{.kind = std::string(key),
+                       .what = word("what"),
+                       .whose = word("whose"),
+                       .link = word("link"),
+                       .message = word("message"),
+                       .because = texts(table.get("because")),
+                       .ask = texts(table.get("ask")),
+                       .fix = texts(table.get("fix")),
+                       .weak = table["weak"].value_or(false)};
+    for (const auto& pattern : texts(table.get("find")))
+      entry.find.push_back(parse_pattern(pattern));
+    found.emplace_back(node.source().begin.line, std::move(entry));
+  }
+  std::ranges::sort(found, {}, [](const auto& one) { return one.first; });
+  std::vector<MessageEntry> entries;
+  for (auto& [line, entry] : found) entries.push_back(std::move(entry));
+  return entries;
+}
+
+// A text in one line: escape sequences, frames and repeated blanks left out, quotes made plain.
+struct PlainText {
+  std::string text, lowered;
+  std::vector<std::size_t> lines;  // where each line begins in it
+
+  explicit PlainText(std::string_view source) {
+    while (!source.empty()) {
+      const auto line = source.substr(0, source.find('\n'));
+      source.remove_prefix(std::min(line.size() + 1, source.size()));
+      lines.push_back(text.size());
+      add(line);
+      if (!text.ends_with(' ')) text += ' ';
+    }
+    lowered = lower(text);
+  }
+
+  void add(std::string_view line) {
+    static constexpr std::pair<std::string_view, std::string_view> replaced[] = {
+        {"‘", "'"}, {"’", "'"}, {"“", "\""}, {"”", "\""}, {"│", " "}, {"：", ": "}};
+    while (!line.empty()) {
+      if (line.starts_with("\x1b[")) {
+        line.remove_prefix(std::min(line.find_first_not_of("0123456789;", 2), line.size() - 1) + 1);
+        continue;
+      }
+      const auto* known = std::end(replaced);
+      if (static_cast<unsigned char>(line[0]) >= 0x80)
+        known = std::ranges::find_if(replaced,
+                                     [&](const auto& one) { return line.starts_with(one.first); });
+      const auto next = known != std::end(replaced) ? known->second : line.substr(0, 1);
+      line.remove_prefix(known != std::end(replaced) ? known->first.size() : 1);
+      const bool blank = next == " " || next == "\t" || next == "\r";
+      if (!blank)
+        text += next;
+      else if (!text.empty() && !text.ends_with(' '))
+        text += ' ';
+    }
+  }
+
+  std::size_t line_of(std::size_t at) const {
+    return static_cast<std::size_t>(std::ranges::upper_bound(lines, at) - lines.begin()) - 1;
+  }
+
+  // memmem() takes time in proportion to both lengths, at worst.
+  std::size_t find(std::string_view literal, std::size_t from, std::size_t to) const {
+    to = std::min(to, lowered.size());
+    if (from >= to) return lowered.npos;
+    const auto* found = memmem(lowered.data() + from, to - from, literal.data(), literal.size());
+    return found ? static_cast<std::size_t>(static_cast<const char*>(found) - lowered.data())
+                 : lowered.npos;
+  }
+};
 
 std::string without_quotes(std::string_view word) {
   constexpr std::string_view quotes = "'\"`()[]{}<>";
   while (!word.empty() && quotes.find(word.front()) != quotes.npos) word.remove_prefix(1);
-  while (!word.empty() && quotes.find(word.back()) != quotes.npos) word.remove_suffix(1);
+  while (!word.empty() && (quotes.find(word.back()) != quotes.npos || word.ends_with('.')))
+    word.remove_suffix(1);
   return std::string(word);
 }
 
-// "ImportError: /x/y.so" -> /x/y.so
-std::string last_word(std::string_view text) {
-  text = trim(text);
-  while (text.ends_with(':')) text.remove_suffix(1);
-  const auto space = text.find_last_of(" \t");
-  return without_quotes(space == text.npos ? text : text.substr(space + 1));
-}
+struct Match {
+  std::size_t begin, end;
+  std::map<std::string, std::string> parts;
+};
 
-std::string first_word(std::string_view text, std::string_view ends = " \t\r,;") {
-  text = trim(text);
-  return without_quotes(text.substr(0, text.find_first_of(ends)));
-}
-
-std::optional<Symptom> undefined_symbol(std::string_view line) {
-  if (const auto found = find_mark(line, ": undefined symbol: ")) {
-    Symptom symptom{.kind = SymptomKind::undefined_symbol,
-                    .library = last_word(found->before),
-                    .symbol = first_word(found->after)};
-    if (const auto version = find_mark(found->after, ", version "))
-      symptom.version = first_word(version->after);
-    return symptom;
+// The words before and after the literals; those before are on the same line.
+void add_outer_parts(const Pattern& pattern, const PlainText& text, Match& match) {
+  if (const auto& name = pattern.between.front(); !name.empty() && name != "*") {
+    const auto line = text.lines[text.line_of(match.begin)];
+    auto word = std::string_view(text.text).substr(line, match.begin - line);
+    while (word.ends_with(' ') || word.ends_with(':')) word.remove_suffix(1);
+    match.parts[name] = without_quotes(word.substr(word.rfind(' ') + 1));
   }
-  // x.so: symbol f, version V not defined in file y.so with link time reference
-  if (const auto found = find_mark(line, ": symbol ");
-      found && line.find(" with link time reference") != line.npos) {
-    const auto version = find_mark(found->after, ", version ");
-    return Symptom{.kind = SymptomKind::undefined_symbol,
-                   .library = last_word(found->before),
-                   .symbol = first_word(found->after),
-                   .version = version ? first_word(version->after) : ""};
+  if (const auto& name = pattern.between.back(); !name.empty() && name != "*") {
+    const auto word = trim(std::string_view(text.text).substr(match.end, most_between));
+    match.parts[name] = without_quotes(word.substr(0, word.find_first_of(" ,;")));
   }
-  if (const auto found = find_mark(line, "undefined symbol: "))  // the file was cut off
-    return Symptom{.kind = SymptomKind::undefined_symbol, .symbol = first_word(found->after)};
-  // musl: Error relocating /x/y.so: name: symbol not found
-  const auto musl = find_mark(line, "Error relocating ");
-  if (const auto end = musl ? find_mark(musl->after, ": symbol not found") : std::nullopt) {
-    const auto colon = end->before.find(": ");
-    if (colon != end->before.npos)
-      return Symptom{.kind = SymptomKind::undefined_symbol,
-                     .library = std::string(end->before.substr(0, colon)),
-                     .symbol = last_word(end->before)};
-  }
-  return std::nullopt;
 }
 
-std::optional<Symptom> missing_version(std::string_view line) {
-  const auto found = find_mark(line, ": version `");
-  if (!found) return std::nullopt;
-  const auto end = find_mark(found->after, "' not found");
-  if (!end) return std::nullopt;
-  Symptom symptom{.kind = SymptomKind::missing_version,
-                  .needs = last_word(found->before),
-                  .version = std::string(end->before)};
-  if (const auto by = find_mark(end->after, "(required by "))
-    symptom.library = std::string(by->after.substr(0, by->after.find(')')));
-  return symptom;
-}
-
-std::optional<Symptom> missing_library(std::string_view line) {
-  if (const auto found = find_mark(line, ": cannot open shared object file"))
-    return Symptom{.kind = SymptomKind::missing_library, .needs = last_word(found->before)};
-  // musl: Error loading shared library libx.so.1: No such file or directory (needed by /y.so)
-  if (const auto found = find_mark(line, "Error loading shared library ")) {
-    Symptom symptom{.kind = SymptomKind::missing_library, .needs = first_word(found->after, ": ")};
-    if (const auto by = find_mark(found->after, "(needed by "))
-      symptom.library = std::string(by->after.substr(0, by->after.find(')')));
-    return symptom;
-  }
-  return std::nullopt;
-}
-
-// sm_120 -> 12.0
-std::string capability_of(std::string_view target) {
-  if (target.starts_with("sm_")) target.remove_prefix(3);
-  target = target.substr(0, target.find_first_not_of("0123456789"));
-  if (target.size() < 2) return {};
-  return std::string(target.substr(0, target.size() - 1)) + "." + target.back();
-}
-
-std::optional<Symptom> no_kernel_image(std::string_view line) {
-  if (const auto found = find_mark(line, "with CUDA capability ");
-      found && line.find("not compatible") != line.npos)
-    return Symptom{.kind = SymptomKind::no_kernel_image,
-                   .capability = capability_of(first_word(found->after))};
-  if (const auto found = find_mark(line, "install supports CUDA capabilities ")) {
-    Symptom symptom{.kind = SymptomKind::no_kernel_image};
-    for (const auto& word : split(found->after, ' ')) {
-      if (word.starts_with("sm_"))
-        symptom.supported.push_back(word.substr(3, word.find_last_not_of(".,") - 2));
+std::vector<Match> matches(const Pattern& pattern, const PlainText& text) {
+  std::vector<Match> found;
+  std::size_t from = 0;
+  for (std::size_t attempt = 0; attempt < most_attempts && found.size() < most_symptoms;
+       ++attempt) {
+    const auto begin = text.find(pattern.literals.front(), from, text.text.size());
+    if (begin == std::string::npos) break;
+    Match match{begin, begin + pattern.literals.front().size(), {}};
+    from = match.end;
+    bool complete = true;
+    for (std::size_t i = 1; i < pattern.literals.size() && complete; ++i) {
+      const auto& literal = pattern.literals[i];
+      const auto next = text.find(literal, match.end, match.end + most_between + literal.size());
+      complete = next != std::string::npos;
+      if (!complete) break;
+      if (pattern.between[i] != "*")
+        match.parts[pattern.between[i]] =
+            trim(std::string_view(text.text).substr(match.end, next - match.end));
+      match.end = next + literal.size();
     }
-    return symptom;
+    if (!complete) continue;
+    add_outer_parts(pattern, text, match);
+    found.push_back(std::move(match));
   }
-  for (const auto* mark : {"no kernel image is available", "cudaErrorNoKernelImageForDevice"}) {
-    if (line.find(mark) != line.npos) return Symptom{.kind = SymptomKind::no_kernel_image};
-  }
-  return std::nullopt;
-}
-
-// 12020 -> 12.2: what cudaDriverGetVersion tells
-std::string cuda_of_number(std::string_view digits) {
-  digits = digits.substr(0, digits.find_first_not_of("0123456789"));
-  if (digits.size() < 4 || digits.size() > 6) return {};
-  const int number = std::stoi(std::string(digits));
-  return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
-}
-
-std::optional<Symptom> driver(std::string_view line) {
-  if (const auto found = find_mark(line, "driver on your system is too old")) {
-    Symptom symptom{.kind = SymptomKind::driver_too_old};
-    if (const auto version = find_mark(found->after, "(found version "))
-      symptom.cuda = cuda_of_number(version->after);
-    return symptom;
-  }
-  for (const auto* mark :
-       {"driver version is insufficient for CUDA runtime", "cudaErrorInsufficientDriver"}) {
-    if (line.find(mark) != line.npos) return Symptom{.kind = SymptomKind::driver_too_old};
-  }
-  if (line.find("Found no NVIDIA driver") != line.npos)
-    return Symptom{.kind = SymptomKind::no_driver};
-  for (const auto* mark :
-       {"PTX was compiled with an unsupported toolchain", "cudaErrorUnsupportedPtxVersion",
-        "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"}) {
-    if (line.find(mark) != line.npos) return Symptom{.kind = SymptomKind::ptx_too_new};
-  }
-  return std::nullopt;
-}
-
-std::optional<Symptom> unusable_file(std::string_view line) {
-  if (const auto found = find_mark(line, ": wrong ELF class"))
-    return Symptom{.kind = SymptomKind::other_machine,
-                   .library = last_word(found->before),
-                   .version = first_word(found->after.substr(std::min<std::size_t>(
-                       found->after.find_first_not_of(": "), found->after.size())))};
-  for (const auto* mark : {": file too short", ": invalid ELF header"}) {
-    if (const auto found = find_mark(line, mark))
-      return Symptom{.kind = SymptomKind::damaged_file, .library = last_word(found->before)};
-  }
-  return std::nullopt;
-}
-
-std::optional<Symptom> python_abi(std::string_view line) {
-  if (const auto found = find_mark(line, "does not define module export function"))
-    return Symptom{.kind = SymptomKind::python_abi, .symbol = first_word(found->after)};
-  if (const auto found = find_mark(line, "module was compiled for Python "))
-    return Symptom{.kind = SymptomKind::python_abi, .python = first_word(found->after)};
-  return std::nullopt;
+  return found;
 }
 
 // Whether two messages are about the same thing; what only one of them says goes to the first.
 bool merge(Symptom& first, const Symptom& second) {
   if (first.kind != second.kind) return false;
-  if (first.kind == SymptomKind::no_kernel_image) {
-    if (first.capability.empty()) first.capability = second.capability;
-    if (first.supported.empty()) first.supported = second.supported;
-    return true;
+  std::vector<std::string> names{"library", "needs", "symbol", "version"};
+  for (const auto& [name, text] : second.parts) names.push_back(name);
+  for (const auto& name : names) {
+    if (!first.part(name).empty() && !second.part(name).empty() &&
+        first.part(name) != second.part(name))
+      return false;
   }
-  if (first.kind == SymptomKind::driver_too_old) {
-    if (first.cuda.empty()) first.cuda = second.cuda;
-    return true;
+  for (const auto& name : names) {
+    if (first.part(name).empty()) first.set(name, second.part(name));
   }
-  return first.library == second.library && first.needs == second.needs &&
-         first.symbol == second.symbol && first.version == second.version &&
-         first.python == second.python;
+  return true;
 }
 
 }  // namespace
 
-std::vector<Symptom> recognise(std::string_view text) {
-  constexpr std::size_t most = 100;
-  std::vector<Symptom> symptoms;
-  while (!text.empty() && symptoms.size() < most) {
-    const auto line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    for (const auto& reader : {undefined_symbol, missing_version, missing_library, no_kernel_image,
-                               driver, unusable_file, python_abi}) {
-      auto symptom = reader(line);
-      if (!symptom) continue;
-      symptom->message = trim(line);
-      if (std::ranges::none_of(symptoms, [&](auto& known) { return merge(known, *symptom); }))
-        symptoms.push_back(std::move(*symptom));
-      break;
-    }
-  }
-  return symptoms;
+std::string Symptom::part(const std::string& name) const {
+  if (name == "library") return library;
+  if (name == "needs") return needs;
+  if (name == "symbol") return symbol;
+  if (name == "version") return version;
+  const auto found = parts.find(name);
+  return found == parts.end() ? "" : found->second;
 }
 
-const char* name_of(SymptomKind kind) {
-  switch (kind) {
-    case SymptomKind::undefined_symbol:
-      return "undefined-symbol";
-    case SymptomKind::missing_version:
-      return "missing-version";
-    case SymptomKind::missing_library:
-      return "missing-library";
-    case SymptomKind::no_kernel_image:
-      return "no-kernel-image";
-    case SymptomKind::driver_too_old:
-      return "driver-too-old";
-    case SymptomKind::no_driver:
-      return "no-driver";
-    case SymptomKind::ptx_too_new:
-      return "ptx-too-new";
-    case SymptomKind::other_machine:
-      return "other-machine";
-    case SymptomKind::damaged_file:
-      return "damaged-file";
-    case SymptomKind::python_abi:
-      return "python-abi";
+void Symptom::set(const std::string& name, std::string text) {
+  (name == "library"   ? library
+   : name == "needs"   ? needs
+   : name == "symbol"  ? symbol
+   : name == "version" ? version
+                       : parts[name]) = std::move(text);
+}
+
+const std::vector<MessageEntry>& message_entries() {
+  static const auto entries = parse_entries(embedded::explain());
+  return entries;
+}
+
+const MessageEntry& entry_of(const std::string& kind) {
+  return *std::ranges::find(message_entries(), kind, &MessageEntry::kind);
+}
+
+std::vector<Symptom> recognise(std::string_view source) {
+  constexpr std::size_t longest_message = 500;
+  const PlainText text(source);
+  struct Found {
+    std::size_t begin, end;
+    const MessageEntry* entry;
+    Symptom symptom;
+  };
+  std::vector<Found> found;
+  for (const auto& entry : message_entries()) {
+    for (const auto& pattern : entry.find) {
+      for (auto& match : matches(pattern, text)) {
+        if (found.size() == most_symptoms) break;
+        if (std::ranges::any_of(found, [&](const Found& other) {
+              return match.begin < other.end && other.begin < match.end;
+            }))
+          continue;
+        const auto first = text.lines[text.line_of(match.begin)];
+        const auto last = text.line_of(match.end - 1) + 1;
+        const auto end = last < text.lines.size() ? text.lines[last] : text.text.size();
+        Symptom symptom{.kind = entry.kind};
+        symptom.message = trim(text.text.substr(first, std::min(end - first, longest_message)));
+        for (auto& [name, part] : match.parts) symptom.set(name, std::move(part));
+        found.push_back({match.begin, match.end, &entry, std::move(symptom)});
+      }
+    }
   }
-  return "";
+  std::ranges::stable_sort(found, {}, &Found::begin);
+  if (std::ranges::any_of(found, [](const Found& one) { return !one.entry->weak; }))
+    std::erase_if(found, [](const Found& one) { return one.entry->weak; });
+  std::vector<Symptom> symptoms;
+  for (auto& one : found) {
+    if (std::ranges::none_of(symptoms, [&](auto& known) { return merge(known, one.symptom); }))
+      symptoms.push_back(std::move(one.symptom));
+  }
+  return symptoms;
 }
 
 }  // namespace wheelscope

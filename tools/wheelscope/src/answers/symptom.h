@@ -1,42 +1,54 @@
-// The messages of the loader, of Python and of CUDA that say why something does not work, found in
-// a text: a line, or a whole traceback.
+// The messages of installers, loaders, Python, torch and CUDA that say why something does not work,
+// found in a text: a line, or a whole log. data/explain.toml lists them.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace wheelscope {
 
-enum class SymptomKind {
-  undefined_symbol,  // undefined symbol: _ZN3c10...
-  missing_version,   // version `GLIBC_2.32' not found
-  missing_library,   // libcudart.so.12: cannot open shared object file
-  no_kernel_image,   // no kernel image is available for execution on the device
-  driver_too_old,    // CUDA driver version is insufficient for CUDA runtime version
-  no_driver,         // Found no NVIDIA driver on your system
-  ptx_too_new,       // the provided PTX was compiled with an unsupported toolchain
-  other_machine,     // wrong ELF class: ELFCLASS64
-  damaged_file,      // file too short, invalid ELF header
-  python_abi         // dynamic module does not define module export function
-};
+// The kinds that the program itself speaks of; all others are keys of data/explain.toml.
+namespace SymptomKind {
+inline constexpr const char* undefined_symbol = "undefined-symbol";
+inline constexpr const char* missing_version = "missing-version";
+inline constexpr const char* missing_library = "missing-library";
+}  // namespace SymptomKind
 
 // What a message says; a text that it does not say is empty.
 struct Symptom {
-  SymptomKind kind = SymptomKind::undefined_symbol;
-  std::string message;  // the line that says it
+  std::string kind;
+  std::string message;  // the lines that say it
   std::string library;  // the file that does not load
   std::string needs;    // the library that it needs: libcudart.so.12, /lib64/libc.so.6
   std::string symbol, version;
-  std::string capability;              // of the GPU: 12.0
-  std::vector<std::string> supported;  // what the message says is served: 80, 90
-  std::string cuda;                    // that the driver is for: 12.2
-  std::string python;                  // that the module was made for: 3.10
+  std::map<std::string, std::string> parts;  // what else its pattern names
+
+  std::string part(const std::string& name) const;
+  void set(const std::string& name, std::string text);
 };
 
-// Each once, in the order of the text.
-std::vector<Symptom> recognise(std::string_view text);
+// A text that a message is recognised by. `{name}` stands for a part, `*` for anything short;
+// blanks, line ends, letter case and the style of quotes do not matter. Matching takes time in
+// proportion to the text, whatever the text is: nothing is ever tried again.
+struct Pattern {
+  std::vector<std::string> literals;  // at least one, in lower case
+  std::vector<std::string> between;   // before each literal and after the last: "", "*" or a name
+};
 
-const char* name_of(SymptomKind kind);
+// One entry of data/explain.toml; the file's head describes the fields.
+struct MessageEntry {
+  std::string kind;
+  std::vector<Pattern> find;
+  std::string what, whose, link, message;
+  std::vector<std::string> because, ask, fix;
+  bool weak = false;
+};
+const std::vector<MessageEntry>& message_entries();  // in the order of the file
+const MessageEntry& entry_of(const std::string& kind);
+
+// Each once, in the order of the text. A part of the text belongs to the first entry that knows it.
+std::vector<Symptom> recognise(std::string_view text);
 
 }  // namespace wheelscope

@@ -128,6 +128,11 @@ std::string man_page(const CLI::App& app) {
     }
     return text;
   };
+  auto notes = [](const CLI::App& command) {
+    std::string text = ".nf\n";
+    for (const auto& line : split(command.get_footer(), '\n')) text += roff(line) + "\n";
+    return text + ".fi\n";
+  };
   auto text = ".TH WHEELSCOPE 1\n.SH NAME\nwheelscope \\- " + roff(app.get_description()) +
               "\n.SH SYNOPSIS\n.B wheelscope\n.I COMMAND\n[\\fIOPTIONS\\fR] [\\fIARGUMENTS\\fR]\n"
               ".SH OPTIONS\n" +
@@ -140,11 +145,9 @@ std::string man_page(const CLI::App& app) {
             ".TP\n.I " + roff(option->get_name()) + "\n" + roff(option->get_description()) + "\n";
     }
     text += ".SS " + roff(command->get_name()) + "\n" + roff(command->get_description()) + ".\n" +
-            arguments + list(*command);
+            arguments + list(*command) + notes(*command);
   }
-  text += ".SH NOTES\n.nf\n";
-  for (const auto& line : split(app.get_footer(), '\n')) text += roff(line) + "\n";
-  return text + ".fi\n";
+  return text + ".SH NOTES\n" + notes(app);
 }
 
 }  // namespace wheelscope

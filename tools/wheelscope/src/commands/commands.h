@@ -24,9 +24,12 @@ struct Options {
   std::string output_folder;
   std::string why;              // env: a library's name
   std::string python, machine;  // an interpreter or environment; a file that `machine` wrote
-  std::string index, with;      // fit: an address; a requirement that will be installed before
-  bool deep = false;            // fit: every byte
-  int timeout = 15;             // fit: seconds without a sign of a server
+  std::string with;             // fit: a requirement that will be installed before
+  std::string index, proxy;     // fit: addresses
+  std::vector<std::string> extra_indexes, find_links, requirement_files;  // fit
+  bool no_index = false, prereleases = false;                             // fit
+  bool deep = false;                                                      // fit: every byte
+  int timeout = 15;  // fit: seconds without a sign of a server
 };
 
 // Answers go to `out`; what cannot be read is named on `err`.

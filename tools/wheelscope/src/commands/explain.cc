@@ -30,9 +30,8 @@ int explain(const Options& options, Streams streams, std::istream& in) {
   const auto symptoms = recognise(text);
   if (symptoms.empty()) {
     streams.err
-        << "wheelscope: no message that is known here: undefined symbol, version not found, "
-           "cannot open shared object file, no kernel image, driver insufficient, wrong ELF "
-           "class, Python's ABI\n";
+        << "wheelscope: no known message in this text; to have one added, open an issue with "
+           "the whole traceback, the command, and what `wheelscope machine --json` prints\n";
     if (options.json) streams.out << json_document("explanations", Json::array());
     return has_findings;
   }
@@ -41,9 +40,12 @@ int explain(const Options& options, Streams streams, std::istream& in) {
   const bool asked = !options.machine.empty() || !options.python.empty();
   if (!machine && asked) return complain(machine.error(), streams);
   Disk disk(options.machine.empty() ? "" : "/nonexistent");  // a saved machine's files are not here
+  Asked about{.machine = machine ? &*machine : nullptr, .disk = disk};
+  if (machine && machine->python && options.machine.empty())
+    about.installed = list_distributions(machine->python->site_packages);
   auto json = Json::array();
   for (const auto& symptom : symptoms) {
-    const auto explanation = explain(symptom, machine ? &*machine : nullptr, disk);
+    const auto explanation = explain(symptom, about);
     if (options.json)
       json.push_back(to_json(explanation));
     else

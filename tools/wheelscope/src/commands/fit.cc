@@ -24,14 +24,36 @@
 namespace wheelscope {
 namespace {
 
+// A word of a shell's command, in quotes where it needs them.
+std::string shell_word(const std::string& text) {
+  if (text.find_first_of(" \t'\"$`\\&|;<>()*?[]#~!{}") == text.npos) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
+// What was given, and what pip and uv are configured for. The proxy goes where libcurl looks.
+PipSettings settings_of(const Options& options, const std::string& environment) {
+  const auto settings = configured_settings({.index = options.index,
+                                             .extra = options.extra_indexes,
+                                             .find_links = options.find_links,
+                                             .no_index = options.no_index,
+                                             .prereleases = options.prereleases,
+                                             .proxy = options.proxy},
+                                            environment);
+  for (const auto* name : {"http_proxy", "https_proxy"}) {
+    if (!settings.proxy.empty()) setenv(name, settings.proxy.c_str(), 1);
+  }
+  return settings;
+}
+
 class Fitter {
  public:
   Fitter(const Options& options, Streams streams, MachineFacts machine)
       : options_(options),
         streams_(streams),
         machine_(std::move(machine)),
-        indexes_(options.index.empty() ? configured_indexes(virtual_environment())
-                                       : std::vector{options.index}),
+        indexes_(addresses_of(settings_of(options, virtual_environment()))),
         http_(options.timeout),
         cache_(cache_folder()),
         torches_(http_, cache_, indexes_, machine_) {}
@@ -135,6 +157,11 @@ class Fitter {
     auto by_name = fit_by_name(candidate.claims, candidate.file.name, machine_);
     by_name.size = candidate.file.size.value_or(0);
     if (by_name.fits != Fits::works) return by_name;
+    if (constexpr std::string_view local = "file://"; candidate.file.url.starts_with(local)) {
+      FitAnswer alone;
+      judge_file(candidate.file.url.substr(local.size()), alone);
+      return alone.verdicts.empty() ? by_name : alone.verdicts.front();
+    }
     const auto file = on_its_server(candidate.file);
     if (!options_.deep && !machine_.torch) {
       Remote::expect(http_, cache_, file);
@@ -165,7 +192,7 @@ class Fitter {
     const auto requirement = parse_requirement(asked);
     if (requirement.name.empty())
       return complain_about({0, "'" + asked + "' is no requirement, wheel or address"});
-    auto found = find_candidates(http_, indexes_, requirement, answer.notes);
+    auto found = find_candidates(http_, indexes_, requirement, answer.notes, options_.prereleases);
     if (!found) return complain_about(found.error());
     auto& wheels = found->wheels;
     const auto& tags = machine_.python->tags;
@@ -212,20 +239,33 @@ class Fitter {
   }
 
   std::string pip() const {
-    const auto words =
-        options_.python.empty() ? "pip install" : options_.python + " -m pip install";
+    const auto words = options_.python.empty()
+                           ? "pip install"
+                           : shell_word(machine_.python->executable) + " -m pip install";
     const bool quoted = options_.with.find_first_of("<>! ;") != std::string::npos;
     return words + (options_.with.empty() ? ""
                     : quoted              ? " '" + options_.with + "'"
                                           : " " + options_.with);
   }
 
+  // The options of the command line that pip needs as well.
+  std::string index_words() const {
+    std::string words;
+    auto add = [&](const char* name, const std::string& value) {
+      words += std::string(" ") + name + " " + shell_word(is_url(value) ? shown_url(value) : value);
+    };
+    if (!options_.index.empty()) add("--index-url", options_.index);
+    for (const auto& url : options_.extra_indexes) add("--extra-index-url", url);
+    for (const auto& place : options_.find_links) add("--find-links", place);
+    return words + (options_.no_index ? " --no-index" : "") +
+           (options_.prereleases ? " --pre" : "");
+  }
+
   void choose(FitAnswer& answer) {
     if (const auto* best = best_of(answer.verdicts)) {
       answer.take = best->file;
       answer.command = pip() + " " + what_to_install(answer, *best);
-      if (!options_.index.empty() && !is_url(answer.asked))
-        answer.command += " --index-url " + shown_url(options_.index);
+      if (!is_url(answer.asked)) answer.command += index_words();
     } else if (const auto* nearest = nearest_of(answer.verdicts)) {
       answer.nearest = nearest->file;
       answer.change = nearest->change.empty() ? nearest->reason : nearest->change;
@@ -296,7 +336,25 @@ FitVerdict Fitter::judge(const Item& wheel) {
 
 }  // namespace
 
-int fit(const Options& options, Streams streams) {
+int fit(const Options& given, Streams streams) {
+  auto options = given;
+  PipSettings from_files;
+  std::vector<std::string> notes;
+  for (const auto& file : options.requirement_files) {
+    auto listed = read_requirements(file, from_files, notes);
+    if (!listed) return complain(listed.error(), streams);
+    std::ranges::move(*listed, std::back_inserter(options.paths));
+  }
+  for (const auto& note : notes) streams.err << "wheelscope: " << printable(note) << "\n";
+  if (options.index.empty()) options.index = from_files.index;
+  std::ranges::copy(from_files.extra, std::back_inserter(options.extra_indexes));
+  std::ranges::copy(from_files.find_links, std::back_inserter(options.find_links));
+  options.no_index |= from_files.no_index;
+  options.prereleases |= from_files.prereleases;
+  if (options.paths.empty()) {
+    streams.err << "wheelscope: fit needs a NAME, a wheel, an address, or -r FILE\n";
+    return usage;
+  }
   if (asks_two_machines(options, streams)) return usage;
   auto machine = asked_machine(options);
   if (!machine) return complain(machine.error(), streams);

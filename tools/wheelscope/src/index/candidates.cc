@@ -2,6 +2,7 @@
 #include "index/candidates.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "packaging/specifier.h"
 #include "packaging/wheel_name.h"
@@ -18,8 +19,31 @@ HttpRequest page_of(const std::string& index, const std::string& project) {
           .most = longest_page};
 }
 
+// A folder's files, or those that a page links to.
+Result<std::vector<IndexFile>> read_links(Http& http, const std::string& address) {
+  if (is_url(address) && !address.starts_with("file:")) {
+    if (address.ends_with(".whl")) return std::vector{IndexFile{base_name(address), address}};
+    const auto answer =
+        TRY(http.get({.url = address, .accept = index_page_types, .most = longest_page}));
+    return parse_index_page(answer.body, answer.type, answer.url);
+  }
+  const auto folder = address.starts_with("file://") ? address.substr(7) : address;
+  std::error_code error;
+  std::vector<IndexFile> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    files.push_back({entry.path().filename().string(),
+                     "file://" + std::filesystem::absolute(entry.path()).string()});
+  if (error)
+    return std::unexpected(
+        Error{0, "'" + folder + "' is no folder of files that can be read: " + error.message()});
+  std::ranges::sort(files, {}, &IndexFile::name);
+  return files;
+}
+
 Result<std::vector<IndexFile>> read_page(Http& http, const std::string& index,
                                          const std::string& project) {
+  if (constexpr std::string_view links = "links+"; index.starts_with(links))
+    return read_links(http, index.substr(links.size()));
   if (!is_url(index))
     return std::unexpected(Error{0, "'" + shown_url(index) +
                                         "' is no index: its address starts "
@@ -62,8 +86,10 @@ void expect_candidates(Http& http, const std::vector<std::string>& indexes,
 }
 
 Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& indexes,
-                                   const Requirement& requirement,
-                                   std::vector<std::string>& notes) {
+                                   const Requirement& requirement, std::vector<std::string>& notes,
+                                   bool prereleases) {
+  if (indexes.empty())
+    return std::unexpected(Error{0, "--no-index was given, and no --find-links to look in"});
   const auto specifiers = parse_specifiers(requirement.specifiers);
   if (!specifiers)
     return std::unexpected(Error{0, "'" + requirement.specifiers + "' is no version specifier"});
@@ -108,7 +134,7 @@ Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& i
   }
   const bool only_prereleases = std::ranges::all_of(
       found.wheels, [](const Candidate& wheel) { return wheel.version.is_prerelease(); });
-  if (!only_prereleases && !names_prerelease(*specifiers))
+  if (!prereleases && !only_prereleases && !names_prerelease(*specifiers))
     std::erase_if(found.wheels,
                   [](const Candidate& wheel) { return wheel.version.is_prerelease(); });
   std::ranges::stable_sort(found.wheels, std::greater{}, &Candidate::version);

@@ -25,10 +25,11 @@ struct Candidates {
 };
 
 // Pre-releases and withdrawn files count as for pip: where nothing else is allowed, or the version
-// is asked for. Fails when no index has the project; what is wrong with one of several becomes
-// notes.
+// is asked for, or with `prereleases`. Fails when no index has the project; what is wrong with one
+// of several becomes notes. `indexes` may have pages of links, in the form of links_page().
 Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& indexes,
-                                   const Requirement& requirement, std::vector<std::string>& notes);
+                                   const Requirement& requirement, std::vector<std::string>& notes,
+                                   bool prereleases = false);
 
 // Asks for the pages that find_candidates() will need, without waiting for them.
 void expect_candidates(Http& http, const std::vector<std::string>& indexes,

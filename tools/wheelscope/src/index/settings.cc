@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <map>
 
 #include "source/files.h"
 #include "tables/toml.h"
@@ -55,13 +57,113 @@ std::vector<std::string> pip_files(const std::string& environment) {
 void add(const PipSettings& weaker, PipSettings& settings) {
   if (settings.index.empty()) settings.index = weaker.index;
   if (settings.extra.empty()) settings.extra = weaker.extra;
+  if (settings.find_links.empty()) settings.find_links = weaker.find_links;
+  if (settings.proxy.empty()) settings.proxy = weaker.proxy;
+  settings.no_index |= weaker.no_index;
+  settings.prereleases |= weaker.prereleases;
+}
+
+bool is_true(const std::string& text) {
+  const auto word = lower(text);
+  return word == "1" || word == "true" || word == "yes" || word == "on";
+}
+
+// Sets one option by the name that pip has for it; false: it is none of these.
+bool set_option(const std::string& name, const std::string& value, PipSettings& settings) {
+  auto append = [&](std::vector<std::string>& list) {
+    for (auto& word : words(value)) list.push_back(std::move(word));
+  };
+  if (name == "index-url")
+    settings.index = value;
+  else if (name == "extra-index-url")
+    append(settings.extra);
+  else if (name == "find-links")
+    append(settings.find_links);
+  else if (name == "no-index")
+    settings.no_index = value.empty() || is_true(value);
+  else if (name == "pre")
+    settings.prereleases = value.empty() || is_true(value);
+  else if (name == "proxy")
+    settings.proxy = value;
+  else
+    return false;
+  return true;
+}
+
+// UV_INDEX_NAME_USERNAME and _PASSWORD go into the address of the index NAME.
+std::string with_credentials(const std::string& url, const std::string& name) {
+  auto key = "UV_INDEX_" + name;
+  for (auto& c : key)
+    c = c >= 'a' && c <= 'z'                    ? static_cast<char>(c - 'a' + 'A')
+        : is_digit(c) || (c >= 'A' && c <= 'Z') ? c
+                                                : '_';
+  const auto user = variable((key + "_USERNAME").c_str());
+  const auto password = variable((key + "_PASSWORD").c_str());
+  const auto host = url.find("://");
+  if (name.empty() || user.empty() + password.empty() == 2 || host == url.npos) return url;
+  auto encoded = [](const std::string& text) {
+    std::string result;
+    for (const char c : text) {
+      const bool plain = is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                         std::string_view("-._~").find(c) != std::string_view::npos;
+      result += plain ? std::string(1, c) : "%" + hexadecimal(std::string_view(&c, 1));
+    }
+    return result;
+  };
+  return url.substr(0, host + 3) + encoded(user) + ":" + encoded(password) + "@" +
+         url.substr(host + 3);
+}
+
+// NAME=URL or URL
+std::string named_url(const std::string& text) {
+  const auto equals = text.find('=');
+  return equals < text.find("://")
+             ? with_credentials(text.substr(equals + 1), text.substr(0, equals))
+             : text;
+}
+
+PipSettings uv_variables() {
+  PipSettings uv{.index = named_url(variable("UV_DEFAULT_INDEX")),
+                 .extra = words(variable("UV_INDEX")),
+                 .find_links = split(variable("UV_FIND_LINKS"), ','),
+                 .no_index = is_true(variable("UV_NO_INDEX")),
+                 .prereleases = variable("UV_PRERELEASE") == "allow"};
+  std::erase(uv.find_links, "");
+  if (uv.index.empty()) uv.index = variable("UV_INDEX_URL");
+  if (uv.extra.empty()) uv.extra = words(variable("UV_EXTRA_INDEX_URL"));
+  for (auto& url : uv.extra) url = named_url(url);
+  return uv;
+}
+
+// uv's files, the strongest first: the project's, the user's, the system's.
+void add_uv_files(PipSettings& settings) {
+  auto add_file = [&](const std::string& path, bool pyproject) {
+    const auto text = read_text(path);
+    if (!text) return false;
+    const auto parsed = parse_uv_toml(*text, pyproject);
+    if (parsed) add(*parsed, settings);
+    return true;
+  };
+  if (is_true(variable("UV_NO_CONFIG"))) return;
+  if (const auto chosen = variable("UV_CONFIG_FILE"); !chosen.empty()) {
+    add_file(chosen, false);
+    return;
+  }
+  std::error_code error;
+  for (auto folder = std::filesystem::current_path(error); !error; folder = folder.parent_path()) {
+    if (add_file((folder / "uv.toml").string(), false) ||
+        add_file((folder / "pyproject.toml").string(), true) || folder == folder.root_path())
+      break;
+  }
+  add_file(config_folder() + "/uv/uv.toml", false);
+  add_file("/etc/uv/uv.toml", false);
 }
 
 }  // namespace
 
 PipSettings parse_pip_conf(std::string_view text) {
   std::string section, key;
-  std::string values[2][2];  // of [global] and [install]: index-url, extra-index-url
+  std::map<std::string, std::string> values[2];  // of [global] and [install]
   for (const auto& line : split(text, '\n')) {
     const auto content = trim(line);
     if (content.empty() || content.starts_with('#') || content.starts_with(';')) continue;
@@ -79,69 +181,124 @@ PipSettings parse_pip_conf(std::string_view text) {
       std::ranges::replace(key, '_', '-');
       value = trim(content.substr(equals + 1));
     }
-    const bool main = key == "index-url", extra = key == "extra-index-url";
-    if ((section != "global" && section != "install") || (!main && !extra)) continue;
-    auto& place = values[section == "install"][extra];
+    if ((section != "global" && section != "install") || key.empty()) continue;
+    auto& place = values[section == "install"][key];
     if (!goes_on) place.clear();
-    place += " " + std::string(value);
+    place += (place.empty() ? "" : " ") + std::string(value);
   }
   PipSettings settings;
-  for (const auto& values_of_section :
-       {values[1], values[0]}) {  // the command's section is stronger
-    if (settings.index.empty()) settings.index = trim(values_of_section[0]);
-    if (settings.extra.empty()) settings.extra = words(values_of_section[1]);
+  values[1].merge(values[0]);  // the command's section is stronger
+  for (const auto& [name, value] : values[1]) {
+    if (!trim(value).empty()) set_option(name, std::string(trim(value)), settings);
   }
   return settings;
 }
 
-Result<PipSettings> parse_uv_toml(std::string_view text) try {
-  const auto root = toml::parse(text);
+Result<PipSettings> parse_uv_toml(std::string_view text, bool pyproject) try {
+  const auto file = toml::parse(text);
   PipSettings settings;
-  for (const auto& table : {root["pip"], toml::node_view<const toml::node>(root)}) {
+  const auto root = pyproject ? file["tool"]["uv"] : toml::node_view<const toml::node>(file);
+  for (const auto& table : {root["pip"], root}) {
     if (settings.index.empty()) settings.index = table["index-url"].value_or<std::string>("");
-    if (const auto* list = table["extra-index-url"].as_array()) {
-      for (const auto& one : *list) settings.extra.push_back(one.value_or<std::string>(""));
+    for (auto [name, list] :
+         {std::pair{"extra-index-url", &settings.extra}, {"find-links", &settings.find_links}}) {
+      if (const auto* array = table[name].as_array()) {
+        for (const auto& one : *array) list->push_back(one.value_or<std::string>(""));
+      }
     }
+    settings.no_index |= table["no-index"].value_or(false);
+    settings.prereleases |= table["prerelease"].value_or<std::string>("") == "allow";
   }
   if (const auto* indexes = root["index"].as_array()) {
     for (const auto& entry : *indexes) {
       const auto* index = entry.as_table();
-      if (!index) continue;
-      const auto url = (*index)["url"].value_or<std::string>("");
-      if ((*index)["default"].value_or(false))
+      if (!index || (*index)["explicit"].value_or(false)) continue;
+      const auto url = with_credentials((*index)["url"].value_or<std::string>(""),
+                                        (*index)["name"].value_or<std::string>(""));
+      if ((*index)["format"].value_or<std::string>("") == "flat")
+        settings.find_links.push_back(url);
+      else if ((*index)["default"].value_or(false))
         settings.index = url;
       else
         settings.extra.push_back(url);
     }
   }
   std::erase(settings.extra, "");
+  std::erase(settings.find_links, "");
   return settings;
 } catch (const toml::parse_error& error) {
   return std::unexpected(Error{error.source().begin.line, std::string(error.description())});
 }
 
-std::vector<std::string> configured_indexes(const std::string& environment) {
-  PipSettings settings{.index = variable("PIP_INDEX_URL"),
-                       .extra = words(variable("PIP_EXTRA_INDEX_URL"))};
+Result<std::vector<std::string>> read_requirements(const std::string& path, PipSettings& settings,
+                                                   std::vector<std::string>& notes, int depth) {
+  constexpr int deepest = 16;
+  if (depth > deepest) return std::unexpected(Error{0, path + " includes itself"});
+  auto text = TRY(read_text(path));
+  for (auto at = text.find("\\\n"); at != text.npos; at = text.find("\\\n", at))
+    text.replace(at, 2, " ");  // a line that goes on
+  std::vector<std::string> requirements;
+  for (const auto& line : split(text, '\n')) {
+    auto content = trim(line);
+    if (content.starts_with('#')) continue;
+    content = trim(content.substr(0, std::min(content.find(" #"), content.find(" --hash"))));
+    if (content.empty()) continue;
+    if (!content.starts_with('-')) {
+      if (content.find("git+") != content.npos)
+        notes.push_back(path + ": '" + std::string(content) + "' is not judged");
+      else
+        requirements.emplace_back(content);
+      continue;
+    }
+    const auto end = content.find_first_of(" =");
+    auto option = std::string(content.substr(0, end));
+    const auto value = end == content.npos ? "" : std::string(trim(content.substr(end + 1)));
+    const std::map<std::string, std::string> long_names{
+        {"-i", "--index-url"}, {"-f", "--find-links"}, {"-r", "--requirement"}};
+    if (const auto known = long_names.find(option); known != long_names.end())
+      option = known->second;
+    if (option == "--requirement") {
+      const auto folder = folder_of(path);
+      const auto inner = value.starts_with('/') || folder.empty() ? value : folder + "/" + value;
+      std::ranges::move(TRY(read_requirements(inner, settings, notes, depth + 1)),
+                        std::back_inserter(requirements));
+    } else if (!set_option(option.substr(std::min(option.find_first_not_of('-'), option.size())),
+                           value, settings)) {
+      notes.push_back(path + ": '" + std::string(content) + "' is not judged");
+    }
+  }
+  return requirements;
+}
+
+PipSettings configured_settings(PipSettings settings, const std::string& environment) {
+  PipSettings pip;
+  for (const auto* name :
+       {"index-url", "extra-index-url", "find-links", "no-index", "pre", "proxy"}) {
+    auto key = "PIP_" + std::string(name);
+    for (auto& c : key) c = c == '-' ? '_' : c >= 'a' ? static_cast<char>(c - 'a' + 'A') : c;
+    if (const auto value = variable(key.c_str()); !value.empty()) set_option(name, value, pip);
+  }
+  add(pip, settings);
   for (const auto& file : pip_files(environment)) {
     if (const auto text = read_text(file)) add(parse_pip_conf(*text), settings);
   }
-  PipSettings uv{.index = variable("UV_DEFAULT_INDEX"), .extra = words(variable("UV_INDEX"))};
-  if (uv.index.empty()) uv.index = variable("UV_INDEX_URL");
-  if (uv.extra.empty()) uv.extra = words(variable("UV_EXTRA_INDEX_URL"));
-  for (auto& url : uv.extra) {  // NAME=URL
-    const auto equals = url.find('=');
-    if (equals < url.find("://")) url.erase(0, equals + 1);
+  add(uv_variables(), settings);
+  add_uv_files(settings);
+  return settings;
+}
+
+std::string links_page(const std::string& address) {
+  return "links+" + address;
+}
+
+std::vector<std::string> addresses_of(const PipSettings& settings) {
+  std::vector<std::string> addresses;
+  if (!settings.no_index) {
+    addresses.push_back(settings.index.empty() ? pypi : settings.index);
+    addresses.insert(addresses.end(), settings.extra.begin(), settings.extra.end());
   }
-  add(uv, settings);
-  for (const auto& file : {config_folder() + "/uv/uv.toml", std::string("/etc/uv/uv.toml")}) {
-    const auto text = read_text(file);
-    if (!text) continue;
-    if (const auto parsed = parse_uv_toml(*text)) add(*parsed, settings);
-  }
-  std::vector<std::string> indexes{settings.index.empty() ? pypi : settings.index};
-  indexes.insert(indexes.end(), settings.extra.begin(), settings.extra.end());
-  return indexes;
+  for (const auto& page : settings.find_links) addresses.push_back(links_page(page));
+  return addresses;
 }
 
 }  // namespace wheelscope

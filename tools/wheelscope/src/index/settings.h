@@ -8,18 +8,33 @@
 
 namespace wheelscope {
 
-// The addresses of indexes, the main one first: from pip's variables and files, else from uv's,
-// else PyPI. `environment` is the folder of a virtual environment, whose pip.conf counts; or empty.
-std::vector<std::string> configured_indexes(const std::string& environment);
-
-// The addresses in a pip.conf: index-url, and extra-index-url.
+// What pip and uv can be told about where files come from.
 struct PipSettings {
   std::string index;
-  std::vector<std::string> extra;
+  std::vector<std::string> extra, find_links;
+  bool no_index = false, prereleases = false;
+  std::string proxy;
 };
+
+// What is given on the command line goes before pip's variables and files, those before uv's; else
+// PyPI. `environment` is the folder of a virtual environment, whose pip.conf counts; or empty.
+PipSettings configured_settings(PipSettings given, const std::string& environment);
+
+// The addresses to ask: indexes, the main one first, and pages of links (see links_page).
+std::vector<std::string> addresses_of(const PipSettings& settings);
+
+// The form in which find_candidates() takes a page of links or a folder of files.
+std::string links_page(const std::string& address);
+
 PipSettings parse_pip_conf(std::string_view text);
 
-// The addresses in a uv.toml. What cannot be read is an error with its line.
-Result<PipSettings> parse_uv_toml(std::string_view text);
+// A uv.toml, or the table tool.uv of a pyproject.toml. What cannot be read is an error with its
+// line. Indexes that are marked `explicit` serve only packages that are pinned to them: left out.
+Result<PipSettings> parse_uv_toml(std::string_view text, bool pyproject = false);
+
+// The lines of a requirements file, `-r` in it followed: its options go to `settings`. What fit
+// cannot judge (-e, addresses of repositories) becomes notes.
+Result<std::vector<std::string>> read_requirements(const std::string& path, PipSettings& settings,
+                                                   std::vector<std::string>& notes, int depth = 0);
 
 }  // namespace wheelscope

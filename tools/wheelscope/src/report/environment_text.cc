@@ -29,7 +29,7 @@ std::string verdict_text(const DistributionVerdict& verdict, const Style& style)
       lines.add("library", printable(broken.path));
       lines.add("says", printable(explanation.symptom.message));
       for (const auto& reason : explanation.because) lines.add("because", printable(reason));
-      for (const auto& way : explanation.mend) lines.add("mend", printable(way));
+      for (const auto& way : explanation.fixes) lines.add("fix", printable(way));
     }
   }
   if (needed > most) lines.add("library", "and " + std::to_string(needed - most) + " more");

@@ -9,7 +9,8 @@ std::string explanation_text(const Explanation& explanation, const Style& style)
   lines.add("what", style.bold(printable(explanation.what)));
   if (!explanation.provider.empty()) lines.add("whose", printable(explanation.provider));
   for (const auto& reason : explanation.because) lines.add("because", printable(reason));
-  for (const auto& way : explanation.mend) lines.add("mend", printable(way));
+  for (const auto& way : explanation.fixes) lines.add("fix", printable(way));
+  if (!explanation.link.empty()) lines.add("see", explanation.link);
   return style.dim(printable(explanation.symptom.message)) + "\n" + lines.text;
 }
 

@@ -40,7 +40,7 @@ Json to_json(const MachineFacts& machine) {
 
 Json to_json(const Explanation& explanation) {
   const auto& symptom = explanation.symptom;
-  return {{"kind", name_of(symptom.kind)},
+  return {{"kind", symptom.kind},
           {"message", symptom.message},
           {"library", or_null(symptom.library)},
           {"needs", or_null(symptom.needs)},
@@ -50,7 +50,8 @@ Json to_json(const Explanation& explanation) {
           {"provider", or_null(explanation.provider)},
           {"what", explanation.what},
           {"because", explanation.because},
-          {"mend", explanation.mend}};
+          {"fix", explanation.fixes},
+          {"report", or_null(explanation.link)}};
 }
 
 Json to_json(const DistributionVerdict& verdict) {

@@ -13,5 +13,6 @@ EMBED(python_abi3, "python_abi3.csv")
 EMBED(cudart, "cudart.json")
 EMBED(platform_symbols, "platform_symbols.csv")
 EMBED(cuda_libraries, "cuda_libraries.csv")
+EMBED(explain, "explain.toml")
 
 .section .note.GNU-stack, "", %progbits

@@ -18,6 +18,7 @@ EMBEDDED(python_abi3)
 EMBEDDED(cudart)
 EMBEDDED(platform_symbols)
 EMBEDDED(cuda_libraries)
+EMBEDDED(explain)
 
 #undef EMBEDDED
 
