@@ -581,7 +581,7 @@ def python_sources() -> Iterator[tuple[str, bytes]]:
 
 def messages() -> Iterator[tuple[str, bytes]]:
     """The messages that `explain` is tested with."""
-    entries = Path(__file__).parents[2] / "csrc/wheelscope/data/explain.toml"
+    entries = Path(__file__).parents[1] / "src/data/explain.toml"
     for kind, entry in tomllib.loads(entries.read_text()).items():
         yield kind, entry["message"].encode()
 
