@@ -26,6 +26,40 @@ index-url = https://other.example
   EXPECT_EQ(parse_pip_conf("").index, "");
 }
 
+TEST(Settings, WhatElsePipIsTold) {
+  const auto settings = parse_pip_conf(
+      "[global]\nfind-links =\n    /a\n    https://b.example/\nno-index = yes\npre=true\n"
+      "proxy = http://p.example:3128\n");
+  EXPECT_EQ(settings.find_links, Texts({"/a", "https://b.example/"}));
+  EXPECT_TRUE(settings.no_index && settings.prereleases);
+  EXPECT_EQ(settings.proxy, "http://p.example:3128");
+  EXPECT_EQ(addresses_of(settings), Texts({links_page("/a"), links_page("https://b.example/")}));
+  EXPECT_FALSE(parse_pip_conf("[global]\nno-index = 0").no_index);
+}
+
+TEST(Settings, UvIndexesHaveNamesAndCredentials) {
+  setenv("UV_INDEX_MY_COMPANY_USERNAME", "me", 1);
+  setenv("UV_INDEX_MY_COMPANY_PASSWORD", "a@b/c", 1);
+  const auto settings = parse_uv_toml(R"(
+[tool.uv]
+find-links = ["/wheels"]
+prerelease = "allow"
+[[tool.uv.index]]
+name = "my-company"
+url = "https://one.example/simple"
+[[tool.uv.index]]
+url = "https://pinned.example/simple"
+explicit = true
+)",
+                                      true)
+                            .value();
+  EXPECT_EQ(settings.extra, Texts({"https://me:a%40b%2fc@one.example/simple"}));
+  EXPECT_EQ(settings.find_links, Texts({"/wheels"}));
+  EXPECT_TRUE(settings.prereleases && settings.index.empty());
+  unsetenv("UV_INDEX_MY_COMPANY_USERNAME");
+  unsetenv("UV_INDEX_MY_COMPANY_PASSWORD");
+}
+
 TEST(Settings, UvToml) {
   const auto settings = parse_uv_toml(R"(
 extra-index-url = ["https://one.example"]

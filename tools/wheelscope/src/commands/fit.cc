@@ -160,7 +160,9 @@ class Fitter {
     if (constexpr std::string_view local = "file://"; candidate.file.url.starts_with(local)) {
       FitAnswer alone;
       judge_file(candidate.file.url.substr(local.size()), alone);
-      return alone.verdicts.empty() ? by_name : alone.verdicts.front();
+      if (alone.verdicts.empty()) return by_name;
+      alone.verdicts.front().file = candidate.file.name;
+      return std::move(alone.verdicts.front());
     }
     const auto file = on_its_server(candidate.file);
     if (!options_.deep && !machine_.torch) {

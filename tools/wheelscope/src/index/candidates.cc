@@ -27,7 +27,10 @@ Result<std::vector<IndexFile>> read_links(Http& http, const std::string& address
         TRY(http.get({.url = address, .accept = index_page_types, .most = longest_page}));
     return parse_index_page(answer.body, answer.type, answer.url);
   }
-  const auto folder = address.starts_with("file://") ? address.substr(7) : address;
+  auto folder = address.starts_with("file://") ? address.substr(7) : address;
+  for (auto at = folder.find("%20"); folder != address && at != folder.npos;
+       at = folder.find("%20", at))
+    folder.replace(at, 3, " ");
   std::error_code error;
   std::vector<IndexFile> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))

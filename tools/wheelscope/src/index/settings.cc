@@ -262,6 +262,9 @@ Result<std::vector<std::string>> read_requirements(const std::string& path, PipS
       const auto inner = value.starts_with('/') || folder.empty() ? value : folder + "/" + value;
       std::ranges::move(TRY(read_requirements(inner, settings, notes, depth + 1)),
                         std::back_inserter(requirements));
+    } else if (option == "--find-links") {  // may have blanks, in quotes
+      const bool quoted = value.size() > 1 && (value[0] == '\'' || value[0] == '"');
+      settings.find_links.push_back(quoted ? value.substr(1, value.size() - 2) : value);
     } else if (!set_option(option.substr(std::min(option.find_first_not_of('-'), option.size())),
                            value, settings)) {
       notes.push_back(path + ": '" + std::string(content) + "' is not judged");

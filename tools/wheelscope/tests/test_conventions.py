@@ -1,0 +1,109 @@
+"""What people expect of any command line, and of one that stands beside pip and uv."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sample_wheels
+from package_index import Index
+from program import PROGRAM, Fit
+from sample_wheels import MACHINE, NAME, PYTHON
+
+pytestmark = pytest.mark.usefixtures("scope")
+COMMANDS = ["show", "check", "cover", "link", "diff", "dump", "machine", "explain", "fit", "env"]
+
+
+def run(*words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([PROGRAM, *words], capture_output=True, text=True)
+
+
+def test_the_version_has_a_short_option() -> None:
+    assert run("-V").stdout == run("--version").stdout
+    assert run("-V").stdout.startswith("wheelscope ")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["man"], ["explain", "Illegal instruction"]])
+def test_a_full_disk_is_an_error(words: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 3
+    assert "the output could not be written" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_fits_one_screen(command: str) -> None:
+    text = run(*command.split(), "--help").stdout
+    assert len(text.splitlines()) <= 32
+    assert text.count("wheelscope " + command) >= 2, "usage and an example"
+    assert command == "" or all(
+        f"wheelscope {other} " not in text for other in COMMANDS if other != command
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path, module: bytes) -> Path:
+    """A folder, with a blank in its name, of the sample in two versions, one a pre-release."""
+    place = tmp_path / "my files"
+    place.mkdir()
+    newer = f"sample-2.0rc1-{PYTHON}-{PYTHON}-manylinux_2_17_{MACHINE}.whl"
+    for name in (NAME, newer):
+        (place / name).write_bytes(sample_wheels.wheel(name, {"sample.so": module}))
+    return place
+
+
+def test_find_links_and_no_index(fit: Fit, folder: Path) -> None:
+    [answer], code, _ = fit("sample", "--no-index", "-f", folder)
+    assert (answer["take"], code) == (NAME, 0)
+    words = shlex.split(answer["command"])
+    assert words[-3:] == ["--find-links", str(folder), "--no-index"]
+    [answer], _, _ = fit("sample", "--no-index", "--find-links", folder, "--pre")
+    assert answer["take"].startswith("sample-2.0rc1")
+    assert answer["command"].endswith(" --pre")
+    [answer], _, _ = fit("sample", PIP_NO_INDEX="1", PIP_FIND_LINKS=folder.as_uri())
+    assert answer["take"] == NAME
+
+
+def test_no_index_alone_has_nothing_to_look_in(fit: Fit) -> None:
+    _, code, errors = fit("sample", "--no-index")
+    assert code == 3
+    assert "--find-links" in errors
+
+
+def test_requirement_files(fit: Fit, folder: Path, tmp_path: Path) -> None:
+    inner, outer = tmp_path / "inner.txt", tmp_path / "outer.txt"
+    inner.write_text("# a comment\nsample \\\n  ==1.0  # the one\n-e .\n")
+    outer.write_text(f"--no-index\n--find-links='{folder}'\n-r inner.txt\n")
+    [answer], code, errors = fit("-r", outer)
+    assert (answer["take"], code) == (NAME, 0)
+    assert "'-e .' is not judged" in errors
+    done = run("fit", "-r", str(tmp_path / "absent.txt"))
+    assert done.returncode == 3
+    assert "absent.txt" in done.stderr
+    assert run("fit").returncode == 2
+
+
+def test_uv_settings(fit: Fit, index: Index, module: bytes, tmp_path: Path) -> None:
+    index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, {"sample.so": module}))])
+    closed = "http://127.0.0.1:9/simple/"
+    [answer], _, _ = fit("sample", UV_DEFAULT_INDEX=index.simple)
+    assert answer["take"] == NAME
+    [answer], _, _ = fit("sample", UV_INDEX=f"mine={index.simple}", UV_INDEX_URL=closed)
+    assert answer["take"] == NAME
+    settings = tmp_path / "uv.toml"
+    settings.write_text(f'[[index]]\nname = "mine"\nurl = "{index.simple}"\ndefault = true\n')
+    [answer], _, _ = fit("sample", UV_CONFIG_FILE=str(settings))
+    assert answer["take"] == NAME
+
+
+def test_a_folder_of_an_environment_is_no_program(index: Index, module: bytes) -> None:
+    index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, {"sample.so": module}))])
+    done = subprocess.run(
+        [PROGRAM, "fit", "--python", sys.prefix, "-i", index.simple, "sample"],
+        capture_output=True,
+        text=True,
+    )
+    command = next(line for line in done.stdout.splitlines() if " -m pip install " in line)
+    program = Path(command.split(" -m pip")[0].split()[-1])
+    assert program.is_file(), command
