@@ -289,7 +289,8 @@ compare-images: ## Have the images of two releases the same packages? OTHER=the 
 	@echo "the same packages in $$(ls wheelhouse/packages | wc -l) images"
 
 clean-release: ## Forget the release in wheelhouse/; images are kept
-	@find wheelhouse -mindepth 1 -not -name .gitkeep -delete
+	@flock --nonblock wheelhouse/.lock find wheelhouse -mindepth 1 -not -name .gitkeep -not -name .lock -delete || \
+	  { echo "error: a release is running in wheelhouse/; wait for it, or stop it" >&2; exit 1; }
 
 # --- Tests --------------------------------------------------------------------------------------
 .PHONY: test test-docs test-package lint

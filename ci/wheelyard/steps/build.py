@@ -200,7 +200,7 @@ def make_wheel(workspace: Workspace) -> Facts:
 def settings(inputs: Mapping[str, Any], tag: str, engine: Engine) -> dict[str, str]:
     """All that cibuildwheel is told. Its container sees no network, and nothing of this machine but the sdist."""
     machine = inputs["image"]["machine"]
-    create = ["--network=none", f"--label={engine.label}", *cache_mounts(inputs["cache"], tag)]
+    create = ["--network=none", f"--label={engine.label}", *cache_mounts(inputs, tag)]
     create.append(f"--env=MAX_JOBS={jobs_at_once(inputs['job_memory_mb'])}")
     container = f"{engine.command}; create_args: {shlex.join(create)}; disable_host_mount: true"
     environment = (f"{name}={shlex.quote(value)}" for name, value in inputs["environment"].items())
@@ -235,11 +235,13 @@ def jobs_at_once(job_memory_mb: int) -> int:
     return max(1, min(len(os.sched_getaffinity(0)), free_mb // job_memory_mb))
 
 
-def cache_mounts(cache: str | None, tag: str) -> list[str]:
-    """The cache's folder in the container, and what runs the cache there."""
-    if cache is None:
+def cache_mounts(inputs: Mapping[str, Any], tag: str) -> list[str]:
+    """The cache's folder in the container, and what runs the cache there. Each image and environment has a folder of
+    its own: a cache knows neither every variable that nvcc reads, nor compilers of the same version apart."""
+    if inputs["cache"] is None:
         return ["--env=CCACHE_DISABLE=1"]
-    Path(cache).mkdir(parents=True, exist_ok=True)
+    cache = Path(inputs["cache"]) / digest.of([tag, inputs["environment"]])[:16]
+    cache.mkdir(parents=True, exist_ok=True)
     mounted = [f"--volume={cache}:{CACHE_MOUNT}"]
     if program := shutil.which("sccache"):
         mounted.append(f"--volume={Path(program).resolve()}:/usr/local/bin/sccache:ro")
