@@ -107,4 +107,5 @@ tag: tools ## Make the release commit and its tag: VERSION=x.y.z
 	@$(WHEELYARD) tag $(or $(VERSION),$(error give the version: make tag VERSION=x.y.z))
 
 clean-release: ## Forget the release in wheelhouse/; images are kept
-	@find wheelhouse -mindepth 1 -not -name .gitkeep -delete
+	@flock --nonblock wheelhouse/.lock find wheelhouse -mindepth 1 -not -name .gitkeep -not -name .lock -delete || \
+	  { echo "error: a release is running in wheelhouse/; wait for it, or stop it" >&2; exit 1; }

@@ -225,9 +225,12 @@ class Rehearsal:
         output = self.folder / "github-output"
         output.write_text("")
         words = line.removeprefix("sudo ") if os.geteuid() == 0 else line
+        told = self.shell_environment(given, output)
+        if name == "gpu":
+            told["PYTHONPATH"] = str(STAND_INS / "x86_64")
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", words],
-            cwd=clone, env=self.shell_environment(given, output), timeout=seconds,
+            cwd=clone, env=told, timeout=seconds,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         self.printed[name] += f"$ {line}\n{done.stdout}"

@@ -323,6 +323,10 @@ def _serve(record: Record, plan: Plan, display: Display) -> None:
     (digest,) = record.outputs("build/sdist").values()
     log = record.wheelhouse / "logs/devpi.log"
     with index.embedded(record.wheelhouse / "index", index.stage_of(digest), log) as served:
-        display.say(f"pip install --extra-index-url {served.simple} {plan.project.name}")
+        for wheel in (wheel for wheel in plan.wheels if wheel.arch == plan.machine):
+            ((file, recorded),) = record.outputs(f"repair/{wheel.name}").items()
+            place = served.part(wheel.index_name) if wheel.index_name and served.part else served
+            # By its address and digest: on other indexes the name may be somebody else's.
+            display.say(f"pip install '{plan.project.name} @ {place.address(file, recorded)}'")
         display.say("Ctrl-C ends it")
         signal.pause()

@@ -58,3 +58,17 @@ def test_a_group_that_has_ended_is_left_alone() -> None:
         told = f"+{process.pid}\n+{os.getpid() + 10_000_000}\n".encode()
         subprocess.run([sys.executable, "-I", "-S", "-c", guard.PROGRAM], input=told, check=True)
         assert process.wait(10) == -signal.SIGKILL
+
+
+def test_what_outlived_the_guard_too_ends_with_the_next_run(tmp_path: Path) -> None:
+    """Both were killed together; only the environment of what is left tells whose it is."""
+    work, others = tmp_path / "work", tmp_path / "work too"
+    started = []
+    for folder in (work, others):
+        given = {**os.environ, "TMPDIR": str(folder / "tmp")}
+        started.append(subprocess.Popen(["sleep", "60"], start_new_session=True, env=given))
+    guard.end_leftovers(work)
+    assert started[0].wait(10) == -signal.SIGKILL
+    assert started[1].poll() is None
+    started[1].kill()
+    started[1].wait()

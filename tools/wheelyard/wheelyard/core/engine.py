@@ -67,11 +67,9 @@ class Engine:
             say(f"removing {len(left)} containers left by a stopped run")
             shell.capture([self.command, "rm", "--force", "--volumes", *left])
 
-    def has_image(self, tag: str) -> bool:
-        return (
-            shell.capture([self.command, "image", "inspect", "--format", "{{.Id}}", tag])
-            is not None
-        )
+    def image_id(self, tag: str) -> str | None:
+        """The digest of an image's contents and settings; none where the engine does not have it."""
+        return shell.capture([self.command, "image", "inspect", "--format", "{{.Id}}", tag])
 
     def leave(self, say: Callable[[str], None]) -> None:
         """The last user stops an engine that a release started."""

@@ -1,13 +1,18 @@
 """Ends what a killed run has left running: it would still write when the next run starts.
 
 A process of its own is told through a pipe which process groups run. The system closes that pipe when the run ends,
-however it does, and the groups that are still known then are killed, with all their children.
+however it does, and the groups that are still known then are killed, with all their children. Where the guard was
+killed too, the next run ends what it finds: every program of a run has its temporary folder in its environment.
 """
 
 import atexit
+import os
+import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
+from pathlib import Path
 
 PROGRAM = """
 import os, signal, sys
@@ -52,6 +57,17 @@ def _tell(line: str) -> None:
     assert _process.stdin is not None
     _process.stdin.write("".join(f"{line}\n" for line in lines).encode())
     _process.stdin.flush()
+
+
+def end_leftovers(work: Path) -> None:
+    """Kills the programs of an earlier run, whose temporary files lie below `work`; nobody else may use it now."""
+    sign = os.fsencode(f"TMPDIR={work}/")
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it is over, or another user's
+            settings = (process / "environ").read_bytes().split(b"\0")
+            is_ours = int(process.name) == os.getpid()
+            if not is_ours and any(setting.startswith(sign) for setting in settings):
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 @atexit.register

@@ -11,12 +11,24 @@ from wheelyard.problem import Problem
 @contextmanager
 def only_one(folder: Path, otherwise: str) -> Iterator[None]:
     """Makes the folder and holds it; raises with the words of `otherwise` where another process does."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("w")
+    except OSError as error:
+        raise Problem(
+            f"{folder} cannot be written ({error.strerror}); make it writable, or name another folder: "
+            "WHEELHOUSE=FOLDER"
+        ) from None
+    with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Problem(otherwise) from None
+        except OSError as error:
+            raise Problem(
+                f"the file system of {folder} has no locks ({error.strerror}), which keep two runs apart; "
+                "name a folder on another one: WHEELHOUSE=FOLDER"
+            ) from None
         yield
 
 

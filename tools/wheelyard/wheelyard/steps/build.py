@@ -260,7 +260,7 @@ def settings(
 ) -> dict[str, str]:
     """All that cibuildwheel is told. Its container sees no network, and nothing of this machine but the sdist."""
     machine = inputs["image"]["machine"]
-    create = ["--network=none", f"--label={engine.label}", *cache_mounts(inputs["cache"], tag)]
+    create = ["--network=none", f"--label={engine.label}", *cache_mounts(inputs, tag)]
     create += mounts
     create.append(f"--env=MAX_JOBS={jobs_at_once(inputs['job_memory_mb'])}")
     container = f"{engine.command}; create_args: {shlex.join(create)}; disable_host_mount: true"
@@ -314,11 +314,13 @@ def free_memory(root: Path = Path("/")) -> int:
     return max(0, free)
 
 
-def cache_mounts(cache: str | None, tag: str) -> list[str]:
-    """The cache's folder in the container, and what runs the cache there."""
-    if cache is None:
+def cache_mounts(inputs: Mapping[str, Any], tag: str) -> list[str]:
+    """The cache's folder in the container, and what runs the cache there. Each image and environment has a folder of
+    its own: a cache knows neither every variable that nvcc reads, nor compilers of the same version apart."""
+    if inputs["cache"] is None:
         return ["--env=CCACHE_DISABLE=1"]
-    Path(cache).mkdir(parents=True, exist_ok=True)
+    cache = Path(inputs["cache"]) / digest.of([tag, inputs["environment"]])[:16]
+    cache.mkdir(parents=True, exist_ok=True)
     mounted = [f"--volume={cache}:{CACHE_MOUNT}"]
     if program := shutil.which("sccache"):
         mounted.append(f"--volume={Path(program).resolve()}:/usr/local/bin/sccache:ro")

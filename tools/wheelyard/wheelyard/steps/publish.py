@@ -49,6 +49,10 @@ def check(plan: Plan, record: Record) -> None:
         )
     if plan.options.index == "embedded":
         return
+    if plan.options.cache:
+        raise Problem(
+            f"--cache is for trial builds; what goes to {plan.options.index} is built without one: leave it out"
+        )
     if plan.options.index != "own":
         tag.check_agreement(plan.project)
     sdist = record.jobs.get("build/sdist")

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from wheelyard.config.matrix import RunCell, with_gil
-from wheelyard.core import shell
+from wheelyard.core import digest, shell
+from wheelyard.core.digest import sha256
 from wheelyard.core.engine import Engine
 from wheelyard.core.environment import IMAGES, PROXIES
 from wheelyard.core.workspace import Workspace
@@ -26,7 +27,7 @@ from wheelyard.plan import given_wheels
 from wheelyard.plan.cells import Wheel, cuda_name, cuda_of_run, index_of_torch, python_tag
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
-from wheelyard.tools import host_settings, suite
+from wheelyard.tools import host_settings, known_images, suite
 
 FOLDER = Path(__file__).resolve().parent.parent / "docker"
 REGISTRY_SECONDS = 5
@@ -152,7 +153,7 @@ def _files_digest(target: str) -> str:
         files += [FOLDER / "toolkit.py", *sorted((FOLDER / "toolkits").iterdir())]
     if target == "native":
         files += [FOLDER / n for n in ("verify.lock", "old-compilers.sh", "complete_toolkit.py")]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    return digest.of({file.relative_to(FOLDER).as_posix(): sha256(file) for file in files})
 
 
 def unit(recipe: Recipe) -> str:
@@ -210,13 +211,13 @@ def _registry_answers(reference: str) -> bool:
 
 
 def ensure(recipe: Recipe, workspace: Workspace) -> str:
-    """Makes the image unless the engine has it; returns its tag."""
+    """Makes the image unless the engine has the one that was made here; returns its tag."""
     tag = str(recipe["tag"])
     if recipe.get("lacks"):
         raise Problem(recipe["lacks"])
     engine = workspace.engine
     with _locks[tag]:
-        if engine.has_image(tag):
+        if known_images.is_ours(engine, tag):
             return tag
         bases = {arg: _base_image(engine, base, workspace) for arg, base in recipe["bases"].items()}
         with tempfile.TemporaryDirectory() as folder:
@@ -232,6 +233,7 @@ def ensure(recipe: Recipe, workspace: Workspace) -> str:
                 [*command, FOLDER.resolve()], workspace.log, env=told, allow=IMAGES,
                 what=f"building the image {tag}",
             )  # fmt: skip
+        known_images.note(engine, tag)
     return tag
 
 
@@ -239,6 +241,6 @@ def _base_image(engine: Engine, base: str, workspace: Workspace) -> str:
     """The engine's name of a base: a suite is made, a registry's image must be reachable."""
     if "/" not in base:
         return suite.ensure(base, engine, workspace)
-    if not engine.has_image(base) and not _registry_answers(base):
+    if not engine.image_id(base) and not _registry_answers(base):
         raise Problem(f"the registry of {base.split('@')[0]} is not reachable; use --base debian")
     return base

@@ -73,6 +73,10 @@ class Index:
         listing = patiently(lambda: self._ask(request))
         return {file["filename"]: file["hashes"].get("sha256", "") for file in listing["files"]}
 
+    def address(self, name: str, digest: str) -> str:
+        """Where the embedded index serves a file; pip checks the digest at its end."""
+        return f"{self.upload}+f/{digest[:3]}/{digest[3:16]}/{urllib.parse.quote(name)}#sha256={digest}"
+
     def put_back(self, file: Path, digest: str) -> None:
         """Restores what the embedded index took just before the power went: it does not wait for the disk."""
         stored = self.store and self.store / "+f" / digest[:3] / digest[3:16] / file.name

@@ -11,6 +11,7 @@ from wheelyard.core.environment import ENGINE, NETWORK
 from wheelyard.core.lock import turn
 from wheelyard.core.workspace import Workspace
 from wheelyard.problem import Problem
+from wheelyard.tools import known_images
 
 SCRIPTS = Path("/usr/share/debootstrap/scripts")
 ADVICE = """base debian and the verify images need root and `debootstrap`: run as root after
@@ -19,14 +20,15 @@ TURNS = Path("/run")
 
 
 def ensure(suite: str, engine: Engine, workspace: Workspace) -> str:
-    """Makes the image of a suite unless the engine has it; returns its tag."""
+    """Makes the image of a suite unless the engine has the one that was made here; returns its tag."""
     tag = f"wheelyard-{suite}:{platform.machine()}"
-    if not engine.has_image(tag):
+    if not known_images.is_ours(engine, tag):
         _need_debootstrap(workspace)
         # One made twice has two ids, and the engine shares nothing of what is built on the one with the other.
         with turn(TURNS / f"ci-suite.{suite}"):
-            if not engine.has_image(tag):
+            if not known_images.is_ours(engine, tag):
                 _make(suite, tag, engine, workspace)
+                known_images.note(engine, tag)
     return tag
 
 

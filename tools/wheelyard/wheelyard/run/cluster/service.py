@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from wheelyard.core import engine as containers
+from wheelyard.core import guard
 from wheelyard.core import job as jobs
 from wheelyard.core.digest import EXECUTABLE, LINK
 from wheelyard.core.engine import Engine
@@ -58,6 +59,7 @@ class Service:
     def __post_init__(self) -> None:
         self.store = Store(self.folder / "files", self.limit)
         self.images = ImageCache(self.folder / "images.json")
+        guard.end_leftovers(self.folder / "work")
         shutil.rmtree(self.folder / "work", ignore_errors=True)  # of a worker that was killed
         (self.folder / "work").mkdir()
 

@@ -1,0 +1,44 @@
+"""A folder that cannot be locked is said to be so, with what to do."""
+
+import errno
+import fcntl
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from repository import ROOT
+from wheelyard.core.lock import only_one
+from wheelyard.problem import Problem
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file/wheelhouse", Path("/proc/wheelhouse")):
+        with (
+            pytest.raises(Problem, match=r"cannot be written .*WHEELHOUSE=FOLDER"),
+            only_one(folder, ""),
+        ):
+            pass
+
+
+def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(Problem, match=r"has no locks .*WHEELHOUSE=FOLDER"), only_one(tmp_path, ""):
+        pass
+
+
+def test_clean_release_leaves_a_running_release_alone(tmp_path: Path) -> None:
+    house = tmp_path / "wheelhouse"
+    with only_one(house, ""):
+        (house / "wheel").touch()
+        command = ["make", "--no-print-directory", f"--file={ROOT / 'Makefile'}", "clean-release"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode != 0
+        assert "a release is running" in done.stderr
+        assert (house / "wheel").exists()
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 0
+    assert [file.name for file in house.iterdir()] == [".lock"]

@@ -1,0 +1,39 @@
+"""The images that this user has made, by their ids: a tag is a name that anyone with access to the engine can move."""
+
+import json
+import os
+from pathlib import Path
+
+from wheelyard.core.engine import Engine
+from wheelyard.core.lock import turn
+
+
+def file() -> Path:
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(caches) / "wheelyard/images.json"
+
+
+def is_ours(engine: Engine, tag: str) -> bool:
+    """Whether the engine's image of this tag is the one that was made here, and no other that was given its name."""
+    found = engine.image_id(tag)
+    return found is not None and _read().get(tag) == found
+
+
+def note(engine: Engine, tag: str) -> None:
+    """Remembers an image that was just made."""
+    file().parent.mkdir(parents=True, exist_ok=True)
+    with turn(file().with_suffix(".turn")):
+        ids = _read() | {tag: engine.image_id(tag)}
+        new = file().with_suffix(".new")
+        new.write_text(json.dumps(ids, indent=1, sort_keys=True))
+        new.replace(file())
+
+
+def _read() -> dict[str, str | None]:
+    try:
+        return dict(json.loads(file().read_text()))
+    except (
+        OSError,
+        ValueError,
+    ):  # none yet: then images are made again, mostly from the engine's cache
+        return {}
