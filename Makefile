@@ -321,7 +321,7 @@ test-report: test-env wheelscope ## The report page in a real Chromium
 rehearsal: test-env ## The release workflow on this repository, every job, against an index on loopback (half an hour)
 	@RELEASE_TESTS=1 $(PYTHON) -m pytest -q -s tests/ci/test_own_rehearsal.py
 
-RELEASES := demo_release killed_release rehearsal hostile_release rehearsal_each stranger_release tool_release tool_install cluster_release
+RELEASES := demo_release killed_release rehearsal hostile_release rehearsal_each stranger_release openmp_release tool_release tool_install cluster_release
 test-release: test-env wheelscope ## Real releases of another project, with faults injected (ALL=1: also those with tens of GB of images; KILLS=100)
 	@scripts/need.sh procps
 	RELEASE_TESTS=$(if $(ALL),all,some) $(PYTHON) -m pytest -n 3 --dist loadfile $(RELEASES:%=tests/ci/test_%.py)
