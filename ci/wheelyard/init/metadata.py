@@ -40,9 +40,7 @@ def ask(found: Found, display: Display) -> None:
             environment.install(builder.get_requires_for_build("wheel"))
             info = builder.metadata_path(folder)
         except Exception as error:  # whatever the project's own code raises
-            display.say(
-                f"it gave none ({str(error).splitlines()[0]}): going on with what its files say"
-            )
+            display.say(f"it failed ({str(error).splitlines()[0]}); only the files count")
             return
         _take(found, PathDistribution(Path(info)))
 
@@ -73,12 +71,10 @@ def _take(found: Found, said: PathDistribution) -> None:
 
 
 def check_names(found: Found) -> None:
-    """Without both names no wheel can be verified."""
+    """Refuses a project without both names: no wheel of it could be verified."""
     if not found.name:
-        raise Problem(
-            "the project's name is not to be found; write it into pyproject.toml: [project] name"
-        )
+        raise Problem("no file of the project names it; write pyproject.toml, [project] name")
     if not found.import_name:
         raise Problem(
-            f"what users of {found.name} import is not to be found; `wheelyard init --import NAME` says it"
+            f"no file says what users of {found.name} import; `wheelyard init --import NAME` does"
         )
