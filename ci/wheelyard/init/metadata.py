@@ -28,19 +28,18 @@ def ask(found: Found, display: Display) -> None:
     display.say("asking the build backend for the names and requirements that its files leave open")
     with tempfile.TemporaryDirectory() as folder, build.env.DefaultIsolatedEnv() as environment:
         # A build leaves files beside its sources, so it gets a copy, and no history to make a version from.
-        copy = shutil.copytree(
-            found.root,
-            Path(folder, "project"),
-            symlinks=True,
-            ignore=shutil.ignore_patterns(*LEFT_OUT),
-        )
+        def left_out(at: str, _: list[str]) -> tuple[str, ...]:
+            return LEFT_OUT if Path(at) == found.root else ()
+
+        copy = shutil.copytree(found.root, Path(folder, "project"), symlinks=True, ignore=left_out)
         try:
             builder = build.ProjectBuilder.from_isolated_env(environment, copy, runner=_quietly)
             environment.install(builder.build_system_requires)
             environment.install(builder.get_requires_for_build("wheel"))
             info = builder.metadata_path(folder)
         except Exception as error:  # whatever the project's own code raises
-            display.say(f"it failed ({str(error).splitlines()[0]}); only the files count")
+            what = (str(error).splitlines() or [type(error).__name__])[0]
+            display.say(f"it failed ({what}); only the files count")
             return
         _take(found, PathDistribution(Path(info)))
 
