@@ -174,7 +174,7 @@ CHANGES: dict[str, tuple[Change, Iterable[str]]] = {
         SDIST | {"image", "verify", "smoke"} | PUBLISHED,
     ),
     "verify.apt": (
-        (MATRIX, "[verify]\n", '[verify]\napt = ["time"]\n'),
+        (MATRIX, '"openssl", ', '"openssl", "time", '),
         SDIST | {"image", "verify", "smoke"} | PUBLISHED,
     ),
     "verify.tests, with the same files": (

@@ -1,5 +1,10 @@
-"""The one exception that ends a step: its text says what is wrong and what to do."""
+"""What is said to people: the one exception that ends a step, and counts in words."""
 
 
 class Problem(Exception):
-    """Something the person at the keyboard can mend; printed without a traceback, exit code 1."""
+    """Something the person at the keyboard can fix; printed without a traceback, exit code 1."""
+
+
+def counted(number: int, noun: str) -> str:
+    """1 wheel, 2 wheels, 1,200 wheels"""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

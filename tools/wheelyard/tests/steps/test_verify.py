@@ -41,3 +41,21 @@ def test_a_cell_has_its_own_command_or_that_of_all(plan: Plan) -> None:
     silent = dataclasses.replace(plan.matrix, verify=dataclasses.replace(facts, command=""))
     default = verify.command(dataclasses.replace(plan, matrix=silent), RunCell("2.10", "3.11"))
     assert default.startswith("python -m pytest")
+    beside = dataclasses.replace(facts, command="", tests=["a b/tests", "README.rst", "one.py"])
+    named = dataclasses.replace(plan, matrix=dataclasses.replace(plan.matrix, verify=beside))
+    assert verify.default_command(named).endswith("no:cacheprovider 'a b/tests' one.py")
+
+
+HINTS = {
+    "ERROR: No matching distribution found for einops>=0.8": "requires einops>=0.8, which the image lacks",
+    "FileNotFoundError: [Errno 2] No such file or directory: '/tmp/tests/data/a.bin'": "need data/a.bin of the project",
+    "ModuleNotFoundError: No module named 'scipy'": "only the tests need scipy",
+    "torch._inductor.exc.InvalidCxxCompiler: No working C++ compiler": "has no compiler, as users have none",
+    "1 failed": "",
+}
+
+
+@pytest.mark.parametrize("log", HINTS)
+def test_a_failure_that_the_image_explains_is_explained(log: str) -> None:
+    assert HINTS[log] in verify.meaning(log)
+    assert bool(HINTS[log]) == bool(verify.meaning(log))

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from wheelyard.config.matrix import KNOWN
 from wheelyard.core.progress import Display
-from wheelyard.init import files, metadata, sources
+from wheelyard.init import files, sources
 from wheelyard.init.choice import Choice, choose
 from wheelyard.init.sources import Found
 from wheelyard.problem import Problem
@@ -19,6 +19,8 @@ OTHER_LANGUAGES = ("maturin", "setuptools_rust")
 
 def run(root: Path, display: Display, folder: str = "", import_name: str = "") -> None:
     """Asks nothing and overwrites nothing. `folder`: the one below the root that has the project's setup."""
+    from wheelyard.init import metadata  # jobs that publish read sources and have no `build`
+
     place = root / folder
     if not any((place / name).is_file() for name in ("pyproject.toml", "setup.py")):
         raise Problem(f"{place} has no pyproject.toml and no setup.py: it is no Python project")
@@ -71,7 +73,7 @@ def _show(found: Found, choice: Choice, display: Display) -> None:
         "strategy": choice.strategy,
         "torch": ", ".join(f"{t} ({cuda or 'every build'})" for t, cuda in choice.torches.items()),
         "python": ", ".join(choice.pythons),
-        "requires": ", ".join(choice.requires) or "nothing beyond the image's",
+        "tests need": ", ".join(choice.dependencies) or "nothing beyond torch and pytest",
     }
     for name, value in rows.items():
         table.add_row(*map(escape, (name, value, reasons.get(name, ""))))

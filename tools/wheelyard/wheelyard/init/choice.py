@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.utils import canonicalize_name
 
 from wheelyard.config.matrix import version_key
 from wheelyard.init.sources import Found
@@ -14,8 +13,6 @@ from wheelyard.problem import Problem
 
 TORCHES = 2  # the newest; more are a line each
 PYTHONS = 2
-# What the build image has anyway.
-IN_IMAGE = ("build", "cmake", "ninja", "packaging", "setuptools", "torch", "wheel")
 
 Known = dict[str, Any]
 
@@ -26,7 +23,6 @@ class Choice:
     torches: dict[str, str]  # torch -> the CUDA build that PyPI has of it here, or cpu; or empty
     pythons: list[str]
     runs: list[tuple[str, str]]  # cells with a torch and a Python that are run
-    requires: list[str]  # for the build
     dependencies: list[str]  # for the tests, where pyproject.toml does not name them
     reasons: dict[str, str]
     abi3_python: str = ""
@@ -37,12 +33,6 @@ def choose(found: Found, known: Known) -> Choice:
     strategy = _strategy(found, reasons)
     torches = _torches(found, known, strategy, reasons)
     pythons, runs = _pythons(found, known, torches, reasons)
-    requires = []
-    for text in beside_torch(found.requires, found.root):
-        name = canonicalize_name(requirement(text, found.root).name)
-        requires += [] if name in IN_IMAGE else [text]
-    if requires:
-        reasons["requires"] = "from the project's own [build-system]"
     needs = list(beside_torch(found.dependencies or [], found.root))
     oldest = ""
     if strategy == "abi3":
@@ -50,7 +40,7 @@ def choose(found: Found, known: Known) -> Choice:
         fitting = [p for p in debian if version_key(p) >= version_key(found.limited_api)]
         oldest = fitting[0] if fitting else ""
         reasons["abi3"] = "the oldest of Debian's Pythons that has this limited API"
-    return Choice(strategy, torches, pythons, runs, requires, needs, reasons, oldest)
+    return Choice(strategy, torches, pythons, runs, needs, reasons, oldest)
 
 
 def _strategy(found: Found, reasons: dict[str, str]) -> str:

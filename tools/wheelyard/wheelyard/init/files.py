@@ -7,6 +7,7 @@ from pathlib import PurePath
 from wheelyard import __version__
 from wheelyard.init.choice import Choice
 from wheelyard.init.sources import Found
+from wheelyard.plan.project import metadata
 
 MATRIX_HEAD = """# What is released, and for whom: `wheelyard plan` shows it.
 # Every key there is: `wheelyard schema matrix --markdown`."""
@@ -31,7 +32,6 @@ def matrix(found: Found, choice: Choice) -> str:
     lines += ["[strategy]", *_line("default", choice.strategy, why["strategy"])]
     if choice.abi3_python:
         lines += [f'abi3 = {{ python = "{choice.abi3_python}" }}  # {why["abi3"]}']
-    lines += ["", "[build]", *_line("requires", choice.requires, why.get("requires", ""))]
     lines += UNIVERSAL_BUILD if choice.strategy == "universal" and found.has_cuda else []
     lines += ["", "[verify]"]
     if choice.strategy != "universal":
@@ -39,10 +39,9 @@ def matrix(found: Found, choice: Choice) -> str:
         lines += [f"run = [{', '.join(runs)}]"] if runs else []
     tests = [str(PurePath(found.folder, test)) for test in found.tests]
     lines += _line("tests", tests, why["tests"]) if tests else []
-    if choice.dependencies and found.reasons["name"] != "pyproject.toml, [project] name":
-        lines += _line(
-            "requires", choice.dependencies, "what the project itself needs beside torch"
-        )
+    if choice.dependencies and "dependencies" not in metadata(found.root):  # else they are known
+        why_needed = "what the project itself needs beside torch"
+        lines += _line("requires", choice.dependencies, why_needed)
     return "\n".join([*lines, ""])
 
 

@@ -28,21 +28,18 @@ def ask(found: Found, display: Display) -> None:
     display.say("asking the build backend for the names and requirements that its files leave open")
     with tempfile.TemporaryDirectory() as folder, build.env.DefaultIsolatedEnv() as environment:
         # A build leaves files beside its sources, so it gets a copy, and no history to make a version from.
-        copy = shutil.copytree(
-            found.root,
-            Path(folder, "project"),
-            symlinks=True,
-            ignore=shutil.ignore_patterns(*LEFT_OUT),
-        )
+        def left_out(at: str, _: list[str]) -> tuple[str, ...]:
+            return LEFT_OUT if Path(at) == found.root else ()
+
+        copy = shutil.copytree(found.root, Path(folder, "project"), symlinks=True, ignore=left_out)
         try:
             builder = build.ProjectBuilder.from_isolated_env(environment, copy, runner=_quietly)
             environment.install(builder.build_system_requires)
             environment.install(builder.get_requires_for_build("wheel"))
             info = builder.metadata_path(folder)
         except Exception as error:  # whatever the project's own code raises
-            display.say(
-                f"it gave none ({str(error).splitlines()[0]}): going on with what its files say"
-            )
+            what = (str(error).splitlines() or [type(error).__name__])[0]
+            display.say(f"it failed ({what}); only the files count")
             return
         _take(found, PathDistribution(Path(info)))
 
@@ -73,12 +70,10 @@ def _take(found: Found, said: PathDistribution) -> None:
 
 
 def check_names(found: Found) -> None:
-    """Without both names no wheel can be verified."""
+    """Refuses a project without both names: no wheel of it could be verified."""
     if not found.name:
-        raise Problem(
-            "the project's name is not to be found; write it into pyproject.toml: [project] name"
-        )
+        raise Problem("no file of the project names it; write pyproject.toml, [project] name")
     if not found.import_name:
         raise Problem(
-            f"what users of {found.name} import is not to be found; `wheelyard init --import NAME` says it"
+            f"no file says what users of {found.name} import; `wheelyard init --import NAME` does"
         )

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from wheelyard.config.matrix import version_key
-from wheelyard.core.words import counted
 from wheelyard.plan.plan import WAYS, Plan
+from wheelyard.problem import counted
 
 # The words of WAYS where there is little room.
 SHORT = {"run": "run", "linked": "link", "same ABI": "ABI", "inferred": "inf"}

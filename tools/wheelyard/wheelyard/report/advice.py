@@ -4,11 +4,10 @@ import re
 
 from wheelyard.config.matrix import STRATEGIES
 from wheelyard.core.record import Facts, Record
-from wheelyard.core.words import counted
 from wheelyard.init import sources
 from wheelyard.plan.cells import wheels
 from wheelyard.plan.plan import Plan
-from wheelyard.problem import Problem
+from wheelyard.problem import Problem, counted
 from wheelyard.tools import wheelscope
 
 SHOWN = 3  # symbols and files that are named

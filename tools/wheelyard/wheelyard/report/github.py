@@ -13,9 +13,8 @@ from packaging.version import Version
 from wheelyard.core import shell
 from wheelyard.core.digest import sha256
 from wheelyard.core.record import Facts, Record
-from wheelyard.core.words import counted
 from wheelyard.plan.plan import Plan
-from wheelyard.problem import Problem
+from wheelyard.problem import Problem, counted
 from wheelyard.tag import section
 from wheelyard.tools import sbom
 

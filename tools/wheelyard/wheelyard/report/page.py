@@ -10,9 +10,9 @@ from typing import Any
 
 from wheelyard.config.matrix import version_key
 from wheelyard.core.record import Facts, Record
-from wheelyard.core.words import counted
 from wheelyard.plan.cells import Cell
 from wheelyard.plan.plan import Plan
+from wheelyard.problem import counted
 from wheelyard.report import timeline
 from wheelyard.report.facts import WAYS, File
 from wheelyard.steps import ORDER, STEPS

@@ -11,10 +11,9 @@ from wheelyard.core.digest import sha256
 from wheelyard.core.environment import isolated
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Facts
-from wheelyard.core.words import counted
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.plan import Plan
-from wheelyard.problem import Problem
+from wheelyard.problem import Problem, counted
 from wheelyard.tools import metadata, wheelscope
 
 COVER = "cover"

@@ -8,10 +8,9 @@ from collections import Counter
 
 from wheelyard.core.job import Job, Needs
 from wheelyard.core.record import Facts, Record
-from wheelyard.core.words import counted
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.plan import Plan
-from wheelyard.problem import Problem
+from wheelyard.problem import Problem, counted
 from wheelyard.tools import images, packages
 
 

@@ -4,7 +4,7 @@ import itertools
 import re
 import shlex
 import shutil
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from wheelyard.config.matrix import RunCell
 from wheelyard.core import digest, shell
@@ -67,8 +67,9 @@ def command(plan: Plan, cell: RunCell) -> str:
 
 
 def default_command(plan: Plan) -> str:
-    """pytest where there are tests, else an import."""
-    folders = " ".join(plan.matrix.verify.tests)
+    """Runs pytest where there are tests, else an import; other files that the tests need are no tests."""
+    named = plan.matrix.verify.tests
+    folders = shlex.join(n for n in named if PurePath(n).suffix in ("", ".py"))
     if folders:
         return f"python -m pytest -q --durations=5 -p no:cacheprovider {folders}"
     name = plan.project.import_name
