@@ -64,9 +64,10 @@ Json marker(const Json& asked) {
 
 Json headers(const Json& asked) {
   Json found = Json::array();
-  for_each_header(
-      asked["text"].get<std::string>(),
-      [&](std::string_view key, std::string_view value) { found.push_back({key, value}); });
+  for_each_header(asked["text"].get<std::string>(),
+                  [&](std::string_view key, std::string_view value) {
+                    found.push_back({key, value});
+                  });
   return found;
 }
 
@@ -92,7 +93,7 @@ Json ask_promises_more(const Json& asked) {
 Json verdicts_on(const Result<Facts>& facts) {
   if (!facts) return facts.error().what;
   const auto verdicts = judge(*facts);
-  const auto& [platform, python, torch, cuda] = verdicts;
+  const auto& [platform, python, torch, numpy, cuda] = verdicts;
   auto because = python.because;
   std::ranges::sort(because);
   return {{"platform", platform.tag},

@@ -190,6 +190,8 @@ Explanation explain(const Symptom& symptom, const MachineFacts* machine, Disk& d
     case SymptomKind::python_abi:
       explain_python_abi(machine, explanation);
       break;
+    case SymptomKind::numpy_abi:
+      break;
   }
   return explanation;
 }

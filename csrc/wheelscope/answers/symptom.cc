@@ -236,6 +236,8 @@ const char* name_of(SymptomKind kind) {
       return "damaged-file";
     case SymptomKind::python_abi:
       return "python-abi";
+    case SymptomKind::numpy_abi:
+      return "numpy-abi";
   }
   return "";
 }

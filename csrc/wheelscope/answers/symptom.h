@@ -18,7 +18,8 @@ enum class SymptomKind {
   ptx_too_new,       // the provided PTX was compiled with an unsupported toolchain
   other_machine,     // wrong ELF class: ELFCLASS64
   damaged_file,      // file too short, invalid ELF header
-  python_abi         // dynamic module does not define module export function
+  python_abi,        // dynamic module does not define module export function
+  numpy_abi          // numpy.core.multiarray failed to import
 };
 
 // What a message says; a text that it does not say is empty.
