@@ -156,6 +156,9 @@ void add_machine_commands(CLI::App& app, Options& options, Command& chosen) {
   env->add_flag("--json", options.json, "Answer as JSON (schema_version 2)");
   env->add_option("--why", options.why, "How each that needs this library searches for it")
       ->type_name("LIBRARY");
+  env->add_flag("--import", options.import,
+                "Import every package with libraries in a process of "
+                "that Python too, and compare: this runs their code");
   env->add_option("--machine", options.machine,
                   "With the driver and GPUs of the machine that `machine --json` saved")
       ->type_name("FILE");

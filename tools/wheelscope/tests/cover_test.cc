@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "fixture.h"
+#include "report/reason_text.h"
 
 namespace wheelscope {
 namespace {
@@ -12,14 +13,14 @@ namespace {
 const Cell usual{"x86_64", "2.15", "13.0", "3.13"};
 
 std::string reason(const std::string& wheel, const Cell& cell) {
-  return why_not(read_wheel_fixture(wheel), cell);
+  return reason_text(why_not(read_wheel_fixture(wheel), cell));
 }
 
 TEST(Cover, OneWheelServesEveryCell) {
   const auto good = read_wheel_fixture("good");
   for (const auto* cuda : {"12.6", "13.2", "cpu"}) {
     for (const auto* python : {"3.10", "3.14t", "3.15"})
-      EXPECT_EQ(why_not(good, {"x86_64", "2.10", cuda, python}), "");
+      EXPECT_EQ(reason_text(why_not(good, {"x86_64", "2.10", cuda, python})), "");
   }
 }
 
@@ -46,7 +47,7 @@ TEST(Cover, TellsTheReason) {
             "pkg/_C.so needs libcudart.so.13, which a CPU build of torch lacks");
   EXPECT_EQ(reason("needs-cuda-shim", {"x86_64", "2.15", "cpu", "3.13"}),
             "pkg/_C.so needs aoti_torch_get_current_cuda_stream, which a CPU build of torch lacks");
-  EXPECT_EQ(why_not(Item{}, usual), "it is not a wheel");
+  EXPECT_EQ(reason_text(why_not(Item{}, usual)), "it is not a wheel");
 }
 
 TEST(Cover, OtherSystemsServeNoLinuxUser) {
@@ -60,11 +61,11 @@ TEST(Cover, RequirementsCountWhereTheirMarkersHold) {
   auto& requires_dist = wheel.facts.wheel->requires_dist;
   const Cell cell{"x86_64", "2.14", "13.0", "3.13"};
   requires_dist = {"torch==2.14.1"};
-  EXPECT_EQ(why_not(wheel, cell), "") << "2.14 stands for all of its releases";
+  EXPECT_EQ(reason_text(why_not(wheel, cell)), "") << "2.14 stands for all of its releases";
   requires_dist = {"torch==2.13.*"};
-  EXPECT_EQ(why_not(wheel, cell), "it requires torch==2.13.*");
+  EXPECT_EQ(reason_text(why_not(wheel, cell)), "it requires torch==2.13.*");
   requires_dist = {"torch==2.13; extra == 'old'", "torch<2; python_version < '3.9'"};
-  EXPECT_EQ(why_not(wheel, cell), "");
+  EXPECT_EQ(reason_text(why_not(wheel, cell)), "");
 }
 
 TEST(Cover, ALibraryPerCudaServesEach) {
@@ -75,12 +76,12 @@ TEST(Cover, ALibraryPerCudaServesEach) {
 TEST(Cover, StaticRuntimeServesLaterCudaOnly) {
   auto wheel = read_wheel_fixture("good");
   wheel.verdicts.cuda.runtime = CudaRuntime::linked_statically;
-  EXPECT_EQ(why_not(wheel, usual), "the version of its CUDA runtime cannot be told");
+  EXPECT_EQ(reason_text(why_not(wheel, usual)), "the version of its CUDA runtime cannot be told");
   wheel.verdicts.cuda.runtime_version = "12.9";
-  EXPECT_EQ(why_not(wheel, usual), "");
-  EXPECT_EQ(why_not(wheel, {"x86_64", "2.10", "12.6", "3.13"}), "");
+  EXPECT_EQ(reason_text(why_not(wheel, usual)), "");
+  EXPECT_EQ(reason_text(why_not(wheel, {"x86_64", "2.10", "12.6", "3.13"})), "");
   wheel.verdicts.cuda.runtime_version = "13.0";
-  EXPECT_EQ(why_not(wheel, {"x86_64", "2.10", "12.6", "3.13"}),
+  EXPECT_EQ(reason_text(why_not(wheel, {"x86_64", "2.10", "12.6", "3.13"})),
             "its CUDA 13.0 runtime needs a newer driver than CUDA 12.6");
 }
 

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <sstream>
 
 #include "commands/commands.h"
 #include "fixture.h"
+#include "packaging/record.h"
 #include "report/json.h"
 #include "report/text.h"
 #include "text/text.h"
@@ -67,6 +69,9 @@ TEST(Environment, OpensEachModule) {
   EXPECT_TRUE(found.at("sound").is_sound());
   EXPECT_EQ(found.at("sound").libraries, 2U);
   EXPECT_EQ(found.at("other").opened, 0U) << "a module of Python 3.10";
+  EXPECT_EQ(found.at("other").loads, Loads::no);
+  ASSERT_EQ(found.at("other").files.size(), 1U);
+  EXPECT_EQ(found.at("other").files[0].state, FileState::other_python);
   const auto& lost = found.at("lost");
   EXPECT_EQ(lost.loads, Loads::depends) << "another distribution has the library";
   ASSERT_EQ(lost.broken.size(), 1U);
@@ -78,8 +83,8 @@ TEST(Environment, OpensEachModule) {
   std::vector<DistributionVerdict> all;
   for (const auto& [name, verdict] : found) all.push_back(verdict);
   const auto text = environment_text(all, {});
-  for (const auto* part : {"symbol 1.0  does not load", "lost 1.0  loads if Python code helps",
-                           "undefined symbol: fixture_function", "4 distributions", "2 sound"})
+  for (const auto* part : {"symbol 1.0  does not load", "lost 1.0  depends on Python code",
+                           "undefined symbol: fixture_function", "4 distributions", "1 sound"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
@@ -104,8 +109,8 @@ TEST(Environment, ComparesRequirementsAndGpus) {
                "Requires-Dist: third; python_version >= '3'\nRequires-Python: >=3.12\n");
   made.machine.gpus = {{"T4", "7.5"}, {"T4", "7.5"}, {"H200", "9.0"}, {"unknown", ""}};
   const auto found = made.judge();
-  EXPECT_EQ(found.at("first").unmet,
-            std::vector<std::string>{"requires second>=2; installed is 1.0"});
+  ASSERT_EQ(found.at("first").unmet.size(), 1U);
+  EXPECT_EQ(unmet_text(found.at("first").unmet[0]), "requires second>=2; installed is 1.0");
   EXPECT_EQ(found.at("second").unmet.size(), 2U);
   ASSERT_EQ(found.at("first").unserved.size(), 1U);
   EXPECT_EQ(found.at("first").unserved[0].capability, "7.5");
@@ -141,6 +146,68 @@ TEST(Environment, TellsSearches) {
   EXPECT_NE(text.find("RUNPATH of " + made.site + "/pkg/_C.so"), std::string::npos);
   EXPECT_EQ(to_json(searches[1])["steps"][0]["result"], "found");
   EXPECT_TRUE(searches_for("libnobody.so", made.machine, disk).empty());
+}
+
+TEST(Environment, ComparesFilesWithRecord) {
+  Environment made("record");
+  made.install("pkg",
+               {{"pkg/_C.so", "module.so"}, {"pkg/libs/libfixture.so.1", "libfixture.so.1"}});
+  auto states = [&] {
+    std::string words;
+    const auto found = made.judge();
+    for (const auto& [state, path] : found.at("pkg").files)
+      words += std::string(name_of(state)) + " " + base_name(path) + " ";
+    return words;
+  };
+  const auto record = made.site + "/pkg-1.0.dist-info/RECORD";
+  auto write = [&](const std::string& file, const std::string& text, const std::string& size = "") {
+    ASSERT_TRUE(write_file(made.site + "/pkg/" + file, text));
+    const auto hash = record_hash(std::as_bytes(std::span(text)));
+    ASSERT_TRUE(write_file(record, *read_text(record) + "pkg/" + file + "," + hash + "," +
+                                       (size.empty() ? std::to_string(text.size()) : size) + "\n"));
+  };
+  EXPECT_EQ(states(), "");
+  write("__init__.py", "from . import _C\n");
+  write("a b.py", "x = 1\n");
+  EXPECT_EQ(states(), "");
+  ASSERT_TRUE(write_file(made.site + "/pkg/own.py", ""));
+  EXPECT_EQ(states(), "foreign own.py ");
+  fs::remove(made.site + "/pkg/own.py");
+  ASSERT_TRUE(write_file(made.site + "/pkg/a b.py", "x = 22\n"));
+  EXPECT_EQ(states(), "changed a b.py ");
+  ASSERT_TRUE(write_file(made.site + "/pkg/a b.py", "x = 2\n"));
+  fs::last_write_time(made.site + "/pkg/a b.py",
+                      fs::file_time_type::clock::now() + std::chrono::hours(1));
+  EXPECT_EQ(states(), "changed a b.py ") << "of the same size, written later than RECORD";
+  fs::remove(made.site + "/pkg/a b.py");
+  EXPECT_EQ(states(), "missing a b.py ");
+  EXPECT_EQ(made.judge().at("pkg").loads, Loads::yes) << "nothing imports it";
+  ASSERT_TRUE(write_file(made.site + "/pkg/__init__.py", "import pkg.later\n"));
+  write("later.py", "x = 1\n");
+  fs::remove(made.site + "/pkg/later.py");
+  EXPECT_EQ(made.judge().at("pkg").loads, Loads::no);
+  fs::remove(made.site + "/pkg/_C.so");
+  EXPECT_NE(states().find("missing _C.so"), std::string::npos);
+}
+
+// The same library as the loader, NumPy and Python code see it.
+TEST(Environment, ModulesBuiltForAnotherNumpy) {
+  Environment made("numpy");
+  made.install("old", {{"old/_C.so", "numpy-1.so"}});
+  made.install("new", {{"new/_C.so", "numpy-2.so"}});
+  auto loads = [&](const std::string& version) {
+    fs::remove_all(made.site + "/numpy-1.0.dist-info");
+    made.install("numpy", {});
+    if (version != "1.0")
+      fs::rename(made.site + "/numpy-1.0.dist-info",
+                 made.site + "/numpy-" + version + ".dist-info");
+    const auto found = made.judge();
+    fs::remove_all(made.site + "/numpy-" + version + ".dist-info");
+    return std::pair(found.at("old").loads, found.at("new").loads);
+  };
+  EXPECT_EQ(loads("1.0"), std::pair(Loads::yes, Loads::no)) << "the new one needs 1.23";
+  EXPECT_EQ(loads("1.26.4"), std::pair(Loads::yes, Loads::yes));
+  EXPECT_EQ(loads("2.3.5"), std::pair(Loads::no, Loads::yes));
 }
 
 TEST(Environment, IsACommand) {

@@ -5,6 +5,7 @@
 
 #include "fixture.h"
 #include "packaging/supported_tags.h"
+#include "report/reason_text.h"
 
 namespace wheelscope {
 namespace {
@@ -31,7 +32,7 @@ FitVerdict verdict(const std::string& wheel, const MachineFacts& machine,
 
 TEST(Fit, SaysThatItWorks) {
   const auto good = verdict("good", machine_with());
-  EXPECT_EQ(good.fits, Fits::works) << good.reason;
+  EXPECT_EQ(good.fits, Fits::works) << reason_text(good.reason);
   EXPECT_FALSE(good.in_part);
   ASSERT_EQ(good.notes.size(), 1U);
   EXPECT_EQ(good.notes.front().substr(0, 21), "NVIDIA H200: native, ");
@@ -41,7 +42,7 @@ TEST(Fit, TellsTheObstacle) {
   auto check = [](const FitVerdict& verdict, Obstacle obstacle, const std::string& reason) {
     EXPECT_EQ(verdict.fits, Fits::fails);
     EXPECT_STREQ(name_of(verdict.obstacle), name_of(obstacle));
-    EXPECT_EQ(verdict.reason, reason);
+    EXPECT_EQ(reason_text(verdict.reason), reason);
   };
   auto arm = machine_with();
   arm.architecture = "aarch64";
@@ -70,7 +71,7 @@ TEST(Fit, ARuntimeWhoseVersionWasNotRead) {
   library.cudart_version = "";
   wheel.verdicts = judge(wheel.facts);
   const auto newest = fit(wheel, machine_with(), {});
-  EXPECT_EQ(newest.fits, Fits::works) << newest.reason;
+  EXPECT_EQ(newest.fits, Fits::works) << reason_text(newest.reason);
   EXPECT_EQ(newest.notes.front(),
             "whether it has code for the GPUs here was not looked at: --deep tells");
   auto machine = machine_with();
@@ -78,8 +79,7 @@ TEST(Fit, ARuntimeWhoseVersionWasNotRead) {
   const auto older = fit(wheel, machine, {});
   EXPECT_EQ(older.fits, Fits::depends);
   EXPECT_EQ(older.obstacle, Obstacle::driver);
-  EXPECT_TRUE(older.reason.ends_with("not known without --deep; 535.54.03 is here"))
-      << older.reason;
+  EXPECT_TRUE(reason_text(older.reason).ends_with("not known without --deep; 535.54.03 is here"));
 }
 
 TEST(Fit, AnOldSystem) {
@@ -87,9 +87,9 @@ TEST(Fit, AnOldSystem) {
   old.libc_version = "2.5";
   const auto found = verdict("good", old);
   EXPECT_EQ(found.obstacle, Obstacle::system);
-  EXPECT_TRUE(found.reason.starts_with("it needs glibc ")) << found.reason;
+  EXPECT_EQ(found.reason.why, Why::newer_glibc);
   old.python->tags = {"cp313-cp313-linux_x86_64"};
-  EXPECT_EQ(verdict("good", old).change, "another system");
+  EXPECT_EQ(change_text(verdict("good", old).reason), "another system");
 }
 
 TEST(Fit, AnOldCxxLibraryIsLikelyBesideAnOldCLibrary) {
@@ -100,10 +100,9 @@ TEST(Fit, AnOldCxxLibraryIsLikelyBesideAnOldCLibrary) {
   machine.libc_version = "2.31";
   const auto found = fit(wheel, machine, {});
   EXPECT_EQ(found.fits, Fits::depends);
-  EXPECT_TRUE(
-      found.reason.ends_with(" needs GLIBCXX_3.4.29 of libstdc++.so.6, which a system with "
-                             "glibc 2.31 need not have"))
-      << found.reason;
+  EXPECT_TRUE(reason_text(found.reason)
+                  .ends_with(" needs GLIBCXX_3.4.29 of libstdc++.so.6, which a system with "
+                             "glibc 2.31 need not have"));
 }
 
 TEST(Fit, AGpuWithoutCode) {
@@ -111,7 +110,7 @@ TEST(Fit, AGpuWithoutCode) {
   machine.gpus = {{"Tesla T4", "7.5"}};
   const auto found = verdict("good", machine);
   EXPECT_EQ(found.obstacle, Obstacle::gpu);
-  EXPECT_NE(found.reason.find("has no code for Tesla T4 (7.5)"), std::string::npos) << found.reason;
+  EXPECT_EQ(found.reason.what, "Tesla T4");
 }
 
 TEST(Fit, WithoutTorch) {
@@ -127,7 +126,8 @@ TEST(Fit, AsksTheTorchThatIsHere) {
   surroundings.torch_has = [](const std::string&) { return false; };
   const auto found = verdict("cxx-abi", machine_with(), surroundings);
   EXPECT_EQ(found.obstacle, Obstacle::torch);
-  EXPECT_NE(found.reason.find("which torch 2.15.0 here does not have"), std::string::npos);
+  EXPECT_EQ(found.reason.why, Why::torch_symbol);
+  EXPECT_EQ(found.reason.here, "2.15.0");
 }
 
 TEST(Fit, ModulesBeyondTheLimitedApiDependOnThePython) {
@@ -138,7 +138,7 @@ TEST(Fit, ModulesBeyondTheLimitedApiDependOnThePython) {
   wheel.verdicts.python.abi = PythonAbi::version;
   wheel.verdicts.python.versions = {"3.10"};
   const auto unknown = fit(wheel, machine_with(), {});
-  EXPECT_EQ(unknown.fits, Fits::depends) << unknown.reason;
+  EXPECT_EQ(unknown.fits, Fits::depends) << reason_text(unknown.reason);
   Surroundings surroundings;
   surroundings.python_has = [](const std::string& name) { return name == "_PyPrivate_Thing"; };
   EXPECT_NE(fit(wheel, machine_with(), surroundings).obstacle, Obstacle::python);
@@ -156,8 +156,92 @@ TEST(Fit, AModuleOfAnotherPythonAmongOthers) {
   const auto found = fit(wheel, machine_with(), {});
   EXPECT_EQ(found.fits, Fits::depends);
   EXPECT_EQ(
-      found.reason,
+      reason_text(found.reason),
       "other.cpython-310-x86_64-linux-gnu.so is for another Python; other modules are for any");
+}
+
+// A wheel with modules that need a library from elsewhere, and its Python code.
+Item with_missing_library(const std::string& path = "pkg/_C.so") {
+  auto wheel = read_wheel_fixture("abi3", {.symbols = true});
+  auto& library = wheel.facts.libraries.front();
+  library.path = path;
+  library.needed.push_back("libelsewhere.so.1");
+  wheel.verdicts = judge(wheel.facts);
+  return wheel;
+}
+
+Surroundings bringing(Brought brought) {
+  Surroundings surroundings;
+  surroundings.system_library = [](const std::string&) { return nullptr; };
+  surroundings.required_wheels = [brought](const std::string& name) {
+    return name == "libelsewhere.so.1" ? brought : Brought::no;
+  };
+  return surroundings;
+}
+
+TEST(Fit, ARequiredWheelBringsTheLibrary) {
+  const auto wheel = with_missing_library();
+  EXPECT_EQ(fit(wheel, machine_with(), bringing(Brought::yes)).fits, Fits::works);
+  const auto none = fit(wheel, machine_with(), bringing(Brought::no));
+  EXPECT_EQ(none.fits, Fits::fails);
+  EXPECT_EQ(none.reason.why, Why::library_absent);
+  EXPECT_EQ(fit(wheel, machine_with(), bringing(Brought::unknown)).fits, Fits::depends);
+}
+
+TEST(Fit, OnlyWhatAnImportOpensMustLoad) {
+  const auto wheel = with_missing_library();
+  auto fits = [&](const std::string& code) {
+    auto surroundings = bringing(Brought::no);
+    const auto machine = machine_with();
+    const WheelFiles files{.names = {"pkg/__init__.py", "pkg/_C.so"},
+                           .read = [&](const std::string&) { return std::optional(code); }};
+    const WheelImports imports(*machine.python, files);
+    surroundings.imports = [&] { return &imports; };
+    return fit(wheel, machine, surroundings).fits;
+  };
+  EXPECT_EQ(fits("from . import _C\n"), Fits::fails);
+  EXPECT_EQ(fits("if x:\n  from . import _C\n"), Fits::depends);
+  EXPECT_EQ(fits("try:\n  from . import _C\nexcept ImportError:\n  pass\n"), Fits::works);
+  EXPECT_EQ(fits("def f():\n  from . import _C\n"), Fits::works);
+}
+
+TEST(Fit, OneOfSeveralLibrariesIsEnough) {
+  auto wheel = with_missing_library("pkg/libwork_cuda12.so");
+  auto& first = wheel.facts.libraries.front();
+  first.python_module = false;
+  auto other = first;
+  other.path = "pkg/libwork_cpu.so";
+  std::erase(other.needed, "libelsewhere.so.1");
+  EXPECT_NE(fit(wheel, machine_with(), bringing(Brought::no)).fits, Fits::works);
+  wheel.facts.libraries.push_back(other);
+  EXPECT_EQ(fit(wheel, machine_with(), bringing(Brought::no)).fits, Fits::works);
+}
+
+TEST(Fit, NumpyMustBeTheOneThatModulesWereBuiltFor) {
+  auto wheel = read_wheel_fixture("abi3", {.symbols = true});
+  Surroundings surroundings;
+  std::string version;
+  surroundings.numpy = [&] { return std::optional(version); };
+  auto why = [&](NumpyApi api, const std::string& numpy) {
+    version = numpy;
+    wheel.facts.libraries.front().numpy = std::move(api);
+    const auto found = fit(wheel, machine_with(), surroundings);
+    EXPECT_EQ(found.fits == Fits::fails, found.obstacle == Obstacle::numpy);
+    return found.reason.why;
+  };
+  EXPECT_EQ(why({.one = true}, "1.26.4"), Why::none);
+  EXPECT_EQ(why({.one = true}, "2.0.0"), Why::numpy_one);
+  EXPECT_EQ(why({.one = true, .two = true}, "2.3.5"), Why::none);
+  EXPECT_EQ(why({.one = true, .two = true, .min = "1.23"}, "1.22.4"), Why::numpy_older);
+  EXPECT_EQ(why({.two = true}, "1.26.4"), Why::numpy_two);
+  EXPECT_EQ(why({.one = true, .two = true}, ""), Why::numpy_absent);
+}
+
+TEST(Fit, TorchItselfNeedsNoTorch) {
+  auto wheel = read_wheel_fixture("cxx-abi", {.symbols = true});
+  EXPECT_EQ(fit(wheel, machine_with("3.13", ""), {}).obstacle, Obstacle::torch);
+  wheel.facts.wheel->name = "Torch";
+  EXPECT_NE(fit(wheel, machine_with("3.13", ""), {}).obstacle, Obstacle::torch);
 }
 
 TEST(Fit, TheNearestIsTheLastToFail) {
@@ -171,7 +255,7 @@ TEST(Fit, TheNearestIsTheLastToFail) {
 }
 
 TEST(Fit, ALoneLibraryIsNoWheel) {
-  EXPECT_EQ(fit(Item{}, machine_with(), {}).reason, "it is not a wheel");
+  EXPECT_EQ(fit(Item{}, machine_with(), {}).reason.why, Why::not_a_wheel);
 }
 
 }  // namespace

@@ -89,6 +89,30 @@ def environment_files() -> Iterator[tuple[str, bytes]]:
         "torch-module.so",
         Elf(symbols=[module], needed=["libc10.so"], runpath="$ORIGIN/lib").build(),
     )
+    yield from numpy_modules()
+
+
+def numpy_modules() -> Iterator[tuple[str, bytes]]:
+    """Modules with the texts that NumPy's headers leave in them, and some that only look alike."""
+    symbols = [Symbol("PyInit__C", defined=True), Symbol("PyCapsule_GetPointer", weak=True)]
+    one, two = b"numpy.core._multiarray_umath", b"numpy._core._multiarray_umath"
+    says = (
+        b"module was compiled against NumPy C-API version 0x%x (NumPy 1.23) but the running NumPy"
+    )
+    size = b"%s size changed, may indicate binary incompatibility. Expected %zd from C header"
+    texts = {
+        "numpy-1": [one, b"_ARRAY_API"],
+        "numpy-1-cython": [b"dtype", one, b"_ARRAY_API", size],
+        "numpy-2": [two, one, b"_ARRAY_API", says],
+        "numpy-2-only": [two, b"_UFUNC_API"],
+        "numpy-mentioned": [b"import of " + one + b" failed", b"_ARRAY_API"],
+        "numpy-pickled": [one, b"_reconstruct"],
+    }
+    for name, words in texts.items():
+        data = b"".join(b"\0" + word for word in words) + b"\0"
+        yield name + ".so", Elf(symbols=symbols, sections={".rodata": data}).build()
+    data = b"\0" + one + b"\0_ARRAY_API\0"
+    yield "numpy-no-capsules.so", Elf(symbols=symbols[:1], sections={".rodata": data}).build()
 
 
 def elf_files() -> Iterator[tuple[str, bytes]]:

@@ -6,6 +6,7 @@
 #include "answers/cover.h"
 #include "findings/policy.h"
 #include "fixture.h"
+#include "report/reason_text.h"
 
 namespace wheelscope {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 using Strings = std::vector<std::string>;
 
 std::string reason(const std::string& wheel, const std::string& python) {
-  return why_not(read_wheel_fixture(wheel), {"x86_64", "2.15", "cpu", python});
+  return reason_text(why_not(read_wheel_fixture(wheel), {"x86_64", "2.15", "cpu", python}));
 }
 
 Ids checked(const std::string& wheel) {
@@ -88,6 +89,19 @@ TEST(PythonAbi, Abi3tIsForFreeThreadedBuilds) {
 TEST(PythonAbi, ABoundModuleUnderATagForAllServesNobody) {
   EXPECT_EQ(reason("one-python-tagged-none", "3.13"),
             "its modules are bound to one Python, which they do not name");
+}
+
+// Its modules have no Python in their names; the tag has.
+TEST(PythonAbi, ATagOfOnePythonWithoutAnAbi) {
+  const std::vector<LibraryFacts> module{
+      {.path = "pkg/_C.so", .python_symbols = {{"_PyPrivate", true}}, .python_module = true}};
+  auto versions = [&](const std::string& tag) {
+    return judge_python(module, WheelClaims{.file_name_tags = {tag}}).versions;
+  };
+  EXPECT_EQ(versions("cp311-none-manylinux_2_28_x86_64"), Strings{"3.11"});
+  EXPECT_EQ(versions("cp312-cp312-manylinux_2_28_x86_64"), Strings{"3.12"});
+  EXPECT_EQ(versions("cp3-none-manylinux_2_28_x86_64"), Strings{});
+  EXPECT_EQ(versions("py3-none-manylinux_2_28_x86_64"), Strings{});
 }
 
 }  // namespace

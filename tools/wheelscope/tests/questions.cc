@@ -92,7 +92,7 @@ Json ask_promises_more(const Json& asked) {
 Json verdicts_on(const Result<Facts>& facts) {
   if (!facts) return facts.error().what;
   const auto verdicts = judge(*facts);
-  const auto& [platform, python, torch, cuda] = verdicts;
+  const auto& [platform, python, torch, numpy, cuda] = verdicts;
   auto because = python.because;
   std::ranges::sort(because);
   return {{"platform", platform.tag},

@@ -232,7 +232,9 @@ def test_half_written_and_broken_files(scope: Scope, environment: Path) -> None:
     install(environment, "half")
     (site / "no_record-1.0.dist-info").mkdir()
     (site / "file-1.0.dist-info").write_text("a file where a folder should be")
-    assert env(scope, environment, code=None)["whole"]["loads"] == "yes"
+    found = env(scope, environment, code=1)
+    assert found["whole"]["loads"] == "yes"
+    assert found["half"]["loads"] == "no"
 
 
 def searched(output: str, name: str) -> list[str]:

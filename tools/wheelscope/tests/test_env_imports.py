@@ -93,14 +93,14 @@ def test_a_library_that_only_python_code_opens(scope: Scope, tmp_path: Path) -> 
     for name in sources:
         done = subprocess.run([prefix / "bin/python", "-c", f"import {name}"], capture_output=True)
         assert found[name]["loads"] == ("yes" if done.returncode == 0 else "no"), done.stderr
-    assert found["opened"]["broken"][0]["optional"] is False
+    assert found["opened"]["broken"][0]["need"] == "always"
     assert found["later"]["broken"] == []
 
 
 def test_parts_and_neighbours_are_named(verdicts: dict[str, dict[str, object]]) -> None:
     assert verdicts["neighbour"]["imports"] == "direct"
     assert verdicts["direct"]["imports"] is None
-    for name, optional in (("guarded", True), ("direct", False)):
+    for name, need in (("guarded", "never"), ("direct", "always")):
         broken = verdicts[name]["broken"]
         assert isinstance(broken, list)
-        assert [one["optional"] for one in broken] == [optional]
+        assert [one["need"] for one in broken] == [need]

@@ -9,17 +9,17 @@
 namespace wheelscope {
 namespace {
 
-std::string why_not_cuda(const Item& wheel, const Cell& cell) {
+Reason why_not_cuda(const Item& wheel, const Cell& cell) {
   if (cell.cuda == "cpu") return why_not_without_cuda(wheel);
   const auto& cuda = wheel.verdicts.cuda;
-  if (cuda.sass.empty() && cuda.ptx.empty()) return "it has no device code";
+  if (cuda.sass.empty() && cuda.ptx.empty()) return {.why = Why::no_device_code};
   return why_not_runtime(wheel, cell);
 }
 
-std::string why_not(const Item& wheel, const Cell& cell, TorchRequirements& requirements) {
-  if (auto reason = why_not_arch(wheel, cell); !reason.empty()) return reason;
-  if (auto reason = why_not_python(wheel, cell); !reason.empty()) return reason;
-  if (auto reason = why_not_torch(wheel, cell, requirements); !reason.empty()) return reason;
+Reason why_not(const Item& wheel, const Cell& cell, TorchRequirements& requirements) {
+  if (auto reason = why_not_arch(wheel, cell)) return reason;
+  if (auto reason = why_not_python(wheel, cell)) return reason;
+  if (auto reason = why_not_torch(wheel, cell, requirements)) return reason;
   return why_not_cuda(wheel, cell);
 }
 
@@ -57,8 +57,8 @@ Result<std::vector<Cell>> parse_matrix(std::string_view text) try {
                                            std::string(error.description())});
 }
 
-std::string why_not(const Item& wheel, const Cell& cell) {
-  if (!wheel.facts.wheel) return "it is not a wheel";
+Reason why_not(const Item& wheel, const Cell& cell) {
+  if (!wheel.facts.wheel) return {.why = Why::not_a_wheel};
   TorchRequirements requirements(*wheel.facts.wheel);
   return why_not(wheel, cell, requirements);
 }
@@ -73,8 +73,9 @@ std::vector<CellVerdict> cover(const std::vector<Item>& wheels, const std::vecto
     auto& verdict = verdicts.emplace_back(CellVerdict{.cell = cell});
     for (std::size_t i = 0; i < wheels.size(); ++i) {
       const auto& facts = wheels[i].facts;
-      auto reason = facts.wheel ? why_not(wheels[i], cell, requirements[i]) : "it is not a wheel";
-      if (reason.empty()) {
+      auto reason =
+          facts.wheel ? why_not(wheels[i], cell, requirements[i]) : Reason{.why = Why::not_a_wheel};
+      if (!reason) {
         verdict.wheel = facts.file;
         break;
       }

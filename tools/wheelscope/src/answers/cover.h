@@ -11,15 +11,15 @@ namespace wheelscope {
 
 struct CellVerdict {
   Cell cell;
-  std::string wheel;  // the first that serves it; empty: none
-  std::vector<std::pair<std::string, std::string>> reasons;  // wheel -> why not
+  std::string wheel;                                    // the first that serves it; empty: none
+  std::vector<std::pair<std::string, Reason>> reasons;  // wheel -> why not
 };
 
 // In the order arch, torch, cuda (as listed), python (as listed).
 Result<std::vector<Cell>> parse_matrix(std::string_view toml);
 
-// Why the wheel does not serve the cell; empty: it does.
-std::string why_not(const Item& wheel, const Cell& cell);
+// Why the wheel does not serve the cell; none: it does.
+Reason why_not(const Item& wheel, const Cell& cell);
 
 std::vector<CellVerdict> cover(const std::vector<Item>& wheels, const std::vector<Cell>& cells);
 

@@ -108,6 +108,8 @@ void diff_verdicts(const Verdicts& before, const Verdicts& after, Differ& differ
   differ.list("Pythons", before.python.versions, after.python.versions);
   differ.verdict("torch ABI", name_of(before.torch.abi), before.torch.min, name_of(after.torch.abi),
                  after.torch.min);
+  differ.verdict("NumPy ABI", name_of(before.numpy.abi), before.numpy.min, name_of(after.numpy.abi),
+                 after.numpy.min);
   differ.verdict("CUDA runtime", name_of(before.cuda.runtime), before.cuda.runtime_version,
                  name_of(after.cuda.runtime), after.cuda.runtime_version);
   differ.text("oldest driver", before.cuda.min_driver.value_or(""),

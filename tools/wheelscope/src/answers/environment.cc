@@ -2,6 +2,7 @@
 #include "answers/environment.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <set>
 #include <tuple>
@@ -9,17 +10,20 @@
 #include "answers/process.h"
 #include "answers/providers.h"
 #include "answers/suppliers.h"
+#include "answers/wheel_imports.h"
 #include "facts/symbol_names.h"
 #include "machine/imports.h"
 #include "machine/openings.h"
 #include "packaging/marker.h"
 #include "packaging/metadata.h"
+#include "packaging/record.h"
 #include "packaging/requirement.h"
 #include "packaging/specifier.h"
 #include "packaging/tag.h"
 #include "source/files.h"
 #include "text/text.h"
 #include "verdicts/cuda.h"
+#include "verdicts/numpy_abi.h"
 
 namespace wheelscope {
 namespace {
@@ -66,21 +70,6 @@ std::string stem_of_file(const std::string& path) {
   return name.substr(0, name.find('.'));
 }
 
-// Libraries beside each other that differ by numbers and by cpu or cuda: one is chosen when the
-// program runs, for the torch or the FFmpeg that is there.
-std::string family_of(const std::string& path) {
-  auto family = path;
-  for (const std::string_view variant : {"cpu", "cuda"}) {
-    if (const auto at = family.rfind(variant); at != family.npos && at > family.rfind('/'))
-      family.erase(at, variant.size());
-  }
-  const auto name = family.rfind('/') + 1;
-  family.erase(std::remove_if(family.begin() + static_cast<std::ptrdiff_t>(name), family.end(),
-                              [](char c) { return is_digit(c); }),
-               family.end());
-  return family;
-}
-
 class PackageJudge {
  public:
   PackageJudge(const MachineFacts& machine, Disk& disk, DriverFiles driver)
@@ -88,12 +77,16 @@ class PackageJudge {
         disk_(disk),
         trusts_driver_(driver == DriverFiles::elsewhere && !machine.driver.empty()) {
     std::vector<FileToRead> all;
-    for (auto& distribution : list_distributions(machine.python->site_packages)) {
+    auto distributions = list_distributions(machine.python->site_packages);
+    auto odd = compare_with_records(distributions, machine.python->prefix);
+    for (std::size_t i = 0; i < distributions.size(); ++i) {
+      auto& distribution = distributions[i];
       auto files = shared_libraries_of(distribution);
       const bool device_code = !machine.gpus.empty() && !chooses_kernels_itself(distribution);
       for (const auto& path : files) all.push_back({path, device_code});
       installed_[distribution.name] = distribution.version;
-      if (!files.empty()) found_.emplace_back(std::move(distribution), std::move(files));
+      if (!files.empty() || !odd[i].empty())
+        found_.push_back({std::move(distribution), std::move(files), std::move(odd[i])});
     }
     disk_.read_all(all);
     for (const auto& file : all) places_.try_emplace(base_name(file.path), file.path);
@@ -101,18 +94,20 @@ class PackageJudge {
 
   std::vector<DistributionVerdict> run() {
     std::vector<DistributionVerdict> verdicts;
-    for (const auto& [distribution, files] : found_) {
-      auto verdict = judge(distribution, files);
-      if (verdict.libraries > 0) verdicts.push_back(std::move(verdict));
+    for (auto& [distribution, files, odd] : found_) {
+      auto verdict = judge(distribution, files, std::move(odd));
+      if (verdict.libraries > 0 || !verdict.files.empty() || !verdict.broken.empty())
+        verdicts.push_back(std::move(verdict));
     }
     judge_imports(verdicts);
+    for (auto& verdict : verdicts) find_refusal(verdict);
     return verdicts;
   }
 
   std::vector<Search> searches_for(const std::string& name) {
     std::vector<Search> searches;
     std::set<std::string> asked;  // the libraries whose search was told
-    for (const auto& [distribution, files] : found_) {
+    for (const auto& [distribution, files, odd] : found_) {
       for (const auto& path : files) {
         const auto* library = disk_.open(path);
         if (!library || !is_opened(distribution, *library)) continue;
@@ -129,6 +124,12 @@ class PackageJudge {
   }
 
  private:
+  struct Found {
+    Distribution distribution;
+    std::vector<std::string> files;  // shared libraries
+    std::vector<OddFile> odd;
+  };
+
   // Modules of this Python; and libraries on torch, which torch.ops.load_library opens. torch's own
   // libraries come with its module.
   bool is_opened(const Distribution& distribution, const LibraryFacts& library) const {
@@ -165,20 +166,27 @@ class PackageJudge {
     return search;
   }
 
-  DistributionVerdict judge(const Distribution& distribution,
-                            const std::vector<std::string>& files) {
-    DistributionVerdict verdict{.distribution = distribution};
+  DistributionVerdict judge(const Distribution& distribution, const std::vector<std::string>& files,
+                            std::vector<OddFile> odd) {
+    DistributionVerdict verdict{.distribution = distribution, .files = std::move(odd)};
+    find_lost_files(verdict);
     for (const auto& path : files) {
       const auto* library = disk_.open(path);
-      if (!library) continue;
+      if (!library) {
+        if (is_cut_off(path) && !is_lost_.contains(path))
+          lose(path, SymptomKind::damaged_file, Loads::no, "the file is not whole", verdict);
+        continue;
+      }
       ++verdict.libraries;
       if (!chooses_kernels_itself(distribution)) find_unserved(*library, verdict);
+      if (is_for_others(*library, files, verdict) || is_lost_.contains(path)) continue;
       const bool opened = is_opened(distribution, *library);
       if (opened) ++verdict.opened;
       if (!opened && !may_be_opened(distribution, *library, files)) continue;
       auto broken = open(path, *library);
+      if (!broken) broken = clash_of(*library);
       if (!broken) {
-        if (!library->python_module) loading_families_.insert(family_of(path));
+        if (!library->python_module) loading_families_.insert(library_family(path));
         continue;
       }
       if (!opened) opened_by_path_.insert(path);
@@ -188,43 +196,226 @@ class PackageJudge {
     return verdict;
   }
 
+  void lose(const std::string& path, const std::string& kind, Loads loads, const std::string& what,
+            DistributionVerdict& verdict) {
+    const auto& [name, version, folder, dist_info] = verdict.distribution;
+    is_lost_.insert(path);
+    verdict.broken.push_back(
+        {.path = path,
+         .loads = loads,
+         .trouble = Trouble::file,
+         .explanation = {
+             .symptom = {.kind = kind, .message = path + ": " + what, .library = path},
+             .what = what,
+             .fixes = {"pip install --force-reinstall --no-deps " + name + "==" + version}}});
+  }
+
+  // Code that is not there any more, or not whole. Python imports a folder whose __init__.py is
+  // missing, as one without code.
+  void find_lost_files(DistributionVerdict& verdict) {
+    for (const auto& [state, path] : verdict.files) {
+      const auto name = base_name(path);
+      const bool code = name.ends_with(".py") || name.ends_with(".so");
+      if (!code || (name.ends_with(".so") && !is_module_for(*machine_.python, name))) continue;
+      if (state == FileState::missing)
+        lose(path, SymptomKind::damaged_file, name == "__init__.py" ? Loads::depends : Loads::no,
+             "the file is missing, though it was installed", verdict);
+      if (state == FileState::shortened && name.ends_with(".so"))
+        lose(path, SymptomKind::damaged_file, Loads::no,
+             "the file has lost bytes since it was installed", verdict);
+    }
+  }
+
+  // A module with the start of an ELF file, or with nothing in it.
+  bool is_cut_off(const std::string& path) const {
+    if (!path.ends_with(".so") || !is_module_for(*machine_.python, path)) return false;
+    const auto source = Source::map(path);
+    return source && (source->bytes().size() == 0 || looks_like_elf(source->bytes()));
+  }
+
+  // A module for another processor or another Python, of which there is none for this one.
+  bool is_for_others(const LibraryFacts& library, const std::vector<std::string>& files,
+                     DistributionVerdict& verdict) {
+    if (!library.python_module || is_lost_.contains(library.path)) return false;
+    const auto& python = *machine_.python;
+    const bool other_machine =
+        library.machine != machine_.architecture && !machine_.architecture.empty();
+    if (is_module_for(python, library.path) && !other_machine) return false;
+    const auto stem = library.path.substr(0, library.path.find('.', library.path.rfind('/')));
+    const bool has_own = std::ranges::any_of(files, [&](const std::string& path) {
+      const auto* other = disk_.open(path);
+      return path.starts_with(stem + ".") && other && other->machine == machine_.architecture &&
+             is_module_for(python, path);
+    });
+    if (has_own) return true;
+    const bool other_python = !is_module_for(python, library.path);
+    verdict.files.push_back(
+        {other_python ? FileState::other_python : FileState::other_machine, library.path});
+    lose(library.path, other_python ? SymptomKind::python_abi : SymptomKind::other_machine,
+         Loads::no,
+         other_python
+             ? "the module is for another Python; this is " + python.version
+             : "the module is for " + library.machine + "; this is " + machine_.architecture,
+         verdict);
+    return true;
+  }
+
+  // A library that was built for another NumPy than the one that is installed.
+  std::optional<BrokenLibrary> clash_of(const LibraryFacts& library) const {
+    const auto numpy = installed_.find("numpy");
+    if (!library.numpy || numpy == installed_.end()) return std::nullopt;
+    const auto clash = clash_with_numpy(*library.numpy, numpy->second);
+    if (clash == NumpyClash::none) return std::nullopt;
+    const bool too_new = clash == NumpyClash::old_headers || clash == NumpyClash::old_types;
+    const auto wanted = too_new                              ? "numpy<2"
+                        : clash == NumpyClash::new_functions ? "numpy>=" + library.numpy->min
+                                                             : "numpy>=2";
+    BrokenLibrary broken{.path = library.path, .trouble = Trouble::numpy};
+    // A library that is no module imports the API when something calls it, and may go on without.
+    if (!library.python_module) broken.loads = Loads::depends;
+    auto& explanation = broken.explanation;
+    explanation.symptom = {
+        .kind = SymptomKind::numpy_abi,
+        .message = clash == NumpyClash::old_types
+                       ? "numpy.dtype size changed, may indicate binary incompatibility"
+                       : "numpy.core.multiarray failed to import",
+        .library = library.path,
+        .version = numpy->second};
+    explanation.what = too_new ? "it was built for NumPy 1; NumPy " + numpy->second + " is here"
+                               : "it needs " + wanted + "; NumPy " + numpy->second + " is here";
+    explanation.because = {explanation.what};
+    explanation.fixes = {"pip install '" + wanted + "', or a version that is built for this NumPy"};
+    return broken;
+  }
+
   // What an import of each distribution makes of the libraries that do not load.
   void judge_imports(std::vector<DistributionVerdict>& verdicts) {
+    if (std::ranges::all_of(verdicts, [](const auto& verdict) { return verdict.broken.empty(); }))
+      return;
     Imports imports(*machine_.python);
+    for (const auto& path : is_lost_) imports.add_lost(path);
+    for (const auto& found : found_) {
+      for (const auto& path : found.files) {
+        const auto* library = disk_.open(path);
+        if (library && library->python_module && library->numpy) imports.add_import(path, "numpy");
+      }
+    }
     for (auto& verdict : verdicts) {
       if (verdict.broken.empty()) continue;
       const auto names = import_names(verdict.distribution);
       const auto run = imports.files_run_by(names);
       const auto openings = openings_of(verdict, names, run, imports);
       for (auto& library : verdict.broken) {
-        library.optional = (opened_by_path_.contains(library.path) || !names.empty()) &&
-                           !run.contains(library.path) && !must_open(openings, library.path);
-        if (!library.optional) verdict.loads = std::max(verdict.loads, library.loads);
+        library.need = need_of(library, names, run, openings);
+        if (library.need == Need::never) continue;
+        verdict.loads =
+            std::max(verdict.loads, library.need == Need::always ? library.loads : Loads::depends);
       }
       std::erase_if(verdict.broken, [&](const BrokenLibrary& library) {
-        return library.optional && opened_by_path_.contains(library.path);
+        return library.need == Need::never && opened_by_path_.contains(library.path);
       });
     }
     blame_imported(verdicts, imports);
   }
 
-  // A distribution that imports one that does not load does not load either.
-  static void blame_imported(std::vector<DistributionVerdict>& verdicts, Imports& imports) {
-    std::map<std::string, std::string> broken;  // file -> distribution
+  // Packages that are to be imported by another one say so.
+  void find_refusal(DistributionVerdict& verdict) const {
+    const auto& folder = verdict.distribution.folder;
+    WheelFiles files{.read = [&](const std::string& name) -> std::optional<std::string> {
+      auto text = read_text(folder + "/" + name);
+      return text ? std::optional(std::move(*text)) : std::nullopt;
+    }};
+    if (const auto record = read_text(verdict.distribution.dist_info + "/RECORD")) {
+      for (auto& line : parse_record(*record)) files.names.push_back(std::move(line.path));
+    }
+    const auto refusal = refusal_in(files, *machine_.python);
+    verdict.refuses = refusal.file;
+    if (refusal.need != Need::never)
+      verdict.loads =
+          std::max(verdict.loads, refusal.need == Need::always ? Loads::no : Loads::depends);
+  }
+
+  Need need_of(const BrokenLibrary& library, const std::vector<std::string>& names,
+               const std::map<std::string, Need>& run, const Openings& openings) {
+    const auto& path = library.path;
+    if (!opened_by_path_.contains(path) && names.empty()) return Need::always;
+    if (const auto found = run.find(path); found != run.end()) return found->second;
+    if (library.trouble != Trouble::file && must_open(openings, path)) return Need::always;
+    if (path.ends_with(".py") || opened_by_path_.contains(path)) return Need::never;
+    return openings.mentions(stem_of_file(path)) ||
+                   is_named_in_machine_code(stem_of_file(path), run)
+               ? Need::depends
+               : Need::never;
+  }
+
+  // Whether a module that the import runs has a name among its texts, and so may import what is
+  // named so.
+  bool is_named_in_machine_code(const std::string& name,
+                                const std::map<std::string, Need>& run) const {
+    return std::ranges::any_of(run, [&](const auto& one) {
+      if (!one.first.ends_with(".so") || is_lost_.contains(one.first)) return false;
+      const auto source = Source::map(one.first);
+      return source && mentions(source->bytes().text(), name);
+    });
+  }
+
+  // As a text of its own, or the last part of one.
+  static bool mentions(std::string_view bytes, const std::string& name) {
+    const auto wanted = name + '\0';
+    for (std::size_t at = 0; at < bytes.size();) {
+      const auto* found =
+          memmem(bytes.data() + at, bytes.size() - at, wanted.data(), wanted.size());
+      if (!found) return false;
+      at = static_cast<std::size_t>(static_cast<const char*>(found) - bytes.data());
+      if (at > 0 && (bytes[at - 1] == '\0' || bytes[at - 1] == '.')) return true;
+      ++at;
+    }
+    return false;
+  }
+
+  // A distribution that imports a file that does not load does not load either; nor does one that
+  // imports a package which opens a library that does not.
+  void blame_imported(std::vector<DistributionVerdict>& verdicts, Imports& imports) const {
+    std::map<std::string, std::pair<std::string, Loads>> broken;  // file -> distribution
     for (const auto& verdict : verdicts) {
-      if (verdict.loads != Loads::no) continue;
-      for (const auto& file : files_of_names(verdict.distribution))
-        broken.emplace(file, verdict.distribution.name);
+      for (const auto& library : verdict.broken) {
+        if (library.trouble != Trouble::elsewhere)
+          broken.emplace(library.path, std::pair(verdict.distribution.name, library.loads));
+        if (opened_by_path_.contains(library.path) && library.need == Need::always) {
+          for (const auto& file : files_of_names(verdict.distribution))
+            broken.emplace(file, std::pair(verdict.distribution.name, library.loads));
+        }
+      }
     }
     if (broken.empty()) return;
     for (auto& verdict : verdicts) {
       if (verdict.loads == Loads::no) continue;
-      const auto names = import_names(verdict.distribution);
-      const auto first = std::ranges::find_if(
-          broken, [&](const auto& one) { return imports.runs(names, one.first); });
-      if (first == broken.end()) continue;
-      verdict.loads = Loads::no;
-      verdict.imports = first->second;
+      const auto reached = imports.reached(import_names(verdict.distribution));
+      for (const auto& [file, blamed] : broken) {
+        const auto found = reached.find(file);
+        if (found == reached.end() || blamed.first == verdict.distribution.name) continue;
+        const auto loads = found->second == Need::always ? blamed.second : Loads::depends;
+        if (loads <= verdict.loads) continue;
+        verdict.loads = loads;
+        verdict.imports = blamed.first;
+      }
+      if (verdict.loads == Loads::yes) suspect_machine_code(verdicts, reached, verdict);
+    }
+  }
+
+  // Machine code that has the name of a package that does not load may import it.
+  void suspect_machine_code(const std::vector<DistributionVerdict>& verdicts,
+                            const std::map<std::string, Need>& reached,
+                            DistributionVerdict& verdict) const {
+    for (const auto& other : verdicts) {
+      if (other.loads != Loads::no || !other.imports.empty() || &other == &verdict) continue;
+      const auto names = import_names(other.distribution);
+      if (std::ranges::none_of(
+              names, [&](const auto& name) { return is_named_in_machine_code(name, reached); }))
+        continue;
+      verdict.loads = Loads::depends;
+      verdict.imports = other.distribution.name;
+      return;
     }
   }
 
@@ -240,7 +431,7 @@ class PackageJudge {
 
   bool must_open(const Openings& openings, const std::string& path) {
     if (opened_by_path_.contains(path)) return openings.must_open_by_name(stem_of_file(path));
-    const bool another_loads = loading_families_.contains(family_of(path));
+    const bool another_loads = loading_families_.contains(library_family(path));
     return disk_.open(path)->python_module ? openings.must_open_module(stem_of_file(path))
                                            : openings.must_open(stem_of_file(path), another_loads);
   }
@@ -248,13 +439,13 @@ class PackageJudge {
   // The libraries that the distribution's own files open.
   static Openings openings_of(const DistributionVerdict& verdict,
                               const std::vector<std::string>& names,
-                              const std::set<std::string>& run, Imports& imports) {
+                              const std::map<std::string, Need>& run, Imports& imports) {
     std::vector<const PythonSource*> sources;
     for (const auto& name : names) {
       const auto folder = verdict.distribution.folder + "/" + name + "/";
       for (auto file = run.lower_bound(folder); file != run.end(); ++file) {
-        if (!file->starts_with(folder)) break;
-        sources.push_back(&imports.source_of(*file));
+        if (!file->first.starts_with(folder)) break;
+        sources.push_back(&imports.source_of(file->first));
       }
     }
     std::set<std::string> libraries;
@@ -282,6 +473,7 @@ class PackageJudge {
       broken.explanation = explain(*symptom, &machine_, disk_);
     } else {
       broken.loads = Loads::depends;
+      broken.trouble = Trouble::elsewhere;
       broken.explanation.because.insert(broken.explanation.because.begin(),
                                         "it is here, but no search leads there: " + joined(before));
     }
@@ -322,13 +514,13 @@ class PackageJudge {
       if (holds(requirement.marker, environment) != true) continue;
       const auto found = installed_.find(canonical_name(requirement.name));
       if (found == installed_.end())
-        verdict.unmet.push_back("requires " + line + ", which is not installed");
+        verdict.unmet.push_back({.requirement = line});
       else if (fulfils(found->second, requirement.specifiers) == false)
-        verdict.unmet.push_back("requires " + line + "; installed is " + found->second);
+        verdict.unmet.push_back({.requirement = line, .installed = found->second});
     }
     if (!claims.requires_python.empty() && fulfils(python.version, claims.requires_python) == false)
-      verdict.unmet.push_back("requires Python " + claims.requires_python + "; this is " +
-                              python.version);
+      verdict.unmet.push_back({claims.requires_python, python.version, true});
+    if (!verdict.unmet.empty()) verdict.loads = std::max(verdict.loads, Loads::depends);
   }
 
   void find_unserved(const LibraryFacts& library, DistributionVerdict& verdict) const {
@@ -349,11 +541,12 @@ class PackageJudge {
   const MachineFacts& machine_;
   Disk& disk_;
   bool trusts_driver_;  // to bring its libraries
-  std::vector<std::pair<Distribution, std::vector<std::string>>> found_;
+  std::vector<Found> found_;
   std::map<std::string, std::string> installed_, places_;  // name -> version, library -> path
   std::unique_ptr<PythonProcess> plain_, with_torch_;
   std::set<const LibraryFacts*> bound_;  // every symbol of theirs is found
   std::set<std::string> loading_families_;
+  std::set<std::string> is_lost_;         // files that Python cannot use, of whatever kind
   std::set<std::string> opened_by_path_;  // by Python code, if at all: libraries that do not load
 };
 
@@ -366,6 +559,19 @@ std::vector<DistributionVerdict> judge_environment(const MachineFacts& machine, 
 
 std::vector<Search> searches_for(const std::string& name, const MachineFacts& machine, Disk& disk) {
   return PackageJudge(machine, disk, DriverFiles::here).searches_for(name);
+}
+
+const char* name_of(Trouble trouble) {
+  switch (trouble) {
+    case Trouble::elsewhere:
+      return "elsewhere";
+    case Trouble::numpy:
+      return "numpy";
+    case Trouble::file:
+      return "file";
+    default:
+      return "loader";
+  }
 }
 
 const char* name_of(Loads loads) {

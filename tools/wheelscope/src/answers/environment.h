@@ -4,27 +4,52 @@
 // parts.
 #pragma once
 
+#include <algorithm>
+
 #include "answers/explain.h"
 #include "machine/distributions.h"
+#include "machine/installed_files.h"
+#include "machine/python_source.h"
 #include "verdicts/verdicts.h"
 
 namespace wheelscope {
 
-// From best to worst. `depends`: a library is in the environment, but no search leads there, so
-// that Python code has to load it before.
+// From best to worst; `yes` and `no` are proved. `depends`: Python code decides, in a way that its
+// text does not tell.
 enum class Loads { yes, depends, no };
 
-// One library that does not load, or not by itself.
+// Why a library does not load, or not for sure:
+//   loader    the dynamic loader stops: a library, a version or a symbol is not there
+//   elsewhere the same, but the environment has the library, and Python code may load it before
+//   numpy     it was built for another NumPy
+//   file      the file is damaged, missing, for another processor or another Python
+enum class Trouble { loader, elsewhere, numpy, file };
+
+// One library that does not load, or not by itself; or a lost file of Python code.
 struct BrokenLibrary {
   std::string path;
   Loads loads = Loads::no;
-  bool optional = false;  // an import of its package does not open it, or goes on without it
+  Trouble trouble = Trouble::loader;
+  Need need = Need::always;  // whether an import of its package fails with it
   Explanation explanation;
+};
+
+// What Python itself said of an import (`env --import`).
+struct ImportResult {
+  std::string name;
+  std::string error;  // empty: it was imported
 };
 
 // A GPU of the machine that a library has no code for.
 struct UnservedGpu {
   std::string library, gpu, capability;
+};
+
+// A requirement that what is installed does not fulfil.
+struct UnmetRequirement {
+  std::string requirement;  // as METADATA has it; of Python, its versions
+  std::string installed;    // the version that is here; empty: none
+  bool of_python = false;
 };
 
 struct DistributionVerdict {
@@ -33,16 +58,25 @@ struct DistributionVerdict {
   Loads loads = Loads::yes;                 // an import of the package
   std::vector<BrokenLibrary> broken;
   std::string imports;  // the distribution that it imports and that does not load; empty: none
-  std::vector<std::string> unmet;  // requirements that the installed versions do not fulfil
+  std::string refuses;  // a file of its own that raises an error by itself; empty: none
+  std::vector<OddFile> files;          // that are not as they were installed
+  std::vector<ImportResult> imported;  // where Python was asked
+  std::vector<UnmetRequirement> unmet;
   std::vector<UnservedGpu> unserved;
 
-  bool is_sound() const { return loads == Loads::yes && unmet.empty() && unserved.empty(); }
+  bool fails_to_import() const {
+    return std::ranges::any_of(imported, [](const auto& one) { return !one.error.empty(); });
+  }
+  bool is_sound() const {
+    return loads == Loads::yes && unmet.empty() && unserved.empty() && files.empty() &&
+           !fails_to_import();
+  }
 };
 
 // Where the driver's libraries are: on this disk, or on another machine that the question is about.
 enum class DriverFiles { here, elsewhere };
 
-// Every distribution with ELF files, sorted by name. `machine` must have a Python.
+// Every distribution with ELF files or with odd ones, sorted by name. `machine` must have a Python.
 std::vector<DistributionVerdict> judge_environment(const MachineFacts& machine, Disk& disk,
                                                    DriverFiles driver = DriverFiles::here);
 
@@ -59,5 +93,6 @@ struct Search {
 std::vector<Search> searches_for(const std::string& name, const MachineFacts& machine, Disk& disk);
 
 const char* name_of(Loads loads);
+const char* name_of(Trouble trouble);
 
 }  // namespace wheelscope

@@ -5,13 +5,16 @@
 #include <ranges>
 
 #include "answers/providers.h"
+#include "facts/wheel.h"
 #include "packaging/marker.h"
+#include "packaging/requirement.h"
 #include "packaging/specifier.h"
 #include "packaging/tag.h"
 #include "tables/tables.h"
 #include "text/dotted_version.h"
 #include "text/text.h"
 #include "verdicts/cuda.h"
+#include "verdicts/numpy_abi.h"
 #include "verdicts/platform.h"
 
 namespace wheelscope {
@@ -47,25 +50,40 @@ class CandidateJudge {
 
   void run() {
     verdict_.in_part = std::ranges::any_of(wheel_.facts.libraries, &LibraryFacts::in_part);
-    if (is_damaged() || misses_system() || misses_python() || misses_torch() ||
+    find_definitions();
+    if (is_damaged() || misses_system() || misses_python() || misses_torch() || misses_numpy() ||
         misses_libraries() || misses_runtime() || misses_driver() || misses_gpus())
       return;
-    if (!open_question_.empty()) {
-      verdict_.fits = Fits::depends;
-      verdict_.obstacle = Obstacle::library;
-      verdict_.reason = open_question_;
-      verdict_.change = open_change_;
+    if (surroundings_.refusal) {
+      const auto refusal = surroundings_.refusal();
+      const Reason reason{.why = Why::refuses, .who = refusal.file};
+      if (refusal.need == Need::always) return (void)stop(Obstacle::python, reason);
+      if (refusal.need == Need::depends) doubt(Obstacle::python, reason);
     }
+    if (open_question_) stop(open_obstacle_, open_question_, Fits::depends);
   }
 
  private:
-  bool stop(Obstacle obstacle, std::string reason, std::string change = {},
-            Fits fits = Fits::fails) {
+  bool stop(Obstacle obstacle, Reason reason, Fits fits = Fits::fails) {
     verdict_.fits = fits;
     verdict_.obstacle = obstacle;
     verdict_.reason = std::move(reason);
-    verdict_.change = std::move(change);
     return true;
+  }
+
+  // A question that decides where nothing else does; the first counts.
+  void doubt(Obstacle obstacle, Reason reason) {
+    if (open_question_) return;
+    open_obstacle_ = obstacle;
+    open_question_ = std::move(reason);
+  }
+
+  void find_definitions() {
+    for (const auto& library : wheel_.facts.libraries) {
+      for (const auto& symbol : library.symbols) {
+        if (symbol.defined) inside_.insert(symbol.name);
+      }
+    }
   }
 
   // Problems that keep an installer or the loader from using the file.
@@ -73,30 +91,26 @@ class CandidateJudge {
     for (const auto& problem : wheel_.facts.problems.listed) {
       if (!problem.id.starts_with("zip-") && !problem.id.starts_with("wheel-")) continue;
       return stop(Obstacle::unreadable,
-                  (problem.place.empty() ? "" : problem.place + ": ") + problem.what);
+                  {.why = Why::damaged, .who = problem.place, .what = problem.what});
     }
     return false;
   }
 
   bool misses_system() {
     const auto& platform = wheel_.verdicts.platform;
-    if (machine_.libc == "glibc" && older(machine_.libc_version, platform.glibc)) {
-      const auto first = platform.because.empty() ? "" : ": " + platform.because.front();
-      return stop(Obstacle::system,
-                  "it needs glibc " + platform.glibc + ", whatever its tag says" + first,
-                  "a system with glibc " + platform.glibc + " or newer");
-    }
-    return false;
+    if (machine_.libc != "glibc" || !older(machine_.libc_version, platform.glibc)) return false;
+    return stop(Obstacle::system, {.why = Why::newer_glibc,
+                                   .what = platform.because.empty() ? "" : platform.because.front(),
+                                   .version = platform.glibc});
   }
 
   bool misses_python() {
     auto reason = why_not_python(wheel_, cell_);
-    if (reason.empty()) return false;
+    if (!reason) return false;
     if (const auto other = module_of_another_python(); !other.empty())
-      return stop(Obstacle::python, other + " is for another Python; other modules are for any",
-                  "another Python, if that module is needed", Fits::depends);
-    if (!goes_beyond_limited_api())
-      return stop(Obstacle::python, std::move(reason), "another Python");
+      return stop(Obstacle::python, {.why = Why::python_of_one_module, .who = other},
+                  Fits::depends);
+    if (!goes_beyond_limited_api()) return stop(Obstacle::python, std::move(reason));
     return misses_private_symbols();
   }
 
@@ -109,7 +123,7 @@ class CandidateJudge {
       if (library.path.find(".cpython-") == std::string::npos)
         others = true;
       else
-        bound = base_name(library.path);
+        bound = library.path;
     }
     return others ? bound : "";
   }
@@ -120,85 +134,132 @@ class CandidateJudge {
     return python.abi == PythonAbi::version &&
            std::ranges::any_of(claims_.file_name_tags,
                                [](const auto& tag) { return split_tag(tag).abi == "abi3"; }) &&
-           std::ranges::none_of(python.because, [](const std::string& sentence) {
-             return sentence.starts_with("a file is named for");
-           });
+           !python.by_file_names;
   }
 
   bool misses_private_symbols() {
     for (const auto& library : wheel_.facts.libraries) {
       for (const auto& [symbol, needed] : library.python_symbols) {
         if (!needed || python_abi3().contains(symbol)) continue;
-        const auto what = base_name(library.path) + " needs " + symbol;
         if (!surroundings_.python_has)
           return stop(Obstacle::python,
-                      what + ", which the limited API does not promise later Pythons",
-                      "ask on the machine itself", Fits::depends);
+                      {.why = Why::python_private_unsure, .who = library.path, .what = symbol},
+                      Fits::depends);
         if (!surroundings_.python_has(symbol))
-          return stop(Obstacle::python, what + ", which this Python does not have",
-                      "another Python");
+          return stop(Obstacle::python,
+                      {.why = Why::python_private, .who = library.path, .what = symbol});
       }
     }
     return false;
   }
 
+  // Symbols of torch's that the wheel does not bring itself, as torch does, and packages that have
+  // copies of its code.
   bool uses_torch() const {
-    return wheel_.verdicts.torch.abi != TorchAbi::none ||
-           std::ranges::any_of(wheel_.facts.libraries, [](const LibraryFacts& library) {
-             return std::ranges::any_of(library.needed, is_torch_library);
-           });
+    if (canonical_name(claims_.name) == "torch") return false;
+    return std::ranges::any_of(wheel_.facts.libraries, [&](const LibraryFacts& library) {
+      return std::ranges::any_of(library.needed,
+                                 [&](const std::string& name) {
+                                   return is_torch_library(name) && !brings(name);
+                                 }) ||
+             std::ranges::any_of(library.torch_symbols, [&](const auto& symbol) {
+               return !inside_.contains(symbol.first) && is_torchs(symbol.first);
+             });
+    });
+  }
+
+  // Names that mention torch's types may be another library's: they count where the wheel says
+  // that it builds on torch.
+  bool is_torchs(const std::string& symbol) const {
+    return !requirements_.empty() || torch_shims().contains(symbol) ||
+           wheel_.facts.libraries.size() == 1;
   }
 
   bool misses_torch() {
     if (!machine_.torch) return uses_torch() && misses_any_torch();
     const auto& torch = *machine_.torch;
-    if (auto reason = requirements_.why_not(cell_); !reason.empty())
-      return stop(
-          Obstacle::torch, reason + "; torch " + torch.version + " is here",
-          requirements_.exact().empty() ? "another torch" : "torch " + requirements_.exact());
-    if (surroundings_.torch_has) return misses_symbols();
-    auto reason = why_not_torch(wheel_, cell_, requirements_);
-    if (reason.empty()) return false;
-    const bool cannot_tell = reason.find("does not say of which torch") != reason.npos;
-    return stop(Obstacle::torch, std::move(reason), cannot_tell ? "" : "another torch",
-                cannot_tell ? Fits::depends : Fits::fails);
+    if (auto reason = requirements_.why_not(cell_)) {
+      reason.version = requirements_.exact();
+      reason.here = torch.version;
+      return stop(Obstacle::torch, std::move(reason));
+    }
+    if (!uses_torch()) return false;
+    if (surroundings_.torch_has) {
+      if (misses_symbols()) return true;
+    } else if (auto reason = why_not_torch(wheel_, cell_, requirements_)) {
+      const auto fits = reason.why == Why::torch_unsaid ? Fits::depends : Fits::fails;
+      return stop(Obstacle::torch, std::move(reason), fits);
+    }
+    const auto* imports = surroundings_.imports ? surroundings_.imports() : nullptr;
+    if (imports && !imports->asks_for_cuda().empty() && !surroundings_.same_cuda_as_index)
+      doubt(Obstacle::torch, {.why = Why::torch_asked, .who = imports->asks_for_cuda()});
+    return false;
   }
 
   bool misses_any_torch() {
-    if (requirements_.empty())
-      return stop(Obstacle::torch,
-                  "it needs torch, which is not here and which it does not require",
-                  "pip install torch");
+    if (requirements_.empty()) return stop(Obstacle::torch, {.why = Why::torch_absent});
     const auto exact = requirements_.exact();
     if (exact.empty() && wheel_.verdicts.torch.abi == TorchAbi::cxx)
-      return stop(Obstacle::torch,
-                  "it is bound to torch's C++ ABI and does not say of which torch; none is here",
-                  "say which torch it will meet: --with torch==VERSION", Fits::depends);
+      return stop(Obstacle::torch, {.why = Why::torch_unsaid}, Fits::depends);
     verdict_.notes.push_back("installs torch" + (exact.empty() ? "" : " " + exact));
     return false;
   }
 
   // What torch's own libraries do not define, and no library of the wheel does.
   bool misses_symbols() {
-    std::set<std::string_view> inside;
-    for (const auto& library : wheel_.facts.libraries) {
-      for (const auto& symbol : library.symbols) {
-        if (symbol.defined) inside.insert(symbol.name);
-      }
-    }
     for (const auto& library : wheel_.facts.libraries) {
       if (!std::ranges::any_of(library.needed, is_torch_library) && !library.python_module)
         continue;
       for (const auto& [symbol, needed] : library.torch_symbols) {
-        if (!needed || inside.contains(symbol) || surroundings_.torch_has(symbol)) continue;
-        return stop(
-            Obstacle::torch,
-            base_name(library.path) + " needs " + demangle(symbol) + ", which torch " +
-                machine_.torch->version + " here does not have",
-            requirements_.exact().empty() ? "another torch" : "torch " + requirements_.exact());
+        if (!needed || inside_.contains(symbol) || surroundings_.torch_has(symbol)) continue;
+        return stop(Obstacle::torch, {.why = Why::torch_symbol,
+                                      .who = library.path,
+                                      .what = symbol,
+                                      .version = requirements_.exact(),
+                                      .here = machine_.torch->version});
       }
     }
     return false;
+  }
+
+  // Modules that were built for another NumPy than they will meet. A library that is no module
+  // imports NumPy's API when something calls it, and may go on without.
+  bool misses_numpy() {
+    if (canonical_name(claims_.name) == "numpy" || !surroundings_.numpy) return false;
+    for (const auto& library : wheel_.facts.libraries) {
+      if (!library.numpy || library.machine != machine_.architecture) continue;
+      const auto version = surroundings_.numpy();
+      if (!version) return false;
+      Reason reason{.who = library.path, .version = library.numpy->min, .here = *version};
+      switch (clash_with_numpy(*library.numpy, *version)) {
+        case NumpyClash::none:
+          if (!version->empty()) continue;
+          reason.why = Why::numpy_absent;
+          break;
+        case NumpyClash::old_headers:
+        case NumpyClash::old_types:
+          reason.why = Why::numpy_one;
+          break;
+        case NumpyClash::new_headers:
+          reason.why = Why::numpy_two;
+          break;
+        case NumpyClash::new_functions:
+          reason.why = Why::numpy_older;
+          break;
+      }
+      const auto need = library.python_module ? need_of(library, true) : Need::depends;
+      if (need == Need::always) return stop(Obstacle::numpy, std::move(reason));
+      if (need == Need::depends) doubt(Obstacle::numpy, std::move(reason));
+    }
+    return false;
+  }
+
+  // Whether an import fails where a library does not load. Without the wheel's Python code, what
+  // is known is that modules are imported, and all else may be.
+  Need need_of(const LibraryFacts& library, bool is_opened) const {
+    const auto* imports = surroundings_.imports ? surroundings_.imports() : nullptr;
+    if (imports) return imports->need_of(installed_path(library.path), library.python_module);
+    return is_opened ? Need::always : Need::depends;
   }
 
   // Whether Python opens the library itself, or what it opens needs it. Others are opened by code
@@ -228,34 +289,93 @@ class CandidateJudge {
     return paths;
   }
 
+  // A library without which another of the same make serves: of several that differ by numbers or
+  // by cpu and cuda, one is chosen at run time.
+  bool is_one_of_several(const LibraryFacts& library) {
+    return std::ranges::any_of(wheel_.facts.libraries, [&](const LibraryFacts& other) {
+      return &other != &library && other.loadable() &&
+             library_family(other.path) == library_family(library.path) &&
+             std::ranges::all_of(other.needed, [&](const std::string& name) {
+               return !is_external(name) || suppliers_.brings(name) == Brought::yes;
+             });
+    });
+  }
+
+  bool is_external(const std::string& name) const {
+    const auto& external = wheel_.verdicts.platform.external_libraries;
+    return std::ranges::find(external, name) != external.end();
+  }
+
   bool misses_libraries() {
     const auto must_load = opened();
-    const auto& external = wheel_.verdicts.platform.external_libraries;
     for (const auto& library : wheel_.facts.libraries) {
       if (!library.loadable() || library.machine != machine_.architecture) continue;
       const bool sure = must_load.contains(library.path);
       for (const auto& name : library.needed) {
-        if (std::ranges::find(external, name) == external.end()) continue;
+        if (!is_external(name)) continue;
         const auto brought = suppliers_.brings(name);
         if (brought == Brought::yes) continue;
-        const bool by_torch = machine_.torch && cuda_libraries().contains(name);
-        const auto reason =
-            base_name(library.path) + " needs " + name +
-            (by_torch ? "; torch brings " + (cell_.cuda == "cpu" ? "no CUDA" : "CUDA " + cell_.cuda)
-             : brought == Brought::no          ? ", which nothing here brings"
-             : cuda_libraries().contains(name) ? ", which the torch to be installed may bring"
-                                               : ", which the system would have to have");
-        if (sure && brought == Brought::no)
-          return stop(by_torch ? Obstacle::cuda : Obstacle::library, reason,
-                      suppliers_.who_has(name));
-        if (open_question_.empty()) {
-          open_question_ = reason;
-          open_change_ = brought == Brought::unknown && cuda_libraries().contains(name)
-                             ? "say which torch it will meet: --with torch==VERSION"
-                             : suppliers_.who_has(name);
-        }
+        if (misses_library(library, name, brought, sure)) return true;
       }
       if (sure && misses_versions(library)) return true;
+    }
+    return false;
+  }
+
+  bool misses_library(const LibraryFacts& library, const std::string& name, Brought brought,
+                      bool sure) {
+    const bool of_cuda = cuda_libraries().contains(name);
+    const bool by_torch = machine_.torch && of_cuda;
+    Reason reason{.why = by_torch                 ? Why::library_of_cuda
+                         : brought == Brought::no ? Why::library_absent
+                         : of_cuda                ? Why::library_of_later_torch
+                                                  : Why::library_of_system,
+                  .who = library.path,
+                  .what = name,
+                  .here = by_torch ? cell_.cuda : ""};
+    if (!library.python_module && is_one_of_several(library)) return false;
+    auto need = need_of_any_user(library, sure);
+    if (need == Need::never) {
+      verdict_.notes.push_back("an optional part does not load: " + base_name(library.path) +
+                               " needs " + name);
+      return false;
+    }
+    const auto obstacle = by_torch ? Obstacle::cuda : Obstacle::library;
+    if (need == Need::always && brought == Brought::no) return stop(obstacle, std::move(reason));
+    if (need == Need::depends && brought == Brought::no && !by_torch)
+      reason.why = Why::library_unopened;
+    doubt(obstacle, std::move(reason));
+    return false;
+  }
+
+  // Of a library that modules need, the surest of the modules counts.
+  Need need_of_any_user(const LibraryFacts& library, bool sure) const {
+    auto need = need_of(library, sure);
+    if (library.python_module) return need;
+    bool used = false;
+    auto most = Need::never;
+    for (const auto& user : wheel_.facts.libraries) {
+      if (!user.python_module || !leads_to(user, library)) continue;
+      used = true;
+      most = std::max(most, need_of(user, true));
+    }
+    return used ? std::max(most, need == Need::depends ? Need::never : need) : need;
+  }
+
+  bool leads_to(const LibraryFacts& user, const LibraryFacts& wanted) const {
+    std::set<const LibraryFacts*> seen{&user};
+    std::vector<const LibraryFacts*> waiting{&user};
+    while (!waiting.empty()) {
+      const auto* next = waiting.back();
+      waiting.pop_back();
+      if (next == &wanted) return true;
+      for (const auto& other : wheel_.facts.libraries) {
+        const auto& name = other.soname.empty() ? base_name(other.path) : other.soname;
+        if ((std::ranges::find(next->needed, name) != next->needed.end() ||
+             std::ranges::find(next->needed, base_name(other.path)) != next->needed.end()) &&
+            seen.insert(&other).second)
+          waiting.push_back(&other);
+      }
     }
     return false;
   }
@@ -272,10 +392,9 @@ class CandidateJudge {
       if (!provider || provider->version_definitions.empty()) continue;
       for (const auto& version : versions) {
         if (provider->version_definitions.contains(version)) continue;
-        return stop(Obstacle::system,
-                    base_name(library.path) + " needs " + version + " of " + name +
-                        ", which this system's does not have",
-                    "a newer " + name);
+        return stop(
+            Obstacle::system,
+            {.why = Why::symbol_version, .who = library.path, .what = name, .version = version});
       }
     }
     return false;
@@ -292,22 +411,28 @@ class CandidateJudge {
   void doubt_versions(const LibraryFacts& library) {
     if (machine_.libc != "glibc") return;
     for (const auto& [name, versions] : library.version_needs) {
-      if (!is_platform_library(name) || brings(name) || !open_question_.empty()) continue;
+      if (!is_platform_library(name) || brings(name)) continue;
       for (const auto& version : versions) {
         if (!older(machine_.libc_version, glibc_beside(version, machine_.architecture))) continue;
-        open_question_ = base_name(library.path) + " needs " + version + " of " + name +
-                         ", which a system with glibc " + machine_.libc_version + " need not have";
-        open_change_ = "a newer " + name + ", or ask on the machine itself";
+        doubt(Obstacle::library, {.why = Why::symbol_version_unsure,
+                                  .who = library.path,
+                                  .what = name,
+                                  .version = version,
+                                  .here = machine_.libc_version});
       }
     }
   }
 
+  // A runtime of its own; those that it needs from elsewhere are libraries like others.
   bool misses_runtime() {
     if (!machine_.torch || !uses_torch()) return false;
     auto reason =
         cell_.cuda == "cpu" ? why_not_without_cuda(wheel_) : why_not_runtime(wheel_, cell_);
-    if (reason.empty() || reason.find("cannot be told") != reason.npos) return false;
-    return stop(Obstacle::cuda, std::move(reason), "a torch for another CUDA");
+    if (!reason || reason.why == Why::runtime_unknown || reason.why == Why::runtime_other)
+      return false;
+    if (reason.why == Why::cpu_torch && suppliers_.brings(reason.what) == Brought::yes)
+      return false;
+    return stop(Obstacle::cuda, std::move(reason));
   }
 
   bool misses_driver() {
@@ -319,12 +444,11 @@ class CandidateJudge {
     }
     if (cuda.min_driver && older(machine_.driver, *cuda.min_driver))
       return stop(Obstacle::driver,
-                  "it needs driver " + *cuda.min_driver + "; " + machine_.driver + " is here",
-                  "driver " + *cuda.min_driver + " or newer");
+                  {.why = Why::driver_older, .version = *cuda.min_driver, .here = machine_.driver});
     return misses_unknown_driver();
   }
 
-  // A runtime was found by what it needs, and its version not read. The newest drivers do for any.
+  // The runtime's version is unknown; only the newest drivers are safe.
   bool misses_unknown_driver() {
     const auto runtime =
         std::ranges::find_if(wheel_.facts.libraries, [](const LibraryFacts& library) {
@@ -334,11 +458,11 @@ class CandidateJudge {
     const auto newest = *std::ranges::max_element(drivers, older);
     if (runtime == wheel_.facts.libraries.end() || !older(machine_.driver, newest)) return false;
     return stop(Obstacle::driver,
-                base_name(runtime->path) +
-                    " has a CUDA runtime inside; which driver that needs is not known without "
-                    "--deep; " +
-                    machine_.driver + " is here",
-                "ask again with --deep; any runtime works with driver " + newest, Fits::depends);
+                {.why = Why::driver_unknown,
+                 .who = runtime->path,
+                 .version = newest,
+                 .here = machine_.driver},
+                Fits::depends);
   }
 
   bool may_have_device_code() const {
@@ -363,15 +487,15 @@ class CandidateJudge {
       const auto judged = std::ranges::find(cuda.gpus, gpu.capability, &GpuVerdict::capability);
       if (judged == cuda.gpus.end()) continue;
       if (judged->served == Served::no)
-        return stop(Obstacle::gpu,
-                    base_name(judged->library) + " has no code for " + gpu.name + " (" +
-                        gpu.capability + "): a call of its kernels fails",
-                    "another GPU, or a build for " + gpu.capability);
+        return stop(Obstacle::gpu, {.why = Why::gpu_unserved,
+                                    .who = judged->library,
+                                    .what = gpu.name,
+                                    .version = gpu.capability});
       if (judged->min_driver && older(machine_.driver, *judged->min_driver))
-        return stop(Obstacle::driver,
-                    "for " + gpu.name + " it needs driver " + *judged->min_driver + "; " +
-                        machine_.driver + " is here",
-                    "driver " + *judged->min_driver + " or newer");
+        return stop(Obstacle::driver, {.why = Why::driver_older,
+                                       .who = gpu.name,
+                                       .version = *judged->min_driver,
+                                       .here = machine_.driver});
       verdict_.notes.push_back(gpu.name + ": " +
                                (judged->served == Served::native
                                     ? "native, by " + judged->by
@@ -388,7 +512,9 @@ class CandidateJudge {
   TorchRequirements requirements_;
   Suppliers suppliers_;
   FitVerdict& verdict_;
-  std::string open_question_, open_change_;
+  std::set<std::string_view> inside_;  // symbols that the wheel defines
+  Obstacle open_obstacle_ = Obstacle::none;
+  Reason open_question_;
 };
 
 // Why no tag of the wheel is one of the machine's.
@@ -398,8 +524,8 @@ FitVerdict other_tags(const WheelClaims& claims, const std::string& file,
   const Item item{.facts = {.file = file, .wheel = claims}};
   const auto cell = cell_of(machine);
   verdict.obstacle = Obstacle::system;
-  verdict.reason = machine.libc == "musl" ? "" : why_not_arch(item, cell);
-  if (!verdict.reason.empty()) return verdict;
+  verdict.reason = machine.libc == "musl" ? Reason() : why_not_arch(item, cell);
+  if (verdict.reason) return verdict;
   bool python = false;
   std::string oldest;  // C library among its tags
   for (const auto& text : claims.file_name_tags) {
@@ -408,13 +534,12 @@ FitVerdict other_tags(const WheelClaims& claims, const std::string& file,
     if (oldest.empty() || promises_more(tag.platform, oldest)) oldest = tag.platform;
   }
   if (python) {
-    verdict.reason = "its tag is for a newer or another system: " + oldest + "; here is " +
-                     machine.libc + " " + machine.libc_version;
-    verdict.change = "another system";
+    verdict.reason = {.why = Why::newer_system,
+                      .what = oldest,
+                      .here = machine.libc + " " + machine.libc_version};
   } else {
     verdict.obstacle = Obstacle::python;
-    verdict.reason = "its tag is not for Python " + cell.python;
-    verdict.change = "another Python";
+    verdict.reason = {.why = Why::python_tag, .here = cell.python};
   }
   return verdict;
 }
@@ -432,8 +557,7 @@ FitVerdict fit_by_name(const WheelClaims& claims, const std::string& file,
       return verdict;
     verdict.fits = Fits::fails;
     verdict.obstacle = Obstacle::python;
-    verdict.reason = "it requires Python " + claims.requires_python;
-    verdict.change = "another Python";
+    verdict.reason = {.why = Why::python_required, .what = claims.requires_python};
     return verdict;
   }
   return other_tags(claims, file, machine);
@@ -444,7 +568,7 @@ FitVerdict fit(const Item& wheel, const MachineFacts& machine, const Surrounding
     return {.file = wheel.facts.file,
             .fits = Fits::fails,
             .obstacle = Obstacle::unreadable,
-            .reason = "it is not a wheel"};
+            .reason = {.why = Why::not_a_wheel}};
   auto verdict = fit_by_name(*wheel.facts.wheel, wheel.facts.file, machine);
   if (verdict.fits == Fits::works) CandidateJudge(wheel, machine, surroundings, verdict).run();
   return verdict;
@@ -480,6 +604,8 @@ const char* name_of(Obstacle obstacle) {
       return "python";
     case Obstacle::torch:
       return "torch";
+    case Obstacle::numpy:
+      return "numpy";
     case Obstacle::library:
       return "library";
     case Obstacle::cuda:

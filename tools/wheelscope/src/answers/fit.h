@@ -13,14 +13,13 @@ namespace wheelscope {
 enum class Fits { works, depends, fails };
 
 // What stands in the way, in the order in which users meet it: the later, the nearer it came.
-enum class Obstacle { none, unreadable, system, python, torch, library, cuda, driver, gpu };
+enum class Obstacle { none, unreadable, system, python, torch, numpy, library, cuda, driver, gpu };
 
 struct FitVerdict {
   std::string file;
   Fits fits = Fits::works;
   Obstacle obstacle = Obstacle::none;
-  std::string reason;  // why it fails, or what it depends on
-  std::string change;  // what would have to change; empty: no more is known than the reason
+  Reason reason;                     // why it fails, or what it depends on
   std::vector<std::string> notes;    // what someone should know beside that
   bool in_part = false;              // judged without its device code
   std::uint64_t size = 0, read = 0;  // bytes: of the file, and those of them that were read
@@ -32,7 +31,8 @@ struct FitAnswer {
   std::vector<FitVerdict> verdicts;  // in the order in which an installer prefers them
   std::uint64_t not_judged = 0;      // files of other versions
   std::string take, command;         // empty: none works
-  std::string nearest, change;       // where none works
+  std::string nearest;               // where none works
+  Reason obstacle;                   // of the nearest
   std::string sdist;                 // that is left where there is no wheel for this machine
   std::vector<std::string> notes;
 };

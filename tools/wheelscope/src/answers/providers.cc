@@ -1,7 +1,10 @@
 // Tells by names who ought to have what is missing.
 #include "answers/providers.h"
 
+#include <algorithm>
+
 #include "tables/tables.h"
+#include "text/text.h"
 
 namespace wheelscope {
 
@@ -88,6 +91,21 @@ std::vector<std::string> cuda_distributions_of(const std::string& library,
     names.emplace_back(entry->second.distribution);
   }
   return names;
+}
+
+// Libraries beside each other that differ by numbers and by cpu or cuda: one is chosen when the
+// program runs, for the torch or the FFmpeg that is there.
+std::string library_family(const std::string& path) {
+  auto family = path;
+  for (const std::string_view variant : {"cpu", "cuda"}) {
+    if (const auto at = family.rfind(variant); at != family.npos && at > family.rfind('/'))
+      family.erase(at, variant.size());
+  }
+  const auto name = family.rfind('/') + 1;
+  family.erase(std::remove_if(family.begin() + static_cast<std::ptrdiff_t>(name), family.end(),
+                              [](char c) { return is_digit(c); }),
+               family.end());
+  return family;
 }
 
 }  // namespace wheelscope

@@ -32,4 +32,8 @@ std::string torch_library_of(const std::string& symbol);
 std::vector<std::string> cuda_distributions_of(const std::string& library,
                                                const std::string& cuda = "");
 
+// The same for libraries beside each other that differ by numbers and by cpu or cuda: one is chosen
+// when the program runs, for the torch or the FFmpeg that is there.
+std::string library_family(const std::string& path);
+
 }  // namespace wheelscope

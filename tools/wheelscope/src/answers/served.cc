@@ -8,6 +8,7 @@
 #include "packaging/tag.h"
 #include "tables/tables.h"
 #include "text/dotted_version.h"
+#include "text/text.h"
 #include "verdicts/python_abi.h"
 
 namespace wheelscope {
@@ -36,7 +37,7 @@ TorchRequirements::TorchRequirements(const WheelClaims& claims) {
   }
 }
 
-std::string TorchRequirements::why_not(const Cell& cell) {
+Reason TorchRequirements::why_not(const Cell& cell) {
   auto [known, is_new] = holding_.try_emplace({cell.arch, cell.python});
   if (is_new) {
     const auto environment = linux_environment(PythonBuild(cell.python).version, cell.arch);
@@ -45,7 +46,8 @@ std::string TorchRequirements::why_not(const Cell& cell) {
     }
   }
   for (const auto* one : known->second) {
-    if (!can_fulfil(cell.torch, one->second.specifiers)) return "it requires " + one->first;
+    if (!can_fulfil(cell.torch, one->second.specifiers))
+      return {.why = Why::torch_required, .what = one->first};
   }
   return {};
 }
@@ -61,7 +63,7 @@ std::string TorchRequirements::exact() const {
   return {};
 }
 
-std::string why_not_python(const Item& wheel, const Cell& cell) {
+Reason why_not_python(const Item& wheel, const Cell& cell) {
   const PythonBuild python(cell.python);
   const auto& claims = *wheel.facts.wheel;
   bool admitted = false, by_own_abi = false;
@@ -71,30 +73,43 @@ std::string why_not_python(const Item& wheel, const Cell& cell) {
     admitted = true;
     by_own_abi |= tag.abi.starts_with("cp") || tag.abi == "abi3t";
   }
-  if (!admitted) return "its tag is not for Python " + cell.python;
+  if (!admitted) return {.why = Why::python_tag, .here = cell.python};
   if (!can_fulfil(python.version, claims.requires_python))
-    return "it requires Python " + claims.requires_python;
+    return {.why = Why::python_required, .what = claims.requires_python};
   const auto& verdict = wheel.verdicts.python;
   if (verdict.abi == PythonAbi::abi3 && python.free_threaded && !by_own_abi)
-    return "its modules are built for the limited API of builds with the GIL";
-  return wheelscope::why_not_python(verdict, cell.python);
+    return {.why = Why::python_gil};
+  switch (serves_python(verdict, cell.python)) {
+    case PythonServes::yes:
+      return {};
+    case PythonServes::not_said:
+      return {.why = Why::python_unnamed};
+    case PythonServes::is_another:
+      return {.why = Why::python_built, .version = joined(verdict.versions)};
+    case PythonServes::is_older:
+      break;
+  }
+  return {.why = verdict.needs_slots ? Why::python_slots : Why::python_symbol,
+          .who = verdict.newest_symbol,
+          .version = *verdict.min};
 }
 
-std::string why_not_torch(const Item& wheel, const Cell& cell, TorchRequirements& requirements) {
+Reason why_not_torch(const Item& wheel, const Cell& cell, TorchRequirements& requirements) {
   const auto& torch = wheel.verdicts.torch;
   if (torch.abi == TorchAbi::cxx) {
     const auto built_for = torch_built_for(*wheel.facts.wheel, requirements);
-    if (built_for.empty()) return "it is bound to torch's C++ ABI and does not say of which torch";
+    if (built_for.empty()) return {.why = Why::torch_unsaid, .here = cell.torch};
     if (minor_of(built_for) != minor_of(cell.torch))
-      return "it is bound to the C++ ABI of torch " + built_for;
+      return {.why = Why::torch_built, .version = built_for};
   }
-  if (!torch.unknown.empty()) return "no known torch has " + torch.unknown.front();
+  if (!torch.unknown.empty())
+    return {.why = Why::torch_symbol_unknown, .what = torch.unknown.front()};
   if (torch.min && older(cell.torch, *torch.min))
-    return "it needs torch " + *torch.min + " for " + torch.symbols.front();
+    return {.why = Why::torch_older, .what = torch.symbols.front(), .version = *torch.min};
   return requirements.why_not(cell);
 }
 
-std::string why_not_without_cuda(const Item& wheel) {
+Reason why_not_without_cuda(const Item& wheel) {
   for (const auto& library : wheel.facts.libraries) {
     for (const auto& name : library.needed) {
       const bool cuda_library = name.starts_with("libtorch_cuda") ||
@@ -102,38 +117,36 @@ std::string why_not_without_cuda(const Item& wheel) {
                                 name.starts_with("libcublas");
       if (cuda_library && std::ranges::find(wheel.verdicts.platform.external_libraries, name) !=
                               wheel.verdicts.platform.external_libraries.end()) {
-        return library.path + " needs " + name + ", which a CPU build of torch lacks";
+        return {.why = Why::cpu_torch, .who = library.path, .what = name};
       }
     }
     for (const auto& [symbol, needed] : library.torch_symbols) {
       const auto shim = torch_shims().find(symbol);
       if (needed && shim != torch_shims().end() && shim->second.library == "libtorch_cuda.so")
-        return library.path + " needs " + symbol + ", which a CPU build of torch lacks";
+        return {.why = Why::cpu_torch, .who = library.path, .what = symbol};
     }
   }
   return {};
 }
 
-std::string why_not_runtime(const Item& wheel, const Cell& cell) {
+Reason why_not_runtime(const Item& wheel, const Cell& cell) {
   const auto& cuda = wheel.verdicts.cuda;
   const auto major = cell.cuda.substr(0, cell.cuda.find('.'));
   if (!cuda.runtime_version)
-    return cuda.runtime == CudaRuntime::none ? ""
-                                             : "the version of its CUDA runtime cannot be told";
+    return {.why = cuda.runtime == CudaRuntime::none ? Why::none : Why::runtime_unknown};
   const auto own = cuda.runtime_version->substr(0, cuda.runtime_version->find('.'));
   if (cuda.runtime == CudaRuntime::dynamic &&
       std::ranges::find(cuda.runtime_choices, major) == cuda.runtime_choices.end())
-    return "it needs libcudart.so." + own + "; torch brings CUDA " + cell.cuda;
+    return {.why = Why::runtime_other, .version = own, .here = cell.cuda};
   // A static runtime stands alone: it needs the driver of its major version, which users of a later
   // CUDA have.
   if (cuda.runtime == CudaRuntime::linked_statically && older(major, own))
-    return "its CUDA " + *cuda.runtime_version + " runtime needs a newer driver than CUDA " +
-           cell.cuda;
+    return {.why = Why::runtime_driver, .version = *cuda.runtime_version, .here = cell.cuda};
   return {};
 }
 
-std::string why_not_arch(const Item& wheel, const Cell& cell) {
-  std::string reason;
+Reason why_not_arch(const Item& wheel, const Cell& cell) {
+  Reason reason{.why = Why::no_tags};
   for (const auto& text : wheel.facts.wheel->file_name_tags) {
     const auto platform = split_tag(text).platform;
     switch (system_of_tag(platform)) {
@@ -142,16 +155,16 @@ std::string why_not_arch(const Item& wheel, const Cell& cell) {
       case System::glibc:
       case System::linux_any_libc:
         if (architecture_of_tag(platform) == cell.arch) return {};
-        reason = "it is not for " + cell.arch;
+        reason = {.why = Why::other_machine, .here = cell.arch};
         break;
       case System::musl:
-        if (reason.empty()) reason = "it is for musl, not for glibc";
+        if (reason.why == Why::no_tags) reason = {.why = Why::musl};
         break;
       default:
-        if (reason.empty()) reason = "it is for another system: " + platform;
+        if (reason.why == Why::no_tags) reason = {.why = Why::other_system, .what = platform};
     }
   }
-  return reason.empty() ? "its name has no tags" : reason;
+  return reason;
 }
 
 }  // namespace wheelscope

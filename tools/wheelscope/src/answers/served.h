@@ -1,5 +1,5 @@
 // Why a wheel does not serve a user, one question at a time: what `cover` asks for the cells of a
-// matrix, and `fit` for a machine. Every answer is a reason; an empty one means that it does.
+// matrix, and `fit` for a machine. Every answer is a reason; none means that it does.
 #pragma once
 
 #include <map>
@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "answers/reason.h"
 #include "findings/findings.h"
 #include "packaging/requirement.h"
 
@@ -24,7 +25,7 @@ class TorchRequirements {
   explicit TorchRequirements(const WheelClaims& claims);
 
   // Those for another system, Python or extra do not count.
-  std::string why_not(const Cell& cell);
+  Reason why_not(const Cell& cell);
 
   // The torch that an exact requirement names; empty: there is none.
   std::string exact() const;
@@ -38,11 +39,11 @@ class TorchRequirements {
 };
 
 // All of these ask of wheels, not of lone files.
-std::string why_not_arch(const Item& wheel, const Cell& cell);
-std::string why_not_python(const Item& wheel, const Cell& cell);
-std::string why_not_torch(const Item& wheel, const Cell& cell, TorchRequirements& requirements);
-std::string why_not_without_cuda(const Item& wheel);  // on a CPU build of torch
-std::string why_not_runtime(const Item& wheel,
-                            const Cell& cell);  // with the CUDA that torch brings
+Reason why_not_arch(const Item& wheel, const Cell& cell);
+Reason why_not_python(const Item& wheel, const Cell& cell);
+Reason why_not_torch(const Item& wheel, const Cell& cell, TorchRequirements& requirements);
+Reason why_not_without_cuda(const Item& wheel);  // on a CPU build of torch
+Reason why_not_runtime(const Item& wheel,
+                       const Cell& cell);  // with the CUDA that torch brings
 
 }  // namespace wheelscope

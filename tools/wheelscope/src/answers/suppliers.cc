@@ -42,17 +42,13 @@ Brought Suppliers::brings(const std::string& name) const {
       torch_brings(name) || requires_any(cuda_distributions_of(name)))
     return Brought::yes;
   const bool of_cuda = cuda_libraries().contains(name);
-  if (of_cuda && !machine_.torch && requires_any({"torch"})) return Brought::unknown;
-  if (surroundings_.system_library)
-    return surroundings_.system_library(name) ? Brought::yes : Brought::no;
-  return of_cuda ? Brought::no : Brought::unknown;
-}
-
-std::string Suppliers::who_has(const std::string& name) const {
-  if (is_driver_library(name)) return "a machine with NVIDIA's driver";
-  if (is_torch_library(name)) return "a torch that is built with CUDA";
-  const auto distributions = cuda_distributions_of(name);
-  return distributions.empty() ? "a system with " + name : "pip install " + distributions.front();
+  if (of_cuda && !machine_.torch && requires_any({"torch"}) && !surroundings_.required_wheels)
+    return Brought::unknown;
+  if (surroundings_.system_library && surroundings_.system_library(name)) return Brought::yes;
+  const auto required =
+      surroundings_.required_wheels ? surroundings_.required_wheels(name) : Brought::no;
+  if (required != Brought::no) return required;
+  return surroundings_.system_library || of_cuda ? Brought::no : Brought::unknown;
 }
 
 bool is_torch_library(std::string_view name) {

@@ -4,20 +4,28 @@
 
 #include <functional>
 
+#include "answers/wheel_imports.h"
 #include "facts/facts.h"
 #include "facts/machine.h"
 
 namespace wheelscope {
 
+enum class Brought { yes, no, unknown };
+
 // What the machine's own files say, where they can be asked: not those of a saved machine, nor of a
-// torch that is still to be installed. A function that is not there does not know.
+// torch that is still to be installed; and what the wheels bring that a wheel requires. An empty
+// function means unknown.
 struct Surroundings {
   std::function<const LibraryFacts*(const std::string& name)> system_library;
   std::function<bool(const std::string&)> torch_has;
   std::function<bool(const std::string&)> python_has;
+  std::function<Brought(const std::string& library)> required_wheels;
+  // The NumPy that will be there; empty: none will. `unknown` where it cannot be told.
+  std::function<std::optional<std::string>()> numpy;
+  std::function<const WheelImports*()> imports;  // of the wheel itself; null: not known
+  std::function<Refusal()> refusal;              // of the wheel's own Python code
+  bool same_cuda_as_index = true;                // torch here is the build that the index has
 };
-
-enum class Brought { yes, no, unknown };
 
 class Suppliers {
  public:
@@ -26,9 +34,6 @@ class Suppliers {
       : machine_(machine), wheel_(wheel), surroundings_(surroundings) {}
 
   Brought brings(const std::string& name) const;
-
-  // What would have to be there, or be typed, for a library that nobody brings.
-  std::string who_has(const std::string& name) const;
 
  private:
   bool requires_any(const std::vector<std::string>& distributions) const;

@@ -14,6 +14,10 @@ namespace SymptomKind {
 inline constexpr const char* undefined_symbol = "undefined-symbol";
 inline constexpr const char* missing_version = "missing-version";
 inline constexpr const char* missing_library = "missing-library";
+inline constexpr const char* other_machine = "other-machine";
+inline constexpr const char* damaged_file = "damaged-file";
+inline constexpr const char* python_abi = "python-abi";
+inline constexpr const char* numpy_abi = "numpy-abi";
 }  // namespace SymptomKind
 
 // What a message says; a text that it does not say is empty.

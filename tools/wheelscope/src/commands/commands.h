@@ -23,6 +23,7 @@ struct Options {
   bool ptx = false, cubin = false, symbols = false;
   std::string output_folder;
   std::string why;              // env: a library's name
+  bool import = false;          // env: ask Python too
   std::string python, machine;  // an interpreter or environment; a file that `machine` wrote
   std::string with;             // fit: a requirement that will be installed before
   std::string index, proxy;     // fit: addresses

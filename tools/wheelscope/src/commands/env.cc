@@ -3,9 +3,12 @@
 
 #include "answers/environment.h"
 #include "commands/asked_machine.h"
+#include "machine/imports.h"
 #include "machine/machine.h"
 #include "report/json.h"
 #include "report/text.h"
+#include "source/program.h"
+#include "text/text.h"
 
 namespace wheelscope {
 namespace {
@@ -26,6 +29,25 @@ int print_searches(const MachineFacts& machine, Disk& disk, const Options& optio
   const bool lost =
       std::ranges::any_of(searches, [](const Search& search) { return search.found.empty(); });
   return searches.empty() || lost ? has_findings : clean;
+}
+
+// In one process for each name, which may not come back.
+std::vector<ImportResult> import_for_real(const PythonFacts& python,
+                                          const DistributionVerdict& verdict) {
+  constexpr const char* program =
+      "import importlib, sys, warnings\n"
+      "warnings.simplefilter('ignore')\n"
+      "sys.stdout, out = sys.stderr, sys.stdout\n"
+      "try: importlib.import_module(sys.argv[1])\n"
+      "except BaseException as error: print(type(error).__name__ + ':', error, file=out)\n";
+  constexpr int seconds = 120;
+  std::vector<ImportResult> results;
+  for (const auto& name : import_names(verdict.distribution)) {
+    const auto said = output_of({python.executable, "-c", program, name}, seconds);
+    const auto text = said ? *said : said.error().what;
+    results.push_back({name, std::string(trim(text.substr(0, text.find('\n'))))});
+  }
+  return results;
 }
 
 }  // namespace
@@ -50,7 +72,10 @@ int env(const Options& options, Streams streams) {
   if (!machine->python) return complain({0, machine->notes.front()}, streams);
   Disk disk;
   if (!options.why.empty()) return print_searches(*machine, disk, options, streams);
-  const auto verdicts = judge_environment(*machine, disk, driver);
+  auto verdicts = judge_environment(*machine, disk, driver);
+  if (options.import) {
+    for (auto& verdict : verdicts) verdict.imported = import_for_real(*machine->python, verdict);
+  }
   if (options.json) {
     auto json = Json::array();
     for (const auto& verdict : verdicts) json.push_back(to_json(verdict));
@@ -59,7 +84,8 @@ int env(const Options& options, Streams streams) {
     streams.out << environment_text(verdicts, options.style);
   }
   const bool broken = std::ranges::any_of(verdicts, [](const DistributionVerdict& verdict) {
-    return verdict.loads == Loads::no || !verdict.unmet.empty() || !verdict.unserved.empty();
+    return verdict.loads == Loads::no || !verdict.unmet.empty() || !verdict.unserved.empty() ||
+           !verdict.files.empty() || verdict.fails_to_import();
   });
   return broken ? has_findings : clean;
 }

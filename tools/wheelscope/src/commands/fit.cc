@@ -10,6 +10,7 @@
 #include "commands/asked_machine.h"
 #include "commands/read_item.h"
 #include "commands/remote_wheel.h"
+#include "commands/required_wheels.h"
 #include "commands/surroundings.h"
 #include "commands/torch_lookup.h"
 #include "index/candidates.h"
@@ -56,7 +57,10 @@ class Fitter {
         indexes_(addresses_of(settings_of(options, virtual_environment()))),
         http_(options.timeout),
         cache_(cache_folder()),
-        torches_(http_, cache_, indexes_, machine_) {}
+        torches_(http_, cache_, indexes_, machine_),
+        required_(http_, cache_, indexes_, machine_,
+                  options.machine.empty() ? list_distributions(machine_.python->site_packages)
+                                          : std::vector<Distribution>()) {}
 
   // Sets the torch that --with names; false: it cannot be had.
   bool assume_torch();
@@ -65,6 +69,8 @@ class Fitter {
     if (options_.machine.empty())
       surroundings_ = surroundings_of(machine_, disk_, options_.with.empty());
     FitAnswer answer{.asked = asked};
+    extras_ = is_url(asked) || asked.ends_with(".whl") ? std::vector<std::string>()
+                                                       : parse_requirement(asked).extras;
     if (is_url(asked))
       judge_url(asked, answer);
     else if (asked.ends_with(".whl"))
@@ -78,7 +84,7 @@ class Fitter {
   bool had_problems() const { return problems_; }
 
  private:
-  FitVerdict judge(const Item& wheel);
+  FitVerdict judge(const Item& wheel, const WheelFiles& files);
 
   // The version that an installer brings, where there is none and the wheel names one; else empty.
   std::string torch_that_comes_with(const WheelClaims& wheel) const;
@@ -97,7 +103,10 @@ class Fitter {
   void judge_file(const std::string& path, FitAnswer& answer) {
     const auto item = read_item(path, {.symbols = true});
     if (!item) return complain_about(item.error());
-    auto verdict = judge(*item);
+    const auto source = Source::map(path);
+    const auto files = source ? files_of_wheel(source->bytes(), nullptr)
+                              : Result<WheelFiles>(std::unexpected(source.error()));
+    auto verdict = judge(*item, files ? *files : WheelFiles());
     verdict.size = verdict.read = item->facts.size;
     answer.verdicts.push_back(std::move(verdict));
   }
@@ -139,12 +148,12 @@ class Fitter {
       return {.file = name,
               .fits = Fits::depends,
               .obstacle = Obstacle::unreadable,
-              .reason = "it could not be read: " + wheel.error().what,
+              .reason = {.why = Why::not_read, .what = wheel.error().what},
               .size = file.size.value_or(0)};
     }
-    auto verdict = judge(wheel->item);
+    auto verdict = judge(wheel->item, wheel->files);
     verdict.size = wheel->item.facts.size;
-    verdict.read = wheel->read;
+    verdict.read = wheel->remote->read();
     if (!wheel->gave_ranges && !options_.deep)
       verdict.notes.emplace_back("its server gives no ranges: all of it was read");
     return verdict;
@@ -206,7 +215,7 @@ class Fitter {
       return best;
     };
     std::size_t looked_into = 0, in_a_row = 0;
-    std::string last_change;
+    Reason last_reason;
     for (auto first = wheels.begin(); first != wheels.end();) {
       const auto last = std::ranges::find_if(
           first, wheels.end(), [&](const Candidate& one) { return one.version != first->version; });
@@ -222,11 +231,11 @@ class Fitter {
         std::ranges::move(judge_all({first, last}), std::back_inserter(answer.verdicts));
         for (auto one = first; one != last; ++one) addresses_[one->file.name] = one->file.url;
         if (admitted) ++looked_into;
-        // Older versions will not mend what is wrong with the machine.
+        // Older versions will not fix what is wrong with the machine.
         const auto* nearest =
             nearest_of(std::span(answer.verdicts).last(static_cast<std::size_t>(last - first)));
-        in_a_row = admitted && nearest->change == last_change ? in_a_row + 1 : 0;
-        last_change = nearest->change;
+        in_a_row = admitted && is_alike(nearest->reason, last_reason) ? in_a_row + 1 : 0;
+        last_reason = nearest->reason;
         if (best_of(answer.verdicts) || in_a_row == 2) looked_into = most_looked_into;
       }
       first = last;
@@ -238,6 +247,12 @@ class Fitter {
                                  ? "the index has " + counted(found->other_versions, "wheel") +
                                        " of other versions, none of " + asked
                                  : "the index has no file of " + asked);
+  }
+
+  // The same obstacle, whatever library of the wheel meets it.
+  static bool is_alike(Reason a, Reason b) {
+    a.who = b.who = "";
+    return a == b;
   }
 
   std::string pip() const {
@@ -270,7 +285,7 @@ class Fitter {
       if (!is_url(answer.asked)) answer.command += index_words();
     } else if (const auto* nearest = nearest_of(answer.verdicts)) {
       answer.nearest = nearest->file;
-      answer.change = nearest->change.empty() ? nearest->reason : nearest->change;
+      answer.obstacle = nearest->reason;
     }
   }
 
@@ -297,6 +312,8 @@ class Fitter {
   std::mutex telling_, judging_;  // what one thread does at a time
   Surroundings surroundings_;
   TorchLookup torches_;
+  RequiredWheels required_;
+  std::vector<std::string> extras_;
   std::map<std::string, std::string> addresses_;  // of files that an index has
   bool problems_ = false;
 };
@@ -323,14 +340,33 @@ std::string Fitter::torch_that_comes_with(const WheelClaims& wheel) const {
   return machine_.torch ? "" : TorchRequirements(wheel).exact();
 }
 
-FitVerdict Fitter::judge(const Item& wheel) {
-  const auto version = wheel.facts.wheel ? torch_that_comes_with(*wheel.facts.wheel) : "";
+FitVerdict Fitter::judge(const Item& wheel, const WheelFiles& files) {
+  const auto claims = wheel.facts.wheel.value_or(WheelClaims());
+  const auto version = torch_that_comes_with(claims);
   const auto torch = version.empty() ? Result<TorchFacts>() : torches_.find(version);
   const std::scoped_lock lock(judging_);  // the surroundings are read by one thread at a time
-  if (version.empty() || !torch) return wheelscope::fit(wheel, machine_, surroundings_);
+  auto surroundings = surroundings_;
+  surroundings.required_wheels = [&](const std::string& library) {
+    return required_.bring(claims, extras_, library);
+  };
+  surroundings.numpy = [&] { return required_.version_of(claims, "numpy"); };
+  std::unique_ptr<WheelImports> imports;
+  surroundings.imports = [&]() -> const WheelImports* {
+    if (!imports && files.read) imports = std::make_unique<WheelImports>(*machine_.python, files);
+    return imports.get();
+  };
+  surroundings.refusal = [&] { return refusal_in(files, *machine_.python); };
+  if (machine_.torch && TorchRequirements(claims).exact() != "") {
+    const auto plain = machine_.torch->version.substr(0, machine_.torch->version.find('+'));
+    const auto usual = torches_.find(plain);
+    surroundings.same_cuda_as_index = usual && usual->cuda == machine_.torch->cuda;
+  } else if (machine_.torch) {
+    surroundings.same_cuda_as_index = false;
+  }
+  if (version.empty() || !torch) return wheelscope::fit(wheel, machine_, surroundings);
   auto machine = machine_;
   machine.torch = *torch;
-  auto verdict = wheelscope::fit(wheel, machine, surroundings_);
+  auto verdict = wheelscope::fit(wheel, machine, surroundings);
   verdict.notes.push_back("installs torch " + version +
                           (torch->cuda.empty() ? "" : " with CUDA " + torch->cuda));
   return verdict;

@@ -3,13 +3,15 @@
 
 #include "answers/suppliers.h"
 #include "facts/wheel.h"
+#include "readers/zip.h"
 
 namespace wheelscope {
 
 Result<RemoteWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile& file,
                                       const std::string& name, std::string metadata, bool deep,
                                       const ClaimsReader& on_claims) {
-  const auto remote = TRY(Remote::open(http, cache, file, deep));
+  const auto keeper = std::make_shared<const Remote>(TRY(Remote::open(http, cache, file, deep)));
+  const auto& remote = *keeper;
   const WheelInput input{name, remote.bytes()};
   auto facts = remote.is_whole()
                    ? read_wheel(input, {.symbols = true})
@@ -18,9 +20,39 @@ Result<RemoteWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile
   if (!facts)
     return std::unexpected(
         Error{facts.error().offset, shown_url(file.url) + ": " + facts.error().what});
-  RemoteWheel wheel{.read = remote.read(), .gave_ranges = deep || !remote.is_whole()};
+  RemoteWheel wheel{.gave_ranges = deep || !remote.is_whole()};
   wheel.item = examine(std::move(*facts));
+  wheel.files = TRY(files_of_wheel(remote.bytes(), keeper));
+  wheel.remote = keeper;
   return wheel;
+}
+
+Result<WheelFiles> files_of_wheel(Bytes bytes, std::shared_ptr<const void> keeper) {
+  auto archive = std::make_shared<ZipArchive>(TRY(read_zip(bytes, {}, LocalHeaders::left)));
+  WheelFiles files;
+  auto members = std::make_shared<std::map<std::string, ZipMember*>>();
+  for (auto& member : archive->members) {
+    if (!member.readable || member.is_folder()) continue;
+    const auto path = installed_path(member.name);
+    files.names.push_back(path);
+    members->emplace(path, &member);
+  }
+  files.read = [bytes, keeper, archive,
+                members](const std::string& name) -> std::optional<std::string> {
+    constexpr std::uint64_t longest = 16 << 20;
+    const auto found = members->find(name);
+    if (found == members->end() || found->second->size > longest) return std::nullopt;
+    auto member = *found->second;
+    constexpr std::uint64_t extra_fields = 128;  // the header and the data, in one question
+    (void)bytes.slice(member.header_offset,
+                      std::min(member.compressed_size + member.name.size() + extra_fields,
+                               bytes.size() - std::min(member.header_offset, bytes.size())),
+                      "a member");
+    if (!locate_data(bytes, member)) return std::nullopt;
+    const auto data = read_member(bytes, member);
+    return data ? std::optional(std::string(data->bytes().text())) : std::nullopt;
+  };
+  return files;
 }
 
 RemoteFile on_its_server(const IndexFile& file) {

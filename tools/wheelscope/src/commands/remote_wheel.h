@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "answers/wheel_imports.h"
 #include "facts/wheel_start.h"
 #include "findings/findings.h"
 #include "index/page.h"
@@ -12,7 +13,8 @@ namespace wheelscope {
 
 struct RemoteWheel {
   Item item;
-  std::uint64_t read = 0;  // bytes of the file
+  WheelFiles files;
+  std::shared_ptr<const Remote> remote;
   bool gave_ranges = true;
 };
 
@@ -21,6 +23,9 @@ struct RemoteWheel {
 Result<RemoteWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile& file,
                                       const std::string& name, std::string metadata, bool deep,
                                       const ClaimsReader& on_claims = {});
+
+// The files of a wheel whose bytes somebody keeps. Nothing: it is no archive.
+Result<WheelFiles> files_of_wheel(Bytes bytes, std::shared_ptr<const void> keeper);
 
 RemoteFile on_its_server(const IndexFile& file);
 

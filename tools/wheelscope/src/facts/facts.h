@@ -9,6 +9,7 @@
 
 #include "readers/elf_file.h"
 #include "readers/fatbin.h"
+#include "readers/numpy_api.h"
 #include "source/problem.h"
 
 namespace wheelscope {
@@ -70,6 +71,7 @@ struct LibraryFacts {
   bool exports_init = false, exports_slots = false;  // by which of the two
   std::optional<std::string> cudart_version;  // of a static runtime inside; "" if it cannot be told
   std::vector<std::string> cudart_evidence;
+  std::optional<NumpyApi> numpy;
   std::vector<std::string> build_paths;  // only where ScanOptions asks for them
   std::vector<SymbolFact> symbols;       // likewise; the undefined ones first, by their names
 

@@ -243,6 +243,7 @@ class LibraryReader {
     describe(*elf);
     if (!Copier(*elf, memory_, library_).run(options_))
       problem("limit", {0, "has more names than a file of this size justifies; some are left out"});
+    if (library_.role == Role::host) library_.numpy = find_numpy_api(*elf);
     if (!options_.device_code) return std::move(library_);
     keep(read_device_code(*elf, file_, loan));
     if (library_.role != Role::host) return std::move(library_);

@@ -285,4 +285,12 @@ const char* name_of(Facts::Kind kind) {
   }
 }
 
+std::string installed_path(const std::string& member) {
+  const auto first = member.find('/');
+  const auto second = first == member.npos ? first : member.find('/', first + 1);
+  if (second == member.npos || !member.substr(0, first).ends_with(".data")) return member;
+  const auto kind = member.substr(first + 1, second - first - 1);
+  return kind == "purelib" || kind == "platlib" ? member.substr(second + 1) : member;
+}
+
 }  // namespace wheelscope

@@ -19,4 +19,7 @@ Result<Facts> read_wheel(const WheelInput& input, const ScanOptions& options = {
 std::optional<Facts> read_lone_file(const std::string& path, Bytes bytes,
                                     const ScanOptions& options = {});
 
+// Where an installer puts a member: x-1.0.data/purelib/a.py becomes a.py.
+std::string installed_path(const std::string& member);
+
 }  // namespace wheelscope

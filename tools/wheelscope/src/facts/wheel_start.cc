@@ -7,6 +7,7 @@
 
 #include "facts/library.h"
 #include "packaging/metadata.h"
+#include "packaging/requirement.h"
 #include "packaging/wheel_name.h"
 #include "readers/member_start.h"
 #include "source/parallel.h"
@@ -62,6 +63,9 @@ class StartReader {
     if (metadata.empty()) metadata = read_text("METADATA");
     parse_metadata(metadata, *facts_.wheel);
     if (on_claims) on_claims(*facts_.wheel);
+    requires_numpy_ = std::ranges::any_of(facts_.wheel->requires_dist, [](const auto& text) {
+      return canonical_name(parse_requirement(text).name) == "numpy";
+    });
     parse_wheel_file(read_text("WHEEL"), *facts_.wheel);
     for (const auto& member : archive_.members) inside_.insert(base_name(member.name));
     std::vector<ZipMember*> members;
@@ -158,7 +162,7 @@ class StartReader {
       if (bytes.size() < tried + tried / 2) continue;  // most of it was looked through before
       tried = bytes.size();
       auto library = read_library_start(member.name, bytes, member.size, memory_);
-      if (library && is_plausible(*library)) return library;
+      if (library && is_plausible(*library) && !may_use_numpy(*library)) return library;
       if (library) break;
     }
     const auto room = room_for(member, input_.bytes.size());
@@ -188,6 +192,15 @@ class StartReader {
     return std::max(always, member.size / 8);
   }
 
+  // Which NumPy a module was built for its texts tell, behind the first bytes.
+  bool may_use_numpy(const LibraryFacts& library) const {
+    constexpr std::uint64_t largest = 64 << 20;
+    return requires_numpy_ && library.size <= largest &&
+           std::ranges::any_of(library.symbols, [](const SymbolFact& symbol) {
+             return !symbol.defined && symbol.name == "PyCapsule_GetPointer";
+           });
+  }
+
   bool is_plausible(const LibraryFacts& library) const {
     return std::ranges::all_of(library.needed, [&](const std::string& name) {
       return library.version_needs.contains(name) || inside_.contains(name) || is_known_(name);
@@ -201,6 +214,7 @@ class StartReader {
   Allowance memory_;
   std::uint64_t budget_;
   std::set<std::string> inside_;
+  bool requires_numpy_ = false;
 };
 
 }  // namespace

@@ -171,7 +171,7 @@ class Checker {
         if (build.free_threaded && (minor < 13 || tag.abi == "none")) continue;
         if (!admits(tag, build) || !can_fulfil(build.version, facts_.wheel->requires_python))
           continue;
-        if (!why_not_python(python, version).empty()) unserved.push_back(version);
+        if (serves_python(python, version) != PythonServes::yes) unserved.push_back(version);
       }
     }
     if (unserved.empty()) return;

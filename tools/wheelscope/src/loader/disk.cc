@@ -74,7 +74,11 @@ std::unique_ptr<LibraryFacts> Disk::read(const FileToRead& file, const std::stri
       read_lone_file(file.path, source->bytes(),
                      {.symbols = true, .device_code = file.device_code, .interfaces = false});
   if (!facts || !facts->libraries.front().loadable()) return nullptr;
-  return std::make_unique<LibraryFacts>(std::move(facts->libraries.front()));
+  auto& library = facts->libraries.front();
+  // A file that was cut off before its tables.
+  if (!facts->problems.listed.empty() && library.symbols.empty() && library.needed.empty())
+    return nullptr;
+  return std::make_unique<LibraryFacts>(std::move(library));
 }
 
 const LibraryFacts* Disk::open(const std::string& path) {
@@ -117,6 +121,11 @@ LoaderWorld Disk::world(const std::string& machine) {
   if (const auto source = Source::map(root_ + "/etc/ld.so.cache"))
     cache = read_loader_cache(source->bytes(), machine);
   return {.open = [this](const std::string& path) { return open(path); },
+          .is_damaged =
+              [this](const std::string& path) {
+                std::error_code error;
+                return !open(path) && std::filesystem::is_regular_file(real_path(path), error);
+              },
           .cached =
               [cache = std::move(cache)](const std::string& name) {
                 const auto found = cache.find(name);

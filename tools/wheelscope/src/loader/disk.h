@@ -21,7 +21,8 @@ class Disk {
   // `root` stands before every absolute path: the folder of a container's files, or nothing.
   explicit Disk(std::string root = "") : root_(std::move(root)) {}
 
-  // The file at a path, with its symbols; null: there is none, or it is no ELF file.
+  // The file at a path, with its symbols; null: there is none, or it is no ELF file
+  // or a damaged one.
   const LibraryFacts* open(const std::string& path);
 
   // Reads files that will be opened, on all cores.

@@ -37,6 +37,7 @@ std::uint32_t tag_of(std::size_t hash) {
 const char* name_of(SearchStep::Result result) {
   return result == SearchStep::Result::found           ? "found"
          : result == SearchStep::Result::other_machine ? "other-machine"
+         : result == SearchStep::Result::damaged       ? "damaged"
                                                        : "absent";
 }
 
@@ -75,13 +76,21 @@ const Loaded* Loader::already_loaded(const std::string& name) const {
 
 std::string Loader::search(const std::string& name, const Loaded* by,
                            std::vector<SearchStep>* steps) const {
+  const auto path = find_path(name, by, steps);
+  return path.empty() || !world_.open(path) ? std::string() : path;
+}
+
+// The file that ends the search, for better or worse.
+std::string Loader::find_path(const std::string& name, const Loaded* by,
+                              std::vector<SearchStep>* steps) const {
   auto takes = [&](const std::string& path, const std::string& place) {
     const auto* facts = world_.open(path);
-    const auto result = !facts                                   ? SearchStep::Result::absent
-                        : like_ && !same_machine(*like_, *facts) ? SearchStep::Result::other_machine
-                                                                 : SearchStep::Result::found;
+    const auto result =
+        !facts ? world_.is_damaged(path) ? SearchStep::Result::damaged : SearchStep::Result::absent
+        : like_ && !same_machine(*like_, *facts) ? SearchStep::Result::other_machine
+                                                 : SearchStep::Result::found;
     if (steps) steps->push_back({place, path, result});
-    return result == SearchStep::Result::found;
+    return result == SearchStep::Result::found || result == SearchStep::Result::damaged;
   };
   if (name.find('/') != name.npos) {
     const auto path = by ? expand(name, *by) : name;

@@ -8,7 +8,8 @@
 //   3. LD_LIBRARY_PATH
 //   4. RUNPATH of the library that needs it, of no other
 //   5. /etc/ld.so.cache, then the default folders; not for a library linked with -z nodefaultlib
-// A file of another width, byte order or machine is passed over. A name with a slash is a path.
+// A file of another width, byte order or machine is passed over; one that is no ELF file ends the
+// search, which then has failed. A name with a slash is a path.
 //
 // Where a symbol is searched (elf/dl-lookup.c): in the program and what it needs, in the order of a
 // breadth-first walk, and in what was opened globally; then in the library that was opened together
@@ -31,6 +32,10 @@ struct LoaderWorld {
   // The file at a path; null: there is none. It stays where it is; two paths of one file give the
   // same address.
   std::function<const LibraryFacts*(const std::string& path)> open;
+  // Whether there is a file that is no ELF file, or a damaged one.
+  std::function<bool(const std::string& path)> is_damaged = [](const std::string&) {
+    return false;
+  };
   // The path that ld.so.cache has for a name; empty: none.
   std::function<std::string(const std::string& name)> cached = [](const std::string&) {
     return std::string();
@@ -56,7 +61,7 @@ struct Loaded {
 struct SearchStep {
   std::string place;  // RPATH of libx.so, LD_LIBRARY_PATH ...
   std::string path;
-  enum class Result { absent, other_machine, found } result = Result::absent;
+  enum class Result { absent, other_machine, damaged, found } result = Result::absent;
 };
 
 const char* name_of(SearchStep::Result result);
@@ -116,6 +121,8 @@ class Loader {
   Loaded* load(const std::string& path, const std::string& name, const Loaded* by);
   void load_needed(Loaded& library, Opening& opening, std::vector<Loaded*>& queue);
   void check_versions(const Loaded& library, Opening& opening) const;
+  std::string find_path(const std::string& name, const Loaded* by,
+                        std::vector<SearchStep>* steps) const;
   std::string expand(const std::string& entry, const Loaded& library) const;
   const SymbolFact* definition_in(const Loaded& library, const SymbolFact& wanted,
                                   std::size_t hash) const;

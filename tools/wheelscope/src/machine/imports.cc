@@ -2,6 +2,7 @@
 #include "machine/imports.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <thread>
 #include <utility>
@@ -29,20 +30,31 @@ bool is_module_for(const PythonFacts& python, const std::string& path) {
   const auto at = name.find(mark);
   if (at == name.npos) return name.find(".pypy") == name.npos;
   const auto abi = name.substr(at + mark.size());
-  return "cp" + abi.substr(0, abi.find_first_of("-.")) == python.abi;
+  const auto end = abi.find_first_of("-.");
+  if ("cp" + abi.substr(0, end) != python.abi) return false;
+  if (end == abi.npos || abi[end] == '.') return true;
+  const auto triplet = abi.substr(end + 1);
+  const auto& machine = python.architecture;
+  return std::ranges::none_of(std::array<std::string_view, 6>{"x86_64", "aarch64", "powerpc64le",
+                                                              "s390x", "riscv64", "arm-"},
+                              [&](std::string_view other) {
+                                const bool ours = other == machine ||
+                                                  (other == "arm-" && machine.starts_with("arm")) ||
+                                                  (other == "powerpc64le" && machine == "ppc64le");
+                                return triplet.starts_with(other) && !ours && !machine.empty();
+                              });
 }
 
-std::vector<std::string> import_names(const Distribution& distribution) {
+std::vector<std::string> import_names(const std::vector<std::string>& files) {
   std::set<std::string> packages, deeper, names;
-  const auto record = read_text(distribution.dist_info + "/RECORD");
-  if (!record) return {};
-  for (const auto& line : parse_record(*record)) {
-    const auto parts = split(line.path, '/');
+  for (const auto& path : files) {
+    const auto parts = split(path, '/');
     const auto& file = parts.back();
-    if (line.path.starts_with("..") || line.path.starts_with('/')) continue;
+    if (path.starts_with("..") || path.starts_with('/')) continue;
     if (parts.size() == 1 && (file.ends_with(".py") || file.ends_with(".so")))
       names.insert(file.substr(0, file.find('.')));
-    if (file != "__init__.py") continue;
+    if (!file.starts_with("__init__.") || !(file.ends_with(".py") || file.ends_with(".so")))
+      continue;
     if (parts.size() == 2) packages.insert(parts[0]);
     if (parts.size() == 3) deeper.insert(parts[0] + "." + parts[1]);
   }
@@ -53,14 +65,38 @@ std::vector<std::string> import_names(const Distribution& distribution) {
   return {names.begin(), names.end()};
 }
 
+std::vector<std::string> import_names(const Distribution& distribution) {
+  std::vector<std::string> files;
+  if (const auto record = read_text(distribution.dist_info + "/RECORD")) {
+    for (auto& line : parse_record(*record)) files.push_back(std::move(line.path));
+  }
+  return import_names(files);
+}
+
+SourceTree tree_of_disk() {
+  return {.files_in =
+              [](const std::string& folder) {
+                std::set<std::string> files;
+                std::error_code error;
+                for (const auto& entry : fs::directory_iterator(folder, error))
+                  files.insert(entry.path().filename().string());
+                return files;
+              },
+          .read = [](const std::string& path) -> std::optional<std::string> {
+            auto text = read_text(path);
+            return text ? std::optional(std::move(*text)) : std::nullopt;
+          }};
+}
+
 const std::set<std::string>& Imports::files_in(const std::string& folder) {
   const auto [found, is_new] = folders_.try_emplace(folder);
-  if (is_new) {
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(folder, error))
-      found->second.insert(entry.path().filename().string());
-  }
+  if (is_new) found->second = tree_.files_in(folder);
   return found->second;
+}
+
+void Imports::add_lost(const std::string& path) {
+  const auto slash = path.rfind('/');
+  lost_[path.substr(0, slash)].insert(path.substr(slash + 1));
 }
 
 std::size_t Imports::find(const std::string& name) {
@@ -90,17 +126,26 @@ std::size_t Imports::locate(const std::string& name) {
         return add(folder + "/" + *file, false);
     }
     if (files.contains(last + ".py")) return add(folder + "/" + last + ".py", false);
+    if (const auto lost = lost_.find(folder + "/" + last);
+        lost != lost_.end() && lost->second.contains("__init__.py"))
+      return add(folder + "/" + last + "/__init__.py", true);
+    if (const auto lost = lost_.find(folder); lost != lost_.end()) {
+      const auto file = lost->second.lower_bound(last + ".");
+      if (file != lost->second.end() && file->starts_with(last + "."))
+        return add(folder + "/" + *file, false);
+    }
     has_folder |= files.contains(last) && !files_in(folder + "/" + last).empty();
   }
   return has_folder ? add("", true) : none;
 }
 
 // An import of a.b runs a first.
-void Imports::add_with_parents(const std::string& name, std::vector<std::size_t>& found) {
+void Imports::add_with_parents(const std::string& name, Need need,
+                               std::vector<std::pair<std::size_t, Need>>& found) {
   for (auto dot = name.find('.');; dot = name.find('.', dot + 1)) {
     const auto module = find(name.substr(0, dot));
     if (module == none) return;
-    found.push_back(module);
+    found.emplace_back(module, need);
     if (dot == name.npos) return;
   }
 }
@@ -109,22 +154,27 @@ void Imports::add_with_parents(const std::string& name, std::vector<std::size_t>
 void Imports::read(const std::vector<std::size_t>& modules, PythonReading reading) {
   std::vector<std::size_t> unread;
   for (const auto index : modules) {
-    if (!std::exchange(modules_[index].is_read, true) && modules_[index].path.ends_with(".py"))
-      unread.push_back(index);
+    const auto& path = modules_[index].path;
+    if (std::exchange(modules_[index].is_read, true)) continue;
+    if (path.ends_with(".py")) unread.push_back(index);
+    if (const auto native = native_imports_.find(path); native != native_imports_.end()) {
+      PythonSource source;
+      for (const auto& name : native->second) source.imports.push_back({.module = name});
+      link(index, std::move(source));
+    }
   }
   std::vector<PythonSource> sources(unread.size());
   run_within_budget(std::vector<std::uint64_t>(unread.size()), 0,
                     std::max(1U, std::thread::hardware_concurrency()), [&](std::size_t i) {
-                      if (const auto text = read_text(modules_[unread[i]].path))
-                        sources[i] = read_python_source(*text, reading);
+                      if (const auto text = tree_.read(modules_[unread[i]].path))
+                        sources[i] = read_python_source(*text, target_, reading);
                     });
   for (std::size_t i = 0; i < unread.size(); ++i) link(unread[i], std::move(sources[i]));
 }
 
 void Imports::link(std::size_t index, PythonSource source) {
-  std::vector<std::size_t> imports;
+  std::vector<std::pair<std::size_t, Need>> imports;
   for (const auto& statement : source.imports) {
-    if (statement.optional) continue;
     auto module = statement.module;
     if (statement.dots > 0) {
       auto package = modules_[index].name;
@@ -133,68 +183,48 @@ void Imports::link(std::size_t index, PythonSource source) {
       module = package + (module.empty() || package.empty() ? "" : ".") + module;
     }
     if (module.empty()) continue;
-    add_with_parents(module, imports);
+    add_with_parents(module, statement.need, imports);
     for (const auto& name : statement.names) {
-      if (const auto found = find(module + "." + name); found != none) imports.push_back(found);
+      if (const auto found = find(module + "." + name); found != none)
+        imports.emplace_back(found, statement.need);
     }
   }
   modules_[index].source = std::move(source);
   modules_[index].imports = std::move(imports);
 }
 
-std::vector<std::size_t> Imports::next_level(const std::vector<std::size_t>& level) const {
-  std::vector<std::size_t> next;
-  for (const auto index : level)
-    next.insert(next.end(), modules_[index].imports.begin(), modules_[index].imports.end());
-  return next;
-}
-
-std::set<std::string> Imports::files_run_by(const std::vector<std::string>& names) {
+// Level by level, so that files are read side by side. A module is visited again where a second way
+// to it is surer than the first.
+std::map<std::string, Need> Imports::walk(const std::vector<std::string>& names, bool below) {
   auto is_below = [&](const std::string& module) {
     return std::ranges::any_of(names, [&](const std::string& name) {
       return (module + ".").starts_with(name + ".") || name.starts_with(module + ".");
     });
   };
-  std::vector<std::size_t> level;
-  for (const auto& name : names) add_with_parents(name, level);
-  std::vector<bool> seen;
-  std::set<std::string> files;
-  while (!level.empty()) {
-    seen.resize(modules_.size());
-    std::erase_if(level, [&](std::size_t index) {
-      const bool known = seen[index];
-      seen[index] = true;
-      return known || !is_below(modules_[index].name);
-    });
-    for (const auto index : level) {
-      if (!modules_[index].path.empty()) files.insert(modules_[index].path);
+  std::vector<std::pair<std::size_t, Need>> found;
+  for (const auto& name : names) add_with_parents(name, Need::always, found);
+  std::unordered_map<std::size_t, Need> best;
+  while (!found.empty()) {
+    std::vector<std::size_t> level;
+    for (const auto& [index, need] : found) {
+      if (below && !is_below(modules_[index].name)) continue;
+      const auto [known, is_new] = best.try_emplace(index, need);
+      if (!is_new && known->second >= need) continue;
+      known->second = need;
+      level.push_back(index);
     }
-    read(level, PythonReading::all);
-    level = next_level(level);
+    read(level, below ? PythonReading::all : PythonReading::imports);
+    found.clear();
+    for (const auto index : level) {
+      for (const auto& [next, need] : modules_[index].imports)
+        found.emplace_back(next, std::min(need, best[index]));
+    }
+  }
+  std::map<std::string, Need> files;
+  for (const auto& [index, need] : best) {
+    if (!modules_[index].path.empty()) files.emplace(modules_[index].path, need);
   }
   return files;
-}
-
-bool Imports::runs(const std::vector<std::string>& names, const std::string& file) {
-  std::vector<std::size_t> level;
-  for (const auto& name : names) add_with_parents(name, level);
-  auto& known = not_leading_[file];
-  auto seen = known;
-  while (!level.empty()) {
-    seen.resize(modules_.size());
-    std::erase_if(level, [&](std::size_t index) {
-      const bool is_known = seen[index];
-      seen[index] = true;
-      return is_known;
-    });
-    for (const auto index : level) {
-      if (modules_[index].path == file) return true;
-    }
-    read(level, PythonReading::imports);
-    level = next_level(level);
-  }
-  known = std::move(seen);  // none of all these leads there
-  return false;
 }
 
 }  // namespace wheelscope

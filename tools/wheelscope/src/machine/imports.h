@@ -1,8 +1,10 @@
 // What `import NAME` runs in an environment, found by following the import statements of its files.
-// What modules in machine code import is not known: their texts have names of modules, but not
-// whether these are imported at once or in a function.
+// Modules in machine code import others too; whether they do so at once their texts do not tell.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -19,18 +21,42 @@ bool is_module_for(const PythonFacts& python, const std::string& path);
 
 // The names that a distribution is imported by: cupy, cupyx; cuda.bindings where `cuda` is a folder
 // that several distributions share.
+std::vector<std::string> import_names(const std::vector<std::string>& files);
 std::vector<std::string> import_names(const Distribution& distribution);
+
+// The files that modules are found in: those of the disk, or of a wheel.
+struct SourceTree {
+  std::function<std::set<std::string>(const std::string& folder)> files_in;
+  std::function<std::optional<std::string>(const std::string& path)> read;
+};
+SourceTree tree_of_disk();
 
 class Imports {
  public:
-  explicit Imports(const PythonFacts& python) : python_(python) {}
+  explicit Imports(const PythonFacts& python, SourceTree tree = tree_of_disk())
+      : python_(python),
+        tree_(std::move(tree)),
+        target_(target_of(python.version, python.architecture)) {}
 
-  // The files of the modules below these names that an import of them runs, or fails.
-  std::set<std::string> files_run_by(const std::vector<std::string>& names);
+  // A file that should be there and is not, or that this Python passes over: where nothing else has
+  // its name, an import that leads there fails.
+  void add_lost(const std::string& path);
 
-  // Whether an import of one of these names runs that file, in whatever package it lies. To be
-  // asked after the other, which reads more of a file.
-  bool runs(const std::vector<std::string>& names, const std::string& file);
+  // Modules that a file of machine code imports as soon as it is loaded.
+  void add_import(const std::string& path, const std::string& name) {
+    native_imports_[path].push_back(name);
+  }
+
+  // The files of the modules below these names that an import of them runs, and whether it fails
+  // with them. To be asked before `reached`, which reads less of a file.
+  std::map<std::string, Need> files_run_by(const std::vector<std::string>& names) {
+    return walk(names, true);
+  }
+
+  // The same, in whatever packages the files lie.
+  std::map<std::string, Need> reached(const std::vector<std::string>& names) {
+    return walk(names, false);
+  }
 
   // What was read of a file that was run below a name.
   const PythonSource& source_of(const std::string& path) { return modules_[by_path_[path]].source; }
@@ -40,23 +66,26 @@ class Imports {
     std::string name, path;  // no path: a folder without __init__.py
     bool is_package = false, is_read = false;
     PythonSource source;
-    std::vector<std::size_t> imports;
+    std::vector<std::pair<std::size_t, Need>> imports;
   };
   static constexpr std::size_t none = ~std::size_t{0};
 
   std::size_t find(const std::string& name);
   std::size_t locate(const std::string& name);
   const std::set<std::string>& files_in(const std::string& folder);
-  void add_with_parents(const std::string& name, std::vector<std::size_t>& found);
+  void add_with_parents(const std::string& name, Need need,
+                        std::vector<std::pair<std::size_t, Need>>& found);
+  std::map<std::string, Need> walk(const std::vector<std::string>& names, bool below);
   void read(const std::vector<std::size_t>& modules, PythonReading reading);
   void link(std::size_t index, PythonSource source);
-  std::vector<std::size_t> next_level(const std::vector<std::size_t>& level) const;
 
   const PythonFacts& python_;
+  SourceTree tree_;
+  PythonTarget target_;
   std::vector<Module> modules_;
   std::unordered_map<std::string, std::size_t> by_name_, by_path_;
-  std::unordered_map<std::string, std::set<std::string>> folders_;
-  std::unordered_map<std::string, std::vector<bool>> not_leading_;  // to a file: modules
+  std::unordered_map<std::string, std::set<std::string>> folders_, lost_;
+  std::unordered_map<std::string, std::vector<std::string>> native_imports_;
 };
 
 }  // namespace wheelscope

@@ -23,6 +23,8 @@ class Openings {
   bool must_open_by_name(const std::string& library) const {
     return opened_.contains(library) || (opens_unnamed_ && mentioned_.contains(library));
   }
+  // Whether code that is run has the name, for whatever purpose.
+  bool mentions(const std::string& name) const { return mentioned_.contains(name); }
   // The same of a module, which is imported as a rule: it is opened only by the name of its file.
   bool must_open_module(const std::string& module) const {
     return opened_.contains(module + ".so");

@@ -41,52 +41,69 @@ std::size_t header_end(std::string_view text) {
   return text.npos;
 }
 
-// Whether the branch of a condition runs here.
-enum class Runs { never, maybe, always };
+// Whether a handler catches an error: by the last parts of the names that it lists.
+enum class Certainty { no, maybe, yes };
 
-Runs runs(std::string_view condition) {
-  bool negated = false;
-  if (condition.starts_with("not ")) {
-    negated = true;
-    condition = trim(condition.substr(4));
+Certainty catches(std::string_view handler, std::string_view wanted) {
+  constexpr std::string_view others[] = {
+      "AttributeError",    "NameError",           "KeyError",        "ValueError",
+      "TypeError",         "IndexError",          "LookupError",     "SyntaxError",
+      "RuntimeError",      "ModuleNotFoundError", "AssertionError",  "StopIteration",
+      "UnicodeError",      "DeprecationWarning",  "SystemExit",      "FileNotFoundError",
+      "KeyboardInterrupt", "NotImplementedError", "ArithmeticError", "ImportError",
+      "OSError",           "EnvironmentError",    "IOError"};
+  if (const auto as = handler.find(" as "); as != handler.npos) handler = handler.substr(0, as);
+  if (trim(handler).empty()) return Certainty::yes;
+  auto result = Certainty::no;
+  while (!handler.empty()) {
+    const auto name = first_word(handler);
+    handler.remove_prefix(std::max<std::size_t>(name.size(), 1));
+    if (name.empty() || handler.starts_with('.')) continue;
+    const bool is_os = name == "OSError" || name == "EnvironmentError" || name == "IOError";
+    if (name == "Exception" || name == "BaseException" || name == wanted ||
+        (is_os && wanted == "OSError"))
+      return Certainty::yes;
+    if (std::ranges::find(others, name) == std::end(others)) result = Certainty::maybe;
   }
-  auto has = [&](std::string_view what) { return condition.find(what) != condition.npos; };
-  const bool never = condition == "TYPE_CHECKING" || condition.ends_with(".TYPE_CHECKING") ||
-                     condition == "False" || condition == "0" ||
-                     (!has("!=") && (has("__name__ ==") || has("\"win") || has("'win") ||
-                                     has("'nt'") || has("\"nt\"") || has("darwin") ||
-                                     has("\"Windows") || has("'Windows") || has("emscripten")));
-  if (never) return negated ? Runs::always : Runs::never;
-  // Either branch may be this Python's, and what is imported there is much the same.
-  return has("version_info") || condition == "True" ? Runs::always : Runs::maybe;
-}
-
-bool catches(std::string_view handler, std::initializer_list<std::string_view> types) {
-  if (trim(handler).empty() || handler.find("Exception") != handler.npos) return true;
-  return std::ranges::any_of(types, [&](auto type) { return handler.find(type) != handler.npos; });
+  return result;
 }
 
 constexpr std::string_view headers[] = {"if",     "elif",  "else",  "for", "try",
                                         "except", "with",  "while", "def", "finally",
                                         "class",  "match", "case"};
 
+// The name that a statement assigns to, NAME = ... or NAME: type = ...; empty: none.
+std::string_view assigned_name(std::string_view line) {
+  const auto name = first_word(line);
+  auto rest = trim(line.substr(name.size(), 60));
+  if (rest.starts_with(':')) rest = rest.substr(std::min(rest.find('='), rest.size()));
+  return rest.starts_with('=') && !rest.starts_with("==") ? name : std::string_view();
+}
+
 bool matters_to_imports(std::string_view line) {
   const auto word = first_word(line);
   return word == "import" || word == "from" || word == "raise" || word == "async" ||
-         std::ranges::find(headers, word) != std::end(headers);
+         word == "global" || std::ranges::find(headers, word) != std::end(headers) ||
+         !assigned_name(line.substr(0, line.find('\n'))).empty();
+}
+
+Need least(Need a, Need b) {
+  return std::min(a, b);
 }
 
 class SourceReader {
  public:
-  SourceReader(std::string_view text, PythonReading reading)
+  SourceReader(std::string_view text, const PythonTarget& target, PythonReading reading)
       : lines_(text, reading == PythonReading::imports ? matters_to_imports : nullptr),
+        target_(target),
         reading_(reading) {}
 
   PythonSource run() {
     while (const auto line = lines_.next()) {
       while (!blocks_.empty() && blocks_.back().indentation >= line->indentation) leave();
-      if (reading_ == PythonReading::imports && function()) continue;
-      statement(line->indentation, trim(line->text));
+      const auto text = trim(line->text);
+      const bool is_body = reading_ == PythonReading::imports && function();
+      if (!is_body || first_word(text) == "global") statement(line->indentation, text);
     }
     while (!blocks_.empty()) leave();
     finish();
@@ -97,32 +114,46 @@ class SourceReader {
   struct Block {
     std::size_t indentation = 0;
     enum class Kind { plain, function, attempt, handler } kind = Kind::plain;
-    Runs runs = Runs::always;
-    bool branch = false;   // of an `if`
-    std::size_t id = 0;    // of an attempt, or the one of a handler
-    std::string function;  // its name
+    Need runs = Need::always;
+    Need others = Need::always;  // of an `if`: whether the branches that follow may run
+    bool branch = false;         // of an `if`
+    bool asks_modules = false;   // whether another module was imported before
+    std::size_t id = 0;          // of an attempt, or the one of a handler
+    std::string function;        // its name
   };
-  // A `try`, with what its handlers do.
+  // A `try`, with what its handlers do: whether the file goes on.
   struct Attempt {
-    bool survives_import = false, survives_library = false;
+    Certainty survives_import = Certainty::no, survives_library = Certainty::no;
+    bool import_settled = false, library_settled = false;  // a handler has it for sure
   };
   struct Handler {
     std::size_t attempt = 0;
-    bool import = false, library = false, raises = false;
+    Certainty import = Certainty::no, library = Certainty::no, raises = Certainty::no;
   };
   // Where a statement stands; what its attempts survive is known only at the end.
   struct Place {
     std::string scope;
     std::vector<std::size_t> attempts;
-    bool conditional = false;
+    Need runs = Need::always;
   };
+
+  static void settle(Certainty caught, Certainty raises, Certainty& survives, bool& settled) {
+    if (settled || caught == Certainty::no) return;
+    const auto goes_on = raises == Certainty::no    ? Certainty::yes
+                         : raises == Certainty::yes ? Certainty::no
+                                                    : Certainty::maybe;
+    settled = caught == Certainty::yes;
+    survives = settled && survives == Certainty::no ? goes_on
+               : goes_on == survives                ? survives
+                                                    : Certainty::maybe;
+  }
 
   void leave() {
     if (blocks_.back().kind == Block::Kind::handler) {
       const auto& handler = handlers_.back();
       auto& attempt = attempts_[handler.attempt];
-      attempt.survives_import |= handler.import && !handler.raises;
-      attempt.survives_library |= handler.library && !handler.raises;
+      settle(handler.import, handler.raises, attempt.survives_import, attempt.import_settled);
+      settle(handler.library, handler.raises, attempt.survives_library, attempt.library_settled);
       handlers_.pop_back();
     }
     last_left_ = blocks_.back();
@@ -134,7 +165,7 @@ class SourceReader {
     Place place{.scope = inside ? inside->function : ""};
     for (const auto& block : blocks_) {
       if (block.kind == Block::Kind::attempt) place.attempts.push_back(block.id);
-      place.conditional |= block.runs != Runs::always;
+      place.runs = least(place.runs, block.runs);
     }
     return place;
   }
@@ -161,49 +192,123 @@ class SourceReader {
       statement(indentation + 1, body);
   }
 
+  Need need_of(std::string_view condition) const {
+    const auto truth = truth_of(evaluate(condition, target_, constants_));
+    return !truth ? Need::depends : *truth ? Need::always : Need::never;
+  }
+
+  // A branch runs if its condition holds and no earlier branch runs.
+  void enter_branch(std::string_view condition, Need before, Block& block) {
+    const auto holds = condition.empty() ? Need::always : need_of(condition);
+    const auto fails = holds == Need::always  ? Need::never
+                       : holds == Need::never ? Need::always
+                                              : Need::depends;
+    block.branch = true;
+    block.asks_modules = condition.find("sys.modules") != condition.npos;
+    block.runs = least(before, holds);
+    block.others = least(before, fails);
+  }
+
+  void begin_attempt(Block& block) {
+    block.kind = Block::Kind::attempt;
+    block.id = attempts_.size();
+    attempts_.emplace_back();
+  }
+
   void enter(std::size_t indentation, std::string_view word, std::string_view head) {
     Block block{.indentation = indentation};
     if (word == "def") {
       block.kind = Block::Kind::function;
       block.function = first_word(head);
     } else if (word == "if") {
-      block.runs = runs(head);
-      block.branch = true;
+      enter_branch(head, Need::always, block);
       mentions(head);
-    } else if (word == "elif" || word == "case") {
-      block.runs = Runs::maybe;
-      block.branch = true;
+    } else if (word == "elif") {
+      enter_branch(head, last_left_.others, block);
     } else if (word == "else") {
-      // Of an `if`; that of a loop or a `try` runs.
-      block.runs = last_left_.branch && last_left_.runs == Runs::maybe ? Runs::maybe : Runs::always;
+      if (last_left_.branch) enter_branch("", last_left_.others, block);  // others always run
+    } else if (word == "case" || word == "for" || word == "while") {
+      block.runs = Need::depends;
     } else if (word == "with") {
-      block.runs = head.find("suppress(") != head.npos ? Runs::maybe : Runs::always;
+      if (const auto suppress = head.find("suppress("); suppress != head.npos) {
+        begin_attempt(block);
+        auto& attempt = attempts_.back();
+        attempt.survives_import = catches(head.substr(suppress + 9), "ImportError");
+        attempt.survives_library = catches(head.substr(suppress + 9), "OSError");
+      }
       mentions(head);
     } else if (word == "try") {
-      block.kind = Block::Kind::attempt;
-      block.id = attempts_.size();
-      attempts_.emplace_back();
+      begin_attempt(block);
     } else if (word == "except" && !attempts_.empty()) {
       block.kind = Block::Kind::handler;
-      block.runs = Runs::maybe;
+      block.runs = Need::depends;
       block.id = last_left_.id;
-      const bool import = catches(head, {"ImportError"});
       handlers_.push_back({.attempt = block.id,
-                           .import = import,
-                           .library = catches(head, {"OSError", "EnvironmentError", "IOError"})});
+                           .import = catches(head, "ImportError"),
+                           .library = catches(head, "OSError")});
     }
     blocks_.push_back(block);
+  }
+
+  // Whether a statement here is run whenever the innermost block of a kind is.
+  Certainty certainty_within(Block::Kind kind) const {
+    auto certainty = Certainty::yes;
+    for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
+      if (block->kind == kind) return certainty;
+      if (block->kind == Block::Kind::function || block->runs == Need::never) break;
+      if (block->runs == Need::depends || block->kind == Block::Kind::attempt)
+        certainty = Certainty::maybe;
+    }
+    return Certainty::no;
+  }
+
+  void raise_here() {
+    const auto place = here();
+    source_.scopes[place.scope].raises = true;
+    const bool asks_modules =
+        std::ranges::any_of(blocks_, [](const Block& block) { return block.asks_modules; });
+    if (place.scope.empty() && place.attempts.empty() && handlers_.empty() &&
+        (place.runs == Need::always || (place.runs == Need::depends && asks_modules)))
+      source_.refuses = std::max(source_.refuses, place.runs);
+    if (const auto* inside = function()) {
+      auto& raises = raising_[inside->function];
+      raises = std::max({raises, Certainty::maybe, certainty_within(Block::Kind::function)});
+    }
+    raise_in_handler(Certainty::yes);
+  }
+
+  void raise_in_handler(Certainty certainty) {
+    if (handlers_.empty()) return;
+    auto& raises = handlers_.back().raises;
+    raises = std::max(raises, std::min(certainty, certainty_within(Block::Kind::handler)));
+  }
+
+  // A name whose assignments all have one known value is a constant.
+  void assign(std::string_view name, PythonValue value) {
+    if (!poisoned_.contains(name)) {
+      const auto [known, is_new] = constants_.try_emplace(std::string(name), value);
+      if (is_new || known->second == value) return;
+    }
+    poison(name);
+  }
+  void poison(std::string_view name) {
+    poisoned_.emplace(name);
+    constants_[std::string(name)] = {};
   }
 
   // One statement, or several on a line.
   void simple(std::string_view text) {
     for (bool mentioned = false;;) {
       const auto word = first_word(text);
+      const auto target = assigned_name(text);
+      if (!target.empty() && !function() && here().runs != Need::never)
+        assign(target, evaluate(trim(text.substr(text.find('=') + 1)), target_, constants_));
       if (word == "raise") {
-        if (!handlers_.empty()) handlers_.back().raises = true;
-        if (const auto* inside = function()) raising_.insert(inside->function);
+        raise_here();
+      } else if (word == "global") {
+        for (const auto& name : split(text.substr(6), ',')) poison(trim(name));
       } else if (word == "import" || word == "from") {
-        if (!function()) read_import(text);
+        read_import(text);
       } else if (!mentioned) {
         mentions(text);  // and all that follows: what looks like an end may lie in a string
         mentioned = true;
@@ -218,18 +323,23 @@ class SourceReader {
   void mentions(std::string_view text) {
     if (reading_ == PythonReading::imports) return;
     const auto place = here();
+    if (text.find("version.cuda") != text.npos) source_.scopes[place.scope].asks_for_cuda = true;
     if (text.find(".exec_module(") != text.npos) module_openings_.push_back(place);
     if (text.find("load_library(") != text.npos || text.find("CDLL(") != text.npos ||
         text.find("LoadLibrary(") != text.npos)
       openings_.push_back(place);
     source_.describes_operators |=
-        place.scope.empty() && !place.conditional && text.starts_with('@') &&
+        place.scope.empty() && place.runs == Need::always && text.starts_with('@') &&
         text.find("::") != text.npos &&
         (text.find("register_fake(") != text.npos || text.find("impl_abstract(") != text.npos);
+    read_dynamic_import(text, place);
     for (auto at = text.find('('); at != text.npos; at = text.find('(', at + 1)) {
       auto start = at;
       while (start > 0 && is_name_character(text[start - 1])) --start;
-      if (start < at) calls_.emplace_back(std::string(text.substr(start, at - start)), place);
+      if (start == at) continue;
+      calls_.emplace_back(std::string(text.substr(start, at - start)), place);
+      if (const auto raises = raising_.find(calls_.back().first); raises != raising_.end())
+        raise_in_handler(raises->second);
     }
     for (auto at = text.find_first_of("'\""); at != text.npos;) {
       const auto end = text.find(text[at], at + 1);
@@ -242,14 +352,17 @@ class SourceReader {
 
   void read_import(std::string_view text) {
     const auto place = here();
-    if (std::ranges::any_of(blocks_, [](const Block& one) { return one.runs == Runs::never; }))
-      return;
+    if (place.runs == Need::never) return;
     if (const auto semicolon = text.find(';'); semicolon != text.npos)
       text = trim(text.substr(0, semicolon));
     auto add = [&](ImportStatement statement) {
-      statement.optional = place.conditional;
-      source_.imports.push_back(std::move(statement));
-      places_.push_back(place);
+      if (place.scope.empty()) {
+        const bool known = statement.module == "sys" || statement.module.starts_with("typing");
+        for (const auto& name : statement.names) {
+          if (!known) poison(name);
+        }
+      }
+      add_import(std::move(statement), place);
     };
     if (text.starts_with("import")) {
       for (const auto& part : split(text.substr(6), ',')) add({.module = dotted_name(trim(part))});
@@ -275,6 +388,29 @@ class SourceReader {
     add(std::move(statement));
   }
 
+  void add_import(ImportStatement statement, const Place& place) {
+    source_.imports.push_back(std::move(statement));
+    places_.push_back(place);
+  }
+
+  // import_module("a.b"), import_module(".b", ...), __import__("a")
+  void read_dynamic_import(std::string_view text, const Place& place) {
+    for (const std::string_view call : {"import_module(", "__import__("}) {
+      const auto at = text.find(call);
+      if (at == text.npos || place.runs == Need::never) continue;
+      auto name = trim(text.substr(at + call.size()));
+      if (name.empty() || (name.front() != '"' && name.front() != '\'')) continue;
+      name = name.substr(1, name.find(name.front(), 1) - 1);
+      ImportStatement statement;
+      while (name.starts_with('.')) {
+        ++statement.dots;
+        name.remove_prefix(1);
+      }
+      statement.module = dotted_name(name);
+      if (!statement.module.empty()) add_import(std::move(statement), place);
+    }
+  }
+
   static std::string dotted_name(std::string_view text) {
     std::size_t end = 0;
     while (end < text.size() && (is_name_character(text[end]) || text[end] == '.')) ++end;
@@ -285,15 +421,49 @@ class SourceReader {
   // mostly whether a library is there, so it counts as fulfilled.
   bool survives_library(const Place& place) const {
     return !raising_.contains(place.scope) &&
-           std::ranges::any_of(place.attempts,
-                               [&](std::size_t id) { return attempts_[id].survives_library; });
+           std::ranges::any_of(place.attempts, [&](std::size_t id) {
+             return attempts_[id].survives_library == Certainty::yes;
+           });
+  }
+
+  Need need_at(const Place& place) const {
+    auto need = place.runs;
+    for (const auto id : place.attempts) {
+      const auto survives = attempts_[id].survives_import;
+      if (survives == Certainty::yes) return Need::never;
+      if (survives == Certainty::maybe) need = least(need, Need::depends);
+    }
+    return need;
+  }
+
+  // The functions that the file's own statements call, and those that these call.
+  std::set<std::string> called_functions() const {
+    std::set<std::string> called{""};
+    for (bool grown = true; grown;) {
+      grown = false;
+      for (const auto& [name, place] : calls_) {
+        if (place.runs != Need::never && called.contains(place.scope) &&
+            source_.scopes.contains(name))
+          grown |= called.insert(name).second;
+      }
+    }
+    return called;
   }
 
   void finish() {
+    for (const auto& [name, place] : calls_) source_.scopes.try_emplace(place.scope);
+    for (const auto& place : places_) source_.scopes.try_emplace(place.scope);
+    const auto called = called_functions();
+    std::vector<ImportStatement> needed;
     for (std::size_t i = 0; i < source_.imports.size(); ++i) {
-      source_.imports[i].optional |= std::ranges::any_of(
-          places_[i].attempts, [&](std::size_t id) { return attempts_[id].survives_import; });
+      auto& statement = source_.imports[i];
+      statement.need = need_at(places_[i]);
+      if (!places_[i].scope.empty())
+        statement.need =
+            called.contains(places_[i].scope) ? least(statement.need, Need::depends) : Need::never;
+      if (statement.need != Need::never) needed.push_back(std::move(statement));
     }
+    source_.imports = std::move(needed);
     for (const auto& place : openings_) {
       auto& scope = source_.scopes[place.scope];
       (survives_library(place) ? scope.opens_optionally : scope.opens) = true;
@@ -305,6 +475,7 @@ class SourceReader {
   }
 
   LineReader lines_;
+  const PythonTarget& target_;
   PythonReading reading_;
   PythonSource source_;
   std::vector<Block> blocks_;
@@ -314,14 +485,21 @@ class SourceReader {
   std::vector<Place> places_;    // of source_.imports
   std::vector<Place> openings_;  // of libraries
   std::vector<Place> module_openings_;
-  std::set<std::string> raising_;  // functions
+  std::map<std::string, Certainty> raising_;  // functions
   std::vector<std::pair<std::string, Place>> calls_;
+  PythonConstants constants_;
+  std::set<std::string, std::less<>> poisoned_;  // names with several values
 };
 
 }  // namespace
 
-PythonSource read_python_source(std::string_view text, PythonReading reading) {
-  return SourceReader(text, reading).run();
+PythonSource read_python_source(std::string_view text, const PythonTarget& target,
+                                PythonReading reading) {
+  return SourceReader(text, target, reading).run();
+}
+
+const char* name_of(Need need) {
+  return need == Need::always ? "always" : need == Need::depends ? "depends" : "never";
 }
 
 }  // namespace wheelscope

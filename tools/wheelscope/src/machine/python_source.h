@@ -1,9 +1,9 @@
 // What a Python file does when it is imported, as far as its text tells: the modules that it
 // imports and the libraries that it opens, and whether it goes on where one of these fails.
 //
-// This is a reader of lines and blocks, no parser of Python: a statement counts by the blocks that
-// it stands in. A function's body does not run, a handler that does not raise makes its `try`
-// optional, and a condition that is not known makes its branches optional.
+// This reads statements and the blocks that they stand in. Conditions are evaluated where they are
+// about the platform or the version of Python; a function's body runs if the file calls the
+// function; a handler that does not raise makes its `try` optional.
 #pragma once
 
 #include <map>
@@ -11,13 +11,21 @@
 #include <string_view>
 #include <vector>
 
+#include "machine/python_condition.h"
+
 namespace wheelscope {
+
+// Whether an import needs something: `never` and `always` are proved, all else depends on what the
+// text does not tell.
+enum class Need { never, depends, always };
+
+const char* name_of(Need need);
 
 struct ImportStatement {
   std::string module;              // a.b of `import a.b` and of `from a.b import c`
   std::size_t dots = 0;            // before it, or alone: from ..a import c, from . import c
   std::vector<std::string> names;  // that are taken from it; any of them may be a module
-  bool optional = false;           // the import of the file does not fail with it
+  Need need = Need::always;        // for the import of the file to succeed
 };
 
 // The body of a function, nested ones included, or what stands outside of all functions.
@@ -31,16 +39,19 @@ struct PythonScope {
   bool opens = false;              // a library: torch.ops.load_library, ctypes.CDLL
   bool opens_optionally = false;
   bool opens_modules = false;  // what it opens are modules, by their paths: exec_module
+  bool raises = false, asks_for_cuda = false;  // an error somewhere; torch.version.cuda
 };
 
 struct PythonSource {
-  std::vector<ImportStatement> imports;
+  std::vector<ImportStatement> imports;       // those that are never needed are left out
   std::map<std::string, PythonScope> scopes;  // by the function's name; "" is the file itself
+  Need refuses = Need::never;  // raises an error itself; under conditions, if it asks sys.modules
   bool describes_operators = false;  // of torch that must be there: register_fake("ns::op")
 };
 
 // All of that, or the imports alone, for which the bodies of functions do not count.
 enum class PythonReading { all, imports };
-PythonSource read_python_source(std::string_view text, PythonReading reading = PythonReading::all);
+PythonSource read_python_source(std::string_view text, const PythonTarget& target = {},
+                                PythonReading reading = PythonReading::all);
 
 }  // namespace wheelscope

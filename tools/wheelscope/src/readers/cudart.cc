@@ -21,16 +21,6 @@ std::size_t find(std::string_view text, std::string_view wanted, std::size_t fro
   return found ? static_cast<const char*>(found) - text.data() : text.npos;
 }
 
-bool has_text(const Elf& elf, const std::string& text) {
-  const auto whole = '\0' + text + '\0';
-  for (const auto& section : elf.sections) {
-    if (!section.name.starts_with(".rodata")) continue;
-    const auto data = section.data.whole("read-only data");
-    if (data && find(data->text(), whole) != std::string_view::npos) return true;
-  }
-  return false;
-}
-
 std::optional<std::uint32_t> constant_of(std::uint32_t word, const std::string& machine) {
   if (machine == "x86_64") return word;
   if ((word & 0xffe0001f) == 0x52800002) return word >> 5 & 0xffff;  // mov w2, #constant

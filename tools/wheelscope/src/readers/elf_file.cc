@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <functional>
 
 namespace wheelscope {
@@ -443,6 +444,47 @@ Result<Elf> read_elf(Bytes file, Loan& memory) {
   Elf elf;
   if (auto read = ElfReader(file, memory, elf).read(); !read) return std::unexpected(read.error());
   return elf;
+}
+
+namespace {
+
+// Calls `use` with the read-only data, section by section, until it returns true.
+template <class Use>
+bool any_read_only(const Elf& elf, const Use& use) {
+  return std::ranges::any_of(elf.sections, [&](const ElfSection& section) {
+    if (!section.name.starts_with(".rodata")) return false;
+    const auto data = section.data.whole("read-only data");
+    return data && use(data->text());
+  });
+}
+
+std::size_t find_bytes(std::string_view text, std::string_view wanted) {
+  const auto* found = memmem(text.data(), text.size(), wanted.data(), wanted.size());
+  return found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data())
+               : text.npos;
+}
+
+}  // namespace
+
+bool has_text(const Elf& elf, const std::string& text) {
+  const auto whole = '\0' + text + '\0';
+  return any_read_only(elf, [&](std::string_view data) {
+    return data.starts_with(std::string_view(whole).substr(1)) ||
+           find_bytes(data, whole) != data.npos;
+  });
+}
+
+std::string text_after(const Elf& elf, std::string_view start) {
+  std::string found;
+  any_read_only(elf, [&](std::string_view data) {
+    const auto at = find_bytes(data, start);
+    if (at == data.npos) return false;
+    constexpr std::size_t longest = 200;
+    const auto rest = data.substr(at + start.size(), longest);
+    found = rest.substr(0, rest.find('\0'));
+    return true;
+  });
+  return found;
 }
 
 std::string machine_name(const Elf& elf) {

@@ -71,6 +71,10 @@ bool looks_like_elf(Bytes file);
 // still read. So is a table that costs more than the allowance has left.
 Result<Elf> read_elf(Bytes file, Loan& memory);
 
+// Whether its read-only data has a whole text; and what follows the start of one there.
+bool has_text(const Elf& elf, const std::string& text);
+std::string text_after(const Elf& elf, std::string_view start);
+
 // x86_64, aarch64, ... as platform tags spell it; "machine-N" for what has no name here.
 std::string machine_name(const Elf& elf);
 

@@ -1,27 +1,58 @@
 // Writes what `env` has to say.
+#include <map>
+
+#include "report/reason_text.h"
 #include "report/text.h"
 #include "text/text.h"
 
 namespace wheelscope {
+
+std::string unmet_text(const UnmetRequirement& unmet) {
+  return std::string("requires ") + (unmet.of_python ? "Python " : "") + unmet.requirement +
+         (unmet.installed.empty()
+              ? ", which is not installed"
+              : (unmet.of_python ? "; this is " : "; installed is ") + unmet.installed);
+}
+
 namespace {
+
+void add_files(const DistributionVerdict& verdict, Lines& lines) {
+  constexpr std::size_t most = 3;  // of each kind
+  std::map<FileState, std::vector<std::string>> states;
+  for (const auto& [state, path] : verdict.files) states[state].push_back(printable(path));
+  for (auto& [state, paths] : states) {
+    const auto count = paths.size();
+    if (count > most) {
+      paths.resize(most);
+      paths.push_back("and " + std::to_string(count - most) + " more");
+    }
+    lines.add_list(name_of(state), paths);
+  }
+  if (!verdict.files.empty())
+    lines.add("fix", printable("pip install --force-reinstall --no-deps " +
+                               verdict.distribution.name + "==" + verdict.distribution.version));
+}
 
 std::string verdict_text(const DistributionVerdict& verdict, const Style& style) {
   const auto& name = verdict.distribution.name;
   const auto& version = verdict.distribution.version;
   auto text = style.bold(printable(name + " " + version)) + "  " +
               (verdict.loads == Loads::no        ? style.bad("does not load")
-               : verdict.loads == Loads::depends ? style.warn("loads if Python code helps")
+               : verdict.loads == Loads::depends ? style.warn("depends on Python code")
                                                  : style.good("loads")) +
               "\n";
   Lines lines(style);
   if (!verdict.imports.empty())
-    lines.add("because", "it imports " + verdict.imports + ", which does not load");
+    lines.add("because", "it imports " + verdict.imports + ", which does not load" +
+                             (verdict.loads == Loads::depends ? " for sure, or not always" : ""));
+  if (!verdict.refuses.empty())
+    lines.add("because", printable(reason_text({.why = Why::refuses, .who = verdict.refuses})));
   constexpr std::size_t most = 5;
   std::size_t needed = 0;
   std::vector<std::string> optional;
   for (const auto& broken : verdict.broken) {
     const auto& explanation = broken.explanation;
-    if (broken.optional) {
+    if (broken.need == Need::never) {
       optional.push_back(printable(base_name(broken.path) + " does not load" +
                                    (broken.loads == Loads::depends ? " by itself" : "") + ": " +
                                    explanation.symptom.message));
@@ -29,12 +60,24 @@ std::string verdict_text(const DistributionVerdict& verdict, const Style& style)
       lines.add("library", printable(broken.path));
       lines.add("says", printable(explanation.symptom.message));
       for (const auto& reason : explanation.because) lines.add("because", printable(reason));
+      if (broken.need == Need::depends)
+        lines.add("open",
+                  "whether the package imports it, as it does so under a condition that "
+                  "was not evaluated, in a function, or from machine code");
       for (const auto& way : explanation.fixes) lines.add("fix", printable(way));
     }
   }
   if (needed > most) lines.add("library", "and " + std::to_string(needed - most) + " more");
   lines.add_list("optional", optional);
-  lines.add_list("unmet", verdict.unmet);
+  for (const auto& one : verdict.unmet) lines.add("unmet", printable(unmet_text(one)));
+  add_files(verdict, lines);
+  for (const auto& [name, error] : verdict.imported) {
+    if (!error.empty())
+      lines.add("import", printable(name + " fails: " + error) +
+                              (verdict.loads == Loads::no ? "" : "  (not foreseen)"));
+  }
+  if (verdict.loads == Loads::no && !verdict.imported.empty() && !verdict.fails_to_import())
+    lines.add("import", "works, against what was foreseen");
   std::vector<std::string> unserved;
   unserved.reserve(verdict.unserved.size());
   for (const auto& gpu : verdict.unserved)

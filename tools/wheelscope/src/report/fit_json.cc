@@ -1,5 +1,6 @@
 // What `fit` has to say, as JSON.
 #include "report/json.h"
+#include "report/reason_text.h"
 
 namespace wheelscope {
 namespace {
@@ -8,8 +9,8 @@ Json to_json(const FitVerdict& verdict) {
   return {{"file", verdict.file},
           {"verdict", name_of(verdict.fits)},
           {"obstacle", name_of(verdict.obstacle)},
-          {"reason", or_null(verdict.reason)},
-          {"change", or_null(verdict.change)},
+          {"reason", or_null(reason_text(verdict.reason))},
+          {"change", verdict.reason ? or_null(change_text(verdict.reason)) : Json(nullptr)},
           {"notes", verdict.notes},
           {"in_part", verdict.in_part},
           {"size", verdict.size},
@@ -27,7 +28,7 @@ Json to_json(const FitAnswer& answer) {
           {"take", or_null(answer.take)},
           {"command", or_null(answer.command)},
           {"nearest", or_null(answer.nearest)},
-          {"change", or_null(answer.change)},
+          {"change", or_null(change_text(answer.obstacle))},
           {"sdist", or_null(answer.sdist)},
           {"notes", answer.notes}};
 }

@@ -1,4 +1,5 @@
 // Writes what `fit` has to say: a table of files, then the one to take.
+#include "report/reason_text.h"
 #include "report/text.h"
 #include "text/text.h"
 
@@ -37,7 +38,7 @@ std::string fit_text(const FitAnswer& answer, const Style& style) {
     if ((!all_elsewhere && is_elsewhere(verdict)) || shown == most) continue;
     ++shown;
     std::vector<std::string> words;
-    for (const auto& word : {verdict.reason, read_text(verdict)}) {
+    for (const auto& word : {reason_text(verdict.reason), read_text(verdict)}) {
       if (!word.empty()) words.push_back(printable(word));
     }
     text += "  " + padded(printable(verdict.file), width) + "  " + coloured(verdict.fits, style) +
@@ -59,7 +60,7 @@ std::string fit_text(const FitAnswer& answer, const Style& style) {
                           " is left, which would be compiled here");
   } else if (!answer.nearest.empty()) {
     lines.add("nearest", printable(answer.nearest));
-    lines.add("change", printable(answer.change));
+    lines.add("change", printable(change_text(answer.obstacle)));
   }
   return text + lines.text;
 }

@@ -2,6 +2,7 @@
 #include "report/json.h"
 
 #include "answers/symbols.h"
+#include "report/reason_text.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -116,7 +117,7 @@ Json to_json(const Finding& finding) {
 
 Json to_json(const Item& item) {
   const auto& facts = item.facts;
-  const auto& [platform, python, torch, cuda] = item.verdicts;
+  const auto& [platform, python, torch, numpy, cuda] = item.verdicts;
   Json json{{"file", facts.file}, {"kind", name_of(facts.kind)}, {"size", facts.size}};
   json["platform_tag"] = platform.tag;
   json["claimed_tags"] = facts.wheel ? facts.wheel->file_name_tags : std::vector<std::string>{};
@@ -128,6 +129,8 @@ Json to_json(const Item& item) {
                        {"min", or_null(torch.min)},
                        {"symbols", torch.symbols},
                        {"unknown", torch.unknown}};
+  json["numpy_abi"] = {
+      {"kind", name_of(numpy.abi)}, {"min", or_null(numpy.min)}, {"libraries", numpy.libraries}};
   json["cuda"] = {{"runtime", name_of(cuda.runtime)},
                   {"runtime_version", or_null(cuda.runtime_version)},
                   {"runtime_choices", cuda.runtime_choices},
@@ -151,7 +154,7 @@ Json to_json(const Item& item) {
 Json to_json(const CellVerdict& verdict) {
   auto reasons = Json::array();
   for (const auto& [wheel, reason] : verdict.reasons)
-    reasons.push_back({{"wheel", wheel}, {"reason", reason}});
+    reasons.push_back({{"wheel", wheel}, {"reason", reason_text(reason)}});
   return {{"arch", verdict.cell.arch},       {"torch", verdict.cell.torch},
           {"cuda", verdict.cell.cuda},       {"python", verdict.cell.python},
           {"wheel", or_null(verdict.wheel)}, {"reasons", std::move(reasons)}};

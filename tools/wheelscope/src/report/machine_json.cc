@@ -1,5 +1,6 @@
 // Writes machines, and what is asked of them, as JSON.
 #include "report/json.h"
+#include "report/text.h"
 
 namespace wheelscope {
 
@@ -55,16 +56,25 @@ Json to_json(const Explanation& explanation) {
 }
 
 Json to_json(const DistributionVerdict& verdict) {
-  Json json{{"name", verdict.distribution.name}, {"version", verdict.distribution.version},
-            {"libraries", verdict.libraries},    {"opened", verdict.opened},
-            {"loads", name_of(verdict.loads)},   {"imports", or_null(verdict.imports)}};
+  Json json{{"name", verdict.distribution.name},  {"version", verdict.distribution.version},
+            {"libraries", verdict.libraries},     {"opened", verdict.opened},
+            {"loads", name_of(verdict.loads)},    {"imports", or_null(verdict.imports)},
+            {"refuses", or_null(verdict.refuses)}};
   json["broken"] = Json::array();
   for (const auto& broken : verdict.broken)
     json["broken"].push_back({{"path", broken.path},
                               {"loads", name_of(broken.loads)},
-                              {"optional", broken.optional},
+                              {"trouble", name_of(broken.trouble)},
+                              {"need", name_of(broken.need)},
                               {"explanation", to_json(broken.explanation)}});
-  json["unmet"] = verdict.unmet;
+  json["files"] = Json::array();
+  for (const auto& [state, path] : verdict.files)
+    json["files"].push_back({{"state", name_of(state)}, {"path", path}});
+  json["imported"] = Json::array();
+  for (const auto& [name, error] : verdict.imported)
+    json["imported"].push_back({{"name", name}, {"error", or_null(error)}});
+  json["unmet"] = Json::array();
+  for (const auto& one : verdict.unmet) json["unmet"].push_back(unmet_text(one));
   json["unserved"] = Json::array();
   for (const auto& gpu : verdict.unserved)
     json["unserved"].push_back(

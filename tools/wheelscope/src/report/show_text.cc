@@ -43,6 +43,18 @@ std::string torch_sentence(const TorchVerdict& torch) {
   return torch.min ? "stable ABI, torch >= " + *torch.min : "stable ABI";
 }
 
+std::string numpy_sentence(const NumpyVerdict& numpy) {
+  const auto oldest = numpy.min ? ", NumPy >= " + *numpy.min : "";
+  switch (numpy.abi) {
+    case NumpyAbi::one:
+      return "built for NumPy 1: its modules fail beside NumPy 2" + oldest;
+    case NumpyAbi::two:
+      return "built for NumPy 2" + oldest;
+    default:
+      return "built for NumPy 1 and 2" + oldest;
+  }
+}
+
 std::string cuda_sentence(const CudaVerdict& cuda) {
   if (cuda.runtime == CudaRuntime::none)
     return cuda.targets.empty() ? "none" : "device code without a CUDA runtime of its own";
@@ -125,7 +137,7 @@ std::string libraries_text(const std::vector<LibraryFacts>& libraries, const Sty
 
 std::string show_text(const Item& item, const Style& style) {
   const auto& facts = item.facts;
-  const auto& [platform, python, torch, cuda] = item.verdicts;
+  const auto& [platform, python, torch, numpy, cuda] = item.verdicts;
   Lines lines(style);
   lines.text = style.bold(facts.file) + "  " + human_size(facts.size) + "\n";
   if (facts.wheel) show_wheel(*facts.wheel, lines);
@@ -139,6 +151,9 @@ std::string show_text(const Item& item, const Style& style) {
   std::vector<std::string> symbols;
   std::ranges::transform(torch.symbols, std::back_inserter(symbols), demangle);
   lines.add_list("  because", symbols, 3);
+  if (numpy.abi != NumpyAbi::none) lines.add("NumPy", style.bold(numpy_sentence(numpy)));
+  if (numpy.abi == NumpyAbi::one || numpy.abi == NumpyAbi::two)
+    lines.add_list("  because", numpy.libraries, 3);
   lines.add("CUDA", style.bold(cuda_sentence(cuda)));
   lines.add_list("  evidence", cuda.evidence, 4);
   add_targets(cuda, lines);

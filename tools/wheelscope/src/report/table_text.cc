@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "answers/symbols.h"
+#include "report/reason_text.h"
 #include "report/text.h"
 
 namespace wheelscope {
@@ -28,7 +29,8 @@ std::string reasons_text(const std::vector<CellVerdict>& verdicts, const Style& 
     const auto& cell = verdict.cell;
     const auto name =
         cell.arch + " torch " + cell.torch + " CUDA " + cell.cuda + " Python " + cell.python;
-    for (const auto& [wheel, reason] : verdict.reasons) groups[{wheel, reason}].push_back(name);
+    for (const auto& [wheel, reason] : verdict.reasons)
+      groups[{wheel, reason_text(reason)}].push_back(name);
     if (verdict.reasons.empty()) groups[{"", "no wheel was given"}].push_back(name);
   }
   for (const auto& [key, cells] : groups) {

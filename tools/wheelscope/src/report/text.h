@@ -22,6 +22,7 @@ std::string link_text(const LinkReport& report, const Style& style);
 std::string diff_text(const std::vector<Change>& changes, const Style& style);
 std::string machine_text(const MachineFacts& machine, const Style& style);
 std::string explanation_text(const Explanation& explanation, const Style& style);
+std::string unmet_text(const UnmetRequirement& unmet);
 std::string environment_text(const std::vector<DistributionVerdict>& verdicts, const Style& style);
 std::string fit_text(const FitAnswer& answer, const Style& style);
 std::string searches_text(const std::vector<Search>& searches, const Style& style);

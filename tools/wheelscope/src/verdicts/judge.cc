@@ -1,6 +1,7 @@
-// Judges all facts of a file: platform, Python, torch, CUDA.
+// Judges all facts of a file: platform, Python, torch, NumPy, CUDA.
 #include "packaging/tag.h"
 #include "verdicts/cuda.h"
+#include "verdicts/numpy_abi.h"
 #include "verdicts/platform.h"
 #include "verdicts/python_abi.h"
 #include "verdicts/torch_abi.h"
@@ -35,6 +36,7 @@ Verdicts judge(const Facts& facts) {
       .platform = judge_platform(facts.libraries, claimed_architecture(facts.wheel)),
       .python = judge_python(facts.libraries, facts.wheel),
       .torch = judge_torch(facts.libraries),
+      .numpy = judge_numpy(facts.libraries),
       .cuda = judge_cuda(facts.libraries),
   };
   trust_foreign_tag(facts, verdicts.platform);
@@ -56,6 +58,19 @@ const char* name_of(PythonAbi abi) {
 
 const char* name_of(TorchAbi abi) {
   return abi == TorchAbi::stable ? "stable" : abi == TorchAbi::cxx ? "cxx" : "none";
+}
+
+const char* name_of(NumpyAbi abi) {
+  switch (abi) {
+    case NumpyAbi::one:
+      return "1";
+    case NumpyAbi::two:
+      return "2";
+    case NumpyAbi::both:
+      return "both";
+    default:
+      return "none";
+  }
 }
 
 const char* name_of(Served served) {

@@ -29,8 +29,11 @@ std::set<std::string> versions_of_tags(const std::optional<WheelClaims>& wheel) 
   if (!wheel) return versions;
   for (const auto& text : wheel->file_name_tags) {
     const auto tag = split_tag(text);
-    if (tag.python.starts_with("cp") && tag.abi.starts_with(tag.python))
+    if (!tag.python.starts_with("cp")) continue;
+    if (tag.abi.starts_with(tag.python))
       versions.insert(python_version_of_tag(tag.abi.substr(2)));
+    else if (tag.abi == "none" && tag.python.size() > 3)  // cp311-none: of one Python, by its name
+      versions.insert(python_version_of_tag(tag.python.substr(2)));
   }
   return versions;
 }
@@ -102,6 +105,7 @@ PythonVerdict judge_python(const std::vector<LibraryFacts>& libraries,
     }
   }
   if (!versions.empty() || !private_symbols.empty()) {
+    verdict.by_file_names = !versions.empty();
     for (const auto& version : versions)
       verdict.because.push_back("a file is named for Python " + version);
     for (const auto& symbol : private_symbols)
@@ -118,32 +122,34 @@ PythonVerdict judge_python(const std::vector<LibraryFacts>& libraries,
         std::ranges::max_element(limited, older, [](const auto& entry) { return entry.first; });
     verdict.min = newest == limited.end() ? "3.2" : newest->first;
     if (newest != limited.end()) {
+      verdict.newest_symbol = *newest->second.begin();
       for (const auto& symbol : newest->second)
         verdict.because.push_back(symbol + " exists since Python " + newest->first);
     }
     constexpr const char* first_with_slots = "3.15";
     if (needs_slots && older(*verdict.min, first_with_slots)) {
       verdict.min = first_with_slots;
+      verdict.needs_slots = true;
       verdict.because = {"a module is exported by PyModExport_, which Python reads since 3.15"};
     }
   }
   return verdict;
 }
 
-std::string why_not_python(const PythonVerdict& verdict, const std::string& python) {
-  const PythonBuild build(python);
+PythonServes serves_python(const PythonVerdict& verdict, const std::string& python) {
   switch (verdict.abi) {
     case PythonAbi::none:
-      return {};
+      return PythonServes::yes;
     case PythonAbi::abi3:
     case PythonAbi::abi3t:
-      if (!verdict.min || !older(build.version, *verdict.min)) return {};
-      return verdict.because.empty() ? "it needs Python " + *verdict.min : verdict.because.front();
+      return verdict.min && older(PythonBuild(python).version, *verdict.min)
+                 ? PythonServes::is_older
+                 : PythonServes::yes;
     default:
-      if (verdict.versions.empty())
-        return "its modules are bound to one Python, which they do not name";
-      if (std::ranges::find(verdict.versions, python) != verdict.versions.end()) return {};
-      return "its modules are built for Python " + joined(verdict.versions);
+      if (verdict.versions.empty()) return PythonServes::not_said;
+      return std::ranges::find(verdict.versions, python) != verdict.versions.end()
+                 ? PythonServes::yes
+                 : PythonServes::is_another;
   }
 }
 

@@ -10,7 +10,9 @@ namespace wheelscope {
 PythonVerdict judge_python(const std::vector<LibraryFacts>& libraries,
                            const std::optional<WheelClaims>& wheel);
 
-// Why modules do not load in this build of Python (3.13, 3.14t); empty: they do.
-std::string why_not_python(const PythonVerdict& verdict, const std::string& python);
+// Whether modules load in this build of Python (3.13, 3.14t), or why they do not.
+enum class PythonServes { yes, is_older, is_another, not_said };
+
+PythonServes serves_python(const PythonVerdict& verdict, const std::string& python);
 
 }  // namespace wheelscope

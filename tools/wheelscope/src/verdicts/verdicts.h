@@ -27,6 +27,9 @@ struct PythonVerdict {
   PythonAbi abi = PythonAbi::none;
   std::optional<std::string> min;     // the oldest Python
   std::vector<std::string> versions;  // PythonAbi::version: all that are served (3.13, 3.14t)
+  std::string newest_symbol;          // abi3: one that needs `min`; empty: none does
+  bool needs_slots = false;           // `min` is that of modules which export PyModExport_
+  bool by_file_names = false;         // PythonAbi::version: modules are named for their Pythons
   std::vector<std::string> because;
 };
 
@@ -37,6 +40,15 @@ struct TorchVerdict {
   std::optional<std::string> min;
   std::vector<std::string> symbols;  // cxx: those that bind it; stable: those that need `min`
   std::vector<std::string> unknown;  // shim-like names that no known torch has
+};
+
+// Which NumPy the modules were built for; `both`: with headers that find either.
+enum class NumpyAbi { none, one, two, both };
+
+struct NumpyVerdict {
+  NumpyAbi abi = NumpyAbi::none;
+  std::optional<std::string> min;      // the oldest NumPy, where the modules say so
+  std::vector<std::string> libraries;  // those that make it so
 };
 
 enum class Served { no, jit, native };  // from worst to best
@@ -77,6 +89,7 @@ struct Verdicts {
   PlatformVerdict platform;
   PythonVerdict python;
   TorchVerdict torch;
+  NumpyVerdict numpy;
   CudaVerdict cuda;
 };
 
@@ -84,6 +97,7 @@ Verdicts judge(const Facts& facts);
 
 const char* name_of(PythonAbi abi);
 const char* name_of(TorchAbi abi);
+const char* name_of(NumpyAbi abi);
 const char* name_of(Served served);
 const char* name_of(CudaRuntime runtime);
 

@@ -29,7 +29,7 @@ library that needs libcuda.so.1 does not load there.
 | environment | size | packages | the same | differ |
 |---|---:|---:|---:|---:|
 """
-WORDS = {"yes": "loads", "depends": "loads if Python code helps", "no": "does not load"}
+WORDS = {"yes": "loads", "depends": "depends on Python code", "no": "does not load"}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,69 @@
+// Why a wheel does not serve a user, as data: what it is, and the names and versions in it. The
+// sentences are made in report/reason_text.cc, and decide nothing.
+#pragma once
+
+#include <string>
+
+namespace wheelscope {
+
+// The fields that a reason has beside it: `who` needs `what` of `version`; `here` is what is there.
+enum class Why {
+  none,
+  not_a_wheel,
+  damaged,   // who: a member, what: its problem
+  not_read,  // what: the error
+  no_tags,
+  other_machine,  // here
+  musl,
+  other_system,           // what: a platform
+  newer_system,           // what: a platform, here: the C library
+  newer_glibc,            // version, what: a symbol's version that needs it
+  symbol_version,         // who, version, what: the library that should have it
+  symbol_version_unsure,  // the same; here: the C library
+  python_tag,             // here
+  python_required,        // what
+  python_gil,
+  python_symbol,  // who: a symbol, version
+  python_slots,   // version
+  python_unnamed,
+  python_built,           // version: all of them
+  python_of_one_module,   // who
+  python_private_unsure,  // who, what: a symbol
+  python_private,         // who, what: a symbol
+  torch_required,         // what: the requirement, version: an exact one, here
+  torch_absent,
+  torch_unsaid,            // here: empty where there is none
+  torch_built,             // version
+  torch_symbol_unknown,    // what
+  torch_older,             // version, what: a symbol
+  torch_symbol,            // who, what, here; version: the torch that it requires
+  torch_asked,             // who: a file of Python code
+  numpy_one,               // who, here
+  numpy_two,               // who, here
+  numpy_older,             // who, version, here
+  numpy_absent,            // who
+  refuses,                 // who: a file of Python code
+  library_absent,          // who, what
+  library_of_system,       // who, what
+  library_of_cuda,         // who, what, here: torch's CUDA
+  library_of_later_torch,  // who, what
+  library_unopened,        // who, what: a library that Python code may open
+  no_device_code,
+  cpu_torch,  // who, what: a library or a symbol
+  runtime_unknown,
+  runtime_other,   // version, here
+  runtime_driver,  // version, here
+  driver_older,    // version, here; who: a GPU
+  driver_unknown,  // who, version: the newest, here
+  gpu_unserved,    // who, what: a GPU, version: its capability
+};
+
+struct Reason {
+  Why why = Why::none;
+  std::string who, what, version, here;
+
+  explicit operator bool() const { return why != Why::none; }
+  bool operator==(const Reason&) const = default;
+};
+
+}  // namespace wheelscope

@@ -1,0 +1,74 @@
+// Lays the wheel's files out as a folder of site-packages, and follows the imports there.
+#include "answers/wheel_imports.h"
+
+#include <algorithm>
+
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+constexpr std::string_view site = "wheel:";
+
+std::string stem(const std::string& path) {
+  const auto name = base_name(path);
+  return name.substr(0, name.find('.'));
+}
+
+}  // namespace
+
+Refusal refusal_in(const WheelFiles& files, const PythonFacts& python) {
+  const auto target = target_of(python.version, python.architecture);
+  Refusal worst;
+  for (auto name : import_names(files.names)) {
+    std::ranges::replace(name, '.', '/');
+    for (const auto& file : {name + "/__init__.py", name + ".py"}) {
+      const auto text = files.read ? files.read(file) : std::nullopt;
+      if (!text) continue;
+      const auto refuses = read_python_source(*text, target).refuses;
+      if (refuses > worst.need) worst = {file, refuses};
+      break;
+    }
+  }
+  return worst;
+}
+
+WheelImports::WheelImports(const PythonFacts& python, const WheelFiles& files) {
+  auto inside = python;
+  inside.site_packages = {std::string(site)};
+  std::map<std::string, std::set<std::string>> folders;
+  std::set<std::string> libraries;
+  for (const auto& name : files.names) {
+    if (name.find(".so") != name.npos) libraries.insert(stem(name));
+    for (auto path = std::string(site) + "/" + name; path.size() > site.size();) {
+      const auto slash = path.rfind('/');
+      if (!folders[path.substr(0, slash)].insert(path.substr(slash + 1)).second) break;
+      path.resize(slash);
+    }
+  }
+  Imports imports(
+      inside,
+      {.files_in = [&](const std::string& folder) { return folders[folder]; },
+       .read = [&](const std::string& path) { return files.read(path.substr(site.size() + 1)); }});
+  run_ = imports.files_run_by(import_names(files.names));
+  std::vector<const PythonSource*> sources;
+  for (const auto& [path, need] : run_) {
+    if (!path.ends_with(".py")) continue;
+    const auto& source = imports.source_of(path);
+    sources.push_back(&source);
+    for (const auto& [name, scope] : source.scopes) {
+      if (scope.raises && scope.asks_for_cuda) asks_for_cuda_ = path.substr(site.size() + 1);
+    }
+  }
+  openings_ = std::make_unique<Openings>(sources, libraries);
+}
+
+Need WheelImports::need_of(const std::string& path, bool is_module) const {
+  const auto found = run_.find(std::string(site) + "/" + path);
+  if (found != run_.end()) return found->second;
+  const auto name = stem(path);
+  if (is_module) return openings_->must_open_module(name) ? Need::always : Need::never;
+  return openings_->must_open_by_name(name) ? Need::always : Need::depends;
+}
+
+}  // namespace wheelscope

@@ -1,0 +1,48 @@
+// What an import of a wheel's packages runs, from the Python files inside it: `fit` asks this of
+// libraries that would not load.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "facts/machine.h"
+#include "machine/imports.h"
+#include "machine/openings.h"
+
+namespace wheelscope {
+
+// The files of a wheel as they will be installed, and how one is read; it may have to be fetched.
+struct WheelFiles {
+  std::vector<std::string> names;
+  std::function<std::optional<std::string>(const std::string& name)> read;
+};
+
+// A file of a package's own that raises an error by itself, and whether it always does.
+struct Refusal {
+  std::string file;
+  Need need = Need::never;
+};
+Refusal refusal_in(const WheelFiles& files, const PythonFacts& python);
+
+class WheelImports {
+ public:
+  WheelImports(const PythonFacts& python, const WheelFiles& files);
+
+  // Whether an import fails where this file of the wheel does not load.
+  Need need_of(const std::string& path, bool is_module) const;
+
+  // A file that is run and refuses torch by its CUDA version; empty: none.
+  const std::string& asks_for_cuda() const { return asks_for_cuda_; }
+
+ private:
+  std::map<std::string, Need> run_;
+  std::unique_ptr<Openings> openings_;
+  std::string asks_for_cuda_;
+};
+
+}  // namespace wheelscope

@@ -1,0 +1,150 @@
+// Follows requirements from wheel to wheel, breadth first, until one has the library.
+#include "commands/required_wheels.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "answers/fit.h"
+#include "commands/remote_wheel.h"
+#include "index/candidates.h"
+#include "packaging/metadata.h"
+#include "packaging/specifier.h"
+#include "packaging/tag.h"
+#include "source/files.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+// The best tag of the machine's among the wheel's; as many as there are: none fits.
+std::size_t rank_of(const WheelClaims& claims, const std::vector<std::string>& tags) {
+  auto best = tags.size();
+  for (const auto& tag : claims.file_name_tags)
+    best = std::min(best, static_cast<std::size_t>(std::ranges::find(tags, tag) - tags.begin()));
+  return best;
+}
+
+bool is_pure(const WheelClaims& claims) {
+  return std::ranges::all_of(claims.file_name_tags, [](const std::string& tag) {
+    return split_tag(tag).platform == "any";
+  });
+}
+
+}  // namespace
+
+RequiredWheels::RequiredWheels(Http& http, Cache& cache, const std::vector<std::string>& indexes,
+                               const MachineFacts& machine, std::vector<Distribution> installed)
+    : http_(http), cache_(cache), indexes_(indexes), machine_(machine) {
+  for (auto& one : installed) installed_.emplace(one.name, one);
+}
+
+bool RequiredWheels::holds_here(const std::string& marker,
+                                const std::vector<std::string>& extras) const {
+  auto environment = linux_environment(machine_.python->version, machine_.architecture);
+  if (holds(marker, environment) == true) return true;
+  return std::ranges::any_of(extras, [&](const std::string& extra) {
+    environment["extra"] = canonical_name(extra);
+    return holds(marker, environment) == true;
+  });
+}
+
+Brought RequiredWheels::bring(const WheelClaims& wheel, const std::vector<std::string>& extras,
+                              const std::string& library) {
+  constexpr std::size_t most = 60;  // wheels that are looked into
+  struct Step {
+    std::vector<std::string> requires_dist, extras;
+  };
+  std::deque<Step> waiting{{wheel.requires_dist, extras}};
+  std::set<std::string> seen{canonical_name(wheel.name)};
+  bool all_known = true;
+  while (!waiting.empty()) {
+    const auto step = std::move(waiting.front());
+    waiting.pop_front();
+    for (const auto& text : step.requires_dist) {
+      const auto requirement = parse_requirement(text);
+      const auto name = canonical_name(requirement.name);
+      if (!holds_here(requirement.marker, step.extras) || !seen.insert(name).second) continue;
+      if (seen.size() > most) return Brought::unknown;
+      const auto& chosen = choose(name, requirement.specifiers, true);
+      all_known &= chosen.known;
+      if (chosen.libraries.contains(library)) return Brought::yes;
+      waiting.push_back({chosen.requires_dist, requirement.extras});
+    }
+  }
+  return all_known ? Brought::no : Brought::unknown;
+}
+
+std::optional<std::string> RequiredWheels::version_of(const WheelClaims& wheel,
+                                                      const std::string& name) {
+  std::string specifiers;
+  bool required = false;
+  for (const auto& text : wheel.requires_dist) {
+    const auto requirement = parse_requirement(text);
+    if (canonical_name(requirement.name) != name || !holds_here(requirement.marker, {})) continue;
+    required = true;
+    specifiers +=
+        (specifiers.empty() || requirement.specifiers.empty() ? "" : ",") + requirement.specifiers;
+  }
+  if (!required) {
+    const auto here = installed_.find(name);
+    return here == installed_.end() ? "" : here->second.version;
+  }
+  const auto& chosen = choose(name, specifiers, false);
+  return chosen.known ? std::optional(chosen.version) : std::nullopt;
+}
+
+const RequiredWheels::Chosen& RequiredWheels::choose(const std::string& name,
+                                                     const std::string& specifiers,
+                                                     bool with_files) {
+  const auto key = std::tuple(name, specifiers, with_files);
+  const auto found = known_.find(key);
+  return found != known_.end()
+             ? found->second
+             : known_.emplace(key, look_up(name, specifiers, with_files)).first->second;
+}
+
+RequiredWheels::Chosen RequiredWheels::look_up(const std::string& name,
+                                               const std::string& specifiers, bool with_files) {
+  WheelClaims claims;
+  if (const auto here = installed_.find(name);
+      here != installed_.end() && fulfils(here->second.version, specifiers) != false) {
+    Chosen chosen{.version = here->second.version, .known = true};
+    if (const auto text = read_text(here->second.dist_info + "/METADATA"))
+      parse_metadata(*text, claims);
+    chosen.requires_dist = std::move(claims.requires_dist);
+    for (const auto& path : shared_libraries_of(here->second))
+      chosen.libraries.insert(base_name(path));
+    return chosen;
+  }
+  std::vector<std::string> notes;
+  const auto found = find_candidates(http_, indexes_, parse_requirement(name + specifiers), notes);
+  if (!found) return {};
+  const Candidate* best = nullptr;
+  const auto& tags = machine_.python->tags;
+  for (const auto& candidate : found->wheels) {
+    if (best && best->version != candidate.version) break;
+    if (fit_by_name(candidate.claims, candidate.file.name, machine_).fits == Fits::works &&
+        (!best || rank_of(candidate.claims, tags) < rank_of(best->claims, tags)))
+      best = &candidate;
+  }
+  if (!best) return {};
+  Chosen chosen{.version = best->claims.version, .known = true};
+  if (!with_files) return chosen;
+  auto metadata = metadata_of_index(http_, cache_, best->file);
+  const auto file = on_its_server(best->file);
+  if (metadata.empty()) metadata = read_remote_metadata(http_, cache_, file).value_or("");
+  parse_metadata(metadata, claims);
+  chosen.requires_dist = std::move(claims.requires_dist);
+  if (is_pure(best->claims)) return chosen;
+  const auto remote = Remote::open(http_, cache_, file);
+  const auto files = remote ? files_of_wheel(remote->bytes(), nullptr)
+                            : Result<WheelFiles>(std::unexpected(remote.error()));
+  chosen.known = files.has_value() && !metadata.empty();
+  if (!files) return chosen;
+  for (const auto& path : files->names) {
+    if (path.find(".so") != path.npos) chosen.libraries.insert(base_name(path));
+  }
+  return chosen;
+}
+
+}  // namespace wheelscope

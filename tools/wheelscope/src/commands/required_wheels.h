@@ -1,0 +1,50 @@
+// The distributions that an installer brings, or keeps, for what a wheel requires; and the
+// libraries in them.
+#pragma once
+
+#include <map>
+#include <mutex>
+
+#include "answers/suppliers.h"
+#include "machine/distributions.h"
+#include "source/cache.h"
+#include "source/http.h"
+
+namespace wheelscope {
+
+class RequiredWheels {
+ public:
+  // `installed`: what is there, of which all is kept that fulfils the requirements.
+  RequiredWheels(Http& http, Cache& cache, const std::vector<std::string>& indexes,
+                 const MachineFacts& machine, std::vector<Distribution> installed);
+
+  // Whether one of them has a library of that name, directly required or not.
+  Brought bring(const WheelClaims& wheel, const std::vector<std::string>& extras,
+                const std::string& library);
+
+  // The version of a distribution that the wheel will meet; empty: it requires none, and none is
+  // here. Nothing: it cannot be told.
+  std::optional<std::string> version_of(const WheelClaims& wheel, const std::string& name);
+
+ private:
+  // The one that fulfils a requirement: installed, or the best file of the index.
+  struct Chosen {
+    std::string version;
+    std::vector<std::string> requires_dist;
+    std::set<std::string> libraries;
+    bool known = false;  // there is one, and it could be read
+  };
+
+  const Chosen& choose(const std::string& name, const std::string& specifiers, bool with_files);
+  Chosen look_up(const std::string& name, const std::string& specifiers, bool with_files);
+  bool holds_here(const std::string& marker, const std::vector<std::string>& extras) const;
+
+  Http& http_;
+  Cache& cache_;
+  const std::vector<std::string>& indexes_;
+  const MachineFacts& machine_;
+  std::map<std::string, Distribution> installed_;
+  std::map<std::tuple<std::string, std::string, bool>, Chosen> known_;
+};
+
+}  // namespace wheelscope

@@ -1,0 +1,165 @@
+"""`wheelscope env` beside NumPy's files: deleted, cut off, changed, for other machines, and beside other NumPys."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+from program import PROGRAM, Scope, run_json
+from test_env import MODULE, SITE, compiled, env, install, site_of
+
+Change = Callable[[Path], object]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """An environment with a copy of this one's NumPy, in a folder with a blank in its name."""
+    prefix = tmp_path / "an env"
+    base = sys._base_executable  # type: ignore[attr-defined]
+    subprocess.run([base, "-m", "venv", "--without-pip", prefix], check=True)
+    for folder in SITE.glob("numpy*"):
+        shutil.copytree(
+            folder, site_of(prefix) / folder.name, ignore=shutil.ignore_patterns("tests")
+        )
+    record = site_of(prefix) / f"numpy-{numpy.__version__}.dist-info/RECORD"
+    lines = [
+        line
+        for line in record.read_text().splitlines()
+        if not line.startswith("..") and (site_of(prefix) / line.split(",")[0]).exists()
+    ]
+    record.write_text("\n".join(lines) + "\n")
+    return prefix
+
+
+def imports(prefix: Path, name: str = "numpy", **settings: str) -> bool:
+    done = subprocess.run(
+        [prefix / "bin/python", "-c", f"import {name}"],
+        capture_output=True,
+        env={**os.environ, **settings},
+    )
+    return done.returncode == 0
+
+
+def cut_off(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 3])
+
+
+def for_another_machine(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[18:20] = (62 if data[18] != 62 else 183).to_bytes(2, "little")
+    path.write_bytes(data)
+
+
+def for_another_python(path: Path) -> None:
+    path.rename(path.with_name(path.name.replace("cpython-3", "cpython-2")))
+
+
+CHANGES: dict[str, tuple[str, Change, str]] = {
+    "deleted": ("numpy/_core/_multiarray_umath*.so", Path.unlink, "missing"),
+    "code deleted": ("numpy/version.py", Path.unlink, "missing"),
+    "library deleted": ("numpy.libs/lib*openblas*", Path.unlink, "missing"),
+    "cut off": ("numpy/_core/_multiarray_umath*.so", cut_off, "shortened"),
+    "another machine": ("numpy/linalg/_umath_linalg*.so", for_another_machine, "other-machine"),
+    "another Python": ("numpy/_core/_multiarray_umath*.so", for_another_python, "missing"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_breaks_numpy(name: str, scope: Scope, environment: Path) -> None:
+    assert env(scope, environment, code=0)["numpy"]["loads"] == "yes"
+    pattern, change, state = CHANGES[name]
+    (path,) = site_of(environment).glob(pattern)
+    change(path)
+    found = env(scope, environment, code=1)["numpy"]
+    assert found["loads"] == "no"
+    assert not imports(environment)
+    assert (state, str(path)) in [(one["state"], one["path"]) for one in found["files"]]
+    text = subprocess.run([PROGRAM, "env", environment], capture_output=True, text=True).stdout
+    assert f"pip install --force-reinstall --no-deps numpy=={numpy.__version__}" in text
+
+
+def test_what_nobody_imports_does_not_break_numpy(scope: Scope, environment: Path) -> None:
+    (site_of(environment) / "numpy/f2py/crackfortran.py").unlink()
+    found = env(scope, environment, code=1)["numpy"]
+    assert found["loads"] == "yes"
+    assert [one["state"] for one in found["files"]] == ["missing"]
+    assert imports(environment)
+
+
+def test_a_foreign_module(scope: Scope, environment: Path) -> None:
+    (site_of(environment) / "numpy/left_over.py").write_text("")
+    found = env(scope, environment, code=1)["numpy"]
+    assert [one["state"] for one in found["files"]] == ["foreign"]
+
+
+@pytest.mark.parametrize("contents", [b"", b"\x7fELF", b"not a library"])
+def test_a_bad_library_on_the_path(
+    contents: bytes,
+    environment: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    scope: Scope,
+) -> None:
+    site = site_of(environment)
+    target = compiled(
+        tmp_path / "lib/libx.so.1", "int helper(void) { return 1; }", "-Wl,-soname,libx.so.1"
+    )
+    compiled(
+        site / "pkg/_C.so",
+        MODULE + " int helper(void); int f(void) { return helper(); }",
+        target,
+        f"-Wl,-rpath,{target.parent}",
+    )
+    (site / "pkg/__init__.py").write_text("if len(__name__) > 1:\n    import pkg._C\n")
+    install(environment, "pkg")
+    assert env(scope, environment, code=0)["pkg"]["loads"] == "yes"
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    (bad / "libx.so.1").write_bytes(contents)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(bad))
+    assert not imports(environment, "pkg._C")
+    found = env(scope, environment, code=None)["pkg"]
+    assert found["loads"] == "depends"  # the condition is not evaluated
+    assert found["broken"][0]["need"] == "depends"
+
+
+def test_a_module_of_numpys_headers(scope: Scope, environment: Path) -> None:
+    source = """
+    #include <Python.h>
+    #include <numpy/arrayobject.h>
+    static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "made"};
+    PyMODINIT_FUNC PyInit_made(void) { import_array(); return PyModule_Create(&module); }
+    """
+    site = site_of(environment)
+    include = f"-I{sysconfig.get_path('include')}", f"-I{numpy.get_include()}"
+    module = compiled(site / "made/made.so", source, *include)
+    (site / "made/__init__.py").write_text("from . import made\n")
+    install(environment, "made")
+    (item,) = scope("show", module)["items"]
+    assert item["numpy_abi"]["kind"] == "both"
+    assert imports(environment, "made")
+    assert env(scope, environment)["made"]["loads"] == "yes"
+
+
+def test_python_is_asked(environment: Path) -> None:
+    site = site_of(environment)
+    compiled(site / "pkg/_C.so", MODULE)
+    (site / "pkg/__init__.py").write_text(
+        "import sys\nif sys.path:\n    raise OSError('not today')\n"
+    )
+    install(environment, "pkg")
+    plain = run_json("env", environment, code=0)["distributions"]
+    assert {one["name"]: one["imported"] for one in plain} == {"numpy": [], "pkg": []}
+    asked = {
+        one["name"]: one
+        for one in run_json("env", environment, "--import", code=1)["distributions"]
+    }
+    said: Any = asked["pkg"]["imported"]
+    assert said == [{"name": "pkg", "error": "OSError: not today"}]
+    assert asked["numpy"]["imported"] == [{"name": "numpy", "error": None}]
