@@ -78,6 +78,16 @@ def test_strided_with_more_elements_than_32_bits_count():
     assert (out == columns + 3).all()
 
 
+def test_rows_of_more_elements_than_31_bits_count():
+    a = torch.full((2, 2**31), 3, dtype=torch.int8, device="cuda")
+    column = torch.tensor([[1], [2]], dtype=torch.int8, device="cuda")
+    for add in (my_add, my_fast_add):
+        out = add(a, column)
+        for row, value in zip(out, (4, 5), strict=True):
+            assert row.min() == row.max() == value
+        del out
+
+
 def test_from_a_thread_that_has_not_used_cuda(op):
     a = matrix()
     results: list[object] = []

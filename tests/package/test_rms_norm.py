@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from conftest import FLOATING
+from conftest import FLOATING, needs_gpu
 from torch.library import opcheck
 from torch.nn import functional
 
@@ -59,11 +59,40 @@ def test_every_shape_and_dtype(floating, device, shape, eps):
     assert ours.stride() == torchs.contiguous().stride()
 
 
-@pytest.mark.parametrize("size", [1, 2, 31, 8191, 16384, 65536, 2**17])
+@pytest.mark.parametrize("size", [1, 2, 31, 4095, 4100, 16384, 18432, 40961, 2**17, 2**18 + 3])
 def test_rows_from_one_element_to_many(floating, device, size):
     x, weight = pair((3, size), floating, device)
     assert_near(rms_norm(x, weight), exact(x, weight), floating, steps=4 if size < 2**13 else 32)
     check_gradients(x, weight, floating)
+
+
+def test_long_rows_are_summed_exactly_enough():
+    x = torch.rand(2**24, generator=torch.Generator().manual_seed(0)) * 1e-3 + 1
+    torch.testing.assert_close(rms_norm(x).double(), exact(x), rtol=3e-7, atol=0)
+    assert rms_norm(torch.ones(1, dtype=torch.bfloat16).expand(2**28))[-1] == 1
+
+
+@needs_gpu
+def test_a_row_of_as_many_elements_as_an_int_counts():
+    x = torch.ones(2**31 - 1, dtype=torch.bfloat16, device="cuda")
+    weight = torch.full_like(x, 2)
+    x[-1] = 3
+    out = rms_norm(x, weight)
+    assert out[:-1].min() == out[:-1].max() == 2
+    assert out[-1] == 6
+
+
+@pytest.mark.parametrize("shape", [(0, 4096), (0, 7), (3, 0, 4096), (2, 0), (0, 0)], ids=str)
+def test_gradients_of_an_empty_batch(floating, device, shape):
+    x, weight = (t.requires_grad_() for t in pair(shape, floating, device))
+    rms_norm(x, weight).sum().backward()
+    assert x.grad.shape == shape
+    assert torch.equal(weight.grad, torch.zeros_like(weight))
+
+
+def _fused(x):
+    """Query, key and value side by side, as one projection makes them."""
+    return torch.stack([x, x * 2, x * 3], dim=1).view(2, -1, 3, x.shape[1]).transpose(1, 2)
 
 
 LAYOUTS = {
@@ -72,16 +101,19 @@ LAYOUTS = {
     "rows of a wider matrix": lambda x: torch.cat([x, x], dim=1)[:, : x.shape[1]],
     "one row, expanded": lambda x: x[:1].expand(x.shape),
     "leading dimensions swapped": lambda x: x.view(2, -1, x.shape[1]).transpose(0, 1),
+    "heads of a fused projection": lambda x: _fused(x)[:, 1],
+    "heads first": lambda x: _fused(x)[:, 1].transpose(0, 1),
     "off its alignment": lambda x: torch.cat([x.flatten()[:1], x.flatten()])[1:].view(x.shape),
 }
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_layouts(floating, device, name):
-    x, weight = pair((6, 130), floating, device)
+@pytest.mark.parametrize("size", [128, 130, 4101])
+def test_layouts(floating, device, name, size):
+    x, weight = pair((6, size), floating, device)
     x = LAYOUTS[name](x)
-    wide = torch.cat([weight, weight]).view(-1, 2)[:, 0].contiguous()
-    for w in (weight, torch.stack([weight, weight], dim=1)[:, 0], wide):
+    moved = torch.cat([weight[:1], weight])[1:]
+    for w in (weight, torch.stack([weight, weight], dim=1)[:, 0], moved):
         assert_near(rms_norm(x, w), exact(x, w), floating)
     check_gradients(x, weight, floating)
 
@@ -93,16 +125,27 @@ def check_gradients(x, weight, dtype):
     eps = torch.finfo(torch.promote_types(dtype, torch.float32)).eps
     expected = torch.autograd.grad(exact(*wide, eps=eps), wide, grad.double())
     actual = torch.autograd.grad(rms_norm(x, weight), (x, weight), grad)
+    assert [gradient.dtype for gradient in actual] == [dtype, weight.dtype]
     for ours, right in zip(actual, expected, strict=True):
-        assert ours.dtype == dtype
         # A sum's error is of the size of its terms.
         scale = right.abs().max().clamp(min=1).item()
-        torch.testing.assert_close(
-            ours.double(),
-            right,
-            rtol=8 * torch.finfo(dtype).eps,
-            atol=8 * torch.finfo(dtype).eps * scale,
-        )
+        step = max(torch.finfo(of).eps for of in (dtype, ours.dtype))
+        if ours.dtype == torch.float64 != dtype:  # computed in float32
+            step = max(step, torch.finfo(torch.float32).eps)
+        torch.testing.assert_close(ours.double(), right, rtol=8 * step, atol=8 * step * scale)
+
+
+@pytest.mark.parametrize("weight_dtype", FLOATING, ids=str)
+@pytest.mark.parametrize("size", [1, 64, 130, 4096, 20001])
+@pytest.mark.filterwarnings("ignore:Mismatch dtype between input and weight")
+def test_a_weight_of_another_dtype(floating, device, weight_dtype, size):
+    x, weight = pair((5, size), floating, device)
+    weight = weight.to(weight_dtype)
+    assert_near(rms_norm(x, weight), exact(x, weight), floating)
+    torchs = functional.rms_norm(x, x.shape[-1:], weight)
+    assert rms_norm(x, weight).dtype == torchs.dtype
+    assert_near(rms_norm(x, weight, out=torch.empty_like(x)), exact(x, weight), floating)
+    check_gradients(x, weight, floating)
 
 
 @pytest.mark.parametrize("shape", [(4, 6), (2, 3, 5), (7,), (1, 1), (40, 129)], ids=str)
@@ -142,6 +185,22 @@ def test_vmap(floating, device, in_dims):
     weight = weight if in_dims[1] is not None else weight[0]
     torchs = torch.vmap(lambda x, w: functional.rms_norm(x, x.shape[-1:], w), in_dims)
     torch.testing.assert_close(torch.vmap(rms_norm, in_dims)(x, weight), torchs(x, weight))
+
+
+@pytest.mark.parametrize(
+    ("in_dims", "x", "weight", "message"),
+    [
+        ((0, None), (5,), None, "at least one dimension"),
+        ((0, None), (5, 4), (5,), r"of shape \[4\] .* of shape \[5\]"),
+        ((0, 0), (5, 4), (5, 1), r"of shape \[4\] .* of shape \[1\]"),
+        ((None, 0), (5, 4), (5, 4, 4), r"of shape \[4\] .* of shape \[4, 4\]"),
+    ],
+)
+@pytest.mark.parametrize("norm", [rms_norm, OPS._rms_norm_forward], ids=["function", "op"])
+def test_vmap_checks_each_example(device, norm, in_dims, x, weight, message):
+    tensors = [None if shape is None else torch.ones(shape, device=device) for shape in (x, weight)]
+    with pytest.raises(RuntimeError, match=message):
+        torch.vmap(lambda x, w: norm(x, w, None), in_dims)(*tensors)
 
 
 @pytest.mark.filterwarnings("ignore:Mismatch dtype between input and weight")
@@ -198,6 +257,26 @@ def test_out(floating, device):
     assert torch.equal(out, rms_norm(x, weight))
     expected = rms_norm(x, weight)
     assert torch.equal(rms_norm(x, weight, out=x), expected)  # in place
+
+
+@pytest.mark.parametrize("size", [5, 4100, 150_001])
+def test_in_place_off_its_alignment(floating, device, size):
+    x = torch.cat([torch.ones(1), torch.randn(3 * size)]).to(floating).to(device)[1:].view(3, size)
+    expected = exact(x)
+    assert_near(rms_norm(x, out=x), expected, floating, steps=32)
+
+
+def test_views_that_torch_negates_lazily(device):
+    z = torch.randn(3, 4, dtype=torch.complex64, device=device)
+    x, weight = z.conj().imag, z[0].conj().imag
+    assert x.is_neg()
+    torch.testing.assert_close(rms_norm(x, weight), exact(-z.imag, -z[0].imag).float())
+    expected = rms_norm(-x.resolve_neg(), -weight.resolve_neg())
+    for view in (torch.zeros_like(z).conj().imag, torch.zeros_like(z.imag)):
+        rms_norm(-x, -weight, out=view)
+        torch.testing.assert_close(view.resolve_neg(), expected)
+    with pytest.raises(RuntimeError, match="dtype complex64 is not supported"):
+        rms_norm(z, out=z.conj())
 
 
 def test_out_that_shares_memory_is_refused(device):
@@ -260,7 +339,11 @@ def test_out_when_compiled(device):
         (lambda x, _: (x, 1.0), TypeError, "rms_norm: weight must be a tensor, not float"),
         (lambda x, _: (x, x), RuntimeError, r"rms_norm: weight must have the one dimension"),
         (lambda x, w: (x, w[1:]), RuntimeError, r"rms_norm: weight must have the one dimension"),
-        (lambda x, w: (x, w.double()), RuntimeError, "x is float32 and weight is float64; convert"),
+        (
+            lambda x, w: (x, w.long()),
+            RuntimeError,
+            "dtype int64 is not supported; use one of float",
+        ),
         (lambda x, _: (x.long(),), RuntimeError, "dtype int64 is not supported; use one of float"),
         (lambda x, _: (x[0, 0],), RuntimeError, "x must have at least one dimension"),
         (lambda x, _: (x.to_sparse(),), RuntimeError, "only dense tensors are supported"),
@@ -272,7 +355,7 @@ def test_errors(device, arguments, error, message):
         rms_norm(*arguments(x, weight))
 
 
-@pytest.mark.parametrize("arguments", [lambda x, w: (x, w[1:]), lambda x, w: (x, w.double())])
+@pytest.mark.parametrize("arguments", [lambda x, w: (x, w[1:]), lambda x, w: (x, w.long())])
 def test_errors_when_compiled(arguments):
     x, weight = pair((3, 4), torch.float32, "cpu")
     with pytest.raises(Exception, match="rms_norm: weight must be"):

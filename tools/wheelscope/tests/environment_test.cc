@@ -195,6 +195,8 @@ TEST(Environment, ModulesBuiltForAnotherNumpy) {
   Environment made("numpy");
   made.install("old", {{"old/_C.so", "numpy-1.so"}});
   made.install("new", {{"new/_C.so", "numpy-2.so"}});
+  made.install("behind",
+               {{"behind/_C.so", "numpy-behind.so"}, {"behind/libbehind.so", "libbehind.so"}});
   auto loads = [&](const std::string& version) {
     fs::remove_all(made.site + "/numpy-1.0.dist-info");
     made.install("numpy", {});
@@ -203,6 +205,7 @@ TEST(Environment, ModulesBuiltForAnotherNumpy) {
                  made.site + "/numpy-" + version + ".dist-info");
     const auto found = made.judge();
     fs::remove_all(made.site + "/numpy-" + version + ".dist-info");
+    EXPECT_EQ(found.at("behind").loads, version[0] == '2' ? Loads::depends : Loads::yes);
     return std::pair(found.at("old").loads, found.at("new").loads);
   };
   EXPECT_EQ(loads("1.0"), std::pair(Loads::yes, Loads::no)) << "the new one needs 1.23";

@@ -112,6 +112,10 @@ def numpy_modules() -> Iterator[tuple[str, bytes]]:
         data = b"".join(b"\0" + word for word in words) + b"\0"
         yield name + ".so", Elf(symbols=symbols, sections={".rodata": data}).build()
     data = b"\0" + one + b"\0_ARRAY_API\0"
+    behind = Elf(symbols=symbols[1:], soname="libbehind.so", sections={".rodata": data})
+    yield "libbehind.so", behind.build()
+    asking = Elf(symbols=symbols[:1], needed=["libbehind.so"], runpath="$ORIGIN")
+    yield "numpy-behind.so", asking.build()
     yield "numpy-no-capsules.so", Elf(symbols=symbols[:1], sections={".rodata": data}).build()
 
 

@@ -150,13 +150,16 @@ bool Layout::is_dense() const {
 }
 
 void Layout::split(int64_t step, Layout& front, Layout& back) const {
-  front = back = *this;
-  const int64_t whole = sizes[dims - 1], inner = numel / whole;
+  front = *this;
+  while (front.dims > 1 && front.sizes[front.dims - 1] == 1) --front.dims;
+  back = front;
+  const int slowest = front.dims - 1;
+  const int64_t whole = sizes[slowest], inner = numel / whole;
   int64_t half = whole / 2;
   if (half > step) half -= half % step;
-  front.sizes[dims - 1] = half;
+  front.sizes[slowest] = half;
   front.numel = half * inner;
-  back.sizes[dims - 1] = whole - half;
+  back.sizes[slowest] = whole - half;
   back.numel = numel - front.numel;
 }
 

@@ -185,6 +185,7 @@ class PackageJudge {
       if (!opened && !may_be_opened(distribution, *library, files)) continue;
       auto broken = open(path, *library);
       if (!broken) broken = clash_of(*library);
+      if (!broken && library->python_module) broken = clash_behind(path, *library);
       if (!broken) {
         if (!library->python_module) loading_families_.insert(library_family(path));
         continue;
@@ -286,6 +287,30 @@ class PackageJudge {
     explanation.because = {explanation.what};
     explanation.fixes = {"pip install '" + wanted + "', or a version that is built for this NumPy"};
     return broken;
+  }
+
+  // The same of a library that a module needs: it imports NumPy's API when the module asks it to.
+  std::optional<BrokenLibrary> clash_behind(const std::string& path, const LibraryFacts& library) {
+    if (!has_clashing_library()) return std::nullopt;
+    for (const auto* one : process_for(library).open(path).scope) {
+      if (one->facts->python_module) continue;
+      auto broken = clash_of(*one->facts);
+      if (!broken) continue;
+      broken->path = path;
+      return broken;
+    }
+    return std::nullopt;
+  }
+
+  bool has_clashing_library() {
+    if (!has_clashing_library_)
+      has_clashing_library_ = std::ranges::any_of(found_, [&](const Found& found) {
+        return std::ranges::any_of(found.files, [&](const std::string& path) {
+          const auto* library = disk_.open(path);
+          return library && !library->python_module && clash_of(*library);
+        });
+      });
+    return *has_clashing_library_;
   }
 
   // What an import of each distribution makes of the libraries that do not load.
@@ -544,7 +569,8 @@ class PackageJudge {
   std::vector<Found> found_;
   std::map<std::string, std::string> installed_, places_;  // name -> version, library -> path
   std::unique_ptr<PythonProcess> plain_, with_torch_;
-  std::set<const LibraryFacts*> bound_;  // every symbol of theirs is found
+  std::set<const LibraryFacts*> bound_;       // every symbol of theirs is found
+  std::optional<bool> has_clashing_library_;  // that is no module
   std::set<std::string> loading_families_;
   std::set<std::string> is_lost_;         // files that Python cannot use, of whatever kind
   std::set<std::string> opened_by_path_;  // by Python code, if at all: libraries that do not load

@@ -38,7 +38,8 @@ struct Layout {
   // Every operand is one run of `numel` elements.
   bool is_dense() const;
 
-  // Cuts the slowest dimension in two, at a multiple of `step` where it is long enough.
+  // Cuts the slowest dimension of more than one element in two, at a multiple of `step` where it is
+  // long enough.
   void split(int64_t step, Layout& front, Layout& back) const;
 };
 

@@ -68,6 +68,8 @@ class Tensor {
     return std::accumulate(sizes, sizes + dims, int64_t{1}, std::multiplies<>());
   }
 
+  AtenTensorHandle handle() const { return handle_.get(); }
+
   int64_t dims;
   const int64_t *sizes, *strides;
   int32_t dtype;  // as the torch that is loaded numbers them
