@@ -62,8 +62,6 @@ class Tensor {
   const void* data() const { return get<const void*>(torch_get_const_data_ptr); }
   void* mutable_data() const { return get<void*>(torch_get_mutable_data_ptr); }
 
-  AtenTensorHandle handle() const { return handle_.get(); }
-
   int64_t numel() const {
     return std::accumulate(sizes, sizes + dims, int64_t{1}, std::multiplies<>());
   }
