@@ -29,12 +29,6 @@ MISTAKES = {
         {"grad, grad * ctx.alpha, None": "grad, grad, None"},
         "test_gradients[scale_add-float64-cpu]",
     ),
-    "a backward that forgets what was broadcast": (
-        {
-            "return elementwise.gradients(ctx, grad, grad * ctx.alpha, None)": "return grad, grad * ctx.alpha, None"
-        },
-        "test_gradients[scale_add-float64-cpu]",
-    ),
     "a reference with other strides than the kernel's results": (
         {"lambda x: x.contiguous() /": "lambda x: x /"},
         "test_layouts[softsign-float32-cpu-transposed]",

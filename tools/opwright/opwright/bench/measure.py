@@ -62,7 +62,7 @@ def find_extension(name: str | None) -> Extension:
         return Extension(name, importlib.import_module(f"{name}._ops").OPS)
     except ImportError as error:
         raise BuildError(
-            f"error: {error}; install the package first (pip install .), or name another one: opwright bench PACKAGE"
+            f"{error}; install the package first (pip install .), or name another one: opwright bench PACKAGE"
         ) from error
 
 
@@ -236,15 +236,11 @@ def _complete(options: argparse.Namespace, extension: Extension) -> None:
     """Fills in what was not given; says what cannot be."""
     has_gpu = torch.cuda.is_available()
     if options.device == "cuda" and not has_gpu:
-        raise BuildError(
-            f"error: --device cuda: torch sees no GPU; `python -m {extension.name}` says why"
-        )
+        raise BuildError(f"--device cuda: torch sees no GPU; `python -m {extension.name}` says why")
     if options.check and (options.sizes or options.dtypes):
-        raise BuildError(
-            "error: --check chooses sizes and dtypes itself; leave out --sizes and --dtypes"
-        )
+        raise BuildError("--check chooses sizes and dtypes itself; leave out --sizes and --dtypes")
     if any(not 0 <= size <= 31 for size in options.sizes or []) or options.rounds < 2:
-        raise BuildError("error: --sizes must be from 0 to 31, --rounds at least 2")
+        raise BuildError("--sizes must be from 0 to 31, --rounds at least 2")
     options.device = options.device or ("cuda" if has_gpu else "cpu")
     on_gpu = options.device == "cuda"
     if options.check:
@@ -256,7 +252,7 @@ def _complete(options: argparse.Namespace, extension: Extension) -> None:
         options.dtypes = known
     if unknown := set(options.dtypes) - set(known):
         raise BuildError(
-            f"error: no op has kernels for {', '.join(sorted(unknown))}; use {', '.join(known)}, or all"
+            f"no op has kernels for {', '.join(sorted(unknown))}; use {', '.join(known)}, or all"
         )
 
 
