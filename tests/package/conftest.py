@@ -5,8 +5,9 @@ can be tested anywhere.
 """
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,8 @@ os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 import torch
 
-import cuda_ext_example
+from cuda_ext_example._ops import OPS
+from cuda_ext_example._opwright.ops import Op
 
 FLOATING = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 INTEGER = [torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8]
@@ -69,13 +71,13 @@ def assert_same(actual: torch.Tensor, expected: torch.Tensor) -> None:
 
 @dataclass(frozen=True)
 class Differentiable:
-    """An op as a function of the tensors that it is differentiable in, beside torch's own."""
+    """An op of the list as a function of the tensors that it is differentiable in, beside torch's own."""
 
     name: str
     function: Callable[..., torch.Tensor]
     reference: Callable[..., torch.Tensor]
     shapes: tuple[tuple[int, ...], ...]
-    sees_every_way: bool = False
+    sees_every_way: bool
 
     def __str__(self) -> str:
         return self.name
@@ -88,32 +90,28 @@ class Differentiable:
         return lambda first, *rest: torch.sin(first) * function(first * first, *rest)
 
 
-def _differentiable() -> list[Differentiable]:
-    ops = torch.ops.cuda_ext_example
-    adds = {
-        "my_add": cuda_ext_example.my_add,
-        "my_fast_add": cuda_ext_example.my_fast_add,
-        "my_add op": ops.my_add,
-        "my_fast_add op": ops.my_fast_add.default,
-    }
-    cust_adds = {"cust_add": cuda_ext_example.cust_add, "cust_add op": ops.cust_add}
-    cases = [Differentiable(name, add, torch.add, ((2, 3), (3,))) for name, add in adds.items()]
-    for name, add in cust_adds.items():
-        case = Differentiable(name, lambda x, add=add: add(x, 2.5), lambda x: x + 2.5, ((2, 3),))
-        cases.append(case)
-
-    def torchs(x: torch.Tensor, weight: torch.Tensor | None = None) -> torch.Tensor:
-        return torch.nn.functional.rms_norm(x, x.shape[-1:], weight)
-
-    norm, norm_op = cuda_ext_example.rms_norm, ops.rms_norm.default
-    cases += [
-        Differentiable("rms_norm", norm, torchs, ((2, 3), (3,))),
-        Differentiable("rms_norm without weight", norm, torchs, ((2, 3),)),
-        Differentiable("rms_norm of a vector", norm, torchs, ((3,), (3,))),
-        Differentiable("rms_norm op", norm_op, torchs, ((2, 2, 3), (3,))),
-    ]
-    see_every_way = ("my_add", "cust_add", "rms_norm")
-    return [replace(case, sees_every_way=case.name in see_every_way) for case in cases]
+def _differentiable() -> Iterator[Differentiable]:
+    seen: set[str] = set()
+    for op in OPS:
+        if not op.differentiable or "float64" not in op.dtypes:
+            continue
+        shapes = ((2, 3), (1, 3))[: 1 + op.takes_two_tensors]
+        by_name = getattr(torch.ops.cuda_ext_example, op.name)
+        torchs = _of_tensors(op, op.torchs_own(), reference=True)
+        first = op.reference + op.reference_arguments not in seen  # the others have its rules
+        seen.add(op.reference + op.reference_arguments)
+        for name, function in ((op.name, op.function), (f"{op.name} op", by_name)):
+            every = first and function is op.function
+            yield Differentiable(name, _of_tensors(op, function), torchs, shapes, every)
 
 
-DIFFERENTIABLE = _differentiable()
+def _of_tensors(op: Op, function: Callable[..., torch.Tensor], reference: bool = False) -> Any:
+    def call(x: torch.Tensor, y: torch.Tensor | None = None) -> torch.Tensor:
+        return function(*arguments(x, x if y is None else y))
+
+    text = op.reference_arguments if reference else op.arguments
+    arguments = eval(f"lambda x, y, n=0.5: ({text},)")  # which torch.compile can read
+    return call
+
+
+DIFFERENTIABLE = list(_differentiable())

@@ -44,7 +44,6 @@ LOCKS = [
     Lock("docs/docs"),
     Lock("tools/wheelyard/wheelyard/docker/verify"),
     Lock("tools/wheelyard/wheelyard/docker/verify-t"),
-    Lock("scripts/bench_build/bench"),
     *(
         Lock(f"tools/wheelyard/wheelyard/docker/{name}", ["--no-deps"])
         for name in ("build", "native", "uv", "toolkits/12.9", "toolkits/13.0", "toolkits/13.2")

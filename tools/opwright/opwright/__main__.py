@@ -1,15 +1,16 @@
-"""`opwright`, or `python -m opwright`: build for this machine's GPU, find out why it fails or where its time went."""
+"""`opwright`, or `python -m opwright`: build for this machine's GPU, say why that fails or takes long, time the ops."""
 
 import argparse
 import signal
 import sys
 from pathlib import Path
 
-from opwright import __version__
+from opwright import __version__, bench
 from opwright.build import dev, doctor, explain_build
 from opwright.build.project import BuildError
 
 COMMANDS = {
+    "bench": (bench, "time each op of the list beside torch's own"),
     "dev": (dev, "build for this machine's GPU behind an editable install"),
     "doctor": (
         doctor,

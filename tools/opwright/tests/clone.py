@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import torch
+from opwright.build.runtime import copy_runtime
 
 DEMO = Path(__file__).with_name("demo")
 NAME = "demo_ext"
@@ -65,3 +66,26 @@ def build_folder(clone: Path) -> Path:
 
 def objects(clone: Path) -> list[Path]:
     return list(build_folder(clone).glob("CMakeFiles/*.dir/**/*.o"))
+
+
+def install(clone: Path) -> None:
+    """Builds for the CPU, and puts the library and the Python part into the clone's package."""
+    cache = {"CCACHE_DIR": os.environ["CCACHE_DIR"]} if "CCACHE_DIR" in os.environ else {}
+    build(clone, OPWRIGHT_CUDA="off", **cache)
+    shutil.copy(build_folder(clone) / f"lib/lib{NAME}.so", clone / NAME)
+    copy_runtime(clone / NAME)
+
+
+def copy_of(clone: Path, folder: Path) -> Path:
+    """Copies an installed clone, to change its Python."""
+    shutil.copytree(clone, folder, symlinks=True, ignore=shutil.ignore_patterns("build", "site"))
+    (folder / "site").mkdir()
+    return folder
+
+
+def python(clone: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs Python with the clone's package."""
+    settings = environment(clone) | {"PYTHONPATH": str(clone)}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=clone, env=settings, capture_output=True, text=True
+    )

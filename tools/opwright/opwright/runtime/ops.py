@@ -30,10 +30,15 @@ class Op:
         moves: int = 3,  #: how many tensors of x's size a call reads and writes
         tolerance: float = 0.0,  #: what results may differ by, in units of the dtype's epsilon
         timed: bool = False,  #: whether smoke tests and the doctor time this op
+        differentiable: bool = True,
+        elementwise: bool
+        | None = None,  #: takes any shapes that broadcast; None: if `shapes` are vectors
     ) -> None:
         self.function, self.name, self.arguments = function, function.__name__, arguments
         self.reference, self.reference_arguments = reference, reference_arguments or arguments
         self.shapes, self.moves, self.tolerance, self.timed = shapes, moves, tolerance, timed
+        self.differentiable = differentiable
+        self.elementwise = len(shapes[0]) == 1 if elementwise is None else elementwise
 
     @property
     def dtypes(self) -> tuple[str, ...]:
@@ -48,6 +53,16 @@ class Op:
 
     def torchs_own(self) -> Callable[..., Tensor]:
         return eval(self.reference, {"torch": torch})  # type: ignore[no-any-return]
+
+    @property
+    def small(self) -> tuple[int, ...]:
+        """A shape for tests that look at every element: a matrix for elementwise ops, else of the op's rank."""
+        return (4,) * (2 if self.elementwise else len(self.shapes[0]))
+
+    @property
+    def takes_two_tensors(self) -> bool:
+        x = torch.ones(self.small)
+        return sum(isinstance(argument, Tensor) for argument in self.arguments_for(x, x)) > 1
 
     def shape_of(self, elements: int) -> tuple[int, ...]:
         """A shape of the op's rank with that many elements, a power of two."""

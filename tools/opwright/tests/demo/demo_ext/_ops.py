@@ -47,7 +47,8 @@ def _softsign_backward(ctx: Any, grad: Tensor) -> tuple[Tensor]:
 
 
 _softsign = Entry(
-    "softsign", Rules(lambda x: x / (1 + x.abs()), None, _save_input, _softsign_backward)
+    "softsign",
+    Rules(lambda x: x.contiguous() / (1 + x.abs()), None, _save_input, _softsign_backward),
 )
 OPS = (
     Op(scale_add, "x, y, n", "(lambda x, y, n: torch.add(x, y, alpha=n))", tolerance=1),

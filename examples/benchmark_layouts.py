@@ -1,9 +1,9 @@
 """Times the ops beside torch.add where operands are not dense: shifted, broadcast, strided.
 
-    python scripts/benchmark_layouts.py [--check] [--output FOLDER]
+    python examples/benchmark_layouts.py [--check] [--output FOLDER]
 
 Needs a GPU. For each layout and dtype: the GPU's time of my_fast_add or cust_add and of torch.add,
-in alternating rounds with the host kept ahead (benchmark_clock.py), and the bandwidth of the bytes
+in alternating rounds with the host kept ahead (opwright's bench/clock.py), and the bandwidth of the bytes
 that a call must move: an operand that is broadcast counts once. Beside them stand `copy_` and
 `fill_`, which are what the memory can do. Writes layouts.json and layouts.png; --check judges the
 promised ratios.
@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import benchmark_report as report
 import torch
-from benchmark_clock import gpu_clock, repeat, rounds_of
+from opwright.bench import report
+from opwright.bench.clock import gpu_clock, repeat, rounds_of
 from torch import Tensor
 
 from cuda_ext_example import cust_add, my_fast_add

@@ -1,4 +1,4 @@
-"""The benchmarks of layouts and of rms_norm: right operands, right verdicts, a table and a plot."""
+"""The benchmark of layouts: right operands, right verdicts, a table and a plot."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 REASON = "needs the package with its library: `make install`"
 torch = pytest.importorskip("torch", reason=REASON)
 pytest.importorskip("cuda_ext_example", reason=REASON, exc_type=ImportError)
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 
 import benchmark_layouts as layouts  # noqa: E402
 

@@ -1,7 +1,7 @@
-"""What scripts/benchmark.py reports: text, JSON, a plot, and whether the promised ratios were kept.
+"""What `opwright bench` reports: text, JSON, a plot, and whether the promised ratios were kept.
 
 benchmark.json, schema_version 2:
-  machine    device, cache_bytes, torch, python, build (cuda_ext_example.build_info())
+  machine    device, cache_bytes, torch, python, package, build (its build_info())
   device     cuda or cpu
   rounds     how often each batch of calls was measured
   bandwidth  one row per dtype, elements and op: name, beside (torch's own expression), us, us_q1,
@@ -71,7 +71,7 @@ def label(row: Row) -> str:
 
 def text(result: Result) -> str:
     machine, version = result.machine, result.machine["build"]["version"]
-    lines = [f"{machine['device']}, torch {machine['torch']}, cuda_ext_example {version}"]
+    lines = [f"{machine['device']}, torch {machine['torch']}, {machine['package']} {version}"]
     for dtype in dict.fromkeys(row["dtype"] for row in result.bandwidth):
         lines += ["", *bandwidth_table(dtype, result.bandwidth)]
     lines += ["", "One call of 1,024 float32 elements, the host's time (middle half of the rounds)"]
@@ -111,8 +111,8 @@ def bandwidth_table(dtype: str, bandwidth: list[Row]) -> list[str]:
 # --- The promised ratios ------------------------------------------------------------------------
 
 
-def judge(result: Result) -> list[Row]:
-    """Every promise that this device can be held to."""
+def judge(result: Result, timed: str) -> list[Row]:
+    """Every promise that this device can be held to: the timed op's bandwidth, and what each small call costs."""
     checks: list[Row] = []
 
     def check(what: str, value: float, relation: str, limit: float) -> None:
@@ -121,18 +121,16 @@ def judge(result: Result) -> list[Row]:
         checks.append({"what": what, "value": value, "limit": sentence, "passed": passed})
 
     for row in result.bandwidth:
-        if row["name"] != "my_fast_add":
+        if row["name"] != timed:
             continue
-        what = f"my_fast_add, {row['dtype']}, 2^{row['elements'].bit_length() - 1} elements"
+        what = f"{timed}, {row['dtype']}, 2^{row['elements'].bit_length() - 1} elements"
         if result.device == "cpu":
-            check(f"{what}, time / torch.add's", row["time_ratio"], "<=", 1.1)
-            continue
-        check(f"{what}, bandwidth / torch.add's", 1 / row["time_ratio"], ">=", 0.99)
-        if row["dtype"] == "float32" and "H200" in result.machine["device"]:
-            check(f"{what}, TB/s on an H200", row["gb_per_s"] / 1e3, ">=", 4.3)
+            check(f"{what}, time / torch's own", row["time_ratio"], "<=", 1.1)
+        else:
+            check(f"{what}, bandwidth / torch's own", 1 / row["time_ratio"], ">=", 0.99)
     for row in result.overhead:
         if result.device == "cuda" and row["layer"] == "wrapper":
-            limit = 2.5 if row["gradient"] else 1.1 if row["name"] == "rms_norm" else 1.15
+            limit = 2.5 if row["gradient"] else 1.15
             check(
                 f"{label(row)}, 1,024 elements, time / torch's own", row["time_ratio"], "<=", limit
             )
@@ -161,7 +159,7 @@ def write_files(result: Row, path: Path, draw: Callable[[Path], None]) -> list[s
 
 
 def plot(result: Result, path: Path) -> None:
-    """Bandwidth over size, one panel a dtype, and a panel of bars for the cost of a call."""
+    """Bandwidth over size, one panel per dtype, and a panel of bars for the cost of a call."""
     import matplotlib.pyplot as plt
 
     dtypes = list(dict.fromkeys(row["dtype"] for row in result.bandwidth))

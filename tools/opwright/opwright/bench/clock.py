@@ -1,4 +1,4 @@
-"""The benchmarks' clocks.
+"""Clocks of the benchmarks.
 
 On the GPU a sleeping kernel holds the stream while the host enqueues a batch of calls between two
 CUDA events, so the events see the GPU's work and nothing of the host's. Batches of all contestants

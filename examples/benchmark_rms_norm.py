@@ -1,10 +1,10 @@
 """Times rms_norm with a weight beside torch eager, torch.compile, Liger and QuACK.
 
-    python scripts/benchmark_rms_norm.py [--check] [--peers FOLDER] [--output FOLDER]
+    python examples/benchmark_rms_norm.py [--check] [--peers FOLDER] [--output FOLDER]
 
 Needs a GPU. --peers names a folder of unpacked wheels (liger-kernel, quack-kernels and what they
 need); peers that cannot be imported are left out, and the report says why. Times are the GPU's, in
-alternating rounds with the host kept ahead (benchmark_clock.py). Bandwidth counts two passes over x
+alternating rounds with the host kept ahead (opwright's bench/clock.py). Bandwidth counts two passes over x
 forward and three backward. Also the host's time of a call on 1 x 4,096, and the first call of a
 fresh process once the GPU's context exists. Writes rms_norm.json and rms_norm.png; --check judges
 the promised ratios.
@@ -22,9 +22,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import benchmark_report as report
 import torch
-from benchmark_clock import gpu_clock, host_clock, repeat, rounds_of
+from opwright.bench import report
+from opwright.bench.clock import gpu_clock, host_clock, repeat, rounds_of
 from torch import Tensor
 from torch.nn import functional
 

@@ -1,11 +1,11 @@
 #!/bin/bash
-# What a machine with a GPU says of a wheel: scripts/gpu_test.sh WHEEL [smoke|tests|jit|bench|sanitize ...]
+# What a machine with a GPU says of a wheel: tests/gpu_test.sh WHEEL [smoke|tests|jit|bench|sanitize ...]
 # All five by default; results go into build/gpu-test, or into OUT. PYTHON (python3) has torch; tests and sanitize need
 # pytest and hypothesis too; jit a CUDA toolkit and Ninja; sanitize CMake and compute-sanitizer too, and TOOLS may name some
 # of its four. Nothing is installed.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
-wheel=$(realpath "${1:?usage: scripts/gpu_test.sh WHEEL [smoke|tests|jit|bench|sanitize ...]}")
+wheel=$(realpath "${1:?usage: tests/gpu_test.sh WHEEL [smoke|tests|jit|bench|sanitize ...]}")
 shift
 out=$(realpath -m "${OUT:-$here/build/gpu-test}")
 python=${PYTHON:-python3}
@@ -39,9 +39,10 @@ jit() { logged jit "${pytest[@]}" "$here/tests/examples"; }
 
 bench() {
   (cd "$work" && "$python" -m cuda_ext_example) | tee "$out/doctor.txt"
-  "$python" "$here/scripts/benchmark.py" --check --output "$out/check"
-  "$python" "$here/scripts/benchmark.py" --output "$out/bench"
-  "$python" "$here/scripts/benchmark_layouts.py" --check --output "$out/bench"
+  export PYTHONPATH=$PYTHONPATH:$here/tools/opwright
+  "$python" -m opwright bench cuda_ext_example --check --output "$out/check"
+  "$python" -m opwright bench cuda_ext_example --output "$out/bench"
+  "$python" "$here/examples/benchmark_layouts.py" --check --output "$out/bench"
 }
 
 # until_it_ends COMMAND...: again, up to five times, where `timeout` killed it.
@@ -64,11 +65,11 @@ sanitize() {
   for tool in ${TOOLS:-memcheck racecheck initcheck synccheck}; do
     sanitizer=(compute-sanitizer --tool "$tool" --error-exitcode 9)
     logged "$tool-standalone" "${sanitizer[@]}" "$here"/build/extension-*/bin/standalone --check
-    logged "$tool-tests" run_tests "${sanitizer[@]}" "${pytest[@]}" test_ops.py test_cuda.py \
-      -k "cuda and not inductor and not 32_bits and not many_threads"
+    logged "$tool-tests" run_tests "${sanitizer[@]}" "${pytest[@]}" test_ops.py \
+      -k "cuda and not inductor and not compile and not opcheck and not 32_bits and not many_threads"
     for op in $("$python" -c "from cuda_ext_example._ops import OPS; print(*(op.name for op in OPS))"); do
       logged "$tool-threads-$op" until_it_ends run_tests timeout --signal=KILL 40 "${sanitizer[@]}" "${pytest[@]}" \
-        test_cuda.py -k "many_threads and $op]"
+        test_ops.py -k "many_threads and $op-"
     done
   done
 }

@@ -1,15 +1,8 @@
-"""Times each op beside torch's own: bandwidth over sizes and dtypes, and what a small call costs.
+"""Times each op of an extension's list beside torch's own: bandwidth over sizes and dtypes, and the cost of a call.
 
-    python scripts/benchmark.py                    on the GPU, or on the CPU where there is none
-    python scripts/benchmark.py --dtypes all --sizes 20 24 28
-    python scripts/benchmark.py --check            does this build keep to its promised ratios?
-    python scripts/benchmark.py --profile          torch's profiler: ATen rows and kernels
+Writes benchmark.json (report.py has its fields) and benchmark.png. Exit status: 1 where a promised ratio was missed.
 
-Writes benchmark.json (see benchmark_report.py for its fields) and benchmark.png. Beside it stand
-benchmark_layouts.py (operands that are not dense) and benchmark_rms_norm.py (other people's ops).
-Exit status: 0 all right, 1 a promised ratio was missed, 2 wrong usage or no usable package.
-
-How the times are taken: benchmark_clock.py. Inputs and outputs rotate among up to twenty sets, to
+How the times are taken: clock.py. Inputs and outputs rotate among up to twenty sets, to
 defeat the cache; sizes where that does not suffice are marked. The cost of a call is the host's
 time over many calls of 1,024 elements, ended by waiting for the GPU; with a gradient, `x` requires
 one.
@@ -17,29 +10,22 @@ one.
 
 import argparse
 import functools
+import importlib
 import itertools
 import platform
 import statistics
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import benchmark_report as report
+import torch
+from torch import Tensor
 
-try:
-    import torch
-    from benchmark_clock import Batch, gpu_clock, host_clock, rounds_of
-    from torch import Tensor
+from opwright.bench import report
+from opwright.bench.clock import Batch, gpu_clock, host_clock, rounds_of
+from opwright.build.project import BuildError, project_here
 
-    import cuda_ext_example
-    from cuda_ext_example._ops import OPS
-except ImportError as error:
-    print(f"error: {error}\nRun `pip install .` first, or set PYTHONPATH to a built checkout.")
-    raise SystemExit(2) from None
-
-DTYPES = tuple(dict.fromkeys(dtype for op in OPS for dtype in op.dtypes))
 SMALL = 1024  # elements of a call whose cost is the call itself
 ROW = 4096  # elements of a row, for ops of rows
 
@@ -54,10 +40,36 @@ class Contestant:
     moves: int  #: how many tensors of x's size a call reads and writes
 
 
-def contestants(dtype: torch.dtype) -> list[Contestant]:
+@dataclass(frozen=True)
+class Extension:
+    """The package whose ops are timed."""
+
+    name: str
+    ops: tuple[Any, ...]
+
+    @property
+    def dtypes(self) -> list[str]:
+        return list(dict.fromkeys(dtype for op in self.ops for dtype in op.dtypes))
+
+    def build_info(self) -> Any:
+        return importlib.import_module(f"{self.name}._opwright.library").build_info()
+
+
+def find_extension(name: str | None) -> Extension:
+    """The named package, or that of the project in this folder."""
+    name = name or project_here().name
+    try:
+        return Extension(name, importlib.import_module(f"{name}._ops").OPS)
+    except ImportError as error:
+        raise BuildError(
+            f"{error}; install the package first (pip install .), or name another one: opwright bench PACKAGE"
+        ) from error
+
+
+def contestants(extension: Extension, dtype: torch.dtype) -> list[Contestant]:
     """Each op that has this dtype, and before it what torch calls the same, once."""
     entered: list[Contestant] = []
-    for op in OPS:
+    for op in extension.ops:
         if str(dtype).removeprefix("torch.") not in op.dtypes:
             continue
         beside = f"{op.reference}({op.reference_arguments})"
@@ -66,7 +78,7 @@ def contestants(dtype: torch.dtype) -> list[Contestant]:
             entered.append(
                 Contestant(op.reference, "torch", beside, op.torchs_own(), arguments, op.moves)
             )
-        raw = getattr(torch.ops.cuda_ext_example, op.name)
+        raw = getattr(getattr(torch.ops, extension.name), op.name)
         for layer, function in (("op", raw), ("wrapper", op.function)):
             entered.append(Contestant(op.name, layer, beside, function, op.arguments_for, op.moves))
     return entered
@@ -114,7 +126,9 @@ def rows_of(entered: list[Contestant], times: list[list[float]]) -> Iterator[dic
 # --- What is measured ---------------------------------------------------------------------------
 
 
-def measure_bandwidth(device: str, name: str, exponent: int, rounds: int) -> list[dict[str, Any]]:
+def measure_bandwidth(
+    extension: Extension, device: str, name: str, exponent: int, rounds: int
+) -> list[dict[str, Any]]:
     """Each op at one size, or nothing where memory does not suffice."""
     elements, dtype = 1 << exponent, getattr(torch, name)
     operand = elements * dtype.itemsize
@@ -127,7 +141,7 @@ def measure_bandwidth(device: str, name: str, exponent: int, rounds: int) -> lis
     if (3 * sets + 1) * operand > 0.9 * free_bytes(device):
         return []
     inputs = InputSets(elements, dtype, device, sets)
-    entered = [c for c in contestants(dtype) if c.layer != "wrapper"]
+    entered = [c for c in contestants(extension, dtype) if c.layer != "wrapper"]
     batches = [lambda n, c=c: inputs.call(c, n) for c in entered]
     clock = gpu_clock() if device == "cuda" else host_clock(device)
     rows = []
@@ -140,11 +154,11 @@ def measure_bandwidth(device: str, name: str, exponent: int, rounds: int) -> lis
     return rows
 
 
-def measure_overhead(device: str, rounds: int) -> list[dict[str, Any]]:
+def measure_overhead(extension: Extension, device: str, rounds: int) -> list[dict[str, Any]]:
     """A call's cost at 1,024 float32 elements: torch's own, each op and each function, without a
     gradient and with one."""
     x, y = (torch.randn(1, SMALL, device=device) for _ in range(2))
-    entered = contestants(torch.float32)
+    entered = contestants(extension, torch.float32)
     rows = []
     for gradient in (False, True):
         x.requires_grad_(gradient)
@@ -182,7 +196,7 @@ def free_bytes(device: str) -> int:
     return int(available.split()[1]) << 10
 
 
-def machine(device: str) -> dict[str, Any]:
+def machine(extension: Extension, device: str) -> dict[str, Any]:
     gpu = torch.cuda.get_device_properties(0) if device == "cuda" else None
     return {
         "device": gpu.name
@@ -191,16 +205,17 @@ def machine(device: str) -> dict[str, Any]:
         "cache_bytes": cache_bytes(device),
         "torch": torch.__version__,
         "python": platform.python_version(),
-        "build": cuda_ext_example.build_info(),
+        "package": extension.name,
+        "build": extension.build_info(),
     }
 
 
-def profile(device: str) -> str:
+def profile(extension: Extension, device: str) -> str:
     """torch's profiler over ten calls of each op and wrapper at 2^20 float32 elements."""
     from torch.profiler import ProfilerActivity
 
     inputs = InputSets(1 << 20, torch.float32, device, sets=1)
-    entered = contestants(torch.float32)
+    entered = contestants(extension, torch.float32)
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device == "cuda" else [])]
     for contestant in entered:  # warm up: the first calls load kernels
         inputs.call(contestant, 3)
@@ -214,89 +229,60 @@ def profile(device: str) -> str:
     return rows
 
 
-# --- The command line ---------------------------------------------------------------------------
+# --- The command ---------------------------------------------------------------------------
 
 
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    add = parser.add_argument
-    add("--device", choices=["cuda", "cpu"], help="default: cuda where torch can use a GPU, or cpu")
-    add(
-        "--dtypes",
-        nargs="+",
-        metavar="DTYPE",
-        choices=[*DTYPES, "all"],
-        help="default: float32 float16 int64",
-    )
-    add(
-        "--sizes",
-        nargs="+",
-        type=int,
-        metavar="N",
-        help="2^N elements, N from 0 to 31; default: 10 12 ... 28 (CPU: 24)",
-    )
-    add("--rounds", type=int, default=15, help="how often each op is measured (default: 15)")
-    add(
-        "--output",
-        type=Path,
-        default=Path("build/benchmark"),
-        metavar="FOLDER",
-        help="default: build/benchmark",
-    )
-    add(
-        "--check",
-        action="store_true",
-        help="measure and judge the promised ratios; chooses sizes and dtypes",
-    )
-    add("--profile", action="store_true", help="print torch's profiler rows instead of measuring")
-    options = parser.parse_args()
+def _complete(options: argparse.Namespace, extension: Extension) -> None:
+    """Fills in what was not given; says what cannot be."""
     has_gpu = torch.cuda.is_available()
     if options.device == "cuda" and not has_gpu:
-        parser.error("--device cuda: torch sees no GPU; `python -m cuda_ext_example` says why")
+        raise BuildError(f"--device cuda: torch sees no GPU; `python -m {extension.name}` says why")
     if options.check and (options.sizes or options.dtypes):
-        parser.error("--check chooses sizes and dtypes itself; leave out --sizes and --dtypes")
+        raise BuildError("--check chooses sizes and dtypes itself; leave out --sizes and --dtypes")
     if any(not 0 <= size <= 31 for size in options.sizes or []) or options.rounds < 2:
-        parser.error("--sizes must be from 0 to 31, --rounds at least 2")
+        raise BuildError("--sizes must be from 0 to 31, --rounds at least 2")
     options.device = options.device or ("cuda" if has_gpu else "cpu")
     on_gpu = options.device == "cuda"
     if options.check:
         options.sizes, options.dtypes = ([28], ["all"]) if on_gpu else ([24], ["float32"])
     options.sizes = options.sizes or list(range(10, 29 if on_gpu else 25, 2))
-    options.dtypes = options.dtypes or ["float32", "float16", "int64"]
+    known = extension.dtypes
+    options.dtypes = options.dtypes or [d for d in ("float32", "float16", "int64") if d in known]
     if "all" in options.dtypes:
-        options.dtypes = list(DTYPES)
-    return options
+        options.dtypes = known
+    if unknown := set(options.dtypes) - set(known):
+        raise BuildError(
+            f"no op has kernels for {', '.join(sorted(unknown))}; use {', '.join(known)}, or all"
+        )
 
 
-def main() -> int:
-    options = parse()
+def run(options: argparse.Namespace) -> int:
+    extension = find_extension(options.package)
+    _complete(options, extension)
     if options.profile:
-        print(profile(options.device))
+        print(profile(extension, options.device))
         return 0
     if options.device == "cpu":
         why = "as --device says" if torch.cuda.is_available() else "because torch sees no GPU"
         print(f"Measuring the CPU ops, {why}.")
     result = report.Result(
-        machine=machine(options.device), device=options.device, rounds=options.rounds
+        machine=machine(extension, options.device), device=options.device, rounds=options.rounds
     )
     cells = list(itertools.product(options.dtypes, options.sizes))
     progress = report.Progress(len(cells) + 1)
     progress.step("the cost of a call")
-    result.overhead = measure_overhead(options.device, 10 * options.rounds)
+    result.overhead = measure_overhead(extension, options.device, 10 * options.rounds)
     for dtype, exponent in cells:
         progress.step(f"{dtype}, 2^{exponent} elements")
-        rows = measure_bandwidth(options.device, dtype, exponent, options.rounds)
+        rows = measure_bandwidth(extension, options.device, dtype, exponent, options.rounds)
         result.bandwidth += rows
         if not rows:
             result.skipped.append(f"{dtype}, 2^{exponent} elements: not enough free memory")
     progress.close()
     if options.check:
-        result.checks = report.judge(result)
+        timed = next((op.name for op in extension.ops if op.timed), extension.ops[0].name)
+        result.checks = report.judge(result, timed)
     print(report.text(result))
     for line in report.write(result, options.output):
         print(line)
     return 0 if all(check["passed"] for check in result.checks) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,1 +1,0 @@
-"""Maintainers' tools, and in builder/ what builds the extension."""

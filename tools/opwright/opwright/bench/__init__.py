@@ -1,0 +1,26 @@
+"""`opwright bench`: its arguments. Measuring imports torch, which other commands do without."""
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("package", nargs="?", help="default: that of the project in this folder")
+    add("--device", choices=["cuda", "cpu"], help="default: cuda where torch can use a GPU, or cpu")
+    add("--dtypes", nargs="+", metavar="DTYPE", help="default: float32 float16 int64; or all")
+    sizes = "2^N elements, N from 0 to 31; default: 10 12 ... 28 (CPU: 24)"
+    add("--sizes", nargs="+", type=int, metavar="N", help=sizes)
+    add("--rounds", type=int, default=15, help="how often each op is measured (default: 15)")
+    folder = Path("build/benchmark")
+    add("--output", type=Path, default=folder, metavar="FOLDER", help=f"default: {folder}")
+    check = "measure and judge the promised ratios; chooses sizes and dtypes"
+    add("--check", action="store_true", help=check)
+    add("--profile", action="store_true", help="print torch's profiler rows instead of measuring")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measures, prints, and writes the report."""
+    from opwright.bench import measure
+
+    return measure.run(options)

@@ -1,0 +1,277 @@
+"""Tests of any op: each op of the list beside torch's own, under everything that torch does with ops.
+
+    from my_ext._ops import OPS
+    from my_ext._opwright.testing import OpTests
+
+    class TestOps(OpTests):
+        ops = OPS
+
+They need pytest, torch and expecttest (for torch.library.opcheck), and come with the extension, so that any installed
+wheel can be tested anywhere. `python -m pytest` on such a file runs them; a GPU's are skipped where there is none.
+"""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .library import PACKAGE
+from .ops import Op
+from .testing_cases import (
+    BROADCASTS,
+    LAYOUTS,
+    arranged,
+    assert_same,
+    differentiable,
+    leaves,
+    needs_gpu,
+    one_dtype,
+    ours,
+    points,
+    random_pair,
+    special_pair,
+    torchs,
+    with_dtypes,
+)
+from .testing_cuda import CudaTests
+
+REFUSED = (RuntimeError, TypeError)
+OTHER_DTYPES = ("bool", "uint16", "complex32", "float8_e4m3fn", "int64", "float16", "complex64")
+
+
+def inexact(op: Op) -> list[str]:
+    return [name for name in op.dtypes if getattr(torch, name).is_floating_point]
+
+
+def with_gradient(op: Op) -> list[str]:
+    """The dtypes that a gradient may be asked for."""
+    if not op.differentiable:
+        return []
+    return [*inexact(op), *(name for name in op.dtypes if name.startswith("complex"))]
+
+
+class OpTests(CudaTests):
+    """Every test of every op in `ops`."""
+
+    # --- Results ----------------------------------------------------------------------------------
+
+    def test_results(self, op: Op, dtype: torch.dtype, device: str) -> None:
+        """The function and the op of torch.ops, at every size."""
+        by_name = getattr(getattr(torch.ops, PACKAGE), op.name)
+        for shape in op.shapes:
+            x, y = random_pair(shape, dtype, device)
+            expected = torchs(op)(x, y)
+            assert_same(op, ours(op)(x, y), expected, f" of {list(shape)}")
+            assert_same(op, by_name(*op.arguments_for(x, y)), expected, f" of torch.ops, {shape}")
+
+    @with_dtypes(with_gradient)
+    def test_results_with_a_gradient(self, op: Op, dtype: torch.dtype, device: str) -> None:
+        """Autograd may call other code than the kernel: it has to give the same results."""
+        for shape in op.shapes:
+            x, y = leaves(*random_pair(shape, dtype, device))
+            result = ours(op)(x, y)
+            assert result.requires_grad, (
+                f"{op.name} has no gradient: give its Rules a backward, or its entry in the list differentiable=False"
+            )
+            with torch.no_grad():
+                expected = torchs(op)(x, y)
+            assert_same(op, result.detach(), expected, f" of {list(shape)} with a gradient")
+
+    @with_dtypes(inexact)
+    def test_nan_and_infinities(self, op: Op, dtype: torch.dtype, device: str) -> None:
+        x, y = special_pair(op, dtype, device)
+        expected = torchs(op)(x, y)
+        assert_same(op, ours(op)(x, y), expected)
+        if op.differentiable:
+            assert_same(op, ours(op)(*leaves(x, y)).detach(), expected, " with a gradient")
+
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_layouts(self, op: Op, dtype: torch.dtype, device: str, layout: str) -> None:
+        """Results, strides as torch.compile expects them, and inputs that stay as they are."""
+        for x, y in arranged(op, layout, dtype, device):
+            before = x.clone(), y.clone()
+            actual = ours(op)(x, y)
+            case = f" of {tuple(x.shape)}, strides {x.stride()} and {y.stride()},"
+            assert_same(op, actual, torchs(op)(x, y), case)
+            torch.testing.assert_close((x, y), before, rtol=0, atol=0, equal_nan=True)
+            if not x.is_conj() and not y.is_conj():
+                meta = ours(op)(
+                    *(
+                        torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta")
+                        for t in (x, y)
+                    )
+                )
+                assert (meta.shape, meta.dtype) == (actual.shape, actual.dtype)
+                assert meta.stride() == actual.stride(), (
+                    f"{op.name}{case} gives strides {actual.stride()}; its reference gives {meta.stride()}"
+                )
+
+    @with_dtypes(lambda op: op.dtypes if op.elementwise else ())
+    def test_broadcasting(self, op: Op, dtype: torch.dtype, device: str) -> None:
+        for shapes in BROADCASTS:
+            x, y = (random_pair(shape, dtype, device)[i] for i, shape in enumerate(shapes))
+            for a, b in ((x, y), (y, x)):
+                assert_same(op, ours(op)(a, b), torchs(op)(a, b), f" of {a.shape} and {b.shape}")
+
+    # --- Gradients --------------------------------------------------------------------------------
+
+    @with_dtypes(differentiable)
+    @pytest.mark.filterwarnings("ignore:Input #:UserWarning")
+    def test_gradients(self, op: Op, dtype: torch.dtype, device: str) -> None:
+        """The op's gradients beside finite differences of the kernel; second derivatives beside those of the first."""
+        wide = dtype in (torch.float64, torch.complex128)
+        steps = {} if wide else {"eps": 1e-2, "atol": 2e-2, "rtol": 2e-2, "nondet_tol": 1e-5}
+        for shapes in SMALL_BROADCASTS if op.elementwise else ((op.small, op.small),):
+            x, y = (points(op, shape, dtype, device)[i] for i, shape in enumerate(shapes))
+            inputs = leaves(x, y)
+            torch.autograd.gradcheck(lambda *t: _Kernel.apply(ours(op), *t), inputs, **steps)
+            if wide:
+                torch.autograd.gradgradcheck(_with_both(op), inputs)
+
+    @with_dtypes(lambda op: [name for name in differentiable(op) if name == "float64"])
+    def test_forward_mode_and_functional_gradients(
+        self, op: Op, dtype: torch.dtype, device: str
+    ) -> None:
+        x, y = points(op, op.small, dtype, device)
+        tangents = torch.cos(x), torch.cos(y)
+        primal, tangent = torch.func.jvp(ours(op), (x, y), tangents)
+        assert_same(op, primal, torchs(op)(x, y), " in forward mode")
+        step = 1e-6
+        above, below = (
+            ours(op)(x + sign * step * tangents[0], y + sign * step * tangents[1])
+            for sign in (1, -1)
+        )
+        torch.testing.assert_close(tangent, (above - below) / (2 * step), rtol=1e-5, atol=1e-6)
+        value, pull = torch.func.vjp(ours(op), x, y)
+        assert_same(op, value, torchs(op)(x, y), " under torch.func")
+        functional = pull(torch.cos(value))
+        expected = torch.autograd.grad(
+            _with_both(op)(*(inputs := leaves(x, y))), inputs, torch.cos(value)
+        )
+        torch.testing.assert_close(functional, expected)
+
+    # --- Transforms -------------------------------------------------------------------------------
+
+    @with_dtypes(one_dtype)
+    @pytest.mark.filterwarnings("ignore::UserWarning")
+    @pytest.mark.parametrize("in_dims", [(0, 0), (1, 0), (0, None), (None, 1), (-1, -1)], ids=str)
+    def test_vmap(
+        self, op: Op, dtype: torch.dtype, device: str, in_dims: tuple[int | None, ...]
+    ) -> None:
+        cubes = random_pair([4] * (len(op.small) + 1), dtype, device)
+        x, y = (t if dim is not None else t[0] for t, dim in zip(cubes, in_dims, strict=True))
+        actual, expected = (torch.vmap(f(op), in_dims)(x, y) for f in (ours, torchs))
+        assert_same(op, actual, expected, f" under vmap over {in_dims}")
+
+    @with_dtypes(one_dtype)
+    @pytest.mark.parametrize("layout", ["dense", "transposed", "strided"])
+    def test_opcheck(self, op: Op, dtype: torch.dtype, device: str, layout: str) -> None:
+        """torch.library.opcheck of each overload that the function calls, without a gradient and with one."""
+        x, y = (LAYOUTS[layout](t) for t in random_pair(op.small, dtype, device))
+        with _Recorder(op.name) as recorder:
+            ours(op)(x, y)
+        assert recorder.calls, f"{op.name} calls no op of torch.ops.{PACKAGE} of its name"
+        for overload, arguments in recorder.calls.items():
+            torch.library.opcheck(overload, arguments)
+            if op.differentiable and dtype.is_floating_point:
+                torch.library.opcheck(overload, _requiring_grad(arguments))
+
+    @with_dtypes(one_dtype)
+    @pytest.mark.filterwarnings("ignore:The .grad attribute")
+    @pytest.mark.parametrize("dynamic", [False, True])
+    def test_compile(self, op: Op, dtype: torch.dtype, device: str, dynamic: bool) -> None:
+        """torch.compile without graph breaks: results, and gradients where there are any."""
+        torch._dynamo.reset()
+        compiled = torch.compile(op.function, fullgraph=True, dynamic=dynamic, backend="aot_eager")
+        for rows in (3, 5):
+            shape = (rows, *op.small[1:])
+            x, y = points(op, shape, dtype, device)
+            assert_same(op, compiled(*op.arguments_for(x, y)), torchs(op)(x, y), " compiled")
+            if op.differentiable and dtype.is_floating_point:
+                inputs = leaves(x, y)
+                results = compiled(*op.arguments_for(*inputs)), torchs(op)(*inputs)
+                grads = (torch.autograd.grad(r.sum(), inputs, allow_unused=True) for r in results)
+                torch.testing.assert_close(*grads)
+
+    # --- Errors -----------------------------------------------------------------------------------
+
+    @with_dtypes(lambda op: [name for name in OTHER_DTYPES if name not in op.dtypes])
+    @pytest.mark.filterwarnings("ignore:ComplexHalf support")
+    def test_other_dtypes_are_refused(self, op: Op, dtype: torch.dtype, device: str) -> None:
+        x = torch.ones(op.small, device=device).to(dtype)
+        self.assert_refused(op, x, x)
+
+    @with_dtypes(one_dtype)
+    @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
+    def test_sparse_tensors_are_refused(self, op: Op, dtype: torch.dtype, device: str) -> None:
+        x = torch.ones(op.small, dtype=dtype, device=device)
+        for sparse in (x.to_sparse(), x.to_sparse_csr()):
+            self.assert_refused(op, sparse, x, said="[Ss]parse|dense")
+
+    @with_dtypes(lambda op: op.dtypes[1:2] if op.takes_two_tensors else ())
+    def test_mixed_dtypes_are_refused(self, op: Op, dtype: torch.dtype, device: str) -> None:
+        x = torch.ones(op.small, dtype=dtype, device=device)
+        self.assert_refused(op, x, x.to(getattr(torch, op.dtypes[0])))
+
+    @needs_gpu
+    @with_dtypes(lambda op: one_dtype(op) if op.takes_two_tensors else ())
+    def test_mixed_devices_are_refused(self, op: Op, dtype: torch.dtype) -> None:
+        x = torch.ones(op.small, dtype=dtype)
+        self.assert_refused(op, x, x.cuda())
+        self.assert_refused(op, x.cuda(), x)
+
+    def assert_refused(self, op: Op, x: Tensor, y: Tensor, said: str = "") -> None:
+        """An error that names the op, or says something else, after which the op works."""
+        with pytest.raises(REFUSED, match=said or op.name):
+            ours(op)(x, y)
+        dtype = getattr(torch, op.dtypes[0])
+        for device in {"cpu", x.device.type, y.device.type}:
+            good = random_pair(op.small, dtype, device)
+            assert_same(op, ours(op)(*good), torchs(op)(*good), " after an error")
+
+
+SMALL_BROADCASTS = (((2, 3), (2, 3)), ((2, 3), (3,)), ((2, 1), (1, 3)))
+
+
+class _Kernel(torch.autograd.Function):
+    """The kernel forward, without autograd, and the op's own gradient backward: gradcheck then compares the two."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Any, *tensors: Tensor) -> Any:
+        ctx.function = function
+        ctx.save_for_backward(*tensors)
+        return function(*(tensor.detach() for tensor in tensors))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        with torch.enable_grad():
+            inputs = leaves(*ctx.saved_tensors)
+            out = ctx.function(*inputs)
+            return (None, *torch.autograd.grad(out, inputs, grads, allow_unused=True))
+
+
+def _with_both(op: Op) -> Any:
+    """The op plus nothing of either tensor: no gradient is missing where the op does not use y."""
+    return lambda x, y: ours(op)(x, y) + 0 * (x.sum() + y.sum())
+
+
+class _Recorder(TorchDispatchMode):
+    """Notes the overloads of one op that are called, with their last arguments."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name, self.calls = f"{PACKAGE}::{name}", dict[Any, tuple[Any, ...]]()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func._schema.name == self.name:
+            self.calls[func] = args
+        return func(*args, **(kwargs or {}))
+
+
+def _requiring_grad(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(
+        value.detach().requires_grad_() if isinstance(value, Tensor) else value
+        for value in arguments
+    )

@@ -1,0 +1,14 @@
+"""The demo extension, built once for the CPU, for all tests that run it."""
+
+from pathlib import Path
+
+import pytest
+from clone import install, make_clone
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone in a folder with a space in its name, its library beside the package."""
+    clone = make_clone(tmp_path_factory.mktemp("of kernels") / "my clone")
+    install(clone)
+    return clone
