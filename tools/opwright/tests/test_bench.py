@@ -98,7 +98,7 @@ def test_without_a_gpu_it_measures_the_cpu_and_says_so(run, capsys):
 
 
 def test_what_does_not_fit_into_memory_is_skipped(run, capsys, monkeypatch):
-    monkeypatch.setattr(measure, "free_bytes", lambda _: 200 << 10)
+    monkeypatch.setattr(measure, "free_bytes", lambda _: 400 << 10)
     assert (
         run("--device", "cpu", "--sizes", "10", "20", "--dtypes", "float32", "--rounds", "2") == 0
     )
