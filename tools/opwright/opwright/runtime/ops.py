@@ -31,13 +31,14 @@ class Op:
         tolerance: float = 0.0,  #: what results may differ by, in units of the dtype's epsilon
         timed: bool = False,  #: whether smoke tests and the doctor time this op
         differentiable: bool = True,
+        mixes_dtypes: bool = False,  #: whether its tensors may have several dtypes
         elementwise: bool
         | None = None,  #: takes any shapes that broadcast; None: if `shapes` are vectors
     ) -> None:
         self.function, self.name, self.arguments = function, function.__name__, arguments
         self.reference, self.reference_arguments = reference, reference_arguments or arguments
         self.shapes, self.moves, self.tolerance, self.timed = shapes, moves, tolerance, timed
-        self.differentiable = differentiable
+        self.differentiable, self.mixes_dtypes = differentiable, mixes_dtypes
         self.elementwise = len(shapes[0]) == 1 if elementwise is None else elementwise
 
     @property
