@@ -70,6 +70,7 @@ check: install ## Build the package and run its own tests: a minute
 
 lint: test-env ## Format and type checks of everything
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
+	@.venv/bin/opwright runtime cuda_ext_example
 	@$(PYTHON) -m mypy
 	@git ls-files '*.cpp' '*.h' '*.cu' '*.cuh' ':!tests' ':!tools/wheelscope' | xargs .venv/bin/clang-format --dry-run -Werror
 	@for tool in wheelscope wheelyard; do $(MAKE) --no-print-directory -C tools/$$tool lint VENV='$(CURDIR)/.venv'; done

@@ -8,6 +8,7 @@ from pathlib import Path
 from opwright import __version__, bench
 from opwright.build import dev, doctor, explain_build
 from opwright.build.project import BuildError
+from opwright.build.runtime import copy_runtime
 
 COMMANDS = {
     "bench": (bench, "time each op of the list beside torch's own"),
@@ -27,9 +28,17 @@ def main() -> int:
     for name, (module, help_text) in COMMANDS.items():
         module.add_arguments(commands.add_parser(name, help=help_text))
     commands.add_parser("include", help="print the folder of the headers, for a compiler's -I")
+    copying = commands.add_parser(
+        "runtime",
+        help="copy the Python part into a package, as a build does: for editors and type checkers",
+    )
+    copying.add_argument("package", type=Path)
     arguments = parser.parse_args()
     if arguments.command == "include":
         print(Path(__file__).parent / "include")
+        return 0
+    if arguments.command == "runtime":
+        copy_runtime(arguments.package)
         return 0
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it without a traceback
     try:
