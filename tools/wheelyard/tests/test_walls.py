@@ -330,6 +330,7 @@ def test_each_torch_has_an_index_of_its_own_on_any_host(
     space = workspace(
         tmp_path, {"files": wheels, "sdist": [sdist], "needing_evidence": [], "smoke_tests": []},
         index="own", own=own, project="demo_ext", evidence={}, evidence_of_jobs={}, attestations={},
+        gpu_evidence=[],
     )  # fmt: skip
     publish.run(Job("publish", "own", None, {}), space)  # type: ignore[arg-type]
     for part, wheel in zip(parts, wheels, strict=True):

@@ -90,7 +90,7 @@ def capture(command: Sequence[object]) -> str | None:
     given = {**os.environ, **environment.FIXED}
     try:
         done = subprocess.run(
-            [str(word) for word in command], capture_output=True, text=True, timeout=60, cwd="/", env=given
+            [str(word) for word in command], capture_output=True, text=True, timeout=60, env=given
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None

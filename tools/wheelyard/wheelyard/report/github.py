@@ -5,6 +5,7 @@ Once public it is not changed: run again, it is only compared, so its checksums 
 """
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from packaging.version import Version
 
 from wheelyard.core import shell
 from wheelyard.core.digest import sha256
+from wheelyard.core.environment import CREDENTIALS, NETWORK
 from wheelyard.core.record import Facts, Record
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem, counted
@@ -32,16 +34,21 @@ def publish(plan: Plan, record: Record, folder: Path) -> str:
     if page is None:
         words = ["--draft", "--verify-tag", "--title", tag, *notes(plan, folder)]
         words += ["--prerelease"] if Version(tag).is_prerelease else []  # never GitHub's "Latest"
-        shell.run(["gh", "release", "create", tag, *words], log, what=f"making the page of {tag}")
+        _gh(["create", tag, *words], log, f"making the page of {tag}")
     elif not page["isDraft"]:
         return _compared(tag, record.files(*plan.released), folder, log)
-    shell.run(
-        ["gh", "release", "upload", tag, "--clobber", *files], log, what=f"adding files to {tag}"
-    )
+    _gh(["upload", tag, "--clobber", *files], log, f"adding files to {tag}")
     if lost := _lacking(_page(tag), files):
         raise Problem(f"GitHub does not have {', '.join(lost)} as a whole; run the same job again")
-    shell.run(["gh", "release", "edit", tag, "--draft=false"], log, what=f"publishing {tag}")
+    _gh(["edit", tag, "--draft=false"], log, f"publishing {tag}")
     return f"{counted(len(files), 'file')} on the page of {tag}"
+
+
+def _gh(words: list[object], log: Path, what: str) -> None:
+    """Runs GitHub's program with its settings, in the project: its remote says which repository is meant."""
+    own = [name for name in os.environ if name.startswith(("GH_", "GITHUB_"))]
+    allow = (*NETWORK, *CREDENTIALS, *own)
+    shell.run(["gh", "release", *words], log, what=what, allow=allow, cwd=Path.cwd())
 
 
 def _page(tag: str) -> Facts | None:
@@ -65,8 +72,8 @@ def _compared(tag: str, files: list[Path], folder: Path, log: Path) -> str:
     """A public page keeps its files; what it says of this release's must be right."""
     target = folder / "there"
     shutil.rmtree(target, ignore_errors=True)
-    words = ["gh", "release", "download", tag, "--pattern", SUMS, "--dir", target]
-    shell.run(words, log, what=f"reading the checksums of {tag}")
+    words: list[object] = ["download", tag, "--pattern", SUMS, "--dir", target]
+    _gh(words, log, f"reading the checksums of {tag}")
     lines = (target / SUMS).read_text().splitlines()
     wrong = [file.name for file in files if f"{sha256(file)}  {file.name}" not in lines]
     if wrong:

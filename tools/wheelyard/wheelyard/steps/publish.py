@@ -36,11 +36,8 @@ ASK_AGAIN_SECONDS = 3
 
 
 def check(plan: Plan, record: Record) -> None:
-    """Every file is named for the job that made it. What goes to a public index comes from a clean, tagged tree, and
-    was built from that very tree."""
-    for name in plan.released:
-        if name in record.jobs:
-            plan.check_owners(name, record.jobs[name]["outputs"])
+    """What goes to a public index comes from a clean, tagged tree, was built from that very tree, and is named for the
+    job that made it."""
     if plan.options.index in ("testpypi", "pypi") and plan.strategy != "universal":
         raise Problem(
             f"{plan.options.index} refuses local versions such as +cu130torch2.15, which tell the wheels of strategy "
@@ -61,6 +58,9 @@ def check(plan: Plan, record: Record) -> None:
             "the wheels were built from another state of the sources than this commit; "
             "run `wheelyard release`, which builds again what changed"
         )
+    for name in plan.released:
+        if name in record.jobs:
+            plan.check_owners(name, record.jobs[name]["outputs"])
 
 
 def jobs(plan: Plan) -> list[Job]:

@@ -62,7 +62,9 @@ def _job(plan: Plan, wheel: Wheel) -> Job:
         "code": digest.code(__name__),
     }
     needs = Needs(inputs["image"]["machine"], engine=True) if inputs["image"] else Needs()
-    return Job("repair", wheel.name, needs, inputs, (f"*_{wheel.arch}.whl",))
+    local = f"+{wheel.local_version}" if wheel.local_version else ""
+    pattern = f"*-*{local}-*-*-*_{wheel.arch}.whl"
+    return Job("repair", wheel.name, needs, inputs, (pattern,))
 
 
 def _in_image(plan: Plan, wheel: Wheel) -> dict[str, Any]:
