@@ -59,3 +59,11 @@ HINTS = {
 def test_a_failure_that_the_image_explains_is_explained(log: str) -> None:
     assert HINTS[log] in verify.meaning(log)
     assert bool(HINTS[log]) == bool(verify.meaning(log))
+
+
+def test_the_summary_is_pytests_whatever_is_printed_after_it() -> None:
+    assert (
+        verify.summary("$ run\n== 2 passed, 1 skipped in 0.1s ==\n'Tableau'\n")
+        == "2 passed, 1 skipped in 0.1s"
+    )
+    assert verify.summary("$ run\ndemo was imported\n") == "demo was imported"

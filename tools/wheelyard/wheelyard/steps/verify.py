@@ -95,7 +95,7 @@ def _test(workspace: Workspace) -> Facts:
         workspace.engine.run(tag, options, ["sh", "-c", script], workspace.log, what=what)
     except Problem as problem:
         raise Problem(f"{problem}{meaning(workspace.log.read_text(errors='replace'))}") from None
-    return {"verified": "run", "verdict": _last_line(workspace.log)}
+    return {"verified": "run", "verdict": summary(workspace.log.read_text(errors="replace"))}
 
 
 def meaning(log: str) -> str:
@@ -117,8 +117,11 @@ def meaning(log: str) -> str:
     return ""
 
 
-def _last_line(log: Path) -> str:
-    return log.read_text(errors="replace").strip().splitlines()[-1].strip("= ")
+def summary(log: str) -> str:
+    """pytest's last line about what passed, or the last line at all: a program may print more as it ends."""
+    lines = log.strip().splitlines()
+    passed = [line for line in lines if re.search(r"\b\d+ passed\b.* in ", line)]
+    return (passed or lines)[-1].strip("= ")
 
 
 def _link_job(plan: Plan, wheel: Wheel, torch: str) -> Job:
