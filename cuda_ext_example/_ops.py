@@ -23,6 +23,5 @@ OPS = (
         shapes=ROWS,
         moves=2,
         tolerance=4,
-        mixes_dtypes=True,
     ),
 )

@@ -1,11 +1,10 @@
-// The CUDA engine for elementwise ops: one function object, every layout.
+// The CUDA engine for elementwise ops: one function object, every layout, at the speed of memory.
 //
 //   dense      every operand is one aligned run of elements: 16 bytes a thread
 //   rows       every input is contiguous or constant along the rows, and the rows are aligned:
 //              broadcast rows, columns and scalars, rows with gaps
 //   ragged     the same for rows of any length that start anywhere
-//   tiles      inputs that are contiguous along another dimension: see elementwise_tiles.cuh
-//   strided    anything else: one element at a time, two of them per thread
+//   strided    anything else: one element at a time, two of them a thread
 //
 // elementwise_plan.cuh chooses among them.
 //
@@ -19,10 +18,66 @@
   }
 #include "elementwise.h"
 #include "elementwise_plan.cuh"
-#include "elementwise_tiles.cuh"
-#include "pieces.cuh"
 
 namespace opwright {
+
+template <typename Function, typename T, size_t... I>
+__device__ __forceinline__ T apply(const Function& function, const T* elements,
+                                   std::index_sequence<I...>) {
+  return store<T>(function(load(elements[I])...));
+}
+// The function's result for one element of each input.
+template <typename T, int inputs, typename Function>
+__device__ __forceinline__ T apply(const Function& function, const T (&elements)[inputs]) {
+  return apply(function, elements, std::make_index_sequence<inputs>{});
+}
+
+// Whether a function takes several small integers at once.
+template <typename T, int inputs, typename Function>
+constexpr bool takes_packed = [] {
+  if constexpr (std::is_integral_v<T> && sizeof(T) < 4) {
+    if constexpr (inputs == 1) return std::is_invocable_v<Function, Packed<T>>;
+    if constexpr (inputs == 2) return std::is_invocable_v<Function, Packed<T>, Packed<T>>;
+  }
+  return false;
+}();
+
+// Vectors are handed on as bytes: as elements, each would take a register.
+template <typename T>
+__device__ __forceinline__ Vector<T> as_vector(const uint4& bytes) {
+  return *reinterpret_cast<const Vector<T>*>(&bytes);
+}
+
+template <typename T, typename Function, size_t... I>
+__device__ __forceinline__ uint32_t apply_packed(const Function& function, const uint32_t* words,
+                                                 std::index_sequence<I...>) {
+  return function(Packed<T>(words[I])...).word;
+}
+
+template <typename T, int inputs, typename Function>
+__device__ __forceinline__ void apply_and_store(const Function& function, const uint4 (&x)[inputs],
+                                                T* out) {
+  if constexpr (takes_packed<T, inputs, Function>) {
+    const auto result = [&](uint32_t uint4::* word) {
+      uint32_t words[inputs];
+#pragma unroll
+      for (int i = 0; i < inputs; ++i) words[i] = x[i].*word;
+      return apply_packed<T>(function, words, std::make_index_sequence<inputs>{});
+    };
+    *reinterpret_cast<uint4*>(out) = {result(&uint4::x), result(&uint4::y), result(&uint4::z),
+                                      result(&uint4::w)};
+  } else {
+    Vector<T> result;
+#pragma unroll
+    for (int e = 0; e < Vector<T>::size; ++e) {
+      T elements[inputs];
+#pragma unroll
+      for (int i = 0; i < inputs; ++i) elements[i] = as_vector<T>(x[i]).element[e];
+      result.element[e] = apply(function, elements);
+    }
+    *reinterpret_cast<Vector<T>*>(out) = result;
+  }
+}
 
 // --- dense -------------------------------------------------------
 
@@ -131,11 +186,43 @@ __global__ void rows_kernel(Function function, Inputs<inputs> in, T* out, uint32
 
 // --- ragged ------------------------------------------------------
 
+// 16 bytes of an input, as they come from memory: the aligned pieces that hold them.
+struct Pieces {
+  uint4 low, high;
+  unsigned offset;  // of the first byte in `low`
+};
+
 // Whether both pieces lie within the input: nothing outside it is ever read.
 template <typename T>
 __device__ __forceinline__ bool has_pieces(const Input& input, const T* from) {
   const char* low = reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(from) / 16 * 16);
   return low >= input.begin && low + 32 <= input.end;
+}
+
+template <typename T>
+__device__ __forceinline__ Pieces load_pieces(const T* from) {
+  const auto address = reinterpret_cast<uintptr_t>(from);
+  const auto* low = reinterpret_cast<const uint4*>(address / 16 * 16);
+  return {low[0], low[1], static_cast<unsigned>(address % 16)};
+}
+
+template <typename T>
+__device__ __forceinline__ uint4 cut_vector(const Pieces& pieces) {
+  uint32_t w[8] = {pieces.low.x,  pieces.low.y,  pieces.low.z,  pieces.low.w,
+                   pieces.high.x, pieces.high.y, pieces.high.z, pieces.high.w};
+  if (pieces.offset & 8) {
+#pragma unroll
+    for (int k = 0; k < 6; ++k) w[k] = w[k + 2];
+  }
+  if (sizeof(T) <= 4 && (pieces.offset & 4)) {
+#pragma unroll
+    for (int k = 0; k < 5; ++k) w[k] = w[k + 1];
+  }
+  if (sizeof(T) <= 2) {
+#pragma unroll
+    for (int k = 0; k < 4; ++k) w[k] = __funnelshift_r(w[k], w[k + 1], pieces.offset % 4 * 8);
+  }
+  return {w[0], w[1], w[2], w[3]};
 }
 
 // Rows of any length that start anywhere. A vector of output elements that reaches over the end of
@@ -241,10 +328,6 @@ cudaError_t run(const Function& function, const Operands& operands, const Layout
     case Path::ragged:
       return launch<ragged_kernel<T, inputs, Function>>(plan.grid, stream, function, plan.in, out,
                                                         n, plan.walk);
-    case Path::tiles:
-      return launch<tiles_kernel<T, inputs, Function>>(plan.grid, stream, function, plan.in, out,
-                                                       plan.tile_walk, plan.across, plan.down,
-                                                       plan.transposed);
     case Path::strided:
       return launch<strided_kernel<T, inputs, Function>>(plan.grid, stream, function, plan.in, out,
                                                          n, plan.walk);
