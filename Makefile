@@ -6,7 +6,8 @@ SHELL := /bin/bash
 PYTHON := .venv/bin/python
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 WHEELYARD := .venv/bin/wheelyard
-include tools/maintenance.mk # environment, toolkit, wheelscope, opwright's wheel, and what maintains the three tools
+# The environment, the toolkit, wheelscope, opwright's wheel, and what maintains the three tools.
+include $(dir $(firstword $(MAKEFILE_LIST)))tools/maintenance.mk
 
 .PHONY: help
 help: ## What each target does

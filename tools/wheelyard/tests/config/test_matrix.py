@@ -36,8 +36,8 @@ def test_the_committed_file_is_sound() -> None:
         ("torch_dependencies = false", "torch_dependencies = 0", "must be true or false, not 0"),
         ("[python]\nversions", "[python]\nversions = []\n#", "python.versions is empty; leave it out"),
         ("[python]\nversions", "[python]\nversions = 3.11\n#", "python.versions must be a list, not 3.11"),
-        ('CUDA_EXT_TARGET = "{arch}"', 'CUDA_EXT_TARGET = "{foo}"', "CUDA_EXT_TARGET names {foo}; it may name {arch}"),
-        ('CUDA_EXT_TARGET = "{arch}"', 'CUDA_EXT_TARGET = "a}"', "CUDA_EXT_TARGET has a single brace"),
+        ('OPWRIGHT_TARGET = "{arch}"', 'OPWRIGHT_TARGET = "{foo}"', "OPWRIGHT_TARGET names {foo}; it may name {arch}"),
+        ('OPWRIGHT_TARGET = "{arch}"', 'OPWRIGHT_TARGET = "a}"', "OPWRIGHT_TARGET has a single brace"),
         ("[smoke]", '[smoke]\nchecks = [{ call = "x", reference = "x" }]', "lacks the key `name`: What is checked."),
     ],
 )  # fmt: skip
