@@ -15,12 +15,11 @@ BLOCKS = [block for page in pages() for block in blocks(page)]
 COPY = "a copy of the repository"
 # What may keep a block from running, in the first words of its reason.
 HONEST = (
+    "an example address",
     "another machine's",  # its output is quoted from there
     "asks PyPI",
     "breaks an environment",
     "does not end",
-    "made up",
-    "needs a GPU",
     "needs a clone of another project",
     "needs a published release",
     "needs clang 16",
@@ -28,6 +27,7 @@ HONEST = (
     "not on PyPI yet",
     "run by tests/",
     "takes an hour",
+    "takes minutes",
 )
 
 

@@ -1,4 +1,4 @@
-"""`wheelyard new` and `update`: what they write, refuse and merge; test_new_project.py builds and releases one."""
+"""`wheelyard new` and `update`: what they write, refuse and merge."""
 
 import subprocess
 from pathlib import Path
