@@ -64,6 +64,7 @@ def test_it_builds_and_its_tests_pass(copy):
     run(copy, "setup.py", "--quiet", "build_cpp")
     (library,) = (copy / "build").glob("extension-*/lib/libcuda_ext_example.so")
     shutil.copy(library, copy / "cuda_ext_example")
+    run(copy, "-m", "opwright", "runtime", "cuda_ext_example")
     doctor = run(copy, "-m", "cuda_ext_example")
     assert str(copy / "cuda_ext_example") in doctor
     assert re.search(r"Self-test: 5 ops", doctor)
