@@ -15,14 +15,15 @@ from torch.autograd.graph import increment_version
 from torch.overrides import handle_torch_function, has_torch_function
 
 from cuda_ext_example._opwright.registration import (
-    AFTER_AUTOGRAD,
     Entry,
     Rules,
+    fast,
     has_tangent,
     is_differentiated,
     is_plain,
+    library,
     overload,
-    register,
+    requires_grad,
 )
 
 
@@ -51,7 +52,10 @@ def rms_norm(
             kind = type(argument).__name__
             raise TypeError(f"rms_norm: {name} must be a tensor, not {kind}")
     if out is not None:
+        _refuse_gradients(x, weight, out)
         _rms_norm_out(x, weight, eps, out=out)
+        if not fast:  # which does this for the op, too
+            increment_version(out)
         return out
     if is_differentiated(x, weight):
         return _forward.differentiated(x, weight, eps)[0]
@@ -99,14 +103,22 @@ def _wide(tensor: Tensor) -> Tensor:
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
 
-def _check(x: Tensor, weight: Tensor | None) -> None:
-    if x.dim() == 0 or not x.is_floating_point():
+def _check(x: Tensor, weight: Tensor | None, *shapes: Any) -> None:
+    """Refuses what the kernels refuse; under vmap, `shapes` are those of one element of the batch."""
+    x_shape, weight_shape = shapes or (x.shape, None if weight is None else weight.shape)
+    if not x_shape or not x.is_floating_point():
         raise RuntimeError("rms_norm: x must be a floating tensor with at least one dimension")
-    if weight is not None and (weight.shape != x.shape[-1:] or weight.dtype != x.dtype):
+    if weight is not None and (weight_shape != x_shape[-1:] or weight.dtype != x.dtype):
         raise RuntimeError(
-            f"rms_norm: weight must be {x.dtype} of shape {list(x.shape[-1:])} like x's rows, not "
-            f"{weight.dtype} of shape {list(weight.shape)}"
+            f"rms_norm: weight must be {x.dtype} of shape {list(x_shape[-1:])} like x's rows, not "
+            f"{weight.dtype} of shape {list(weight_shape)}"
         )
+
+
+def _shape_of_one(tensor: Tensor | None, dim: int | None) -> Any:
+    if tensor is None or dim is None:
+        return None if tensor is None else tensor.shape
+    return tensor.movedim(dim, 0).shape[1:]
 
 
 # --- Gradients ------------------------------------------------------------------------------------
@@ -122,7 +134,7 @@ def _gradients(
     ctx: Any, grad: Tensor | None, grad_r: Tensor | None
 ) -> tuple[Tensor | None, Tensor | None, None]:
     x, weight, r = ctx.saved_tensors
-    _, needs_x, needs_weight, _ = ctx.needs_input_grad
+    needs_x, needs_weight, *_ = ctx.needs_input_grad
     dx = dweight = None
     if grad is not None:
         backward = overload("_rms_norm_backward")
@@ -144,6 +156,8 @@ def _batch_forward(
     eps: float | None = None,
 ) -> tuple[tuple[Tensor, Tensor], tuple[int | None, int | None]]:
     x_dim, weight_dim = (*in_dims, None)[:2]
+    shapes = [_shape_of_one(tensor, dim) for tensor, dim in ((x, x_dim), (weight, weight_dim))]
+    _check(x, weight, *shapes)
     if x_dim is not None:
         x = x.movedim(x_dim, 0)
     if weight_dim is None or weight is None:
@@ -203,14 +217,18 @@ def _batch_backward(
     return (dx, dweight), (0 if needs_x else None, 0 if needs_weight else None)
 
 
-# --- Autocast: torch's own computes with what it is given, and returns x's dtype ------------------
+# --- Autocast: as torch's own, which computes in float32 from torch 2.12 on, and in x's dtype before ---------
+
+_IN_FLOAT32 = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 12)
 
 
 def _autocast(op: Any, x: Tensor, weight: Tensor | None = None, eps: Any = None) -> Tensor:
-    if weight is None or weight.dtype == x.dtype:
-        return op(x, weight, eps)
-    widest = torch.promote_types(x.dtype, weight.dtype)
-    return op(x.to(widest), weight.to(widest), eps).to(x.dtype)
+    widest = x.dtype if weight is None else torch.promote_types(x.dtype, weight.dtype)
+    if not _IN_FLOAT32:
+        norm: Tensor = op(x.to(widest), None if weight is None else weight.to(widest), eps)
+        return norm.to(x.dtype)
+    wide = torch.promote_types(widest, torch.float32)
+    return op(x.to(wide), None if weight is None else weight.to(wide), eps)
 
 
 _backward = Entry("_rms_norm_backward", Rules(_reference_backward, _batch_backward))
@@ -224,21 +242,12 @@ _fast_rms_norm = _rms_norm.fast
 # --- rms_norm_out: an op that writes into one of its arguments ------------------------------------
 
 
-def _refuse_gradients(keyset: Any, *args: Any, out: Tensor) -> None:
-    tensors = (*args, out)
-    if has_tangent(*tensors) or (torch.is_grad_enabled() and torch._C._any_requires_grad(*tensors)):
+def _refuse_gradients(*tensors: Any) -> None:
+    if requires_grad(*tensors) or has_tangent(*tensors):
         raise RuntimeError(
             "rms_norm: autograd cannot follow out=, and an argument requires a gradient; leave out "
             "out=, or call .detach() first"
         )
-    with torch._C._AutoDispatchBelowAutograd():
-        _rms_norm_out.redispatch(keyset & AFTER_AUTOGRAD, *args, out=out)
-
-
-def _say_it_changed(keyset: Any, *args: Any, out: Tensor) -> None:
-    """Autograd notices by the version that a tensor that it saved has been written over."""
-    increment_version(out)
-    _rms_norm_out.redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *args, out=out)
 
 
 def _check_out(
@@ -257,6 +266,6 @@ def _check_out(
 
 
 _rms_norm_out = overload("rms_norm_out")
-register("rms_norm_out", "Autograd", _refuse_gradients, with_keyset=True)
-register("rms_norm_out", "ADInplaceOrView", _say_it_changed, with_keyset=True)
-register("rms_norm_out", "Meta", _check_out)
+library.impl("rms_norm_out", _check_out, "Meta")
+if fast:
+    fast.register_mutation(library, "rms_norm_out", _rms_norm_out, _refuse_gradients)

@@ -277,3 +277,41 @@ def test_errors_when_compiled(arguments):
     x, weight = pair((3, 4), torch.float32, "cpu")
     with pytest.raises(Exception, match="rms_norm: weight must be"):
         torch.compile(rms_norm, fullgraph=True, backend="eager")(*arguments(x, weight))
+
+
+# --- vmap and autocast: as torch's own ------------------------------------------------------------
+
+
+def test_vmap_refuses_what_one_call_refuses(device):
+    x, weight = torch.randn(3, 4, device=device), torch.randn(3, 5, device=device)
+    with pytest.raises(RuntimeError, match="at least one dimension"):
+        torch.vmap(rms_norm)(x[0])
+    with pytest.raises(
+        RuntimeError, match=r"shape \[4\] like x's rows, not torch.float32 of shape \[5\]"
+    ):
+        torch.vmap(rms_norm)(x, weight)
+    with pytest.raises(
+        RuntimeError, match=r"shape \[4\] like x's rows, not torch.float32 of shape \[1\]"
+    ):
+        torch.vmap(rms_norm)(x, weight[:, :1])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_autocast_gives_the_dtype_that_torchs_own_gives(device, weighted):
+    x = torch.randn(3, 4, device=device, dtype=torch.bfloat16)
+    weight = torch.randn(4, device=device, dtype=torch.bfloat16) if weighted else None
+    with torch.autocast(device):
+        ours, torchs = rms_norm(x, weight), functional.rms_norm(x, (4,), weight)
+    assert ours.dtype == torchs.dtype
+    torch.testing.assert_close(ours, torchs)
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_a_parameter_costs_nothing_without_gradients(mode, monkeypatch):
+    """Neither the op's Python kernel nor its entry is called."""
+    from cuda_ext_example import _rms_norm
+
+    monkeypatch.setattr(_rms_norm._rms_norm, "op", None)
+    x, weight = torch.randn(3, 4), torch.nn.Parameter(torch.ones(4))
+    with mode():
+        assert torch.equal(rms_norm(x, weight), rms_norm(x, weight.detach()))

@@ -30,5 +30,5 @@ def gradients(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
     """One for each argument that needs one, summed over what was broadcast."""
     return tuple(
         grad.sum_to_size(shape) if needed and grad is not None else None
-        for grad, shape, needed in zip(grads, ctx.shapes, ctx.needs_input_grad[1:], strict=True)
+        for grad, shape, needed in zip(grads, ctx.shapes, ctx.needs_input_grad, strict=False)
     )
