@@ -49,6 +49,7 @@ def _call_add(function: Any, entry: Entry, a: Tensor, b: Tensor) -> Tensor:
 def _reference_add(a: Tensor, b: Tensor) -> Tensor:
     if a.dtype != b.dtype:
         raise RuntimeError(f"a is {a.dtype} and b is {b.dtype}; convert one of them with .to()")
+    elementwise.check("my_add", a, b)  # and my_fast_add has the same dtypes
     return torch.add(a, b)
 
 

@@ -51,6 +51,8 @@ def rms_norm(
         if not isinstance(argument, Tensor) and (name == "x" or argument is not None):
             kind = type(argument).__name__
             raise TypeError(f"rms_norm: {name} must be a tensor, not {kind}")
+    if x.layout != torch.strided:
+        raise RuntimeError("rms_norm: only dense tensors are supported; convert x with .to_dense()")
     if out is not None:
         _refuse_gradients(x, weight, out)
         _rms_norm_out(x, weight, eps, out=out)
@@ -90,7 +92,7 @@ def _reference_backward(
     if needs_x:
         gw = g if weight is None else g * weight
         dx = (r * (gw - h * (gw * h).mean(-1, keepdim=True))).to(x.dtype).contiguous()
-    if needs_weight:
+    if needs_weight and weight is not None:
         dweight = (g * h).sum_to_size(x.shape[-1:]).to(x.dtype)
     return dx, dweight
 

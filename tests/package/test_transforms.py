@@ -5,7 +5,7 @@ import torch
 from torch.autograd import forward_ad
 from torch.library import opcheck
 
-from cuda_ext_example import cust_add, my_add, my_fast_add
+from cuda_ext_example import cust_add, my_add, my_fast_add, rms_norm
 
 OPS = torch.ops.cuda_ext_example
 
@@ -154,3 +154,35 @@ def test_meta_tensors(add):
     out = add(torch.empty(3, 4, device="meta"), torch.empty(4, device="meta"))
     assert out.is_meta
     assert out.shape == (3, 4)
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint16])
+def test_meta_tensors_of_unsupported_dtypes(add, dtype):
+    x = torch.empty(3, dtype=dtype, device="meta")
+    with pytest.raises(RuntimeError, match="is not supported; use one of"):
+        add(x, x)
+
+
+def test_meta_tensors_of_too_many_dimensions(add):
+    x = torch.empty([1] * 30, device="meta")
+    with pytest.raises(RuntimeError, match="more than 25 dimensions"):
+        add(x, x)
+
+
+def test_symbolic_trace(add):
+    traced = torch.fx.symbolic_trace(lambda x, y: cust_add(rms_norm(add(x, y)), 2))
+    x, y = torch.randn(2, 3), torch.randn(3)
+    torch.testing.assert_close(traced(x, y), cust_add(rms_norm(add(x, y)), 2))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_opcheck_of_a_gradient(weighted):
+    x, weight = torch.randn(3, 4), torch.randn(4) if weighted else None
+    _, rstd = OPS._rms_norm_forward(x, weight, 1e-5)
+    opcheck(OPS._rms_norm_backward.default, (x, x, weight, rstd, True, True))
+
+
+def test_a_sparse_leaf_is_refused():
+    leaf = torch.eye(3).to_sparse().requires_grad_()
+    with pytest.raises(RuntimeError, match=r"only dense tensors are supported.*to_dense"):
+        rms_norm(leaf)

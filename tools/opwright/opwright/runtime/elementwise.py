@@ -4,7 +4,23 @@ from typing import Any
 
 from torch import Tensor
 
+from .library import library_ops
+
 InDims = tuple[int | None, ...]
+
+
+def check(op: str, *tensors: Tensor) -> None:
+    """Refuses on meta tensors, and when traced, what the kernels refuse."""
+    dtypes = library_ops()[op]
+    for tensor in tensors:
+        name = str(tensor.dtype).removeprefix("torch.")
+        if name not in dtypes:
+            supported = ", ".join(dtypes)
+            raise RuntimeError(f"{op}: dtype {name} is not supported; use one of {supported}")
+        if tensor.dim() > 25:
+            raise RuntimeError(
+                f"{op}: tensors of more than 25 dimensions are not supported, got {tensor.dim()}"
+            )
 
 
 def batch(op: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:

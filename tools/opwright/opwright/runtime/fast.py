@@ -83,9 +83,11 @@ def is_plain(a: Tensor, b: Tensor) -> bool:
     asked here, transforms, tracing and modes, makes a private twin hand over to its public op."""
     try:
         return not (
-            ((a.requires_grad or b.requires_grad) and torch.is_grad_enabled())
+            has_torch_function_variadic(
+                a, b
+            )  # first: torch.fx's proxies have no requires_grad to branch on
+            or ((a.requires_grad or b.requires_grad) and torch.is_grad_enabled())
             or forward_ad._current_level >= 0
-            or has_torch_function_variadic(a, b)
             or is_dynamo_compiling()
         )
     except AttributeError:
