@@ -140,10 +140,10 @@ def test_an_edit_compiles_what_includes_it(tmp_path: Path):
         build(clone, **cache)
         return {step.name for step in last_build(log) if step.name.endswith((".cpp", ".cu"))}
 
-    for header in ("csrc/scale_add.h", "csrc/softsign.h"):
-        expected = includers(clone, header)
-        assert compiled_after(header, "// edited\n") == expected
-        assert 0 < len(expected) < len(everything)
+    header = "csrc/scale_add.h"
+    expected = includers(clone, header)
+    assert compiled_after(header, "// edited\n") == expected
+    assert 0 < len(expected) < len(everything)
     kernel = "csrc/softsign.cu"
     assert compiled_after(kernel, "// edited\n") == {kernel}
 
