@@ -12,3 +12,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     clone = make_clone(tmp_path_factory.mktemp("of kernels") / "my clone")
     install(clone)
     return clone
+
+
+collect_ignore = ["demo"]  # a project of its own, whose tests run where it is built

@@ -45,7 +45,7 @@ def made(source: Path, nvcc: Path, way: str, launcher: list[str]) -> bytes:
 def test_flags_from_the_environment_are_part_of_the_key(source: Path) -> None:
     """Each after each other one, the cache full of all of them."""
     assert NVCC
-    launcher = toolchain.cache_launcher(source.parent)
+    launcher = toolchain.cache_launcher(source.parent / "elsewhere")
     without_cache = {way: made(source, NVCC, way, []) for way in WAYS}
     assert len(set(without_cache.values())) == 3  # plain, with line info, with fast math
     for way in [*WAYS, *reversed(WAYS)]:
@@ -72,7 +72,9 @@ def test_a_swapped_assembler_is_another_key(source, tmp_path, monkeypatch, swapp
     codes = []
     for home in homes:
         monkeypatch.setenv("CUDA_HOME", str(home))
-        code = made(source, home / "bin/nvcc", "plain", toolchain.cache_launcher(tmp_path))
+        code = made(
+            source, home / "bin/nvcc", "plain", toolchain.cache_launcher(tmp_path / "elsewhere")
+        )
         assert code == made(source, home / "bin/nvcc", "plain", [])
         codes.append(code)
     assert codes[0] != codes[1]
