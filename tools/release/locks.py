@@ -1,7 +1,7 @@
 """Pins every .in file anew, at the newest versions it allows, and shows what moved: `make lock`.
 
-A lock beside its .in file has each package with its version and the hashes of the files that can be installed on Linux with glibc, on
-x86_64 and aarch64. `uv` resolves them; its own version is pinned in ci/tools.lock, like that of every tool.
+A lock beside its .in file has each package with its version, and the hashes of those files that can be installed on
+Linux with glibc, on x86_64 and aarch64. `uv` resolves them; its own version is pinned in ci/tools.lock.
 """
 
 import re

@@ -13,8 +13,8 @@ namespace wheelscope {
 namespace {
 
 // Calls use(fields) for each name in a CSV file without quoting: the first field of a row has the
-// names, separated by spaces, that share the others. '#' starts a comment line, the first other line
-// is the header.
+// names, separated by spaces, that share the others. '#' starts a comment line, the first other
+// line is the header.
 template <std::size_t columns, class Use>
 void for_each_row(std::string_view text, Use use) {
   bool header_seen = false;

@@ -39,7 +39,8 @@ const std::map<std::string_view, std::string_view>& python_abi3();
 // export.
 const std::map<std::string_view, std::string_view>& platform_symbols();
 
-// data/cuda_libraries.csv, `libraries,cuda,distribution`: what NVIDIA's distributions on PyPI bring.
+// data/cuda_libraries.csv, `libraries,cuda,distribution`: what NVIDIA's distributions on PyPI
+// bring.
 struct CudaLibrary {
   std::string_view cuda, distribution;  // CUDA's major version
 };

@@ -11,12 +11,13 @@ from wheelyard.core.workspace import Workspace
 
 KEPT = "ci/packages"  # in the project; a folder for each architecture of machine
 SHOWN = 4  # packages that are named
-# Runs in the image. A Python package has a digest of what its own list says of its files; what an installer adds to it is left out.
-# Many words on a line: there are hundreds of packages, and nobody reads the list from end to end.
+# Runs in the image. A Python package has a digest of what its own list says of its files; what an installer adds to
+# it is left out. There are hundreds of packages, so a line has many.
 LIST = """
 import hashlib, subprocess, textwrap
 from importlib.metadata import distributions
-system = r"if command -v dpkg-query >/dev/null; then dpkg-query -W -f '${binary:Package}=${Version}\\n'; else rpm -qa; fi"
+debian = r"dpkg-query -W -f '${binary:Package}=${Version}\\n'"
+system = f"if command -v dpkg-query >/dev/null; then {debian}; else rpm -qa; fi"
 def content(package):
     files = {str(f): f.hash.value for f in package.files or () if f.hash and not str(f).startswith("..")}
     own = sorted(f"{n} {h}" for n, h in files.items() if not n.endswith(("/INSTALLER", "/REQUESTED", "_cache.json")))
