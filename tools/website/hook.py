@@ -19,6 +19,7 @@ ELSEWHERE = {
     "RELEASE.md": "release.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
+    "build/support.md": "support.md",  # made by `make docs` from the plan
 }
 # tools/NAME/README.md and tools/NAME/docs/ become the folder NAME/ of the site.
 for file in sorted([*ROOT.glob("tools/*/README.md"), *ROOT.glob("tools/*/docs/*.*")]):
