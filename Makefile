@@ -49,7 +49,8 @@ test: lint test-wheelscope install docs ## Every test, except for whole releases
 
 docs: tools ## The documentation site in build/site; a dead link fails
 	@$(YARD) reference
-	@mkdir -p build && $(WHEELYARD) plan --place github --support >build/support.md
+	@mkdir -p build/pages && $(WHEELYARD) plan --place github --support >build/pages/support.md
+	@for file in matrix policy; do $(WHEELYARD) schema $$file >build/pages/$$file.schema.json; done
 	@VENV=build/docs-venv tools/setup/venv.sh docs/docs.lock
 	@NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build --strict
 	@echo "the site is in build/site; to read it: python3 -m http.server --directory build/site, then open http://127.0.0.1:8000"
