@@ -31,7 +31,7 @@ _process: "subprocess.Popen[bytes] | None" = None
 
 
 def watch(group: int) -> None:
-    """From now on this group ends with us."""
+    """Ends this group of processes when this program ends."""
     with _turn:
         _groups.add(group)
         _tell(f"+{group}")

@@ -38,7 +38,7 @@ def render(plan: Plan, record: Record, files: list[File], grid: dict[Cell, str])
 
 
 def _version(files: list[File]) -> str:
-    """Where only a build tells it: from a file's name."""
+    """The version, from a file's name: some projects learn theirs only in a build."""
     return next((f.path.name.split("-")[1] for f in files if f.path.suffix == ".whl"), "")
 
 
