@@ -139,9 +139,3 @@ def cuda_of_run(matrix: Matrix, torch: str, arch: str) -> str | None:
     facts = matrix.torch[torch]
     theirs = facts.pypi.get(arch)
     return "cpu" if theirs not in facts.cuda and "cpu" in facts.cuda else theirs
-
-
-def index_of_torch(matrix: Matrix, torch: str, arch: str, cuda: str | None) -> str:
-    """The index that has that build of a torch; empty for PyPI."""
-    facts = matrix.torch[torch]
-    return facts.index.get(cuda or "", "") if facts.pypi.get(arch) != cuda else ""
