@@ -90,11 +90,16 @@ def _on_gpu(seen: dict[str, Any]) -> str:
     return escape("; ".join([where, passed, *speeds]))
 
 
+def _code(text: str) -> str:
+    """Marks up what stands between backticks."""
+    return re.sub("`(.+?)`", r"<code>\1</code>", escape(text))
+
+
 def _legend(grid: dict[Cell, str]) -> str:
     counts = Counter(grid.values())
     rows = "".join(
         f'<tr><td><span class="key {way}">{label}</span></td>'
-        f'<td class="number">{counts[way]}</td><td>{meaning}</td></tr>'
+        f'<td class="number">{counts[way]}</td><td>{_code(meaning)}</td></tr>'
         for way, (label, meaning) in WAYS.items()
     )
     head = '<tr><th scope="col">label</th><th scope="col">cells</th><th scope="col">means</th></tr>'
