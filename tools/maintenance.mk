@@ -91,7 +91,7 @@ compare-images: ## Have the images of two releases the same packages? OTHER=the 
 	@echo "the same packages in $$(ls wheelhouse/packages | wc -l) images"
 
 # --- Releasing the tools and the site -----------------------------------------------------------
-.PHONY: tool-wheels check-tools check-tools-tag publish-tools publish-docs
+.PHONY: tool-wheels check-tools check-tools-tag tool-digests check-tool-digests publish-tools publish-docs
 tool-wheels: wheelscope build/tools/made ## Wheels of the three tools, in build/tools/
 build/tools/made: $(shell git ls-files tools/wheelyard/wheelyard tools/wheelyard/*.* tools/wheelscope tools/release/wheels.py 2>/dev/null)
 	@rm -f build/tools/wheel*.whl
@@ -112,7 +112,13 @@ check-tools-tag: tools ## Is the version of the wheels in build/tools/ the one t
 	@tag=$$(git tag --points-at HEAD --list 'wheelyard-v*'); version=$$($(WHEELYARD) --version | cut -d' ' -f2); \
 	  test "$$tag" = "wheelyard-v$$version" || { echo "error: HEAD carries '$$tag', but the tools are $$version: git tag wheelyard-v$$version" >&2; exit 1; }
 
-publish-tools: tools-publish ## Upload what INDEX (testpypi or pypi) lacks of build/tools/
+tool-digests: ## Print the sha256 and name of the wheels FILES in build/tools/, on one line, as the output ARCH of a workflow's step
+	@cd build/tools && echo "$(if $(ARCH),$(ARCH)=)$$(sha256sum $(or $(FILES),*.whl) | tr -s ' \n' ' ')"
+
+check-tool-digests: ## Are the wheels in build/tools/ those of DIGESTS, and no others?
+	@PYTHONPATH=tools/wheelyard $(PYTHON) -m tools.release.publish none build/tools
+
+publish-tools: tools-publish ## Upload what INDEX (testpypi or pypi) lacks of build/tools/, whose wheels must be those of DIGESTS
 	@PYTHONPATH=tools/wheelyard $(PYTHON) -m tools.release.publish $(or $(INDEX),$(error give the index: make publish-tools INDEX=testpypi)) build/tools
 
 publish-docs: ## Push build/site as the branch that GitHub serves, as the workflow docs does
