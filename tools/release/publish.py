@@ -1,9 +1,9 @@
 """Publishes the wheels of the tools: `python -m tools.release.publish INDEX FOLDER`.
 
-INDEX is testpypi or pypi: what is there is not sent again; a file of that name with other bytes is an error. DIGESTS holds
-the sha256 and name of every wheel, as `make tool-digests` printed it where they were made: nothing else is sent. Or INDEX is
-wheelhouse: then the wheels join the release there, in wheelhouse/tools/ and in its static index. Or it is none: then the
-wheels are compared with DIGESTS, and nothing more.
+INDEX is testpypi or pypi: what is there is not sent again; a file of that name with other bytes is an error. DIGESTS
+holds the sha256 and name of every wheel, as `make tool-digests` printed it where they were made: nothing else is sent.
+Or INDEX is wheelhouse: then the wheels join the release there, in wheelhouse/tools/ and in its static index. Or it is
+none: then the wheels are compared with DIGESTS, and nothing more.
 """
 
 import os

@@ -1,8 +1,8 @@
 """Tag: makes the release commit and its tag, or nothing.
 
 The tree must be clean and the changelog must say what is new. If anything fails on the way, the
-tree is put back as it was. `--check` asks instead whether HEAD's tag, version and changelog agree, and with `--on BRANCH`
-whether HEAD is part of that branch, where changes are reviewed.
+tree is put back as it was. `--check` asks instead whether HEAD's tag, version and changelog agree,
+and with `--on BRANCH` whether HEAD is part of that branch, where changes are reviewed.
 """
 
 import datetime
@@ -56,7 +56,8 @@ def _check_branch(project: Project, branch: str) -> None:
         raise Problem(f"this clone has no {branch}; fetch it with its history (fetch-depth: 0)")
     if _git(project, "merge-base", "HEAD", branch, fails="") != head:
         raise Problem(
-            f"{head[:12]} is not part of {branch}, so nobody has reviewed it there; merge it, then tag the merged commit"
+            f"{head[:12]} is not part of {branch}, so nobody has reviewed it there; merge it, then tag "
+            "the merged commit"
         )
 
 

@@ -1,8 +1,9 @@
 """Ends what a killed run has left running: it would still write when the next run starts.
 
 A process of its own is told through a pipe which process groups run. The system closes that pipe when the run ends,
-however it does, and the groups that are still known then are killed, with all their children; containers, which are
-no children, are removed by a program that the guard runs after a kill. Where the guard was killed too, the next run ends what it finds: every program of a run has its temporary folder in its environment.
+however it does, and the groups that are still known then are killed, with all their children. Containers are no
+children: a program that the guard runs after a kill removes them. Where the guard was killed too, the next run ends
+what it finds: every program of a run has its temporary folder in its environment.
 """
 
 import atexit
