@@ -22,7 +22,7 @@ PROGRAMS = Path(sys.executable).parent
 READ = {"contents": "read"}
 PUBLISH = {"contents": "read", "id-token": "write"}
 PERMISSIONS = {
-    "locks.yml": {"renew": READ, "propose": {"contents": "write", "pull-requests": "write"}},
+    "locks.yml": {"renew": READ, "propose": {"actions": "write", "contents": "write", "pull-requests": "write"}},
     "docs.yml": {"site": READ, "publish": {"contents": "write"}},
     "nightly.yml": {"nightly": READ},
     "ci.yml": {"lint": READ, "test": READ, "wheels": READ},
