@@ -87,7 +87,7 @@ nightly: tools wheelscope ## The package built on torch's newest build, and test
 	@$$(test "$$(id -u)" = 0 || echo sudo) $(WHEELYARD) nightly $(if $(TORCH_INDEX),--torch-index '$(TORCH_INDEX)')
 
 compare-images: ## Have the images of two releases the same packages? OTHER=the other wheelhouse
-	@diff --recursive --unified '$(or $(OTHER),$(error name the other wheelhouse: make compare-images OTHER=FOLDER))/packages' wheelhouse/packages
+	@git diff --no-index --word-diff '$(or $(OTHER),$(error name the other wheelhouse: make compare-images OTHER=FOLDER))/packages' wheelhouse/packages
 	@echo "the same packages in $$(ls wheelhouse/packages | wc -l) images"
 
 # --- Releasing the tools and the site -----------------------------------------------------------

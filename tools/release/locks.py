@@ -1,7 +1,7 @@
 """Pins every .in file anew, at the newest versions it allows, and shows what moved: `make lock`.
 
-A lock beside its .in file has each package with its version and hashes. `uv` resolves them; its own version is pinned
-in ci/tools.lock, like that of every tool.
+A lock beside its .in file has each package with its version, and the hashes of those files that can be installed on
+Linux with glibc, on x86_64 and aarch64. `uv` resolves them; its own version is pinned in ci/tools.lock.
 """
 
 import re
@@ -11,11 +11,14 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 UV = [str(Path(sys.executable).with_name("uv")), "pip", "compile", "--quiet", "--universal"]
-UV += ["--generate-hashes", "--no-header", "--no-annotate", "--python-version", "3.11"]
+UV += ["--generate-hashes", "--no-header", "--no-annotate"]
 PIN = re.compile(r"^([\w.-]+)==([^\s;\\]+)", re.MULTILINE)
+# The end of the name of a wheel that serves CPython on a platform of ours.
+SERVES_US = re.compile(r"-(py|cp)[^-]*-[^-]+-(any|(many)?linux_?\d[^-]*_(x86_64|aarch64))\.whl$")
 SAME_TOOLS = ["--constraint", "ci/tools.lock"]
 FEW = [*SAME_TOOLS, "--override", "ci/unneeded.txt"]
 
@@ -69,24 +72,51 @@ def renew(lock: Lock, options: list[str]) -> Iterator[tuple[str, str, str]]:
     file = ROOT / f"{lock.name}.lock"
     before = pins(file.read_text()) if file.exists() else {}
     if lock is TORCH:
-        file.write_text("".join(_torch(release) for release in torches()))
+        text = "".join(_lines(f"torch=={release}", oldest) for release, oldest in torches().items())
     else:
-        source = [f"{lock.name}.in", "--output-file", f"{lock.name}.lock"]
+        source = [f"{lock.name}.in", "--output-file", file, "--python-version", "3.11"]
         subprocess.run([*UV, *options, *lock.options, *source], cwd=ROOT, check=True)
-    yield from moved(before, pins(file.read_text()))
+        text = _lines(file.read_text(), "3.11")
+    file.write_text(text)
+    yield from moved(before, pins(text))
 
 
-def torches() -> list[str]:
-    """The releases of torch that the matrix names."""
+def torches() -> dict[str, str]:
+    """The releases of torch that the matrix names, each with the oldest Python that it has wheels for."""
     matrix = tomllib.loads((ROOT / "ci/matrix.toml").read_text())
-    return [torch["release"] for torch in matrix["torch"].values()]
+    return {torch["release"]: torch["pythons"][0] for torch in matrix["torch"].values()}
 
 
-def _torch(release: str) -> str:
-    command = [*UV, *TORCH.options, "-"]
-    return subprocess.run(
-        command, input=f"torch=={release}\n", stdout=subprocess.PIPE, text=True, check=True
-    ).stdout
+def _lines(pinned: str, python: str) -> str:
+    """The lock's text: uv knows the file behind each hash, and leaves out those of Pythons before this one."""
+    done = subprocess.run(
+        [*UV, "--no-deps", "--format=pylock.toml", "--python-version", python, "-"],
+        input=pinned,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return "".join(_block(package) for package in tomllib.loads(done.stdout)["packages"])
+
+
+def _block(package: dict[str, Any]) -> str:
+    marker = f" ; {package['marker']}" if "marker" in package else ""
+    hashes = [
+        f"--hash=sha256:{file['hashes']['sha256']}"
+        for file in usable(package.get("wheels", []), package.get("sdist"))
+    ]
+    # A single hash stays on the line of its package.
+    return (" " if len(hashes) == 1 else " \\\n    ").join(
+        [f"{package['name']}=={package['version']}{marker}", *sorted(hashes)]
+    ) + "\n"
+
+
+def usable(wheels: list[dict[str, Any]], sdist: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """The files that pip or uv may choose here; an sdist only where no wheel serves everyone."""
+    chosen = [wheel for wheel in wheels if SERVES_US.search(wheel["url"])]
+    if sdist and not any(wheel["url"].endswith("-none-any.whl") for wheel in chosen):
+        chosen.append(sdist)
+    return chosen
 
 
 def main() -> None:

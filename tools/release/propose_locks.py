@@ -14,8 +14,9 @@ from tools.release.locks import LOCKS, ROOT, moved, pins
 
 BRANCH = "renew-locks"
 TITLE = "Renew the locks"
+HASH = "--hash=sha256:[0-9a-f]{64}"
 LINE = re.compile(
-    r"[\w.-]+==[\w.!+-]+( ; [\w .'\"<>=!()-]+)?( \\)?|    --hash=sha256:[0-9a-f]{64}( \\)?|    #[ -~]*"
+    rf"[\w.-]+==[\w.!+-]+( ; [\w .'\"<>=!()-]+)?( {HASH})?( \\)?|    {HASH}( \\)?|    #[ -~]*"
 )
 
 

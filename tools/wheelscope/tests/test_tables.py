@@ -1,6 +1,5 @@
 """The committed tables are those that their sources give today, and hold together."""
 
-import csv
 import json
 import tomllib
 from typing import Any
@@ -10,18 +9,9 @@ from program import ROOT
 from torch_abi_audit.torch_versions import stable_shim_versions
 
 from validation.tables import layout, manylinux
+from validation.tables.layout import by_version
 
 DATA = ROOT / "src/data"
-
-
-def by_version(text: str) -> list[int]:
-    return [int(number) for number in text.split(".")]
-
-
-def shims() -> dict[str, str]:
-    lines = (DATA / "torch_shims.csv").read_text().splitlines()
-    rows = csv.DictReader(line for line in lines if not line.startswith("#"))
-    return {row["symbol"]: row["first_version"] for row in rows}
 
 
 def test_policies_are_those_of_the_installed_auditwheel(
@@ -34,7 +24,7 @@ def test_policies_are_those_of_the_installed_auditwheel(
 
 def test_torch_functions_agree_with_torch_abi_audit() -> None:
     """Ours are read from torch's binaries, theirs from its sources."""
-    ours = shims()
+    ours = {name: version for name, version, _ in layout.read_csv("torch_shims.csv")}
     theirs = {name: f"{v[0]}.{v[1]}" for name, v in stable_shim_versions().items()}
     both = ours.keys() & theirs.keys()
     assert len(both) > 500

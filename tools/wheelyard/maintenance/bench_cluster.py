@@ -1,4 +1,4 @@
-"""Times the graph of a release with a wheel for each torch on clusters of 1 to 64 workers, into docs/cluster.*.
+"""Times the graph of a release with a wheel for each torch on clusters of 1 to 64 workers, into docs/cluster.json.
 
 The scheduler, the workers, the links and the runner are the real ones; the jobs only sleep, a hundredth of times that
 were measured, and less where few workers would sleep for an hour. Each worker has one slot. The bound is what no
@@ -178,51 +178,6 @@ def processor(process: psutil.Process | None = None) -> float:
     return float(used.user + used.system)
 
 
-def draw(rows: list[dict[str, float]], jobs_of_step: dict[str, int]) -> None:
-    import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "cluster"
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(7, 4))
-    count = [row["workers"] for row in rows]
-    axes.plot(
-        count,
-        [row["seconds"] * row["share"] / 3600 for row in rows],
-        "o-",
-        color="black",
-        label="measured",
-    )
-    axes.plot(
-        count,
-        [row["bound"] * row["share"] / 3600 for row in rows],
-        "s--",
-        color="gray",
-        label="no schedule is shorter",
-    )
-    for row in rows:
-        axes.annotate(
-            f"{row['efficiency']:.0%}",
-            (row["workers"], row["seconds"] * row["share"] / 3600),
-            (4, 6),
-            textcoords="offset points",
-        )
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel="workers",
-        ylabel="hours",
-        xticks=count,
-        xticklabels=count,
-    )
-    axes.minorticks_off()
-    wheels = jobs_of_step["build"] - 1
-    axes.set_title(f"A release of {wheels} wheels, at the scale of the measured times")
-    axes.legend()
-    figure.savefig(TARGET / "cluster.svg", metadata={"Date": None}, bbox_inches="tight")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 4, 16, 64])
@@ -252,8 +207,7 @@ def save(rows: dict[float, dict[str, float]], counts: Counter[str]) -> None:
     }  # fmt: skip
     file = TARGET / "cluster.json"
     known = json.loads(file.read_text()) if file.exists() else {}
-    file.write_text(json.dumps(known | result, indent=1) + "\n")
-    draw(result["rows"], counts)
+    file.write_text(json.dumps(known | result) + "\n")
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ def main() -> None:
         rows = measure(int(sys.argv[1]) if len(sys.argv) > 1 else 3, Path(folder))
     print("the middle ratio:", statistics.median(row["ratio"] for row in rows))
     file = TARGET / "cluster.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"overhead": rows}, indent=1) + "\n")
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"overhead": rows}) + "\n")
 
 
 if __name__ == "__main__":

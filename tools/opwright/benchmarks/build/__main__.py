@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from opwright.bench.report import in_lines
 from opwright.build.project import Project
 from opwright.build.toolchain import cuda_home, matrix_targets
 
@@ -168,7 +169,7 @@ def write(result: dict[str, Any], folder: Path = DOCS) -> None:
     kept["ours-noop"] = rows["ours-noop"]["seconds"] < NOOP_SECONDS
     result["promises_kept"] = kept
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "build.json").write_text(json.dumps(result, indent=2) + "\n")
+    (folder / "build.json").write_text(in_lines(result))
     (folder / "build.md").write_text(table(result))
     print(table(result))
     for name, is_kept in kept.items():

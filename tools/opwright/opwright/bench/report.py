@@ -144,11 +144,22 @@ def write(result: Result, folder: Path) -> list[str]:
     return write_files(asdict(result), folder / "benchmark", lambda path: plot(result, path))
 
 
+def in_lines(result: Row) -> str:
+    """JSON with one line for each key, and one for each row of a list: short, and easy to compare."""
+
+    def text(value: object) -> str:
+        if isinstance(value, list):
+            return "[\n  " + ",\n  ".join(json.dumps(row) for row in value) + "\n ]"
+        return json.dumps(value)
+
+    return "{\n" + ",\n".join(f' "{key}": {text(result[key])}' for key in result) + "\n}\n"
+
+
 def write_files(result: Row, path: Path, draw: Callable[[Path], None]) -> list[str]:
     """Writes JSON and, where matplotlib is installed, the plot; says what it did."""
     path.parent.mkdir(parents=True, exist_ok=True)
     data, picture = path.with_suffix(".json"), path.with_suffix(".png")
-    data.write_text(json.dumps(result, indent=1) + "\n")
+    data.write_text(in_lines(result))
     try:
         import matplotlib
     except ImportError:

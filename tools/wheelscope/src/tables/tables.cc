@@ -12,8 +12,9 @@
 namespace wheelscope {
 namespace {
 
-// Calls use(fields) for each row of a CSV file without quoting; '#' starts a comment line, the
-// first other line is the header.
+// Calls use(fields) for each name in a CSV file without quoting: the first field of a row has the
+// names, separated by spaces, that share the others. '#' starts a comment line, the first other
+// line is the header.
 template <std::size_t columns, class Use>
 void for_each_row(std::string_view text, Use use) {
   bool header_seen = false;
@@ -26,11 +27,16 @@ void for_each_row(std::string_view text, Use use) {
       field = line.substr(0, line.find(','));
       line.remove_prefix(std::min(field.size() + 1, line.size()));
     }
-    if (std::exchange(header_seen, true)) use(fields);
+    if (!std::exchange(header_seen, true)) continue;
+    for (auto names = fields[0]; !names.empty();) {
+      fields[0] = names.substr(0, names.find(' '));
+      names.remove_prefix(std::min(fields[0].size() + 1, names.size()));
+      use(fields);
+    }
   }
 }
 
-// Rows of two fields, sorted or nearly so.
+// Names and what they share, in a few sorted runs.
 std::map<std::string_view, std::string_view> parse_pairs(std::string_view text) {
   std::map<std::string_view, std::string_view> pairs;
   for_each_row<2>(
@@ -41,7 +47,7 @@ std::map<std::string_view, std::string_view> parse_pairs(std::string_view text) 
 PlatformTable parse_platform_table(std::string_view libc) {
   PlatformTable table;
   for_each_row<4>(embedded::manylinux(), [&](const auto& fields) {
-    const auto [kind, arch, name, policy] = fields;
+    const auto [name, kind, arch, policy] = fields;
     if (!policy.starts_with(libc)) return;
     if (kind == "alias") {
       table.aliases.emplace(name, policy);

@@ -11,7 +11,7 @@
 
 namespace wheelscope {
 
-// data/manylinux.csv, `kind,arch,name,policy`: for each libc ("manylinux", "musllinux") the oldest
+// data/manylinux.csv, `names,kind,arch,policy`: for each libc ("manylinux", "musllinux") the oldest
 // policy that allows a symbol version or library.
 struct PlatformTable {
   struct Arch {
@@ -25,21 +25,22 @@ struct PlatformTable {
 };
 const PlatformTable& platform_table(std::string_view libc);
 
-// data/torch_shims.csv, `symbol,first_version,library`: the C functions of torch's stable ABI.
+// data/torch_shims.csv, `symbols,first_version,library`: the C functions of torch's stable ABI.
 struct TorchShim {
   std::string_view first_version;
   std::string_view library;  // libtorch_cpu.so, libtorch_cuda.so
 };
 const std::map<std::string_view, TorchShim>& torch_shims();
 
-// data/python_abi3.csv, `symbol,first_version`: the symbols of Python's limited API.
+// data/python_abi3.csv, `symbols,first_version`: the symbols of Python's limited API.
 const std::map<std::string_view, std::string_view>& python_abi3();
 
-// data/platform_symbols.csv, `symbol,library`: what the C library and the compiler's runtime
+// data/platform_symbols.csv, `symbols,library`: what the C library and the compiler's runtime
 // export.
 const std::map<std::string_view, std::string_view>& platform_symbols();
 
-// data/cuda_libraries.csv, `library,cuda,distribution`: what NVIDIA's distributions on PyPI bring.
+// data/cuda_libraries.csv, `libraries,cuda,distribution`: what NVIDIA's distributions on PyPI
+// bring.
 struct CudaLibrary {
   std::string_view cuda, distribution;  // CUDA's major version
 };

@@ -11,12 +11,10 @@ from pathlib import Path
 
 from validation.tables import layout
 
-HEADER = (
-    "# Libraries of CUDA and the distributions on PyPI that bring them. Source: RECORD files of the\n"
-    "# nvidia distributions that torch requires. Generator: make table TABLE=cuda_libraries\n"
-)
-
-
+HEAD = [
+    "Libraries of CUDA and the distributions on PyPI that bring them. Source: RECORD files of the",
+    "nvidia distributions that torch requires. Generator: make table TABLE=cuda_libraries",
+]
 Rows = dict[tuple[str, str], str]  # library and CUDA's major version -> distribution
 
 
@@ -35,16 +33,15 @@ def libraries(site_packages: Path) -> Rows:
 
 
 def main(folders: list[str]) -> None:
-    table = layout.DATA / "cuda_libraries.csv"
     known: Rows = {}
-    if table.exists():
-        lines = [line for line in table.read_text().splitlines() if not line.startswith("#")]
-        for row in csv.DictReader(lines):
-            known[row["library"], row["cuda"]] = row["distribution"]
+    if (layout.DATA / "cuda_libraries.csv").exists():
+        for library, cuda, distribution in layout.read_csv("cuda_libraries.csv"):
+            known[library, cuda] = distribution
     for folder in folders:
         known |= libraries(Path(folder))
-    rows = "".join(f"{name},{cuda},{known[name, cuda]}\n" for name, cuda in sorted(known))
-    table.write_text(f"{HEADER}library,cuda,distribution\n{rows}")
+    rows = [(name, cuda, distribution) for (name, cuda), distribution in known.items()]
+    rows.sort(key=lambda row: (row[1:], row[0]))
+    layout.write_csv("cuda_libraries.csv", HEAD, "libraries,cuda,distribution", rows)
 
 
 if __name__ == "__main__":

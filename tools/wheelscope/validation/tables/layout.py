@@ -1,11 +1,44 @@
-"""Writes a generated table as JSON for people too: each innermost list or map on one line."""
+"""Writes generated tables in few lines, for people too.
 
+A CSV table has one row for all names that share the other fields, and another where the line is full.
+JSON has each innermost list or map on one line.
+"""
+
+import csv
 import json
 import re
+import textwrap
+from collections.abc import Iterable
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 DATA = Path("src/data")
+WIDTH = 120
+
+
+def write_csv(
+    file_name: str, head: list[str], header: str, rows: Iterable[tuple[str, ...]]
+) -> None:
+    """Writes rows whose first field is a name; those that share the rest must follow each other."""
+    lines = [*(f"# {line}" for line in head), header]
+    for shared, group in groupby(rows, lambda row: row[1:]):
+        names = textwrap.wrap(
+            " ".join(row[0] for row in group), WIDTH, break_long_words=False, break_on_hyphens=False
+        )
+        lines += [",".join([words, *shared]) for words in names]
+    (DATA / file_name).write_text("\n".join([*lines, ""]))
+    print(f"wrote {DATA / file_name}")
+
+
+def read_csv(file_name: str) -> list[list[str]]:
+    """The rows of a table, one for each name."""
+    lines = [line for line in (DATA / file_name).read_text().splitlines() if line[:1] != "#"]
+    return [[name, *rest] for names, *rest in csv.reader(lines[1:]) for name in names.split()]
+
+
+def by_version(text: str) -> list[int]:
+    return [int(number) for number in text.split(".")]
 
 
 def write(file_name: str, table: dict[str, Any]) -> None:

@@ -26,12 +26,12 @@ def oldest_first(policies: list[dict[str, Any]]) -> Iterator[tuple[str, str, str
     seen = set()
     for policy in policies:
         name = policy["name"]
-        rows = [("alias", "", alias, name) for alias in policy["aliases"]]
-        rows += [("library", "", library, name) for library in sorted(policy["lib_whitelist"])]
+        rows = [(alias, "alias", "", name) for alias in policy["aliases"]]
+        rows += [(library, "library", "", name) for library in sorted(policy["lib_whitelist"])]
         for arch, prefixes in policy["symbol_versions"].items():
-            rows.append(("policy", arch, name, name))
+            rows.append((name, "policy", arch, name))
             rows += [
-                ("version", arch, f"{prefix}_{number}", name)
+                (f"{prefix}_{number}", "version", arch, name)
                 for prefix, numbers in prefixes.items()
                 for number in numbers
             ]
@@ -40,14 +40,16 @@ def oldest_first(policies: list[dict[str, Any]]) -> Iterator[tuple[str, str, str
 
 
 def main() -> None:
-    lines = [
-        "# The platform policies. Source: the policies of auditwheel "
-        f"{version('auditwheel')}. Generator: make table TABLE=manylinux",
-        "kind,arch,name,policy",
+    head = (
+        "The platform policies. Source: the policies of auditwheel "
+        f"{version('auditwheel')}. Generator: make table TABLE=manylinux"
+    )
+    rows = [
+        row
+        for libc in ("manylinux", "musllinux")
+        for row in oldest_first(read_policies(f"{libc}-policy.json"))
     ]
-    for libc in ("manylinux", "musllinux"):
-        lines += map(",".join, oldest_first(read_policies(f"{libc}-policy.json")))
-    (layout.DATA / "manylinux.csv").write_text("\n".join([*lines, ""]))
+    layout.write_csv("manylinux.csv", [head], "names,kind,arch,policy", rows)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@ has the symbol. C++ names are left out: wheelscope knows the runtime's by their 
 """
 
 import subprocess
-from pathlib import Path
 
-TABLE = Path("src/data/platform_symbols.csv")
+from validation.tables import layout
+
 LIBRARIES = ("libc.so.6", "libm.so.6", "libgcc_s.so.1", "libresolv.so.2")
 
 
@@ -25,13 +25,12 @@ def main() -> None:
                 symbols.setdefault(name, library)
     version = output("ldd", "--version").splitlines()[0].split()[-1]
     compiler = output("gcc", "-dumpfullversion").strip()
-    lines = [
-        f"# Symbols of the C library and of the compiler's runtime. Source: glibc {version} and "
-        f"gcc {compiler} of Debian. Generator: make table TABLE=platform_symbols",
-        "symbol,library",
-        *(f"{name},{library}" for name, library in sorted(symbols.items())),
-    ]
-    TABLE.write_text("\n".join(lines) + "\n")
+    head = (
+        f"Symbols of the C library and of the compiler's runtime. Source: glibc {version} and "
+        f"gcc {compiler} of Debian. Generator: make table TABLE=platform_symbols"
+    )
+    rows = sorted(symbols.items(), key=lambda row: (LIBRARIES.index(row[1]), row[0]))
+    layout.write_csv("platform_symbols.csv", [head], "symbols,library", rows)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ import zipfile
 from pathlib import Path
 
 from validation import pypi
+from validation.tables import layout
 
-TABLE = Path("src/data/torch_shims.csv")
 WHEELSCOPE = Path("build/bin/wheelscope")
 RELEASES = [f"2.{minor}.0" for minor in range(9, 16)]
 HEADERS = re.compile(
@@ -63,16 +63,15 @@ def main() -> None:
         new = sorted((declared(wheel) & libraries.keys()) - first.keys())
         first |= {name: (release.removesuffix(".0"), libraries[name]) for name in new}
         print(f"torch {release}: {len(new)} new functions")
-    rows = [f"{name},{version},{library}" for name, (version, library) in sorted(first.items())]
+    rows = [(name, version, library) for name, (version, library) in first.items()]
     head = [
-        "# The C functions of torch's stable ABI, declared in its headers and exported by its",
-        "# libraries: the first torch that has each, and libtorch_cpu or libtorch_cuda.",
-        f"# Source: torch's x86_64 wheels on PyPI, {' '.join(RELEASES)},",
-        "# read by wheelscope. Generator: make table TABLE=torch_shims",
-        "symbol,first_version,library",
+        "The C functions of torch's stable ABI, declared in its headers and exported by its",
+        "libraries: the first torch that has each, and libtorch_cpu or libtorch_cuda.",
+        f"Source: torch's x86_64 wheels on PyPI, {' '.join(RELEASES)},",
+        "read by wheelscope. Generator: make table TABLE=torch_shims",
     ]
-    TABLE.write_text("\n".join([*head, *rows]) + "\n")
-    print(f"wrote {TABLE}: {len(rows)} functions")
+    rows.sort(key=lambda row: (layout.by_version(row[1]), row[2], row[0]))
+    layout.write_csv("torch_shims.csv", head, "symbols,first_version,library", rows)
 
 
 if __name__ == "__main__":

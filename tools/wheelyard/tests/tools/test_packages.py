@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from wheelyard.tools import packages
 
-LIST = "libc6:amd64\t2.36-9+deb12u10\nlibssl3:amd64\t3.0.17-1\ntorch==2.10.0 0123456789abcdef\n"
+LIST = "libc6:amd64=2.36-9+deb12u10 libssl3:amd64=3.0.17-1\ntorch==2.10.0@0123456789abcdef\n"
 
 
 @pytest.fixture
@@ -31,9 +31,9 @@ def test_the_same_packages(house: Path) -> None:
     ("old", "new", "change"),
     [
         ("3.0.17-1", "3.0.18-1", "libssl3:amd64 3.0.17-1 -> 3.0.18-1"),
-        ("0123456789abcdef", "f" * 16, f"torch 2.10.0 0123456789abcdef -> 2.10.0 {'f' * 16}"),
-        ("libssl3:amd64\t3.0.17-1\n", "", "libssl3:amd64 3.0.17-1 -> none"),
-        ("torch==", "numpy==2.4 0\ntorch==", "numpy none -> 2.4 0"),
+        ("0123456789abcdef", "f" * 16, f"torch 2.10.0@0123456789abcdef -> 2.10.0@{'f' * 16}"),
+        ("libssl3:amd64=3.0.17-1", "", "libssl3:amd64 3.0.17-1 -> none"),
+        ("torch==", "numpy==2.4@0\ntorch==", "numpy none -> 2.4@0"),
     ],
 )
 def test_a_difference_is_said_with_what_to_type(
@@ -50,9 +50,9 @@ def test_a_difference_is_said_with_what_to_type(
 
 
 def test_many_differences_are_counted(house: Path) -> None:
-    more = "".join(f"package{number}==1 0\n" for number in range(10))
+    more = "".join(f"package{number}==1@0 " for number in range(10))
     (house / "packages/verify-3.11.txt").write_text(LIST + more)
-    assert said(house)[0].endswith(", package3 none -> 1 0 and 6 more")
+    assert said(house)[0].endswith(", package3 none -> 1@0 and 6 more")
 
 
 def test_an_image_without_a_kept_list(house: Path) -> None:
@@ -75,13 +75,13 @@ def test_a_python_package_with_other_files_is_another(tmp_path: Path) -> None:
 
     def listed(record: str) -> str:
         (info / "RECORD").write_text(record)
-        program = f"import sys; sys.path[:] = [p for p in sys.path if 'site-packages' not in p]\n{packages.PYTHON}"
+        program = f"import sys; sys.path[:] = [p for p in sys.path if 'site-packages' not in p]\n{packages.LIST}"
         shown = subprocess.run(
             [sys.executable, "-I", "-c", f"import sys; sys.path.append({str(tmp_path)!r})\n{program}"],
             capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
-        (line,) = [line for line in shown.splitlines() if line.startswith("demo==1.0 ")]
-        return line
+        (word,) = [word for word in shown.split() if word.startswith("demo==1.0@")]
+        return word
 
     plain = listed("demo.py,sha256=abc,1\n")
     assert listed("demo.py,sha256=abd,1\n") != plain

@@ -11,16 +11,20 @@ from wheelyard.core.workspace import Workspace
 
 KEPT = "ci/packages"  # in the project; a folder for each architecture of machine
 SHOWN = 4  # packages that are named
-SYSTEM = "if command -v dpkg-query >/dev/null; then dpkg-query -W; else rpm -qa; fi"
-# With a digest of what the package's own list says of its files; what an installer adds to it is left out.
-PYTHON = """
-import hashlib
+# Runs in the image. A Python package has a digest of what its own list says of its files; what an installer adds to
+# it is left out. There are hundreds of packages, so a line has many.
+LIST = """
+import hashlib, subprocess, textwrap
 from importlib.metadata import distributions
+debian = r"dpkg-query -W -f '${binary:Package}=${Version}\\n'"
+system = f"if command -v dpkg-query >/dev/null; then {debian}; else rpm -qa; fi"
 def content(package):
     files = {str(f): f.hash.value for f in package.files or () if f.hash and not str(f).startswith("..")}
     own = sorted(f"{n} {h}" for n, h in files.items() if not n.endswith(("/INSTALLER", "/REQUESTED", "_cache.json")))
     return hashlib.sha256("\\n".join(own).encode()).hexdigest()[:16]
-print(*sorted({f"{p.name}=={p.version} {content(p)}" for p in distributions()}), sep="\\n")
+python = {f"{p.name}=={p.version}@{content(p)}" for p in distributions()}
+for words in (subprocess.check_output(system, shell=True, text=True).split(), python):
+    print(textwrap.fill(" ".join(sorted(words)), 160, break_long_words=False, break_on_hyphens=False))
 """
 
 
@@ -28,9 +32,9 @@ def list_packages(tag: str, workspace: Workspace, path: str) -> None:
     """Leaves a list of the system's and Python's packages in an image, with their versions."""
     (workspace.out / path).parent.mkdir(parents=True, exist_ok=True)
     options = ["--network=none", f"--volume={workspace.out}:/out"]
-    script = f"{{ {SYSTEM} | LC_ALL=C sort; python -c '{PYTHON}'; }} >/out/{path}"
+    script = f'python -c "$1" >/out/{path}'
     what = f"listing the packages of {tag}"
-    workspace.engine.run(tag, options, ["sh", "-ec", script], workspace.log, what=what)
+    workspace.engine.run(tag, options, ["sh", "-ec", script, "sh", LIST], workspace.log, what=what)
 
 
 def not_as_kept(project: Path, wheelhouse: Path, machine: str) -> list[str]:
@@ -57,9 +61,9 @@ def not_as_kept(project: Path, wheelhouse: Path, machine: str) -> list[str]:
 
 
 def _read(file: Path) -> dict[str, str]:
-    """The version of each package, by its name: `libc6:amd64<tab>2.36-9`, `torch==2.10.0 0123456789abcdef`."""
-    lines = file.read_text().replace("\t", "==").splitlines()
-    return {name: version for name, _, version in (line.partition("==") for line in lines)}
+    """The version of each package, by its name: `libc6:amd64=2.36-9`, `torch==2.10.0@0123456789abcdef`."""
+    pairs = (word.partition("=") for word in file.read_text().split())
+    return {name: version.lstrip("=") for name, _, version in pairs}
 
 
 def _changes(old: dict[str, str], new: dict[str, str]) -> Iterator[str]:

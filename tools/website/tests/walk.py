@@ -14,7 +14,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 BLOCK = re.compile(r"((?:^<!-- .+? -->\n)*)^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LEFT_OUT = re.compile(r"((?:`[^`]+`(?:, )?)+): (.+)")
 COMMAND = re.compile(r"(?:.*\\\n)*.*\n")  # it ends at the first line without a backslash at its end

@@ -1,32 +1,22 @@
-"""setup.py: what is built is chosen, said, and never guessed; and what is built is whole."""
+"""setup.py of an extension: what is built is chosen, said, and never guessed."""
 
 import os
 import subprocess
 import sys
-import tarfile
-import tomllib
 import zipfile
-from importlib.metadata import distribution
 from pathlib import Path
 
 import opwright
 import pytest
-from packaging.requirements import Requirement
+from clone import make_clone
 
-ROOT = Path(__file__).parent.parent
 ENGINE = Path(opwright.__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the tracked files: no build folder, no library."""
-    copy = tmp_path_factory.mktemp("source")
-    listed = subprocess.check_output(["git", "ls-files", "-z", "--cached"], cwd=ROOT, text=True)
-    for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file() and not name.startswith(("tools/", "tests/", "docs/")):
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            (copy / name).write_bytes((ROOT / name).read_bytes())
-    return copy
+    """The demo's sources: no build folder, no library."""
+    return make_clone(tmp_path_factory.mktemp("source") / "demo")
 
 
 def setup_py(source: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -65,21 +55,6 @@ def test_cuda_on_without_a_compiler_fails_loudly(source: Path, tmp_path: Path):
 )
 def test_a_choice_that_does_not_exist(source: Path, name: str, value: str):
     assert f"error: {name}='{value}' is none of " in refused(source, **{name: value})
-
-
-def test_a_target_that_is_none(source: Path, tmp_path: Path):
-    home = tmp_path / "cuda"
-    (home / "bin").mkdir(parents=True)
-    (home / "bin/nvcc").touch()
-    done = setup_py(
-        source,
-        "build_ext",
-        OPWRIGHT_CUDA="on",
-        CUDA_HOME=str(home),
-        TORCH_CUDA_ARCH_LIST="8.0;hopper",
-    )
-    assert done.returncode != 0
-    assert "'hopper' is not a GPU target; write targets as TORCH_CUDA_ARCH_LIST does" in done.stderr
 
 
 def test_without_torch(source: Path):
@@ -144,14 +119,14 @@ def test_wheel_without_cuda(source: Path, tmp_path: Path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
     check = (
-        "import torch, cuda_ext_example as c\n"
-        "assert c.build_info()['cuda'] is None and c.build_info()['sass'] == []\n"
-        "assert c.my_add(torch.ones(2), torch.ones(2)).tolist() == [2, 2]\n"
+        "import torch, demo_ext as d\n"
+        "assert d.build_info()['cuda'] is None and d.build_info()['sass'] == []\n"
+        "assert d.scale_add(torch.ones(2), torch.ones(2), 2.0).tolist() == [3, 3]\n"
         # CPU tensors handed to the CUDA implementation: all that a machine without a GPU can do
         "cuda = torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)\n"
         "try:\n"
-        "    op = torch.ops.cuda_ext_example.my_add.default\n"
-        "    op.redispatch(cuda, torch.ones(2), torch.ones(2))\n"
+        "    op = torch.ops.demo_ext.scale_add.default\n"
+        "    op.redispatch(cuda, torch.ones(2), torch.ones(2), 2.0)\n"
         "except RuntimeError as error:\n"
         "    print(error)\n"
     )
@@ -161,53 +136,4 @@ def test_wheel_without_cuda(source: Path, tmp_path: Path):
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(tmp_path / "site")},
     )
-    assert said.startswith("my_add: this build of cuda_ext_example has no CUDA code; install a")
-
-
-def what_it_requires(project: Path, site: Path) -> dict[str, str]:
-    """Paths to the packages that the project's build requires and to their programs, taken from here: pip would
-    download gigabytes."""
-    (site / "bin").mkdir(parents=True)
-    requires = tomllib.loads((project / "pyproject.toml").read_text())["build-system"]["requires"]
-    for requirement in map(Requirement, requires):
-        if requirement.marker is None or requirement.marker.evaluate():
-            found = distribution(requirement.name)
-            assert requirement.specifier.contains(found.version)
-            if requirement.name == "opwright":  # its files here are one line that names its folder
-                (site / "opwright").symlink_to(ENGINE / "opwright")
-                continue
-            files = [file for file in found.files or () if file.parent.name == "bin"]
-            programs = {f"bin/{file.name}": file for file in files if file.parts[0] == ".."}
-            names = {file.parts[0] for file in found.files or ()} - {".."}
-            for name, file in {**programs, **dict(zip(names, names, strict=True))}.items():
-                (site / name).symlink_to(Path(str(found.locate_file(file))).resolve())
-    return {"PYTHONPATH": str(site), "PATH": f"{site}/bin:/usr/bin:/bin"}
-
-
-def test_sdist_builds_the_same_wheel(source: Path, tmp_path: Path):
-    """The sdist holds all that a wheel needs: made from it alone, with nothing but what pyproject.toml requires."""
-    build = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(tmp_path)]
-    subprocess.run([*build, str(source)], check=True, capture_output=True)
-    (sdist,) = tmp_path.glob("*.tar.gz")
-    (tmp_path / "unpacked").mkdir()  # by tar: Python's ways differ between its versions
-    subprocess.run(["tar", "-xf", sdist, "-C", tmp_path / "unpacked"], check=True)
-    (unpacked,) = (tmp_path / "unpacked").iterdir()
-    hook = f"from setuptools import build_meta; build_meta.build_wheel({str(tmp_path)!r})"
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", hook],
-        cwd=unpacked,
-        env=os.environ | {"OPWRIGHT_CUDA": "off"} | what_it_requires(unpacked, tmp_path / "site"),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    (wheel,) = tmp_path.glob("*.whl")
-    with tarfile.open(sdist) as archive:
-        names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
-    assert {"setup.py", "LICENSE", "csrc/add.h", "csrc/rms_norm_forward.cu"} <= names
-    assert "ci/matrix.toml" not in names, "what it says of tests would build wheels anew"
-    assert not any(name.endswith(".so") for name in names)
-    packed = zipfile.ZipFile(wheel).namelist()
-    assert "cuda_ext_example/libcuda_ext_example.so" in packed
-    assert "cuda_ext_example/py.typed" in packed
-    assert "cuda_ext_example/_opwright/registration.py" in packed
+    assert said.startswith("scale_add: this build of demo_ext has no CUDA code; install a")
