@@ -19,6 +19,10 @@ ELSEWHERE = {
     "RELEASE.md": "release.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
+    # `make docs` makes these
+    "build/pages/support.md": "support.md",
+    "build/pages/matrix.schema.json": "wheelyard/matrix.schema.json",
+    "build/pages/policy.schema.json": "wheelyard/policy.schema.json",
 }
 # tools/NAME/README.md and tools/NAME/docs/ become the folder NAME/ of the site.
 for file in sorted([*ROOT.glob("tools/*/README.md"), *ROOT.glob("tools/*/docs/*.*")]):

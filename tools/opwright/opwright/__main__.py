@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from opwright import __version__, bench
-from opwright.build import dev, doctor, explain_build
+from opwright.build import dev, doctor, explain_build, inside
 from opwright.build.project import BuildError
 from opwright.build.runtime import copy_runtime
 
@@ -18,6 +18,7 @@ COMMANDS = {
         "check this machine: compilers, toolkit, cache, jobs, GPU; say what fixes it",
     ),
     "explain-build": (explain_build, "say where the last build's time went"),
+    "inside": (inside, "show PTX and SASS, or the symbols, of the library or of a source"),
 }
 
 

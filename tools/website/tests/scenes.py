@@ -88,7 +88,7 @@ def extension(folder: Path) -> Scene:
     """Beside a usual CUDAExtension that wheelyard does not know yet."""
     project = folder / "your-extension"
     shutil.copytree(
-        ROOT / "tools/wheelyard/tests/stranger", project, ignore=shutil.ignore_patterns("ci")
+        ROOT / "tools/wheelyard/tests/ordinary", project, ignore=shutil.ignore_patterns("ci")
     )
     subprocess.run(["git", "init", "--quiet", project], check=True)
     subprocess.run(["git", "-C", project, "add", "--all"], check=True)

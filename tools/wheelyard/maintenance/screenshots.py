@@ -39,7 +39,7 @@ def browser(width: int = 1280, scheme: str = "light") -> Iterator[Chrome]:
         driver.quit()
 
 
-def take(address: str, target: Path, width: int = WIDTHS["desktop"], tallest: int = 4000) -> None:
+def take(address: str, target: Path, width: int = WIDTHS["desktop"], tallest: int = 2200) -> None:
     """The whole page, or its first pixels, as a small PNG."""
     with browser(width) as driver:
         driver.get(address)

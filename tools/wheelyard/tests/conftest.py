@@ -15,7 +15,7 @@ from wheelyard.tools import index
 from wheelyard.tools.index import Index
 
 __all__ = ["indexes", "origin", "pytest_xdist_make_scheduler", "rehearsal"]
-collect_ignore = ["demo", "stranger"]  # other projects, with tests of their own
+collect_ignore = ["demo", "ordinary"]  # other projects, with tests of their own
 
 
 @pytest.fixture

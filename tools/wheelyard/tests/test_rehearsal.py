@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 from real_releases import real_release
-from rehearsal import Failed, Job, Rehearsal, jobs
+from rehearsal import Failed, Rehearsal, jobs
 from rehearsed import PUBLIC, git, stand_ins
 from wheelyard.tools.index import Index
 
@@ -128,52 +127,3 @@ def test_wheels_of_other_sources(spoilt: Rehearsal) -> None:
     for record in spoilt.artifacts.glob("*/release.json"):  # each names the commit
         record.write_text(record.read_text().replace(old, git(spoilt.origin, "rev-parse", "HEAD")))
     stops(spoilt, "built from another state of the sources", "testpypi", at="testpypi")
-
-
-# --- What an earlier job does not hand on ---------------------------------------------------------
-
-# A change of a job in a workflow: the lines to take out or to replace; where it stops, and how.
-UPLOAD = "actions/upload-artifact"
-HOLES = {
-    "build uploads no wheel": (
-        ("build", lambda job: "steps" in job and drop_path(job, "wheelhouse/*.whl")),
-        "build", "gate", "whl of repair/.* is missing; run",
-    ),
-    "wheels does not give the digests": (
-        ("gpu", lambda job: job.update(env={"DIGESTS": ""})),
-        "gpu", "gpu", "wheels has told nothing",
-    ),
-    "gpu uploads no evidence": (
-        ("gpu", lambda job: drop_path(job, "wheelhouse/evidence/*.json")),
-        "gpu", "testpypi", "gpu-x86_64.json of gpu/x86_64 is missing",
-    ),
-    "gate takes nothing over": (
-        ("gate", lambda job: drop_step(job, "wheelyard join")),
-        "gate", "gate", "`(repair|build)/.*` has not passed yet",
-    ),
-}  # fmt: skip
-
-
-def drop_step(job: Job, word: str) -> None:
-    if "steps" not in job:  # it calls another workflow, whose job of that name is meant
-        return
-    kept = [step for step in job["steps"] if word not in step.get("uses", step.get("run"))]
-    assert len(kept) == len(job["steps"]) - 1
-    job["steps"] = kept
-
-
-def drop_path(job: Job, path: str) -> None:
-    (upload,) = (step for step in job["steps"] if UPLOAD in step.get("uses", ""))
-    assert path in upload["with"]["path"]
-    upload["with"]["path"] = upload["with"]["path"].replace(path, "")
-
-
-@pytest.mark.parametrize("hole", HOLES)
-def test_what_is_not_handed_on_is_missed(spoilt: Rehearsal, hole: str) -> None:
-    (name, change), first, at, message = HOLES[hole]
-    for file in spoilt.workflows.iterdir():
-        content = yaml.safe_load(file.read_text())
-        if name in content["jobs"]:
-            change(content["jobs"][name])
-            file.write_text(yaml.safe_dump(content, sort_keys=False))
-    stops(spoilt, message, first, at)

@@ -1,6 +1,6 @@
-"""The tools as a stranger gets them: installed by name into an empty environment, and used with nothing of ours around.
+"""The tools as a user gets them: installed by name into an empty environment, and used with nothing of ours around.
 
-While the project in stranger/ is released, an empty folder lies over this repository.
+While the project in ordinary/ is released, an empty folder lies over this repository.
 """
 
 import json
@@ -12,8 +12,8 @@ import venv
 from collections.abc import Callable
 from pathlib import Path
 
+import ordinary_project
 import pytest
-import stranger_project
 from real_releases import real_release
 from repository import ROOT
 from tools.release import wheels as tool_wheels
@@ -68,10 +68,10 @@ def environment(programs: Path) -> dict[str, str]:
 def project(
     programs: Path, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    folder = stranger_project.copy(tmp_path_factory.mktemp("elsewhere") / "project")
+    folder = ordinary_project.copy(tmp_path_factory.mktemp("elsewhere") / "project")
     hide = f'mount -t tmpfs none {shlex.quote(str(ROOT))} && exec "$@"'
     alone = ["unshare", "--mount", "sh", "-c", hide, "sh", str(programs / "wheelyard")]
-    done = stranger_project.release(folder, alone, environment)
+    done = ordinary_project.release(folder, alone, environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
@@ -87,12 +87,12 @@ def test_this_repository_is_hidden(environment: dict[str, str], programs: Path) 
 
 
 def test_each_cell_has_its_wheel_and_real_pip_takes_it(project: Path) -> None:
-    wheels = stranger_project.wheels(project)
+    wheels = ordinary_project.wheels(project)
     assert sorted((project / "wheelhouse").glob("*.whl")) == sorted(wheels.values())
-    assert stranger_project.what_pip_took(project) == {
+    assert ordinary_project.what_pip_took(project) == {
         cell: f"pip took {wheel.name}" for cell, wheel in wheels.items()
     }
 
 
 def test_every_job_passed(project: Path) -> None:
-    assert {job["verdict"] for job in stranger_project.jobs(project).values()} == {"passed"}
+    assert {job["verdict"] for job in ordinary_project.jobs(project).values()} == {"passed"}

@@ -1,4 +1,4 @@
-"""The same project in random surroundings: the same inputs, and the same bytes from them.
+"""The same project in random environments: the same inputs, and the same bytes from them.
 
 VARIATIONS=200 asks for that many. Where real releases are asked for, the sdist and the wheel are built in containers
 each time; else once for all, here. `pytest -s` shows each.
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from demo_project import copy_of_demo
-from variation import KNOWN, Surroundings, draw, set_up
+from variation import KNOWN, Environment, draw, set_up
 from wheelyard import steps
 from wheelyard.core.record import Record, load
 from wheelyard.plan import plan as planning
@@ -62,7 +62,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project
 
 
-def run_in(around: Surroundings, built: Path, folder: Path) -> Results:
+def run_in(around: Environment, built: Path, folder: Path) -> Results:
     """Builds if asked to, repairs and gates; returns the inputs and outputs of each job."""
     project, home = folder / around.name, folder / "home of é"
     home.mkdir(parents=True)
@@ -83,7 +83,7 @@ def run_in(around: Surroundings, built: Path, folder: Path) -> Results:
 
 
 def test_the_same_bytes_from_the_same_inputs(built: Path, tmp_path: Path) -> None:
-    plain = run_in(Surroundings("plain"), built, tmp_path / "plain")
+    plain = run_in(Environment("plain"), built, tmp_path / "plain")
     assert {"repair", "gate"} <= {name.split("/")[0] for name in plain}, plain
     differences = []
     for number, around in enumerate([*KNOWN, *map(draw, range(1, COUNT + 1))]):

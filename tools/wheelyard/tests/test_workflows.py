@@ -127,6 +127,8 @@ def schema(folder: Path) -> Iterator[str]:
     checks = {
         "vendor.github-workflows": sorted((folder / ".github/workflows").iterdir()),
         "vendor.dependabot": [folder / ".github/dependabot.yml"],
+        "vendor.github-issue-config": [folder / ".github/ISSUE_TEMPLATE/config.yml"],
+        "vendor.github-issue-forms": [folder / ".github/ISSUE_TEMPLATE/bug.yml"],
     }
     for name, files in checks.items():
         command = [PROGRAMS / "check-jsonschema", "--builtin-schema", name, *files]

@@ -1,4 +1,4 @@
-"""Random surroundings for a release: everything that a machine and its user may have set, drawn from a seed."""
+"""Random environments for a release: everything that a machine and its user may have set, drawn from a seed."""
 
 import os
 import random
@@ -95,7 +95,7 @@ NAMES = ("project", "a project", "projet é", "プロジェクト", "it's", "x;y
 
 
 @dataclass
-class Surroundings:
+class Environment:
     """What one run finds around it. `describe` is for people."""
 
     what: str
@@ -115,19 +115,19 @@ class Surroundings:
 
 # What once changed a wheel and not its inputs.
 KNOWN = [
-    *(Surroundings("umask", umask=umask) for umask in (0o002, 0o027, 0o077)),
-    Surroundings(
+    *(Environment("umask", umask=umask) for umask in (0o002, 0o027, 0o077)),
+    Environment(
         "cibuildwheel's settings",
         variables={name: VARIABLES[name][0] for name in VARIABLES if name.startswith("CIBW_B")},
     ),
 ]
 
 
-def draw(seed: int) -> Surroundings:
+def draw(seed: int) -> Environment:
     """Each thing is there or not."""
     chance = random.Random(seed)
     names = [name for name in VARIABLES if chance.random() < 0.4]
-    return Surroundings(
+    return Environment(
         f"seed {seed}",
         chance.choice(NAMES),
         chance.choice([0o022, 0o002, 0o027, 0o077, 0o000]),
@@ -138,7 +138,7 @@ def draw(seed: int) -> Surroundings:
     )
 
 
-def set_up(around: Surroundings, home: Path, project: Path) -> dict[str, str]:
+def set_up(around: Environment, home: Path, project: Path) -> dict[str, str]:
     """Writes the files; returns the environment."""
     for file in around.at_home:
         (home / file).parent.mkdir(parents=True, exist_ok=True)

@@ -61,6 +61,9 @@ def parse() -> argparse.Namespace:
     shown.add_argument(
         "--github", action="store_true", help="print the workflow's job matrices as JSON"
     )
+    shown.add_argument(
+        "--support", action="store_true", help="print a page in Markdown on what is supported"
+    )
     whole = commands.add_parser(
         "release", parents=[placed], help="run all steps; go on where a run stopped"
     )

@@ -22,7 +22,7 @@ from wheelyard.core.graph import Graph
 from wheelyard.core.job import Job
 from wheelyard.core.progress import Display
 from wheelyard.core.record import Record
-from wheelyard.plan import github, show
+from wheelyard.plan import github, show, support
 from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import INDEXES, Options, Plan
 from wheelyard.problem import Problem
@@ -88,7 +88,7 @@ def _dispatch(arguments: argparse.Namespace) -> int:
 def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
     match arguments.command:
         case "plan":
-            return _plan(plan, arguments.github)
+            return _plan(plan, arguments)
         case "tag":
             if arguments.check:
                 tag.check_head(plan.project, arguments.on)
@@ -214,10 +214,12 @@ def _schema(file: str, as_markdown: bool) -> int:
     return 0
 
 
-def _plan(plan: Plan, as_matrices: bool) -> int:
+def _plan(plan: Plan, arguments: argparse.Namespace) -> int:
     _only_print()
-    if as_matrices:
+    if arguments.github:
         print(json.dumps(github.matrices(plan)))
+    elif arguments.support:
+        print(support.page(plan), end="")
     else:
         jobs = Record(plan.project.wheelhouse).jobs
         took = {name: job["seconds"] for name, job in jobs.items() if job["verdict"] == "passed"}

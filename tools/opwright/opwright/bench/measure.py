@@ -24,6 +24,7 @@ from torch import Tensor
 
 from opwright.bench import report
 from opwright.bench.clock import Batch, gpu_clock, host_clock, rounds_of
+from opwright.build.machine import free_memory
 from opwright.build.project import BuildError, project_here
 
 SMALL = 1024  # elements of a call whose cost is the call itself
@@ -190,10 +191,7 @@ def free_bytes(device: str) -> int:
     if device == "cuda":
         torch.cuda.empty_cache()
         return int(torch.cuda.mem_get_info()[0])
-    available = next(
-        s for s in Path("/proc/meminfo").read_text().splitlines() if "MemAvailable" in s
-    )
-    return int(available.split()[1]) << 10
+    return free_memory()
 
 
 def machine(extension: Extension, device: str) -> dict[str, Any]:

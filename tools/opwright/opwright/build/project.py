@@ -1,6 +1,7 @@
 """The extension that is built: its folder, its name, its version, and where its sources lie."""
 
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,4 +60,4 @@ def project_here() -> Project:
         raise BuildError(
             f"{file} does not name a project and its version; run this where the extension's setup.py lies"
         )
-    return Project(file.parent, facts["name"].replace("-", "_"), facts["version"])
+    return Project(file.parent, re.sub(r"[-_.]+", "_", facts["name"]), facts["version"])

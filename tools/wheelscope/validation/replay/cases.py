@@ -1,5 +1,6 @@
 """The cases: recorded/*.toml, and the public reports that `wheelscope explain` is tested with."""
 
+import json
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,6 +89,16 @@ def load_cases() -> list[Case]:
                 )
             )
     return cases
+
+
+def write_rows(path: Path, key: str, rows: list[dict[str, Any]]) -> None:
+    """Writes what was asked as one line per row, below the file's comment; keys without a value are left out."""
+    head = path.read_text().partition(f"{key} = [")[0]
+    lines = (
+        ", ".join(f"{name} = {json.dumps(value)}" for name, value in row.items() if value)
+        for row in rows
+    )
+    path.write_text(f"{head}{key} = [\n" + "".join(f"  {{ {line} }},\n" for line in lines) + "]\n")
 
 
 def load_reports() -> list[dict[str, Any]]:

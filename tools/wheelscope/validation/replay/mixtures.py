@@ -8,10 +8,9 @@ import shutil
 import subprocess
 import tomllib
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from validation import containers
-from validation.replay.cases import FOLDER, Environment, load_environments
+from validation.replay.cases import FOLDER, Environment, load_environments, write_rows
 from validation.replay.reproduce import PLACE, last_word, make
 
 MIXTURES = FOLDER / "mixtures"
@@ -77,17 +76,6 @@ def mix(mixture: Mixture, environment: Environment) -> Mixture:
     return replace(mixture, word=last_word(imported), verdict=verdict)
 
 
-def write(path: Path, mixtures: list[Mixture]) -> None:
-    text = path.read_text().partition("[[mixture]]")[0]
-    for mixture in mixtures:
-        text += "[[mixture]]\n"
-        for key, value in vars(mixture).items():
-            if key != "kind" and value:
-                text += f"{key} = {json.dumps(value)}\n"
-        text += "\n"
-    path.write_text(text.rstrip("\n") + "\n")
-
-
 def reproduce_mixtures(kinds: list[str]) -> None:
     environments = load_environments()
     mixtures = load_mixtures()
@@ -100,4 +88,5 @@ def reproduce_mixtures(kinds: list[str]) -> None:
                 asked.append(mix(mixture, environments[mixture.environment]))
                 said = f"{asked[-1].word or 'works'}; wheelscope: {asked[-1].verdict}"
                 print(f"{mixture.what} in {mixture.environment}: {said}", flush=True)
-        write(MIXTURES / f"{kind}.toml", asked)
+        rows = [vars(mixture) | {"kind": None} for mixture in asked]
+        write_rows(MIXTURES / f"{kind}.toml", "mixture", rows)

@@ -3,16 +3,24 @@
 What Python said is written into the case. Environments are made once, in build/replay, and may be deleted.
 """
 
-import json
 import re
 import shutil
 import subprocess
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from validation import containers, pypi
 from validation.corpus.download import pip_options
-from validation.replay.cases import FOLDER, ROOT, Case, Environment, load_cases, load_environments
+from validation.replay.cases import (
+    FOLDER,
+    ROOT,
+    Case,
+    Environment,
+    load_cases,
+    load_environments,
+    write_rows,
+)
 
 PLACE = ROOT / "build/replay"
 SAID = re.compile(r"undefined symbol|cannot open shared|not found \(req|wrong ELF class")
@@ -69,26 +77,6 @@ def last_word(run: subprocess.CompletedProcess[str]) -> str | None:
     return word.replace("/wheel/", "").replace(f"{containers.PREFIX}/", "")
 
 
-def write(path: Path, cases: list[tuple[Case, str | None]]) -> None:
-    head = path.read_text().partition("[[case]]")[0]
-    text = head
-    for case, word in cases:
-        facts = {
-            "wheel": case.wheel,
-            "environment": case.environment,
-            "module": case.module,
-            "report": case.report,
-            "python": case.python,
-            "word": word,
-            "message": case.message,
-        }
-        text += "[[case]]\n"
-        for key, value in facts.items():
-            text += f"{key} = {json.dumps(value)}\n" if value is not None else ""
-        text += "\n"
-    path.write_text(text.rstrip("\n") + "\n")
-
-
 def reproduce(kinds: list[str]) -> None:
     environments = load_environments()
     PLACE.mkdir(parents=True, exist_ok=True)
@@ -96,13 +84,12 @@ def reproduce(kinds: list[str]) -> None:
     for kind in sorted({case.kind for case in cases if not case.message}):
         if kinds and kind not in kinds:
             continue
-        said: list[tuple[Case, str | None]] = []
+        said: list[dict[str, Any]] = []
         for case in cases:
             if case.kind != kind:
                 continue
-            if case.message:
-                said.append((case, None))
-                continue
-            said.append((case, imported(case, environments[case.environment])))
-            print(f"{case.wheel} in {case.environment}: {said[-1][1] or 'works'}", flush=True)
-        write(FOLDER / f"{kind}.toml", said)
+            word = None if case.message else imported(case, environments[case.environment])
+            said.append(vars(case) | {"kind": None, "word": word})
+            if not case.message:
+                print(f"{case.wheel} in {case.environment}: {word or 'works'}", flush=True)
+        write_rows(FOLDER / f"{kind}.toml", "case", said)

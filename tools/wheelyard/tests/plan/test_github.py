@@ -49,7 +49,7 @@ def test_the_limit_is_kept_whatever_the_number() -> None:
 
 
 @pytest.mark.parametrize("machines", ["x86_64", "x86_64 aarch64"])
-@pytest.mark.parametrize("project", [ROOT, TOOL / "tests/stranger"])
+@pytest.mark.parametrize("project", [ROOT, TOOL / "tests/ordinary"])
 def test_every_job_of_the_matrix_has_something_to_do(
     project: Path, machines: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

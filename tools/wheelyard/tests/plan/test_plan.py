@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from wheelyard import steps
 from wheelyard.core.job import from_json
-from wheelyard.plan import show
+from wheelyard.plan import show, support
 from wheelyard.plan.plan import Options, Plan
 
 
@@ -69,3 +69,22 @@ def test_the_tables_fit_80_columns(plan: Plan) -> None:
         assert "…" not in text
         assert max(map(len, text.splitlines())) <= 80
         assert "cover" in text
+
+
+def test_the_page_for_users_has_every_cell_once_with_how_it_is_known(plan: Plan) -> None:
+    on_github = with_options(plan, place="github")
+    text = support.page(on_github)
+    found = Counter[tuple[str, str, str, str, str]]()
+    for part in text.split("\n## ")[1:]:
+        arch, header, _, *rows = [line for line in part.splitlines() if line]
+        ways = [way.strip() for way in header.split("|")[3:-1]]
+        for row in rows:
+            _, torch, cuda, *pythons, _ = (field.strip() for field in row.split("|"))
+            for way, listed in zip(ways, pythons, strict=True):
+                found.update(
+                    (arch, torch, cuda, python, way) for python in listed.split(", ") if python
+                )
+    cells = [(c.arch, c.torch, c.cuda, c.python, on_github.way(c)) for c in on_github.cells]
+    assert found == Counter(cells)
+    assert "- Driver: 525.60.13 or newer." in text
+    assert "- C library: glibc 2.28 or newer" in text

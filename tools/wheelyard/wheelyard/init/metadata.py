@@ -63,9 +63,9 @@ def _take(found: Found, said: PathDistribution) -> None:
         find_package(found)
     tops = (said.read_text("top_level.txt") or "").split()
     public = [top for top in tops if not top.startswith("_") and top not in ("tests", "test")]
-    wanted = found.name.replace("-", "_")
-    if not found.import_name and (wanted in public or len(public) == 1):
-        found.import_name = wanted if wanted in public else public[0]
+    same = [top for top in public if canonicalize_name(top) == canonicalize_name(found.name)]
+    if not found.import_name and (same or len(public) == 1):
+        found.import_name = [*same, *public][0]
         found.reasons["import"] = f"top_level.txt of {WHY}"
 
 

@@ -1,6 +1,7 @@
 """Facts about the project that is released: where it is, its names and version, its files, its commit."""
 
 import os
+import re
 import shlex
 import subprocess
 import tempfile
@@ -158,7 +159,7 @@ def load(root: Path, name: str = "", import_name: str = "", folder: str = "") ->
             f"{place / 'pyproject.toml'} has no [project] name; say it in {CONFIGURATION}:\n"
             '  [project]\n  name = "your-distribution"'
         )
-    default = name.replace("-", "_").replace(".", "_")
+    default = re.sub(r"[-_.]+", "_", name)
     needs = beside_torch(table.get("dependencies", []), place)
     builds = beside_torch(pyproject(place).get("build-system", {}).get("requires", []), place)
     version = table.get("version", "")

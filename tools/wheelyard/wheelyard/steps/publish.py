@@ -204,6 +204,6 @@ def _send(target: Index, file: Path, log: Path) -> None:
         if any(sign in said for sign in ALREADY_THERE):
             return
         meanings = [meaning for sign, meaning in MEANINGS.items() if sign in said]
-        again = "Run the same command when it is mended: what is there is not sent again."
+        again = "Run the same command when it is fixed: what is there is not sent again."
         kind = Broken if any(sign in said for sign in BROKEN) else Problem
         raise kind("\n".join([str(problem), *meanings[:1], again])) from None

@@ -469,7 +469,7 @@ def test_stopped_by_hand_nothing_runs_on(there: Machines, record: Record) -> Non
 # --- Who belongs to it --------------------------------------------------------------------------------
 
 
-def test_with_keys_a_release_is_the_same_and_strangers_stay_out(
+def test_with_keys_a_release_is_the_same_and_others_stay_out(
     tmp_path: Path, record: Record
 ) -> None:
     folder = tmp_path / "machines"

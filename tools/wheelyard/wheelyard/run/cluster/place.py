@@ -113,7 +113,7 @@ class Cluster:
                 self.at.pop(job.name, None)
         why = "; ".join(avoided.values()) or "the scheduler went away each time"
         raise Problem(
-            f"no machine finished it: {why}. When that is mended, run the same command: "
+            f"no machine finished it: {why}. When that is fixed, run the same command: "
             "it goes on from here"
         )
 
@@ -264,7 +264,7 @@ class Cluster:
 
 
 def _priority(job: Job) -> int:
-    """At a worker, too, what was begun is finished first."""
+    """Later steps get priority, at a worker too."""
     return ORDER.index(job.step)
 
 

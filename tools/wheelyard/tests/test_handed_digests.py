@@ -18,7 +18,7 @@ from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import Options
 
 OURS = ROOT
-EACH = Path(__file__).with_name("stranger")  # has several wheels per architecture
+EACH = Path(__file__).with_name("ordinary")  # has several wheels per architecture
 
 
 @dataclass

@@ -7,11 +7,11 @@ from torch.utils.cpp_extension import BuildExtension, CppExtension, CUDAExtensio
 SOURCES = ["csrc/binding.cpp"]
 if torch.version.cuda:
     extension = CUDAExtension(
-        "stranger._C",
+        "ordinary._C",
         [*SOURCES, "csrc/scale_rows.cu"],
         define_macros=[("WITH_CUDA", None)],
     )
 else:
-    extension = CppExtension("stranger._C", SOURCES)
+    extension = CppExtension("ordinary._C", SOURCES)
 
 setup(ext_modules=[extension], cmdclass={"build_ext": BuildExtension})

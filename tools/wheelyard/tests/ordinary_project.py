@@ -1,4 +1,4 @@
-"""The project in stranger/, released: what its tests share, whichever wheelyard releases it."""
+"""The project in ordinary/, released: what its tests share, whichever wheelyard releases it."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-STRANGER = Path(__file__).with_name("stranger")
+ORDINARY = Path(__file__).with_name("ordinary")
 TORCHES = {"2.12": "cu130", "2.15": "cu132"}
 PYTHONS = ["3.11", "3.13"]
 CELLS = [(torch, python) for torch in TORCHES for python in PYTHONS]
@@ -18,7 +18,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "whee
 
 def copy(folder: Path) -> Path:
     """The project in a git repository of its own, tagged."""
-    shutil.copytree(STRANGER, folder)
+    shutil.copytree(ORDINARY, folder)
     (folder / ".gitignore").write_text("/wheelhouse/\n")
     who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
     for words in (
@@ -51,7 +51,7 @@ def wheels(project: Path) -> dict[tuple[str, str], Path]:
     found = {}
     for torch, python in CELLS:
         tag = "cp" + python.replace(".", "")
-        start = f"stranger_ext-1.2.0+{TORCHES[torch]}torch{torch}-{tag}-{tag}-manylinux_2_"
+        start = f"ordinary_ext-1.2.0+{TORCHES[torch]}torch{torch}-{tag}-{tag}-manylinux_2_"
         (found[torch, python],) = (project / "wheelhouse").glob(
             f"{start}*_{os.uname().machine}.whl"
         )

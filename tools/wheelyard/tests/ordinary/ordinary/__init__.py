@@ -3,7 +3,7 @@
 import torch
 from einops import rearrange
 
-from stranger import _C
+from ordinary import _C
 
 __all__ = ["scale_rows"]
 

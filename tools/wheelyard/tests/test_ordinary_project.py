@@ -1,6 +1,6 @@
-"""What stood in the way of an ordinary CUDAExtension project: each wall has a test that it is gone.
+"""An ordinary CUDAExtension project, planned: what it may lack, and what each step makes of it.
 
-The project in stranger/ is planned here; test_stranger_release.py releases it.
+The project in ordinary/ is planned here; test_ordinary_release.py releases it.
 """
 
 import dataclasses
@@ -28,14 +28,14 @@ from wheelyard.tools import images, index
 from wheelyard.tools.index import Index
 from workspaces import workspace
 
-STRANGER = Path(__file__).with_name("stranger")
+ORDINARY = Path(__file__).with_name("ordinary")
 
 
 @pytest.fixture
-def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+def ordinary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     """The project's plan on base debian, with an empty wheelhouse."""
     monkeypatch.setenv("WHEELHOUSE", str(tmp_path / "wheelhouse"))
-    return planning.load(Options(base="debian"), STRANGER)
+    return planning.load(Options(base="debian"), ORDINARY)
 
 
 def with_torch(plan: Plan, **changes: object) -> Plan:
@@ -54,7 +54,7 @@ def test_a_project_need_not_have_a_project_table_nor_a_version(tmp_path: Path) -
     """All is in setup.py, which only a build can run: the matrix says the name, the build the version."""
     (tmp_path / "setup.py").write_text("import torch, setuptools\nsetuptools.setup()\n")
     (tmp_path / "ci").mkdir()
-    text = (STRANGER / "ci/matrix.toml").read_text()
+    text = (ORDINARY / "ci/matrix.toml").read_text()
     named = text.replace("[project]\n", '[project]\nname = "Their.Ext"\n')
     (tmp_path / "ci/matrix.toml").write_text(named)
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
@@ -63,18 +63,18 @@ def test_a_project_need_not_have_a_project_table_nor_a_version(tmp_path: Path) -
     assert len(build.jobs(plan)) == 5
 
 
-def test_the_sdist_is_made_beside_torch_and_not_on_the_host(stranger: Plan) -> None:
-    (sdist,) = (j for j in build.jobs(stranger) if j.unit == "sdist")
-    assert sdist.inputs["image"] == images.for_build(stranger, stranger.wheels[0])
+def test_the_sdist_is_made_beside_torch_and_not_on_the_host(ordinary: Plan) -> None:
+    (sdist,) = (j for j in build.jobs(ordinary) if j.unit == "sdist")
+    assert sdist.inputs["image"] == images.for_build(ordinary, ordinary.wheels[0])
     assert sdist.needs.engine
 
 
 def test_what_runs_before_a_build_also_runs_before_the_sdist(
-    stranger: Plan, tmp_path: Path
+    ordinary: Plan, tmp_path: Path
 ) -> None:
     """A setup.py that lists its CUDA sources only where it sees a GPU leaves them out of the sdist too."""
-    words = dataclasses.replace(stranger.matrix.build, before="touch {project}/seen # as told")
-    plan = dataclasses.replace(stranger, matrix=dataclasses.replace(stranger.matrix, build=words))
+    words = dataclasses.replace(ordinary.matrix.build, before="touch {project}/seen # as told")
+    plan = dataclasses.replace(ordinary, matrix=dataclasses.replace(ordinary.matrix, build=words))
     told = {j.unit: j.inputs["before"] for j in build.jobs(plan)}
     assert set(told.values()) == {"touch {project}/seen # as told"}
     script = build.sdist_script("part of/it", told["sdist"])
@@ -87,30 +87,30 @@ def test_what_runs_before_a_build_also_runs_before_the_sdist(
 
 
 def test_the_distribution_and_its_module_have_names_of_their_own(
-    stranger: Plan, tmp_path: Path
+    ordinary: Plan, tmp_path: Path
 ) -> None:
-    assert (stranger.project.name, stranger.project.import_name) == ("stranger-ext", "stranger")
-    for found in install.jobs(stranger):
-        assert found.inputs["project"] == "stranger-ext"
-        assert smoke.words(found.inputs, tmp_path, "/spec") == ["--import-name", "stranger"]
+    assert (ordinary.project.name, ordinary.project.import_name) == ("ordinary-ext", "ordinary")
+    for found in install.jobs(ordinary):
+        assert found.inputs["project"] == "ordinary-ext"
+        assert smoke.words(found.inputs, tmp_path, "/spec") == ["--import-name", "ordinary"]
 
 
-def test_nothing_but_the_projects_own_files_is_asked_for(stranger: Plan) -> None:
+def test_nothing_but_the_projects_own_files_is_asked_for(ordinary: Plan) -> None:
     """No lock file, no test list and no source that only wheelyard's own repository has."""
-    for found in steps.planned(stranger).jobs.values():
+    for found in steps.planned(ordinary).jobs.values():
         for source in (v for v in found.inputs.values() if isinstance(v, Source)):
-            assert [path for path in source.files if not (STRANGER / path).exists()] == []
+            assert [path for path in source.files if not (ORDINARY / path).exists()] == []
 
 
 # --- Images ---------------------------------------------------------------------------------------
 
 
 def test_the_build_image_has_torch_the_toolkit_of_its_cuda_and_what_the_build_requires(
-    stranger: Plan,
+    ordinary: Plan,
 ) -> None:
     found = {}
-    for wheel in stranger.wheels:
-        recipe = images.for_build(stranger, wheel)
+    for wheel in ordinary.wheels:
+        recipe = images.for_build(ordinary, wheel)
         told = recipe["arguments"]
         assert recipe["target"] == "native"
         assert told["REQUIRES"].split("\n") == ["setuptools>=77", "setuptools-scm>=8"]
@@ -119,27 +119,27 @@ def test_the_build_image_has_torch_the_toolkit_of_its_cuda_and_what_the_build_re
     assert found == {"2.12": ("2.12.1", "13.0"), "2.15": ("2.15.0", "13.2")}
 
 
-def test_the_verify_image_has_what_the_project_needs_beyond_torch(stranger: Plan) -> None:
-    cell = stranger.matrix.verify.run[0]
-    told = images.for_verify(stranger, cell, stranger.machine)["arguments"]
+def test_the_verify_image_has_what_the_project_needs_beyond_torch(ordinary: Plan) -> None:
+    cell = ordinary.matrix.verify.run[0]
+    told = images.for_verify(ordinary, cell, ordinary.machine)["arguments"]
     assert told["REQUIRES"] == "einops>=0.8"
 
 
 def test_a_torch_that_pypi_lacks_comes_from_the_index_that_the_matrix_names(
-    stranger: Plan, tmp_path: Path
+    ordinary: Plan, tmp_path: Path
 ) -> None:
-    elsewhere = with_torch(stranger, cuda=["13.2"])
+    elsewhere = with_torch(ordinary, cuda=["13.2"])
     with pytest.raises(Problem, match=r'is cu130, not cu132; take it out.*\n.*"13.2" = "URL"'):
         images.ensure(images.for_build(elsewhere, elsewhere.wheels[0]), workspace(tmp_path, {}))
     url = "https://index.example/cu132"
-    named = with_torch(stranger, cuda=["13.2"], index={"13.2": url})
+    named = with_torch(ordinary, cuda=["13.2"], index={"13.2": url})
     recipe = images.for_build(named, named.wheels[0])
     assert (recipe["arguments"]["PIP_INDEX_URL"], recipe["lacks"]) == (url, "")
 
 
-def test_cuda_12_needs_an_image_with_its_nvcc(stranger: Plan, tmp_path: Path) -> None:
-    old = with_torch(stranger, cuda=["12.6"], pypi={stranger.machine: "12.6"})
-    known = {"12.6": dataclasses.replace(stranger.matrix.toolkit["13.0"])}
+def test_cuda_12_needs_an_image_with_its_nvcc(ordinary: Plan, tmp_path: Path) -> None:
+    old = with_torch(ordinary, cuda=["12.6"], pypi={ordinary.machine: "12.6"})
+    known = {"12.6": dataclasses.replace(ordinary.matrix.toolkit["13.0"])}
     old = dataclasses.replace(old, matrix=dataclasses.replace(old.matrix, toolkit=known))
     with pytest.raises(Problem, match=r"PyPI has no nvcc of CUDA 12\.6.*\n.*\n.*image = "):
         images.ensure(images.for_build(old, old.wheels[0]), workspace(tmp_path, {}))
@@ -200,19 +200,19 @@ def test_a_library_that_is_loaded_by_its_path_need_not_be_importable(tmp_path: P
 # --- Builds ---------------------------------------------------------------------------------------
 
 
-def test_wheels_are_built_on_their_own_architecture_once(stranger: Plan) -> None:
-    assert {wheel.arch for wheel in stranger.all_wheels} == {"x86_64", "aarch64"}
-    names = [wheel.name for wheel in stranger.wheels]
+def test_wheels_are_built_on_their_own_architecture_once(ordinary: Plan) -> None:
+    assert {wheel.arch for wheel in ordinary.all_wheels} == {"x86_64", "aarch64"}
+    names = [wheel.name for wheel in ordinary.wheels]
     assert len(names) == len(set(names)) == 4
-    assert {wheel.arch for wheel in stranger.wheels} == {stranger.machine}
-    on_github = dataclasses.replace(stranger, options=Options(base="debian", place="github"))
+    assert {wheel.arch for wheel in ordinary.wheels} == {ordinary.machine}
+    on_github = dataclasses.replace(ordinary, options=Options(base="debian", place="github"))
     assert len(on_github.wheels) == 8
     for wheel in on_github.wheels:
         assert images.for_build(on_github, wheel)["machine"] == wheel.arch
 
 
-def test_a_build_is_told_what_torchs_helpers_look_at(stranger: Plan) -> None:
-    told = build.environment(stranger, stranger.wheels[0])
+def test_a_build_is_told_what_torchs_helpers_look_at(ordinary: Plan) -> None:
+    told = build.environment(ordinary, ordinary.wheels[0])
     assert told["CUDA_HOME"] == "/opt/cuda"
     assert told["TORCH_CUDA_ARCH_LIST"] == "9.0"
     assert told["FORCE_CUDA"] == "1"
@@ -235,12 +235,12 @@ def job(plan: Plan, name: str) -> Job:
 
 
 def test_a_wheel_is_repaired_where_it_was_built_without_torchs_and_cudas_libraries(
-    stranger: Plan,
+    ordinary: Plan,
 ) -> None:
     facts = dataclasses.replace(
-        stranger.matrix.repair, exclude=["libmine.so.1"], graft_from=["/opt/mine/lib"]
+        ordinary.matrix.repair, exclude=["libmine.so.1"], graft_from=["/opt/mine/lib"]
     )
-    plan = dataclasses.replace(stranger, matrix=dataclasses.replace(stranger.matrix, repair=facts))
+    plan = dataclasses.replace(ordinary, matrix=dataclasses.replace(ordinary.matrix, repair=facts))
     wheel = plan.wheels[0]
     (found,) = (j for j in repair.jobs(plan) if j.unit == wheel.name)
     assert found.inputs["image"] == images.for_build(plan, wheel)
@@ -254,7 +254,7 @@ def test_what_a_release_makes_is_no_source_of_it(
 ) -> None:
     """Most projects do not ignore wheelhouse/."""
     monkeypatch.delenv("WHEELHOUSE", raising=False)
-    shutil.copytree(STRANGER, tmp_path / "project")
+    shutil.copytree(ORDINARY, tmp_path / "project")
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path / "project", check=True)
     project = planning.load(Options(base="debian"), tmp_path / "project").project
     before = project.files()
@@ -267,48 +267,48 @@ def test_what_a_release_makes_is_no_source_of_it(
 # --- Running --------------------------------------------------------------------------------------
 
 
-def test_a_smoke_test_need_not_be_written(stranger: Plan, tmp_path: Path) -> None:
+def test_a_smoke_test_need_not_be_written(ordinary: Plan, tmp_path: Path) -> None:
     """Without one the module is imported; a project may say a command, or a list of checks, instead."""
-    inputs = smoke.spec(stranger)
-    assert smoke.words(inputs, tmp_path, "/spec") == ["--import-name", "stranger"]
-    own = {**inputs, "smoke": {**inputs["smoke"], "command": "python -m stranger"}}
-    assert smoke.words(own, tmp_path, "/spec")[2:] == ["--command", "python -m stranger"]
+    inputs = smoke.spec(ordinary)
+    assert smoke.words(inputs, tmp_path, "/spec") == ["--import-name", "ordinary"]
+    own = {**inputs, "smoke": {**inputs["smoke"], "command": "python -m ordinary"}}
+    assert smoke.words(own, tmp_path, "/spec")[2:] == ["--command", "python -m ordinary"]
 
 
-def test_each_wheel_is_run_and_installed_beside_its_own_torch_and_python(stranger: Plan) -> None:
-    wheels = {wheel.name: wheel for wheel in stranger.wheels}
+def test_each_wheel_is_run_and_installed_beside_its_own_torch_and_python(ordinary: Plan) -> None:
+    wheels = {wheel.name: wheel for wheel in ordinary.wheels}
     seen = []
-    for found in [*smoke.jobs(stranger), *install.jobs(stranger)]:
+    for found in [*smoke.jobs(ordinary), *install.jobs(ordinary)]:
         (repaired,) = found.inputs["wheel"].jobs
         wheel = wheels[repaired.removeprefix("repair/")]
         told = found.inputs["image"]["arguments"]
         assert told["PYTHON"] == wheel.python
-        assert told["TORCH"] == stranger.matrix.torch[str(wheel.torch)].release
+        assert told["TORCH"] == ordinary.matrix.torch[str(wheel.torch)].release
         seen.append((found.step, told["TORCH"], told["PYTHON"]))
     assert len(seen) == len(set(seen)) == 8
 
 
-def test_a_python_that_the_base_lacks_is_no_wheel_of_the_plan(stranger: Plan) -> None:
-    versions = dataclasses.replace(stranger.matrix.python, versions=["3.13", "3.12"])
-    torch = dataclasses.replace(stranger.matrix.torch["2.15"], pythons=["3.13", "3.12"])
-    matrix = dataclasses.replace(stranger.matrix, python=versions, torch={"2.15": torch})
-    plan = dataclasses.replace(stranger, matrix=matrix)
+def test_a_python_that_the_base_lacks_is_no_wheel_of_the_plan(ordinary: Plan) -> None:
+    versions = dataclasses.replace(ordinary.matrix.python, versions=["3.13", "3.12"])
+    torch = dataclasses.replace(ordinary.matrix.torch["2.15"], pythons=["3.13", "3.12"])
+    matrix = dataclasses.replace(ordinary.matrix, python=versions, torch={"2.15": torch})
+    plan = dataclasses.replace(ordinary, matrix=matrix)
     assert [wheel.python for wheel in plan.wheels] == ["3.13"]
     (without,) = (w for w in plan.all_wheels if w.arch == plan.machine and w not in plan.wheels)
     assert plan.why_not(without) == "Debian has no Python 3.12: --base pypa"
 
 
-def test_more_jobs_than_a_github_matrix_takes_come_in_chunks(stranger: Plan) -> None:
+def test_more_jobs_than_a_github_matrix_takes_come_in_chunks(ordinary: Plan) -> None:
     limits = [len(json.loads(c["jobs"])["include"]) for c in chunks([{}] * 298)["include"]]
     assert limits == [256, 42]
-    assert len(github.matrices(stranger)["build"]["include"]) == 1
+    assert len(github.matrices(ordinary)["build"]["include"]) == 1
 
 
 # --- Publishing and installing --------------------------------------------------------------------
 
 
-def test_local_versions_do_not_leave_for_pypi(stranger: Plan) -> None:
-    leaving = dataclasses.replace(stranger, options=Options(base="debian", index="pypi"))
+def test_local_versions_do_not_leave_for_pypi(ordinary: Plan) -> None:
+    leaving = dataclasses.replace(ordinary, options=Options(base="debian", index="pypi"))
     with pytest.raises(Problem, match=r"refuses local versions.*--index own"):
         publish.check(leaving, None)  # type: ignore[arg-type]
 

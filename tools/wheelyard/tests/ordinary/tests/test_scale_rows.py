@@ -1,7 +1,7 @@
 """What a user expects of the package, on whatever devices there are."""
 
+import ordinary
 import pytest
-import stranger
 import torch
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -13,10 +13,10 @@ def test_rows_are_scaled(shape: tuple[int, ...], device: str) -> None:
     matrices = torch.randn(shape, device=device)
     factors = torch.randn(shape[:-1], device=device)
     torch.testing.assert_close(
-        stranger.scale_rows(matrices, factors), matrices * factors.unsqueeze(-1)
+        ordinary.scale_rows(matrices, factors), matrices * factors.unsqueeze(-1)
     )
 
 
 def test_wrong_shapes_are_refused() -> None:
     with pytest.raises(RuntimeError, match="one element for each row"):
-        stranger.scale_rows(torch.ones(2, 2), torch.ones(3))
+        ordinary.scale_rows(torch.ones(2, 2), torch.ones(3))

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import ordinary_project
 import pytest
-import stranger_project
+from ordinary_project import CELLS, TORCHES
 from real_releases import real_release
-from stranger_project import CELLS, TORCHES
 
 pytestmark = real_release(large=True)
 COMMAND = [sys.executable, "-m", "wheelyard"]
@@ -27,20 +27,20 @@ COMMAND = [sys.executable, "-m", "wheelyard"]
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = stranger_project.copy(tmp_path_factory.mktemp("stranger") / "project")
-    done = stranger_project.release(folder, COMMAND)
+    folder = ordinary_project.copy(tmp_path_factory.mktemp("ordinary") / "project")
+    done = ordinary_project.release(folder, COMMAND)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
 
 @pytest.fixture(scope="module")
 def jobs(project: Path) -> dict[str, dict[str, Any]]:
-    return stranger_project.jobs(project)
+    return ordinary_project.jobs(project)
 
 
 @pytest.fixture(scope="module")
 def wheels(project: Path) -> dict[tuple[str, str], Path]:
-    return stranger_project.wheels(project)
+    return ordinary_project.wheels(project)
 
 
 def metadata(wheel: Path) -> email.message.Message:
@@ -66,7 +66,7 @@ def test_a_wheel_asks_for_its_torch_and_keeps_its_other_requirements(
 
 
 def test_the_version_comes_from_the_tag(project: Path) -> None:
-    assert (project / "wheelhouse/stranger_ext-1.2.0.tar.gz").exists()
+    assert (project / "wheelhouse/ordinary_ext-1.2.0.tar.gz").exists()
 
 
 def test_each_wheel_ran_beside_its_torch_in_a_fresh_container(jobs: dict[str, Any]) -> None:
@@ -81,7 +81,7 @@ def test_each_wheel_ran_beside_its_torch_in_a_fresh_container(jobs: dict[str, An
 def test_pip_took_the_right_wheel_beside_each_torch(
     project: Path, wheels: dict[tuple[str, str], Path]
 ) -> None:
-    assert stranger_project.what_pip_took(project) == {
+    assert ordinary_project.what_pip_took(project) == {
         cell: f"pip took {wheel.name}" for cell, wheel in wheels.items()
     }
 
@@ -123,7 +123,7 @@ def test_pip_takes_each_wheel_from_its_static_index(
         words += [f"--platform={platform}", f"--python-version={python}", f"--index-url={index}"]
         environment = {n: v for n, v in os.environ.items() if n != "PIP_FIND_LINKS"}
         subprocess.run(
-            [sys.executable, "-m", "pip", *words, "stranger-ext"], check=True, env=environment
+            [sys.executable, "-m", "pip", *words, "ordinary-ext"], check=True, env=environment
         )
         (taken,) = target.iterdir()
         assert (taken.name, taken.read_bytes()) == (wheel.name, wheel.read_bytes())
@@ -136,7 +136,7 @@ def test_people_find_their_row(project: Path) -> None:
 
 
 def test_a_second_run_does_nothing(project: Path) -> None:
-    before = stranger_project.jobs(project)
-    done = stranger_project.release(project, COMMAND)
+    before = ordinary_project.jobs(project)
+    done = ordinary_project.release(project, COMMAND)
     assert done.returncode == 0, done.stderr
-    assert stranger_project.jobs(project) == before
+    assert ordinary_project.jobs(project) == before
