@@ -13,7 +13,9 @@ ROOT = Path(__file__).parent.parent.parent
 PROGRAM = ROOT / f"build/extension-{platform.machine()}-nvcc/bin/standalone"
 HAS_GPU = Path("/dev/nvidia0").exists()
 
-pytestmark = pytest.mark.skipif(not PROGRAM.is_file(), reason="not built here: python setup.py build_cpp")
+pytestmark = pytest.mark.skipif(
+    not PROGRAM.is_file(), reason="not built here: python setup.py build_cpp"
+)
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -73,7 +73,9 @@ def test_no_ninja(clone: Path, tmp_path: Path):
 
 def test_an_old_ninja(clone: Path, tmp_path: Path):
     program(tmp_path / "bin", "ninja", "echo 1.10.1")
-    verdict, found, fix = diagnose(clone, PATH=f"{tmp_path}/bin:{environment(clone)['PATH']}")["Ninja"]
+    verdict, found, fix = diagnose(clone, PATH=f"{tmp_path}/bin:{environment(clone)['PATH']}")[
+        "Ninja"
+    ]
     assert (verdict, fix) == ("note", "pip install 'ninja>=1.11'")
     assert "needs 1.11 or newer" in found
 

@@ -35,7 +35,16 @@ def ptx_of(project: Project, source: Path, gpu: str) -> str:
     ptx = folder / f"{source.stem}.ptx"
     includes = [f"-I{project.root / project.sources}", f"-I{ENGINE / 'include'}"]
     target = f"--gpu-architecture=compute_{gpu.replace('.', '')}"
-    command: list[str | Path] = [home / "bin/nvcc", "--ptx", *includes, *FLAGS, target, "-o", ptx, unit]
+    command: list[str | Path] = [
+        home / "bin/nvcc",
+        "--ptx",
+        *includes,
+        *FLAGS,
+        target,
+        "-o",
+        ptx,
+        unit,
+    ]
     if subprocess.run(command).returncode != 0:
         raise BuildError(f"nvcc did not compile {source}")
     return f"{_shown(ptx)}: {len(re.findall('[.]entry', ptx.read_text()))} kernels"
