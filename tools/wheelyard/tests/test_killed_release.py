@@ -122,7 +122,8 @@ class Running:
         self.before = self.jobs()
         with self.printed.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "wheelyard", "release"],
+                # A test that runs in the background would pass on that Ctrl-C is ignored.
+                ["env", "--default-signal=INT", sys.executable, "-m", "wheelyard", "release"],
                 cwd=project, env={**outer_environment(), "TMPDIR": str(temporary)},
                 stdout=output, stderr=subprocess.STDOUT,
             )  # fmt: skip
