@@ -94,7 +94,7 @@ def _legend(grid: dict[Cell, str]) -> str:
     counts = Counter(grid.values())
     rows = "".join(
         f'<tr><td><span class="key {way}">{label}</span></td>'
-        f'<td class="number">{counts[way]}</td><td>{meaning}</td></tr>'
+        f'<td class="number">{counts[way]}</td><td>{re.sub("`(.+?)`", r"<code>\1</code>", meaning)}</td></tr>'
         for way, (label, meaning) in WAYS.items()
     )
     head = '<tr><th scope="col">label</th><th scope="col">cells</th><th scope="col">means</th></tr>'
