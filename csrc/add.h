@@ -1,7 +1,7 @@
 // my_add and my_fast_add: out = a + b.
 //
-// my_add is the op to read first: one element a thread where the tensors are dense. my_fast_add has
-// the engine's kernels for that too, which run at the speed of memory.
+// my_add is the op to read first: one element per thread where the tensors are dense. my_fast_add
+// has the engine's kernels for that too, which run at the speed of memory.
 #pragma once
 
 #include "opwright/elementwise.h"

@@ -42,7 +42,7 @@ bench() {
   export PYTHONPATH=$PYTHONPATH:$here/tools/opwright
   "$python" -m opwright bench cuda_ext_example --check --output "$out/check"
   "$python" -m opwright bench cuda_ext_example --output "$out/bench"
-  "$python" "$here/examples/benchmark_layouts.py" --check --output "$out/bench"
+  "$python" -m opwright bench cuda_ext_example --layouts --check --output "$out/bench"
 }
 
 # until_it_ends COMMAND...: again, up to five times, where `timeout` killed it.

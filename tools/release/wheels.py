@@ -16,7 +16,7 @@ PIP = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build
 
 
 def make(folder: Path) -> dict[str, Path]:
-    """By the name of each distribution. The same sources give the same bytes."""
+    """Makes the wheels, and returns them by the name of each distribution. The same sources give the same bytes."""
     wheelyard = [*PIP, "--wheel-dir", folder, ROOT / "tools/wheelyard"]
     build_folder = f"--config-settings=build-dir={ROOT / 'tools/wheelscope/build/wheelscope'}"
     wheelscope = [*PIP, "--wheel-dir", folder, build_folder, ROOT / "tools/wheelscope"]

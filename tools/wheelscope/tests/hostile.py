@@ -314,7 +314,7 @@ def family() -> Iterator[tuple[str, bytes]]:
 
 
 def write(folder: Path) -> list[Path]:
-    """One file a name, in a folder of its own: a wheel's file name says what it is."""
+    """Writes one file per name, each in a folder of its own: a wheel's file name says what it is."""
     paths = []
     for name, data in family():
         path = folder / name / "pkg-1.0-py3-none-manylinux_2_28_x86_64.whl"

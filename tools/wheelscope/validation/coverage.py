@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def executed_lines(build: Path, sources: Path) -> dict[str, dict[int, bool]]:
-    """For each source file: line -> whether any test executed it."""
+    """Maps each source file to its lines, and each line to whether a test executed it."""
     lines: dict[str, dict[int, bool]] = defaultdict(dict)
     notes = [str(path.resolve()) for path in build.rglob("*.gcda")]
     with tempfile.TemporaryDirectory() as folder:

@@ -53,4 +53,7 @@ def take(address: str, target: Path, width: int = WIDTHS["desktop"], tallest: in
 
 
 if __name__ == "__main__":
-    take((Path(sys.argv[1]) / "report.html").resolve().as_uri(), Path(sys.argv[2]))
+    report = Path(sys.argv[1], "report.html").resolve()
+    if not report.is_file():
+        sys.exit(f"error: {report} does not exist; `wheelyard report` writes it")
+    take(report.as_uri(), Path(sys.argv[2]))

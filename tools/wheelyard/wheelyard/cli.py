@@ -197,7 +197,7 @@ def _options(arguments: argparse.Namespace) -> Options:
 
 
 def _only_print() -> None:
-    """From here on a reader that has seen enough, such as `head`, ends the program without a traceback."""
+    """Lets a closed pipe (`| head`) end the program without a traceback, from here on."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 

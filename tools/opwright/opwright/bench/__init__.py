@@ -16,11 +16,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--output", type=Path, default=folder, metavar="FOLDER", help=f"default: {folder}")
     check = "measure and judge the promised ratios; chooses sizes and dtypes"
     add("--check", action="store_true", help=check)
+    layouts = "measure shifted, broadcast and strided operands on the GPU instead"
+    add("--layouts", action="store_true", help=layouts)
     add("--profile", action="store_true", help="print torch's profiler rows instead of measuring")
 
 
 def run(options: argparse.Namespace) -> int:
     """Measures, prints, and writes the report."""
-    from opwright.bench import measure
+    from opwright.bench import layouts, measure
 
-    return measure.run(options)
+    return layouts.run(options) if options.layouts else measure.run(options)

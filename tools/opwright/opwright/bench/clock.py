@@ -16,7 +16,7 @@ Clock = Callable[[Batch, int], float]  # measures so many calls of a batch
 
 
 def repeat(call: Callable[[], object]) -> Batch:
-    """So many calls of one thing."""
+    """Returns a function that makes a given number of calls."""
 
     def batch(calls: int) -> None:
         for _ in range(calls):

@@ -119,7 +119,7 @@ def svg(steps: list[Step]) -> str:
 
 
 def newest_log() -> Path:
-    """Of the extension: other programs are built in build/ too."""
+    """Finds the log of the extension's last build; build/ has other programs' too."""
     found = (Path.cwd() / "build").glob("*/.ninja_log")
     logs = [log for log in found if log.with_name(RECIPE).is_file()]
     logs.sort(key=lambda log: log.stat().st_mtime)

@@ -82,7 +82,7 @@ def cuda_home() -> Path | None:
 
 
 def toolkit_version(home: Path) -> int:
-    """As the toolkit's own header says it: 13000 is 13.0."""
+    """Reads CUDART_VERSION from the toolkit's header: 13000 is 13.0."""
     file = home / "include/cuda_runtime_api.h"
     if not file.is_file():
         raise BuildError(

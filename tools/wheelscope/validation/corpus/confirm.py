@@ -46,7 +46,7 @@ def tags_differ(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) 
 
 
 def record_is_wrong(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
-    """By csv and hashlib, the file has no hash in RECORD, or another; or as many as are counted."""
+    """Confirms with csv and hashlib that a file, or as many files as are counted, have no hash or a wrong one."""
     hashes = {line[0]: line[1] for line in csv.reader(member(wheel, "RECORD").splitlines())}
     if counted := re.fullmatch(r"and (\d+) more like it", finding["what"]):
         return sum(not text for text in hashes.values()) > int(counted[1])
@@ -57,7 +57,7 @@ def record_is_wrong(wheel: Path, item: Any, finding: Any, theirs: dict[str, Fact
 
 
 def only_one_has_it(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
-    """By csv and zipfile, RECORD lists a file that the wheel lacks, or lacks one that it holds."""
+    """Confirms with csv and zipfile that RECORD lists a file that the wheel lacks, or lacks one that it holds."""
     listed = {line[0] for line in csv.reader(member(wheel, "RECORD").splitlines())}
     with zipfile.ZipFile(wheel) as members:
         held = set(members.namelist())

@@ -16,7 +16,7 @@ WHEELSCOPE = Path(os.environ.get("WHEELSCOPE", ROOT / "build/bin/wheelscope"))
 
 @functools.cache
 def version() -> str:
-    """Of the build, not of the release."""
+    """The version of the build, which is not that of the release."""
     return pypi.sha256(WHEELSCOPE)
 
 

@@ -40,7 +40,7 @@ def imported(name: str) -> str | None:
 
 
 def seconds_of_env() -> list[float]:
-    """Of five runs, with the files in the page cache."""
+    """Times five runs with the files in the page cache."""
     took = []
     for _ in range(5):
         start = time.perf_counter()

@@ -38,7 +38,7 @@ def hints(lines: list[str]) -> list[str]:
 
 
 def _plain(line: str) -> str:
-    """Without colours, and without the clock that image builds put before each line."""
+    """Strips colours, and the clock that image builds put before each line."""
     return re.sub(
         r"^(#\d+ \d+\.\d+ +)|^ {2,}(?=\S+:\d+)", "", re.sub(r"\x1b\[[0-9;]*[mK]", "", line)
     )

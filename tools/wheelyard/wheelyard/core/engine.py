@@ -185,7 +185,7 @@ def is_available() -> bool:
 
 
 def _address(command: str) -> str:
-    """Where docker's current context says that its engine is; DOCKER_HOST wins over it by itself."""
+    """The engine's address in docker's current context; docker itself prefers DOCKER_HOST to it."""
     if command != "docker" or os.environ.get("DOCKER_HOST"):
         return ""
     asked = [command, "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"]
@@ -245,7 +245,7 @@ def _launch(log: Path, say: Callable[[str], None]) -> int:
 
 
 def _forget_stale_pids() -> None:
-    """After a kill another process may have got the noted id; dockerd would refuse to start."""
+    """Deletes the ids that a killed dockerd left: if another process has one now, dockerd refuses to start."""
     for program, file in PIDS.items():
         if _noted(program, file) is None:
             file.unlink(missing_ok=True)
@@ -265,7 +265,7 @@ def _is_running(program: str, pid: int) -> bool:
 
 
 def _command(pid: int) -> str:
-    """Of a process; one that has ended has none, even if nobody has waited for it."""
+    """The command of a process; empty for one that has ended, even if nobody has waited for it."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_text().partition("\0")[0]
     except OSError:

@@ -46,7 +46,7 @@ def run_after_a_kill(command: list[str]) -> None:
 
 
 def watch(group: int) -> None:
-    """From now on this group ends with us."""
+    """Ends this group of processes when this program ends."""
     with _turn:
         _groups.add(group)
         _tell(f"+{group}")

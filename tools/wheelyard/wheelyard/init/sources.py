@@ -233,13 +233,13 @@ def find_package(found: Found) -> None:
 
 
 def empty_submodules(root: Path) -> list[str]:
-    """Those that a plain `git clone` leaves out; a build that needs their headers would fail late."""
+    """Submodules that a plain `git clone` leaves empty; a build that needs their headers would fail late."""
     said = shell.capture(["git", "-C", str(root), "submodule", "status"]) or ""
     return [line.split()[1] for line in said.splitlines() if line.startswith("-")]
 
 
 def _package_folders(root: Path) -> list[str]:
-    """Where pyproject.toml tells setuptools to look for packages."""
+    """The folders in which pyproject.toml tells setuptools to look for packages."""
     packages = pyproject(root).get("tool", {}).get("setuptools", {}).get("packages", {})
     where = packages.get("find", {}).get("where", []) if isinstance(packages, dict) else []
     return [str(folder) for folder in where]

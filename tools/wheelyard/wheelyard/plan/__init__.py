@@ -1,1 +1,1 @@
-"""From the matrix to what is to be done: the project, its cells, its wheels, the plan of a release."""
+"""Turns the matrix into work: the project, its cells, its wheels, the plan of a release."""

@@ -1,4 +1,4 @@
-"""Which cells exist, and the fewest wheels that serve them under each strategy."""
+"""The cells, and the fewest wheels that serve them under each strategy."""
 
 import itertools
 from dataclasses import dataclass
@@ -132,16 +132,10 @@ def run_cells(matrix: Matrix, *, slow: bool = True) -> list[RunCell]:
 
 
 def cuda_of_run(matrix: Matrix, torch: str, arch: str) -> str | None:
-    """Whose wheel is run in a cell: that of PyPI's torch, which pip installs, or the one without CUDA code.
+    """The CUDA of the torch that a cell runs with: PyPI's, which pip installs, or "cpu" for wheels without CUDA code.
 
     A project without CUDA code says `cuda = ["cpu"]`: what it makes runs beside any build of its torch.
     """
     facts = matrix.torch[torch]
     theirs = facts.pypi.get(arch)
     return "cpu" if theirs not in facts.cuda and "cpu" in facts.cuda else theirs
-
-
-def index_of_torch(matrix: Matrix, torch: str, arch: str, cuda: str | None) -> str:
-    """Where pip finds that build of a torch; empty where PyPI has it."""
-    facts = matrix.torch[torch]
-    return facts.index.get(cuda or "", "") if facts.pypi.get(arch) != cuda else ""

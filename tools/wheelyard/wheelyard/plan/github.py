@@ -63,7 +63,7 @@ def matrices(plan: Plan) -> dict[str, Any]:
 
 
 def _verify(plan: Plan) -> list[dict[str, str]]:
-    """For each architecture a job for each cell that is run, and one for all links; none without anything to do."""
+    """Lists a job for each cell that is run, and one for all links of an architecture, if there is anything to do."""
     found = []
     for arch in _archs(plan):
         wheels = [wheel for wheel in plan.wheels if wheel.arch == arch]

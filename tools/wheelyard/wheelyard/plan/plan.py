@@ -49,6 +49,15 @@ WAYS = {
 
 
 @dataclass(frozen=True)
+class TorchBuild:
+    """What pip is told to install."""
+
+    release: str
+    index: str  # empty: PyPI
+    requirement: str  # the release with its hashes
+
+
+@dataclass(frozen=True)
 class Options:
     """What a person may choose for one run."""
 
@@ -249,10 +258,13 @@ class Plan:
         """The torch on whose headers a wheel for every torch is built."""
         return self.matrix.strategy.universal.torch or next(iter(self.matrix.torch))
 
-    def torch_requirement(self, torch: str, index: str) -> str:
-        """What pip is told to install, with the hashes of PyPI's files; another index has others."""
-        hashes = {} if index else self.torch_hashes
-        return torch_lock.requirement(self.matrix.torch[torch].release, hashes)
+    def torch_build(self, torch: str, arch: str, cuda: str | None = None) -> TorchBuild:
+        """The build of a torch for this CUDA, or else the one that its cells run with."""
+        cuda = cuda or cuda_of_run(self.matrix, torch, arch)
+        facts = self.matrix.torch[torch]
+        index = facts.index.get(cuda or "", "") if facts.pypi.get(arch) != cuda else ""
+        hashes = {} if index else self.torch_hashes  # of PyPI's files; another index has others
+        return TorchBuild(facts.release, index, torch_lock.requirement(facts.release, hashes))
 
     @property
     def build_python(self) -> str:

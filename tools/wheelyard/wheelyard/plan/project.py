@@ -37,7 +37,7 @@ class Project:
 
     @property
     def wheelhouse(self) -> Path:
-        """Where a release is made; WHEELHOUSE moves it."""
+        """The folder of a release; the variable WHEELHOUSE names another."""
         return Path(os.environ.get("WHEELHOUSE") or self.root / "wheelhouse").resolve()
 
     def files(self, *folders: str) -> dict[str, str]:

@@ -70,7 +70,7 @@ def how_long(plan: Plan, took: dict[str, float]) -> str:
 
 
 def _grid(plan: Plan, console: Console) -> None:
-    """For each architecture a row for each torch and CUDA, a column for each Python."""
+    """Prints a grid per architecture, with a row for each torch and CUDA and a column for each Python."""
     console.print(
         f"\n{counted(len(plan.cells), 'cell')}; how machines of {', '.join(plan.machines)} verify each:"
     )

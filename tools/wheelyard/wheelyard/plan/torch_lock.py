@@ -16,7 +16,7 @@ Hashes = Mapping[str, list[str]]  # of each release, as pip takes them: `--hash=
 
 
 def load(root: Path) -> Hashes:
-    """None where the project pins no torch."""
+    """The hashes of each torch; empty if the project pins none."""
     file = root / FILE
     blocks = BLOCK.findall(file.read_text()) if file.is_file() else []
     return {release: re.findall(r"--hash=\S+", text) for release, text in blocks}

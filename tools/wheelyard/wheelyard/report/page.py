@@ -38,7 +38,7 @@ def render(plan: Plan, record: Record, files: list[File], grid: dict[Cell, str])
 
 
 def _version(files: list[File]) -> str:
-    """Where only a build tells it: from a file's name."""
+    """The version, from a file's name: some projects learn theirs only in a build."""
     return next((f.path.name.split("-")[1] for f in files if f.path.suffix == ".whl"), "")
 
 
@@ -94,7 +94,7 @@ def _legend(grid: dict[Cell, str]) -> str:
     counts = Counter(grid.values())
     rows = "".join(
         f'<tr><td><span class="key {way}">{label}</span></td>'
-        f'<td class="number">{counts[way]}</td><td>{meaning}</td></tr>'
+        f'<td class="number">{counts[way]}</td><td>{re.sub("`(.+?)`", r"<code>\1</code>", meaning)}</td></tr>'
         for way, (label, meaning) in WAYS.items()
     )
     head = '<tr><th scope="col">label</th><th scope="col">cells</th><th scope="col">means</th></tr>'

@@ -1,4 +1,4 @@
-"""Which job ran when on which machine, and what the end had to wait for; from the record alone."""
+"""The timeline of a release, from its record: which job ran when on which machine, and what the end waited for."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Stay:
 
 
 def stays(record: Record) -> list[Stay]:
-    """Of the jobs that passed and are known to have run, in the order in which they began."""
+    """The times of the jobs that passed and are known to have run, in the order in which they began."""
     ran = [(n, e["facts"]["ran"], e["seconds"]) for n, e in record.jobs.items() if _is_known(e)]
     found: list[Stay] = []
     shift, end = 0.0, 0.0
@@ -85,7 +85,7 @@ def html(record: Record) -> str:
 
 
 def lanes(known: Iterable[Stay]) -> dict[str, list[list[Stay]]]:
-    """For each machine rows of jobs that do not overlap."""
+    """Arranges the jobs of each machine in rows in which none overlap."""
     found: dict[str, list[list[Stay]]] = {}
     for stay in known:
         rows = found.setdefault(stay.machine, [])

@@ -1,1 +1,1 @@
-"""Where jobs run. Nothing here knows a step by its name."""
+"""The places in which jobs run. Nothing here knows a step by its name."""

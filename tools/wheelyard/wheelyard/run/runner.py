@@ -37,7 +37,7 @@ class Ran:
 
 
 class Place(Room, Protocol):
-    """Where jobs run: this machine, or many."""
+    """The machines that jobs run on: this one, or many."""
 
     def lacks(self, job: Job) -> str | None:
         """What is missing to run a job."""
@@ -81,7 +81,7 @@ class Runner:
         return list(found.values())
 
     def _check_needs(self, jobs: list[Job]) -> None:
-        """Before anything starts."""
+        """Stops, before anything starts, if a job needs what its place lacks."""
         missing: dict[str, list[str]] = {}
         for job in jobs:
             if lack := self.place.lacks(job):

@@ -109,7 +109,7 @@ def git_mounts(project: Path, sources: Path) -> list[str]:
 
 
 def sdist_script(folder: str, before: str) -> str:
-    """In a copy of the sources; what `before` changes there may decide which files the sdist has."""
+    """Makes the sdist in a copy of the sources; what `before` changes there may decide which files it has."""
     told = before.replace("{project}", ".").replace("{package}", ".")  # as cibuildwheel spells it
     return (
         f"cp -a /source /tmp/source && cd /tmp/source/{shlex.quote(folder)} && {{ {told or ':'}\n}} && "

@@ -88,7 +88,7 @@ def run(job: Job, workspace: Workspace) -> Facts:
 
 
 def pip_install(name: str, simple: str, wanted: str) -> str:
-    """On TestPyPI anyone may have taken the name of a dependency; the image has what the package needs."""
+    """Installs without dependencies from TestPyPI, where anyone may have taken their names; the image has them."""
     alone = "--no-deps " if name == "testpypi" else ""
     return f"python -m pip install --no-cache-dir {alone}--index-url {simple} --report /out/pip.json {wanted}"
 

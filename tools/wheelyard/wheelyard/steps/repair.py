@@ -68,7 +68,7 @@ def _job(plan: Plan, wheel: Wheel) -> Job:
 
 
 def _in_image(plan: Plan, wheel: Wheel) -> dict[str, Any]:
-    """Where a wheel was built beside its torch, that image has the libraries that are copied into it."""
+    """The image to repair in: that of the build, which has the libraries that are copied into the wheel."""
     return {
         "image": images.for_build(plan, wheel),
         "graft_from": plan.matrix.repair.graft_from,

@@ -13,7 +13,7 @@ from wheelyard.core.environment import NETWORK, isolated
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
-from wheelyard.plan.cells import Wheel, cuda_of_run, index_of_torch
+from wheelyard.plan.cells import Wheel
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 from wheelyard.tools import images, wheelscope
@@ -126,14 +126,13 @@ def summary(log: str) -> str:
 
 def _link_job(plan: Plan, wheel: Wheel, torch: str) -> Job:
     """Resolves every symbol of the wheel against that torch's wheel on PyPI."""
-    cuda = cuda_of_run(plan.matrix, torch, wheel.arch)
-    index = index_of_torch(plan.matrix, torch, wheel.arch, cuda)
+    build = plan.torch_build(torch, wheel.arch)
     inputs = {
         "wheel": made(f"repair/{wheel.name}"),
-        "torch": plan.matrix.torch[torch].release,
-        "requirement": plan.torch_requirement(torch, index),
+        "torch": build.release,
+        "requirement": build.requirement,
         "arch": wheel.arch,
-        "index": index,
+        "index": build.index,
         "python": plan.linked_python(wheel, torch),
         "tools": {"wheelscope": wheelscope.digest()},
         "code": digest.code(__name__),
@@ -142,9 +141,9 @@ def _link_job(plan: Plan, wheel: Wheel, torch: str) -> Job:
 
 
 def _link(workspace: Workspace) -> Facts:
-    provider = _torch_wheel(workspace)
-    wheelscope.link(workspace.file("wheel"), provider, workspace.log)
-    return {"verified": "link", "verdict": f"every symbol found in {provider.name}"}
+    torch = _torch_wheel(workspace)
+    wheelscope.link(workspace.file("wheel"), torch, workspace.log)
+    return {"verified": "link", "verdict": f"every symbol found in {torch.name}"}
 
 
 def _torch_wheel(workspace: Workspace) -> Path:

@@ -24,8 +24,8 @@ from wheelyard.core.engine import Engine
 from wheelyard.core.environment import IMAGES, PROXIES
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan import given_wheels
-from wheelyard.plan.cells import Wheel, cuda_name, cuda_of_run, index_of_torch, python_tag
-from wheelyard.plan.plan import Plan
+from wheelyard.plan.cells import Wheel, cuda_name, python_tag
+from wheelyard.plan.plan import Plan, TorchBuild
 from wheelyard.problem import Problem
 from wheelyard.tools import host_settings, known_images, suite
 
@@ -64,19 +64,18 @@ def _native(plan: Plan, wheel: Wheel) -> Recipe:
         "APT": " ".join(matrix.build.apt),
         "REQUIRES": "\n".join(given_wheels.without_given(plan)),
     }
-    arguments |= _torch(plan, wheel.torch, wheel.arch, wheel.cuda) | _torch_options(plan)
+    arguments |= _torch(plan.torch_build(wheel.torch, wheel.arch, wheel.cuda)) | _torch_options(
+        plan
+    )
     # Of torch there is one build for each CUDA, whatever toolkit compiles for it.
     recipe = _recipe("native", machine, bases, {**arguments, "TORCH_CUDA": cuda_name(wheel.cuda)})
     return recipe | {"why": f"base {base}: {reason}", "lacks": plan.lacks(wheel)}
 
 
-def _torch(plan: Plan, torch: str, arch: str, cuda: str | None) -> dict[str, str]:
+def _torch(build: TorchBuild) -> dict[str, str]:
     """The release of torch, alone and with its hashes, and where it is if PyPI does not have that build of it."""
-    index = index_of_torch(plan.matrix, torch, arch, cuda)
-    wanted, release = plan.torch_requirement(torch, index), plan.matrix.torch[torch].release
-    return {"TORCH": release, "TORCH_WITH_HASHES": wanted} | (
-        {"PIP_INDEX_URL": index} if index else {}
-    )
+    found = {"TORCH": build.release, "TORCH_WITH_HASHES": build.requirement}
+    return found | ({"PIP_INDEX_URL": build.index} if build.index else {})
 
 
 def _torch_options(plan: Plan) -> dict[str, str]:
@@ -100,9 +99,9 @@ def _universal(plan: Plan, wheel: Wheel) -> Recipe:
         "PYTHON_TAG": f"{tag.rstrip('t')}-{tag}",
         "TOOLKITS": " ".join(sorted(toolkits)),
     }
-    torch = wheel.torch or plan.stable_torch
-    cuda = cuda_of_run(matrix, torch, machine)  # of torch, only headers are used: any build will do
-    arguments |= _torch(plan, torch, machine, cuda) | _torch_options(plan)
+    # Of torch, only headers are used: any build will do.
+    torch = plan.torch_build(wheel.torch or plan.stable_torch, machine)
+    arguments |= _torch(torch) | _torch_options(plan)
     base, _ = choose_base(plan, wheel.arch)
     if base == "pypa":
         bases = {"BASE_IMAGE": pypa_reference(matrix.base.pypa.image, machine)}
@@ -127,8 +126,7 @@ def for_verify(plan: Plan, cell: RunCell, arch: str) -> Recipe:
         "APT": " ".join(facts.apt).replace("{python}", with_gil(cell.python)),
         "REQUIRES": "\n".join([*plan.project.requires, *facts.requires]),
     }
-    cuda = cuda_of_run(plan.matrix, cell.torch, arch)
-    arguments |= _torch(plan, cell.torch, arch, cuda)
+    arguments |= _torch(plan.torch_build(cell.torch, arch))
     if cell.python.endswith("t"):
         arguments["VERIFY_LOCK"] = "verify-t.lock"
     return _recipe("verify", arch, bases, arguments)

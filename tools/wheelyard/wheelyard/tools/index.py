@@ -54,7 +54,7 @@ def patiently(attempt: Callable[[], Result]) -> Result:
 
 @dataclass(frozen=True)
 class Index:
-    """Where files are uploaded to, and where pip finds them."""
+    """An index: the address to upload to, and the one that pip reads."""
 
     name: str
     upload: str
@@ -74,7 +74,7 @@ class Index:
         return {file["filename"]: file["hashes"].get("sha256", "") for file in listing["files"]}
 
     def address(self, name: str, digest: str) -> str:
-        """Where the embedded index serves a file; pip checks the digest at its end."""
+        """The address of a file in the embedded index; pip checks the digest at its end."""
         return f"{self.upload}+f/{digest[:3]}/{digest[3:16]}/{urllib.parse.quote(name)}#sha256={digest}"
 
     def put_back(self, file: Path, digest: str) -> None:
@@ -232,7 +232,7 @@ def _start(folder: Path, log: Path) -> Server:
 
 
 def _take_back_half_a_write(folder: Path) -> None:
-    """After a kill, SQLite does that at the first look; but not at devpi's, which is not allowed to write.
+    """Undoes a write that a kill cut off. SQLite would at the first look, but devpi's look may not write.
 
     Where it cannot be done, devpi says what is wrong.
     """
@@ -261,7 +261,7 @@ def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def make_stage(url: str, name: str, password: str) -> None:
-    """Unless it is there: a login takes the server seconds, as it makes guessing passwords slow."""
+    """Creates the stage if it is missing. It asks first: the server takes seconds for a login."""
     try:
         if name in _call(f"{url}/{USER}")["result"]["indexes"]:
             return

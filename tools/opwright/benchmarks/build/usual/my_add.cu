@@ -1,4 +1,4 @@
-// my_add: out[i] = a[i] + b[i], one element a thread.
+// my_add: out[i] = a[i] + b[i], one element per thread.
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>

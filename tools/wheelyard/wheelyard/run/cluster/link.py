@@ -140,7 +140,7 @@ class Link:
         errand.future.release()
 
     def wait_until_back(self) -> None:
-        """After the scheduler was lost: returns when there is one again."""
+        """Returns when a lost scheduler is there again."""
         began = time.monotonic()
         while self._client.status != "running":
             if self._client.status == "closed" or time.monotonic() - began > BACK_SECONDS:

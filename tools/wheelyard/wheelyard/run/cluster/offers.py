@@ -100,7 +100,7 @@ def said(wants: Resources) -> str:
 
 
 def shown(resources: Mapping[str, float]) -> str:
-    """For people: without versions."""
+    """Names what a machine offers, for people: without versions."""
     plain = [name for name in resources if BETWEEN not in name and name != MEMORY]
     memory = [f"{resources[MEMORY]:.0f} GiB"] if MEMORY in resources else []
     return ", ".join([*plain, *memory]) or "nothing"

@@ -16,7 +16,7 @@ HISTORY = "git"  # the input of a job that sees what git says
 
 @dataclass
 class Orders:
-    """Of the jobs of one release."""
+    """The orders of the jobs of one release."""
 
     project: Path
     wheelhouse: Path

@@ -67,7 +67,7 @@ class Cluster:
         return HERE if job.needs.secrets else (job.step, tuple(offers.wanted(job).items()))
 
     def room(self, kind: Hashable) -> int:
-        """As many as run at once, and some that wait at each worker: the next job is there when it is free."""
+        """Counts the jobs that run at once, and those that may wait at a worker so that it is never idle."""
         if kind == HERE:
             return self.local.room(kind)
         assert isinstance(kind, tuple)

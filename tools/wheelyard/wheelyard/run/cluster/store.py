@@ -35,7 +35,7 @@ class Store:
         return self.folder / digest
 
     def missing(self, digests: Iterable[str]) -> list[str]:
-        """Those that are not here; the others are kept for now."""
+        """Returns the digests of files that are not here; the others are kept for now."""
         absent = []
         for digest in dict.fromkeys(digests):
             try:
@@ -62,7 +62,7 @@ class Store:
             self._arrived.notify_all()
 
     def wait_a_moment(self) -> None:
-        """Until a file has arrived, or one may have that was not noticed."""
+        """Waits until a file has arrived, or until one may have arrived unnoticed."""
         with self._arrived:
             self._arrived.wait(0.2)
 

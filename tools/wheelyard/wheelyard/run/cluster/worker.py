@@ -28,7 +28,6 @@ from wheelyard.run import local
 from wheelyard.run.cluster import keys, offers
 from wheelyard.run.cluster.service import Service
 
-PORT = 8786
 LOOK_AGAIN_SECONDS = 3
 # A job that outlived this many workers is not given to yet another.
 ALLOWED_FAILURES = 3

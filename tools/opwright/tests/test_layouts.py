@@ -1,31 +1,54 @@
 """The benchmark of layouts: right operands, right verdicts, a table and a plot."""
 
 import sys
-from pathlib import Path
 
 import pytest
+from clone import NAME
 
-REASON = "needs the package with its library: `make install`"
-torch = pytest.importorskip("torch", reason=REASON)
-pytest.importorskip("cuda_ext_example", reason=REASON, exc_type=ImportError)
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+torch = pytest.importorskip("torch", reason="needs torch")
 
-import benchmark_layouts as layouts  # noqa: E402
+from opwright.__main__ import main  # noqa: E402
+from opwright.bench import layouts, measure  # noqa: E402
+
+
+@pytest.fixture
+def extension(built, monkeypatch):
+    """The demo, importable here."""
+    monkeypatch.syspath_prepend(str(built))
+    return measure.find_extension(NAME)
 
 
 @pytest.mark.parametrize("name", layouts.LAYOUTS)
 def test_each_layout_is_what_it_says(name):
     operands = layouts.LAYOUTS[name](lambda *shape: torch.randn(shape), 128, 128)
-    ours = layouts.cust_add if name.startswith("cust_add") else layouts.my_fast_add
-    out = ours(*operands)
-    assert torch.equal(out, torch.add(*operands))
+    out = torch.add(*operands)
     assert 2**13 < out.numel() <= 2**14
-    dense = {"dense", "both transposed", "channels_last", "misaligned", "cust_add, dense"}
-    tensors = [operand for operand in operands if isinstance(operand, torch.Tensor)]
-    same = all(tensor.stride() == out.stride() for tensor in tensors)
-    assert same == (name in dense)
-    shifted = all(tensor.data_ptr() % 16 for tensor in tensors)
+    same = all(tensor.stride() == out.stride() for tensor in operands)
+    assert same == (name in {"dense", "both transposed", "channels_last", "misaligned"})
+    shifted = all(tensor.data_ptr() % 16 for tensor in operands)
     assert shifted == (name == "misaligned")
+
+
+def test_the_timed_op_has_every_layout_and_ops_of_one_tensor_are_dense(extension):
+    found = layouts.cases(extension)
+    assert [(name, op.name) for name, op, _ in found] == [
+        *((layout, "scale_add") for layout in layouts.LAYOUTS),
+        ("softsign, dense", "softsign"),
+    ]
+    with pytest.raises(SystemExit, match="demo_ext has no elementwise op of two tensors"):
+        layouts.cases(measure.Extension(NAME, extension.ops[1:]))
+
+
+def test_what_is_measured(extension, monkeypatch):
+    """On the CPU, by a clock that counts calls; the numbers mean nothing there."""
+    monkeypatch.setattr(layouts, "EXPONENT", 15)
+    monkeypatch.setattr(layouts, "gpu_clock", lambda: None)
+    monkeypatch.setattr(layouts, "DEVICE", "cpu")
+    monkeypatch.setattr(layouts, "rounds_of", lambda _, calls, *__: [[1e-6] for _ in calls])
+    rows = {row["layout"]: row for row in layouts.measure(extension, "float32", 2)}
+    assert rows["dense"]["bytes"] == 3 * 4 * 2**15
+    assert rows["softsign, dense"]["bytes"] == 2 * 4 * 2**15
+    assert rows["row broadcast"]["bytes"] == 4 * (2 * 2**15 + 2**8)
 
 
 def test_bytes_count_a_broadcast_operand_once():
@@ -64,8 +87,7 @@ def test_table_and_plot(tmp_path):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
-def test_without_a_gpu_it_says_so(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["benchmark_layouts.py"])
-    with pytest.raises(SystemExit, match="2"):
-        layouts.main()
-    assert "torch sees no GPU" in capsys.readouterr().err
+def test_without_a_gpu_it_says_so(extension, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["opwright", "bench", extension.name, "--layouts"])
+    assert main() == 1
+    assert "torch sees no GPU; `python -m demo_ext` says why" in capsys.readouterr().err

@@ -1,34 +1,34 @@
-"""Times the ops beside torch.add where operands are not dense: shifted, broadcast, strided.
+"""`opwright bench --layouts`: times an op beside torch's own where operands are not dense: shifted, broadcast, strided.
 
-    python examples/benchmark_layouts.py [--check] [--output FOLDER]
-
-Needs a GPU. For each layout and dtype: the GPU's time of my_fast_add or cust_add and of torch.add,
-in alternating rounds with the host kept ahead (opwright's bench/clock.py), and the bandwidth of the bytes
-that a call must move: an operand that is broadcast counts once. Beside them stand `copy_` and
-`fill_`, which are what the memory can do. Writes layouts.json and layouts.png; --check judges the
-promised ratios.
+Needs a GPU. For each layout and dtype: the GPU's time of the list's timed op and of torch's own, in alternating rounds
+with the host kept ahead (clock.py), and the bandwidth of the bytes that a call must move: an operand that is broadcast
+counts once. Beside them stand `copy_` and `fill_`, which are what the memory can do. Ops of one tensor are timed dense.
+Writes layouts.json and layouts.png; --check judges the promised ratios.
 """
 
 import argparse
 import functools
 import statistics
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
-from opwright.bench import report
-from opwright.bench.clock import gpu_clock, repeat, rounds_of
 from torch import Tensor
 
-from cuda_ext_example import cust_add, my_fast_add
+from opwright.bench import report
+from opwright.bench.clock import gpu_clock, repeat, rounds_of
+from opwright.bench.measure import Extension, find_extension
+from opwright.build.project import BuildError
 
 DTYPES = ("float32", "float16", "int8")
+DEVICE = "cuda"
+EXPONENT = 27  # of the number of elements
+TITLE = "bandwidth of the bytes that each layout must move"
 
 Make = Callable[..., Tensor]
 # The operands, made with `t(*shape)`, of m * n elements.
-LAYOUTS: dict[str, Callable[[Make, int, int], tuple[Any, ...]]] = {
+LAYOUTS: dict[str, Callable[[Make, int, int], tuple[Tensor, ...]]] = {
     "dense": lambda t, m, n: (t(m, n), t(m, n)),
     "both transposed": lambda t, m, n: (t(n, m).t(), t(n, m).t()),
     "channels_last": lambda t, m, n: tuple(
@@ -45,7 +45,6 @@ LAYOUTS: dict[str, Callable[[Make, int, int], tuple[Any, ...]]] = {
         t(m * n // 2048, 8192)[:, :2047],
     ),
     "one transposed": lambda t, m, n: (t(m, n), t(n, m).t()),
-    "cust_add, dense": lambda t, m, n: (t(m, n), 3),
 }
 # Promised: at least so much of torch's speed everywhere, and of the memory's where bytes are dense.
 OF_TORCH = 0.98
@@ -66,30 +65,45 @@ def bytes_moved(operands: tuple[Any, ...], out: Tensor) -> int:
 
 def new(dtype: torch.dtype, *shape: int) -> Tensor:
     if dtype.is_floating_point:
-        return torch.randn(shape, dtype=dtype, device="cuda")
-    return torch.randint(0, 50, shape, dtype=dtype, device="cuda")
+        return torch.randn(shape, dtype=dtype, device=DEVICE)
+    return torch.randint(0, 50, shape, dtype=dtype, device=DEVICE)
 
 
-def measure(dtype_name: str, exponent: int, rounds: int) -> Iterator[dict[str, Any]]:
+def cases(extension: Extension) -> list[tuple[str, Any, str]]:
+    """What is timed: a name, an op and a layout."""
+    ops = [op for op in extension.ops if op.elementwise]
+    pairs = [op for op in ops if op.takes_two_tensors]
+    if not pairs:
+        raise BuildError(f"{extension.name} has no elementwise op of two tensors to lay out")
+    timed = next((op for op in pairs if op.timed), pairs[0])
+    singles = [op for op in ops if not op.takes_two_tensors]
+    return [
+        *((layout, timed, layout) for layout in LAYOUTS),
+        *((f"{op.name}, dense", op, "dense") for op in singles),
+    ]
+
+
+def measure(extension: Extension, dtype_name: str, rounds: int) -> Iterator[dict[str, Any]]:
     dtype = getattr(torch, dtype_name)
-    m = n = 1 << exponent // 2
-    n <<= exponent % 2
-    make = functools.partial(new, dtype)
+    m = 1 << EXPONENT // 2
+    n = m << EXPONENT % 2
     clock = gpu_clock()
-    for name, arrange in LAYOUTS.items():
-        operands = arrange(make, m, n)
-        ours = cust_add if name.startswith("cust_add") else my_fast_add
-        out = ours(*operands)
-        moved = bytes_moved(operands, out)
-        source = torch.empty(moved // 2 // dtype.itemsize, dtype=dtype, device="cuda")
+    for name, op, layout in cases(extension):
+        if dtype_name not in op.dtypes:
+            continue
+        operands = LAYOUTS[layout](functools.partial(new, dtype), m, n)
+        arguments = op.arguments_for(*operands)
+        out = op.function(*arguments)
+        moved = bytes_moved(arguments, out)
+        source = torch.empty(moved // 2 // dtype.itemsize, dtype=dtype, device=DEVICE)
         target = torch.empty_like(source)
+        torchs_arguments = op.arguments_for(*operands, reference=True)
         contestants: dict[str, Callable[[], object]] = {
-            "ours": functools.partial(ours, *operands),
-            "torch": functools.partial(torch.add, *operands),
+            "ours": functools.partial(op.function, *arguments),
+            "torch": functools.partial(op.torchs_own(), *torchs_arguments),
             "copy_": functools.partial(target.copy_, source),
             "fill_": functools.partial(out.fill_, 1),
         }
-
         times = rounds_of(clock, [repeat(call) for call in contestants.values()], 5, rounds)
         us = {key: statistics.median(t) * 1e6 for key, t in zip(contestants, times, strict=True)}
         ratios = [torchs / own for own, torchs in zip(times[0], times[1], strict=True)]
@@ -101,7 +115,7 @@ def measure(dtype_name: str, exponent: int, rounds: int) -> Iterator[dict[str, A
             "copy_tb_per_s": 2 * source.numel() * dtype.itemsize / us["copy_"] / 1e6,
             "fill_tb_per_s": filled / us["fill_"] / 1e6,
         }
-        del operands, out, source, target, contestants
+        del operands, arguments, torchs_arguments, out, source, target, contestants
         torch.cuda.empty_cache()
 
 
@@ -124,9 +138,10 @@ def judge(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def text(rows: list[dict[str, Any]]) -> str:
-    lines = [f"{'layout':<28}" + "".join(f"{dtype:>24}" for dtype in DTYPES)]
-    lines.append(f"{'':<28}" + f"{'TB/s  x torch  x copy_':>24}" * len(DTYPES))
-    for layout in LAYOUTS:
+    dtypes = list(dict.fromkeys(row["dtype"] for row in rows))
+    lines = [f"{'layout':<28}" + "".join(f"{dtype:>24}" for dtype in dtypes)]
+    lines.append(f"{'':<28}" + f"{'TB/s  x torch  x copy_':>24}" * len(dtypes))
+    for layout in dict.fromkeys(row["layout"] for row in rows):
         cells = (
             f"{row['tb_per_s']:.2f}   {row['of_torch']:.2f}     "
             f"{row['tb_per_s'] / row['copy_tb_per_s']:.2f}"
@@ -153,7 +168,7 @@ def plot(rows: list[dict[str, Any]], device: str, path: Path) -> None:
         here = [row for row in rows if row["dtype"] == dtype]
         places = range(len(here))
         torchs = [row["bytes"] / row["us"]["torch"] / 1e6 for row in here]
-        panel.barh([p - 0.2 for p in places], torchs, 0.4, color="0.6", label="torch.add")
+        panel.barh([p - 0.2 for p in places], torchs, 0.4, color="0.6", label="torch's own")
         ours = [row["tb_per_s"] for row in here]
         panel.barh([p + 0.2 for p in places], ours, 0.4, color="C0", label="ours")
         copies = [row["copy_tb_per_s"] for row in here]
@@ -162,33 +177,26 @@ def plot(rows: list[dict[str, Any]], device: str, path: Path) -> None:
         panel.set_yticklabels([row["layout"] for row in here])
     panels.flat[0].invert_yaxis()
     figure.legend(*panels.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    figure.suptitle(f"{device}, {LAYOUTS_TITLE}")
+    figure.suptitle(f"{device}, {TITLE}")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
-LAYOUTS_TITLE = "bandwidth of the bytes that each layout must move"
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="judge the promised ratios")
-    parser.add_argument("--exponent", type=int, default=27, help="2^N elements (default: 27)")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--output", type=Path, default=Path("build/benchmark"))
-    options = parser.parse_args()
+def run(options: argparse.Namespace) -> int:
+    extension = find_extension(options.package)
     if not torch.cuda.is_available():
-        parser.error("torch sees no GPU; `python -m cuda_ext_example` says why")
+        raise BuildError(f"torch sees no GPU; `python -m {extension.name}` says why")
+    known = [dtype for dtype in DTYPES if dtype in extension.dtypes]
     rows = []
-    progress = report.Progress(len(DTYPES))
-    for dtype in DTYPES:
+    progress = report.Progress(len(known))
+    for dtype in known:
         progress.step(dtype)
-        rows += list(measure(dtype, options.exponent, options.rounds))
+        rows += list(measure(extension, dtype, options.rounds))
     progress.close()
     checks = judge(rows) if options.check else []
     device = torch.cuda.get_device_name()
     result = {"schema_version": 1, "device": device, "torch": torch.__version__}
-    result |= {"exponent": options.exponent, "rows": rows, "checks": checks}
+    result |= {"exponent": EXPONENT, "rows": rows, "checks": checks}
     print(text(rows))
     for line in report.verdicts(checks):
         print(line)
@@ -197,7 +205,3 @@ def main() -> int:
     ):
         print(line)
     return 0 if all(check["passed"] for check in checks) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
