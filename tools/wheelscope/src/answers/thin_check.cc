@@ -165,7 +165,7 @@ bool loads_no_more(const ElfTables& a, const ElfTables& b) {
 
 bool same_sections(Bytes original, Bytes thin, const ElfTables& a, const ElfTables& b,
                    const std::vector<FileRange>& device) {
-  if (b.sections.size() < a.sections.size()) return false;
+  if (b.sections.size() != a.sections.size()) return false;
   for (std::size_t i = 0; i < a.sections.size(); ++i) {
     auto before = a.sections[i], after = b.sections[i];
     const FileRange range{before.sh_offset, before.sh_size};

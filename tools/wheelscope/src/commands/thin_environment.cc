@@ -51,7 +51,7 @@ Result<InstalledPackage> plan_package(const Distribution& distribution, const Th
   InstalledPackage package{.distribution = distribution,
                            .record_path = distribution.dist_info + "/RECORD",
                            .thin = {.name = distribution.name, .version = distribution.version}};
-  package.record = TRY(read_text(package.record_path));
+  package.record = TRY(wheelscope::read_text(package.record_path));
   package.lines = parse_record(package.record);
   for (const auto& line : package.lines) {
     const auto path = (fs::path(distribution.folder) / line.path).lexically_normal().string();
@@ -208,7 +208,7 @@ int thin_environment(const ThinFor& wanted, const Options& options, Streams stre
 }
 
 int undo_thinning(const Options& options, Streams streams) {
-  const auto text = read_text(options.undo + "/" + list_name);
+  const auto text = wheelscope::read_text(options.undo + "/" + list_name);
   if (!text) return complain(text.error(), streams);
   const auto list = Json::parse(*text, nullptr, false);
   if (!list.is_object() || !list.value("files", Json()).is_array())

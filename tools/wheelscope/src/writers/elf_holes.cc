@@ -11,11 +11,12 @@
 //
 // More segments need a longer table of program headers, for which there is no room at the start of
 // a file. It goes to the end, in a segment of its own behind all others, as patchelf does it too.
-// The section that lost bytes becomes several of the same name.
+// The section that lost bytes is as much shorter.
 #include "writers/elf_holes.h"
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace wheelscope {
 namespace {
@@ -161,23 +162,16 @@ std::vector<Elf64_Phdr> split_segments(const ElfTables& tables, const HoleyLayou
   return segments;
 }
 
-// New parts of a section come last, so that no other section changes its number.
-std::vector<Elf64_Shdr> split_sections(const ElfTables& tables, const HoleyLayout& layout) {
-  std::vector<Elf64_Shdr> sections, added;
-  for (const auto& one : tables.sections) {
-    sections.push_back(one);
-    sections.back().sh_offset = moved(one.sh_offset, layout.holes);
-    if (one.sh_type == SHT_NOBITS || one.sh_type == SHT_NULL) continue;
-    const auto parts = between({one.sh_offset, one.sh_size}, layout.holes);
-    sections.back().sh_size = parts.front().size;
-    for (std::size_t i = 1; i < parts.size(); ++i) {
-      auto& part = added.emplace_back(one);
-      part.sh_offset = moved(parts[i].at, layout.holes);
-      part.sh_addr += parts[i].at - one.sh_offset;
-      part.sh_size = parts[i].size;
-    }
+// What is left of a section is one range of the file again, and tools that list device code read it
+// from there. Behind its first hole, its bytes are not at the addresses that its header tells.
+std::vector<Elf64_Shdr> shortened_sections(const ElfTables& tables, const HoleyLayout& layout) {
+  auto sections = tables.sections;
+  for (auto& one : sections) {
+    const auto end = one.sh_offset + one.sh_size;
+    const auto start = std::exchange(one.sh_offset, moved(one.sh_offset, layout.holes));
+    if (one.sh_type != SHT_NOBITS && one.sh_type != SHT_NULL && end >= start)
+      one.sh_size = moved(end, layout.holes) - one.sh_offset;
   }
-  sections.insert(sections.end(), added.begin(), added.end());
   return sections;
 }
 
@@ -234,9 +228,8 @@ std::expected<HoleyLayout, KeepsZeros> plan_holes(Bytes file, const std::vector<
   const bool sections_last = own.e_shoff + own.e_shnum * section_bytes == file.size();
   layout.copied = sections_last ? own.e_shoff : file.size();
   layout.segments = tables->segments.size() + layout.holes.size() + 1;
-  layout.sections = tables->sections.size() + layout.holes.size();
-  if (layout.segments >= PN_XNUM || layout.sections >= SHN_LORESERVE)
-    return std::unexpected(KeepsZeros::unusual);
+  layout.sections = tables->sections.size();
+  if (layout.segments >= PN_XNUM) return std::unexpected(KeepsZeros::unusual);
   layout.segments_at = round_up(moved(layout.copied, layout.holes), 8);
   layout.sections_at = layout.segments_at + layout.segments * segment_bytes;
   layout.size = layout.sections_at + layout.sections * section_bytes;
@@ -259,7 +252,7 @@ void write_without_holes(Bytes file, const HoleyLayout& layout, std::span<std::b
                 part.size);
   }
   const auto segments = split_segments(*tables, layout);
-  const auto sections = split_sections(*tables, layout);
+  const auto sections = shortened_sections(*tables, layout);
   if (segments.size() != layout.segments || sections.size() != layout.sections) std::abort();
   std::memcpy(room.data() + layout.segments_at, segments.data(), segments.size() * segment_bytes);
   std::memcpy(room.data() + layout.sections_at, sections.data(), sections.size() * section_bytes);
