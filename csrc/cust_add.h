@@ -1,7 +1,8 @@
 // cust_add: out = x + value, for a Python number.
 //
 // The stable ABI has no Scalar, so there is an overload for each kind of number. `int` comes first:
-// a call with an int matches it and keeps all 64 bits.
+// a call with an int matches it and keeps all 64 bits. A SymInt is an int, and may be a size that
+// torch.compile leaves open.
 #pragma once
 
 #include "opwright/elementwise.h"
@@ -9,7 +10,7 @@
 namespace opwright {
 
 struct cust_add_int {
-  static constexpr const char* schema = "cust_add.int(Tensor x, int value) -> Tensor";
+  static constexpr const char* schema = "cust_add.int(Tensor x, SymInt value) -> Tensor";
   static constexpr DTypes dtypes = every_dtype;
 
   template <typename C>

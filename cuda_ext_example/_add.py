@@ -7,7 +7,13 @@ from torch import Tensor
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from cuda_ext_example._opwright import elementwise
-from cuda_ext_example._opwright.registration import Entry, Rules, is_plain, promote
+from cuda_ext_example._opwright.registration import (
+    Entry,
+    Rules,
+    is_plain,
+    promote,
+    refuse_other_layouts,
+)
 
 
 def my_add(a: Tensor, b: Tensor) -> Tensor:
@@ -35,6 +41,7 @@ def my_fast_add(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _call_add(function: Any, entry: Entry, a: Tensor, b: Tensor) -> Tensor:
+    refuse_other_layouts(function.__name__, (a, b))
     if has_torch_function_variadic(a, b):
         return handle_torch_function(function, (a, b), a, b)
     for name, argument in (("a", a), ("b", b)):
@@ -57,7 +64,9 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
 
 
 _ADD = Rules(
-    _reference_add, elementwise.batch, elementwise.save_shapes, _backward, autocast=promote
+    *(_reference_add, elementwise.batch, elementwise.save_shapes, _backward),
+    autocast=promote,
+    shard=elementwise.shard,
 )
 _my_add, _my_fast_add = (Entry(name, _ADD, twin=f"_{name}") for name in ("my_add", "my_fast_add"))
 _fast_my_add, _fast_my_fast_add = _my_add.fast, _my_fast_add.fast

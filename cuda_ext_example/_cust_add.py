@@ -9,7 +9,14 @@ from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from cuda_ext_example._add import my_fast_add
 from cuda_ext_example._opwright import elementwise
-from cuda_ext_example._opwright.registration import Entry, Rules, is_plain, library, nothing_watches
+from cuda_ext_example._opwright.registration import (
+    Entry,
+    Rules,
+    is_plain,
+    library,
+    nothing_watches,
+    refuse_other_layouts,
+)
 
 
 def cust_add(x: Tensor, value: complex | Tensor) -> Tensor:
@@ -28,6 +35,7 @@ def cust_add(x: Tensor, value: complex | Tensor) -> Tensor:
             return _fast_cust_add_float(x, value)
         if kind is int and -(2**63) <= value < 2**63:  # type: ignore[operator]
             return _fast_cust_add_int(x, value)
+    refuse_other_layouts("cust_add", (x, value))
     if has_torch_function_variadic(x, value):
         return handle_torch_function(cust_add, (x, value), x, value)
     if not isinstance(x, Tensor):
@@ -43,6 +51,8 @@ def _cust_add(x: Tensor, value: Any) -> Tensor:
         value = value.item()
     if isinstance(value, float | torch.SymFloat):
         return _cust_add_float(x, value)
+    if isinstance(value, torch.SymInt):
+        return _cust_add_int(x, value)
     if isinstance(value, bool):
         value = int(value)
     if isinstance(value, int):
@@ -50,8 +60,6 @@ def _cust_add(x: Tensor, value: Any) -> Tensor:
             raise OverflowError(
                 f"cust_add: {value} does not fit into 64 bits; pass it as a float if that is meant"
             )
-        return _cust_add_int(x, value)
-    if isinstance(value, torch.SymInt):
         return _cust_add_int(x, value)
     if isinstance(value, complex):
         return _cust_add_complex(x, value.real, value.imag)
@@ -64,10 +72,13 @@ def _add_scalar_tensor(x: Tensor, value: Tensor) -> Tensor:
             f"cust_add: value is a tensor of shape {list(value.shape)}; my_add and my_fast_add add "
             "two tensors, cust_add takes a number or a tensor without dimensions"
         )
-    if _is_a_number(value):  # as torch.add, which then computes with all of the number's digits
+    if _is_a_number(value):
         return _cust_add(x, value.item())
     _check_kind(x, value.is_floating_point(), value.is_complex())
-    return my_fast_add(x, value.to(device=x.device, dtype=x.dtype))
+    if value.device.type == "cpu" and x.dtype in (torch.float16, torch.bfloat16):
+        # As torch.add, which computes in float32, with all of the number's digits.
+        return my_fast_add(x.float(), value.to(x.device, torch.float32)).to(x.dtype)
+    return my_fast_add(x, value.to(x.device, x.dtype))
 
 
 def _is_a_number(value: Tensor) -> bool:
@@ -99,11 +110,15 @@ def _reference_cust_add(x: Tensor, *number: Any) -> Tensor:
     return torch.add(x, complex(*number) if len(number) == 2 else number[0])
 
 
-def _backward_of_cust_add(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    return (grad, *[None] * (len(ctx.needs_input_grad) - 2))
+def _backward_of_cust_add(_: Any, grad: Tensor) -> tuple[Tensor]:
+    return (grad,)
 
 
-_CUST_ADD = Rules(_reference_cust_add, elementwise.batch, backward=_backward_of_cust_add)
+_CUST_ADD = Rules(
+    *(_reference_cust_add, elementwise.batch),
+    backward=_backward_of_cust_add,
+    shard=elementwise.shard,
+)
 _cust_add_int = Entry("cust_add.int", _CUST_ADD, twin="_cust_add.int")
 _cust_add_float = Entry("cust_add.float", _CUST_ADD, twin="_cust_add.float")
 _cust_add_complex = Entry("cust_add.complex", _CUST_ADD)

@@ -6,10 +6,11 @@ Here is how each is tried.
 
 from cuda_ext_example._add import my_add, my_fast_add
 from cuda_ext_example._cust_add import cust_add
+from cuda_ext_example._modules import RMSNorm
 from cuda_ext_example._opwright.ops import ROWS, Op
 from cuda_ext_example._rms_norm import rms_norm
 
-__all__ = ["cust_add", "my_add", "my_fast_add", "rms_norm"]
+__all__ = ["RMSNorm", "cust_add", "my_add", "my_fast_add", "rms_norm"]
 
 OPS = (
     Op(my_add, "x, y", "torch.add"),

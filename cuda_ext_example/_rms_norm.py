@@ -7,22 +7,26 @@ With r = 1 / sqrt(mean(x^2) + eps), one a row, and h = x * r:
   dr/dx    = -r^3 * x / n            (r is an output too: second derivatives pass through it)
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.graph import increment_version
+from torch.compiler import is_dynamo_compiling
 from torch.overrides import handle_torch_function, has_torch_function
 
 from cuda_ext_example._opwright.registration import (
-    AFTER_AUTOGRAD,
     Entry,
     Rules,
+    fast,
     has_tangent,
     is_differentiated,
     is_plain,
+    library,
     overload,
-    register,
+    refuse_other_layouts,
+    requires_grad,
 )
 
 
@@ -44,6 +48,7 @@ def rms_norm(
     if out is None and is_plain(x, x if weight is None else weight):
         return _fast_rms_norm(x, weight, eps)
     tensors = tuple(arg for arg in (x, weight, out) if arg is not None)
+    refuse_other_layouts("rms_norm", tensors)
     if has_torch_function(tensors):
         return handle_torch_function(rms_norm, tensors, x, weight, eps, out=out)
     for name, argument in (("x", x), ("weight", weight), ("out", out)):
@@ -51,11 +56,10 @@ def rms_norm(
             kind = type(argument).__name__
             raise TypeError(f"rms_norm: {name} must be a tensor, not {kind}")
     if out is not None:
-        _rms_norm_out(x, weight, eps, out=out)
-        return out
+        return _rms_norm_into(out, x, weight, eps)
     if is_differentiated(x, weight):
         return _forward.differentiated(x, weight, eps)[0]
-    return _rms_norm.op(x, weight, eps)
+    return _rms_norm(x, weight, eps)
 
 
 # --- The same in torch's own ops ------------------------------------------------------------------
@@ -82,11 +86,11 @@ def _reference_backward(
     needs_weight: bool,
 ) -> tuple[Tensor, Tensor]:
     g, h = _wide(grad), _wide(x) * r
-    dx = dweight = x.new_empty(0)
+    dx, dweight = x.new_empty(0), x.new_empty(0)
     if needs_x:
         gw = g if weight is None else g * weight
         dx = (r * (gw - h * (gw * h).mean(-1, keepdim=True))).to(x.dtype).contiguous()
-    if needs_weight:
+    if needs_weight and weight is not None:
         dweight = (g * h).sum_to_size(x.shape[-1:]).to(x.dtype)
     return dx, dweight
 
@@ -131,9 +135,9 @@ def _save(ctx: Any, inputs: tuple[Any, ...], outputs: tuple[Tensor, Tensor]) -> 
 
 def _gradients(
     ctx: Any, grad: Tensor | None, grad_r: Tensor | None
-) -> tuple[Tensor | None, Tensor | None, None]:
+) -> tuple[Tensor | None, Tensor | None]:
     x, weight, r = ctx.saved_tensors
-    _, needs_x, needs_weight, _ = ctx.needs_input_grad
+    needs_x, needs_weight, *_ = ctx.needs_input_grad
     dx = dweight = None
     if grad is not None:
         backward = overload("_rms_norm_backward")
@@ -141,7 +145,7 @@ def _gradients(
     if grad_r is not None and needs_x:
         through_r = (grad_r * (-(r**3) / x.shape[-1]) * x).to(x.dtype)
         dx = through_r if dx is None else dx + through_r
-    return dx if needs_x else None, dweight if needs_weight else None, None
+    return dx if needs_x else None, dweight if needs_weight else None
 
 
 # --- Batches: more rows, but a weight of their own, or a gradient of it, for each -----------------
@@ -202,7 +206,8 @@ def _batch_backward(
 
     grad = batch_first(grad, dims["grad"])
     x, r = batch_first(x, dims["x"]), batch_first(r, dims["r"]).contiguous()
-    dx = dweight = x.new_empty(0)
+    dx, dweight = x.new_empty(0), x.new_empty(0)
+    needs_weight = needs_weight and weight is not None
     if needs_weight:
         every_row = _wide(grad) * _wide(x) * r
         dweight = every_row.flatten(1, -2).sum(1) if x.dim() > 2 else every_row
@@ -216,20 +221,54 @@ def _batch_backward(
     return (dx, dweight), (0 if needs_x else None, 0 if needs_weight else None)
 
 
-# --- Autocast: torch's own computes with what it is given, and returns x's dtype ------------------
+# --- Autocast: torch's own computes in float32 from torch 2.12 on; before, it returns x's dtype ----
+
+_IN_FLOAT32 = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 12)
 
 
 def _autocast(op: Any, x: Tensor, weight: Tensor | None = None, eps: Any = None) -> Tensor:
-    if weight is None or weight.dtype == x.dtype:
-        return op(x, weight, eps)
-    widest = torch.promote_types(x.dtype, weight.dtype)
-    return op(x.to(widest), weight.to(widest), eps).to(x.dtype)
+    widest = x.dtype if weight is None else torch.promote_types(x.dtype, weight.dtype)
+    if _IN_FLOAT32:
+        widest = torch.promote_types(widest, torch.float32)
+    norm: Tensor = op(x.to(widest), None if weight is None else weight.to(widest), eps)
+    return norm if _IN_FLOAT32 else norm.to(x.dtype)
 
 
-_backward = Entry("_rms_norm_backward", Rules(_reference_backward, _batch_backward))
-_forward = Entry("_rms_norm_forward", Rules(_reference_forward, _batch_forward, _save, _gradients))
+# --- DTensor: rows are split, and each part has its own sum of the weight's gradient --------------
+
+
+def _shard(x: Any, weight: Any = None, *_: Any) -> Iterator[tuple[list[Any], list[Any]]]:
+    for along in (None, *range(len(x.shape) - 1)):
+        yield [along], [along] if weight is None else [along, None]
+
+
+def _shard_forward(*args: Any) -> Iterator[tuple[list[Any], list[Any]]]:
+    for (along,), inputs in _shard(*args):
+        yield [along, along], inputs
+
+
+def _shard_backward(
+    _: Any, x: Any, weight: Any, __: Any, needs_x: bool, needs_weight: bool
+) -> Iterator[tuple[list[Any], list[Any]]]:
+    for along in (None, *range(len(x.shape) - 1)):
+        dweight = "sum" if along is not None and needs_weight and weight is not None else None
+        yield (
+            [along if needs_x else None, dweight],
+            [along, along, along] if weight is None else [along, along, None, along],
+        )
+
+
+_backward = Entry(
+    "_rms_norm_backward", Rules(_reference_backward, _batch_backward, shard=_shard_backward)
+)
+_forward = Entry(
+    "_rms_norm_forward",
+    Rules(_reference_forward, _batch_forward, _save, _gradients, shard=_shard_forward),
+)
 _rms_norm = Entry(
-    "rms_norm", Rules(_reference, _batch_rms_norm, autocast=_autocast), twin="_rms_norm"
+    "rms_norm",
+    Rules(_reference, _batch_rms_norm, autocast=_autocast, shard=_shard),
+    twin="_rms_norm",
 )
 _fast_rms_norm = _rms_norm.fast
 
@@ -237,21 +276,22 @@ _fast_rms_norm = _rms_norm.fast
 # --- rms_norm_out: an op that writes into one of its arguments ------------------------------------
 
 
-def _refuse_gradients(keyset: Any, *args: Any, out: Tensor) -> None:
-    tensors = (*args, out)
-    if has_tangent(*tensors) or (torch.is_grad_enabled() and torch._C._any_requires_grad(*tensors)):
+def _rms_norm_into(out: Tensor, x: Tensor, weight: Tensor | None, eps: float | None) -> Tensor:
+    watched = not (fast or is_dynamo_compiling())  # either sees to it that autograd knows
+    if watched:
+        _refuse_gradients(x, weight, out)
+    _rms_norm_out(x, weight, eps, out=out)
+    if watched and not out.is_inference():
+        increment_version(out)
+    return out
+
+
+def _refuse_gradients(*tensors: Any) -> None:
+    if requires_grad(*tensors) or has_tangent(*tensors):
         raise RuntimeError(
             "rms_norm: autograd cannot follow out=, and an argument requires a gradient; leave out "
             "out=, or call .detach() first"
         )
-    with torch._C._AutoDispatchBelowAutograd():
-        _rms_norm_out.redispatch(keyset & AFTER_AUTOGRAD, *args, out=out)
-
-
-def _say_it_changed(keyset: Any, *args: Any, out: Tensor) -> None:
-    """Autograd notices by the version that a tensor that it saved has been written over."""
-    increment_version(out)
-    _rms_norm_out.redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *args, out=out)
 
 
 def _check_out(
@@ -270,6 +310,6 @@ def _check_out(
 
 
 _rms_norm_out = overload("rms_norm_out")
-register("rms_norm_out", "Autograd", _refuse_gradients, with_keyset=True)
-register("rms_norm_out", "ADInplaceOrView", _say_it_changed, with_keyset=True)
-register("rms_norm_out", "Meta", _check_out)
+library.impl("rms_norm_out", _check_out, "Meta")
+if fast:
+    fast.register_mutation(library, "rms_norm_out", _rms_norm_out, _refuse_gradients)

@@ -3,6 +3,10 @@
 SCOPE := $(MAKE) --no-print-directory -C tools/wheelscope VENV='$(CURDIR)/.venv'
 YARD := $(MAKE) --no-print-directory -C tools/wheelyard VENV='$(CURDIR)/.venv'
 
+# Files in the given places, and a file that lists them: it changes when one is added or deleted, as their times do not tell.
+sources = $(wildcard $(shell git ls-files --cached --others --exclude-standard $1 2>/dev/null))
+list-of = $(shell mkdir -p build/tools && echo '$2' | cmp -s - build/tools/$1.list || echo '$2' >build/tools/$1.list)build/tools/$1.list
+
 .PHONY: help-tools
 help-tools: ## What each target does
 	@sed -nE 's/^# --- ([^-]*) -+$$/\n\1/p; s/^([a-z][a-z-]*):.*## /  \1\t/p' tools/maintenance.mk | expand -t 20
@@ -49,7 +53,8 @@ wheelscope: tools ## Build build/bin/wheelscope
 
 # The build requires opwright, which no index has: the same bytes from the same sources, whatever the umask and the folder.
 OPWRIGHT_WHEEL := build/tools/opwright-0.1.0-py3-none-any.whl
-$(OPWRIGHT_WHEEL): $(shell git ls-files tools/opwright/opwright tools/opwright/Makefile tools/opwright/pyproject.toml tools/opwright/README.md 2>/dev/null)
+OPWRIGHT_SOURCES := $(call sources,tools/opwright/opwright tools/opwright/Makefile tools/opwright/pyproject.toml tools/opwright/README.md)
+$(OPWRIGHT_WHEEL): $(OPWRIGHT_SOURCES) $(call list-of,opwright,$(OPWRIGHT_SOURCES))
 	@$(MAKE) --no-print-directory -C tools/opwright wheel DESTINATION='$(CURDIR)/build/tools' PYTHON='$(CURDIR)/$(PYTHON)'
 
 lock: tools ## Pin every .in file anew, newest first, and show what moved (KEEP=1: only what the .in files add or drop)
@@ -91,9 +96,10 @@ compare-images: ## Have the images of two releases the same packages? OTHER=the 
 	@echo "the same packages in $$(ls wheelhouse/packages | wc -l) images"
 
 # --- Releasing the tools and the site -----------------------------------------------------------
-.PHONY: tool-wheels check-tools check-tools-tag publish-tools publish-docs
+.PHONY: tool-wheels check-tools check-tools-tag tool-digests check-tool-digests publish-tools publish-docs
 tool-wheels: wheelscope build/tools/made ## Wheels of the three tools, in build/tools/
-build/tools/made: $(shell git ls-files tools/wheelyard/wheelyard tools/wheelyard/*.* tools/wheelscope tools/release/wheels.py 2>/dev/null)
+TOOL_SOURCES := $(call sources,tools/wheelyard/wheelyard tools/wheelyard/*.* tools/wheelscope tools/release/wheels.py)
+build/tools/made: $(TOOL_SOURCES) $(call list-of,tools,$(TOOL_SOURCES))
 	@rm -f build/tools/wheel*.whl
 	@$(PYTHON) -m tools.release.wheels build/tools
 	@touch $@
@@ -112,7 +118,13 @@ check-tools-tag: tools ## Is the version of the wheels in build/tools/ the one t
 	@tag=$$(git tag --points-at HEAD --list 'wheelyard-v*'); version=$$($(WHEELYARD) --version | cut -d' ' -f2); \
 	  test "$$tag" = "wheelyard-v$$version" || { echo "error: HEAD carries '$$tag', but the tools are $$version: git tag wheelyard-v$$version" >&2; exit 1; }
 
-publish-tools: tools-publish ## Upload what INDEX (testpypi or pypi) lacks of build/tools/
+tool-digests: ## Print the sha256 and name of the wheels FILES in build/tools/, on one line, as the output ARCH of a workflow's step
+	@cd build/tools && echo "$(if $(ARCH),$(ARCH)=)$$(sha256sum $(or $(FILES),*.whl) | tr -s ' \n' ' ')"
+
+check-tool-digests: ## Are the wheels in build/tools/ those of DIGESTS, and no others?
+	@PYTHONPATH=tools/wheelyard $(PYTHON) -m tools.release.publish none build/tools
+
+publish-tools: tools-publish ## Upload what INDEX (testpypi or pypi) lacks of build/tools/, whose wheels must be those of DIGESTS
 	@PYTHONPATH=tools/wheelyard $(PYTHON) -m tools.release.publish $(or $(INDEX),$(error give the index: make publish-tools INDEX=testpypi)) build/tools
 
 publish-docs: ## Push build/site as the branch that GitHub serves, as the workflow docs does

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import cuda_ext_example
-from cuda_ext_example import cust_add, my_add, my_fast_add
+from cuda_ext_example import cust_add, my_add, my_fast_add, rms_norm
 
 
 @pytest.fixture(params=[my_add, my_fast_add], ids=["my_add", "my_fast_add"])
@@ -38,6 +38,39 @@ def test_mismatched_dtypes(add, device):
 def test_shapes_that_do_not_broadcast(add, device):
     with pytest.raises(RuntimeError, match=r"shapes \[2, 3\] and \[4\] do not broadcast"):
         add(torch.ones(2, 3, device=device), torch.ones(4, device=device))
+
+
+OPS = torch.ops.cuda_ext_example
+CALLS = {
+    "my_add": lambda x: my_add(x, x),
+    "my_add op": lambda x: OPS.my_add(x, x),
+    "cust_add": lambda x: cust_add(x, 1),
+    "cust_add op": lambda x: OPS.cust_add(x, 1),
+    "rms_norm": rms_norm,
+    "rms_norm op": OPS.rms_norm,
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
+def test_sparse_tensors(call, requires_grad):
+    name = call.removesuffix(" op")
+    for sparse in (torch.eye(3).to_sparse(), torch.eye(3).to_sparse_csr()):
+        with pytest.raises(RuntimeError, match=rf"{name}: only dense tensors .*\.to_dense\(\)"):
+            CALLS[call](sparse.requires_grad_(requires_grad))
+
+
+# torch.nested has a rule of its own for every op whose name is rms_norm.
+@pytest.mark.parametrize("call", [call for call in CALLS if call != "rms_norm op"])
+@pytest.mark.parametrize("layout", [torch.jagged, torch.strided])
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_nested_tensors(call, layout, requires_grad):
+    rows = [torch.ones(2, 4), torch.ones(3, 4)]
+    nested = torch.nested.nested_tensor(rows, layout=layout, requires_grad=requires_grad)
+    with pytest.raises(RuntimeError, match=r"only dense tensors .*the \.values\(\) of nested"):
+        CALLS[call](nested)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")

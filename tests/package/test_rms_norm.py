@@ -219,6 +219,27 @@ def test_opcheck(name, requires_grad, device):
     opcheck(getattr(OPS, name).default, SAMPLES[name](x, weight))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("needs_x", [False, True])
+@pytest.mark.parametrize("needs_weight", [False, True])
+def test_opcheck_of_the_gradient(weighted, needs_x, needs_weight, device):
+    x, weight = pair((3, 5), torch.float32, device)
+    weight = weight if weighted else None
+    _, rstd = OPS._rms_norm_forward(x, weight, 1e-5)
+    opcheck(OPS._rms_norm_backward.default, (x, x, weight, rstd, needs_x, needs_weight))
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_a_parameter_takes_the_fast_way_without_gradients(mode, monkeypatch):
+    """Neither the op nor its entry is called."""
+    from cuda_ext_example import _rms_norm
+
+    monkeypatch.setattr(_rms_norm._rms_norm, "op", None)
+    x, weight = torch.randn(3, 4), torch.nn.Parameter(torch.ones(4))
+    with mode():
+        assert torch.equal(rms_norm(x, weight), rms_norm(x, weight.detach()))
+
+
 def test_inductor_and_export(device):
     x, weight = pair((6, 64), torch.float32, device)
     compiled = torch.compile(lambda x, w: rms_norm(x * 2, w).relu(), fullgraph=True)

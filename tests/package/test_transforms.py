@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.library import opcheck
 
-from cuda_ext_example import cust_add, my_add, my_fast_add
+from cuda_ext_example import cust_add, my_add, my_fast_add, rms_norm
 
 OPS = torch.ops.cuda_ext_example
 
@@ -110,3 +110,56 @@ def test_export(strict):
     assert "cuda_ext_example.my_fast_add.default" in graph
     x = torch.randn(7, 4)
     torch.testing.assert_close(program.module()(x), x + 4)
+
+
+def test_a_size_is_added_without_compiling_for_each(device):
+    torch._dynamo.reset()
+    compiled = 0
+
+    def backend(graph, _):
+        nonlocal compiled
+        compiled += 1
+        return graph
+
+    function = torch.compile(
+        lambda x: cust_add(x, x.shape[0]), backend=backend, fullgraph=True, dynamic=None
+    )
+    for rows in range(2, 20):
+        assert function(torch.zeros(rows, device=device)).tolist() == [rows] * rows
+    assert compiled <= 2
+
+
+def test_a_size_is_added_in_graphs():
+    class Sizes(torch.nn.Module):
+        def forward(self, x):
+            return cust_add(x, x.shape[0])
+
+    rows = torch.export.Dim("rows")
+    program = torch.export.export(Sizes(), (torch.zeros(3, 2),), dynamic_shapes=({0: rows},))
+    assert program.module()(torch.zeros(7, 2)).unique().tolist() == [7]
+    x = torch.zeros(5, 2, requires_grad=True)
+    torch.compile(Sizes(), dynamic=True, backend="aot_eager")(x).sum().backward()
+    assert x.grad.unique().tolist() == [1]
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint16])
+def test_meta_tensors_of_dtypes_without_kernels(add, dtype):
+    x = torch.empty(3, 4, dtype=dtype, device="meta")
+    for function in (lambda: add(x, x), lambda: rms_norm(x), lambda: cust_add(x, 1)):
+        with pytest.raises(RuntimeError, match=r"dtype \w+ is not supported; use one of float32"):
+            function()
+
+
+def test_meta_tensors_of_too_many_dimensions(add):
+    x = torch.empty([1] * 30, device="meta")
+    for function in (lambda: add(x, x), lambda: rms_norm(x), lambda: cust_add(x, 1)):
+        with pytest.raises(RuntimeError, match="more than 25 dimensions are not supported, got 30"):
+            function()
+
+
+def test_symbolic_trace(add):
+    def program(x, y):
+        return cust_add(rms_norm(add(x, y), y), 2)
+
+    x, y = torch.randn(2, 3), torch.randn(3)
+    torch.testing.assert_close(torch.fx.symbolic_trace(program)(x, y), program(x, y))

@@ -1,7 +1,9 @@
-"""Publishes the wheels of wheelyard and wheelscope: `python -m tools.release.publish INDEX FOLDER`.
+"""Publishes the wheels of the tools: `python -m tools.release.publish INDEX FOLDER`.
 
-INDEX is testpypi or pypi: what is there is not sent again; a file of that name with other bytes is an error. Or it is
-wheelhouse: then the wheels join the release there, in wheelhouse/tools/ and in its static index.
+INDEX is testpypi or pypi: what is there is not sent again; a file of that name with other bytes is an error. DIGESTS
+holds the sha256 and name of every wheel, as `make tool-digests` printed it where they were made: nothing else is sent.
+Or INDEX is wheelhouse: then the wheels join the release there, in wheelhouse/tools/ and in its static index. Or it is
+none: then the wheels are compared with DIGESTS, and nothing more.
 """
 
 import os
@@ -22,15 +24,20 @@ WHEELHOUSE = Path(
 
 def main() -> None:
     name, folder = sys.argv[1], Path(sys.argv[2])
-    if name not in ("wheelhouse", "testpypi", "pypi"):
+    if name not in ("none", "wheelhouse", "testpypi", "pypi"):
         sys.exit(f"error: {name} is no index of the tools; give wheelhouse, testpypi or pypi")
     wheels = sorted(folder.glob("*.whl"))
     if not wheels:
         sys.exit(f"error: {folder} has no wheels; `make tool-wheels` makes them")
+    digests = {wheel: sha256(wheel) for wheel in wheels}
+    if name != "wheelhouse":
+        check(digests, os.environ.get("DIGESTS", ""))
     projects = {
         project: [wheel for wheel in wheels if wheel.name.startswith(f"{project}-")]
         for project in sorted({wheel.name.split("-")[0] for wheel in wheels})
     }
+    if name == "none":
+        return
     if name == "wheelhouse":
         add_to_release(WHEELHOUSE, projects)
         return
@@ -39,10 +46,28 @@ def main() -> None:
     try:
         with index.ready(name, folder, "", log) as target:
             for project, files in projects.items():
-                sent = publish.upload(target, project, {f: sha256(f) for f in files}, log)
+                sent = publish.upload(target, project, {f: digests[f] for f in files}, log)
                 print(f"{project}: {len(sent)} uploaded, {len(files) - len(sent)} already there")
     except Problem as problem:
         sys.exit(f"error: {problem}")
+
+
+def check(found: dict[Path, str], told: str) -> None:
+    """Ends the program unless the wheels are those of `told`: the same names, the same bytes, one of each."""
+    words = told.split()
+    expected = dict(zip(words[1::2], words[::2], strict=False))
+    if not words or len(words) != 2 * len(expected):
+        sys.exit(
+            "error: DIGESTS must hold the sha256 and name of each wheel once; "
+            "where they were made: DIGESTS=\"$(make --silent tool-digests ARCH= FILES='*.whl')\""
+        )
+    for name in sorted(expected.keys() | {wheel.name for wheel in found}):
+        here = next((digest for wheel, digest in found.items() if wheel.name == name), "missing")
+        if here != expected.get(name, "unknown"):
+            sys.exit(
+                f"error: {name} is {here} here, and {expected.get(name, 'unknown')} where the wheels "
+                "were made; nothing is sent"
+            )
 
 
 def add_to_release(wheelhouse: Path, projects: dict[str, list[Path]]) -> None:

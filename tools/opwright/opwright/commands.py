@@ -36,10 +36,19 @@ from opwright.build.runtime import copy_runtime
 
 
 class OpExtension(Extension):
-    """Ops whose sources lie in a folder, as a library in the package of that name."""
+    """Ops whose sources lie in a folder, as a library in the package of that name.
+
+    Everything in the folder goes into the sdist: setuptools packs what an extension depends on.
+    """
 
     def __init__(self, name: str, sources: str = SOURCES) -> None:
-        super().__init__(f"{name}.lib{name}", sources=[])
+        files = (file for file in Path(sources).rglob("*") if file.is_file())
+        left = (".o", ".pyc", ".so")
+        super().__init__(
+            f"{name}.lib{name}",
+            sources=[],
+            depends=sorted(str(file) for file in files if file.suffix not in left),
+        )
         self.package, self.folder = name, sources
 
 

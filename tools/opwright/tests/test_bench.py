@@ -74,10 +74,9 @@ def test_writes_text_json_and_plot(run, extension, tmp_path, capsys):
         assert 0 < row["us_q1"] <= row["us"] <= row["us_q3"]
         assert row["in_cache"]
     wrappers = [row for row in result["overhead"] if row["layer"] == "wrapper"]
-    assert [row["name"] for row in wrappers] == [op.name for op in extension.ops] * 2
-    assert [row["gradient"] for row in wrappers] == [False] * len(extension.ops) + [True] * len(
-        extension.ops
-    )
+    assert [row["name"] for row in wrappers] == [op.name for op in extension.ops] * 3
+    modes = [(row["gradient"], row["no_grad"]) for row in wrappers[:: len(extension.ops)]]
+    assert modes == [(False, False), (True, False), (False, True)]
     assert (tmp_path / "benchmark.png").read_bytes().startswith(b"\x89PNG")
     output = capsys.readouterr()
     assert "float64: GB/s" in output.out
@@ -151,13 +150,13 @@ def test_inputs_and_outputs_take_turns():
     assert all(output is not None for output in inputs.outputs)
 
 
-def result_of(device, name, ratio, plain=1.0, gradient=2.0):
+def result_of(device, name, ratio, plain=1.0, gradient=2.0, no_grad=1.2, op=2.0):
     row = {"name": "my_fast_add", "layer": "op", "beside": "torch.add(x, y)", "time_ratio": ratio}
     bandwidth = {**row, "dtype": "float32", "elements": 1 << 28, "gb_per_s": 4400.0}
     small = [
-        {**row, "layer": layer, "time_ratio": times, "gradient": with_gradient}
-        for times, with_gradient in ((plain, False), (gradient, True))
-        for layer in ("torch", "op", "wrapper")
+        {**row, "layer": layer, "time_ratio": times, "gradient": how == 1, "no_grad": how == 2}
+        for how, wrapper in enumerate((plain, gradient, no_grad))
+        for layer, times in (("torch", 1.0), ("op", op if how == 0 else 9.0), ("wrapper", wrapper))
     ]
     return report.Result({"device": name}, device, 15, bandwidth=[bandwidth], overhead=small)
 
@@ -165,10 +164,12 @@ def result_of(device, name, ratio, plain=1.0, gradient=2.0):
 @pytest.mark.parametrize(
     ("result", "verdicts"),
     [
-        (result_of("cuda", "NVIDIA H200", 1.0), [True, True, True]),
-        (result_of("cuda", "NVIDIA H200", 1.02), [False, True, True]),
-        (result_of("cuda", "NVIDIA H200", 1.0, 1.16), [True, False, True]),
-        (result_of("cuda", "NVIDIA H200", 1.0, 1.1, 2.6), [True, True, False]),
+        (result_of("cuda", "NVIDIA H200", 1.0), [True, True, True, True, True]),
+        (result_of("cuda", "NVIDIA H200", 1.02), [False, True, True, True, True]),
+        (result_of("cuda", "NVIDIA H200", 1.0, op=2.1), [True, False, True, True, True]),
+        (result_of("cuda", "NVIDIA H200", 1.0, 1.16), [True, True, False, True, True]),
+        (result_of("cuda", "NVIDIA H200", 1.0, 1.1, 2.1), [True, True, True, False, True]),
+        (result_of("cuda", "NVIDIA H200", 1.0, no_grad=1.3), [True, True, True, True, False]),
         (result_of("cpu", "CPU aarch64", 1.09, 1.5), [True]),
         (result_of("cpu", "CPU aarch64", 1.11), [False]),
     ],

@@ -71,6 +71,15 @@ def test_no_ninja(clone: Path, tmp_path: Path):
     assert findings["Ninja"][::2] == ("FAULT", "pip install ninja")
 
 
+def test_an_old_ninja(clone: Path, tmp_path: Path):
+    program(tmp_path / "bin", "ninja", "echo 1.10.1")
+    verdict, found, fix = diagnose(clone, PATH=f"{tmp_path}/bin:{environment(clone)['PATH']}")[
+        "Ninja"
+    ]
+    assert (verdict, fix) == ("note", "pip install 'ninja>=1.11'")
+    assert "needs 1.11 or newer" in found
+
+
 def test_wrong_host_compiler(clone: Path, tmp_path: Path):
     newer = program(tmp_path, "g++-99", "echo 'g++-99 (Debian 99.1.0-1) 99.1.0'")
     verdict, found, fix = diagnose(clone, CXX=str(newer))["host compiler"]

@@ -37,6 +37,15 @@ def test_only_the_last_build_counts(tmp_path: Path):
     ]
 
 
+def test_a_build_with_nothing_to_do_is_not_the_last(tmp_path: Path):
+    log = write_log(
+        tmp_path,
+        (5, 2000, 5000, "CMakeFiles/k.dir/kernels/add.cu.o"),
+        (3, 41, 9000, f"{tmp_path}/CMakeFiles/cmake.verify_globs"),
+    )
+    assert [step.name for step in explain_build.last_build(log)] == ["kernels/add.cu"]
+
+
 def test_steps_share_as_few_lanes_as_ran_at_once():
     a, b, c = Step("a", 0, 2), Step("b", 0, 1), Step("c", 1, 3)
     assert explain_build.lanes([a, b, c]) == [[a], [b, c]]

@@ -76,6 +76,7 @@ def test_what_moved_becomes_a_pull_request(clone: Path) -> None:
     assert f"| tools/wheelyard/wheelyard/docker/build.lock | {name} | {version} | 999 |" in calls
     assert "tools/wheelyard/wheelyard/docker/build.lock" in pushed(clone)
     assert "1 file changed" in pushed(clone)
+    assert calls.endswith("workflow run ci.yml --ref renew-locks\n")
 
 
 def test_without_news_there_is_none(clone: Path) -> None:

@@ -94,7 +94,10 @@ class Rehearsal:
 
     def instances(self, name: str, job: Job) -> Iterator[dict[str, str]]:
         """What `${{ }}` stands for, once, or for each entry of the matrix that can run here."""
+        head = ["git", "-C", self.origin, "branch", "--show-current"]
+        branch = subprocess.run(head, check=True, capture_output=True, text=True).stdout.strip()
         known = {"github.token": "a-token-for-the-stand-in", "inputs.wheelyard": ""}
+        known["github.event.repository.default_branch"] = branch
         contexts = [known | self.told(job)]
         for call in job.get("calls", []):  # the jobs that call this one's workflow, outermost first
             contexts = [
@@ -169,7 +172,8 @@ class Rehearsal:
 
     def run_instance(self, name: str, job: Job, values: dict[str, str]) -> None:
         assert job.keys() <= JOB_KEYS, f"{name}: {job.keys() - JOB_KEYS}"
-        clone = self.clone()
+        whole = any(step.get("with", {}).get("fetch-depth") == 0 for step in job["steps"])
+        clone = self.clone(whole=whole)
         given = {key: self.filled(name, text, values) for key, text in job.get("env", {}).items()}
         over = time.monotonic() + 60 * job["timeout-minutes"]
         for step in job["steps"]:
@@ -202,11 +206,12 @@ class Rehearsal:
                 self.outputs[job["file"], name][key] = value
         shutil.rmtree(clone)
 
-    def clone(self) -> Path:
-        """A clean clone of the tag, always in the same place."""
+    def clone(self, *, whole: bool = False) -> Path:
+        """A clean clone of the tag, with its history or without, always in the same place."""
         clone = self.folder / "clone"
         shutil.rmtree(clone, ignore_errors=True)
-        command = ["git", "-c", "advice.detachedHead=false", "clone", "--quiet", "--depth=1"]
+        command = ["git", "-c", "advice.detachedHead=false", "clone", "--quiet"]
+        command += [] if whole else ["--depth=1"]
         subprocess.run([*command, "--branch", self.tag, f"file://{self.origin}", clone], check=True)
         return clone
 

@@ -28,7 +28,7 @@ class Dry(Rehearsal):
     project: Path = OURS
     lines: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
 
-    def clone(self) -> Path:
+    def clone(self, *, whole: bool = False) -> Path:  # noqa: ARG002
         (self.folder / "clone").mkdir(exist_ok=True)
         return self.folder / "clone"
 

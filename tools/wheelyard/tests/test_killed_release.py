@@ -42,6 +42,7 @@ KILLS = int(os.environ.get("KILLS", "10"))
 IN_A_ROW = min(math.ceil(KILLS / len(PLACES)), 4)  # in one place of one release
 # Writing the report is soon over, so that a kill easily misses it.
 TRIES = Counter(dict.fromkeys(PLACES, IN_A_ROW) | {"report": IN_A_ROW + 6})
+STOPPED_IN = ("build", "build", "repair", "verify", "verify")
 LONGEST_DELAY = 12  # seconds until a kill, where a step takes longer
 ROOM = (8, 48, 96, 160, 256)  # KiB; a whole release takes more
 SUMMARY = "verdict"  # a word of the table that is printed before the report is written
@@ -121,7 +122,8 @@ class Running:
         self.before = self.jobs()
         with self.printed.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "wheelyard", "release"],
+                # A test that runs in the background would pass on that Ctrl-C is ignored.
+                ["env", "--default-signal=INT", sys.executable, "-m", "wheelyard", "release"],
                 cwd=project, env={**outer_environment(), "TMPDIR": str(temporary)},
                 stdout=output, stderr=subprocess.STDOUT,
             )  # fmt: skip
@@ -243,6 +245,30 @@ def forgotten_engines() -> set[int]:
     running = engines()
     noted = engine._noted("dockerd", engine.STARTED)
     return (running - {noted} - RAN_BEFORE) & engines()  # other tests start and stop them too
+
+
+# --- Stopped --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_runs_on_after_a_release_was_stopped(
+    sign: signal.Signals, whole: Whole, tmp_path: Path
+) -> None:
+    """At random moments of its steps; after a kill, its guard needs a while."""
+    (tmp_path / "tmp").mkdir()
+    project = another(whole, tmp_path / "project", with_downloads=True)
+    for place in STOPPED_IN:
+        running = Running(project, tmp_path / "tmp")
+        running.wait_in(place, min(whole.seconds[place], 4))
+        running.process.send_signal(sign)
+        assert running.process.wait(60) != 0, f"it was over before it came to {place}"
+        end = time.monotonic() + (20 if sign == signal.SIGKILL else 0)
+        while time.monotonic() < end and (processes(project) or engine.is_left_over()):
+            time.sleep(0.2)
+        assert processes(project) == []
+        assert not engine.is_left_over()
+        assert containers(project) == []
+    finishes(project, whole)
 
 
 # --- Out of disk ----------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """`wheelyard new` and `update`: what they write, refuse and merge."""
 
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -46,6 +48,25 @@ def newer_template(monkeypatch: pytest.MonkeyPatch, **changed: str) -> None:
     monkeypatch.setattr(new, "rendered", rendered)
 
 
+# This repository's ops, and what only its own figures have.
+OURS = r"cuda-ext-example|cust_add|my_(fast_)?add|rms_norm|H[12]00|TB/s|GB/s|session|helper"
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    """A folder with wheels of the three tools, and of an older opwright."""
+    folder = tmp_path / "the wheels"
+    folder.mkdir()
+    any_cpu, one_cpu = "py3-none-any", "py3-none-manylinux_2_17_"
+    version = new.__version__
+    for name in (
+        *(f"opwright-{version}-{any_cpu}", f"opwright-0.0.1-{any_cpu}", f"wheelyard-{version}-{any_cpu}"),
+        *(f"wheelscope-{version}-{one_cpu}{cpu}" for cpu in ("x86_64", "aarch64")),
+    ):  # fmt: skip
+        (folder / f"{name}.whl").write_bytes(name.encode())
+    return folder
+
+
 def test_a_new_project_is_small_and_has_no_word_of_ours(tmp_path: Path):
     new.new("Fast.Norms", tmp_path / "fast norms")
     listed = git(tmp_path / "fast norms", "ls-files", "-z").split("\0")[:-1]
@@ -58,24 +79,71 @@ def test_a_new_project_is_small_and_has_no_word_of_ours(tmp_path: Path):
         assert "my-ext" not in text
         assert "my_ext" not in text
         assert "cuda_ext_example" not in text or name == "LICENSE"
+        assert not re.search(OURS, text), name
     assert "--find-links" not in texts["ci/tools.txt"].split("\n", 2)[2]
     assert git(tmp_path / "fast norms", "status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize(
-    ("tools", "line"),
-    [
-        ("../wheels", "--find-links ../wheels"),
-        ("http://127.0.0.1:1/simple", "--extra-index-url http://127.0.0.1:1/simple"),
-    ],
-)
-def test_where_the_tools_come_from_is_said_once(tmp_path: Path, tools: str, line: str):
-    new.new("my-ext", tmp_path / "my-ext", tools)
-    assert line in (tmp_path / "my-ext/ci/tools.txt").read_text().splitlines()
-    assert git(tmp_path / "my-ext", "grep", "-lF", tools).split() == [
+def test_an_index_of_the_tools_is_named_once(tmp_path: Path):
+    index = "http://127.0.0.1:1/simple"
+    new.new("my-ext", tmp_path / "my-ext", index)
+    listed = (tmp_path / "my-ext/ci/tools.txt").read_text().splitlines()
+    assert f"--extra-index-url {index}" in listed
+    assert git(tmp_path / "my-ext", "grep", "-lF", index).split() == [
         "ci/template.toml",
         "ci/tools.txt",
     ]
+
+
+def test_wheels_from_a_folder_are_in_every_clone(
+    tmp_path: Path, tools: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    new.new("my-ext", tmp_path / "my ext", tools.name)
+    git(tmp_path, "clone", "--quiet", "my ext", "clone")
+    shutil.rmtree(tools)
+    clone = tmp_path / "clone"
+    assert "--find-links wheels" in (clone / "ci/tools.txt").read_text().splitlines()
+    copied = {wheel.name.split("-")[0]: wheel for wheel in (clone / "ci/wheels").iterdir()}
+    assert sorted(copied) == ["opwright", "wheelscope", "wheelyard"]
+    assert f"-{new.__version__}-".encode() in copied["opwright"].read_bytes()
+    assert len(list((clone / "ci/wheels").iterdir())) == 4  # wheelscope's for both CPUs
+    assert len(git(clone, "ls-files").splitlines()) - 4 <= 22
+    assert str(tmp_path) not in git(clone, "grep", "-hI", "")
+
+
+def test_an_update_leaves_the_wheels_alone(
+    tmp_path: Path, tools: Path, monkeypatch: pytest.MonkeyPatch
+):
+    new.new("my-ext", tmp_path / "project", str(tools))
+    newer_template(monkeypatch, README="newer\n")
+    new.update(tmp_path / "project")
+    assert (tmp_path / "project/README.md").read_text() == "newer\n"
+    assert len(list((tmp_path / "project/ci/wheels").iterdir())) == 4
+    assert "--find-links wheels" in (tmp_path / "project/ci/tools.txt").read_text()
+
+
+def test_a_folder_without_the_tools(tmp_path: Path, tools: Path):
+    for wheel in tools.glob("opwright-0.1*"):
+        wheel.unlink()
+    with pytest.raises(Problem, match=f"no wheel of opwright {new.__version__}"):
+        new.new("my-ext", tmp_path / "project", str(tools))
+    with pytest.raises(Problem, match="neither a folder nor an index's address"):
+        new.new("my-ext", tmp_path / "project", str(tmp_path / "nowhere"))
+    assert not (tmp_path / "project").exists()
+
+
+def test_the_template_requires_the_tools_of_this_version():
+    files = new.rendered("my-ext", "")
+    for tool in ("opwright", "wheelyard", "wheelscope"):
+        assert f"{tool}=={new.__version__}" in files["ci/tools.txt"].decode().splitlines()
+    assert f'"opwright=={new.__version__}"' in files["pyproject.toml"].decode()
+
+
+@pytest.mark.parametrize("name", ["class", "tests", "json", "Torch", "ci"])
+def test_a_name_that_means_something_else(tmp_path: Path, name: str):
+    with pytest.raises(Problem, match="would be taken for something else"):
+        new.new(name, tmp_path / "folder")
 
 
 @pytest.mark.parametrize("name", ["", "1st", "my ext", "-x", "my-", "../x", "naïve"])
@@ -86,8 +154,9 @@ def test_a_name_that_is_none(tmp_path: Path, name: str):
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path):
     (tmp_path / "mine").write_text("mine")
-    with pytest.raises(Problem, match="is not empty"):
-        new.new("my-ext", tmp_path)
+    for place in (tmp_path, tmp_path / "mine"):
+        with pytest.raises(Problem, match="is not empty"):
+            new.new("my-ext", place)
     assert [file.name for file in tmp_path.iterdir()] == ["mine"]
 
 

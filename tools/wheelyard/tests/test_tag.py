@@ -106,6 +106,21 @@ def test_a_tag_that_disagrees_with_the_version(tree: Path) -> None:
     assert "wheelyard tag 1.0.0" in done.stderr
 
 
+def test_a_tag_must_be_on_the_branch_and_stay_there(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit that nobody merged has no review; a tag that moved is not the one that was approved."""
+    assert call(tree, "1.1.0").returncode == 0
+    branch = git(tree, "branch", "--show-current")
+    monkeypatch.setenv("GITHUB_SHA", git(tree, "rev-parse", "HEAD"))
+    assert call(tree, "--check", "--on", branch).returncode == 0
+    assert "this clone has no origin/main" in call(tree, "--check", "--on", "origin/main").stderr
+    git(tree, "branch", "reviewed", "HEAD~1")
+    assert "is not part of reviewed" in call(tree, "--check", "--on", "reviewed").stderr
+    monkeypatch.setenv("GITHUB_SHA", git(tree, "rev-parse", "HEAD~1"))
+    assert "the tag was moved" in call(tree, "--check", "--on", branch).stderr
+
+
 def test_the_changelog_must_say_something() -> None:
     day = datetime.date(2026, 11, 15)
     with pytest.raises(Problem, match=r"says nothing under \[Unreleased\]"):

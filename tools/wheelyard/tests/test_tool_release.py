@@ -17,6 +17,7 @@ import pytest
 from real_releases import real_release
 from repository import ROOT
 from tools.release import wheels as tool_wheels
+from wheelyard.core.digest import sha256
 from wheelyard.tools import index
 from wheelyard.tools.index import Index
 
@@ -30,7 +31,8 @@ def programs(new_index: Callable[[str], Index], tmp_path_factory: pytest.TempPat
     where = new_index("tools")
     wheels = tool_wheels.make(folder)
     stand_in = {"INDEX_TESTPYPI": where.upload, "TWINE_USERNAME": index.USER}
-    password = {"TWINE_PASSWORD": where.password or ""}
+    made = " ".join(f"{sha256(wheel)} {wheel.name}" for wheel in wheels.values())
+    password = {"TWINE_PASSWORD": where.password or "", "DIGESTS": made}
     upload = [
         sys.executable,
         "-m",

@@ -22,7 +22,7 @@ PROGRAMS = Path(sys.executable).parent
 READ = {"contents": "read"}
 PUBLISH = {"contents": "read", "id-token": "write"}
 PERMISSIONS = {
-    "locks.yml": {"renew": READ, "propose": {"contents": "write", "pull-requests": "write"}},
+    "locks.yml": {"renew": READ, "propose": {"actions": "write", "contents": "write", "pull-requests": "write"}},
     "docs.yml": {"site": READ, "publish": {"contents": "write"}},
     "nightly.yml": {"nightly": READ},
     "ci.yml": {"lint": READ, "test": READ, "wheels": READ},
@@ -30,7 +30,9 @@ PERMISSIONS = {
     "build.yml": {"build": READ},
     "verify.yml": {"verify": READ},
     "publish.yml": {"page": {"contents": "write"}},
-    "tools.yml": {"wheels": READ, "testpypi": PUBLISH, "pypi": PUBLISH},
+    "tools.yml": {
+        "wheels": READ, "sign": {**PUBLISH, "attestations": "write"}, "testpypi": PUBLISH, "pypi": PUBLISH,
+    },
     "release.yml": {
         "check": READ, "wheels": READ, "gpu": READ, "install": READ,
         "sign": {**PUBLISH, "attestations": "write"}, "testpypi": PUBLISH, "pypi": PUBLISH,
@@ -43,6 +45,7 @@ COMMAND = re.compile(rf"{CALL}|make [a-z -]+")
 DIGESTS = 'echo "digests=$(.venv/bin/wheelyard digests --place github)" >>"$GITHUB_OUTPUT"'
 WHOLE = {
     DIGESTS,
+    'make --silent tool-digests >>"$GITHUB_OUTPUT"',
     'echo "jobs=$(.venv/bin/wheelyard plan --place github --github)" >>"$GITHUB_OUTPUT"',
     'python3 -m venv .venv && .venv/bin/pip install "wheelyard==$WHEELYARD"',
 }
@@ -103,6 +106,11 @@ def job_problems(where: str, job: dict[str, Any]) -> Iterator[str]:
         for word in words:
             if not re.fullmatch(r"\$\{\{ (needs\.\w+\.outputs|inputs)\.\w+ \}\}", given[word]):
                 yield f"{where}: {word} does not come from an earlier job"
+    if job.get("environment") == "pypi" and where.startswith("release"):
+        is_checked = 'wheelyard tag --check --on "$BRANCH"' in " ".join(lines)
+        is_fresh = any("ref" in step.get("with", {}) for step in job["steps"])
+        if not (is_checked and is_fresh):
+            yield f"{where}: a tag that was moved or deleted is released"
     can_sign = job.get("permissions", {}).get("id-token") == "write"
     if can_sign and not {"make tools-sign", "make tools-publish"}.intersection(lines):
         yield f"{where}: more tools than it needs beside an identity"
@@ -152,6 +160,7 @@ CHANGES = {
     "takes over whatever is there": (' --all-made wheels="$DIGESTS"', ""),
     "does not come from an earlier job": ("${{ needs.wheels.outputs.digests }}", "${{ vars.DIGESTS }}"),
     "more tools than it needs": ("make tools-publish", "make tools"),
+    "a tag that was moved or deleted": ("          ref: ${{ github.ref }}", "          show-progress: false"),
     "schema:": ("timeout-minutes: 20", "timeout-minutes: [20]"),
 }  # fmt: skip
 

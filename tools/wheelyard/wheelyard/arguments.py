@@ -127,6 +127,7 @@ def parse() -> argparse.Namespace:
     what = tagging.add_mutually_exclusive_group(required=True)
     what.add_argument("version", nargs="?", help="the version to release: x.y.z")
     what.add_argument("--check", action="store_true", help="does HEAD agree with itself?")
+    tagging.add_argument("--on", metavar="BRANCH", help="with --check: is HEAD part of it?")
     return parser.parse_args()
 
 

@@ -91,7 +91,7 @@ def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
             return _plan(plan, arguments)
         case "tag":
             if arguments.check:
-                tag.check_head(plan.project)
+                tag.check_head(plan.project, arguments.on)
             else:
                 tag.make(plan.project, arguments.version)
             return 0

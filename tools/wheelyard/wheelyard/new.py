@@ -7,9 +7,12 @@ whatever the project has become.
 
 import hashlib
 import importlib.resources
+import keyword
 import re
 import shlex
+import shutil
 import subprocess
+import sys
 import tempfile
 import tomllib
 from importlib.resources.abc import Traversable
@@ -21,28 +24,46 @@ from wheelyard import __version__
 from wheelyard.problem import Problem
 
 MARKER = "ci/template.toml"
+TOOLS = "ci/tools.txt"
+WHEELS = "wheels"  # beside TOOLS: pip reads a path in that file from the file's own folder
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*([._-][A-Za-z0-9]+)*")
+# Folders of a project, and packages that one needs.
+TAKEN = {"build", "ci", "csrc", "dist", "opwright", "setup", "tests", "torch", "wheelhouse"}
 Files = dict[str, bytes]
 
 
 def new(name: str, folder: Path, tools: str = "") -> list[str]:
     """Writes a project into `folder`, which must be missing or empty, and says what to type next.
 
-    `tools` is a folder of wheels or the address of an index that has opwright, wheelyard and wheelscope; else PyPI has.
+    `tools` is a folder of wheels or the address of an index that has opwright, wheelyard and wheelscope; without it,
+    they come from PyPI. Wheels from a folder are copied into the project, so that every clone of it has them.
     """
     if not NAME.fullmatch(name):
         raise Problem(
             f"'{name}' is no name for a project; use letters, digits and dashes, as in my-ext"
         )
-    if folder.exists() and any(folder.iterdir()):
+    module = canonicalize_name(name).replace("-", "_")
+    if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in TAKEN:
+        raise Problem(f"a package named {module} would be taken for something else; choose another")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise Problem(f"{folder} is not empty; give a folder that is, or one that does not exist")
-    files = rendered(name, tools)
+    in_index = not tools or "://" in tools
+    files = rendered(name, tools if in_index else WHEELS)
+    wheels = [] if in_index else _tool_wheels(Path(tools), files[TOOLS].decode())
     _write(files, folder)
     _git(folder, "init", "--quiet", "--initial-branch=main")
-    _git(folder, "add", "--all")
-    _git(folder, *_author(folder), "commit", "--quiet", "--message", _subject())
+    _commit_all(folder, _subject())
+    if (
+        wheels
+    ):  # in a commit of their own: `update` merges from one that has the template's files alone
+        place = (folder / TOOLS).with_name(WHEELS)
+        place.mkdir()
+        for wheel in wheels:
+            shutil.copyfile(wheel, place / wheel.name)
+        _commit_all(folder, f"Add the tools' wheels, as {TOOLS} takes them from here")
     return [
-        f"{folder}: {len(files)} files, committed",
+        f"{folder}: {len(files) + len(wheels)} files, committed",
+        *(f"{wheel.name} is copied into it" for wheel in wheels),
         f"next: `cd {shlex.quote(str(folder))} && make check` builds it and runs its tests; README.md has the rest",
     ]
 
@@ -67,8 +88,7 @@ def update(root: Path) -> str:
             for old in _git(tree, "ls-files", "-z").split("\0")[:-1]:
                 (tree / old).unlink()
             _write(files, tree)
-            _git(tree, "add", "--all")
-            _git(tree, *_author(root), "commit", "--quiet", "--message", _subject())
+            _commit_all(tree, _subject())
             commit = _git(tree, "rev-parse", "HEAD")
         finally:
             _git(root, "worktree", "remove", "--force", str(tree))
@@ -102,6 +122,27 @@ def rendered(name: str, tools: str) -> Files:
     head = "# What `wheelyard new` wrote this project with; `wheelyard update` reads it. Leave it as it is."
     files[MARKER] = "\n".join([head, *lines, ""]).encode()
     return files
+
+
+def _tool_wheels(folder: Path, requirements: str) -> list[Path]:
+    """The wheels in `folder` of the versions that the project requires, for every platform that it has."""
+    if not folder.is_dir():
+        raise Problem(f"{folder} is neither a folder nor an index's address, such as https://...")
+    found = []
+    for tool, version in re.findall(r"^(opwright|wheelyard|wheelscope)==(.+)$", requirements, re.M):
+        wheels = sorted(folder.glob(f"{tool}-{version}-*.whl"))
+        if not wheels:
+            raise Problem(
+                f"{folder} has no wheel of {tool} {version}, which the project is built with; put it there, or name "
+                "another folder with --tools"
+            )
+        found += wheels
+    return found
+
+
+def _commit_all(folder: Path, subject: str) -> None:
+    _git(folder, "add", "--all")
+    _git(folder, *_author(folder), "commit", "--quiet", "--message", subject)
 
 
 def _option(tools: str) -> str:

@@ -1,10 +1,12 @@
 """Tag: makes the release commit and its tag, or nothing.
 
 The tree must be clean and the changelog must say what is new. If anything fails on the way, the
-tree is put back as it was. `--check` asks instead whether HEAD's tag, version and changelog agree.
+tree is put back as it was. `--check` asks instead whether HEAD's tag, version and changelog agree,
+and with `--on BRANCH` whether HEAD is part of that branch, where changes are reviewed.
 """
 
 import datetime
+import os
 import subprocess
 import sys
 import tomllib
@@ -18,9 +20,11 @@ from wheelyard.problem import Problem
 UNRELEASED = "## [Unreleased]"
 
 
-def check_head(project: Project) -> None:
+def check_head(project: Project, branch: str | None = None) -> None:
     """The tag on HEAD is the version in pyproject.toml, and the changelog has that version."""
     check_agreement(project)
+    if branch is not None:
+        _check_branch(project, branch)
     version = project.version or project.version_tag.removeprefix("v")
     if not section(_changelog(project).read_text(), version):
         raise Problem(f"CHANGELOG.md says nothing under [{version}]; write it, then tag again")
@@ -37,6 +41,23 @@ def check_agreement(project: Project) -> None:
         raise Problem(
             f"HEAD carries {project.version_tag or 'no version tag'}, but pyproject.toml says "
             f"{project.version}; tag the release commit v{project.version}: `wheelyard tag {project.version}`"
+        )
+
+
+def _check_branch(project: Project, branch: str) -> None:
+    """HEAD is the commit that the workflow was started for, and part of `branch`."""
+    head = _git(project, "rev-parse", "HEAD")
+    if (started := os.environ.get("GITHUB_SHA", head)) != head:
+        raise Problem(
+            f"the tag was moved from {started} to {head} after this run started; nothing is released from here: "
+            "push the tag of the next version"
+        )
+    if not _git(project, "rev-parse", "--verify", "--quiet", f"{branch}^{{commit}}", fails=""):
+        raise Problem(f"this clone has no {branch}; fetch it with its history (fetch-depth: 0)")
+    if _git(project, "merge-base", "HEAD", branch, fails="") != head:
+        raise Problem(
+            f"{head[:12]} is not part of {branch}, so nobody has reviewed it there; merge it, then tag "
+            "the merged commit"
         )
 
 
@@ -131,8 +152,11 @@ def _changelog(project: Project) -> Path:
     return file
 
 
-def _git(project: Project, *words: str) -> str:
+def _git(project: Project, *words: str, fails: str | None = None) -> str:
+    """What git prints; `fails` is the answer where it fails, which is an error otherwise."""
     done = subprocess.run(["git", *words], cwd=project.root, capture_output=True, text=True)
     if done.returncode != 0:
+        if fails is not None:
+            return fails
         raise Problem(f"git {words[0]} failed: {done.stderr.strip()}")
     return done.stdout.strip()

@@ -5,7 +5,7 @@ Writes benchmark.json (report.py has its fields) and benchmark.png. Exit status:
 How the times are taken: clock.py. Inputs and outputs rotate among up to twenty sets, to
 defeat the cache; sizes where that does not suffice are marked. The cost of a call is the host's
 time over many calls of 1,024 elements, ended by waiting for the GPU; with a gradient, `x` requires
-one.
+one, and under no_grad both tensors do.
 """
 
 import argparse
@@ -157,12 +157,13 @@ def measure_bandwidth(
 
 def measure_overhead(extension: Extension, device: str, rounds: int) -> list[dict[str, Any]]:
     """A call's cost at 1,024 float32 elements: torch's own, each op and each function, without a
-    gradient and with one."""
+    gradient, with one, and under no_grad with tensors that require one, as in inference."""
     x, y = (torch.randn(1, SMALL, device=device) for _ in range(2))
     entered = contestants(extension, torch.float32)
     rows = []
-    for gradient in (False, True):
+    for gradient, no_grad in ((False, False), (True, False), (True, True)):
         x.requires_grad_(gradient)
+        y.requires_grad_(no_grad)
 
         def batch(contestant: Contestant) -> Batch:
             function, arguments = contestant.function, contestant.arguments(x, y)
@@ -173,8 +174,10 @@ def measure_overhead(extension: Extension, device: str, rounds: int) -> list[dic
 
             return call
 
-        times = rounds_of(host_clock(device), [batch(c) for c in entered], 300, rounds)
-        rows += [{**row, "gradient": gradient} for row in rows_of(entered, times)]
+        with torch.set_grad_enabled(not no_grad):
+            times = rounds_of(host_clock(device), [batch(c) for c in entered], 300, rounds)
+        how = {"gradient": gradient and not no_grad, "no_grad": no_grad}
+        rows += [{**row, **how} for row in rows_of(entered, times)]
     return rows
 
 

@@ -13,6 +13,7 @@ from opwright.build import library, machine, toolchain
 from opwright.build.project import BuildError, project_here
 
 OK, NOTE, FAULT = "ok", "note", "FAULT"  # a note leaves builds working
+OLDEST_NINJA = (1, 11)  # whose log `explain-build` reads
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,12 @@ def ninja() -> Finding:
     version = _said([found, "--version"])
     if version is None:
         return Finding(FAULT, f"{found} does not run", "pip install --force-reinstall ninja")
-    return Finding(OK, f"{version.split('.git')[0]}, {found}")
+    number = version.split(".git")[0]
+    if tuple(map(int, re.findall(r"\d+", number)[:2])) < OLDEST_NINJA:
+        wanted = ".".join(map(str, OLDEST_NINJA))
+        text = f"{number}, {found}: `opwright explain-build` needs {wanted} or newer"
+        return Finding(NOTE, text, f"pip install 'ninja>={wanted}'")
+    return Finding(OK, f"{number}, {found}")
 
 
 def host_compiler() -> Finding:

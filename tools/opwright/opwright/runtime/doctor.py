@@ -35,6 +35,7 @@ class Diagnosis:
     torch: str | None = None
     torch_cuda: str | None = None  #: the CUDA that torch was built with
     torch_problem: str | None = None  #: why torch cannot use a GPU
+    why_not_fast: str | None = None  #: why small calls take torch's documented way, which is slower
     driver: gpu_code.Driver = field(default_factory=gpu_code.Driver)
     gpus: list[gpu_code.Gpu] = field(default_factory=list)
     ops: list[str] = field(default_factory=list)
@@ -68,14 +69,14 @@ def diagnose(import_error: ImportError | None = None) -> Diagnosis:
     from .first_call import measure_in_fresh_process
     from .library import build_info
     from .ops import listed
-    from .registration import missing
+    from .registration import missing, why_not_fast
     from .self_test import self_test
 
     build, ops = build_info(), listed()
     found.build, found.version = build, build["version"]
     found.torch, found.torch_cuda = torch.__version__, torch.version.cuda
     found.driver, found.gpus = gpu_code.find_gpus(build["sass"], build["ptx"])
-    found.torch_problem = _why_torch_has_no_gpu()
+    found.torch_problem, found.why_not_fast = _why_torch_has_no_gpu(), why_not_fast
     devices = [] if found.torch_problem else [f"cuda:{i}" for i in range(torch.cuda.device_count())]
     found.ops, found.missing = [op.name for op in ops], dict(missing)
     found.self_tests = [self_test(device, ops) for device in ("cpu", *devices)]
@@ -154,6 +155,9 @@ def _facts(found: Diagnosis) -> list[tuple[str, str]]:
             f", built with CUDA {found.torch_cuda}" if found.torch_cuda else ", built without CUDA"
         )
     facts.append(("torch", torch))
+    if found.why_not_fast:
+        reason = f"by torch's documented functions alone, which take longer: {found.why_not_fast}"
+        facts.append(("small calls", reason))
     return [*facts, ("Python", f"{found.python}, {found.platform}"), ("driver", _driver(found))]
 
 

@@ -1,5 +1,6 @@
-"""What elementwise ops have in common: how they batch, and gradients of what was broadcast."""
+"""What elementwise ops have in common: how they batch and shard, and gradients of what was broadcast."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from torch import Tensor
@@ -22,6 +23,17 @@ def batch(op: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
     return op(*(batch_first(arg, dim) for arg, dim in pairs)), 0
 
 
+def shard(*args: Any) -> Iterator[tuple[list[int | None], list[int | None]]]:
+    """Whole tensors, or split along a dimension of the result; an operand broadcast along it stays whole."""
+    shapes = [arg.shape for arg in args if hasattr(arg, "shape")]
+    rank = max(map(len, shapes))
+    yield [None], [None] * len(shapes)
+    for dim in range(-rank, 0):
+        along = [len(s) + dim if len(s) + dim >= 0 and s[dim] != 1 else None for s in shapes]
+        if along != [None] * len(shapes):
+            yield [rank + dim], along
+
+
 def save_shapes(ctx: Any, inputs: tuple[Any, ...], _: Tensor) -> None:
     ctx.shapes = [arg.shape if isinstance(arg, Tensor) else None for arg in inputs]
 
@@ -30,5 +42,5 @@ def gradients(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
     """One for each argument that needs one, summed over what was broadcast."""
     return tuple(
         grad.sum_to_size(shape) if needed and grad is not None else None
-        for grad, shape, needed in zip(grads, ctx.shapes, ctx.needs_input_grad[1:], strict=True)
+        for grad, shape, needed in zip(grads, ctx.shapes, ctx.needs_input_grad, strict=False)
     )

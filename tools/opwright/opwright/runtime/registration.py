@@ -1,48 +1,35 @@
-"""What torch is told of an op: its meta kernel, its gradients, how it batches, autocast.
+"""What torch is told of an op: its meta kernel, its gradients, how it batches and shards, autocast.
 
-The public op, `torch.ops.EXTENSION.NAME`, is right under every transform of torch: its
-kernels are the library's, and everything above them is registered here. Its private twin, `_NAME`,
-has the same kernels and no Python above them, which is what makes a small call fast; wherever torch
-does more than call a kernel, the twin hands over to the public op.
+Everything here is torch's documented API and right under every transform of torch. The module `fast` does
+the same with private names of torch, in less time, and is used only where all of those names exist and
+its check at import passed.
+
+The public op, `torch.ops.EXTENSION.NAME`, has the library's kernels, and everything above them is registered
+here. Its private twin, `_NAME`, has the same kernels and no Python above them: `fast` calls it.
 """
 
-import functools
+import sys
 from collections.abc import Callable
-from types import CodeType
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd import Function, forward_ad
 from torch.compiler import is_dynamo_compiling
-from torch.overrides import has_torch_function_variadic
 
 from .library import PACKAGE as NAMESPACE  # loads the library, too
 from .library import library_ops
 
+fast: Any
+try:
+    from . import fast
+except Exception as error:  # whatever it is, a private name is not what it was
+    fast = None
+    why_not_fast: str | None = f"{type(error).__name__}: {error}"
+else:
+    why_not_fast = None
+
 library = torch.library.Library(NAMESPACE, "FRAGMENT")
-
-# Where torch does more than call a kernel, and what would be wrong without the public op.
-HAND_OVER = {
-    "FuncTorchDynamicLayerFrontMode": "torch.func would not see the gradient",
-    "PythonDispatcher": "a graph exported for training would lose the gradient",
-    "PythonTLSSnapshot": "a mode or a subclass would see an op that has no gradient",
-    "Tracer": "a torch.jit.trace would lose the gradient",
-    "AutocastCPU": "dtypes would not be promoted",
-    "AutocastCUDA": "dtypes would not be promoted",
-    "Meta": "there is no kernel",
-}
-
-AFTER_AUTOGRAD = torch._C._after_autograd_keyset
-_AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU) | torch._C.DispatchKeySet(
-    torch._C.DispatchKey.AutocastCUDA
-)
-
-
-def register(name: str, key: str, kernel: Any, with_keyset: bool = False) -> None:
-    """library.impl, without the bookkeeping that takes as long as the registration itself."""
-    library.m.impl(name, key, kernel, with_keyset)
-
 
 #: The ops that the package names and the library does not have, each with what to do; the doctor shows them.
 missing: dict[str, str] = {}
@@ -74,10 +61,13 @@ class Rules:  # no dataclass, which would take a third of the time of importing 
 
     `reference` is the op made of torch's own: it gives shapes and strides, derivatives in forward
     mode and under torch.func, and all derivatives where there is no `backward`. `backward(ctx,
-    *grads)` is the reverse mode, for which `save(ctx, inputs, outputs)` keeps what is needed.
+    *grads)` is the reverse mode, for which `save(ctx, inputs, outputs)` keeps what is needed; it may
+    leave out the gradients of the last arguments.
     `batch(op, in_dims, *args)` is vmap's rule: the outputs, and where their batch dimension is;
     without it vmap calls the op once per element of the batch.
     `autocast(op, *args)` runs the op where torch's autocast is on.
+    `shard(*args)` lists the ways in which DTensor may split a call: for each, what each output and
+    each tensor argument is split along: a dimension, None for a whole one, "sum" for one to be summed.
     """
 
     def __init__(
@@ -87,8 +77,9 @@ class Rules:  # no dataclass, which would take a third of the time of importing 
         save: Callable[..., None] | None = None,
         backward: Callable[..., Any] | None = None,
         autocast: Callable[..., Any] | None = None,
+        shard: Callable[..., Any] | None = None,
     ) -> None:
-        self.reference, self.batch = reference, batch
+        self.reference, self.batch, self.shard = reference, batch, shard
         self.save, self.backward, self.autocast = save, backward, autocast
 
 
@@ -97,150 +88,203 @@ class Entry:
     wanted, `differentiated` where plain autograd is."""
 
     def __init__(self, name: str, rules: Rules, twin: str | None = None) -> None:
-        self.op = op = overload(name)
+        self.op = self.fast = self.differentiated = op = overload(name)
+        self._has_shortcut = False
         if name in missing:
-            self.fast, self._has_backward = op, False
             return
-        self.fast = _below_autograd(op)
-        self._has_backward = rules.backward is not None
-        self._node = node = functools.cache(lambda: _node(op, rules))
-        register(name, "Meta", rules.reference)
-        register(name, "Autograd", _autograd_kernel(op, node, rules), with_keyset=True)
+        library.impl(name, _meta_kernel(name, rules.reference), "Meta")
+        backward = _backward(rules)
+        if fast:
+            refuse = refuse_other_layouts
+            node = fast.node(name, rules, backward, refuse)
+            fast.register_autograd(library, name, op, node, rules, register_shardings, refuse)
+            self.fast = (
+                fast.twin(library, NAMESPACE, twin, op)
+                if twin
+                else fast.below_autograd(NAMESPACE, name)
+            )
+            if rules.backward:
+                self._has_shortcut, self.differentiated = True, fast.differentiated(node, self.fast)
+        else:
+            derivatives = _Derivatives(name, rules)
+            setup = _setup(rules.save) if rules.save else None
+            torch.library.register_autograd(op, backward, setup_context=setup, lib=derivatives)
+            _kept.append(derivatives)
         if rules.batch:
-            register(name, "FuncTorchBatched", _vmap_kernel(op, rules.batch))
+            torch.library.register_vmap(op, _vmap_rule(op, rules.batch), lib=library)
         if rules.autocast:
-            kernel = _autocast_kernel(op, rules.autocast)
-            register(name, "AutocastCPU", kernel)
-            register(name, "AutocastCUDA", kernel)
-        if twin:
-            register(twin, "Autograd", torch.library.fallthrough_kernel)
-            for key in HAND_OVER:
-                register(twin, key, op)
-            packet, _, which = twin.partition(".")  # the kernel alone, without Python around it
-            self.fast = torch._C._get_operation_overload(f"{NAMESPACE}::{packet}", which)[0]
+            for device in ("cpu", "cuda"):
+                kernel = _autocast_kernel(op, rules.autocast, device)
+                library.impl(name, kernel, f"Autocast{device.upper()}")
+        if rules.shard:
+            _unsharded.append((op, rules.shard))
 
     def __call__(self, *args: Any) -> Any:
-        """The op, by the shortest way that is right."""
-        if self._has_backward and is_differentiated(*args):
+        """Calls the op by the shortest way that is right."""
+        if self._has_shortcut and is_differentiated(*args):
             return self.differentiated(*args)
+        if not is_dynamo_compiling() and _unsharded:
+            register_shardings()
         return self.op(*args)
 
-    def differentiated(self, *args: Any) -> Any:
-        return self._node().apply(self.fast, *args)
+
+_kept: list[torch.library.Library] = []  # with a library, its registrations would go
 
 
-def is_plain(a: Tensor, b: Tensor) -> bool:
-    """Whether a kernel is all that is wanted of two tensors; False where they are none. What is not
-    asked here, transforms, tracing and modes, makes a private twin hand over to its public op."""
-    try:
-        return not (
-            a.requires_grad
-            or b.requires_grad
-            or forward_ad._current_level >= 0
-            or has_torch_function_variadic(a, b)
-            or is_dynamo_compiling()
-        )
-    except AttributeError:
-        return False
+def _no(*_: Any) -> bool:
+    return False
 
 
-def is_differentiated(*args: Any) -> bool:
-    """Whether plain autograd, and nothing else of torch's, wants to know of a call."""
-    return (
-        not is_dynamo_compiling()
-        and torch.is_grad_enabled()
-        and torch._C._any_requires_grad(*args)
-        and not torch._C._is_any_autocast_enabled()
-        and nothing_watches()
-    )
+#: Whether a kernel is all that is wanted of two tensors; False where they are none.
+is_plain: Callable[[Any, Any], bool] = fast.is_plain if fast else _no
+#: Whether plain autograd, and nothing else of torch's, follows a call.
+is_differentiated: Callable[..., bool] = fast.is_differentiated if fast else _no
+#: Whether a number can be read from a tensor unseen: nothing transforms, traces or records what is called.
+nothing_watches: Callable[[], bool] = fast.nothing_watches if fast else _no
 
 
-def nothing_watches() -> bool:
-    return (
-        forward_ad._current_level < 0
-        and not torch._C._are_functorch_transforms_active()
-        and not torch._C._len_torch_dispatch_stack()
-        and torch._C._get_tracing_state() is None
-    )
+# --- What kernels refuse --------------------------------------------------------------------------
+
+
+def _public_name(name: str) -> str:
+    """The name that users know an op by: of _rms_norm_forward, rms_norm."""
+    name = name.partition(".")[0].lstrip("_")
+    known = [op for op in library_ops() if name.startswith(op)]
+    return max(known, key=len, default=name)
+
+
+def _meta_kernel(name: str, reference: Callable[..., Any]) -> Callable[..., Any]:
+    """The reference, for tensors that the kernels take."""
+
+    def kernel(*args: Any) -> Any:
+        public = _public_name(name)
+        dtypes = library_ops().get(public, ())
+        tensors = [arg for arg in args if isinstance(arg, Tensor)]
+        dtype = str(tensors[0].dtype).removeprefix("torch.")
+        if dtypes and dtype not in dtypes:
+            raise RuntimeError(
+                f"{public}: dtype {dtype} is not supported; use one of {', '.join(dtypes)}"
+            )
+        dims = max(tensor.dim() for tensor in tensors)
+        if dims > 25:
+            raise RuntimeError(
+                f"{public}: tensors of more than 25 dimensions are not supported, got {dims}"
+            )
+        return reference(*args)
+
+    return kernel
+
+
+def refuse_other_layouts(name: str, args: tuple[Any, ...]) -> None:
+    """Raises where a tensor is sparse or nested: there are no kernels for those."""
+    for arg in args:
+        if isinstance(arg, Tensor) and (arg.layout != torch.strided or arg.is_nested):
+            raise RuntimeError(
+                f"{_public_name(name)}: only dense tensors are supported; convert sparse tensors with "
+                ".to_dense(), and call the op with the .values() of nested ones"
+            ) from None
 
 
 # --- Gradients ------------------------------------------------------------------------------------
 
 
-def _node(op: Any, rules: Rules) -> Any:
-    def forward(ctx: Any, kernel: Any, *args: Any) -> Any:
-        outputs = kernel(*args)
-        if rules.save:
-            rules.save(ctx, args, outputs)
-        return outputs
+class _Derivatives(torch.library.Library):
+    """Receives the kernel that torch.library.register_autograd makes, which knows of plain reverse mode alone,
+    and registers it behind the question whether it is enough."""
 
+    def __init__(self, name: str, rules: Rules) -> None:
+        super().__init__(NAMESPACE, "FRAGMENT")
+        self.name, self.rules = name, rules
+
+    def impl(self, op_name: Any, fn: Any, dispatch_key: str = "", **options: Any) -> None:
+        name, rules = self.name, self.rules
+        before = 1 if options.get("with_keyset") else 0
+
+        def kernel(*received: Any) -> Any:
+            args = received[before:]
+            register_shardings()
+            try:
+                # torch.autograd.Function is no help to an op that torch.func already takes apart.
+                if has_tangent(*args) or (
+                    requires_grad(*args) and (rules.backward is None or is_under_torch_func())
+                ):
+                    return rules.reference(*args)
+                return fn(*received)
+            except RuntimeError:
+                refuse_other_layouts(name, args)
+                raise
+
+        super().impl(op_name, kernel, dispatch_key, **options)
+
+
+def _setup(save: Callable[..., None]) -> Callable[..., None]:
+    def setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:  # torch gives these names
+        save(ctx, inputs, output)
+
+    return setup
+
+
+def _backward(rules: Rules) -> Callable[..., Any]:
     def backward(ctx: Any, *grads: Tensor) -> Any:
         assert rules.backward is not None
-        return (None, *rules.backward(ctx, *grads))
+        found = rules.backward(ctx, *grads)
+        return (*found, *[None] * (len(ctx.needs_input_grad) - len(found)))
 
-    methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    node = type(op._opname, (Function,), methods)
-    return super(Function, node)  # whose `apply` asks nothing that has been asked before
-
-
-def _below_autograd(op: Any) -> Callable[..., Any]:
-    def kernel(*args: Any) -> Any:
-        with torch._C._AutoDispatchBelowAutograd():
-            return op._op(*args)
-
-    return kernel
+    return backward
 
 
-def _autograd_kernel(op: Any, node: Any, rules: Rules) -> Callable[..., Any]:
-    def kernel(keyset: Any, *args: Any) -> Any:
-        def below(*args: Any) -> Any:
-            with torch._C._AutoDispatchBelowAutograd():
-                return op.redispatch(keyset & AFTER_AUTOGRAD, *args)
-
-        if has_tangent(*args):
-            return rules.reference(*args)
-        if not (torch.is_grad_enabled() and torch._C._any_requires_grad(*args)):
-            return below(*args)
-        # Under torch.func a node of our own would be right in some releases of torch alone.
-        if rules.backward is None or torch._C._functorch.maybe_current_level() is not None:
-            return rules.reference(*args)
-        return node().apply(below, *args)
-
-    return kernel
+def requires_grad(*args: Any) -> bool:
+    """Whether autograd follows one of the arguments."""
+    return torch.is_grad_enabled() and any(
+        isinstance(arg, Tensor) and arg.requires_grad for arg in args
+    )
 
 
 def has_tangent(*args: Any) -> bool:
     """Whether forward mode follows one of the tensors. Each is asked: an exported program, compiled
     code and torch.func enter forward mode without a word to forward_ad."""
     return any(
-        torch._VF._unpack_dual(arg, level=0)[1] is not None
+        forward_ad.unpack_dual(arg, level=0).tangent is not None
         for arg in args
         if isinstance(arg, Tensor)
     )
 
 
-# --- vmap and autocast -------------------------------------------------------------------------------------
+class _Plain(Function):
+    """A function that, without setup_context, torch.func refuses."""
+
+    @staticmethod
+    def forward(ctx: Any) -> None:
+        pass
 
 
-def _vmap_kernel(op: Any, batch: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
-    """What torch.library.register_vmap registers."""
+def is_under_torch_func() -> bool:
+    """Whether a transform of torch.func is active."""
+    try:
+        _Plain.apply()
+    except RuntimeError:
+        return True
+    return False
 
+
+# --- vmap and autocast ----------------------------------------------------------------------------
+
+
+def _vmap_rule(op: Any, batch: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
     def rule(_: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, Any]:
         return batch(op, in_dims, *args)
 
+    return rule
+
+
+def _autocast_kernel(op: Any, autocast: Callable[..., Any], device: str) -> Callable[..., Any]:
+    def without() -> Any:
+        return torch.autocast(device, enabled=False)
+
+    below = fast.without_autocast if fast else without
+
     def kernel(*args: Any) -> Any:
-        from torch._functorch.autograd_function import custom_function_call_vmap_helper
-        from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
-
-        interpreter = retrieve_current_functorch_interpreter()
-        return custom_function_call_vmap_helper(interpreter, rule, op, *args)
-
-    return kernel
-
-
-def _autocast_kernel(op: Any, autocast: Callable[..., Any]) -> Callable[..., Any]:
-    def kernel(*args: Any) -> Any:
-        with torch._C._ExcludeDispatchKeyGuard(_AUTOCAST):
+        with below():
             return autocast(op, *args)
 
     return kernel
@@ -258,18 +302,37 @@ def promote(op: Any, *args: Any) -> Any:
     return op(*args)
 
 
-# --- torch.compile --------------------------------------------------------------------------------
+# --- DTensor --------------------------------------------------------------------------------------
+
+_unsharded: list[tuple[Any, Callable[..., Any]]] = []
 
 
-def _hide_from_compilers() -> None:
-    """Where torch calls a kernel of this file while it runs a user's code under torch.compile, the
-    kernel runs as it is: to be compiled is for the user's code."""
-    frames = torch._C._dynamo.eval_frame
-    skip = frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.SKIP)
-    for make in (_below_autograd, _autograd_kernel, _autocast_kernel):
-        for code in make.__code__.co_consts:
-            if isinstance(code, CodeType):
-                frames.set_code_exec_strategy(code, skip)
+def register_shardings() -> None:
+    """Tells DTensor how ops may be split, once it is imported: importing it takes longer than importing torch."""
+    if not _unsharded or "torch.distributed.tensor" not in sys.modules:
+        return
+    from torch.distributed.tensor import Partial, Replicate, Shard
+    from torch.distributed.tensor.experimental import register_sharding
+
+    def placement(along: Any) -> Any:
+        if along is None:
+            return Replicate()
+        return Partial(along) if isinstance(along, str) else Shard(along)
+
+    def rule(shard: Callable[..., Any]) -> Callable[..., Any]:
+        def ways(*args: Any) -> Any:
+            for outputs, inputs in shard(*args):
+                tensors = iter(inputs)
+                yield (
+                    [placement(along) for along in outputs],
+                    [placement(next(tensors)) if hasattr(arg, "shape") else None for arg in args],
+                )
+
+        return lambda *args: list(ways(*args))
+
+    while _unsharded:
+        op, shard = _unsharded.pop()
+        register_sharding(op)(rule(shard))
 
 
-_hide_from_compilers()
+register_shardings()

@@ -67,9 +67,11 @@ def random_pair(
     shape: Sequence[int], dtype: torch.dtype, device: str = "cpu"
 ) -> tuple[Tensor, ...]:
     """Two tensors of one shape: integers of the dtype's whole range, other numbers around zero."""
-    random = torch.Generator().manual_seed(0)
     tensors = []
-    for _ in range(2):
+    for seed in range(
+        2
+    ):  # one each: tensors of two shapes would share numbers, where many ops have no derivative
+        random = torch.Generator().manual_seed(seed)
         if dtype.is_floating_point or dtype.is_complex:
             wide = torch.complex128 if dtype.is_complex else torch.float64
             tensor = torch.randn(shape, dtype=wide, generator=random) * 8

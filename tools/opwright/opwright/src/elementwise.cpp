@@ -62,6 +62,22 @@ std::array<Tensor, sizeof...(I)> take_tensors(StableIValue* stack, std::index_se
   return {FromStack<Tensor>::take(stack[I])...};
 }
 
+#if defined(OPWRIGHT_WITH_CUDA)
+// Copies tensors without dimensions from the CPU to the others' GPU: torch's own ops take them, too.
+template <size_t inputs>
+void move_to_gpu(OpName op, std::array<Tensor, inputs>& tensors) {
+  const int32_t cpu = aoti_torch_device_type_cpu();
+  const auto on_gpu = std::find_if(tensors.begin(), tensors.end(),
+                                   [&](const Tensor& tensor) { return tensor.device_type != cpu; });
+  for (Tensor& tensor : tensors) {
+    if (tensor.device_type != cpu || tensor.dims > 0) continue;
+    NewTensor copy{op, *on_gpu, tensor.dtype, 0, tensor.sizes, tensor.strides};
+    TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(copy.handle(), tensor.handle(), /*non_blocking=*/0));
+    tensor = Tensor(copy.release());
+  }
+}
+#endif
+
 template <typename Op>
 std::array<Scalar, numbers_of<Op> + 1> take_numbers(StableIValue* stack) {
   std::array<Scalar, numbers_of<Op> + 1> numbers;  // one more, so that there is one at all
@@ -134,9 +150,10 @@ void run_on_cpu(StableIValue* stack, uint64_t, uint64_t) {
 
 template <typename Op>
 void run_on_cuda(StableIValue* stack, uint64_t, uint64_t) {
-  const auto tensors = take_tensors<Op>(stack, all_inputs<Op>);
+  [[maybe_unused]] auto tensors = take_tensors<Op>(stack, all_inputs<Op>);
   const OpName op{Op::schema};
 #if defined(OPWRIGHT_WITH_CUDA)
+  move_to_gpu(op, tensors);
   const OnDeviceOf device(tensors[0]);
   const Stream stream = current_stream(op, tensors[0]);
   fill_result<Op>(

@@ -280,10 +280,10 @@ class LibraryReader {
       if (library_.machine.empty()) describe(*elf);
       auto code = read_device_code(*elf, member, loan);
       for (auto& one : code.codes) {
-        one.container += all.containers;
+        one.container += all.containers.size();
         all.codes.push_back(std::move(one));
       }
-      all.containers += code.containers;
+      std::ranges::move(code.containers, std::back_inserter(all.containers));
       std::ranges::move(code.problems, std::back_inserter(all.problems));
     });
     if (!done) problem("archive-broken", done.error());
@@ -303,7 +303,7 @@ class LibraryReader {
       read_fatbin(file_, false, loan, fatbin);
     } else {
       fatbin.codes.push_back(describe_ptx(file_));
-      fatbin.containers = 1;
+      fatbin.containers.push_back({.whole = file_});
     }
     keep(fatbin);
     return std::move(library_);

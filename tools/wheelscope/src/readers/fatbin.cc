@@ -68,12 +68,17 @@ class ContainerReader {
     }
     const auto body = TRY(section_.window(at + header_size, header.u64(8), "fat binary body"));
     const auto body_at = at + header_size;
-    ++fatbin_.containers;
+    if (!memory_.take(sizeof(FatbinContainer)))
+      return fail(header.origin(), "more device code than a file of this size justifies");
+    fatbin_.containers.push_back(
+        {.whole = TRY(section_.window(at, header_size + body.size(), "fat binary")),
+         .header_size = header_size});
     for (std::uint64_t next = 0; next < body.size();) {
       next += TRY(read_entry(body, next));
       at = body_at + next;
     }
     at = body_at + body.size();
+    fatbin_.containers.back().sound = true;
     return {};
   }
 
@@ -92,8 +97,9 @@ class ContainerReader {
     DeviceCode code{.kind = kind_of(entry.u16(0)),
                     .target = target_name(entry.u32(28), flags),
                     .relocatable = relocatable_,
-                    .container = fatbin_.containers - 1,
-                    .raw_kind = entry.u16(0)};
+                    .container = fatbin_.containers.size() - 1,
+                    .raw_kind = entry.u16(0),
+                    .entry = TRY(body.window(at, header_size + padded_size, "entry"))};
     if (compressed_size) {
       code.compression =
           flags & flag_zstd ? DeviceCode::Compression::zstd : DeviceCode::Compression::lz4;
@@ -170,8 +176,9 @@ void read_fatbin(Bytes section, bool relocatable, Loan& memory, Fatbin& fatbin) 
 Fatbin read_device_code(const Elf& elf, Bytes file, Loan& memory) {
   Fatbin fatbin;
   if (elf.machine == EM_CUDA) {
-    fatbin.containers = 1;
-    fatbin.codes.push_back({.target = cubin_target(elf), .size = file.size(), .payload = file});
+    fatbin.containers.push_back({.whole = file});
+    fatbin.codes.push_back(
+        {.target = cubin_target(elf), .size = file.size(), .payload = file, .entry = file});
     return fatbin;
   }
   for (const auto& section : elf.sections) {
@@ -199,7 +206,7 @@ bool looks_like_ptx(Bytes file) {
 // .version 8.4 and .target sm_90a come before all code; only comments precede them.
 DeviceCode describe_ptx(Bytes file) {
   constexpr std::uint64_t head_size = 16 << 10;
-  DeviceCode code{.kind = CodeKind::ptx, .size = file.size(), .payload = file};
+  DeviceCode code{.kind = CodeKind::ptx, .size = file.size(), .payload = file, .entry = file};
   const auto head = file.slice(0, std::min(head_size, file.size()), "PTX");
   if (!head) return code;
   std::string isa;

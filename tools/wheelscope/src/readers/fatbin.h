@@ -25,11 +25,18 @@ struct DeviceCode {
   std::uint64_t container = 0;  // which fat binary of the file it is in
   unsigned raw_kind = 0;        // of an unknown one
   Bytes payload;                // as it lies in the file
+  Bytes entry;                  // the same with its header and padding
+};
+
+struct FatbinContainer {
+  Bytes whole;                    // with its header
+  std::uint64_t header_size = 0;  // 0: a lone file, without a container around it
+  bool sound = false;             // every entry could be read
 };
 
 struct Fatbin {
   std::vector<DeviceCode> codes;
-  std::uint64_t containers = 0;
+  std::vector<FatbinContainer> containers;
   std::vector<Error> problems;
 };
 

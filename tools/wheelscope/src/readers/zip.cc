@@ -161,6 +161,7 @@ class ZipReader {
     const auto extra =
         TRY(headers.slice(at + central_size + name_length, extra_length, "extra fields"));
     ZipMember member{.name = std::string(name.text()),
+                     .central_offset = header.origin(),
                      .header_offset = header.u32(42),
                      .compressed_size = header.u32(20),
                      .size = header.u32(24),

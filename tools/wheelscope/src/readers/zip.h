@@ -19,7 +19,8 @@ struct ZipLimits {
 
 struct ZipMember {
   std::string name;
-  std::uint64_t header_offset = 0;  // of the local header
+  std::uint64_t central_offset = 0;  // of its header in the central directory
+  std::uint64_t header_offset = 0;   // of the local header
   std::uint64_t data_offset = 0;
   std::uint64_t compressed_size = 0;
   std::uint64_t size = 0;

@@ -198,27 +198,40 @@ std::optional<std::string> driver_for_ptx(const std::vector<DeviceTarget>& targe
 }
 
 bool serves(const FatbinGroup& group, const std::string& capability) {
-  return std::ranges::any_of(group.sass,
-                             [&](const auto& target) { return sass_serves(target, capability); }) ||
-         std::ranges::any_of(group.ptx,
-                             [&](const auto& target) { return ptx_serves(target, capability); });
+  return choose({group.sass.begin(), group.sass.end()}, {group.ptx.begin(), group.ptx.end()},
+                capability)
+             .served != Served::no;
+}
+
+// Of those that serve, the nearest to the GPU: the last, and its likes.
+std::vector<std::string> nearest_of(std::vector<std::string> targets,
+                                    bool (*target_serves)(const std::string&, const std::string&),
+                                    const std::string& capability) {
+  std::erase_if(targets,
+                [&](const std::string& target) { return !target_serves(target, capability); });
+  if (targets.empty()) return targets;
+  std::ranges::stable_sort(targets, target_before);
+  const auto best = parse(targets.back());
+  std::erase_if(targets, [&](const std::string& target) {
+    const auto one = parse(target);
+    return one.major != best.major || one.minor != best.minor;
+  });
+  return targets;
 }
 
 GpuVerdict judge_gpu(const std::vector<DeviceTarget>& targets,
                      const std::vector<FatbinGroup>& fatbins,
                      const std::optional<std::string>& runtime_driver, const CudaTable::Gpu& gpu) {
   GpuVerdict verdict{.name = gpu.name, .capability = gpu.capability};
-  for (const auto& target : names(targets, CodeKind::ptx)) {  // in order: the last is the nearest
-    if (!ptx_serves(target, gpu.capability)) continue;
-    verdict.served = Served::jit;
-    verdict.by = spelled(CodeKind::ptx, target);
-    verdict.min_driver = driver_for_ptx(targets, target, runtime_driver);
-  }
-  for (const auto& target : names(targets, CodeKind::sass)) {
-    if (!sass_serves(target, gpu.capability)) continue;
-    verdict.served = Served::native;
-    verdict.by = spelled(CodeKind::sass, target);
+  const auto choice =
+      choose(names(targets, CodeKind::sass), names(targets, CodeKind::ptx), gpu.capability);
+  verdict.served = choice.served;
+  if (choice.served == Served::native) {
+    verdict.by = spelled(CodeKind::sass, choice.targets.back());
     verdict.min_driver = runtime_driver;
+  } else if (choice.served == Served::jit) {
+    verdict.by = spelled(CodeKind::ptx, choice.targets.back());
+    verdict.min_driver = driver_for_ptx(targets, choice.targets.back(), runtime_driver);
   }
   if (verdict.min_driver && older(*verdict.min_driver, gpu.driver)) verdict.min_driver = gpu.driver;
   for (const auto& group : fatbins) {
@@ -282,6 +295,15 @@ bool ptx_serves(const std::string& target, const std::string& capability) {
   if (code.suffix == 'a') return code.major == gpu.major && code.minor == gpu.minor;
   if (code.suffix == 'f') return code.major == gpu.major && code.minor <= gpu.minor;
   return std::tie(code.major, code.minor) <= std::tie(gpu.major, gpu.minor);
+}
+
+Choice choose(const std::vector<std::string>& sass, const std::vector<std::string>& ptx,
+              const std::string& capability) {
+  if (auto native = nearest_of(sass, sass_serves, capability); !native.empty())
+    return {Served::native, std::move(native)};
+  if (auto jit = nearest_of(ptx, ptx_serves, capability); !jit.empty())
+    return {Served::jit, std::move(jit)};
+  return {};
 }
 
 CudaVerdict judge_cuda(const std::vector<LibraryFacts>& libraries) {

@@ -49,6 +49,17 @@ def test_children_end_with_a_run_that_is_killed(
     assert sleeping(seconds) == 0
 
 
+@pytest.mark.parametrize(("ending", "is_run"), [("os.kill(os.getpid(), 9)", True), ("", False)])
+def test_a_program_runs_after_a_kill_alone(tmp_path: Path, ending: str, is_run: bool) -> None:
+    sign = tmp_path / "sign"
+    code = f"import os; from wheelyard.core import guard; guard.run_after_a_kill(['touch', {str(sign)!r}]); {ending}"
+    subprocess.run([sys.executable, "-c", code])
+    end = time.monotonic() + (10 if is_run else 1)
+    while time.monotonic() < end and not sign.exists():
+        time.sleep(0.05)
+    assert sign.exists() == is_run
+
+
 def test_a_group_that_has_ended_is_left_alone() -> None:
     """Its number may be another's by then."""
     with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:

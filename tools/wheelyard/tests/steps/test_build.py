@@ -48,7 +48,8 @@ def test_the_container_has_no_network_and_no_mount_of_this_machine(plan: Plan) -
     """As cibuildwheel itself reads it, also where the wheelhouse's path has a space and a semicolon."""
     inputs = build.jobs(plan)[1].inputs
     engine = Engine("docker", "wheelyard.release=/a clone;/wheel house", "docker")
-    told = build.settings(inputs, "image:1", engine, [])
+    with engine.labels() as labels:
+        told = build.settings(inputs, "image:1", engine.command, labels)
     read = OCIContainerEngineConfig.from_config_string(told["CIBW_CONTAINER_ENGINE"])
     assert read.disable_host_mount
     assert read.create_args[:2] == ("--network=none", f"--label={engine.label}")

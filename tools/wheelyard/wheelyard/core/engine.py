@@ -2,11 +2,14 @@
 
 import fcntl
 import os
+import secrets
 import shutil
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -17,6 +20,7 @@ from wheelyard.core.lock import turn
 from wheelyard.problem import Problem
 
 START_SECONDS = 60
+RUN = f"wheelyard.run={secrets.token_hex(8)}"  # labels the containers of this process
 # These files are root's alone. Everybody who uses the engine holds a shared lock on `users`; whoever stops it must
 # hold that lock alone. `turn` lets one process at a time look for an engine or start one. `pid` names an engine that
 # we started.
@@ -57,22 +61,32 @@ class Engine:
         self, image: str, options: list[str], command: list[str], log: Path, *, what: str
     ) -> None:
         """Runs a command in a fresh container that is removed afterwards."""
-        words = [self.command, "run", "--rm", "--init", f"--label={self.label}", *options]
-        shell.run([*words, image, *command], log, what=what, env=self.told, allow=ENGINE)
+        with self.labels() as labels:
+            words = [self.command, "run", "--rm", "--init", *labels, *options, image, *command]
+            shell.run(words, log, what=what, env=self.told, allow=ENGINE)
+
+    @contextmanager
+    def labels(self) -> Iterator[list[str]]:
+        """Options that label the containers of one program. It may be stopped while they run: they are removed then."""
+        program = f"wheelyard.program={secrets.token_hex(8)}"
+        try:
+            yield [f"--label={label}" for label in (self.label, RUN, program)]
+        except BaseException:
+            _remove(self.command, program)
+            raise
 
     def remove_leftovers(self, say: Callable[[str], None]) -> None:
-        """Containers of a run that was killed."""
-        command = [self.command, "ps", "--all", "--quiet", f"--filter=label={self.label}"]
-        if left := (shell.capture(command) or "").split():
-            say(f"removing {len(left)} containers left by a stopped run")
-            shell.capture([self.command, "rm", "--force", "--volumes", *left])
+        """Removes the containers of a run in this wheelhouse that was killed together with its guard."""
+        if count := _remove(self.command, self.label):
+            say(f"removed {count} containers left by a stopped run")
 
     def image_id(self, tag: str) -> str | None:
         """The digest of an image's contents and settings; none where the engine does not have it."""
         return shell.capture([self.command, "image", "inspect", "--format", "{{.Id}}", tag])
 
     def leave(self, say: Callable[[str], None]) -> None:
-        """The last user stops an engine that a release started."""
+        """Removes what may be left of this run; the last user stops an engine that a release started."""
+        _remove(self.command, RUN)
         if self.users is None:
             return
         if (pid := _noted("dockerd", STARTED)) is not None:
@@ -133,6 +147,31 @@ def is_left_over() -> bool:
         except BlockingIOError:
             return False
     return True
+
+
+def end_run(run: str) -> None:
+    """Does what a killed run could not: removes its containers, and stops the engine if it was started for the run."""
+    if command := answering():
+        _remove(command, run)
+    if is_left_over():
+        with USERS.open("ab") as users:
+            fcntl.flock(users, fcntl.LOCK_SH)
+            Engine(command or "docker", run, "", users).leave(lambda _: None)
+
+
+def after_a_kill() -> list[str]:
+    """The program that does so for this process."""
+    code = f"from wheelyard.core import engine; engine.end_run({RUN!r})"
+    return [sys.executable, "-I", "-c", code]
+
+
+def _remove(command: str, label: str) -> int:
+    """Removes the containers with a label, running or not, and tells how many there were."""
+    asked = [command, "ps", "--all", "--quiet", f"--filter=label={label}"]
+    found = (shell.capture(asked) or "").split()
+    if found:
+        shell.capture([command, "rm", "--force", "--volumes", *found])
+    return len(found)
 
 
 def answering() -> str | None:

@@ -1,11 +1,13 @@
 """Ends what a killed run has left running: it would still write when the next run starts.
 
 A process of its own is told through a pipe which process groups run. The system closes that pipe when the run ends,
-however it does, and the groups that are still known then are killed, with all their children. Where the guard was
-killed too, the next run ends what it finds: every program of a run has its temporary folder in its environment.
+however it does, and the groups that are still known then are killed, with all their children. Containers are no
+children: a program that the guard runs after a kill removes them. Where the guard was killed too, the next run ends
+what it finds: every program of a run has its temporary folder in its environment.
 """
 
 import atexit
+import json
 import os
 import signal
 import subprocess
@@ -15,19 +17,32 @@ from contextlib import suppress
 from pathlib import Path
 
 PROGRAM = """
-import os, signal, sys
-groups = set()
+import json, os, signal, subprocess, sys
+groups, after_a_kill = set(), []
 for line in sys.stdin:
-    (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
+    if line[0] == "!":
+        after_a_kill = json.loads(line[1:])
+    else:
+        (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
 for group in groups:
     try:
         os.killpg(group, signal.SIGKILL)
     except ProcessLookupError:
         pass
+if after_a_kill:
+    subprocess.run(after_a_kill)
 """
 _groups: set[int] = set()
+_after_a_kill: list[str] = []
 _turn = threading.Lock()
 _process: "subprocess.Popen[bytes] | None" = None
+
+
+def run_after_a_kill(command: list[str]) -> None:
+    """From now on `command` is run if this process is killed; an empty one takes that back."""
+    with _turn:
+        _after_a_kill[:] = command
+        _tell(f"!{json.dumps(command)}")
 
 
 def watch(group: int) -> None:
@@ -53,7 +68,7 @@ def _tell(line: str) -> None:
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True,
         )  # fmt: skip
-        lines = [f"+{group}" for group in sorted(_groups)]
+        lines = [f"!{json.dumps(_after_a_kill)}", *(f"+{group}" for group in sorted(_groups))]
     assert _process.stdin is not None
     _process.stdin.write("".join(f"{line}\n" for line in lines).encode())
     _process.stdin.flush()
@@ -73,4 +88,4 @@ def end_leftovers(work: Path) -> None:
 @atexit.register
 def _end() -> None:
     if _process is not None:
-        _process.communicate()
+        _process.communicate(b"![]\n")

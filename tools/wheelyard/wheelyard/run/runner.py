@@ -13,7 +13,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
-from wheelyard.core import guard
+from wheelyard.core import engine, guard
 from wheelyard.core.disk import temporary_files_in
 from wheelyard.core.graph import Graph
 from wheelyard.core.job import Job
@@ -221,6 +221,7 @@ def only_run(wheelhouse: Path) -> Iterator[Record]:
     running = f"another release is running in {wheelhouse}; wait for it, or stop it"
     with only_one(wheelhouse, running):
         guard.end_leftovers(wheelhouse / "work")
+        guard.run_after_a_kill(engine.after_a_kill())
         shutil.rmtree(wheelhouse / "work", ignore_errors=True)  # of a run that was killed
         try:
             yield Record(wheelhouse)

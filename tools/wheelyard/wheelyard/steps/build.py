@@ -14,7 +14,6 @@ from typing import Any
 
 from wheelyard.config import policy
 from wheelyard.core import digest, shell
-from wheelyard.core.engine import Engine
 from wheelyard.core.environment import ENGINE, isolated
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Facts
@@ -246,24 +245,24 @@ def make_wheel(workspace: Workspace) -> Facts:
     no_settings.touch()
     output = workspace.out / "built" / inputs["wheel"]
     command = isolated("cibuildwheel", "--config-file", no_settings, "--output-dir", output, source)
-    shell.run(
-        command, workspace.log,
-        what=f"building the {inputs['wheel']} wheel", cwd=Path(source).parent,
-        env=engine.told | settings(inputs, tag, engine, wheel_mounts(workspace)), allow=ENGINE,
-    )  # fmt: skip
+    with engine.labels() as labels:
+        told = settings(inputs, tag, engine.command, [*labels, *wheel_mounts(workspace)])
+        shell.run(
+            command, workspace.log, what=f"building the {inputs['wheel']} wheel",
+            cwd=Path(source).parent, env=engine.told | told, allow=ENGINE,
+        )  # fmt: skip
     wheel = wheelfile.rewrite(only_file(output, "*.whl"), inputs["epoch"])
     return {"image": tag, "verdict": wheel.name}
 
 
 def settings(
-    inputs: Mapping[str, Any], tag: str, engine: Engine, mounts: list[str]
+    inputs: Mapping[str, Any], tag: str, engine: str, options: list[str]
 ) -> dict[str, str]:
     """All that cibuildwheel is told. Its container sees no network, and nothing of this machine but the sdist."""
     machine = inputs["image"]["machine"]
-    create = ["--network=none", f"--label={engine.label}", *cache_mounts(inputs, tag)]
-    create += mounts
+    create = ["--network=none", *options, *cache_mounts(inputs, tag)]
     create.append(f"--env=MAX_JOBS={jobs_at_once(inputs['job_memory_mb'])}")
-    container = f"{engine.command}; create_args: {shlex.join(create)}; disable_host_mount: true"
+    container = f"{engine}; create_args: {shlex.join(create)}; disable_host_mount: true"
     environment = (f"{name}={shlex.quote(value)}" for name, value in inputs["environment"].items())
     return {
         "CIBW_PLATFORM": "linux",

@@ -13,7 +13,6 @@ enum class SchemaProblem {
   space,
   argument_name,
   optional,
-  symbolic,
   type,
   order,
   too_many,
@@ -63,14 +62,13 @@ constexpr Schema failed(SchemaProblem problem) {
 // The kind of an argument that begins at `at`, which moves to the space before its name.
 constexpr SchemaProblem read_type(const char*& at, Kind& kind) {
   using namespace schema_text;
-  const char* names[] = {"Tensor", "int", "float", "bool"};
+  const char* names[] = {"Tensor", "int", "float", "bool", "SymInt"};
   const int length = length_of_name(at);
-  if (starts_with(at, "SymInt")) return SchemaProblem::symbolic;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 5; ++i) {
     if (!starts_with(at, names[i]) || length_of_name(names[i]) != length) continue;
     at += length;
     if (*at == '?') return SchemaProblem::optional;
-    kind = static_cast<Kind>(i);
+    kind = i == 4 ? Kind::integer : static_cast<Kind>(i);  // kernels see the number
     return *at == ' ' ? SchemaProblem::none : SchemaProblem::type;
   }
   return SchemaProblem::type;
@@ -131,8 +129,6 @@ constexpr bool check_schema() {
   static_assert(problem != SchemaProblem::optional,
                 "the engine has no optional arguments (`Tensor?`); write an overload without the "
                 "argument, or bind the op by hand as rms_norm is");
-  static_assert(problem != SchemaProblem::symbolic,
-                "the engine has no SymInt; write `int`, which serves symbolic sizes too");
   static_assert(problem != SchemaProblem::type,
                 "the schema's argument types are Tensor, int, float and bool");
   static_assert(problem != SchemaProblem::too_many, "a schema has at most 16 arguments");

@@ -20,7 +20,7 @@ import dask.utils
 import distributed
 from distributed.diagnostics.plugin import WorkerPlugin
 
-from wheelyard.core import shell
+from wheelyard.core import engine, guard, shell
 from wheelyard.core.disk import temporary_files_in
 from wheelyard.core.lock import only_one
 from wheelyard.problem import Problem
@@ -118,6 +118,7 @@ def work(settings: Settings, module: local.StepModule, say: Callable[[str], None
     _quiet()
     keys.security(settings.address, settings.keys)  # what is wrong with them is said first
     with only_worker(settings.folder):
+        guard.run_after_a_kill(engine.after_a_kill())
         service = Service(settings.folder, module, settings.limit, say)
         resources = offers.offered(settings.slots, network=settings.network)
         if settings.memory:

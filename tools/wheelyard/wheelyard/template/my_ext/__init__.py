@@ -5,7 +5,7 @@
 
 try:
     from my_ext._opwright.library import build_info, library_path  # first: it says what is wrong
-    from my_ext._ops import running_sum, scale_add
+    from my_ext._ops import running_max, scale_add
 except ImportError as error:
     from my_ext._opwright import doctor
 
@@ -13,6 +13,6 @@ except ImportError as error:
         raise SystemExit(doctor.main(error)) from None
     raise
 
-__all__ = ["__version__", "build_info", "library_path", "running_sum", "scale_add"]
+__all__ = ["__version__", "build_info", "library_path", "running_max", "scale_add"]
 
 __version__: str = build_info()["version"]

@@ -36,24 +36,33 @@ _scale_add = Entry(
     twin="_scale_add",
 )
 
-# --- running_sum: csrc/running_sum.cu and running_sum_cpu.cpp ---------------------------------------
+# --- running_max: csrc/running_max.cu and running_max_cpu.cpp ---------------------------------------
 
 
-def running_sum(x: Tensor) -> Tensor:
-    """Returns the sums along the last dimension, as torch.cumsum does. Differentiable."""
-    return _running_sum(x)
+def running_max(x: Tensor) -> Tensor:
+    """Returns the largest number so far along the last dimension, as torch.cummax does. Differentiable."""
+    return _running_max(x)
 
 
-def _running_sum_backward(_: Any, grad: Tensor) -> tuple[Tensor]:
-    return (grad.flip(-1).cumsum(-1).flip(-1),)
+def _reference_running_max(x: Tensor) -> Tensor:
+    return torch.cummax(x, -1).values
 
 
-_running_sum = Entry(
-    "running_sum", Rules(lambda x: torch.cumsum(x, -1), None, None, _running_sum_backward)
+def _save_x(ctx: Any, inputs: tuple[Any, ...], _: Tensor) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _running_max_backward(ctx: Any, grad: Tensor) -> tuple[Tensor]:
+    (x,) = ctx.saved_tensors
+    return (torch.zeros_like(x).scatter_add(-1, torch.cummax(x, -1).indices, grad),)
+
+
+_running_max = Entry(
+    "running_max", Rules(_reference_running_max, None, _save_x, _running_max_backward)
 )
 
 # --- How each is tried: its arguments, of tensors x and y and a number n, and what torch calls the same -----
 OPS = (
     Op(scale_add, "x, y, n", "(lambda x, y, n: torch.add(x, y, alpha=n))", tolerance=1),
-    Op(running_sum, "x", "torch.cumsum", "x, -1", shapes=ROWS, moves=2, tolerance=8),
+    Op(running_max, "x", "(lambda x: torch.cummax(x, -1).values)", shapes=ROWS, moves=2),
 )

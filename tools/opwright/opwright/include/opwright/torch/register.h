@@ -38,7 +38,7 @@ void describe(OpName op, DTypes dtypes);
 [[noreturn]] inline void refuse_layout(OpName op) {
   fail(op,
        ": only dense tensors are supported; convert sparse and MKL-DNN tensors with .to_dense(), "
-       "quantized ones with .dequantize()");
+       "quantized ones with .dequantize(), and call the op with the .values() of nested ones");
 }
 
 }  // namespace opwright
@@ -57,7 +57,9 @@ void describe(OpName op, DTypes dtypes);
   OPWRIGHT_KEY(SparseCsrCUDA, refuse_them)                                   \
   OPWRIGHT_KEY(QuantizedCPU, refuse_them)                                    \
   OPWRIGHT_KEY(QuantizedCUDA, refuse_them)                                   \
-  OPWRIGHT_KEY(MkldnnCPU, refuse_them)
+  OPWRIGHT_KEY(MkldnnCPU, refuse_them)                                       \
+  OPWRIGHT_KEY(NestedTensorCPU, refuse_them)                                 \
+  OPWRIGHT_KEY(NestedTensorCUDA, refuse_them)
 #define OPWRIGHT_KEY(key, implement_them)                 \
   STABLE_TORCH_LIBRARY_IMPL(OPWRIGHT_EXTENSION, key, m) { \
     implement_them(m);                                    \

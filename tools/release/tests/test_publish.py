@@ -1,0 +1,47 @@
+"""The tools are published only as they were made: every wheel, no other, each with the bytes that its job told."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from wheelyard.core.digest import sha256
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def check(folder: Path, digests: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tools.release.publish", "none", folder]
+    environment = {**os.environ, "DIGESTS": digests}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("opwright-0.1.0-py3-none-any.whl", "wheelyard-0.1.0-py3-none-any.whl"):
+        (tmp_path / name).write_text(name)
+    return tmp_path
+
+
+def told(folder: Path) -> str:
+    return " ".join(f"{sha256(wheel)} {wheel.name}" for wheel in sorted(folder.iterdir()))
+
+
+def test_what_was_made_passes(folder: Path) -> None:
+    done = check(folder, told(folder))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_anything_else_is_refused(folder: Path) -> None:
+    digests = told(folder)
+    second = max(folder.iterdir())
+    assert "must hold the sha256 and name" in check(folder, "").stderr
+    assert "must hold the sha256 and name" in check(folder, f"{digests} {digests}").stderr
+    second.write_text("other bytes")
+    assert f"error: {second.name} is " in check(folder, digests).stderr
+    second.unlink()
+    assert f"error: {second.name} is missing here" in check(folder, digests).stderr
+    (folder / "added-1.0-py3-none-any.whl").write_text("more")
+    assert "error: added-1.0-py3-none-any.whl is " in check(folder, digests).stderr
+    assert "and unknown where the wheels were made" in check(folder, digests).stderr

@@ -1,0 +1,44 @@
+"""When make takes the tools' wheels for out of date."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+WHEEL = "build/tools/opwright-0.1.0-py3-none-any.whl"
+
+
+@pytest.mark.parametrize("change", ["nothing", "deleted", "added", "edited", "renamed"])
+def test_a_wheel_is_made_again_when_its_sources_change(tmp_path: Path, change: str) -> None:
+    clone = tmp_path / "a clone"
+    subprocess.run(["git", "clone", "--quiet", "--shared", ROOT, clone], check=True)
+    # The rules that are tested, committed or not.
+    for file in ("Makefile", "tools/maintenance.mk"):
+        (clone / file).write_bytes((ROOT / file).read_bytes())
+    wheel, source = clone / WHEEL, clone / "tools/opwright/opwright/bench/clock.py"
+    is_current(clone)  # notes the list of sources
+    wheel.parent.mkdir(parents=True, exist_ok=True)
+    wheel.touch()
+    for file in (*clone.glob("tools/opwright/**/*"), *wheel.parent.iterdir()):
+        if file != wheel:
+            os.utime(file, (1, 1))
+    assert is_current(clone)
+    if change == "deleted":
+        source.unlink()
+    elif change == "added":
+        source.with_name("new.py").write_text("")
+        os.utime(source.with_name("new.py"), (1, 1))
+    elif change == "edited":
+        os.utime(source, (2**32, 2**32))
+    elif change == "renamed":
+        source.rename(source.with_name("other.py"))
+    assert is_current(clone) == (change == "nothing")
+
+
+def is_current(clone: Path) -> bool:
+    """Whether make has nothing to do for the wheel; an error is no answer."""
+    done = subprocess.run(["make", "--question", WHEEL], cwd=clone, capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stderr
+    return done.returncode == 0
