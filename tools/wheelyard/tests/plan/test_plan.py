@@ -5,9 +5,11 @@ import io
 from collections import Counter
 
 import pytest
+from repository import TOOL
 from rich.console import Console
 from wheelyard import steps
 from wheelyard.core.job import from_json
+from wheelyard.plan import plan as planning
 from wheelyard.plan import show, support
 from wheelyard.plan.plan import Options, Plan
 
@@ -88,3 +90,9 @@ def test_the_page_for_users_has_every_cell_once_with_how_it_is_known(plan: Plan)
     assert found == Counter(cells)
     assert "- Driver: 525.60.13 or newer." in text
     assert "- C library: glibc 2.28 or newer" in text
+
+
+def test_the_page_of_a_project_without_cuda_names_no_gpu() -> None:
+    text = support.page(planning.load(Options(base="debian"), TOOL / "tests/demo"))
+    assert "| 2.10 | cpu | 3.11 |" in text
+    assert "- GPUs" not in text
