@@ -30,8 +30,8 @@ new: tools tool-wheels ## A project of your own: NAME=my-ext DEST=../my-ext
 .PHONY: check lint test docs
 # Tests build for one GPU target, with PTX for the others: seconds instead of minutes.
 check test test-docs: export TORCH_CUDA_ARCH_LIST ?= 8.0+PTX
-check: install ## Build the package and run its own tests: a minute
-	@$(PYTHON) -m pytest -q -n 2 tests/package
+check: install ## Build the package and run the tests of each op with one dtype: a minute (`make test` runs all)
+	@OPWRIGHT_TESTS=quick $(PYTHON) -m pytest -q -n 2 tests/package/test_ops.py
 
 lint: test-env ## Format and type checks of everything
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .

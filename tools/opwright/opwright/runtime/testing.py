@@ -8,6 +8,7 @@
 
 They need pytest, torch and expecttest (for torch.library.opcheck), and come with the extension, so that any installed
 wheel can be tested anywhere. `python -m pytest` on such a file runs them; a GPU's are skipped where there is none.
+OPWRIGHT_TESTS=quick runs each with one dtype per op.
 """
 
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.autograd.gradcheck import GradcheckError
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .library import PACKAGE
@@ -83,9 +85,10 @@ class OpTests(CudaTests):
     def test_nan_and_infinities(self, op: Op, dtype: torch.dtype, device: str) -> None:
         x, y = special_pair(op, dtype, device)
         expected = torchs(op)(x, y)
-        assert_same(op, ours(op)(x, y), expected)
+        assert_same(op, ours(op)(x, y), expected, " of NaN, infinities and extremes")
         if op.differentiable:
-            assert_same(op, ours(op)(*leaves(x, y)).detach(), expected, " with a gradient")
+            again = ours(op)(*leaves(x, y)).detach()
+            assert_same(op, again, expected, " of NaN, infinities and extremes, with a gradient,")
 
     @pytest.mark.parametrize("layout", LAYOUTS)
     def test_layouts(self, op: Op, dtype: torch.dtype, device: str, layout: str) -> None:
@@ -126,9 +129,15 @@ class OpTests(CudaTests):
         for shapes in SMALL_BROADCASTS if op.elementwise else ((op.small, op.small),):
             x, y = (points(op, shape, dtype, device)[i] for i, shape in enumerate(shapes))
             inputs = leaves(x, y)
-            torch.autograd.gradcheck(lambda *t: _Kernel.apply(ours(op), *t), inputs, **steps)
-            if wide:
-                torch.autograd.gradgradcheck(_with_both(op), inputs)
+            try:
+                torch.autograd.gradcheck(lambda *t: _Kernel.apply(ours(op), *t), inputs, **steps)
+                if wide:
+                    torch.autograd.gradgradcheck(_with_both(op), inputs)
+            except GradcheckError as error:
+                raise AssertionError(
+                    f"{op.name}: its backward, or without one its reference, does not give the kernel's "
+                    f"derivative (input 0 is x, 1 is y; numerical is the kernel's): {error}"
+                ) from None
 
     @with_dtypes(lambda op: [name for name in differentiable(op) if name == "float64"])
     def test_forward_mode_and_functional_gradients(

@@ -1,6 +1,7 @@
 """Cases for the tests of any op: which ops, dtypes and devices, what inputs and layouts, when results agree."""
 
 import itertools
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
@@ -31,6 +32,14 @@ def one_dtype(op: Op) -> Iterable[str]:
     return ("float32",) if "float32" in op.dtypes else op.dtypes[:1]
 
 
+def _quickly(names: Iterable[str]) -> list[str]:
+    """All of the dtypes, or with OPWRIGHT_TESTS=quick one of them: float32, else the first."""
+    found = list(names)
+    if os.environ.get("OPWRIGHT_TESTS") != "quick":
+        return found
+    return ["float32"] if "float32" in found else found[:1]
+
+
 def with_dtypes(choice: Choice) -> Callable[[Any], Any]:
     """Chooses the dtypes that a test runs with; without it, a test runs with all of them."""
 
@@ -49,7 +58,7 @@ class Cases:
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         if "dtype" in metafunc.fixturenames:
             choice = getattr(metafunc.function, "choice", dtypes_of)
-            cases = [(op, getattr(torch, name)) for op in self.ops for name in choice(op)]
+            cases = [(op, getattr(torch, name)) for op in self.ops for name in _quickly(choice(op))]
             ids = [f"{op.name}-{str(dtype).removeprefix('torch.')}" for op, dtype in cases]
             metafunc.parametrize(("op", "dtype"), cases, ids=ids)
         elif "op" in metafunc.fixturenames:

@@ -23,15 +23,24 @@ def plus(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 """
 
 
-def smoke(folder: Path, name: str, result: str, *words: str) -> tuple[int, dict[str, Any], Path]:
+def smoke(
+    folder: Path,
+    name: str,
+    result: str,
+    *words: str,
+    reference: str = "torch.add(x, y)",
+    rank: int = 1,
+) -> tuple[int, dict[str, Any], Path]:
     wheel = make_wheel(folder, name, module=MODULE.format(name=name, result=result))
     check = {
         "name": "plus",
         "call": f"torch.ops.{name}.plus(x, y)",
-        "reference": "torch.add(x, y)",
+        "reference": reference,
         "dtypes": ["float32", "int64"],
     }
-    spec = {"checks": [check], "timing": {"name": "plus"}}
+    if rank > 1:
+        check["shapes"] = [[3] * rank]
+    spec = {"checks": [check], "timing": {"name": "plus", "shape": [4] * rank}}
     (folder / "spec.json").write_text(json.dumps(spec))
     evidence = folder / "evidence.json"
     told = words or ("--spec", str(folder / "spec.json"))
@@ -50,6 +59,19 @@ def test_a_right_wheel_passes_and_is_named_by_its_hash(tmp_path: Path) -> None:
     assert evidence["sha256"] == hashlib.sha256(wheel.read_bytes()).hexdigest()
     assert evidence["program"] == hashlib.sha256(PROGRAM.read_bytes()).hexdigest()
     assert evidence["wheel"] == wheel.name
+
+
+@pytest.mark.parametrize(
+    ("reference", "rank"),
+    [
+        ("(lambda a, b: torch.add(a, b, alpha=1.0 if n == 0.5 else 1))(x, y)", 1),
+        ("(x + y)[:, :]", 2),
+        ("torch.cummax(x, -1).values * 0 + x + y", 1),
+    ],
+)
+def test_a_reference_may_be_any_expression(tmp_path: Path, reference: str, rank: int) -> None:
+    code, evidence, _ = smoke(tmp_path, "any_ext", "a + b", reference=reference, rank=rank)
+    assert code == 0, evidence
 
 
 def test_an_op_that_loses_bits_is_caught_by_int64_inputs(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@
 """
 
 try:
-    from my_ext._opwright.library import build_info, library_path  # first: it says what is wrong
-    from my_ext._ops import running_max, scale_add
+    from my_ext._opwright.library import build_info, library_path  # noqa: I001  (says what is wrong)
+    from my_ext._ops import *  # noqa: F403
+    from my_ext._ops import __all__ as _functions
 except ImportError as error:
     from my_ext._opwright import doctor
 
@@ -13,6 +14,6 @@ except ImportError as error:
         raise SystemExit(doctor.main(error)) from None
     raise
 
-__all__ = ["__version__", "build_info", "library_path", "running_max", "scale_add"]
+__all__ = ["__version__", "build_info", "library_path", *_functions]
 
 __version__: str = build_info()["version"]

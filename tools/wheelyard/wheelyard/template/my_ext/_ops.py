@@ -9,6 +9,8 @@ from my_ext._opwright import elementwise
 from my_ext._opwright.ops import ROWS, Op
 from my_ext._opwright.registration import Entry, Rules
 
+__all__ = ["running_max", "scale_add"]
+
 # --- scale_add: csrc/scale_add.h ------------------------------------------------------------------
 
 
