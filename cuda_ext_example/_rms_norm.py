@@ -221,17 +221,18 @@ def _batch_backward(
     return (dx, dweight), (0 if needs_x else None, 0 if needs_weight else None)
 
 
-# --- Autocast: torch's own computes in float32 from torch 2.12 on; before, it returns x's dtype ----
+# --- Autocast: on CUDA, torch's own computes in float32 from torch 2.12 on; else it returns x's dtype
 
 _IN_FLOAT32 = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 12)
 
 
 def _autocast(op: Any, x: Tensor, weight: Tensor | None = None, eps: Any = None) -> Tensor:
+    in_float32 = _IN_FLOAT32 and x.is_cuda
     widest = x.dtype if weight is None else torch.promote_types(x.dtype, weight.dtype)
-    if _IN_FLOAT32:
+    if in_float32:
         widest = torch.promote_types(widest, torch.float32)
     norm: Tensor = op(x.to(widest), None if weight is None else weight.to(widest), eps)
-    return norm if _IN_FLOAT32 else norm.to(x.dtype)
+    return norm if in_float32 else norm.to(x.dtype)
 
 
 # --- DTensor: rows are split, and each part has its own sum of the weight's gradient --------------

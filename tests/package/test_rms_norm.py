@@ -214,6 +214,7 @@ SAMPLES = {
 
 @pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.filterwarnings("ignore:The .grad attribute")  # which torch 2.15 itself asks for
 def test_opcheck(name, requires_grad, device):
     x, weight = (t.requires_grad_(requires_grad) for t in pair((3, 5), torch.float32, device))
     opcheck(getattr(OPS, name).default, SAMPLES[name](x, weight))
@@ -222,6 +223,7 @@ def test_opcheck(name, requires_grad, device):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("needs_x", [False, True])
 @pytest.mark.parametrize("needs_weight", [False, True])
+@pytest.mark.filterwarnings("ignore:The .grad attribute")  # which torch 2.15 itself asks for
 def test_opcheck_of_the_gradient(weighted, needs_x, needs_weight, device):
     x, weight = pair((3, 5), torch.float32, device)
     weight = weight if weighted else None

@@ -231,6 +231,20 @@ class OpTests(CudaTests):
         self.assert_refused(op, x, x.cuda())
         self.assert_refused(op, x.cuda(), x)
 
+    @needs_gpu
+    @with_dtypes(lambda op: op.dtypes if op.elementwise and op.takes_two_tensors else ())
+    def test_a_number_on_the_cpu_beside_a_tensor_on_the_gpu(
+        self, op: Op, dtype: torch.dtype
+    ) -> None:
+        """As torch's own ops, which take a tensor without dimensions from the CPU."""
+        x, y = random_pair((3, 5), dtype, "cuda")
+        number = y[0, 0].cpu()
+        for pair in ((x, number), (number, x)):
+            assert_same(op, ours(op)(*pair), torchs(op)(*pair), " with a number on the CPU")
+        if op.differentiable and dtype.is_floating_point:
+            inputs = leaves(x, number)
+            torch.autograd.grad(ours(op)(*inputs).sum(), inputs)
+
     def assert_refused(self, op: Op, x: Tensor, y: Tensor, said: str = "") -> None:
         """An error that names the op, or says something else, after which the op works."""
         with pytest.raises(REFUSED, match=said or op.name):

@@ -63,7 +63,8 @@ std::array<Tensor, sizeof...(I)> take_tensors(StableIValue* stack, std::index_se
 }
 
 #if defined(OPWRIGHT_WITH_CUDA)
-// Copies tensors without dimensions from the CPU to the others' GPU: torch's own ops take them, too.
+// Copies tensors without dimensions from the CPU to the others' GPU: torch's own ops take them,
+// too.
 template <size_t inputs>
 void move_to_gpu(OpName op, std::array<Tensor, inputs>& tensors) {
   const int32_t cpu = aoti_torch_device_type_cpu();
