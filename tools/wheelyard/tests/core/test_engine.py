@@ -220,3 +220,27 @@ def test_without_one_the_plugin_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(Problem, match="apt-get install docker-buildx"):
         engine._builder("docker", pytest.fail)
+
+
+@pytest.mark.parametrize(
+    ("brought", "further"), [("dockerd docker", []), ("dockerd", ["docker-cli"])]
+)
+def test_the_client_is_installed_where_it_is_a_package_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, brought: str, further: list[str]
+) -> None:
+    asked: list[str] = []
+
+    def need(packages: list[str], *_: object) -> None:
+        asked.extend(packages)
+        for name in brought.split():
+            program(tmp_path, name, "exit 1")
+
+    def launch(*_: object) -> int:
+        raise Problem("far enough")
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(engine.debian, "need", need)
+    monkeypatch.setattr(engine, "_launch", launch)
+    with pytest.raises(Problem, match="far enough"):
+        engine._start(tmp_path / "log", print)
+    assert asked == ["docker.io", "iptables", *further]

@@ -216,6 +216,8 @@ def _start(log: Path, say: Callable[[str], None]) -> str:
     """Starts one, or waits for the one that a killed release was starting."""
     if not shutil.which("dockerd"):
         debian.need(["docker.io", "iptables"], say, ADVICE)
+    if not shutil.which("docker"):  # from Debian 13 on, the client is a package of its own
+        debian.need(["docker-cli"], say, ADVICE)
     log.parent.mkdir(parents=True, exist_ok=True)
     log.touch()
     pid = _noted("dockerd", STARTED) or _launch(log, say)
