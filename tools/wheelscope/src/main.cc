@@ -37,6 +37,9 @@ constexpr std::pair<const char*, const char*> examples[] = {
     {"link", "link my.whl torch-2.15.0-*.whl      will it load on that torch?"},
     {"diff", "diff old.whl new.whl      what changes for users?"},
     {"dump", "dump --ptx -o ptx/ my.whl      the PTX texts, as files"},
+    {"thin",
+     "thin my.whl --gpu 9.0 -o thin/\n"
+     "thin my.whl --dry-run      what would each GPU save?"},
     {"machine", "machine --json >node7.json      to be asked elsewhere"},
     {"explain", "explain 'ImportError: libcudart.so.12: cannot open shared object file'"},
     {"fit",
@@ -94,6 +97,40 @@ void add_commands(CLI::App& app, Options& options, Command& chosen) {
   dump->add_option("-o", options.output_folder,
                    "Write files into this folder; into one inside it for each of several inputs")
       ->type_name("DIR");
+}
+
+void add_thin(CLI::App& app, Options& options, Command& chosen) {
+  auto* thin = app.add_subcommand(
+      "thin", "A smaller wheel: with the device code alone that the given GPUs would choose");
+  thin->add_option("PATH", options.paths,
+                   "wheels; with --check the original and the thinned one; with --env a prefix")
+      ->expected(0, 1 << 20);
+  thin->add_option("--gpu", options.gpus,
+                   "Compute capability (9.0), or `native` for the GPUs of this machine")
+      ->allow_extra_args(false)
+      ->type_name("GPU");
+  thin->add_option("--arch-list", options.arch_list,
+                   "The same as torch writes it: \"8.0;9.0+PTX\" keeps PTX for later GPUs too")
+      ->type_name("LIST");
+  thin->add_flag("--keep-ptx", options.keep_ptx,
+                 "Also the PTX that the GPUs would use if they had no native code");
+  thin->add_option("-o", options.output_folder, "Folder for the new wheel")->type_name("DIR");
+  thin->add_flag("--dry-run", options.dry_run,
+                 "What would be saved, a line for each GPU; nothing is written");
+  thin->add_flag("--check", options.compare,
+                 "Whether the second wheel is a thinning of the first, and for which GPUs");
+  thin->add_option("--variant", options.variant,
+                   "Make it a wheel variant for its GPU, with this label (sm90)")
+      ->type_name("LABEL");
+  thin->add_flag("--env", options.environment,
+                 "The packages of an environment (PATH, or the active one) instead of wheels");
+  thin->add_flag("--write", options.write, "With --env: thin the installed files")->needs("--env");
+  thin->add_option("--save", options.save,
+                   "With --write: keep the original files in this folder, for --undo")
+      ->type_name("DIR");
+  thin->add_option("--undo", options.undo, "Put the files of such a folder back")->type_name("DIR");
+  thin->add_flag("--json", options.json, "Answer as JSON (schema_version 2)");
+  thin->callback([&chosen] { chosen = wheelscope::thin; });
 }
 
 // The options of pip and uv that say where files come from.
@@ -202,6 +239,7 @@ int run(int argc, char** argv) {
                        "The version of this program");
   app.set_help_all_flag("--help-all", "The help of every command");
   add_commands(app, options, chosen);
+  add_thin(app, options, chosen);
   add_machine_commands(app, options, chosen);
   std::string shell;
   auto* completions = app.add_subcommand("completions", "A script that completes words in a shell");

@@ -12,7 +12,19 @@ from program import PROGRAM, Fit
 from sample_wheels import MACHINE, NAME, PYTHON
 
 pytestmark = pytest.mark.usefixtures("scope")
-COMMANDS = ["show", "check", "cover", "link", "diff", "dump", "machine", "explain", "fit", "env"]
+COMMANDS = [
+    "show",
+    "check",
+    "cover",
+    "link",
+    "diff",
+    "dump",
+    "machine",
+    "explain",
+    "fit",
+    "env",
+    "thin",
+]
 
 
 def run(*words: str) -> "subprocess.CompletedProcess[str]":

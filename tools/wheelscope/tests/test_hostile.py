@@ -32,6 +32,7 @@ COMMANDS = {
     "diff": ["diff", "{}", "{}"],
     "symbols": ["dump", "--symbols", "--json", "{}"],
     "ptx": ["dump", "--ptx", "{}"],
+    "thin": ["thin", "--dry-run", "{}"],
 }
 
 # They ask for much, and nothing in them is false: they are read as any other, without a finding.

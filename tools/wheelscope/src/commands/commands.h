@@ -30,7 +30,12 @@ struct Options {
   std::vector<std::string> extra_indexes, find_links, requirement_files;  // fit
   bool no_index = false, prereleases = false;                             // fit
   bool deep = false;                                                      // fit: every byte
-  int timeout = 15;  // fit: seconds without a sign of a server
+  int timeout = 15;                // fit: seconds without a sign of a server
+  std::vector<std::string> gpus;   // thin
+  std::string arch_list, variant;  // thin
+  bool keep_ptx = false, dry_run = false, compare = false;  // thin
+  bool environment = false, write = false;                  // thin
+  std::string save, undo;                                   // thin: folders of originals
 };
 
 // Answers go to `out`; what cannot be read is named on `err`.
@@ -51,6 +56,7 @@ int dump(const Options& options, Streams streams);
 int machine(const Options& options, Streams streams);
 int env(const Options& options, Streams streams);
 int fit(const Options& options, Streams streams);
+int thin(const Options& options, Streams streams);
 
 // With no text in `paths`, it is read from `in`.
 int explain(const Options& options, Streams streams, std::istream& in);

@@ -88,8 +88,11 @@ struct WheelClaims {
   std::string generator, requires_python, summary, license;
   bool root_is_purelib = false;
   std::vector<std::string> requires_dist;
-  bool claims_cuda = false;           // an extension of torch that says it runs on GPUs
-  std::uint64_t record_verified = 0;  // members whose hash and size are right
+  bool claims_cuda = false;                     // an extension of torch that says it runs on GPUs
+  std::uint64_t record_verified = 0;            // members whose hash and size are right
+  bool has_variant_file = false;                // variant.json, and what it says
+  std::string variant_file_label;               // empty: it names no variant, or several
+  std::vector<std::string> variant_properties;  // nvidia :: sm_arch :: 90_real
 };
 
 struct Facts {

@@ -10,6 +10,7 @@
 #include "facts/library.h"
 #include "packaging/metadata.h"
 #include "packaging/record.h"
+#include "packaging/variant.h"
 #include "packaging/wheel_name.h"
 #include "source/parallel.h"
 #include "text/text.h"
@@ -139,7 +140,8 @@ class WheelReader {
       check_hash(member, contents, facts);
       if (auto library = read_library(member.name, contents, options_, memory_, *problems))
         facts.library = std::make_unique<LibraryFacts>(std::move(*library));
-      else if (is_dist_info(member.name, "WHEEL") || is_dist_info(member.name, "METADATA"))
+      else if (is_dist_info(member.name, "WHEEL") || is_dist_info(member.name, "METADATA") ||
+               is_dist_info(member.name, variant_file))
         keep_text(member, contents, facts, *problems);
     } else {
       problems->add(data.error());
@@ -179,6 +181,7 @@ class WheelReader {
     parts[part_of(member, facts)] += member.size;
     if (is_dist_info(member.name, "WHEEL")) parse_wheel_file(facts.text, *facts_.wheel);
     if (is_dist_info(member.name, "METADATA")) parse_metadata(facts.text, *facts_.wheel);
+    if (is_dist_info(member.name, variant_file)) parse_variant_file(facts.text, *facts_.wheel);
     if (!facts.library) return;
     if (facts.library->role == Role::host) {
       for (const auto& code : facts.library->device_code) {

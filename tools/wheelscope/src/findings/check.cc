@@ -7,6 +7,7 @@
 #include "packaging/requirement.h"
 #include "packaging/specifier.h"
 #include "packaging/tag.h"
+#include "packaging/variant.h"
 #include "tables/tables.h"
 #include "text/dotted_version.h"
 #include "text/text.h"
@@ -35,6 +36,7 @@ class Checker {
   std::vector<Finding> run() {
     if (facts_.wheel) {
       judge_tags(*facts_.wheel);
+      judge_variant(*facts_.wheel);
       judge_requirements(*facts_.wheel);
       judge_size();
     }
@@ -55,6 +57,42 @@ class Checker {
                          .place = std::move(place),
                          .what = std::move(what),
                          .fix = std::move(fix)});
+  }
+
+  // What a variant says must be true of its bytes: of GPUs, the native code that it promises.
+  void judge_variant(const WheelClaims& wheel) {
+    if (wheel.has_variant_file && wheel.variant != wheel.variant_file_label)
+      report("variant-label", variant_file,
+             "the file name ends in the label '" + wheel.variant + "', and variant.json names '" +
+                 wheel.variant_file_label + "'",
+             "rename the wheel, or make the variant again");
+    if (!wheel.variant.empty() && !wheel.has_variant_file)
+      report("variant-label", {},
+             "the file name has a variant's label, and dist-info no variant.json",
+             "make the variant again: installers refuse it");
+    for (const auto& property : wheel.variant_properties) {
+      constexpr std::string_view mark = "nvidia :: sm_arch :: ";
+      if (!property.starts_with(mark)) continue;
+      const auto value = property.substr(mark.size());
+      const auto digits = value.substr(0, value.find('_'));
+      for (const auto& gpu : cuda_table().gpus) {
+        auto own = gpu.capability;
+        std::erase(own, '.');
+        if (own == digits) judge_variant_gpu(property, value.ends_with("_real"), gpu.capability);
+      }
+    }
+  }
+  void judge_variant_gpu(const std::string& property, bool native, const std::string& gpu) {
+    const auto &sass = verdicts_.cuda.sass, &ptx = verdicts_.cuda.ptx;
+    const auto served = choose(sass, ptx, gpu).served;
+    if (served == Served::native || (served == Served::jit && !native)) return;
+    std::vector<std::string> held;
+    for (const auto& target : sass) held.push_back(spelled(CodeKind::sass, target));
+    for (const auto& target : ptx) held.push_back(spelled(CodeKind::ptx, target));
+    report("variant-claim", {},
+           "the variant says " + property + ", and has no " + (native ? "native " : "") +
+               "code for GPU " + gpu + ": it holds " + (held.empty() ? "none" : joined(held)),
+           "thin the original wheel for that GPU: wheelscope thin --gpu " + gpu);
   }
 
   // What the tags promise must be true.

@@ -51,6 +51,44 @@ std::string base64(std::span<const unsigned char> digest) {
 
 }  // namespace
 
+std::string record_line(const std::string& path, std::span<const std::byte> contents) {
+  auto field = path;
+  if (path.find_first_of(",\"\r\n") != path.npos) {
+    field = "\"";
+    for (const char c : path) field += c == '"' ? "\"\"" : std::string(1, c);
+    field += '"';
+  }
+  return field + "," + record_hash(contents) + "," + std::to_string(contents.size());
+}
+
+std::string RecordRewriter::text(const std::string& own_path) const {
+  std::string result;
+  for (auto rest = text_; !rest.empty();) {
+    const auto end = std::min(rest.find('\n'), rest.size() - 1) + 1;
+    const auto line = rest.substr(0, end);
+    rest.remove_prefix(end);
+    const auto parsed = parse_record(line);
+    const auto path = parsed.empty() ? "" : parsed.front().path;
+    if (path == own_path) {
+      for (const auto& one : added_) result += one + "\n";
+    }
+    const auto changed = lines_.find(path);
+    if (parsed.empty() || changed == lines_.end()) {
+      result += line;
+      if (!line.ends_with('\n')) result += '\n';
+    } else if (!changed->second.empty()) {
+      result += changed->second + "\n";
+    }
+  }
+  return result;
+}
+
+std::string sha256_digits(std::span<const std::byte> contents) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(contents.data()), contents.size(), digest.data());
+  return hexadecimal({reinterpret_cast<const char*>(digest.data()), digest.size()});
+}
+
 std::vector<RecordLine> parse_record(std::string_view text) {
   std::vector<RecordLine> lines;
   while (!text.empty()) {

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "source/bytes.h"
@@ -21,6 +22,28 @@ std::string algorithm_of(std::string_view hash);
 
 // Whether RECORD may use it: sha256 or better, of what every Python can compute.
 bool is_strong(std::string_view algorithm);
+
+// A line as RECORD has it, without its end; a path with a comma or a quote is quoted.
+std::string record_line(const std::string& path, std::span<const std::byte> contents);
+
+// RECORD with other lines for changed files, and none for those that are gone; the other lines stay
+// as they are. The text outlives this.
+class RecordRewriter {
+ public:
+  explicit RecordRewriter(std::string_view text) : text_(text) {}
+  void set(const std::string& path, std::string line) { lines_[path] = std::move(line); }
+  void drop(const std::string& path) { lines_[path].clear(); }
+  void add(std::string line) { added_.push_back(std::move(line)); }  // before the line of RECORD
+  std::string text(const std::string& own_path) const;
+
+ private:
+  std::string_view text_;
+  std::unordered_map<std::string, std::string> lines_;
+  std::vector<std::string> added_;
+};
+
+// SHA-256 in hexadecimal digits, as sha256sum prints it.
+std::string sha256_digits(std::span<const std::byte> contents);
 
 // The hash of the contents as RECORD spells it; empty for an algorithm that is not computed here.
 std::string record_hash(std::span<const std::byte> contents,

@@ -92,6 +92,7 @@ Json to_json(const WheelClaims& wheel) {
           {"version", wheel.version},
           {"build", or_null(wheel.build)},
           {"variant", or_null(wheel.variant)},
+          {"variant_properties", wheel.variant_properties},
           {"summary", or_null(wheel.summary)},
           {"license", or_null(wheel.license)},
           {"generator", or_null(wheel.generator)},

@@ -9,6 +9,8 @@
 #include "answers/explain.h"
 #include "answers/fit.h"
 #include "answers/link.h"
+#include "answers/thin.h"
+#include "answers/thin_check.h"
 #include "facts/machine.h"
 #include "findings/findings.h"
 
@@ -30,6 +32,11 @@ Json to_json(const Explanation& explanation);
 Json to_json(const DistributionVerdict& verdict);
 Json to_json(const Search& search);
 Json to_json(const FitAnswer& answer);
+Json to_json(const ThinFor& wanted);
+Json to_json(const FileThinning& file);
+Json to_json(const ThinnedWheel& wheel);
+Json to_json(const ThinnedPackage& package);
+Json to_json(const ThinCheck& check);
 Json symbols_to_json(const Item& item);  // its symbols alone
 
 constexpr int schema_version = 2;

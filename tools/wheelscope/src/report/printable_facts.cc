@@ -49,10 +49,12 @@ void escape(LibraryFacts& library) {
 }
 
 void escape(WheelClaims& wheel) {
-  for (auto* text : {&wheel.name, &wheel.version, &wheel.build, &wheel.variant, &wheel.generator,
-                     &wheel.requires_python, &wheel.summary, &wheel.license})
+  for (auto* text :
+       {&wheel.name, &wheel.version, &wheel.build, &wheel.variant, &wheel.variant_file_label,
+        &wheel.generator, &wheel.requires_python, &wheel.summary, &wheel.license})
     escape(*text);
-  for (auto* list : {&wheel.file_name_tags, &wheel.wheel_file_tags, &wheel.requires_dist})
+  for (auto* list : {&wheel.file_name_tags, &wheel.wheel_file_tags, &wheel.requires_dist,
+                     &wheel.variant_properties})
     escape(*list);
 }
 

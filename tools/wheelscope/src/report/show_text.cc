@@ -16,6 +16,7 @@ void show_wheel(const WheelClaims& wheel, Lines& lines) {
   if (wheel.wheel_file_tags != wheel.file_name_tags)
     lines.add("WHEEL tags", wheel.wheel_file_tags.empty() ? "none" : joined(wheel.wheel_file_tags));
   if (!wheel.variant.empty()) lines.add("variant", wheel.variant);
+  lines.add_list("variant", wheel.variant_properties);
   lines.add("RECORD", std::to_string(wheel.record_verified) + " files verified");
   if (!wheel.generator.empty()) lines.add("made by", wheel.generator);
   if (!wheel.requires_python.empty()) lines.add("requires", "Python " + wheel.requires_python);

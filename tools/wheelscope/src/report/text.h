@@ -7,6 +7,8 @@
 #include "answers/explain.h"
 #include "answers/fit.h"
 #include "answers/link.h"
+#include "answers/thin.h"
+#include "answers/thin_check.h"
 #include "facts/machine.h"
 #include "findings/findings.h"
 #include "report/style.h"
@@ -27,6 +29,11 @@ std::string environment_text(const std::vector<DistributionVerdict>& verdicts, c
 std::string fit_text(const FitAnswer& answer, const Style& style);
 std::string searches_text(const std::vector<Search>& searches, const Style& style);
 std::string symbols_text(const Item& item);
+std::string thin_text(const ThinnedWheel& wheel, const Style& style);
+std::string thin_packages_text(const std::vector<ThinnedPackage>& packages, const Style& style);
+std::string thin_check_text(const ThinCheck& check, const Style& style);
+// A row for each plan.
+std::string thin_table(const std::vector<ThinnedWheel>& plans, const Style& style);
 
 // A note, warning or error: what someone must act on. Notes are not.
 bool matters(const Finding& finding);

@@ -1,0 +1,336 @@
+// Plans what is cut from a file, and cuts it.
+#include "answers/thin.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "readers/archive.h"
+#include "readers/elf_file.h"
+#include "readers/fatbin.h"
+#include "tables/tables.h"
+#include "text/text.h"
+#include "verdicts/cuda.h"
+
+namespace wheelscope {
+namespace {
+
+// What may be done with the fat binaries of a file.
+enum class Form {
+  loaded,      // in a library or program: the driver chooses
+  linked,      // in an object file or static library: a linker chooses, who may want any kind
+  lone_cubin,  // or PTX text: the program chooses
+  lone_fatbin  // one container and nothing else
+};
+
+struct DeviceFile {
+  Form form = Form::loaded;
+  Fatbin fatbin;
+  bool sections_known = true;
+};
+
+void append(Fatbin& all, Fatbin&& more) {
+  for (auto& code : more.codes) code.container += all.containers.size();
+  std::ranges::move(more.codes, std::back_inserter(all.codes));
+  std::ranges::move(more.containers, std::back_inserter(all.containers));
+}
+
+void read_elf_into(Bytes file, Loan& loan, DeviceFile& device) {
+  const auto elf = read_elf(file, loan);
+  if (!elf) return;
+  if (elf->machine == EM_CUDA) device.form = Form::lone_cubin;
+  if (elf->type == ET_REL && elf->machine != EM_CUDA) device.form = Form::linked;
+  device.sections_known &= elf->machine == EM_CUDA || !elf->sections.empty();
+  append(device.fatbin, read_device_code(*elf, file, loan));
+}
+
+DeviceFile read_device_file(const std::string& path, Bytes file, Loan& loan) {
+  DeviceFile device;
+  if (looks_like_elf(file)) {
+    read_elf_into(file, loan, device);
+  } else if (looks_like_archive(file)) {
+    const auto done = for_each_member(file, [&](Bytes member) {
+      if (looks_like_elf(member)) read_elf_into(member, loan, device);
+    });
+    device.form = Form::linked;
+    if (!done) device.fatbin = {};
+  } else if (looks_like_fatbin(file)) {
+    device.form = Form::lone_fatbin;
+    read_fatbin(file, false, loan, device.fatbin);
+  } else if (path.ends_with(".ptx") && looks_like_ptx(file)) {
+    device.form = Form::lone_cubin;
+    device.fatbin.codes.push_back(describe_ptx(file));
+    device.fatbin.containers.push_back({.whole = file});
+  }
+  return device;
+}
+
+FileRange range_of(Bytes bytes) {
+  return {bytes.origin(), bytes.size()};
+}
+
+// The codes of one fat binary.
+using Codes = std::vector<const DeviceCode*>;
+
+std::vector<std::string> targets_of(const Codes& codes, CodeKind kind) {
+  std::vector<std::string> targets;
+  for (const auto* code : codes) {
+    if (code->kind == kind && std::ranges::find(targets, code->target) == targets.end())
+      targets.push_back(code->target);
+  }
+  return targets;
+}
+
+class FilePlanner {
+ public:
+  FilePlanner(const ThinFor& wanted, const DeviceFile& device, FileThinning& plan)
+      : wanted_(wanted), device_(device), plan_(plan) {}
+
+  void run() {
+    const auto& fatbin = device_.fatbin;
+    const auto apart = find_apart();
+    std::vector<Codes> by_container(fatbin.containers.size());
+    for (const auto& code : fatbin.codes) by_container[code.container].push_back(&code);
+    for (std::size_t i = 0; i < fatbin.containers.size(); ++i) {
+      if (!device_.sections_known)
+        keep_whole(StaysWhole::no_sections, by_container[i]);
+      else if (!fatbin.containers[i].sound && device_.form != Form::lone_cubin)
+        keep_whole(StaysWhole::broken, by_container[i]);
+      else if (!apart[i])
+        keep_whole(StaysWhole::shared_bytes, by_container[i]);
+      else
+        plan_container(fatbin.containers[i], by_container[i]);
+    }
+    std::ranges::sort(plan_.cuts, {}, [](const ContainerCut& cut) { return cut.whole.at; });
+  }
+
+ private:
+  // Whether each container shares no bytes with another one.
+  std::vector<bool> find_apart() const {
+    const auto& containers = device_.fatbin.containers;
+    std::vector<std::size_t> order(containers.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::ranges::sort(order, {}, [&](std::size_t i) { return containers[i].whole.origin(); });
+    std::vector<bool> apart(containers.size(), true);
+    std::uint64_t end = 0;
+    std::size_t last = 0;
+    for (const auto i : order) {
+      const auto range = range_of(containers[i].whole);
+      if (range.at < end) apart[i] = apart[last] = false;
+      if (range.end() >= end) {
+        end = range.end();
+        last = i;
+      }
+    }
+    return apart;
+  }
+
+  static void count(const DeviceCode& code, CodeSums& sums) {
+    auto& sum = sums[spelled(code.kind, code.target)];
+    ++sum.count;
+    sum.bytes += code.payload.size();
+  }
+
+  void keep_whole(StaysWhole why, const Codes& codes) {
+    ++plan_.stays[why];
+    for (const auto* code : codes) count(*code, plan_.kept);
+  }
+
+  // Adds what one GPU takes, by kind and target.
+  using Taken = std::set<std::pair<CodeKind, std::string>>;
+  void take(const std::string& gpu, const Codes& codes, Taken& taken) {
+    const auto sass = targets_of(codes, CodeKind::sass), ptx = targets_of(codes, CodeKind::ptx),
+               link = targets_of(codes, CodeKind::lto_ir);
+    const auto choice = choose(sass, ptx, gpu);
+    auto add = [&](CodeKind kind, const Choice& chosen) {
+      for (const auto& target : chosen.targets) taken.emplace(kind, target);
+    };
+    add(choice.served == Served::native ? CodeKind::sass : CodeKind::ptx, choice);
+    const bool linker = device_.form == Form::linked;
+    if (linker || wanted_.ptx.contains(gpu)) add(CodeKind::ptx, choose({}, ptx, gpu));
+    // The driver links it like PTX that it compiles.
+    if (linker || choice.served != Served::native) add(CodeKind::lto_ir, choose({}, link, gpu));
+    if (device_.form == Form::linked || codes.front()->relocatable)
+      return;  // runs when it is linked
+    auto& modules = plan_.modules[gpu];
+    ++(choice.served == Served::native ? modules.native
+       : choice.served == Served::jit  ? modules.jit
+                                       : modules.unserved);
+  }
+
+  void plan_container(const FatbinContainer& container, const Codes& codes) {
+    if (codes.empty()) return;
+    Taken taken;
+    for (const auto& gpu : wanted_.gpus) take(gpu, codes, taken);
+    if (device_.form == Form::lone_cubin) return plan_lone(*codes.front());
+    std::vector<const DeviceCode*> kept;
+    for (const auto* code : codes) {
+      const bool unknown = code->kind == CodeKind::unknown;
+      if (unknown) ++plan_.stays[StaysWhole::unknown_kind];
+      if (unknown || taken.contains({code->kind, code->target})) kept.push_back(code);
+    }
+    if (kept.empty()) {
+      ++plan_.stays[StaysWhole::unserved];
+      kept.push_back(*std::ranges::min_element(
+          codes, {}, [](const DeviceCode* code) { return code->entry.size(); }));
+    }
+    for (const auto* code : codes)
+      count(*code, std::ranges::find(kept, code) == kept.end() ? plan_.cut : plan_.kept);
+    if (kept.size() == codes.size()) return;
+    ContainerCut cut{.whole = range_of(container.whole), .header_size = container.header_size};
+    for (const auto* code : kept) cut.kept.push_back(range_of(code->entry));
+    plan_.cuts.push_back(std::move(cut));
+  }
+
+  // The program that ships it picks among all that can run.
+  void plan_lone(const DeviceCode& code) {
+    plan_.remove = std::ranges::none_of(wanted_.gpus, [&](const std::string& gpu) {
+      return code.kind == CodeKind::ptx ? ptx_serves(code.target, gpu)
+                                        : sass_serves(code.target, gpu);
+    });
+    count(code, plan_.remove ? plan_.cut : plan_.kept);
+  }
+
+  const ThinFor& wanted_;
+  const DeviceFile& device_;
+  FileThinning& plan_;
+};
+
+std::uint64_t kept_end(const ContainerCut& cut) {
+  return cut.whole.at + cut.header_size + cut.kept_size();
+}
+
+// What becomes of the file around the cuts.
+void plan_layout(Bytes file, Form form, FileThinning& plan) {
+  std::vector<FileRange> zeros;
+  for (const auto& cut : plan.cuts)
+    zeros.push_back({kept_end(cut), cut.whole.end() - kept_end(cut)});
+  for (const auto& range : zeros) plan.zeros += range.size;
+  if (zeros.empty()) return;
+  const bool nothing_else = form == Form::lone_fatbin && zeros.size() == 1 &&
+                            plan.cuts.front().whole == FileRange{0, file.size()};
+  if (nothing_else) {
+    plan.size -= std::exchange(plan.zeros, 0);
+    return;
+  }
+  auto layout =
+      looks_like_elf(file) ? plan_holes(file, zeros) : std::unexpected(KeepsZeros::not_shared);
+  if (!layout) {
+    plan.keeps_zeros = layout.error();
+    return;
+  }
+  plan.size = layout->size;
+  for (const auto& hole : layout->holes) plan.zeros -= hole.size;
+  plan.layout = std::move(*layout);
+}
+
+}  // namespace
+
+std::uint64_t ContainerCut::kept_size() const {
+  std::uint64_t size = 0;
+  for (const auto& entry : kept) size += entry.size;
+  return size;
+}
+
+bool ThinnedWheel::changes() const {
+  return std::ranges::any_of(files, &FileThinning::changes);
+}
+
+Result<ThinFor> parse_arch_list(std::string_view text) {
+  ThinFor wanted;
+  std::string spaced(text);
+  std::ranges::replace_if(spaced, [](char c) { return c == ';' || c == ','; }, ' ');
+  for (auto word : split(spaced, ' ')) {
+    if (word.empty()) continue;
+    const auto plus = lower(word).find("+ptx");
+    const bool ptx = plus != std::string::npos && plus + 4 == word.size();
+    if (ptx) word.resize(plus);
+    if (word.size() > 1 && (word.back() == 'a' || word.back() == 'f')) word.pop_back();
+    std::vector<std::string> known;
+    for (const auto& gpu : cuda_table().gpus) known.push_back(gpu.capability);
+    if (std::ranges::find(known, word) == known.end())
+      return fail(0, "'" + printable(word) +
+                         "' is no compute capability of a known GPU; they are " + joined(known));
+    if (std::ranges::find(wanted.gpus, word) == wanted.gpus.end()) wanted.gpus.push_back(word);
+    if (ptx) wanted.ptx.insert(word);
+  }
+  std::ranges::sort(wanted.gpus, target_before);
+  if (wanted.gpus.empty()) return fail(0, "no GPU is named; give its compute capability: 9.0");
+  return wanted;
+}
+
+Fatbin read_all_device_code(const std::string& path, Bytes file, Loan& loan) {
+  return read_device_file(path, file, loan).fatbin;
+}
+
+std::optional<FileThinning> plan_thinning(const std::string& path, Bytes file,
+                                          const ThinFor& wanted, Allowance& memory) {
+  Loan loan(memory);
+  const auto device = read_device_file(path, file, loan);
+  if (device.fatbin.codes.empty()) return std::nullopt;
+  FileThinning plan{.path = path, .size_before = file.size(), .size = file.size()};
+  FilePlanner(wanted, device, plan).run();
+  if (plan.remove)
+    plan.size = 0;
+  else
+    plan_layout(file, device.form, plan);
+  return plan;
+}
+
+Source thinned(Bytes file, const FileThinning& plan) {
+  auto output = Source::allocate(plan.size);
+  const auto room = output.writable();
+  if (room.size() != plan.size) return {};
+  const auto old = file.span();
+  static const std::vector<FileRange> none;
+  const auto& holes = plan.layout ? plan.layout->holes : none;
+  if (plan.layout)
+    write_without_holes(file, *plan.layout, room);
+  else
+    std::memcpy(room.data(), old.data(), std::min(room.size(), old.size()));
+  for (const auto& cut : plan.cuts) {
+    auto at = moved(cut.whole.at, holes) + cut.header_size;
+    const auto body = cut.kept_size();
+    for (std::size_t i = 0; i < sizeof body; ++i)
+      room[at - cut.header_size + 8 + i] = static_cast<std::byte>(body >> 8 * i & 0xFF);
+    for (const auto& entry : cut.kept) {
+      std::memcpy(room.data() + at, old.data() + entry.at, entry.size);
+      at += entry.size;
+    }
+    const FileRange freed{kept_end(cut), cut.whole.end() - kept_end(cut)};
+    for (const auto& part : between(freed, holes)) {
+      const auto start = std::min<std::uint64_t>(moved(part.at, holes), room.size());
+      std::ranges::fill(room.subspan(start, std::min(part.size, room.size() - start)), std::byte{});
+    }
+  }
+  return output;
+}
+
+const char* name_of(StaysWhole why) {
+  switch (why) {
+    case StaysWhole::no_sections:
+      return "no-sections";
+    case StaysWhole::broken:
+      return "broken";
+    case StaysWhole::shared_bytes:
+      return "shared-bytes";
+    case StaysWhole::unknown_kind:
+      return "unknown-kind";
+    default:
+      return "unserved";
+  }
+}
+
+const char* name_of(KeepsZeros why) {
+  switch (why) {
+    case KeepsZeros::no_room:
+      return "no-room";
+    case KeepsZeros::not_shared:
+      return "not-shared";
+    default:
+      return "unusual";
+  }
+}
+
+}  // namespace wheelscope

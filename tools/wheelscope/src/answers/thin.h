@@ -1,0 +1,110 @@
+// Thinning: which device code of a file some GPUs would choose, and the file without the rest.
+//
+// A fat binary is one module in several forms, and a GPU takes one of them (choose() in
+// verdicts/cuda.h). The others are cut out of the container, which stays at its address; what
+// becomes free is zeros, and whole pages of zeros leave the file where its layout allows it
+// (writers/elf_holes.h). Loose cubins and PTX texts are picked by the program that ships them: all
+// that a GPU could run stay, the others are left out of the wheel.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "readers/fatbin.h"
+#include "source/allowance.h"
+#include "source/source.h"
+#include "writers/elf_holes.h"
+
+namespace wheelscope {
+
+struct ThinFor {
+  std::vector<std::string> gpus;  // compute capabilities: 8.0, 9.0
+  std::set<std::string> ptx;      // those of them whose PTX is kept, native code or not
+};
+
+// "8.0;9.0+PTX", as torch writes it; blanks and commas separate too, and 9.0a is 9.0. Fails on a
+// GPU that no table here has.
+Result<ThinFor> parse_arch_list(std::string_view text);
+
+// Device code of one kind and target.
+struct CodeSum {
+  std::uint64_t count = 0, bytes = 0;
+};
+using CodeSums = std::map<std::string, CodeSum>;  // by sm_90, compute_80
+
+// Why all of a file's device code stays, or part of it.
+//   no_sections   without section headers, fat binaries cannot be told from other bytes
+//   broken        a fat binary that cannot be read as a whole
+//   shared_bytes  fat binaries that overlap
+//   unknown_kind  entries of a kind that this program does not know
+//   unserved      fat binaries with no code for these GPUs: the smallest entry of each stays, so
+//                 that the driver says what it said before
+enum class StaysWhole { no_sections, broken, shared_bytes, unknown_kind, unserved };
+
+struct ContainerCut {
+  FileRange whole;
+  std::uint64_t header_size = 0;
+  std::vector<FileRange> kept;  // entries, in order
+  std::uint64_t kept_size() const;
+};
+
+// Fat binaries, by what a GPU finds in them.
+struct ModuleCount {
+  std::uint64_t native = 0, jit = 0, unserved = 0;
+};
+
+struct FileThinning {
+  std::string path;
+  bool remove = false;  // a loose file that none of the GPUs could run
+  std::vector<ContainerCut> cuts;
+  CodeSums kept, cut;
+  std::map<StaysWhole, std::uint64_t> stays;   // how many fat binaries, or entries
+  std::map<std::string, ModuleCount> modules;  // by GPU
+  std::optional<HoleyLayout> layout;
+  std::optional<KeepsZeros> keeps_zeros;    // why there is no layout, where something was cut
+  std::uint64_t size_before = 0, size = 0;  // of the file
+  std::uint64_t zeros = 0;                  // bytes that became zeros and are still in the file
+
+  bool changes() const { return remove || !cuts.empty(); }
+};
+
+// The device code of a file of any form.
+Fatbin read_all_device_code(const std::string& path, Bytes file, Loan& loan);
+
+// Nothing: the file has no device code.
+std::optional<FileThinning> plan_thinning(const std::string& path, Bytes file,
+                                          const ThinFor& wanted, Allowance& memory);
+
+// The thinned file; no bytes where there is no memory for it.
+Source thinned(Bytes file, const FileThinning& plan);
+
+// What becomes of a wheel.
+struct ThinnedWheel {
+  std::string file;    // as it was given
+  std::string sha256;  // of that file
+  ThinFor wanted;
+  std::vector<FileThinning> files;          // those with device code, in the order of the wheel
+  std::vector<std::string> notes;           // what else changed, or could not be changed
+  std::string written;                      // the path of the new wheel; empty: none
+  std::uint64_t size_before = 0, size = 0;  // of the wheel; size is 0 where none is written
+  std::uint64_t installed_before = 0, installed = 0;  // of its members
+
+  bool changes() const;
+};
+
+// What becomes of an installed package.
+struct ThinnedPackage {
+  std::string name, version;
+  std::uint64_t size_before = 0, size = 0;  // of the files that RECORD names
+  std::vector<FileThinning> files;          // those that change, with absolute paths
+  std::vector<std::string> notes;           // why one stays as it is
+  bool written = false;
+};
+
+const char* name_of(StaysWhole why);
+const char* name_of(KeepsZeros why);
+
+}  // namespace wheelscope

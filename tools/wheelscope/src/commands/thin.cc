@@ -1,0 +1,175 @@
+// `wheelscope thin`: smaller wheels for some GPUs.
+#include <algorithm>
+
+#include "commands/asked_machine.h"
+#include "commands/thin_environment.h"
+#include "commands/thin_wheel.h"
+#include "machine/machine.h"
+#include "packaging/variant.h"
+#include "report/json.h"
+#include "report/text.h"
+#include "tables/tables.h"
+
+namespace wheelscope {
+namespace {
+
+Result<std::string> native_gpus() {
+  const auto machine = TRY(read_machine(""));
+  std::vector<std::string> capabilities;
+  for (const auto& gpu : machine.gpus) {
+    if (!gpu.capability.empty()) capabilities.push_back(gpu.capability);
+  }
+  if (capabilities.empty())
+    return fail(0,
+                "--gpu native: no NVIDIA GPU is found on this machine; name it, as in --gpu 9.0");
+  return joined(capabilities, ";");
+}
+
+Result<ThinFor> wanted_gpus(const Options& options) {
+  auto list = options.arch_list;
+  for (const auto& gpu : options.gpus) list += ";" + (gpu == "native" ? TRY(native_gpus()) : gpu);
+  auto wanted = TRY(parse_arch_list(list));
+  if (options.keep_ptx) wanted.ptx = {wanted.gpus.begin(), wanted.gpus.end()};
+  return wanted;
+}
+
+// Every GPU by itself; all of the table but Jetson boards, if none is named.
+Result<std::vector<ThinFor>> each_gpu(const Options& options) {
+  std::vector<ThinFor> rows;
+  if (options.gpus.empty() && options.arch_list.empty()) {
+    for (const auto& gpu : cuda_table().gpus) {
+      if (gpu.tegra) continue;
+      rows.push_back({.gpus = {gpu.capability}});
+      if (options.keep_ptx) rows.back().ptx = {gpu.capability};
+    }
+    return rows;
+  }
+  const auto wanted = TRY(wanted_gpus(options));
+  for (const auto& gpu : wanted.gpus) {
+    rows.push_back({.gpus = {gpu}});
+    if (wanted.ptx.contains(gpu)) rows.back().ptx = {gpu};
+  }
+  if (rows.size() > 1) rows.push_back(wanted);
+  return rows;
+}
+
+// A GPU that no module of the wheel has code for; empty: there is none.
+std::string unserved_gpu(const ThinnedWheel& wheel) {
+  for (const auto& gpu : wheel.wanted.gpus) {
+    ModuleCount all;
+    for (const auto& file : wheel.files) {
+      if (const auto found = file.modules.find(gpu); found != file.modules.end()) {
+        all.native += found->second.native + found->second.jit;
+        all.unserved += found->second.unserved;
+      }
+    }
+    if (all.native == 0 && all.unserved > 0) return gpu;
+  }
+  return {};
+}
+
+int bad_usage(const std::string& what, Streams streams) {
+  streams.err << "wheelscope: " << printable(what) << "\n";
+  return usage;
+}
+
+int complain_of(const std::string& path, const Error& error, Streams streams) {
+  return complain({error.offset, path + ": " + error.what}, streams);
+}
+
+int dry_run(const std::string& path, const std::vector<ThinFor>& rows, const Options& options,
+            Json& json, Streams streams) {
+  const auto file = Source::map(path);
+  if (!file) return complain(file.error(), streams);
+  auto plans = plan_wheel({path, file->bytes()}, rows);
+  if (!plans) return complain_of(path, plans.error(), streams);
+  auto shown = std::move(*plans);
+  const bool asked = !options.gpus.empty() || !options.arch_list.empty();
+  if (!asked)
+    std::erase_if(shown, [](const ThinnedWheel& plan) { return !unserved_gpu(plan).empty(); });
+  for (const auto& plan : shown) json.push_back(to_json(plan));
+  if (!options.json) streams.out << thin_table(shown, options.style);
+  return clean;
+}
+
+// The variant that was asked for; an error for one that cannot be made.
+Result<std::optional<VariantFile>> asked_variant(const ThinFor& wanted, const Options& options) {
+  if (options.variant.empty()) return std::nullopt;
+  if (!is_variant_label(options.variant))
+    return fail(0,
+                "--variant: a label has small letters, digits, dots and underscores, as in sm90");
+  if (wanted.gpus.size() != 1)
+    return fail(0, "--variant: NVIDIA's provider knows variants for one GPU; give one --gpu");
+  return VariantFile{options.variant, variant_file_for(options.variant, wanted.gpus.front())};
+}
+
+int write(const std::string& path, const ThinFor& wanted, const Options& options, Json& json,
+          Streams streams) {
+  const auto file = Source::map(path);
+  if (!file) return complain(file.error(), streams);
+  const WheelInput input{path, file->bytes()};
+  const auto plan = plan_wheel(input, {wanted});
+  if (!plan) return complain_of(path, plan.error(), streams);
+  if (const auto gpu = unserved_gpu(plan->front()); !gpu.empty()) {
+    streams.err << "wheelscope: " << printable(path) << ": no device code in this wheel serves GPU "
+                << gpu << "; `wheelscope show` lists the GPUs that it serves\n";
+    return has_findings;
+  }
+  const auto variant = asked_variant(wanted, options);
+  if (!variant) return bad_usage(variant.error().what, streams);
+  const auto done = write_thin_wheel(input, wanted, options.output_folder, *variant);
+  if (!done) return complain_of(path, done.error(), streams);
+  json.push_back(to_json(*done));
+  if (!options.json) streams.out << thin_text(*done, options.style);
+  return clean;
+}
+
+int compare(const Options& options, Streams streams) {
+  if (options.paths.size() != 2)
+    return bad_usage("thin --check takes two wheels: the original and the thinned one", streams);
+  const auto original = Source::map(options.paths[0]), other = Source::map(options.paths[1]);
+  if (!original) return complain(original.error(), streams);
+  if (!other) return complain(other.error(), streams);
+  const auto check =
+      check_thinning({options.paths[0], original->bytes()}, {options.paths[1], other->bytes()});
+  if (!check) return complain(check.error(), streams);
+  if (options.json)
+    streams.out << json_document("thin_check", to_json(*check));
+  else
+    streams.out << thin_check_text(*check, options.style);
+  return check->holds() ? clean : has_findings;
+}
+
+}  // namespace
+
+int thin(const Options& options, Streams streams) {
+  if (!options.undo.empty()) return undo_thinning(options, streams);
+  if (options.environment) {
+    auto asked = options;
+    if (asked.gpus.empty() && asked.arch_list.empty()) asked.gpus = {"native"};
+    const auto wanted = wanted_gpus(asked);
+    return wanted ? thin_environment(*wanted, options, streams)
+                  : bad_usage(wanted.error().what, streams);
+  }
+  if (options.paths.empty()) return bad_usage("thin needs a wheel, or --env", streams);
+  if (options.compare) return compare(options, streams);
+  auto json = Json::array();
+  int code = clean;
+  if (options.dry_run) {
+    const auto rows = each_gpu(options);
+    if (!rows) return bad_usage(rows.error().what, streams);
+    for (const auto& path : options.paths)
+      code = std::max(code, dry_run(path, *rows, options, json, streams));
+  } else {
+    if (options.output_folder.empty())
+      return bad_usage("thin needs -o DIR, the folder for the new wheel, or --dry-run", streams);
+    const auto wanted = wanted_gpus(options);
+    if (!wanted) return bad_usage(wanted.error().what, streams);
+    for (const auto& path : options.paths)
+      code = std::max(code, write(path, *wanted, options, json, streams));
+  }
+  if (options.json) streams.out << json_document("thin", std::move(json));
+  return code;
+}
+
+}  // namespace wheelscope

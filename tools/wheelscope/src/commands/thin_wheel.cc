@@ -1,0 +1,339 @@
+// Writes thinned wheels: members are copied as they lie in the archive, except libraries that lose
+// device code, RECORD, and what is said about the cut.
+#include "commands/thin_wheel.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <unordered_map>
+
+#include "packaging/record.h"
+#include "packaging/wheel_name.h"
+#include "report/json.h"
+#include "tables/tables.h"
+#include "text/text.h"
+#include "writers/zip_writer.h"
+
+namespace wheelscope {
+namespace {
+
+constexpr std::string_view statement_schema = "wheelscope-thin-1",
+                           thin_property = "wheelscope:thin";
+
+// The members of a wheel, each of which RECORD names with the right hash.
+class CheckedWheel {
+ public:
+  static Result<CheckedWheel> open(const WheelInput& input, const ZipLimits& limits) {
+    TRY_VOID(parse_wheel_name(base_name(input.path)));
+    CheckedWheel wheel(input);
+    wheel.archive_ = TRY(read_zip(input.bytes, limits));
+    for (const auto& problem : wheel.archive_.problems.listed)
+      return fail(problem.offset.value_or(0), problem.place + ": " + problem.what);
+    for (const auto& member : wheel.archive_.members) {
+      const auto slash = member.name.find(".dist-info/");
+      if (slash != member.name.npos && member.name.substr(slash + 11) == "RECORD" &&
+          member.name.find('/') == slash + 10)
+        wheel.record_ = &member;
+    }
+    if (!wheel.record_) return fail(0, "the wheel has no RECORD");
+    wheel.dist_info_ = folder_of(wheel.record_->name);
+    TRY_VOID(wheel.read_record());
+    return wheel;
+  }
+
+  const std::vector<ZipMember>& members() const { return archive_.members; }
+  const ZipMember& record() const { return *record_; }
+  const std::string& record_text() const { return text_; }
+  const std::string& dist_info() const { return dist_info_; }
+  bool is_signature(const ZipMember& member) const {
+    return member.name == dist_info_ + "/RECORD.jws" || member.name == dist_info_ + "/RECORD.p7s";
+  }
+
+  // The contents of a member, if they are what RECORD says.
+  Result<Source> contents(const ZipMember& member) const {
+    const auto room = room_for(member, input_.bytes.size());
+    if (!room)
+      return fail(member.data_offset,
+                  member.name + ": inflates to more than a wheel of this size justifies");
+    auto data = read_member(input_.bytes, member, *room);
+    if (!data) return fail(data.error().offset.value_or(0), member.name + ": " + data.error().what);
+    if (&member == record_ || is_signature(member)) return std::move(*data);
+    const auto line = lines_.find(member.name);
+    if (line == lines_.end()) return fail(member.name, "RECORD does not list it");
+    const auto algorithm = algorithm_of(line->second.hash);
+    const auto hash = record_hash(data->bytes().span(), algorithm);
+    if (hash.empty() ||
+        hash.substr(algorithm.size()) != line->second.hash.substr(algorithm.size()) ||
+        line->second.size != std::to_string(member.size))
+      return fail(member.name, "RECORD has another hash or size for it");
+    return std::move(*data);
+  }
+
+ private:
+  explicit CheckedWheel(const WheelInput& input) : input_(input) {}
+
+  Result<void> read_record() {
+    constexpr std::uint64_t largest = 64 << 20;
+    if (record_->size > largest) return fail(record_->name, "is too large");
+    const auto data = TRY(contents(*record_));
+    text_ = data.bytes().text();
+    std::size_t files = 0;
+    for (const auto& member : archive_.members) files += !member.is_folder();
+    for (auto& line : parse_record(text_)) {
+      auto path = line.path;
+      if (!lines_.try_emplace(path, std::move(line)).second)
+        return fail(path, "RECORD lists it twice");
+    }
+    for (const auto& member : archive_.members) {
+      if (!member.is_folder() && &member != record_ && !is_signature(member) &&
+          !lines_.contains(member.name))
+        return fail(member.name, "RECORD does not list it");
+    }
+    std::set<std::string_view> names;
+    for (const auto& member : archive_.members) names.insert(member.name);
+    for (const auto& [path, line] : lines_) {
+      if (!names.contains(path))
+        return fail(path, "RECORD lists a file that the wheel does not have");
+    }
+    return {};
+  }
+
+  const WheelInput& input_;
+  ZipArchive archive_;
+  const ZipMember* record_ = nullptr;
+  std::string dist_info_, text_;
+  std::unordered_map<std::string, RecordLine> lines_;
+};
+
+Json properties_of(const ThinnedWheel& thin) {
+  return Json{{"name", thin_property},
+              {"value", "device code for " + joined(thin.wanted.gpus) +
+                            " alone, cut from sha256:" + thin.sha256}};
+}
+
+// An SBOM with a note; nothing where the file is none that is known.
+std::optional<std::string> noted_sbom(std::string_view text, const ThinnedWheel& thin) {
+  constexpr std::size_t largest = 16 << 20, deepest = 100;
+  std::size_t depth = 0;  // of brackets, those in texts too: the library would recurse as deeply
+  for (const char c : text) {
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') depth -= depth > 0;
+    if (depth > deepest || text.size() > largest) return std::nullopt;
+  }
+  auto sbom = Json::parse(text, nullptr, false);
+  if (!sbom.is_object()) return std::nullopt;
+  if (sbom.value("bomFormat", Json()) == "CycloneDX") {
+    auto& metadata = sbom["metadata"];
+    if (!metadata.is_object() && !metadata.is_null()) return std::nullopt;
+    auto& properties = metadata["properties"];
+    if (!properties.is_array() && !properties.is_null()) return std::nullopt;
+    properties.push_back(properties_of(thin));
+  } else if (sbom.contains("spdxVersion") && !sbom.contains("comment")) {
+    sbom["comment"] = properties_of(thin)["value"];
+  } else {
+    return std::nullopt;
+  }
+  const bool lines = text.find('\n') != text.npos;
+  return sbom.dump(lines ? 2 : -1, ' ', false, Json::error_handler_t::replace) +
+         (lines ? "\n" : "");
+}
+
+// Whether an SBOM is another one with a note.
+bool is_noted(std::string_view original, std::string_view noted) {
+  const auto before = Json::parse(original, nullptr, false);
+  auto after = Json::parse(noted, nullptr, false);
+  if (!before.is_object() || !after.is_object()) return false;
+  if (before.value("bomFormat", Json()) != "CycloneDX") {
+    after.erase("comment");
+    return before == after;
+  }
+  auto& metadata = after["metadata"];
+  if (!metadata.is_object() || !metadata.value("properties", Json()).is_array() ||
+      metadata["properties"].empty())
+    return false;
+  auto& properties = metadata["properties"];
+  if (properties.back().value("name", Json()) != thin_property) return false;
+  properties.erase(properties.size() - 1);
+  for (const bool without : {false, true}) {  // empty lists may not have been there
+    if (before == after) return true;
+    if (!without && properties.empty()) metadata.erase("properties");
+  }
+  if (metadata.empty()) after.erase("metadata");
+  return before == after;
+}
+
+std::string statement_of(const ThinnedWheel& thin) {
+  Json json{
+      {"schema", statement_schema},
+      {"original",
+       {{"file", base_name(thin.file)}, {"sha256", thin.sha256}, {"size", thin.size_before}}}};
+  json.update(to_json(thin.wanted));
+  json["files"] = Json::array();
+  for (const auto& file : thin.files) json["files"].push_back(to_json(file));
+  json["notes"] = thin.notes;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+ThinnedWheel begin(const WheelInput& input, const ThinFor& wanted) {
+  return {.file = input.path, .wanted = wanted, .size_before = input.bytes.size()};
+}
+
+void keep_plan(ThinnedWheel& thin, const ZipMember& member, std::optional<FileThinning> plan) {
+  thin.installed_before += member.size;
+  thin.installed += plan ? plan->size : member.size;
+  if (plan) thin.files.push_back(std::move(*plan));
+}
+
+class WheelWriter {
+ public:
+  WheelWriter(const WheelInput& input, const CheckedWheel& wheel, ThinnedWheel& thin)
+      : input_(input), wheel_(wheel), thin_(thin), record_(wheel.record_text()) {}
+
+  Result<void> write(const std::string& path, const std::optional<VariantFile>& variant) {
+    auto zip = TRY(ZipWriter::create(path));
+    auto plan = thin_.files.begin();
+    for (const auto& member : wheel_.members()) {
+      const FileThinning* own = nullptr;
+      if (plan != thin_.files.end() && plan->path == member.name) own = &*plan++;
+      if (&member != &wheel_.record()) TRY_VOID(write_member(zip, member, own));
+    }
+    if (variant) TRY_VOID(add(zip, "variant.json", variant->json));
+    TRY_VOID(add(zip, thin_statement, statement_of(thin_)));
+    const auto record = record_.text(wheel_.record().name);
+    TRY_VOID(zip.replace(input_.bytes, wheel_.record(), std::as_bytes(std::span(record))));
+    TRY_VOID(zip.finish());
+    thin_.size = zip.size();
+    thin_.written = path;
+    return {};
+  }
+
+ private:
+  Result<void> add(ZipWriter& zip, const std::string& name, const std::string& contents) {
+    const auto path = wheel_.dist_info() + "/" + name;
+    record_.add(record_line(path, std::as_bytes(std::span(contents))));
+    thin_.installed += contents.size();
+    return zip.add(path, input_.bytes, wheel_.record(), contents);
+  }
+
+  Result<void> write_member(ZipWriter& zip, const ZipMember& member, const FileThinning* plan) {
+    if (wheel_.is_signature(member)) {
+      record_.drop(member.name);
+      thin_.notes.push_back(member.name +
+                            " was left out: it signs the RECORD of the original wheel");
+      return {};
+    }
+    if (plan && plan->remove) {
+      record_.drop(member.name);
+      return {};
+    }
+    if (plan && plan->changes()) {
+      const auto data = TRY(wheel_.contents(member));
+      const auto output = thinned(data.bytes(), *plan);
+      if (output.bytes().size() != plan->size) return fail(member.name, "no memory to rewrite it");
+      return replace(zip, member, output.bytes().span());
+    }
+    if (!member.is_folder() && member.name.starts_with(wheel_.dist_info() + "/sboms/")) {
+      const auto data = TRY(wheel_.contents(member));
+      if (const auto noted = noted_sbom(data.bytes().text(), thin_)) {
+        thin_.installed += noted->size() - member.size;
+        return replace(zip, member, std::as_bytes(std::span(*noted)));
+      }
+      thin_.notes.push_back(member.name + " got no note: it is neither CycloneDX nor SPDX in JSON");
+    }
+    return zip.copy(input_.bytes, member);
+  }
+
+  Result<void> replace(ZipWriter& zip, const ZipMember& member,
+                       std::span<const std::byte> contents) {
+    record_.set(member.name, record_line(member.name, contents));
+    return zip.replace(input_.bytes, member, contents);
+  }
+
+  const WheelInput& input_;
+  const CheckedWheel& wheel_;
+  ThinnedWheel& thin_;
+  RecordRewriter record_;
+};
+
+}  // namespace
+
+Result<std::vector<ThinnedWheel>> plan_wheel(const WheelInput& input,
+                                             const std::vector<ThinFor>& wanted,
+                                             const ZipLimits& limits) {
+  const auto wheel = TRY(CheckedWheel::open(input, limits));
+  std::vector<ThinnedWheel> plans;
+  for (const auto& one : wanted) plans.push_back(begin(input, one));
+  Allowance memory(Allowance::facts_for(input.bytes.size()));
+  for (const auto& member : wheel.members()) {
+    if (member.is_folder()) continue;
+    const auto data = TRY(wheel.contents(member));
+    for (auto& plan : plans)
+      keep_plan(plan, member, plan_thinning(member.name, data.bytes(), plan.wanted, memory));
+  }
+  return plans;
+}
+
+Result<ThinnedWheel> write_thin_wheel(const WheelInput& input, const ThinFor& wanted,
+                                      const std::string& folder,
+                                      const std::optional<VariantFile>& variant,
+                                      const ZipLimits& limits) {
+  const auto wheel = TRY(CheckedWheel::open(input, limits));
+  for (const auto& member : wheel.members()) {
+    if (member.name == wheel.dist_info() + "/" + thin_statement)
+      return fail(member.name, "this wheel was thinned already; thin the original one instead");
+    if (variant && member.name == wheel.dist_info() + "/variant.json")
+      return fail(member.name, "this wheel is a variant already");
+  }
+  auto thin = std::move(TRY(plan_wheel(input, {wanted}, limits)).front());
+  if (!thin.changes() && !variant) return thin;
+  thin.sha256 = sha256_digits(input.bytes.span());
+  auto name = base_name(input.path);
+  if (variant) name.insert(name.size() - 4, "-" + variant->label);
+  const auto path = (std::filesystem::path(folder) / name).string();
+  std::error_code error;
+  if (std::filesystem::equivalent(path, input.path, error))
+    return fail(path, "is the wheel itself; give another folder with -o");
+  TRY_VOID(WheelWriter(input, wheel, thin).write(path, variant));
+  return thin;
+}
+
+Result<ThinCheck> check_thinning(const WheelInput& original, const WheelInput& thin) {
+  const auto before = TRY(CheckedWheel::open(original, {}));
+  const auto after = TRY(CheckedWheel::open(thin, {}));
+  std::unordered_map<std::string_view, const ZipMember*> left;
+  for (const auto& member : after.members()) left[member.name] = &member;
+  ThinCheck check;
+  std::set<std::string> served;
+  Allowance memory(Allowance::facts_for(original.bytes.size()));
+  auto differ = [&](const std::string& path, std::optional<ThinDifference> difference) {
+    if (difference) check.differences.emplace_back(path, *difference);
+  };
+  for (const auto& member : before.members()) {
+    const auto found = left.find(member.name);
+    const auto* other = found == left.end() ? nullptr : found->second;
+    if (other) left.erase(found);
+    if (member.is_folder() || before.is_signature(member)) continue;
+    const auto data = TRY(before.contents(member));
+    if (!other) {
+      differ(member.name, compare_removed(member.name, data.bytes(), served, check.lost, memory));
+      continue;
+    }
+    const auto other_data = TRY(after.contents(*other));
+    if (&member == &before.record()) continue;  // it is true of both
+    const bool sbom = member.name.starts_with(before.dist_info() + "/sboms/");
+    if (sbom && is_noted(data.bytes().text(), other_data.bytes().text())) continue;
+    differ(member.name, compare_thinned(member.name, data.bytes(), other_data.bytes(), served,
+                                        check.lost, memory));
+  }
+  left.erase(before.dist_info() + "/" + thin_statement);
+  left.erase(before.dist_info() + "/variant.json");
+  for (const auto& member : after.members()) {
+    if (left.contains(member.name)) differ(member.name, ThinDifference::added);
+  }
+  for (const auto& gpu : cuda_table().gpus) {
+    if (served.contains(gpu.capability) && !check.lost.contains(gpu.capability))
+      check.gpus.push_back(gpu.capability);
+  }
+  return check;
+}
+
+}  // namespace wheelscope

@@ -1,0 +1,34 @@
+// A wheel without the device code that some GPUs have no use for.
+#pragma once
+
+#include "answers/thin.h"
+#include "answers/thin_check.h"
+#include "facts/wheel.h"
+
+namespace wheelscope {
+
+// Reads a wheel whose RECORD is true, and plans for each list of GPUs. Any doubt about the archive
+// is an error: a wheel that installers may read in two ways must not get a fresh RECORD.
+Result<std::vector<ThinnedWheel>> plan_wheel(const WheelInput& input,
+                                             const std::vector<ThinFor>& wanted,
+                                             const ZipLimits& limits = {});
+
+// What makes a wheel a variant: the label that ends its name, and its variant.json.
+struct VariantFile {
+  std::string label, json;
+};
+
+// Writes the thinned wheel into a folder; as a variant, if one is given. Where nothing is to be cut
+// and there is no variant, nothing is written.
+Result<ThinnedWheel> write_thin_wheel(const WheelInput& input, const ThinFor& wanted,
+                                      const std::string& folder,
+                                      const std::optional<VariantFile>& variant,
+                                      const ZipLimits& limits = {});
+
+// Whether the second wheel is a thinning of the first one. Both must be sound.
+Result<ThinCheck> check_thinning(const WheelInput& original, const WheelInput& thin);
+
+// The name of the statement in dist-info.
+inline constexpr const char* thin_statement = "wheelscope-thin.json";
+
+}  // namespace wheelscope

@@ -1,0 +1,52 @@
+// Fuzzes thinning: whatever a wheel or library is, what is written from it is sound, and a thinning
+// of it.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "commands/thin_wheel.h"
+#include "facts/wheel.h"
+
+namespace {
+
+using namespace wheelscope;
+
+const ThinFor hopper{.gpus = {"9.0"}};
+
+// The thinned file has the device code that the plan kept, and the same host code.
+void check_file(Bytes file) {
+  Allowance memory(Allowance::facts_for(file.size()));
+  for (const auto* path : {"x.so", "x.ptx"}) {
+    const auto plan = plan_thinning(path, file, hopper, memory);
+    if (!plan || plan->remove || !plan->changes()) continue;
+    const auto output = thinned(file, *plan);
+    if (output.bytes().size() != plan->size) std::abort();
+    std::set<std::string> served, lost;
+    if (compare_thinned(path, file, output.bytes(), served, lost, memory) || lost.contains("9.0"))
+      std::abort();
+  }
+}
+
+void check_wheel(Bytes file) {
+  static const std::string folder = std::filesystem::temp_directory_path() / "wheelscope-thin-fuzz";
+  static const std::string name = "pkg-1.0-cp310-abi3-manylinux_2_28_x86_64.whl";
+  const ZipLimits limits{.members = 100, .member_size = 1 << 20, .total_size = 4 << 20};
+  const auto thin = write_thin_wheel({name, file}, hopper, folder, std::nullopt, limits);
+  if (!thin || thin->written.empty()) return;
+  const auto written = Source::map(thin->written).value();
+  const WheelInput output{name, written.bytes()};
+  const auto check = check_thinning({name, file}, output);
+  if (!check || !check->holds() || check->lost.contains("9.0")) std::abort();
+  for (const auto& problem : read_wheel(output)->problems.listed) {
+    if (problem.id.starts_with("zip-") || problem.id.starts_with("record-")) std::abort();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  const Bytes file(std::as_bytes(std::span(data, size)));
+  check_file(file);
+  check_wheel(file);
+  return 0;
+}

@@ -1,0 +1,444 @@
+"""`thin` keeps the device code that a GPU would choose and nothing else; the loader, readelf, zipfile
+and hashlib judge what it wrote."""
+
+import base64
+import csv
+import ctypes
+import hashlib
+import io
+import json
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from fixture_elf import Code, Elf, archive_of_objects, fatbin
+from fixture_zip import Files
+from fixtures import wheel
+from program import PROGRAM, ROOT
+
+pytestmark = pytest.mark.usefixtures("scope")
+
+NAME = "pkg-1.0-py3-none-manylinux_2_28_x86_64.whl"
+PAGE = 4096
+SOURCE = """
+extern const char fatbins[];
+static const char *const wrappers[2] = {fatbins, fatbins + FIRST};  /* as .nvFatBinSegment */
+static int calls = 41;
+char behind[] = "what follows the device code";
+const char *container(int i) { return wrappers[i]; }
+int call(void) { return ++calls; }
+"""
+
+
+def run(*words: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([PROGRAM, "thin", *map(str, words)], capture_output=True, text=True)
+    assert done.returncode == code, done.stderr or done.stdout
+    return done
+
+
+def thin_json(*words: str | Path, code: int = 0) -> Any:
+    document = json.loads(run(*words, "--json", code=code).stdout)
+    schema = json.loads((ROOT / "schema.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(document)
+    return document
+
+
+def code(target: str, size: int = 100, compression: str = "") -> Code:
+    """sm_90a or compute_80; its payload says which."""
+    kind, arch = target.split("_")
+    payload = target.encode() + b" x" + random.Random(target).randbytes(size - len(target) - 2)
+    return Code(
+        "ptx" if kind == "compute" else "sass",
+        int(arch.rstrip("af")),
+        payload,
+        compression,
+        arch.lstrip("0123456789"),
+    )
+
+
+def container(*targets: str, size: int = 100, compression: str = "") -> bytes:
+    return fatbin([code(target, size, compression) for target in targets])
+
+
+def library(tmp_path: Path, *containers: bytes) -> bytes:
+    """A real shared library with two fat binaries, and pointers to them that the loader relocates."""
+    folder = tmp_path / "library"
+    folder.mkdir(exist_ok=True)
+    (folder / "code.bin").write_bytes(b"".join(containers))
+    (folder / "code.s").write_text(
+        '.section .nv_fatbin,"a"\n.balign 8\n.globl fatbins\n.hidden fatbins\nfatbins:\n'
+        f'.incbin "{folder}/code.bin"\n.section .note.GNU-stack,"",@progbits\n'
+    )
+    source = folder / "host.c"
+    source.write_text(SOURCE)
+    compiler = ["cc", "-O1", "-g", "-shared", "-fPIC", f"-DFIRST={len(containers[0])}"]
+    subprocess.run([*compiler, "-o", folder / "x.so", source, folder / "code.s"], check=True)
+    return (folder / "x.so").read_bytes()
+
+
+def written(tmp_path: Path, files: Files, name: str = NAME, **changes: Any) -> Path:
+    path = tmp_path / name
+    path.write_bytes(wheel(files, **changes))
+    return path
+
+
+def members(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def assert_record_is_true(files: dict[str, bytes], record: str) -> None:
+    lines = {line[0]: line[1:] for line in csv.reader(io.StringIO(files[record].decode()))}
+    assert set(lines) == set(files)
+    for name, data in files.items():
+        if name != record:
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            assert lines[name] == [f"sha256={digest}", str(len(data))], name
+
+
+def kept(file: Any) -> list[str]:
+    return [sum["code"] for sum in file["kept"]]
+
+
+@pytest.mark.parametrize(
+    ("targets", "gpu", "chosen"),
+    [
+        ("sm_75 sm_80 sm_90 compute_90", "9.0", "sm_90"),
+        ("sm_75 sm_80 sm_90 compute_90", "8.6", "sm_80"),
+        ("sm_80 sm_86 sm_90", "8.9", "sm_86"),
+        ("sm_80 compute_75 compute_80", "9.0", "compute_80"),  # by PTX alone: vLLM has such modules
+        ("sm_80 sm_90a compute_80", "9.0", "sm_90a"),
+        ("sm_90a compute_80", "10.0", "compute_80"),  # code with `a` runs on its own GPU alone
+        ("sm_80 sm_100f compute_80", "10.3", "sm_100f"),
+        ("sm_80 sm_87 sm_90", "8.9", "sm_80"),  # a Jetson's code runs on no other GPU
+        ("sm_80 sm_87 compute_72", "8.7", "sm_87"),
+        ("sm_90 sm_90a sm_80", "9.0", "sm_90 sm_90a"),
+    ],
+)
+def test_keeps_what_the_gpu_chooses(tmp_path: Path, targets: str, gpu: str, chosen: str) -> None:
+    original = library(tmp_path, container(*targets.split()), container("sm_80", "compute_75"))
+    path = written(tmp_path, {"pkg/x.so": original})
+    [thin] = thin_json(path, "--gpu", gpu, "-o", tmp_path / "out")["thin"]
+    data = members(Path(thin["written"]))["pkg/x.so"]
+    # The first fat binary, read here without wheelscope.
+    at = data.index(struct.pack("<IHH", 0xBA55ED50, 1, 16))
+    end = at + 16 + struct.unpack_from("<Q", data, at + 8)[0]
+    found, at = [], at + 16
+    while at < end:
+        header, size = (
+            struct.unpack_from("<I", data, at + 4)[0],
+            struct.unpack_from("<Q", data, at + 8)[0],
+        )
+        found.append(data[at + header :].split()[0].decode())
+        at += header + size
+    assert sorted(found) == sorted(chosen.split())
+
+
+@pytest.mark.parametrize("compression", ["", "lz4", "zstd"])
+def test_the_loader_finds_everything_where_it_was(tmp_path: Path, compression: str) -> None:
+    size = 40 * PAGE + 24
+    targets = ("sm_75", "sm_80", "sm_90", "compute_90")
+    original = library(
+        tmp_path,
+        container(*targets, size=size, compression=compression),
+        container(*targets, size=size, compression=compression),
+    )
+    path = written(tmp_path, {"pkg/x.so": original})
+    [thin] = thin_json(path, "--gpu", "9.0", "-o", tmp_path / "out")["thin"]
+    [file] = thin["files"]
+    data = members(Path(thin["written"]))["pkg/x.so"]
+    assert len(data) == file["size"] < len(original) - 5 * size
+    assert file["keeps_zeros"] is None
+    (tmp_path / "thin.so").write_bytes(data)
+    loaded = ctypes.CDLL(str(tmp_path / "thin.so"))
+    assert loaded.call() == 42
+    assert (ctypes.c_char * 29).in_dll(loaded, "behind").value == b"what follows the device code"
+    loaded.container.restype = ctypes.c_void_p
+    code_size = len(code("sm_90", size, compression).build())
+    for i in range(2):
+        address = loaded.container(i)
+        assert address
+        header = ctypes.string_at(address, 16)
+        assert header == struct.pack("<IHHQ", 0xBA55ED50, 1, 16, code_size)
+        assert ctypes.string_at(address + 16, code_size) == code("sm_90", size, compression).build()
+        freed = 3 * size  # almost all that was cut: zeros, without a byte of the file
+        assert ctypes.string_at(address + 16 + code_size, freed) == bytes(freed)
+    told = subprocess.run(
+        ["readelf", "-lSWsd", tmp_path / "thin.so"], capture_output=True, text=True, check=True
+    )
+    assert not told.stderr
+    symbols = [line for line in told.stdout.splitlines() if line.endswith(" call")]
+    assert len(symbols) == 2  # in .dynsym and .symtab
+
+
+def test_a_file_that_cannot_shrink_keeps_zeros(tmp_path: Path) -> None:
+    objects = archive_of_objects(
+        Elf(
+            type=1,
+            sections={"__nv_relfatbin": container("sm_80", "sm_90", "compute_80", size=9 * PAGE)},
+        ).build()
+    )
+    path = written(tmp_path, {"pkg/libx.a": objects})
+    [thin] = thin_json(path, "--gpu", "9.0", "-o", tmp_path / "out")["thin"]
+    [file] = thin["files"]
+    assert file["keeps_zeros"] == "not-shared"
+    assert kept(file) == ["compute_80", "sm_90"]  # a linker may want either
+    assert len(members(Path(thin["written"]))["pkg/libx.a"]) == len(objects)
+    assert Path(thin["written"]).stat().st_size < path.stat().st_size
+
+
+@pytest.fixture
+def fat(tmp_path: Path) -> Path:
+    targets = ("sm_75", "sm_80", "sm_90", "compute_80")
+    data = library(tmp_path, container(*targets, size=9 * PAGE), container("sm_80", "compute_80"))
+    sbom = json.dumps({"bomFormat": "CycloneDX", "specVersion": "1.6"}).encode()
+    return written(
+        tmp_path,
+        {
+            "pkg/__init__.py": b"x = 1\n",
+            "pkg/x y.so": data,
+            "pkg-1.0.dist-info/sboms/pkg.cdx.json": sbom,
+        },
+    )
+
+
+def test_the_new_wheel_is_sound_and_says_what_was_cut(fat: Path, tmp_path: Path) -> None:
+    [thin] = thin_json(fat, "--gpu", "9.0", "-o", tmp_path / "out")["thin"]
+    new = Path(thin["written"])
+    assert new == tmp_path / "out" / NAME
+    before, after = members(fat), members(new)
+    statement = "pkg-1.0.dist-info/wheelscope-thin.json"
+    assert set(after) - set(before) == {statement}
+    assert_record_is_true(after, "pkg-1.0.dist-info/RECORD")
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {
+        "pkg/x y.so",
+        "pkg-1.0.dist-info/RECORD",
+        "pkg-1.0.dist-info/sboms/pkg.cdx.json",
+    }
+    said = json.loads(after[statement])
+    assert said["original"]["sha256"] == hashlib.sha256(fat.read_bytes()).hexdigest()
+    assert said["gpus"] == ["9.0"]
+    [file] = said["files"]
+    assert {part["code"]: part["count"] for part in file["cut"]} == {
+        "compute_80": 1,
+        "sm_75": 1,
+        "sm_80": 2,
+    }
+    [note] = json.loads(after["pkg-1.0.dist-info/sboms/pkg.cdx.json"])["metadata"]["properties"]
+    assert note["name"] == "wheelscope:thin"
+    with zipfile.ZipFile(fat) as old_zip, zipfile.ZipFile(new) as new_zip:
+        for old in old_zip.infolist():
+            other = new_zip.getinfo(old.filename)
+            assert (old.date_time, old.external_attr, old.compress_type) == (
+                other.date_time,
+                other.external_attr,
+                other.compress_type,
+            )
+    done = subprocess.run([PROGRAM, "show", "--json", new], capture_output=True, text=True)
+    assert json.loads(done.stdout)["items"][0]["findings"] == []
+
+
+def test_equal_wheels_give_equal_bytes(fat: Path, tmp_path: Path) -> None:
+    run(fat, "--gpu", "9.0", "-o", tmp_path / "one")
+    shutil.copy(fat, tmp_path / "library")
+    words = [PROGRAM, "thin", NAME, "--arch-list", "9.0", "-o", tmp_path / "two"]
+    subprocess.run(
+        list(map(str, words)), cwd=tmp_path / "library", env={"TZ": "Asia/Tokyo"}, check=True
+    )
+    assert (tmp_path / "one" / NAME).read_bytes() == (tmp_path / "two" / NAME).read_bytes()
+
+
+def test_ptx_is_kept_on_request(fat: Path, tmp_path: Path) -> None:
+    for words in (["--gpu", "9.0", "--keep-ptx"], ["--arch-list", "9.0+PTX"]):
+        [thin] = thin_json(fat, *words, "-o", tmp_path / "out")["thin"]
+        assert kept(thin["files"][0]) == ["compute_80", "sm_90"]
+    [thin] = thin_json(fat, "--arch-list", "7.5;9.0a", "-o", tmp_path / "out")["thin"]
+    assert kept(thin["files"][0]) == ["compute_80", "sm_75", "sm_90"]
+
+
+def test_loose_files_that_cannot_run_are_left_out(tmp_path: Path) -> None:
+    cubins = {
+        f"pkg/k{sm}.cubin": Elf(machine="cuda", type=2, flags=sm << 8, abi_version=8).build()
+        for sm in (80, 86, 90)
+    }
+    path = written(tmp_path, {**cubins, "pkg/x.fatbin": container("sm_80", "sm_90")})
+    [thin] = thin_json(path, "--gpu", "8.9", "-o", tmp_path / "out")["thin"]
+    after = members(Path(thin["written"]))
+    assert [name for name in after if name.endswith(".cubin")] == ["pkg/k80.cubin", "pkg/k86.cubin"]
+    assert after["pkg/x.fatbin"] == container("sm_80")
+    assert_record_is_true(after, "pkg-1.0.dist-info/RECORD")
+
+
+def test_dry_run_has_a_row_for_each_gpu_that_is_served(fat: Path) -> None:
+    rows = {tuple(row["gpus"]): row for row in thin_json(fat, "--dry-run")["thin"]}
+    assert ("7.0",) not in rows
+    assert rows[("9.0",)]["files"][0]["modules"]["9.0"] == {"native": 1, "jit": 1, "unserved": 0}
+    assert rows[("7.5",)]["files"][0]["modules"]["7.5"] == {"native": 1, "jit": 0, "unserved": 1}
+    assert "1 native, 1 compiled by the driver" in run(fat, "--dry-run", "--gpu", "9.0").stdout
+
+
+def test_check_accepts_thinnings_alone(fat: Path, tmp_path: Path) -> None:
+    run(fat, "--gpu", "9.0", "-o", tmp_path / "out")
+    new = tmp_path / "out" / NAME
+    check = thin_json("--check", fat, new)["thin_check"]
+    assert check["thinning"] is True
+    assert "9.0" in check["same_for"]
+    assert "7.5" in check["other_for"]
+    assert thin_json("--check", new, fat, code=1)["thin_check"]["thinning"] is False
+    before = members(fat)
+    host = before["pkg/x y.so"].replace(b"what follows", b"that follows")
+    code_changed = before["pkg/x y.so"].replace(b"sm_90 x", b"sm_90 y")
+    for files, difference in (
+        ({**before, "pkg/x y.so": host}, "host-code"),
+        ({**before, "pkg/x y.so": code_changed}, "device-code"),
+        ({**before, "pkg/__init__.py": b"x = 2\n"}, "contents"),
+        ({**before, "pkg/new.py": b""}, "added"),
+        ({name: data for name, data in before.items() if name != "pkg/__init__.py"}, "missing"),
+    ):
+        files = {
+            name: data
+            for name, data in files.items()
+            if name.split("/")[-1] not in ("RECORD", "WHEEL", "METADATA")
+        }
+        folder = tmp_path / difference
+        folder.mkdir()
+        run(written(folder, files), "--gpu", "9.0", "-o", folder / "out")
+        check = thin_json("--check", fat, folder / "out" / NAME, code=1)["thin_check"]
+        assert [found["difference"] for found in check["differences"]] == [difference]
+
+
+def test_refuses_what_it_cannot_vouch_for(fat: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert "-o DIR" in run(fat, "--gpu", "9.0", code=2).stderr
+    assert "they are 5.0" in run(fat, "--gpu", "9.7", "-o", out, code=2).stderr
+    assert "no GPU is named" in run(fat, "-o", out, code=2).stderr
+    assert "serves GPU 7.0" in run(fat, "--gpu", "7.0", "-o", out, code=1).stderr
+    assert "is the wheel itself" in run(fat, "--gpu", "9.0", "-o", tmp_path, code=3).stderr
+    run(fat, "--gpu", "9.0", "-o", out)
+    again = run(out / NAME, "--gpu", "9.0", "-o", tmp_path / "again", code=3)
+    assert "thinned already" in again.stderr
+    false = written(tmp_path / "library", {"a.py": b""}, record_text=b"a.py,sha256=x,1\n")
+    assert "RECORD" in run(false, "--gpu", "9.0", "-o", out, code=3).stderr
+    assert sorted(path.name for path in out.iterdir()) == [NAME]
+
+
+def test_nothing_to_cut_is_no_error(tmp_path: Path) -> None:
+    path = written(tmp_path, {"pkg/__init__.py": b""})
+    assert (
+        "nothing: there is no device code" in run(path, "--gpu", "9.0", "-o", tmp_path / "o").stdout
+    )
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_variant_says_which_gpu_it_is_for(fat: Path, tmp_path: Path) -> None:
+    run(fat, "--gpu", "9.0", "--variant", "sm90", "-o", tmp_path / "out")
+    [new] = (tmp_path / "out").iterdir()
+    assert new.name == NAME.replace(".whl", "-sm90.whl")
+    said = json.loads(members(new)["pkg-1.0.dist-info/variant.json"])
+    assert said["variants"] == {"sm90": {"nvidia": {"sm_arch": ["90_real"]}}}
+    assert_record_is_true(members(new), "pkg-1.0.dist-info/RECORD")
+    assert (
+        "one --gpu"
+        in run(fat, "--arch-list", "8.0;9.0", "--variant", "x", "-o", tmp_path / "o", code=2).stderr
+    )
+    assert (
+        "small letters"
+        in run(fat, "--gpu", "9.0", "--variant", "SM-90", "-o", tmp_path / "o", code=2).stderr
+    )
+
+
+def findings(path: Path) -> dict[str, str]:
+    done = subprocess.run([PROGRAM, "check", "--json", path], capture_output=True, text=True)
+    [item] = json.loads(done.stdout)["items"]
+    return {
+        found["id"]: found["what"]
+        for found in item["findings"]
+        if found["id"].startswith("variant")
+    }
+
+
+def test_check_refuses_a_variant_whose_bytes_say_otherwise(tmp_path: Path) -> None:
+    def variant(label: str, value: str, name: str = "sm90") -> Path:
+        data = library(tmp_path, container("sm_80", "sm_75"), container("sm_80"))
+        said = {"variants": {label: {"nvidia": {"sm_arch": [value]}}}}
+        files = {"pkg/x.so": data, "pkg-1.0.dist-info/variant.json": json.dumps(said).encode()}
+        return written(tmp_path, files, NAME.replace(".whl", f"-{name}.whl" if name else ".whl"))
+
+    assert findings(variant("sm90", "80_real")) == {}
+    claim = findings(variant("sm90", "90_real"))
+    assert claim == {
+        "variant-claim": "the variant says nvidia :: sm_arch :: 90_real, and has no native code "
+        "for GPU 9.0: it holds sm_75, sm_80"
+    }
+    assert set(findings(variant("other", "80_real"))) == {"variant-label"}
+    assert set(findings(variant("sm90", "80_real", ""))) == {"variant-label"}
+    plain = written(tmp_path, {"a.py": b""}, NAME.replace(".whl", "-sm90.whl"))
+    assert set(findings(plain)) == {"variant-label"}
+
+
+@pytest.fixture
+def environment(fat: Path, tmp_path: Path) -> Path:
+    """A virtual environment with the fat wheel unpacked as pip would."""
+    prefix = tmp_path / "an env"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
+    [site] = prefix.glob("lib/python3*/site-packages")
+    with zipfile.ZipFile(fat) as archive:
+        archive.extractall(site)
+    return prefix
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_an_environment_is_thinned_and_put_back(environment: Path, tmp_path: Path) -> None:
+    [site] = environment.glob("lib/python3*/site-packages")
+    before = contents(site)
+    [package] = thin_json("--env", environment, "--gpu", "9.0")["thin_packages"]
+    assert (package["name"], package["written"]) == ("pkg", False)
+    assert contents(site) == before
+    os.link(site / "pkg/x y.so", tmp_path / "cached.so")  # as uv installs
+    save = tmp_path / "saved"
+    assert "--save" in run("--env", environment, "--gpu", "9.0", "--write", code=2).stderr
+    run("--env", environment, "--gpu", "9.0", "--write", "--save", save)
+    after = contents(site)
+    assert {name for name in before if before[name] != after[name]} == {
+        "pkg/x y.so",
+        "pkg-1.0.dist-info/RECORD",
+    }
+    assert len(after["pkg/x y.so"]) == package["files"][0]["size"]
+    assert_record_is_true(after, "pkg-1.0.dist-info/RECORD")
+    assert (tmp_path / "cached.so").read_bytes() == before["pkg/x y.so"]
+    again = run("--env", environment, "--gpu", "9.0", "--write", "--save", save, code=3)
+    assert "empty folder" in again.stderr
+    assert "2 files put back" in run("--undo", save).stdout
+    assert contents(site) == before
+
+
+def test_a_file_that_changed_since_is_left_alone(environment: Path, tmp_path: Path) -> None:
+    [site] = environment.glob("lib/python3*/site-packages")
+    library_file = site / "pkg/x y.so"
+    original = library_file.read_bytes()
+    library_file.write_bytes(original + b"edited")
+    done = run("--env", environment, "--gpu", "9.0", "--write", "--save", tmp_path / "saved")
+    assert "not what RECORD says" in done.stdout
+    library_file.write_bytes(original)
+    run("--env", environment, "--gpu", "9.0", "--write", "--save", tmp_path / "saved")
+    edited = library_file.read_bytes() + b"edited"
+    library_file.write_bytes(edited)
+    assert "was changed after" in run("--undo", tmp_path / "saved", code=3).stderr
+    assert library_file.read_bytes() == edited
