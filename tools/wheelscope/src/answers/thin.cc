@@ -264,18 +264,22 @@ Fatbin read_all_device_code(const std::string& path, Bytes file, Loan& loan) {
   return read_device_file(path, file, loan).fatbin;
 }
 
-std::optional<FileThinning> plan_thinning(const std::string& path, Bytes file,
-                                          const ThinFor& wanted, Allowance& memory) {
+std::vector<FileThinning> plan_thinning(const std::string& path, Bytes file,
+                                        const std::vector<ThinFor>& wanted, Allowance& memory) {
   Loan loan(memory);
   const auto device = read_device_file(path, file, loan);
-  if (device.fatbin.codes.empty()) return std::nullopt;
-  FileThinning plan{.path = path, .size_before = file.size(), .size = file.size()};
-  FilePlanner(wanted, device, plan).run();
-  if (plan.remove)
-    plan.size = 0;
-  else
-    plan_layout(file, device.form, plan);
-  return plan;
+  std::vector<FileThinning> plans;
+  if (device.fatbin.codes.empty()) return plans;
+  for (const auto& one : wanted) {
+    auto& plan = plans.emplace_back(
+        FileThinning{.path = path, .size_before = file.size(), .size = file.size()});
+    FilePlanner(one, device, plan).run();
+    if (plan.remove)
+      plan.size = 0;
+    else
+      plan_layout(file, device.form, plan);
+  }
+  return plans;
 }
 
 Source thinned(Bytes file, const FileThinning& plan) {

@@ -74,9 +74,9 @@ struct FileThinning {
 // The device code of a file of any form.
 Fatbin read_all_device_code(const std::string& path, Bytes file, Loan& loan);
 
-// Nothing: the file has no device code.
-std::optional<FileThinning> plan_thinning(const std::string& path, Bytes file,
-                                          const ThinFor& wanted, Allowance& memory);
+// A plan for each list of GPUs; none where the file has no device code.
+std::vector<FileThinning> plan_thinning(const std::string& path, Bytes file,
+                                        const std::vector<ThinFor>& wanted, Allowance& memory);
 
 // The thinned file; no bytes where there is no memory for it.
 Source thinned(Bytes file, const FileThinning& plan);

@@ -63,14 +63,14 @@ Result<InstalledPackage> plan_package(const Distribution& distribution, const Th
     const auto file = Source::map(path);
     if (!file || size == 0) continue;
     Allowance memory(Allowance::facts_for(size));
-    auto plan = plan_thinning(path, file->bytes(), wanted, memory);
-    if (!plan || !plan->changes()) continue;
+    auto plans = plan_thinning(path, file->bytes(), {wanted}, memory);
+    if (plans.empty() || !plans.front().changes()) continue;
     if (record_hash(file->bytes().span(), algorithm_of(line.hash)) != line.hash) {
       package.thin.notes.push_back(path + " stays: it is not what RECORD says was installed");
       continue;
     }
-    package.thin.size -= size - plan->size;
-    package.thin.files.push_back(std::move(*plan));
+    package.thin.size -= size - plans.front().size;
+    package.thin.files.push_back(std::move(plans.front()));
   }
   return package;
 }

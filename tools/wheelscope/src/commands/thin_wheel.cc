@@ -177,12 +177,6 @@ ThinnedWheel begin(const WheelInput& input, const ThinFor& wanted) {
   return {.file = input.path, .wanted = wanted, .size_before = input.bytes.size()};
 }
 
-void keep_plan(ThinnedWheel& thin, const ZipMember& member, std::optional<FileThinning> plan) {
-  thin.installed_before += member.size;
-  thin.installed += plan ? plan->size : member.size;
-  if (plan) thin.files.push_back(std::move(*plan));
-}
-
 class WheelWriter {
  public:
   WheelWriter(const WheelInput& input, const CheckedWheel& wheel, ThinnedWheel& thin)
@@ -266,8 +260,12 @@ Result<std::vector<ThinnedWheel>> plan_wheel(const WheelInput& input,
   for (const auto& member : wheel.members()) {
     if (member.is_folder()) continue;
     const auto data = TRY(wheel.contents(member));
-    for (auto& plan : plans)
-      keep_plan(plan, member, plan_thinning(member.name, data.bytes(), plan.wanted, memory));
+    auto files = plan_thinning(member.name, data.bytes(), wanted, memory);
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      plans[i].installed_before += member.size;
+      plans[i].installed += files.empty() ? member.size : files[i].size;
+      if (!files.empty()) plans[i].files.push_back(std::move(files[i]));
+    }
   }
   return plans;
 }
