@@ -357,6 +357,19 @@ def test_a_variant_says_which_gpu_it_is_for(fat: Path, tmp_path: Path) -> None:
     )
 
 
+def test_a_variant_has_code_for_all_that_would_get_it(tmp_path: Path) -> None:
+    """NVIDIA's provider gives 80_real to 8.6 and 8.9 too."""
+    data = library(tmp_path, container("sm_75", "sm_80", "sm_86", "sm_87"), container("sm_86"))
+    tag = "py3-none-manylinux_2_28_aarch64"
+    for name, chosen in (
+        (NAME, ["sm_80", "sm_86"]),
+        (f"pkg-1.0-{tag}.whl", ["sm_80", "sm_86", "sm_87"]),
+    ):
+        path = written(tmp_path, {"pkg/x.so": data}, name)
+        words = ("--gpu", "8.0", "--variant", "sm80", "-o", tmp_path / "out")
+        assert kept(thin_json(path, *words)["thin"][0]["files"][0]) == chosen
+
+
 def findings(path: Path) -> dict[str, str]:
     done = subprocess.run([PROGRAM, "check", "--json", path], capture_output=True, text=True)
     [item] = json.loads(done.stdout)["items"]

@@ -9,6 +9,8 @@
 #include "report/json.h"
 #include "report/text.h"
 #include "tables/tables.h"
+#include "text/text.h"
+#include "verdicts/cuda.h"
 
 namespace wheelscope {
 namespace {
@@ -103,6 +105,21 @@ Result<std::optional<VariantFile>> asked_variant(const ThinFor& wanted, const Op
   return VariantFile{options.variant, variant_file_for(options.variant, wanted.gpus.front())};
 }
 
+// The GPUs that would get a variant for this one: NVIDIA's provider gives it to all later ones of
+// the same major version too. Jetson boards count where the wheel is for their processor.
+ThinFor with_later_gpus(ThinFor wanted, const std::string& path) {
+  const auto first = wanted.gpus.front();
+  const auto major = first.substr(0, first.find('.') + 1);
+  const bool boards = base_name(path).find("aarch64") != std::string::npos;
+  for (const auto& gpu : cuda_table().gpus) {
+    if (gpu.capability.starts_with(major) && target_before(first, gpu.capability) &&
+        (boards || !gpu.tegra))
+      wanted.gpus.push_back(gpu.capability);
+  }
+  if (!wanted.ptx.empty()) wanted.ptx = {wanted.gpus.begin(), wanted.gpus.end()};
+  return wanted;
+}
+
 int write(const std::string& path, const ThinFor& wanted, const Options& options, Json& json,
           Streams streams) {
   const auto file = Source::map(path);
@@ -117,7 +134,8 @@ int write(const std::string& path, const ThinFor& wanted, const Options& options
   }
   const auto variant = asked_variant(wanted, options);
   if (!variant) return bad_usage(variant.error().what, streams);
-  const auto done = write_thin_wheel(input, wanted, options.output_folder, *variant);
+  const auto done = write_thin_wheel(input, *variant ? with_later_gpus(wanted, path) : wanted,
+                                     options.output_folder, *variant);
   if (!done) return complain_of(path, done.error(), streams);
   json.push_back(to_json(*done));
   if (!options.json) streams.out << thin_text(*done, options.style);
