@@ -42,6 +42,17 @@ def test_takes_the_newest_that_works(fit: Fit, index: Index, module: bytes) -> N
     assert answer["not_judged"] == 2  # 0.9
 
 
+def test_variants_are_left_to_installers_that_know_them(
+    fit: Fit, index: Index, module: bytes
+) -> None:
+    names = [NAME, NAME.replace(".whl", "-sm90.whl")]
+    wheel = sample_wheels.wheel(NAME, {"sample.so": module})
+    index.page("sample", [index.add(name, wheel) for name in names])
+    [answer], code, _ = fit("sample", "--index", index.simple)
+    assert (answer["take"], code) == (NAME, 0)
+    assert [file["file"] for file in answer["files"]] == [NAME]
+
+
 def test_part_and_whole_agree(fit: Fit, index: Index, module: bytes) -> None:
     entry = index.add(NAME, sample_wheels.wheel(NAME, {"sample.so": module}))
     index.page("sample", [entry])

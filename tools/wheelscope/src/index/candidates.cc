@@ -126,6 +126,7 @@ Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& i
     }
     auto claims = parse_wheel_name(file.name);
     if (!claims || canonical_name(claims->name) != canonical_name(requirement.name)) continue;
+    if (!claims->variant.empty()) continue;  // pip takes none
     auto version = parse_version(claims->version);
     if (!version) continue;
     if (!fulfils(*version, *specifiers)) {
