@@ -74,10 +74,10 @@ inline const Kernel* first_kernel = nullptr;
 namespace kernel_signature {
 
 template <typename T>
-constexpr int dtype_of = -1;
+inline constexpr int dtype_of = -1;
 #define OPWRIGHT_NUMBER(name, type) \
   template <>                       \
-  constexpr int dtype_of<type> = static_cast<int>(DType::name);
+  inline constexpr int dtype_of<type> = static_cast<int>(DType::name);
 OPWRIGHT_DTYPES(OPWRIGHT_NUMBER)
 #undef OPWRIGHT_NUMBER
 
