@@ -87,7 +87,7 @@ def _reference_backward(
         gw = g if weight is None else g * weight
         dx = (r * (gw - h * (gw * h).mean(-1, keepdim=True))).to(x.dtype).contiguous()
     if needs_weight:
-        dweight = (g * h).sum_to_size(x.shape[-1:]).to(x.dtype)
+        dweight = (g * h).sum_to_size(x.shape[-1:]).to(x.dtype if weight is None else weight.dtype)
     return dx, dweight
 
 
@@ -106,9 +106,11 @@ def _check(
     row = _shape(x, x_dim)[-1:]
     if not row or not x.is_floating_point():
         raise RuntimeError("rms_norm: x must be a floating tensor with at least one dimension")
-    if weight is not None and (_shape(weight, weight_dim) != row or weight.dtype != x.dtype):
+    if weight is None:
+        return
+    if _shape(weight, weight_dim) != row or not weight.is_floating_point():
         raise RuntimeError(
-            f"rms_norm: weight must be {x.dtype} of shape {row} like x's rows, not "
+            f"rms_norm: weight must be a floating tensor of shape {row} like x's rows, not "
             f"{weight.dtype} of shape {_shape(weight, weight_dim)}"
         )
 
@@ -206,7 +208,7 @@ def _batch_backward(
     if needs_weight:
         every_row = _wide(grad) * _wide(x) * r
         dweight = every_row.flatten(1, -2).sum(1) if x.dim() > 2 else every_row
-        dweight = dweight.to(x.dtype)
+        dweight = dweight.to(x.dtype if weight is None else weight.dtype)
     if needs_x:
         if weight is not None and dims["weight"] is not None:
             grad = _wide(grad) * _rows_of_batch(weight, dims["weight"], x, 0)
@@ -220,10 +222,7 @@ def _batch_backward(
 
 
 def _autocast(op: Any, x: Tensor, weight: Tensor | None = None, eps: Any = None) -> Tensor:
-    if weight is None or weight.dtype == x.dtype:
-        return op(x, weight, eps)
-    widest = torch.promote_types(x.dtype, weight.dtype)
-    return op(x.to(widest), weight.to(widest), eps).to(x.dtype)
+    return op(x, weight, eps)
 
 
 _backward = Entry("_rms_norm_backward", Rules(_reference_backward, _batch_backward))
