@@ -85,6 +85,11 @@ std::vector<Case> make_cases() {
       cases.push_back({"3 dimensions", {5, 7, n}, {{9 * n, n, 1}, {0, n, 1}, {n, 0, 1}}, offset});
       cases.push_back({"every second", {123, n}, {{2 * n, 2}, {2 * n, 2}, {2 * n, 2}}, offset});
       cases.push_back({"one transposed", {123, n}, {{n, 1}, {1, 123}, {n, 1}}, offset});
+      cases.push_back({"the first transposed", {123, n}, {{1, 123}, {n, 1}, {0, 1}}, offset});
+      cases.push_back(
+          {"batch transposed", {5, 67, n}, {{67 * n, n, 1}, {67 * n, 1, 67}, {0, n, 1}}, offset});
+      cases.push_back(
+          {"ends swapped", {67, 5, n}, {{5 * n, n, 1}, {1, 67, 67 * 5}, {n, 0, 1}}, offset});
     }
   }
   return cases;
@@ -204,6 +209,7 @@ bool are_close(DType dtype, const std::vector<char>& expected, const std::vector
                            : dtype == DType::float16 ? 2e-3
                                                      : 2e-2;
   for (size_t at = 0; at < expected.size(); at += size) {
+    if (std::memcmp(&expected[at], &got[at], size) == 0) continue;
     const double wanted = as_number(dtype, &expected[at]), is = as_number(dtype, &got[at]);
     if (!(std::abs(is - wanted) <= tolerance * std::sqrt(terms) * std::max(1.0, std::abs(wanted))))
       return false;
@@ -228,57 +234,59 @@ struct Twin {
   }
 };
 
-bool rms_norm_agrees(DType dtype, int64_t rows, int64_t size, int64_t gap, Stream stream) {
+// Rows of `size` elements, each `gap` elements from the next, moved by `offset` off their
+// alignment.
+struct RowCase {
+  int64_t rows, size, gap = 0;
+  size_t offset = 0;
+  bool wide_weight = false;
+};
+
+bool rms_norm_agrees(DType dtype, const RowCase& which, Stream stream) {
+  const auto [rows, size, gap, offset, wide_weight] = which;
   const size_t element = element_sizes[static_cast<int>(dtype)];
   const DType number = dtype == DType::float64 ? DType::float64 : DType::float32;
+  const DType weight_dtype = wide_weight ? number : dtype;
   const size_t number_size = element_sizes[static_cast<int>(number)];
   const int64_t row_sizes[] = {rows}, row_strides[] = {size + gap};
   const View view{row_sizes, row_strides, 1}, views[] = {view, view};
-  const size_t in = rows * (size + gap), results = rows * size;
+  const size_t in = rows * (size + gap) + offset, results = rows * size + offset;
+  const size_t weight_bytes = size * element_sizes[static_cast<int>(weight_dtype)];
+  const size_t moved = offset * element;
   Twin x(random_numbers(dtype, in, 1)), grad(random_numbers(dtype, in, 2));
-  Twin weight(random_numbers(dtype, size, 3)), out(results * element), rstd(rows * number_size);
-  Twin grad_x(results * element), grad_weight(size * element);
+  Twin weight(random_numbers(weight_dtype, size, 3)), rstd(rows * number_size);
+  Twin out(results * element), grad_x(results * element), grad_weight(weight_bytes);
 
-  RmsNorm forward{dtype,
-                  size,
-                  contiguous_layout(views, 1),
-                  x.host.data(),
-                  1,
-                  weight.host.data(),
-                  1,
-                  1e-5,
-                  out.host.data(),
-                  rstd.host.data()};
-  cpu::rms_norm(forward, 0, rows);
-  forward.x = x.device.get();
+  RowProblem forward{dtype, wide_weight, size, contiguous_layout(views, 1)};
+  forward.in[0] = x.host.data() + moved;
+  forward.weight = weight.host.data();
+  forward.out[0] = out.host.data() + moved;
+  forward.row_out = rstd.host.data();
+  cpu::rms_norm(forward, 1e-5, 0, rows);
+  forward.in[0] = x.device.get() + moved;
   forward.weight = weight.device.get();
-  forward.out = out.device.get();
-  forward.rstd = rstd.device.get();
-  CHECK_CUDA(rms_norm(forward, stream));
+  forward.out[0] = out.device.get() + moved;
+  forward.row_out = rstd.device.get();
+  CHECK_CUDA(rms_norm(forward, 1e-5, stream));
 
-  std::vector<char> partial(cpu::partial_sums * size * number_size);
-  RmsNormBackward backward{dtype,
-                           size,
-                           contiguous_layout(views, 2),
-                           grad.host.data(),
-                           x.host.data(),
-                           1,
-                           1,
-                           weight.host.data(),
-                           1,
-                           rstd.host.data(),
-                           grad_x.host.data(),
-                           grad_weight.host.data(),
-                           partial.data()};
-  for (int64_t part = 0; part < cpu::partial_sums; ++part) cpu::rms_norm_backward(backward, part);
-  cpu::sum_partials(backward, 0, size);
-  backward.grad = grad.device.get();
-  backward.x = x.device.get();
+  std::vector<double> partial(cpu::column_parts * size);
+  RowProblem backward{dtype, wide_weight, size, contiguous_layout(views, 2)};
+  backward.in[0] = grad.host.data() + moved;
+  backward.in[1] = x.host.data() + moved;
+  backward.weight = weight.host.data();
+  backward.given = rstd.host.data();
+  backward.out[0] = grad_x.host.data() + moved;
+  backward.column_out = grad_weight.host.data();
+  backward.partial = partial.data();
+  for (int64_t part = 0; part < cpu::column_parts; ++part) cpu::rms_norm_backward(backward, part);
+  cpu::rms_norm_sum_parts(backward, 0, size);
+  backward.in[0] = grad.device.get() + moved;
+  backward.in[1] = x.device.get() + moved;
   backward.weight = weight.device.get();
-  backward.rstd = rstd.device.get();
-  backward.grad_x = grad_x.device.get();
-  backward.grad_weight = grad_weight.device.get();
-  DeviceBuffer partial_on_device(partial_sums(backward, stream) * size * number_size);
+  backward.given = rstd.device.get();
+  backward.out[0] = grad_x.device.get() + moved;
+  backward.column_out = grad_weight.device.get();
+  DeviceBuffer partial_on_device(rms_norm_partials(backward, stream) * size * number_size);
   backward.partial = partial_on_device.get();
   CHECK_CUDA(rms_norm_backward(backward, stream));
   CHECK_CUDA(cudaStreamSynchronize(stream.handle));
@@ -286,26 +294,32 @@ bool rms_norm_agrees(DType dtype, int64_t rows, int64_t size, int64_t gap, Strea
   if (are_close(dtype, out.host, out.from_device()) &&
       are_close(number, rstd.host, rstd.from_device()) &&
       are_close(dtype, grad_x.host, grad_x.from_device()) &&
-      are_close(dtype, grad_weight.host, grad_weight.from_device(), rows))
+      are_close(weight_dtype, grad_weight.host, grad_weight.from_device(), rows))
     return true;
-  std::printf("MISMATCH rms_norm %s %lld x %lld, gap %lld\n", dtype_names[static_cast<int>(dtype)],
-              static_cast<long long>(rows), static_cast<long long>(size),
-              static_cast<long long>(gap));
+  std::printf("MISMATCH rms_norm %s %lld x %lld, gap %lld, offset %zu%s\n",
+              dtype_names[static_cast<int>(dtype)], static_cast<long long>(rows),
+              static_cast<long long>(size), static_cast<long long>(gap), offset,
+              wide_weight ? ", wide weight" : "");
   return false;
 }
 
 void check_rms_norm(Stream stream) {
-  for (int d = 0; d < dtype_count; ++d) {
-    if (!rms_norm_dtypes.has(static_cast<DType>(d))) continue;
-    for (const int64_t size :
-         {1, 7, 64, 128, 200, 256, 1000, 1024, 2048, 4096, 4097, 8192, 16384, 40000}) {
-      for (const int64_t gap : {0, 1, 16}) {
-        mismatches += !rms_norm_agrees(static_cast<DType>(d), 37, size, gap, stream);
-        ++checks;
+  std::vector<RowCase> cases = {{2000, 512}, {2000, 130, 0, 1}, {0, 64}, {3, 140000}};
+  for (const int64_t size : {1, 7, 64, 128, 200, 256, 1000, 1024, 2048, 4095, 4096, 4097, 8192,
+                             16384, 20000, 40001, 70000}) {
+    for (const int64_t gap : {0, 1, 16}) {
+      for (const bool wide_weight : {false, true}) {
+        for (const size_t offset : {0, 1})
+          cases.push_back({size > 10000 ? 5 : 37, size, gap, offset, wide_weight});
       }
     }
-    mismatches += !rms_norm_agrees(static_cast<DType>(d), 2000, 512, 0, stream);
-    ++checks;
+  }
+  for (int d = 0; d < dtype_count; ++d) {
+    if (!rms_norm_dtypes.has(static_cast<DType>(d))) continue;
+    for (const auto& which : cases) {
+      mismatches += !rms_norm_agrees(static_cast<DType>(d), which, stream);
+      ++checks;
+    }
   }
 }
 

@@ -26,27 +26,30 @@ constexpr const char* out_schema =
 using MaybeTensor = std::optional<Tensor>;
 using MaybeNumber = std::optional<double>;
 
-// --- arguments
-// ------------------------------------------------------------------------------------
+// --- arguments ----------------------------------------------------
 
 int64_t row_size(const Tensor& x) {
   return x.sizes[x.dims - 1];
 }
 
+// The dtype of x, and of `third`. The weight may have another floating one.
 DType check(const Tensor& x, const MaybeTensor& weight, const Tensor* third,
             const char* third_name) {
-  Argument arguments[3] = {{"x", &x}};
-  int count = 1;
-  if (weight) arguments[count++] = {"weight", &*weight};
-  if (third) arguments[count++] = {third_name, third};
-  const DType dtype = checked_dtype(name, arguments, count, rms_norm_dtypes);
+  const Argument arguments[] = {{"x", &x}, {third ? third_name : "", third}};
+  const DType dtype = checked_dtype(name, arguments, third ? 2 : 1, rms_norm_dtypes);
   if (x.dims == 0) fail(name, ": x must have at least one dimension");
   if (x.dims > max_dims)
     fail(name, ": tensors of more than ", std::to_string(max_dims),
          " dimensions are not supported, got ", std::to_string(x.dims));
-  if (weight && (weight->dims != 1 || weight->sizes[0] != row_size(x))) {
-    fail(name, ": weight must have the one dimension that x ends in, [",
-         std::to_string(row_size(x)), "]");
+  if (weight) {
+    const Argument argument{"weight", &*weight};
+    checked_dtype(name, &argument, 1, rms_norm_dtypes, nullptr);
+    if (device_name(*weight) != device_name(x))
+      fail(name, ": x is on ", device_name(x), " and weight is on ", device_name(*weight),
+           "; move one of them with .to()");
+    if (weight->dims != 1 || weight->sizes[0] != row_size(x))
+      fail(name, ": weight must have the one dimension that x ends in, [",
+           std::to_string(row_size(x)), "]");
   }
   if (third && (third->dims != x.dims || !std::equal(x.sizes, x.sizes + x.dims, third->sizes)))
     fail(name, ": ", third_name, " must have the shape of x");
@@ -75,8 +78,14 @@ bool is_contiguous(const Tensor& tensor) {
   return true;
 }
 
-int64_t last_stride(const Tensor& tensor) {
-  return tensor.strides[tensor.dims - 1];
+int64_t element_size(const Tensor& tensor) {
+  int d = 0;
+  while (torch_dtype(static_cast<DType>(d)) != tensor.dtype) ++d;  // checked before
+  return element_sizes[d];
+}
+
+bool is_aligned(const Tensor& tensor) {
+  return reinterpret_cast<uintptr_t>(tensor.data()) % 16 == 0;
 }
 
 // torch's own default: the smallest step at 1 of the type that is computed in.
@@ -99,59 +108,74 @@ NewTensor new_contiguous(const Tensor& like, int32_t dtype, int64_t dims, const 
   }
   return {name, like, dtype, dims, sizes, strides};
 }
-NewTensor new_contiguous(const Tensor& like, DType dtype, int64_t dims, const int64_t* sizes) {
-  return new_contiguous(like, torch_dtype(dtype), dims, sizes);
-}
 
-template <typename AnyDType>
-NewTensor new_like(const Tensor& x, AnyDType dtype) {
+NewTensor new_like(const Tensor& x, int32_t dtype) {
   return new_contiguous(x, dtype, x.dims, x.sizes);
 }
 
-NewTensor new_rows(const Tensor& like, DType dtype, int64_t rows, int64_t size) {
-  const int64_t sizes[] = {rows, size};
-  return new_contiguous(like, dtype, 2, sizes);
-}
-
 // What an op returns for a gradient that nobody needs.
-NewTensor nothing(const Tensor& like, DType dtype) {
+NewTensor nothing(const Tensor& like, int32_t dtype) {
   const int64_t sizes[] = {0};
   return new_contiguous(like, dtype, 1, sizes);
 }
 
-RmsNorm make_problem(const Tensor& x, const MaybeTensor& weight, const MaybeNumber& eps,
-                     DType dtype, void* out, void* rstd) {
-  return {dtype,
-          row_size(x),
-          rows_of({&x}),
-          x.data(),
-          last_stride(x),
-          weight ? weight->data() : nullptr,
-          weight ? last_stride(*weight) : 0,
-          epsilon(eps, dtype),
-          out,
-          rstd};
+void copy(AtenTensorHandle to, AtenTensorHandle from) {
+  TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(to, from, /*non_blocking=*/0));
 }
 
-// --- devices: each has run(problem, like) for both directions
-// -------------------------------------
+// A contiguous copy of a tensor of any layout, of that dtype.
+Tensor copied(const Tensor& from, int32_t dtype) {
+  NewTensor made = new_like(from, dtype);
+  copy(made.handle(), from.handle());
+  return Tensor(made.release());
+}
+
+// The tensor, or a copy of it that `kept` keeps, where a row's elements do not lie side by side.
+const Tensor& with_rows(const Tensor& tensor, MaybeTensor& kept) {
+  if (tensor.strides[tensor.dims - 1] == 1 || row_size(tensor) <= 1) return tensor;
+  return kept.emplace(copied(tensor, tensor.dtype));
+}
+
+// The weight as kernels read it: of x's dtype, or else of the one that is computed in.
+class Weight {
+ public:
+  Weight(const MaybeTensor& weight, DType x_dtype) {
+    if (!weight) return;
+    wide = weight->dtype != torch_dtype(x_dtype) && number_dtype(x_dtype) != x_dtype;
+    dtype = torch_dtype(wide ? number_dtype(x_dtype) : x_dtype);
+    const bool is_plain = weight->dtype == dtype && is_contiguous(*weight) && is_aligned(*weight);
+    data = is_plain ? weight->data() : copy_.emplace(copied(*weight, dtype)).data();
+  }
+
+  bool wide = false;
+  int32_t dtype = 0;
+  const void* data = nullptr;
+
+ private:
+  MaybeTensor copy_;
+};
+
+// --- devices ------------------------------------------------------
 
 struct OnCpu {
   explicit OnCpu(const Tensor&) {}
 
-  void run(const RmsNorm& problem) const {
+  void forward(const RowProblem& problem, double eps) const {
     parallel(problem.rows.numel, problem.size,
-             [&](int64_t begin, int64_t end) { cpu::rms_norm(problem, begin, end); });
+             [&](int64_t begin, int64_t end) { cpu::rms_norm(problem, eps, begin, end); });
   }
-  int64_t partial_sums(const RmsNormBackward&) const { return cpu::partial_sums; }
-  void run(const RmsNormBackward& problem) const {
-    const int64_t part_elements = problem.rows.numel * problem.size / cpu::partial_sums + 1;
-    parallel(cpu::partial_sums, part_elements, [&](int64_t begin, int64_t end) {
+  NewTensor new_partials(const Tensor& like, const RowProblem& problem, DType) const {
+    const int64_t sizes[] = {cpu::column_parts, problem.size};
+    return new_contiguous(like, torch_dtype(DType::float64), 2, sizes);
+  }
+  void backward(const RowProblem& problem) const {
+    const int64_t part_elements = problem.rows.numel * problem.size / cpu::column_parts + 1;
+    parallel(cpu::column_parts, part_elements, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) cpu::rms_norm_backward(problem, part);
     });
-    if (!problem.grad_weight) return;
-    parallel(problem.size, cpu::partial_sums,
-             [&](int64_t begin, int64_t end) { cpu::sum_partials(problem, begin, end); });
+    if (!problem.column_out) return;
+    parallel(problem.size, cpu::column_parts,
+             [&](int64_t begin, int64_t end) { cpu::rms_norm_sum_parts(problem, begin, end); });
   }
 };
 
@@ -159,11 +183,14 @@ struct OnCpu {
 struct OnCuda {
   explicit OnCuda(const Tensor& like) : device(like), stream(current_stream(name, like)) {}
 
-  void run(const RmsNorm& problem) const { check_launch(name, rms_norm(problem, stream)); }
-  int64_t partial_sums(const RmsNormBackward& problem) const {
-    return opwright::partial_sums(problem, stream);
+  void forward(const RowProblem& problem, double eps) const {
+    check_launch(name, rms_norm(problem, eps, stream));
   }
-  void run(const RmsNormBackward& problem) const {
+  NewTensor new_partials(const Tensor& like, const RowProblem& problem, DType numbers) const {
+    const int64_t sizes[] = {rms_norm_partials(problem, stream), problem.size};
+    return new_contiguous(like, torch_dtype(numbers), 2, sizes);
+  }
+  void backward(const RowProblem& problem) const {
     check_launch(name, rms_norm_backward(problem, stream));
   }
 
@@ -176,15 +203,27 @@ struct OnCuda : OnCpu {
 };
 #endif
 
-// --- ops
-// ------------------------------------------------------------------------------------------
+// --- ops ----------------------------------------------------------
+
+template <typename Device>
+void run_forward(const Tensor& x, const MaybeTensor& weight, const MaybeNumber& eps, DType dtype,
+                 void* out, void* rstd) {
+  const Device device(x);
+  if (x.numel() == 0) return;
+  MaybeTensor kept;
+  const Tensor& in = with_rows(x, kept);
+  const Weight factors(weight, dtype);
+  RowProblem problem{dtype, factors.wide, row_size(x), rows_of({&in}), {in.data()}, factors.data};
+  problem.out[0] = out;
+  problem.row_out = rstd;
+  device.forward(problem, epsilon(eps, dtype));
+}
 
 template <typename Device>
 NewTensor forward(const Tensor& x, const MaybeTensor& weight, MaybeNumber eps) {
   const DType dtype = check(x, weight, nullptr, nullptr);
-  const Device device(x);
-  NewTensor out = new_like(x, dtype);
-  if (x.numel() > 0) device.run(make_problem(x, weight, eps, dtype, out.data(), nullptr));
+  NewTensor out = new_like(x, x.dtype);
+  run_forward<Device>(x, weight, eps, dtype, out.data(), nullptr);
   return out;
 }
 
@@ -192,59 +231,49 @@ template <typename Device>
 std::tuple<NewTensor, NewTensor> forward_with_rstd(const Tensor& x, const MaybeTensor& weight,
                                                    MaybeNumber eps) {
   const DType dtype = check(x, weight, nullptr, nullptr);
-  const Device device(x);
-  NewTensor out = new_like(x, dtype);
+  NewTensor out = new_like(x, x.dtype);
   int64_t sizes[max_dims];
   std::copy(x.sizes, x.sizes + x.dims, sizes);
   sizes[x.dims - 1] = 1;
-  NewTensor rstd = new_contiguous(x, number_dtype(dtype), x.dims, sizes);
-  if (x.numel() > 0) device.run(make_problem(x, weight, eps, dtype, out.data(), rstd.data()));
+  NewTensor rstd = new_contiguous(x, torch_dtype(number_dtype(dtype)), x.dims, sizes);
+  run_forward<Device>(x, weight, eps, dtype, out.data(), rstd.data());
   return {std::move(out), std::move(rstd)};
 }
 
-// `out` may be x itself: a row is read before it is written.
+// `out` may be x itself: each element is read before it is written, by the thread that writes it.
 template <typename Device>
 void forward_out(const Tensor& x, const MaybeTensor& weight, MaybeNumber eps, const Tensor& out) {
   const DType dtype = check(x, weight, &out, "out");
   if (!is_contiguous(out)) fail(name, ": out must be contiguous");
-  const Device device(x);
   if (x.numel() == 0) return;
   void* data = out.mutable_data();
-  const RmsNorm problem = make_problem(x, weight, eps, dtype, data, nullptr);
   const auto overlaps = [&](const Tensor& tensor) {
-    const auto bytes = [&](const Tensor& of, const void* from) {
+    const auto bytes = [](const Tensor& of, const void* from, int64_t element) {
       int64_t last = 1;
       for (int64_t d = 0; d < of.dims; ++d) last += (of.sizes[d] - 1) * of.strides[d];
       const auto* begin = static_cast<const char*>(from);
-      return std::pair{begin, begin + last * element_sizes[static_cast<int>(dtype)]};
+      return std::pair{begin, begin + last * element};
     };
-    const auto [begin, end] = bytes(tensor, tensor.data());
-    const auto [out_begin, out_end] = bytes(out, data);
+    const auto [begin, end] = bytes(tensor, tensor.data(), element_size(tensor));
+    const auto [out_begin, out_end] = bytes(out, data, element_size(out));
     return begin < out_end && out_begin < end;
   };
-  const bool in_place = problem.x == data && is_contiguous(x);
+  const bool in_place = x.data() == data && is_contiguous(x);
   if ((overlaps(x) && !in_place) || (weight && overlaps(*weight)))
     fail(name, ": out overlaps x or weight without being x; give it memory of its own");
-  device.run(problem);
-}
-
-// A contiguous copy of a tensor of any layout.
-Tensor copied(const Tensor& from) {
-  NewTensor copy = new_like(from, from.dtype);
-  TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(copy.handle(), from.handle(), /*non_blocking=*/0));
-  return Tensor(copy.release());
+  run_forward<Device>(x, weight, eps, dtype, data, nullptr);
 }
 
 // The same for views that torch negates lazily, such as z.conj().imag. Its own fallback for them
 // expects an op to return what it writes into, and stops the process otherwise.
 void forward_out_of_negative_views(const Tensor& x, const MaybeTensor& weight, MaybeNumber eps,
                                    const Tensor& out) {
-  const Tensor own_x = copied(x), own_out = copied(out);
+  const Tensor own_x = copied(x, x.dtype), own_out = copied(out, out.dtype);
   MaybeTensor own_weight;
-  if (weight) own_weight.emplace(copied(*weight));
+  if (weight) own_weight.emplace(copied(*weight, weight->dtype));
   const bool on_cpu = x.device_type == aoti_torch_device_type_cpu();
   (on_cpu ? forward_out<OnCpu> : forward_out<OnCuda>)(own_x, own_weight, eps, own_out);
-  TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(out.handle(), own_out.handle(), /*non_blocking=*/0));
+  copy(out.handle(), own_out.handle());
 }
 
 template <typename Device>
@@ -254,34 +283,34 @@ std::tuple<NewTensor, NewTensor> backward(const Tensor& grad, const Tensor& x,
   const DType dtype = check(x, weight, &grad, "grad");
   const DType numbers = number_dtype(dtype);
   const Device device(x);
-  const Layout rows = rows_of({&grad, &x});
+  MaybeTensor kept_grad, kept_x;
+  const Tensor &own_grad = with_rows(grad, kept_grad), &own_x = with_rows(x, kept_x);
+  const Layout rows = rows_of({&own_grad, &own_x});
   if (rstd.dtype != torch_dtype(numbers) || rstd.numel() != rows.numel || !is_contiguous(rstd) ||
       device_name(rstd) != device_name(x))
     fail(name, ": rstd must hold one ", dtype_names[static_cast<int>(numbers)],
          " for each row of x, on its device and without gaps");
   needs_weight = needs_weight && weight;
-  NewTensor grad_x = needs_x ? new_like(x, dtype) : nothing(x, dtype);
-  NewTensor grad_weight =
-      needs_weight ? new_contiguous(x, dtype, 1, weight->sizes) : nothing(x, dtype);
-  if (row_size(x) == 0) return {std::move(grad_x), std::move(grad_weight)};
-  RmsNormBackward problem{dtype,
-                          row_size(x),
-                          rows,
-                          grad.data(),
-                          x.data(),
-                          last_stride(grad),
-                          last_stride(x),
-                          weight ? weight->data() : nullptr,
-                          weight ? last_stride(*weight) : 0,
-                          rstd.data(),
-                          needs_x ? grad_x.data() : nullptr,
-                          needs_weight ? grad_weight.data() : nullptr,
-                          nullptr};
-  const NewTensor partial = needs_weight
-                                ? new_rows(x, numbers, device.partial_sums(problem), problem.size)
-                                : nothing(x, numbers);
-  problem.partial = partial.data();
-  if (needs_x || needs_weight) device.run(problem);
+  const Weight factors(weight, dtype);
+  NewTensor grad_x = needs_x ? new_like(x, x.dtype) : nothing(x, x.dtype);
+  NewTensor grad_weight = needs_weight ? new_like(*weight, factors.dtype)
+                                       : nothing(x, weight ? weight->dtype : x.dtype);
+  if (row_size(x) > 0 && (needs_x || needs_weight)) {
+    RowProblem problem{
+        dtype,        factors.wide, row_size(x), rows, {own_grad.data(), own_x.data()},
+        factors.data, rstd.data()};
+    if (needs_x) problem.out[0] = grad_x.data();
+    if (needs_weight) problem.column_out = grad_weight.data();
+    const NewTensor partial =
+        needs_weight ? device.new_partials(x, problem, numbers) : nothing(x, x.dtype);
+    problem.partial = partial.data();
+    device.backward(problem);
+  }
+  if (needs_weight && weight->dtype != factors.dtype) {
+    NewTensor converted = new_like(*weight, weight->dtype);
+    copy(converted.handle(), grad_weight.handle());
+    grad_weight = std::move(converted);
+  }
   return {std::move(grad_x), std::move(grad_weight)};
 }
 

@@ -1,68 +1,84 @@
-// rms_norm's kernels: out = x / sqrt(mean(x^2) + eps) * weight, over rows of `size` elements. No
-// torch here.
+// rms_norm as row ops: out = x / sqrt(mean(x^2) + eps) * weight.
 //
-// Statistics and sums are in float32, for float64 in float64. Nothing is summed by atomics: the
-// same inputs give the same bits in every run.
+// Statistics and sums are in float32, for float64 in float64.
 #pragma once
 
-#include "opwright/element.h"
-#include "opwright/layout.h"
+#include <cmath>
 
-#if defined(OPWRIGHT_WITH_CUDA)
-#include "opwright/stream.h"
-#endif
+#include "opwright/rows.h"
 
 namespace opwright {
 
 constexpr DTypes rms_norm_dtypes = floating_dtypes;
 
-// A row's elements may lie apart (`stride`), and rows anywhere (`rows` walks them). Results are
-// contiguous.
+// The row's state is rstd = 1 / sqrt(mean(x^2) + eps).
+template <typename C>
 struct RmsNorm {
-  DType dtype;
-  int64_t size;
-  Layout rows;  // of x
-  const void* x;
-  int64_t x_stride;
-  const void* weight;  // null: all ones
-  int64_t weight_stride;
-  double eps;
-  void* out;
-  void* rstd;  // 1 / sqrt(mean(x^2) + eps) of each row; null where nobody needs it
+  static constexpr int inputs = 1, outputs = 1;
+  using State = C;
+  C one_over_size, eps;
+
+  OPWRIGHT_FUNCTION C term(const C* x, C) const { return *x * *x; }
+  OPWRIGHT_FUNCTION C finish(C sum, C) const {
+    const C square = sum * one_over_size + eps;
+#if defined(__CUDA_ARCH__)
+    if constexpr (std::is_same_v<C, float>) return rsqrtf(square);
+    return rsqrt(static_cast<double>(square));
+#else
+    return 1 / std::sqrt(square);
+#endif
+  }
+  OPWRIGHT_FUNCTION void apply(const C* x, C weight, C rstd, C* out) const {
+    *out = *x * rstd * weight;
+  }
 };
 
+// With h = x * rstd:  grad_x = rstd * (grad * weight - h * mean(grad * weight * h)),
+//                     grad_weight = the sum of grad * h over the rows.
+template <typename C>
 struct RmsNormBackward {
-  DType dtype;
-  int64_t size;
-  Layout rows;  // of grad, and of x
-  const void *grad, *x;
-  int64_t grad_stride, x_stride;
-  const void* weight;
-  int64_t weight_stride;
-  const void* rstd;
-  void* grad_x;       // null where nobody needs it
-  void* grad_weight;  // likewise
-  void* partial;      // room for the weight gradient's partial sums: see partial_sums()
+  static constexpr int inputs = 2, outputs = 1;  // grad, x; rstd is given
+  struct State {
+    C rstd, correction;
+  };
+  C one_over_size;
+
+  OPWRIGHT_FUNCTION C term(const C* in, C weight) const { return in[0] * weight * in[1]; }
+  OPWRIGHT_FUNCTION State finish(C sum, C rstd) const {
+    return {rstd, sum * one_over_size * rstd * rstd * rstd};
+  }
+  OPWRIGHT_FUNCTION void apply(const C* in, C weight, State row, C* out) const {
+    *out = in[0] * row.rstd * weight - in[1] * row.correction;
+  }
+  OPWRIGHT_FUNCTION C column(const C* in, C rstd) const { return in[0] * rstd * in[1]; }
 };
+
+template <typename C>
+RmsNorm<C> make_rms_norm(int64_t size, double eps) {
+  return {C(1) / static_cast<C>(size), static_cast<C>(eps)};
+}
+template <typename C>
+RmsNormBackward<C> make_rms_norm_backward(int64_t size) {
+  return {C(1) / static_cast<C>(size)};
+}
 
 #if defined(OPWRIGHT_WITH_CUDA)
-cudaError_t rms_norm(const RmsNorm& problem, Stream stream);
-cudaError_t rms_norm_backward(const RmsNormBackward& problem, Stream stream);
+cudaError_t rms_norm(const RowProblem& problem, double eps, Stream stream);
+cudaError_t rms_norm_backward(const RowProblem& problem, Stream stream);
 
-// How many rows of `size` float32 (float64) values `partial` must hold.
-int64_t partial_sums(const RmsNormBackward& problem, Stream stream);
+// How many rows of `size` float32 (float64) values rms_norm_backward's `partial` must hold.
+int64_t rms_norm_partials(const RowProblem& problem, Stream stream);
 #endif
 
 namespace cpu {
 
 // The rows [begin, end).
-void rms_norm(const RmsNorm& problem, int64_t begin, int64_t end);
+void rms_norm(const RowProblem& problem, double eps, int64_t begin, int64_t end);
 
-// The work of one of the `partial_sums` parts that the rows are divided into, and then the sum over
-// the parts for the columns [begin, end).
-constexpr int64_t partial_sums = 64;
-void rms_norm_backward(const RmsNormBackward& problem, int64_t part);
-void sum_partials(const RmsNormBackward& problem, int64_t begin, int64_t end);
+// One of the `column_parts` parts that the rows are divided into, and then the sum over the parts
+// for the columns [begin, end).
+void rms_norm_backward(const RowProblem& problem, int64_t part);
+void rms_norm_sum_parts(const RowProblem& problem, int64_t begin, int64_t end);
 
 }  // namespace cpu
 

@@ -24,5 +24,6 @@ OPS = (
         shapes=ROWS,
         moves=2,
         tolerance=4,
+        mixes_dtypes=True,
     ),
 )

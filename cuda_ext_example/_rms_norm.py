@@ -91,7 +91,7 @@ def _reference_backward(
         gw = g if weight is None else g * weight
         dx = (r * (gw - h * (gw * h).mean(-1, keepdim=True))).to(x.dtype).contiguous()
     if needs_weight and weight is not None:
-        dweight = (g * h).sum_to_size(x.shape[-1:]).to(x.dtype)
+        dweight = (g * h).sum_to_size(x.shape[-1:]).to(weight.dtype)
     return dx, dweight
 
 
@@ -110,9 +110,11 @@ def _check(
     row = _shape(x, x_dim)[-1:]
     if not row or not x.is_floating_point():
         raise RuntimeError("rms_norm: x must be a floating tensor with at least one dimension")
-    if weight is not None and (_shape(weight, weight_dim) != row or weight.dtype != x.dtype):
+    if weight is None:
+        return
+    if _shape(weight, weight_dim) != row or not weight.is_floating_point():
         raise RuntimeError(
-            f"rms_norm: weight must be {x.dtype} of shape {row} like x's rows, not "
+            f"rms_norm: weight must be a floating tensor of shape {row} like x's rows, not "
             f"{weight.dtype} of shape {_shape(weight, weight_dim)}"
         )
 
@@ -211,7 +213,7 @@ def _batch_backward(
     if needs_weight:
         every_row = _wide(grad) * _wide(x) * r
         dweight = every_row.flatten(1, -2).sum(1) if x.dim() > 2 else every_row
-        dweight = dweight.to(x.dtype)
+        dweight = dweight.to(x.dtype if weight is None else weight.dtype)
     if needs_x:
         if weight is not None and dims["weight"] is not None:
             grad = _wide(grad) * _rows_of_batch(weight, dims["weight"], x, 0)
@@ -227,12 +229,10 @@ _IN_FLOAT32 = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (
 
 
 def _autocast(op: Any, x: Tensor, weight: Tensor | None = None, eps: Any = None) -> Tensor:
-    in_float32 = _IN_FLOAT32 and x.is_cuda
-    widest = x.dtype if weight is None else torch.promote_types(x.dtype, weight.dtype)
-    if in_float32:
-        widest = torch.promote_types(widest, torch.float32)
-    norm: Tensor = op(x.to(widest), None if weight is None else weight.to(widest), eps)
-    return norm if in_float32 else norm.to(x.dtype)
+    if _IN_FLOAT32 and x.is_cuda:
+        x = x.to(torch.promote_types(x.dtype, torch.float32))
+    norm: Tensor = op(x, weight, eps)
+    return norm
 
 
 # --- DTensor: rows are split, and each part has its own sum of the weight's gradient --------------

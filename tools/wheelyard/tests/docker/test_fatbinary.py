@@ -31,7 +31,15 @@ def told(toolkit: Path, *words: str) -> list[str]:
 @pytest.mark.parametrize("images", [OLD, NEW], ids=["image", "image3"])
 def test_fatbinary_is_told_in_its_own_words(toolkit: Path, images: list[str]) -> None:
     words = told(toolkit, "-64", "--create", "out", *images)
-    assert words == ["fatbinary-13", "--compress-all", "-64", "--create", "out", *NEW]
+    assert words == [
+        "fatbinary-13",
+        "--compress-all",
+        "--compress-mode=size",
+        "-64",
+        "--create",
+        "out",
+        *NEW,
+    ]
 
 
 @pytest.mark.parametrize("images", [OLD, NEW], ids=["image", "image3"])

@@ -32,6 +32,18 @@ constexpr int rows_per_thread(int element_size) {
 
 constexpr int strided_elements = 2;  // of each thread, a block's width apart
 
+// Tiles are for several inputs, as the output lies like a single one, and for elements up to four
+// bytes: longer ones gain less than the library would grow by.
+template <int inputs>
+constexpr bool has_tiles(int element_size) {
+  return inputs > 1 && element_size <= 4;
+}
+constexpr int tile_side = 64;  // in elements
+// How far a tile's lines lie apart in shared memory: so that neither lines nor columns share banks.
+constexpr int tile_pitch(int element_size) {
+  return tile_side + 4 / element_size;
+}
+
 // The bytes from an input's first to its last element, whatever the sign of its strides.
 inline Input make_input(const void* data, const Layout& layout, int i, int element_size) {
   int64_t first = 0, last = 0;
@@ -41,7 +53,7 @@ inline Input make_input(const void* data, const Layout& layout, int i, int eleme
   return {data, bytes + first * element_size, bytes + (last + 1) * element_size};
 }
 
-enum class Path { dense, rows, ragged, strided };
+enum class Path { dense, rows, ragged, tiles, strided };
 
 // Which kernel computes a layout, and what it is told.
 template <int inputs>
@@ -51,6 +63,9 @@ struct Plan {
   Inputs<inputs> in;
   Walk<inputs> walk;
   Divider row_vectors, row_groups;  // of the rows kernel
+  Walk<inputs + 1> tile_walk;       // of the tiles kernel, and these three
+  Divider across, down;
+  unsigned transposed = 0;
 };
 
 // Whether every input is contiguous or constant along the rows.
@@ -84,6 +99,50 @@ bool is_dense(const Operands& operands, const Layout& layout) {
   return dense;
 }
 
+// Plans tiles where an input that is not contiguous along the rows is so along another dimension;
+// returns whether there is one.
+template <int inputs>
+bool plan_tiles(const Layout& layout, int element_size, Plan<inputs>& plan) {
+  constexpr int shortest = 8, most_shared = 48 * 1024;
+  const auto is_transposed = [&](int i, int d) {
+    return layout.strides[i][0] != 0 && layout.strides[i][0] != 1 && layout.strides[i][d] == 1;
+  };
+  int other = 0, count = 0;  // the dimension, and how many inputs go through shared memory
+  for (int d = 1; d < layout.dims && other == 0; ++d) {
+    for (int i = 0; i < inputs; ++i) {
+      if (is_transposed(i, d) && layout.sizes[d] >= shortest) other = d;
+    }
+  }
+  if (!has_tiles<inputs>(element_size) || other == 0 || layout.sizes[0] < shortest) return false;
+  Walk<inputs + 1>& walk = plan.tile_walk;
+  const auto place = [&](int to, int from) {
+    walk.sizes[to] = Divider(static_cast<uint32_t>(layout.sizes[from]));
+    for (int i = 0; i < inputs; ++i) walk.strides[i][to] = layout.strides[i][from];
+    walk.strides[inputs][to] = 1;
+    for (int d = 0; d < from; ++d) walk.strides[inputs][to] *= layout.sizes[d];
+  };
+  place(0, 0);
+  place(1, other);
+  walk.dims = 2;
+  for (int d = 1; d < layout.dims; ++d) {
+    if (d != other) place(walk.dims++, d);
+  }
+  for (int i = 0; i < inputs; ++i) {
+    if (is_transposed(i, other)) plan.transposed |= 1u << i, ++count;
+  }
+  constexpr int side = tile_side;
+  const int64_t across = divide_up(layout.sizes[0], side);
+  const int64_t down = divide_up(layout.sizes[other], side);
+  const int64_t outer = layout.numel / layout.sizes[0] / layout.sizes[other];
+  const int shared = count * side * tile_pitch(element_size) * element_size;
+  if (shared > most_shared || across * down * outer > max_walk) return false;
+  plan.path = Path::tiles;
+  plan.across = Divider(static_cast<uint32_t>(across));
+  plan.down = Divider(static_cast<uint32_t>(down));
+  plan.grid = {across * down * outer, threads_per_block, shared};
+  return true;
+}
+
 template <int inputs>
 Plan<inputs> make_plan(const Operands& operands, const Layout& layout, int element_size) {
   const int size = 16 / element_size;
@@ -111,7 +170,7 @@ Plan<inputs> make_plan(const Operands& operands, const Layout& layout, int eleme
   } else if (vectors && (layout.dims == 1 || layout.sizes[0] >= 4 * size)) {
     plan.path = Path::ragged;
     plan.grid = grid_of(divide_up(layout.numel, size));
-  } else {
+  } else if (!plan_tiles<inputs>(layout, element_size, plan)) {
     plan.path = Path::strided;
     plan.grid = grid_of(divide_up(layout.numel, strided_elements));
   }

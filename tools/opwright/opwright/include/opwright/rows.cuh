@@ -1,68 +1,83 @@
-// What kernels that reduce rows share: a row in 16-byte vectors, sums over the threads of a row,
-// and copies that are on their way while the threads compute.
+// What kernels that reduce rows share: elements as one access to memory moves them, sums over the
+// threads of a row, and copies that are on their way while the threads compute.
 #pragma once
 
 #include "launch.cuh"
 #include "walk.cuh"
 
+// For lambdas that clang would otherwise call, with a copy of the kernel's arguments on the stack.
+#define OPWRIGHT_ALWAYS __attribute__((always_inline))
+
 namespace opwright {
 
-// A vector's elements as numbers, and back.
-template <typename T>
-__device__ __forceinline__ void unpack(const uint4& bytes, Compute<T>* numbers) {
-  const Vector<T>& vector = *reinterpret_cast<const Vector<T>*>(&bytes);
-#pragma unroll
-  for (int e = 0; e < Vector<T>::size; ++e) numbers[e] = load(vector.element[e]);
-}
-template <typename T>
-__device__ __forceinline__ uint4 pack(const Compute<T>* numbers) {
-  Vector<T> vector;
-#pragma unroll
-  for (int e = 0; e < Vector<T>::size; ++e) vector.element[e] = store<T>(numbers[e]);
-  return *reinterpret_cast<const uint4*>(&vector);
-}
-// The 16-bit floats two at a time, as GPUs from 8.0 on have instructions for.
+// So many bytes, as one access to memory moves them.
+template <int bytes>
+struct BitsOf;
 template <>
-__device__ __forceinline__ void unpack<BFloat16>(const uint4& bytes, float* numbers) {
-  const uint32_t words[] = {bytes.x, bytes.y, bytes.z, bytes.w};
-#pragma unroll
-  for (int e = 0; e < 4; ++e) {
-    numbers[2 * e] = __uint_as_float(words[e] << 16);
-    numbers[2 * e + 1] = __uint_as_float(words[e] & 0xffff0000u);
-  }
-}
+struct BitsOf<16> {
+  using Type = uint4;
+};
 template <>
-__device__ __forceinline__ void unpack<Half>(const uint4& bytes, float* numbers) {
-  const auto* pairs = reinterpret_cast<const __half2*>(&bytes);
-#pragma unroll
-  for (int e = 0; e < 4; ++e) {
-    const float2 pair = __half22float2(pairs[e]);
-    numbers[2 * e] = pair.x;
-    numbers[2 * e + 1] = pair.y;
-  }
-}
+struct BitsOf<8> {
+  using Type = uint2;
+};
 template <>
-__device__ __forceinline__ uint4 pack<BFloat16>(const float* numbers) {
-  uint4 bytes;
-  auto* pairs = reinterpret_cast<__nv_bfloat162*>(&bytes);
-#pragma unroll
-  for (int e = 0; e < 4; ++e) pairs[e] = __floats2bfloat162_rn(numbers[2 * e], numbers[2 * e + 1]);
-  return bytes;
-}
+struct BitsOf<4> {
+  using Type = uint32_t;
+};
 template <>
-__device__ __forceinline__ uint4 pack<Half>(const float* numbers) {
-  uint4 bytes;
-  auto* pairs = reinterpret_cast<__half2*>(&bytes);
-#pragma unroll
-  for (int e = 0; e < 4; ++e) pairs[e] = __floats2half2_rn(numbers[2 * e], numbers[2 * e + 1]);
-  return bytes;
-}
+struct BitsOf<2> {
+  using Type = uint16_t;
+};
+template <int bytes>
+using Bits = typename BitsOf<bytes>::Type;
 
-__device__ __forceinline__ float inverse_sqrt(float x) {
-  return rsqrtf(x);
+// The elements of one access as numbers, and back. The 16-bit floats go two at a time, as GPUs from
+// 8.0 on have instructions for.
+template <typename T, typename Bits>
+__device__ __forceinline__ void unpack(const Bits& bits, Compute<T>* numbers) {
+  if constexpr (std::is_same_v<T, BFloat16> && sizeof(Bits) >= 4) {
+    const auto* words = reinterpret_cast<const uint32_t*>(&bits);
+#pragma unroll
+    for (int e = 0; e < static_cast<int>(sizeof(Bits) / 4); ++e) {
+      numbers[2 * e] = __uint_as_float(words[e] << 16);
+      numbers[2 * e + 1] = __uint_as_float(words[e] & 0xffff0000u);
+    }
+  } else if constexpr (std::is_same_v<T, Half> && sizeof(Bits) >= 4) {
+    const auto* pairs = reinterpret_cast<const __half2*>(&bits);
+#pragma unroll
+    for (int e = 0; e < static_cast<int>(sizeof(Bits) / 4); ++e) {
+      const float2 pair = __half22float2(pairs[e]);
+      numbers[2 * e] = pair.x;
+      numbers[2 * e + 1] = pair.y;
+    }
+  } else {
+    const auto* elements = reinterpret_cast<const T*>(&bits);
+#pragma unroll
+    for (int e = 0; e < static_cast<int>(sizeof(Bits) / sizeof(T)); ++e)
+      numbers[e] = load(elements[e]);
+  }
 }
-__device__ __forceinline__ double inverse_sqrt(double x) {
-  return rsqrt(x);
+template <typename T, typename Bits>
+__device__ __forceinline__ Bits pack(const Compute<T>* numbers) {
+  Bits bits;
+  if constexpr (std::is_same_v<T, BFloat16> && sizeof(Bits) >= 4) {
+    auto* pairs = reinterpret_cast<__nv_bfloat162*>(&bits);
+#pragma unroll
+    for (int e = 0; e < static_cast<int>(sizeof(Bits) / 4); ++e)
+      pairs[e] = __floats2bfloat162_rn(numbers[2 * e], numbers[2 * e + 1]);
+  } else if constexpr (std::is_same_v<T, Half> && sizeof(Bits) >= 4) {
+    auto* pairs = reinterpret_cast<__half2*>(&bits);
+#pragma unroll
+    for (int e = 0; e < static_cast<int>(sizeof(Bits) / 4); ++e)
+      pairs[e] = __floats2half2_rn(numbers[2 * e], numbers[2 * e + 1]);
+  } else {
+    auto* elements = reinterpret_cast<T*>(&bits);
+#pragma unroll
+    for (int e = 0; e < static_cast<int>(sizeof(Bits) / sizeof(T)); ++e)
+      elements[e] = store<T>(numbers[e]);
+  }
+  return bits;
 }
 
 // The sum over the `threads` neighbouring threads that share a row; each of them gets it. Above a
@@ -86,49 +101,42 @@ __device__ __forceinline__ Number sum_over_row(Number value, Number* partial) {
   return value;
 }
 
-// What the caches are told of vectors that are read and written once.
-enum class Caching {
-  usual,
-  past_l1,       // neither is kept in the L1 cache
-  result_first,  // the L2 cache drops what was written first; from GPUs of 8.0 on
-};
-template <Caching caching>
-__device__ __forceinline__ uint4 load_vector(const uint4* from) {
-  if constexpr (caching != Caching::past_l1) return *from;
-  uint4 bytes;
-  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(bytes.x), "=r"(bytes.y), "=r"(bytes.z), "=r"(bytes.w)
-               : "l"(from));
-  return bytes;
-}
-template <Caching caching>
-__device__ __forceinline__ void store_vector(uint4* to, const uint4& bytes) {
-  if constexpr (caching == Caching::past_l1) {
-    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(bytes.x),
-                 "r"(bytes.y), "r"(bytes.z), "r"(bytes.w)
-                 : "memory");
-    return;
-  }
+// Writes an access of a result. Where `evict_first`, the L2 cache drops it before other data, on
+// GPUs from 8.0 on.
+template <bool evict_first, typename Bits>
+__device__ __forceinline__ void store_bits(Bits* to, const Bits& bits) {
 #if __CUDA_ARCH__ >= 800
-  if constexpr (caching == Caching::result_first) {
+  if constexpr (evict_first && sizeof(Bits) == 16) {
     uint64_t policy;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
     asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to),
-                 "r"(bytes.x), "r"(bytes.y), "r"(bytes.z), "r"(bytes.w), "l"(policy)
+                 "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w), "l"(policy)
                  : "memory");
     return;
   }
 #endif
-  *to = bytes;
+  *to = bits;
 }
 
-// Copies 16 bytes to shared memory; from GPUs of 8.0 on without waiting for them.
-__device__ __forceinline__ void copy_async(uint4* to, const uint4* from) {
+// Copies an access to shared memory, or zeros where it is not `wanted`; from GPUs of 8.0 on without
+// waiting for it. `from` can be read in either case. No branch: others would have to wait behind
+// it.
+template <typename Bits>
+__device__ __forceinline__ void copy_async(Bits* to, const Bits* from, bool wanted) {
 #if __CUDA_ARCH__ >= 800
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+  const unsigned bytes = wanted ? sizeof(Bits) : 0;
+  if constexpr (sizeof(Bits) == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from),
+                 "r"(bytes)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address), "l"(from),
+                 "n"(sizeof(Bits)), "r"(bytes)
+                 : "memory");
+  }
 #else
-  *to = *from;
+  *to = wanted ? *from : Bits{};
 #endif
 }
 // Ends a group of copies.
@@ -145,10 +153,14 @@ __device__ __forceinline__ void wait_for_copies() {
 #endif
 }
 
-// Where the row of each input starts, in elements.
+// Where the row of each input starts, in elements. Most rows lie evenly: that takes no branch that
+// others would have to wait behind.
 template <int inputs>
 __device__ __forceinline__ void row_offsets(const Walk<inputs>& rows, int64_t row,
                                             int64_t (&offsets)[inputs]) {
+#pragma unroll
+  for (int i = 0; i < inputs; ++i) offsets[i] = row * rows.strides[i][0];
+  if (rows.dims == 1) return;
 #pragma unroll
   for (int i = 0; i < inputs; ++i) offsets[i] = 0;
   rows.add_offsets(static_cast<uint32_t>(row), 0, offsets);

@@ -35,4 +35,4 @@ if ((${#extra_targets[@]})); then
     arguments+=("--image3=kind=elf,sm=$target,file=$cubins/$target.cubin")
   done
 fi
-"$here/fatbinary-13" --compress-all "${arguments[@]}"
+"$here/fatbinary-13" --compress-all --compress-mode=size "${arguments[@]}"

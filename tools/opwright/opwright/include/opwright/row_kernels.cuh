@@ -1,0 +1,382 @@
+// The CUDA engine for row ops: rows.h says what an op is.
+//
+// A row is moved in accesses of 16 bytes where every row starts and ends at such an address, and in
+// narrower ones elsewhere: no access reaches over a row's ends. One block takes one row, or several
+// short ones: GPUs hand out blocks to whichever multiprocessor is free, which is faster than blocks
+// that walk over rows (3.9 TB/s against 3.6 on an H200). row_columns.cuh has the kernels that also
+// sum over the rows.
+#pragma once
+
+#include <algorithm>
+
+#include "rows.cuh"
+#include "rows.h"
+
+namespace opwright {
+
+template <typename Function, typename T>
+struct RowArguments {
+  using C = Compute<T>;
+  Function function;
+  const T* in[Function::inputs];
+  const void* weight;
+  const C* given;
+  T* out[Function::outputs];
+  C *row_out, *partial;
+  int64_t rows, size;
+  bool wide_weight;
+  Walk<Function::inputs> walk;
+
+  RowArguments(const Function& op, const RowProblem& problem)
+      : function(op),
+        weight(problem.weight),
+        given(static_cast<const C*>(problem.given)),
+        row_out(static_cast<C*>(problem.row_out)),
+        partial(static_cast<C*>(problem.column_out ? problem.partial : nullptr)),
+        rows(problem.rows.numel),
+        size(problem.size),
+        wide_weight(problem.wide_weight),
+        walk(problem.rows) {
+    for (int i = 0; i < Function::inputs; ++i) in[i] = static_cast<const T*>(problem.in[i]);
+    for (int o = 0; o < Function::outputs; ++o) out[o] = static_cast<T*>(problem.out[o]);
+  }
+};
+
+// Which type a weight has: that of the elements, the one that is computed in, or either of them.
+enum class WeightKind { own, wide, either };
+
+// The weights of the elements of one access: all ones, or access `c` of the weight. Those of T are
+// kept as they come from memory, which takes fewer registers.
+template <typename T, WeightKind kind, int bytes>
+struct Weights {
+  using C = Compute<T>;
+  static constexpr int count = bytes / sizeof(T);
+  C values[count];
+
+  __device__ __forceinline__ Weights() {
+#pragma unroll
+    for (int e = 0; e < count; ++e) values[e] = 1;
+  }
+  __device__ __forceinline__ Weights(const void* weight, bool wide, int64_t c) {
+    if (kind == WeightKind::either && (std::is_same_v<T, C> || !wide)) {
+      unpack<T>(__ldg(static_cast<const Bits<bytes>*>(weight) + c), values);
+      return;
+    }
+    constexpr int part = count * sizeof(C) < 16 ? count * sizeof(C) : 16;
+    constexpr int parts = count * sizeof(C) / part;
+#pragma unroll
+    for (int k = 0; k < parts; ++k)
+      unpack<C>(__ldg(static_cast<const Bits<part>*>(weight) + c * parts + k),
+                values + k * (part / sizeof(C)));
+  }
+
+  __device__ __forceinline__ void numbers(C* to) const {
+#pragma unroll
+    for (int e = 0; e < count; ++e) to[e] = values[e];
+  }
+};
+template <typename T, int bytes>
+struct Weights<T, WeightKind::own, bytes> {
+  static constexpr int count = bytes / sizeof(T);
+  Bits<bytes> bits;
+
+  __device__ __forceinline__ Weights() {
+    Compute<T> ones[count];
+#pragma unroll
+    for (int e = 0; e < count; ++e) ones[e] = 1;
+    bits = pack<T, Bits<bytes>>(ones);
+  }
+  __device__ __forceinline__ Weights(const void* weight, bool, int64_t c)
+      : bits(__ldg(static_cast<const Bits<bytes>*>(weight) + c)) {}
+
+  __device__ __forceinline__ void numbers(Compute<T>* to) const { unpack<T>(bits, to); }
+};
+
+// Calls `use(e, in)` for each element of an access, with that element of each input.
+template <typename T, int inputs, typename Bits, typename Use>
+__device__ __forceinline__ void for_each_element(const Bits (&bits)[inputs], Use&& use) {
+  constexpr int count = sizeof(Bits) / sizeof(T);
+  Compute<T> numbers[inputs][count];
+#pragma unroll
+  for (int i = 0; i < inputs; ++i) unpack<T>(bits[i], numbers[i]);
+#pragma unroll
+  for (int e = 0; e < count; ++e) {
+    Compute<T> in[inputs];
+#pragma unroll
+    for (int i = 0; i < inputs; ++i) in[i] = numbers[i][e];
+    use(e, in);
+  }
+}
+
+// The outputs of one access.
+template <typename T, typename Function, int inputs, typename Bits, typename Weights>
+__device__ __forceinline__ void apply(const Function& function, const Bits (&bits)[inputs],
+                                      const Weights& weights, const typename Function::State& state,
+                                      Bits (&results)[Function::outputs]) {
+  using C = Compute<T>;
+  constexpr int count = sizeof(Bits) / sizeof(T);
+  C factors[count], numbers[Function::outputs][count];
+  weights.numbers(factors);
+  for_each_element<T>(bits, [&](int e, const C* in) {
+    C out[Function::outputs];
+    function.apply(in, factors[e], state, out);
+#pragma unroll
+    for (int o = 0; o < Function::outputs; ++o) numbers[o][e] = out[o];
+  });
+#pragma unroll
+  for (int o = 0; o < Function::outputs; ++o) results[o] = pack<T, Bits>(numbers[o]);
+}
+
+// The sum of the terms of one access.
+template <typename T, typename Function, int inputs, typename Bits, typename Weights>
+__device__ __forceinline__ Compute<T> sum_terms(const Function& function,
+                                                const Bits (&bits)[inputs],
+                                                const Weights& weights) {
+  using C = Compute<T>;
+  C factors[sizeof(Bits) / sizeof(T)], sum = 0;
+  weights.numbers(factors);
+  for_each_element<T>(bits, [&](int e, const C* in) { sum += function.term(in, factors[e]); });
+  return sum;
+}
+
+// How the rows of one length are divided: `vectors` accesses of so many bytes for each of a row's
+// `row_threads` threads. `blocks` of them must fit on a multiprocessor at once, which bounds the
+// registers. Where `more`, rows may be longer: the rest is in shared memory, as far as there is
+// room, and is read twice beyond that.
+template <int bytes_, int threads_, int row_threads_, int vectors_, int blocks_ = 1,
+          bool evict_first_ = false, bool more_ = false>
+struct RowShape {
+  static constexpr int bytes = bytes_, threads = threads_, row_threads = row_threads_,
+                       vectors = vectors_, blocks = blocks_;
+  static constexpr bool evict_first = evict_first_, more = more_;
+  static_assert(row_threads <= 32 || row_threads == threads);
+};
+
+// Rows of a few warps have their part of the weight on its way early; for longer ones, more blocks
+// at once are worth more. Sums of more than a thread holds are made in float64.
+template <typename Function, typename T, WeightKind kind, typename Shape>
+__global__ void __launch_bounds__(Shape::threads, Shape::blocks)
+    rows_kernel(RowArguments<Function, T> problem, int capacity) {
+  using C = Compute<T>;
+  using Access = Bits<Shape::bytes>;
+  using Factors = Weights<T, kind, Shape::bytes>;
+  constexpr int inputs = Function::inputs, outputs = Function::outputs, vectors = Shape::vectors;
+  constexpr int row_threads = Shape::row_threads;
+  constexpr bool early = row_threads <= 256, more = Shape::more;
+  extern __shared__ uint4 buffer[];
+  __shared__ C partial[32];
+  __shared__ double more_partial[more ? 32 : 1];
+  const int lane = threadIdx.x % row_threads;
+  const int64_t row =
+      static_cast<int64_t>(blockIdx.x) * (Shape::threads / row_threads) + threadIdx.x / row_threads;
+  const bool is_row = row < problem.rows;
+  const int row_vectors = is_row ? static_cast<int>(problem.size / Factors::count) : 0;
+  int64_t offsets[inputs] = {};
+  if (is_row) row_offsets(problem.walk, row, offsets);
+  const auto source = [&](int i) {
+    return reinterpret_cast<const Access*>(problem.in[i] + offsets[i]);
+  };
+  const auto weights = [&](int c) {
+    return problem.weight && c < row_vectors ? Factors(problem.weight, problem.wide_weight, c)
+                                             : Factors();
+  };
+  const auto kept = [&](int k, int i) -> Access& {
+    return reinterpret_cast<Access*>(buffer)[(k * inputs + i) * Shape::threads + threadIdx.x];
+  };
+
+  Access own[vectors][inputs];
+  Factors early_weights[early ? vectors : 1];
+#pragma unroll
+  for (int j = 0; j < vectors; ++j) {
+    const int c = j * row_threads + lane;
+#pragma unroll
+    for (int i = 0; i < inputs; ++i) own[j][i] = c < row_vectors ? source(i)[c] : Access{};
+  }
+  if constexpr (more && Shape::bytes == 16) {
+    for (int k = 0, c = vectors * row_threads + lane; k < capacity && c < row_vectors;
+         ++k, c += row_threads) {
+#pragma unroll
+      for (int i = 0; i < inputs; ++i) copy_async(&kept(k, i), source(i) + c, true);
+    }
+    commit_copies();
+  }
+  if constexpr (early) {
+#pragma unroll
+    for (int j = 0; j < vectors; ++j) early_weights[j] = weights(j * row_threads + lane);
+  }
+  const auto weights_of = [&](int j) {
+    return early ? early_weights[j] : weights(j * row_threads + lane);
+  };
+  const auto store = [&](int c, const Access(&results)[outputs]) {
+#pragma unroll
+    for (int o = 0; o < outputs; ++o)
+      store_bits<Shape::evict_first>(
+          reinterpret_cast<Access*>(problem.out[o] + row * problem.size) + c, results[o]);
+  };
+  // Calls `use(c, bits)` for each access of the rest, with several loads on their way at once.
+  const auto for_each_more = [&](auto&& use) OPWRIGHT_ALWAYS {
+    constexpr int together = Shape::bytes == 16 ? 2 : 4;
+    for (int k = 0; (vectors + k) * row_threads + lane < row_vectors; k += together) {
+      Access bits[together][inputs];
+#pragma unroll
+      for (int t = 0; t < together; ++t) {
+        const int c = (vectors + k + t) * row_threads + lane;
+#pragma unroll
+        for (int i = 0; i < inputs; ++i) {
+          bits[t][i] = c >= row_vectors   ? Access{}
+                       : k + t < capacity ? kept(k + t, i)
+                                          : source(i)[c];
+        }
+      }
+#pragma unroll
+      for (int t = 0; t < together; ++t) {
+        const int c = (vectors + k + t) * row_threads + lane;
+        if (c < row_vectors) use(c, bits[t]);
+      }
+    }
+  };
+
+  C sum = 0;
+#pragma unroll
+  for (int j = 0; j < vectors; ++j) sum += sum_terms<T>(problem.function, own[j], weights_of(j));
+  if constexpr (more) {
+    wait_for_copies<0>();
+    double total = sum;
+    for_each_more([&](int c, const Access(&bits)[inputs]) OPWRIGHT_ALWAYS {
+      total += sum_terms<T>(problem.function, bits, weights(c));
+    });
+    sum = static_cast<C>(sum_over_row<row_threads>(total, more_partial));
+  } else {
+    sum = sum_over_row<row_threads>(sum, partial);
+  }
+  const auto state =
+      problem.function.finish(sum, problem.given && is_row ? problem.given[row] : C(0));
+  if constexpr (std::is_same_v<typename Function::State, C>) {
+    if (lane == 0 && is_row && problem.row_out) problem.row_out[row] = state;
+  }
+  Access results[outputs];
+#pragma unroll
+  for (int j = 0; j < vectors; ++j) {
+    apply<T>(problem.function, own[j], weights_of(j), state, results);
+    if (j * row_threads + lane < row_vectors) store(j * row_threads + lane, results);
+  }
+  if constexpr (more) {
+    for_each_more([&](int c, const Access(&bits)[inputs]) OPWRIGHT_ALWAYS {
+      apply<T>(problem.function, bits, weights(c), state, results);
+      store(c, results);
+    });
+  }
+}
+
+// --- the launch --------------------------------------------------
+
+// The widest access that every row of inputs and outputs starts and ends at: 16 bytes or fewer.
+template <typename T, typename Function>
+int access_bytes(const RowProblem& problem) {
+  uint64_t addresses = 16 | static_cast<uint64_t>(problem.size) * sizeof(T);
+  for (int i = 0; i < Function::inputs; ++i) {
+    addresses |= reinterpret_cast<uintptr_t>(problem.in[i]);
+    for (int d = 0; d < problem.rows.dims; ++d)
+      addresses |= static_cast<uint64_t>(problem.rows.strides[i][d]) * sizeof(T);
+  }
+  for (int o = 0; o < Function::outputs; ++o)
+    addresses |= reinterpret_cast<uintptr_t>(problem.out[o]);
+  return static_cast<int>(addresses & (~addresses + 1));
+}
+
+// Lets a block of `kernel` have that much shared memory, or as much as the device has; returns how
+// much that is, 0 where it cannot be known. Asked once for each of the first 64 devices.
+template <auto kernel>
+int allow_shared(int wanted, int device) {
+  constexpr int known_devices = 64, for_static = 1024;
+  static std::atomic<int> known[known_devices] = {};
+  int limit = device < known_devices ? known[device].load(std::memory_order_relaxed) : 0;
+  if (limit > 0) return limit;
+  if (cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) !=
+      cudaSuccess) {
+    cudaGetLastError();
+    return 0;
+  }
+  limit = std::min(limit - for_static, wanted);
+  if (cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                           cudaFuncAttributeMaxDynamicSharedMemorySize, limit) != cudaSuccess) {
+    cudaGetLastError();
+    return 0;
+  }
+  if (device < known_devices) known[device].store(limit, std::memory_order_relaxed);
+  return limit;
+}
+
+template <typename Shape, WeightKind kind, typename Function, typename T>
+cudaError_t run_shape(const RowArguments<Function, T>& problem, Stream stream) {
+  constexpr auto kernel = rows_kernel<Function, T, kind, Shape>;
+  Grid grid{divide_up(problem.rows, Shape::threads / Shape::row_threads), Shape::threads};
+  int capacity = 0;
+  if constexpr (Shape::more && Shape::bytes == 16) {
+    constexpr int each = Shape::bytes * Function::inputs * Shape::threads;
+    const int64_t rest =
+        divide_up(problem.size * sizeof(T) / Shape::bytes, Shape::row_threads) - Shape::vectors;
+    const int64_t most = allow_shared<kernel>(INT_MAX, stream.device) / each;
+    capacity = static_cast<int>(std::max<int64_t>(0, std::min(rest, most)));
+    grid.shared_bytes = capacity * each;
+  }
+  return launch<kernel>(grid, stream, problem, capacity);
+}
+
+// The threads, vectors and caching for each row length are chosen from a sweep on an H200, beside
+// other people's kernels: with one policy for all, some lengths would lose 1 or 2 %.
+template <typename T, typename Function>
+cudaError_t run_rows(const Function& function, const RowProblem& problem, Stream stream) {
+  if (problem.rows.numel == 0) return cudaSuccess;
+  const RowArguments<Function, T> arguments(function, problem);
+  const auto run = [&](auto shape, auto kind) {
+    return run_shape<decltype(shape), decltype(kind)::value>(arguments, stream);
+  };
+  constexpr std::integral_constant<WeightKind, WeightKind::either> either{};
+  const int bytes = access_bytes<T, Function>(problem);
+  if constexpr (sizeof(T) <= 4) {
+    constexpr std::integral_constant<WeightKind, WeightKind::own> own{};
+    constexpr std::integral_constant<WeightKind, WeightKind::wide> wide{};
+    constexpr bool is_short = sizeof(T) == 2;
+    const int64_t vectors = problem.size * sizeof(T) / 16;
+    if constexpr (is_short) {
+      if (bytes == 16 && problem.wide_weight) {
+        if (vectors <= 16) return run(RowShape<16, 128, 16, 1, 16>{}, wide);
+        if (vectors <= 128) return run(RowShape<16, 64, 64, 2>{}, wide);
+        if (vectors <= 512) return run(RowShape<16, 256, 256, 2, 5>{}, wide);
+        if (vectors <= 768) return run(RowShape<16, 256, 256, 3, 4>{}, wide);
+        if (vectors <= 2560) return run(RowShape<16, 512, 512, 5, 2>{}, wide);
+        return run(RowShape<16, 1024, 1024, 5, 1, false, true>{}, wide);
+      }
+    }
+    if (bytes == 16) {
+      if (vectors <= 16) return run(RowShape<16, 128, 16, 1, 16>{}, own);
+      if (vectors <= 32) return run(RowShape<16, 128, 32, 1>{}, own);
+      if (vectors <= 128) return run(RowShape<16, 64, 64, 2>{}, own);
+      if (vectors <= 256) return run(RowShape<16, 128, 128, 2>{}, own);
+      if (vectors <= 512) return run(RowShape<16, 256, 256, 2, 5>{}, own);
+      if constexpr (is_short) {
+        if (vectors <= 768) return run(RowShape<16, 256, 256, 3, 5, true>{}, own);
+      }
+      if (vectors <= 1024) return run(RowShape<16, 512, 512, 2, 3>{}, own);
+      if (vectors <= 2048) return run(RowShape<16, 512, 512, 4, 2>{}, own);
+      if constexpr (is_short) {
+        if (vectors <= 2560) return run(RowShape<16, 512, 512, 5, 2>{}, own);
+        if (vectors <= 4096) return run(RowShape<16, 1024, 1024, 4, 1, true>{}, own);
+      } else {
+        if (vectors <= 4096) return run(RowShape<16, 512, 512, 8, 2>{}, own);
+      }
+      return run(RowShape<16, 1024, 1024, 5, 1, false, true>{}, own);
+    }
+    if constexpr (is_short) {
+      if (bytes == 8 && problem.size > 256 && problem.size <= 5120)
+        return run(RowShape<8, 256, 256, 5>{}, either);
+    }
+  }
+  constexpr int one = sizeof(T);
+  if (problem.size <= 256) return run(RowShape<one, 128, 32, 8>{}, either);
+  if (problem.size <= 4096) return run(RowShape<one, 512, 512, 8>{}, either);
+  return run(RowShape<one, 512, 512, 4, 1, false, true>{}, either);
+}
+
+}  // namespace opwright
