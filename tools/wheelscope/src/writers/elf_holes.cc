@@ -47,9 +47,14 @@ bool contains(std::uint64_t at, std::uint64_t size, const FileRange& range) {
   return at <= range.at && range.end() <= at + size;
 }
 
-// Whether segments lie in the file, in the order of their addresses and apart from each other, as
-// the loader wants them.
+// Whether segments and sections lie in the file; segments in the order of their addresses and apart
+// from each other, as the loader wants them.
 bool in_order(const ElfTables& tables, std::uint64_t file_size) {
+  for (const auto& one : tables.sections) {
+    if (one.sh_type != SHT_NOBITS && one.sh_type != SHT_NULL &&
+        (one.sh_offset > file_size || one.sh_size > file_size - one.sh_offset))
+      return false;
+  }
   std::uint64_t end = 0;
   for (const auto& one : tables.segments) {
     if (one.p_offset > file_size || one.p_filesz > file_size - one.p_offset) return false;
