@@ -196,6 +196,30 @@ def test_a_file_that_cannot_shrink_keeps_zeros(tmp_path: Path) -> None:
     assert Path(thin["written"]).stat().st_size < path.stat().st_size
 
 
+def test_a_section_that_runs_past_the_end_keeps_zeros(tmp_path: Path) -> None:
+    """The fuzzer's: nobody can tell whether such a section stays what it was."""
+    targets = ("sm_75", "sm_80", "sm_90")
+    data = bytearray(library(tmp_path, container(*targets, size=9 * PAGE), container("sm_90")))
+    last = struct.unpack_from("<Q", data, 40)[0] + 64 * (struct.unpack_from("<H", data, 60)[0] - 2)
+    struct.pack_into("<Q", data, last + 32, 1 << 40)  # sh_size of .strtab
+    path = written(tmp_path, {"pkg/x.so": bytes(data)})
+    [thin] = thin_json(path, "--gpu", "9.0", "-o", tmp_path / "out")["thin"]
+    assert thin["files"][0]["keeps_zeros"] == "unusual"
+    assert thin_json("--check", path, thin["written"])["thin_check"]["thinning"] is True
+
+
+def test_section_headers_that_a_section_shares_stay(tmp_path: Path) -> None:
+    """The fuzzer's, too: bytes of the table are those of a section as well."""
+    targets = ("sm_75", "sm_80", "sm_90")
+    data = bytearray(library(tmp_path, container(*targets, size=9 * PAGE), container("sm_90")))
+    last = struct.unpack_from("<Q", data, 40)[0] + 64 * (struct.unpack_from("<H", data, 60)[0] - 1)
+    size = struct.unpack_from("<Q", data, last + 32)[0]
+    struct.pack_into("<Q", data, last + 32, size + 128)  # of .shstrtab, which the table follows
+    path = written(tmp_path, {"pkg/x.so": bytes(data)})
+    [thin] = thin_json(path, "--gpu", "9.0", "-o", tmp_path / "out")["thin"]
+    assert thin_json("--check", path, thin["written"])["thin_check"]["thinning"] is True
+
+
 @pytest.fixture
 def fat(tmp_path: Path) -> Path:
     targets = ("sm_75", "sm_80", "sm_90", "compute_80")

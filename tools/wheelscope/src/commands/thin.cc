@@ -55,9 +55,9 @@ Result<std::vector<ThinFor>> each_gpu(const Options& options) {
   return rows;
 }
 
-// A GPU that no module of the wheel has code for; empty: there is none.
-std::string unserved_gpu(const ThinnedWheel& wheel) {
-  for (const auto& gpu : wheel.wanted.gpus) {
+// The first of the GPUs that no module of the wheel has code for; empty: there is none.
+std::string unserved_gpu(const ThinnedWheel& wheel, const std::vector<std::string>& gpus) {
+  for (const auto& gpu : gpus) {
     ModuleCount all;
     for (const auto& file : wheel.files) {
       if (const auto found = file.modules.find(gpu); found != file.modules.end()) {
@@ -88,7 +88,9 @@ int dry_run(const std::string& path, const std::vector<ThinFor>& rows, const Opt
   auto shown = std::move(*plans);
   const bool asked = !options.gpus.empty() || !options.arch_list.empty();
   if (!asked)
-    std::erase_if(shown, [](const ThinnedWheel& plan) { return !unserved_gpu(plan).empty(); });
+    std::erase_if(shown, [](const ThinnedWheel& plan) {
+      return !unserved_gpu(plan, plan.wanted.gpus).empty();
+    });
   for (const auto& plan : shown) json.push_back(to_json(plan));
   if (!options.json) streams.out << thin_table(shown, options.style);
   return clean;
@@ -125,17 +127,17 @@ int write(const std::string& path, const ThinFor& wanted, const Options& options
   const auto file = Source::map(path);
   if (!file) return complain(file.error(), streams);
   const WheelInput input{path, file->bytes()};
-  const auto plan = plan_wheel(input, {wanted});
-  if (!plan) return complain_of(path, plan.error(), streams);
-  if (const auto gpu = unserved_gpu(plan->front()); !gpu.empty()) {
+  const auto variant = asked_variant(wanted, options);
+  if (!variant) return bad_usage(variant.error().what, streams);
+  auto plans = plan_wheel(input, {*variant ? with_later_gpus(wanted, path) : wanted});
+  if (!plans) return complain_of(path, plans.error(), streams);
+  if (const auto gpu = unserved_gpu(plans->front(), wanted.gpus); !gpu.empty()) {
     streams.err << "wheelscope: " << printable(path) << ": no device code in this wheel serves GPU "
                 << gpu << "; `wheelscope show` lists the GPUs that it serves\n";
     return has_findings;
   }
-  const auto variant = asked_variant(wanted, options);
-  if (!variant) return bad_usage(variant.error().what, streams);
-  const auto done = write_thin_wheel(input, *variant ? with_later_gpus(wanted, path) : wanted,
-                                     options.output_folder, *variant);
+  const auto done =
+      write_thin_wheel(input, std::move(plans->front()), options.output_folder, *variant);
   if (!done) return complain_of(path, done.error(), streams);
   json.push_back(to_json(*done));
   if (!options.json) streams.out << thin_text(*done, options.style);

@@ -220,9 +220,7 @@ class WheelWriter {
       return {};
     }
     if (plan && plan->changes()) {
-      const auto data = TRY(wheel_.contents(member));
-      const auto output = thinned(data.bytes(), *plan);
-      if (output.bytes().size() != plan->size) return fail(member.name, "no memory to rewrite it");
+      const auto output = TRY(thinned_member(member, *plan));
       return replace(zip, member, output.bytes().span());
     }
     if (!member.is_folder() && member.name.starts_with(wheel_.dist_info() + "/sboms/")) {
@@ -234,6 +232,14 @@ class WheelWriter {
       thin_.notes.push_back(member.name + " got no note: it is neither CycloneDX nor SPDX in JSON");
     }
     return zip.copy(input_.bytes, member);
+  }
+
+  // The original contents are gone when the new ones are compressed: there is memory for two.
+  Result<Source> thinned_member(const ZipMember& member, const FileThinning& plan) const {
+    const auto data = TRY(wheel_.contents(member));
+    auto output = thinned(data.bytes(), plan);
+    if (output.bytes().size() != plan.size) return fail(member.name, "no memory to rewrite it");
+    return output;
   }
 
   Result<void> replace(ZipWriter& zip, const ZipMember& member,
@@ -270,7 +276,7 @@ Result<std::vector<ThinnedWheel>> plan_wheel(const WheelInput& input,
   return plans;
 }
 
-Result<ThinnedWheel> write_thin_wheel(const WheelInput& input, const ThinFor& wanted,
+Result<ThinnedWheel> write_thin_wheel(const WheelInput& input, ThinnedWheel thin,
                                       const std::string& folder,
                                       const std::optional<VariantFile>& variant,
                                       const ZipLimits& limits) {
@@ -281,7 +287,6 @@ Result<ThinnedWheel> write_thin_wheel(const WheelInput& input, const ThinFor& wa
     if (variant && member.name == wheel.dist_info() + "/variant.json")
       return fail(member.name, "this wheel is a variant already");
   }
-  auto thin = std::move(TRY(plan_wheel(input, {wanted}, limits)).front());
   if (!thin.changes() && !variant) return thin;
   thin.sha256 = sha256_digits(input.bytes.span());
   auto name = base_name(input.path);

@@ -18,9 +18,9 @@ struct VariantFile {
   std::string label, json;
 };
 
-// Writes the thinned wheel into a folder; as a variant, if one is given. Where nothing is to be cut
-// and there is no variant, nothing is written.
-Result<ThinnedWheel> write_thin_wheel(const WheelInput& input, const ThinFor& wanted,
+// Writes the wheel of a plan into a folder; as a variant, if one is given. Where nothing is to be
+// cut and there is no variant, nothing is written.
+Result<ThinnedWheel> write_thin_wheel(const WheelInput& input, ThinnedWheel plan,
                                       const std::string& folder,
                                       const std::optional<VariantFile>& variant,
                                       const ZipLimits& limits = {});

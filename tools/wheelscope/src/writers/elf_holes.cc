@@ -47,9 +47,14 @@ bool contains(std::uint64_t at, std::uint64_t size, const FileRange& range) {
   return at <= range.at && range.end() <= at + size;
 }
 
-// Whether segments lie in the file, in the order of their addresses and apart from each other, as
-// the loader wants them.
+// Whether segments and sections lie in the file; segments in the order of their addresses and apart
+// from each other, as the loader wants them.
 bool in_order(const ElfTables& tables, std::uint64_t file_size) {
+  for (const auto& one : tables.sections) {
+    if (one.sh_type != SHT_NOBITS && one.sh_type != SHT_NULL &&
+        (one.sh_offset > file_size || one.sh_size > file_size - one.sh_offset))
+      return false;
+  }
   std::uint64_t end = 0;
   for (const auto& one : tables.segments) {
     if (one.p_offset > file_size || one.p_filesz > file_size - one.p_offset) return false;
@@ -119,6 +124,19 @@ bool hides_tables(const ElfTables& tables, const std::vector<FileRange>& holes) 
            overlap(own.e_phoff, own.e_phnum * segment_bytes, hole) ||
            overlap(own.e_shoff, own.e_shnum * section_bytes, hole);
   });
+}
+
+// Whether the section headers end the file and are part of nothing else: then they need not stay.
+bool sections_are_last(const ElfTables& tables, std::uint64_t file_size) {
+  const auto start = tables.header.e_shoff;
+  return start + tables.header.e_shnum * section_bytes == file_size &&
+         std::ranges::all_of(
+             tables.segments,
+             [&](const Elf64_Phdr& one) { return one.p_offset + one.p_filesz <= start; }) &&
+         std::ranges::all_of(tables.sections, [&](const Elf64_Shdr& one) {
+           return one.sh_type == SHT_NOBITS || one.sh_type == SHT_NULL ||
+                  one.sh_offset + one.sh_size <= start;
+         });
 }
 
 std::vector<Elf64_Phdr> split_segments(const ElfTables& tables, const HoleyLayout& layout) {
@@ -225,8 +243,7 @@ std::expected<HoleyLayout, KeepsZeros> plan_holes(Bytes file, const std::vector<
   layout.holes = find_holes(*tables, zeros, layout.page);
   if (layout.holes.empty()) return std::unexpected(KeepsZeros::no_room);
   if (hides_tables(*tables, layout.holes)) return std::unexpected(KeepsZeros::unusual);
-  const bool sections_last = own.e_shoff + own.e_shnum * section_bytes == file.size();
-  layout.copied = sections_last ? own.e_shoff : file.size();
+  layout.copied = sections_are_last(*tables, file.size()) ? own.e_shoff : file.size();
   layout.segments = tables->segments.size() + layout.holes.size() + 1;
   layout.sections = tables->sections.size();
   if (layout.segments >= PN_XNUM) return std::unexpected(KeepsZeros::unusual);

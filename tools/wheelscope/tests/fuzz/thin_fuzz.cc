@@ -31,7 +31,10 @@ void check_wheel(Bytes file) {
   static const std::string folder = std::filesystem::temp_directory_path() / "wheelscope-thin-fuzz";
   static const std::string name = "pkg-1.0-cp310-abi3-manylinux_2_28_x86_64.whl";
   const ZipLimits limits{.members = 100, .member_size = 1 << 20, .total_size = 4 << 20};
-  const auto thin = write_thin_wheel({name, file}, hopper, folder, std::nullopt, limits);
+  auto plans = plan_wheel({name, file}, {hopper}, limits);
+  if (!plans) return;
+  const auto thin =
+      write_thin_wheel({name, file}, std::move(plans->front()), folder, std::nullopt, limits);
   if (!thin || thin->written.empty()) return;
   const auto written = Source::map(thin->written).value();
   const WheelInput output{name, written.bytes()};
