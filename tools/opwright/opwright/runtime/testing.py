@@ -84,7 +84,8 @@ class OpTests(CudaTests):
     @with_dtypes(inexact)
     def test_nan_and_infinities(self, op: Op, dtype: torch.dtype, device: str) -> None:
         x, y = special_pair(op, dtype, device)
-        expected = torchs(op)(x, y)
+        # On the CPU: torch's own kernels for the GPU differ among themselves in what an infinity makes of its row.
+        expected = torchs(op)(x.cpu(), y.cpu()).to(device)
         assert_same(op, ours(op)(x, y), expected, " of NaN, infinities and extremes")
         if op.differentiable:
             again = ours(op)(*leaves(x, y)).detach()
