@@ -94,8 +94,8 @@ TEST(Policy, PyPIRefusesPlainLinux) {
   EXPECT_EQ(found("linux-tag", ""), Ids{"tag-platform"});
 }
 
-TEST(Policy, AVariantIsAWheelLikeAnyOther) {
-  EXPECT_EQ(found("variant", ""), Ids{});
+TEST(Policy, ALabelWithoutVariantJsonIsAnError) {
+  EXPECT_EQ(found("variant", ""), Ids{"variant-label"});
 }
 
 TEST(Policy, SetsLevels) {
