@@ -8,8 +8,9 @@ from cuda_ext_example._add import my_add, my_fast_add
 from cuda_ext_example._cust_add import cust_add
 from cuda_ext_example._opwright.ops import ROWS, Op
 from cuda_ext_example._rms_norm import rms_norm
+from cuda_ext_example._silu_mul import silu_mul
 
-__all__ = ["cust_add", "my_add", "my_fast_add", "rms_norm"]
+__all__ = ["cust_add", "my_add", "my_fast_add", "rms_norm", "silu_mul"]
 
 OPS = (
     Op(my_add, "x, y", "torch.add"),
@@ -25,4 +26,5 @@ OPS = (
         tolerance=4,
         mixes_dtypes=True,
     ),
+    Op(silu_mul, "x, y", "(lambda x, y: torch.nn.functional.silu(x) * y)", tolerance=4),
 )
