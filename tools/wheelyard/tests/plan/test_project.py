@@ -187,6 +187,14 @@ def test_changes_are_named_and_the_wheelhouse_is_none(repository: Path) -> None:
     assert made.commit.endswith("+")
 
 
+def test_a_file_that_keeps_the_wheelhouse_in_git_is_no_change(repository: Path) -> None:
+    (repository / "python/wheelhouse").mkdir()
+    (repository / "python/wheelhouse/.gitkeep").touch()
+    git(repository, "add", "--all")
+    git(repository, "commit", "-qm", "first")
+    assert not project.load(repository / "python", "theirs").commit.endswith("+")
+
+
 def test_a_clone_of_another_user_is_told_apart_from_no_repository(repository: Path) -> None:
     os.chown(repository / ".git", 65534, 65534)
     os.chown(repository, 65534, 65534)

@@ -91,6 +91,7 @@ class Project:
                 "GIT_OBJECT_DIRECTORY": f"{folder}/objects",
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(objects),
             }
+            _git(self.root, "read-tree", "HEAD", more=own)  # what is left out below stays as it is
             _git(
                 self.root,
                 "-c",
