@@ -59,7 +59,7 @@ def check(found: dict[Path, str], told: str) -> None:
     if not words or len(words) != 2 * len(expected):
         sys.exit(
             "error: DIGESTS must hold the sha256 and name of each wheel once; "
-            "where they were made: DIGESTS=\"$(make --silent tool-digests ARCH= FILES='*.whl')\""
+            'where they were made: DIGESTS="$(make --silent tool-digests)"'
         )
     for name in sorted(expected.keys() | {wheel.name for wheel in found}):
         here = next((digest for wheel, digest in found.items() if wheel.name == name), "missing")
