@@ -43,7 +43,7 @@ lint: test-env ## Format and type checks of everything
 test: lint test-wheelscope install docs ## Every test, except for whole releases and the commands of the pages
 	@tools/setup/need.sh unzip ccache redis-server $$($(YARD) packages)
 	@OPWRIGHT_CUDA=on $(PYTHON) setup.py --quiet build_cpp # the standalone program
-	@$(PYTHON) -m pytest -n 2
+	@OPWRIGHT_TESTS=$${OPWRIGHT_TESTS-quick} $(PYTHON) -m pytest -n 2 # one dtype of each kind; the release tests all, on two versions of torch
 	@$(MAKE) --no-print-directory -C tools/opwright test VENV='$(CURDIR)/.venv'
 	@$(YARD) test
 

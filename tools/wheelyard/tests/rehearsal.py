@@ -31,12 +31,16 @@ ACTIONS = {
 }  # fmt: skip
 JOB_KEYS = {
     "name", "needs", "runs-on", "timeout-minutes", "permissions", "environment", "strategy", "env",
-    "outputs", "steps", "calls", "file", "as_written",
+    "outputs", "steps", "calls", "file", "as_written", "if",
 }  # fmt: skip
 NOT_SIGNED = "wheelhouse/attestations/*"  # that takes GitHub's identity
 STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env"}
 # Of a developer's shell, and not of a runner's.
 NOT_ON_A_RUNNER = ("WHEELHOUSE", "VIRTUAL_ENV", "PYTHON", "MAKE", "MFLAGS", "PYTEST", "GITHUB_")
+
+TAGGED = {
+    "github.ref_type": "tag"
+}  # what a push of a tag has, and a run that was started by hand has not
 
 Job = dict[str, Any]
 
@@ -75,7 +79,8 @@ class Rehearsal:
         names = list(jobs(self.workflows))
         start = names.index(first) if first else 0
         for name in names[start : names.index(last) + 1 if last else None]:
-            self.run_job(name)
+            if is_wanted(jobs(self.workflows)[name].get("if", ""), TAGGED):
+                self.run_job(name)
 
     def run_job(self, name: str) -> None:
         job = jobs(self.workflows)[name]
@@ -96,7 +101,7 @@ class Rehearsal:
         """What `${{ }}` stands for, once, or for each entry of the matrix that can run here."""
         head = ["git", "-C", self.origin, "branch", "--show-current"]
         branch = subprocess.run(head, check=True, capture_output=True, text=True).stdout.strip()
-        known = {"github.token": "a-token-for-the-stand-in", "inputs.wheelyard": ""}
+        known = {"github.token": "a-token-for-the-stand-in", "inputs.wheelyard": "", **TAGGED}
         known["github.event.repository.default_branch"] = branch
         contexts = [known | self.told(job)]
         for call in job.get("calls", []):  # the jobs that call this one's workflow, outermost first
@@ -289,12 +294,12 @@ class Rehearsal:
 
 
 def is_wanted(condition: str, values: dict[str, str]) -> bool:
-    """A step's `if`: whether an input is empty; no other is known here."""
+    """An `if`: whether a value is a text, or is not; no other condition is known here."""
     if not condition:
         return True
-    found = re.fullmatch(r"(inputs\.\w+) (==|!=) ''", condition)
+    found = re.fullmatch(r"([\w.]+) (==|!=) '(\w*)'", condition)
     assert found, condition
-    return (values[found[1]] == "") == (found[2] == "==")
+    return (values[found[1]] == found[3]) == (found[2] == "==")
 
 
 def jobs(workflows: Path, file: str = "release.yml", calls: tuple[Job, ...] = ()) -> dict[str, Job]:

@@ -34,7 +34,7 @@ PERMISSIONS = {
         "wheels": READ, "sign": {**PUBLISH, "attestations": "write"}, "testpypi": PUBLISH, "pypi": PUBLISH,
     },
     "release.yml": {
-        "check": READ, "wheels": READ, "gpu": READ, "install": READ,
+        "check": READ, "wheels": READ, "gpu": READ, "dry-run": READ, "install": READ,
         "sign": {**PUBLISH, "attestations": "write"}, "testpypi": PUBLISH, "pypi": PUBLISH,
         "github": {"contents": "write"},
     },

@@ -249,6 +249,11 @@ class Publish:
         [],
         ("x86_64", "aarch64"),
     )
+    gpu_runner: list[str] = key(
+        "Labels of the runner on which the release workflow calls `wheelyard gpu`. Without a GPU that hands on the "
+        "evidence committed in docs/evidence, which somebody made in a notebook or on another machine.",
+        ["ubuntu-24.04"],
+    )
 
 
 @dataclass(frozen=True)

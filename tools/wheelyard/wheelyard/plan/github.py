@@ -59,6 +59,7 @@ def matrices(plan: Plan) -> dict[str, Any]:
         "build": chunks(builds),
         "verify": chunks(_verify(plan)),
         "smoke": {"include": _smoke(plan)},
+        "gpu": plan.matrix.publish.gpu_runner,
     }
 
 

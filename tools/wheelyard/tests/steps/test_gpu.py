@@ -1,0 +1,51 @@
+"""Evidence from a GPU: made where there is one, else the committed evidence about the very bytes of the wheel."""
+
+import json
+from pathlib import Path
+
+import pytest
+from wheelyard.core.digest import sha256
+from wheelyard.core.job import Job, Needs
+from wheelyard.problem import Problem
+from wheelyard.steps import gpu
+from wheelyard.tools import evidence
+from workspaces import workspace
+
+SMOKE = {"spec": "python -m my_ext --smoke-spec", "checks": [], "timing": None, "command": None}
+JOB = Job("gpu", "x86_64", Needs("x86_64", gpu=True), {})
+
+
+def run(folder: Path, about: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """The step on a machine without a GPU, in a project whose committed evidence is about the wheel of a sha256."""
+    monkeypatch.setenv("PATH", str(folder))
+    committed = folder / evidence.FOLDER / "x86_64.json"
+    committed.parent.mkdir(parents=True)
+    committed.write_text(json.dumps({"sha256": about, "gpu": {"name": "a GPU"}}))
+    given = {str(committed.relative_to(folder)): sha256(committed)}
+    inputs = {"committed": given, "smoke": SMOKE, "import_name": "my_ext"}
+    return gpu.run(
+        JOB, workspace(folder, {"wheel": [folder / "my_ext-1-py3-none-any.whl"]}, **inputs)
+    )
+
+
+def test_committed_evidence_of_these_bytes_is_handed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = tmp_path / "my_ext-1-py3-none-any.whl"
+    wheel.write_bytes(b"a wheel")
+    facts = run(tmp_path, sha256(wheel), monkeypatch)
+    assert facts["verdict"] == "x86_64.json: ran on a GPU"
+    handed = json.loads((tmp_path / "job/out/evidence/gpu-x86_64.json").read_text())
+    assert handed["sha256"] == sha256(wheel)
+
+
+def test_without_a_gpu_and_without_evidence_it_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_ext-1-py3-none-any.whl").write_bytes(b"a wheel")
+    with pytest.raises(Problem, match="sees no GPU") as problem:
+        run(tmp_path, "0" * 64, monkeypatch)
+    assert "smoke.py my_ext-1-py3-none-any.whl --import-name my_ext --spec-command" in str(
+        problem.value
+    )
+    assert "gpu_runner" in str(problem.value)
