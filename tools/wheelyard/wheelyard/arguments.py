@@ -116,6 +116,10 @@ def parse() -> argparse.Namespace:
         help="the CPU to build for; the compilers are for this machine's",
     )  # fmt: skip
     toolkit.add_argument("folder", type=Path)
+    torch = commands.add_parser(
+        "torch", help="print the matrix's table of a torch release, from what pip finds of it"
+    )
+    torch.add_argument("version", metavar="X.Y", help="such as 2.16")
     nightly = commands.add_parser("nightly", help="build and test on torch's newest build")
     nightly.add_argument(
         "--torch-index",

@@ -72,6 +72,11 @@ def _dispatch(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.command == "toolkit":
         return _toolkit(arguments)
+    if arguments.command == "torch":
+        from wheelyard import torch_table
+
+        print(torch_table.table(arguments.version))
+        return 0
     if arguments.command == "nightly":
         from wheelyard import nightly
 

@@ -7,11 +7,7 @@ build/nightly and is not published.
 """
 
 import dataclasses
-import json
 import os
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
 from wheelyard import steps
@@ -19,11 +15,11 @@ from wheelyard.config.matrix import RunCell, Torch
 from wheelyard.core.progress import Display
 from wheelyard.plan import plan as planning
 from wheelyard.plan import project
-from wheelyard.plan.cells import python_tag
 from wheelyard.plan.plan import Options, Plan
 from wheelyard.problem import Problem
 from wheelyard.run import local
 from wheelyard.run.runner import Runner, only_run
+from wheelyard.torch_table import found
 
 NAME = "nightly"
 LAST = "verify"
@@ -31,27 +27,11 @@ LAST = "verify"
 
 def newest(index: str, python: str, machine: str) -> str:
     """The version of the newest torch that an index has for a Python."""
-    with tempfile.TemporaryDirectory() as nowhere:
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--dry-run",
-            "--no-deps",
-            "--pre",
-        ]
-        command += ["--report=-", "--only-binary=:all:", f"--target={nowhere}"]
-        command += [f"--platform=manylinux_2_28_{machine}", f"--python-version={python}"]
-        command += [f"--abi={python_tag(python)}", *([f"--index-url={index}"] if index else [])]
-        done = subprocess.run([*command, "torch"], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise Problem(
-            f"pip finds no torch for Python {python} on {index or 'PyPI'}:\n{done.stderr}"
-        )
-    (found,) = json.loads(done.stdout)["install"]
-    return str(found["metadata"]["version"])
+    options = ["--pre", *([f"--index-url={index}"] if index else [])]
+    seen = found("torch", python, machine, *options)
+    if isinstance(seen, str):
+        raise Problem(f"pip finds no torch for Python {python} on {index or 'PyPI'}:\n{seen}")
+    return str(seen["version"])
 
 
 def with_torch(plan: Plan, version: str, index: str, python: str) -> Plan:

@@ -108,6 +108,8 @@ def _table(kind: Any, value: Any, path: list[str], source: Source) -> Any:
             what = f"{place} lacks the key `{name}`: {field.metadata['doc']}"
             if field.metadata["known"]:
                 what = f"this version of wheelyard does not know {place}; give its `{name}`: {field.metadata['doc']}"
+                if path[0] == "torch":
+                    what += f" `wheelyard torch {path[1]}` prints its table"
             raise source.problem(path, what)
     given = {k: read(hints[k], v, [*path, k], source) for k, v in value.items()}
     for name, got in given.items():

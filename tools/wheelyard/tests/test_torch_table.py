@@ -1,0 +1,27 @@
+"""The table of a torch release that pip knows and wheelyard does not."""
+
+import tomllib
+from typing import Any
+
+import pytest
+from wheelyard import torch_table
+from wheelyard.config.matrix import KNOWN
+from wheelyard.problem import Problem
+
+
+def test_it_is_what_wheelyard_knows_of_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = "2.10"
+    monkeypatch.setattr(
+        torch_table, "PYTHONS", ["3.9", "3.10", "3.12t", "3.14t"]
+    )  # pip takes a second for each
+    printed: dict[str, Any] = tomllib.loads(torch_table.table(version))["torch"][version]
+    known = tomllib.loads(KNOWN.read_text())["torch"][version]
+    assert set(printed.pop("cuda")) <= set(known.pop("cuda"))
+    assert printed.pop("pythons") == ["3.10", "3.14t"]
+    assert {**printed, "pythons": known["pythons"]} == known
+
+
+def test_a_version_that_nobody_has_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_table, "PYTHONS", ["3.12"])
+    with pytest.raises(Problem, match=r"pip finds no wheel of torch 99\.0"):
+        torch_table.table("99.0")
