@@ -3,6 +3,7 @@
 import os
 import platform
 import shutil
+import tempfile
 from pathlib import Path
 
 from wheelyard.core import debian, shell
@@ -38,10 +39,13 @@ def _make(suite: str, tag: str, engine: Engine, workspace: Workspace) -> None:
     hurry = root / "etc/dpkg/dpkg.cfg.d/unsafe-io"
     hurry.parent.mkdir(parents=True)
     hurry.write_text("force-unsafe-io\n")
-    shell.run(
-        ["debootstrap", "--force-check-gpg", "--variant=minbase", suite, root, _mirror(), *_script(suite)],
-        workspace.log, what=f"debootstrap of {suite}", allow=NETWORK,
-    )  # fmt: skip
+    with tempfile.TemporaryDirectory(dir=TURNS) as folder:
+        target = Path(folder) / suite  # a path without spaces, which debootstrap cannot take
+        target.symlink_to(root)
+        shell.run(
+            ["debootstrap", "--force-check-gpg", "--variant=minbase", suite, target, _mirror(), *_script(suite)],
+            workspace.log, what=f"debootstrap of {suite}", allow=NETWORK,
+        )  # fmt: skip
     archive = root.with_suffix(".tar")
     pack = ["tar", "--numeric-owner", "-C", root, "-cf", archive, "."]
     shell.run(pack, workspace.log, what="packing the suite")
