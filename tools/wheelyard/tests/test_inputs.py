@@ -152,7 +152,7 @@ CHANGES: dict[str, tuple[Change, Iterable[str]]] = {
     "a test": (("project/tests/package/test_ops.py", "", ""), SDIST | {"verify"} | PUBLISHED),
     "a new test": (("project/tests/package/test_new.py", "", ""), SDIST | {"verify"} | PUBLISHED),
     "the policy": (("project/ci/policy.toml", "", ""), SDIST | {"gate"} | PUBLISHED),
-    "evidence": (("project/docs/evidence/x86_64.json", "", ""), SDIST | PUBLISHED),
+    "evidence": (("project/docs/evidence/x86_64.json", "", ""), SDIST | PUBLISHED | {"gpu"}),
     # --- its matrix
     "a comment in the matrix": ((MATRIX, "", ""), SDIST),
     "verify.command": (
@@ -240,7 +240,7 @@ CHANGES: dict[str, tuple[Change, Iterable[str]]] = {
     "the step gpu": ((f"{TOOL}/steps/gpu.py", "", ""), {"gpu"} | PUBLISHED),
     "the step attest": ((f"{TOOL}/steps/attest.py", "", ""), {"attest"} | PUBLISHED),
     "the step publish": ((f"{TOOL}/steps/publish.py", "", ""), PUBLISHED),
-    "what evidence is": ((f"{TOOL}/tools/evidence.py", "", ""), PUBLISHED),
+    "what evidence is": ((f"{TOOL}/tools/evidence.py", "", ""), PUBLISHED | {"gpu"}),
     "the indexes": ((f"{TOOL}/tools/index.py", "", ""), PUBLISHED),
     "the step install": ((f"{TOOL}/steps/install.py", "", ""), {"install"}),
     "how programs are run": ((f"{TOOL}/core/shell.py", "", ""), SDIST | FROM_BUILD),
