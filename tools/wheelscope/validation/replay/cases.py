@@ -1,4 +1,4 @@
-"""The cases: recorded/*.toml, and the public reports that `wheelscope explain` is tested with."""
+"""The cases: recorded/cases.toml, and the public reports that `wheelscope explain` is tested with."""
 
 import json
 import tomllib
@@ -10,6 +10,7 @@ from validation.containers import SUITES, Suite
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(__file__).with_name("recorded")
+CASES = FOLDER / "cases.toml"
 REPORTS = ROOT / "tests/reports.toml"
 
 
@@ -31,7 +32,7 @@ class Environment:
 class Case:
     """A wheel that is put into an environment as it is, and then imported."""
 
-    kind: str  # the file that it stands in
+    kind: str  # the list that it stands in
     wheel: str  # NAME==VERSION, or a file's name
     environment: str
     module: str
@@ -73,32 +74,23 @@ def _environment(name: str, facts: dict[str, Any]) -> Environment:
 
 
 def load_cases() -> list[Case]:
-    cases = []
-    for path in sorted(FOLDER.glob("*.toml")):
-        if path.name == "environments.toml":
-            continue
-        for one in tomllib.loads(path.read_text())["case"]:
-            optional = {key: one.get(key) for key in ("report", "python", "word", "message")}
-            cases.append(
-                Case(
-                    kind=path.stem,
-                    wheel=one["wheel"],
-                    environment=one["environment"],
-                    module=one["module"],
-                    **optional,
-                )
-            )
-    return cases
+    optional = dict.fromkeys(("report", "python", "word", "message"))
+    return [
+        Case(kind=kind, **{**optional, **one})
+        for kind, cases in tomllib.loads(CASES.read_text()).items()
+        for one in cases
+    ]
 
 
 def write_rows(path: Path, key: str, rows: list[dict[str, Any]]) -> None:
-    """Writes what was asked as one line per row, below the file's comment; keys without a value are left out."""
-    head = path.read_text().partition(f"{key} = [")[0]
+    """Replaces one list of a file by what was asked, one line per row; keys without a value are left out."""
+    head, _, rest = path.read_text().partition(f"\n{key} = [\n")
     lines = (
         ", ".join(f"{name} = {json.dumps(value)}" for name, value in row.items() if value)
         for row in rows
     )
-    path.write_text(f"{head}{key} = [\n" + "".join(f"  {{ {line} }},\n" for line in lines) + "]\n")
+    written = "".join(f"  {{ {line} }},\n" for line in lines)
+    path.write_text(f"{head}\n{key} = [\n{written}]\n{rest.partition(chr(10) + ']' + chr(10))[2]}")
 
 
 def load_reports() -> list[dict[str, Any]]:

@@ -13,12 +13,12 @@ from validation import containers
 from validation.replay.cases import FOLDER, Environment, load_environments, write_rows
 from validation.replay.reproduce import PLACE, last_word, make
 
-MIXTURES = FOLDER / "mixtures"
+MIXTURES = FOLDER / "mixtures.toml"
 
 
 @dataclass(frozen=True)
 class Mixture:
-    kind: str  # the file that it stands in
+    kind: str  # the list that it stands in
     environment: str
     distribution: str  # that is asked for, and imported by its name
     report: str
@@ -40,10 +40,10 @@ class Mixture:
 
 def load_mixtures() -> list[Mixture]:
     found = []
-    for file in sorted(MIXTURES.glob("*.toml")):
-        for facts in tomllib.loads(file.read_text())["mixture"]:
+    for kind, mixtures in tomllib.loads(MIXTURES.read_text()).items():
+        for facts in mixtures:
             lists = {key: tuple(value) for key, value in facts.items() if isinstance(value, list)}
-            found.append(Mixture(kind=file.stem, **{**facts, **lists}))
+            found.append(Mixture(kind=kind, **{**facts, **lists}))
     return found
 
 
@@ -89,4 +89,4 @@ def reproduce_mixtures(kinds: list[str]) -> None:
                 said = f"{asked[-1].word or 'works'}; wheelscope: {asked[-1].verdict}"
                 print(f"{mixture.what} in {mixture.environment}: {said}", flush=True)
         rows = [vars(mixture) | {"kind": None} for mixture in asked]
-        write_rows(MIXTURES / f"{kind}.toml", "mixture", rows)
+        write_rows(MIXTURES, kind, rows)

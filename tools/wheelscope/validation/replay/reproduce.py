@@ -13,7 +13,7 @@ from typing import Any
 from validation import containers, pypi
 from validation.corpus.download import pip_options
 from validation.replay.cases import (
-    FOLDER,
+    CASES,
     ROOT,
     Case,
     Environment,
@@ -92,4 +92,4 @@ def reproduce(kinds: list[str]) -> None:
             said.append(vars(case) | {"kind": None, "word": word})
             if not case.message:
                 print(f"{case.wheel} in {case.environment}: {word or 'works'}", flush=True)
-        write_rows(FOLDER / f"{kind}.toml", "case", said)
+        write_rows(CASES, kind, said)
