@@ -107,6 +107,8 @@ void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& 
   explanation.fixes.emplace_back(
       "or build it here: pip install --no-binary=NAME "
       "--no-build-isolation NAME");
+  if (!machine || !machine->torch)
+    explanation.fixes.emplace_back("import torch before the module: that loads torch's libraries");
 }
 
 void explain_python_symbol(const MachineFacts* machine, Explanation& explanation) {
