@@ -97,6 +97,27 @@ def test_a_library_that_only_python_code_opens(scope: Scope, tmp_path: Path) -> 
     assert found["later"]["broken"] == []
 
 
+def test_machine_code_may_import_what_it_names(scope: Scope, tmp_path: Path) -> None:
+    """A sound module imports a source file, which imports a broken module: no text tells for sure."""
+    prefix = tmp_path / "env"
+    base = sys._base_executable  # type: ignore[attr-defined]
+    subprocess.run([base, "-m", "venv", "--without-pip", prefix], check=True)
+    folder = site_of(prefix) / "chained"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("from . import _A")
+    (folder / "b.py").write_text("from . import _C")
+    calls = (
+        "void *PyImport_ImportModule(const char *);"
+        'void *PyInit__A(void) { return PyImport_ImportModule("chained.b"); }'
+    )
+    compiled(folder / "_A.so", calls)
+    compiled(folder / "_C.so", BROKEN, "-Wl,-z,now")
+    install(prefix, "chained")
+    done = subprocess.run([prefix / "bin/python", "-c", "import chained"], capture_output=True)
+    assert done.returncode
+    assert env(scope, prefix)["chained"]["loads"] == "depends"
+
+
 def test_parts_and_neighbours_are_named(verdicts: dict[str, dict[str, object]]) -> None:
     assert verdicts["neighbour"]["imports"] == "direct"
     assert verdicts["direct"]["imports"] is None

@@ -1,19 +1,18 @@
-// Opens every module of an environment in a process that exists in thought only: nothing is loaded.
+// Simulates opening every module of an environment: nothing is loaded.
 #include "answers/environment.h"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <set>
 #include <tuple>
 
+#include "answers/environment_imports.h"
 #include "answers/process.h"
 #include "answers/providers.h"
 #include "answers/suppliers.h"
 #include "answers/wheel_imports.h"
 #include "facts/symbol_names.h"
 #include "machine/imports.h"
-#include "machine/openings.h"
 #include "packaging/marker.h"
 #include "packaging/metadata.h"
 #include "packaging/record.h"
@@ -65,11 +64,6 @@ Symptom symptom_of(const Loaded& library, const SymbolFact& symbol) {
           .version = symbol.version};
 }
 
-std::string stem_of_file(const std::string& path) {
-  const auto name = base_name(path);
-  return name.substr(0, name.find('.'));
-}
-
 class PackageJudge {
  public:
   PackageJudge(const MachineFacts& machine, Disk& disk, DriverFiles driver)
@@ -89,7 +83,10 @@ class PackageJudge {
         found_.push_back({std::move(distribution), std::move(files), std::move(odd[i])});
     }
     disk_.read_all(all);
-    for (const auto& file : all) places_.try_emplace(base_name(file.path), file.path);
+    for (const auto& file : all) {
+      places_.try_emplace(base_name(file.path), file.path);
+      seen_.libraries.push_back(file.path);
+    }
   }
 
   std::vector<DistributionVerdict> run() {
@@ -99,7 +96,7 @@ class PackageJudge {
       if (verdict.libraries > 0 || !verdict.files.empty() || !verdict.broken.empty())
         verdicts.push_back(std::move(verdict));
     }
-    judge_imports(verdicts);
+    wheelscope::judge_imports(verdicts, seen_, *machine_.python, disk_);
     for (auto& verdict : verdicts) find_refusal(verdict);
     return verdicts;
   }
@@ -173,13 +170,13 @@ class PackageJudge {
     for (const auto& path : files) {
       const auto* library = disk_.open(path);
       if (!library) {
-        if (is_cut_off(path) && !is_lost_.contains(path))
+        if (is_cut_off(path) && !seen_.lost.contains(path))
           lose(path, SymptomKind::damaged_file, Loads::no, "the file is not whole", verdict);
         continue;
       }
       ++verdict.libraries;
       if (!chooses_kernels_itself(distribution)) find_unserved(*library, verdict);
-      if (is_for_others(*library, files, verdict) || is_lost_.contains(path)) continue;
+      if (is_for_others(*library, files, verdict) || seen_.lost.contains(path)) continue;
       const bool opened = is_opened(distribution, *library);
       if (opened) ++verdict.opened;
       if (!opened && !may_be_opened(distribution, *library, files)) continue;
@@ -187,10 +184,10 @@ class PackageJudge {
       if (!broken) broken = clash_of(*library);
       if (!broken && library->python_module) broken = clash_behind(path, *library);
       if (!broken) {
-        if (!library->python_module) loading_families_.insert(library_family(path));
+        if (!library->python_module) seen_.loading_families.insert(library_family(path));
         continue;
       }
-      if (!opened) opened_by_path_.insert(path);
+      if (!opened) seen_.opened_by_path.insert(path);
       verdict.broken.push_back(std::move(*broken));
     }
     if (verdict.libraries > 0) check_requirements(verdict);
@@ -200,7 +197,7 @@ class PackageJudge {
   void lose(const std::string& path, const std::string& kind, Loads loads, const std::string& what,
             DistributionVerdict& verdict) {
     const auto& [name, version, folder, dist_info] = verdict.distribution;
-    is_lost_.insert(path);
+    seen_.lost.insert(path);
     verdict.broken.push_back(
         {.path = path,
          .loads = loads,
@@ -237,7 +234,7 @@ class PackageJudge {
   // A module for another processor or another Python, of which there is none for this one.
   bool is_for_others(const LibraryFacts& library, const std::vector<std::string>& files,
                      DistributionVerdict& verdict) {
-    if (!library.python_module || is_lost_.contains(library.path)) return false;
+    if (!library.python_module || seen_.lost.contains(library.path)) return false;
     const auto& python = *machine_.python;
     const bool other_machine =
         library.machine != machine_.architecture && !machine_.architecture.empty();
@@ -313,36 +310,6 @@ class PackageJudge {
     return *has_clashing_library_;
   }
 
-  // What an import of each distribution makes of the libraries that do not load.
-  void judge_imports(std::vector<DistributionVerdict>& verdicts) {
-    if (std::ranges::all_of(verdicts, [](const auto& verdict) { return verdict.broken.empty(); }))
-      return;
-    Imports imports(*machine_.python);
-    for (const auto& path : is_lost_) imports.add_lost(path);
-    for (const auto& found : found_) {
-      for (const auto& path : found.files) {
-        const auto* library = disk_.open(path);
-        if (library && library->python_module && library->numpy) imports.add_import(path, "numpy");
-      }
-    }
-    for (auto& verdict : verdicts) {
-      if (verdict.broken.empty()) continue;
-      const auto names = import_names(verdict.distribution);
-      const auto run = imports.files_run_by(names);
-      const auto openings = openings_of(verdict, names, run, imports);
-      for (auto& library : verdict.broken) {
-        library.need = need_of(library, names, run, openings);
-        if (library.need == Need::never) continue;
-        verdict.loads =
-            std::max(verdict.loads, library.need == Need::always ? library.loads : Loads::depends);
-      }
-      std::erase_if(verdict.broken, [&](const BrokenLibrary& library) {
-        return library.need == Need::never && opened_by_path_.contains(library.path);
-      });
-    }
-    blame_imported(verdicts, imports);
-  }
-
   // Packages that are to be imported by another one say so.
   void find_refusal(DistributionVerdict& verdict) const {
     const auto& folder = verdict.distribution.folder;
@@ -358,125 +325,6 @@ class PackageJudge {
     if (refusal.need != Need::never)
       verdict.loads =
           std::max(verdict.loads, refusal.need == Need::always ? Loads::no : Loads::depends);
-  }
-
-  Need need_of(const BrokenLibrary& library, const std::vector<std::string>& names,
-               const std::map<std::string, Need>& run, const Openings& openings) {
-    const auto& path = library.path;
-    if (!opened_by_path_.contains(path) && names.empty()) return Need::always;
-    if (const auto found = run.find(path); found != run.end()) return found->second;
-    if (library.trouble != Trouble::file && must_open(openings, path)) return Need::always;
-    if (path.ends_with(".py") || opened_by_path_.contains(path)) return Need::never;
-    return openings.mentions(stem_of_file(path)) ||
-                   is_named_in_machine_code(stem_of_file(path), run)
-               ? Need::depends
-               : Need::never;
-  }
-
-  // Whether a module that the import runs has a name among its texts, and so may import what is
-  // named so.
-  bool is_named_in_machine_code(const std::string& name,
-                                const std::map<std::string, Need>& run) const {
-    return std::ranges::any_of(run, [&](const auto& one) {
-      if (!one.first.ends_with(".so") || is_lost_.contains(one.first)) return false;
-      const auto source = Source::map(one.first);
-      return source && mentions(source->bytes().text(), name);
-    });
-  }
-
-  // As a text of its own, or the last part of one.
-  static bool mentions(std::string_view bytes, const std::string& name) {
-    const auto wanted = name + '\0';
-    for (std::size_t at = 0; at < bytes.size();) {
-      const auto* found =
-          memmem(bytes.data() + at, bytes.size() - at, wanted.data(), wanted.size());
-      if (!found) return false;
-      at = static_cast<std::size_t>(static_cast<const char*>(found) - bytes.data());
-      if (at > 0 && (bytes[at - 1] == '\0' || bytes[at - 1] == '.')) return true;
-      ++at;
-    }
-    return false;
-  }
-
-  // A distribution that imports a file that does not load does not load either; nor does one that
-  // imports a package which opens a library that does not.
-  void blame_imported(std::vector<DistributionVerdict>& verdicts, Imports& imports) const {
-    std::map<std::string, std::pair<std::string, Loads>> broken;  // file -> distribution
-    for (const auto& verdict : verdicts) {
-      for (const auto& library : verdict.broken) {
-        if (library.trouble != Trouble::elsewhere)
-          broken.emplace(library.path, std::pair(verdict.distribution.name, library.loads));
-        if (opened_by_path_.contains(library.path) && library.need == Need::always) {
-          for (const auto& file : files_of_names(verdict.distribution))
-            broken.emplace(file, std::pair(verdict.distribution.name, library.loads));
-        }
-      }
-    }
-    if (broken.empty()) return;
-    for (auto& verdict : verdicts) {
-      if (verdict.loads == Loads::no) continue;
-      const auto reached = imports.reached(import_names(verdict.distribution));
-      for (const auto& [file, blamed] : broken) {
-        const auto found = reached.find(file);
-        if (found == reached.end() || blamed.first == verdict.distribution.name) continue;
-        const auto loads = found->second == Need::always ? blamed.second : Loads::depends;
-        if (loads <= verdict.loads) continue;
-        verdict.loads = loads;
-        verdict.imports = blamed.first;
-      }
-      if (verdict.loads == Loads::yes) suspect_machine_code(verdicts, reached, verdict);
-    }
-  }
-
-  // Machine code that has the name of a package that does not load may import it.
-  void suspect_machine_code(const std::vector<DistributionVerdict>& verdicts,
-                            const std::map<std::string, Need>& reached,
-                            DistributionVerdict& verdict) const {
-    for (const auto& other : verdicts) {
-      if (other.loads != Loads::no || !other.imports.empty() || &other == &verdict) continue;
-      const auto names = import_names(other.distribution);
-      if (std::ranges::none_of(
-              names, [&](const auto& name) { return is_named_in_machine_code(name, reached); }))
-        continue;
-      verdict.loads = Loads::depends;
-      verdict.imports = other.distribution.name;
-      return;
-    }
-  }
-
-  // The files that an import of anything of the distribution runs.
-  static std::vector<std::string> files_of_names(const Distribution& distribution) {
-    std::vector<std::string> files;
-    for (auto name : import_names(distribution)) {
-      std::ranges::replace(name, '.', '/');
-      files.push_back(distribution.folder + "/" + name + "/__init__.py");
-    }
-    return files;
-  }
-
-  bool must_open(const Openings& openings, const std::string& path) {
-    if (opened_by_path_.contains(path)) return openings.must_open_by_name(stem_of_file(path));
-    const bool another_loads = loading_families_.contains(library_family(path));
-    return disk_.open(path)->python_module ? openings.must_open_module(stem_of_file(path))
-                                           : openings.must_open(stem_of_file(path), another_loads);
-  }
-
-  // The libraries that the distribution's own files open.
-  static Openings openings_of(const DistributionVerdict& verdict,
-                              const std::vector<std::string>& names,
-                              const std::map<std::string, Need>& run, Imports& imports) {
-    std::vector<const PythonSource*> sources;
-    for (const auto& name : names) {
-      const auto folder = verdict.distribution.folder + "/" + name + "/";
-      for (auto file = run.lower_bound(folder); file != run.end(); ++file) {
-        if (!file->first.starts_with(folder)) break;
-        sources.push_back(&imports.source_of(file->first));
-      }
-    }
-    std::set<std::string> libraries;
-    for (const auto& path : shared_libraries_of(verdict.distribution))
-      libraries.insert(stem_of_file(path));
-    return {sources, libraries};
   }
 
   std::optional<BrokenLibrary> open(const std::string& path, const LibraryFacts& library) {
@@ -571,9 +419,7 @@ class PackageJudge {
   std::unique_ptr<PythonProcess> plain_, with_torch_;
   std::set<const LibraryFacts*> bound_;       // every symbol of theirs is found
   std::optional<bool> has_clashing_library_;  // that is no module
-  std::set<std::string> loading_families_;
-  std::set<std::string> is_lost_;         // files that Python cannot use, of whatever kind
-  std::set<std::string> opened_by_path_;  // by Python code, if at all: libraries that do not load
+  FilesSeen seen_;
 };
 
 }  // namespace
@@ -588,16 +434,8 @@ std::vector<Search> searches_for(const std::string& name, const MachineFacts& ma
 }
 
 const char* name_of(Trouble trouble) {
-  switch (trouble) {
-    case Trouble::elsewhere:
-      return "elsewhere";
-    case Trouble::numpy:
-      return "numpy";
-    case Trouble::file:
-      return "file";
-    default:
-      return "loader";
-  }
+  static constexpr const char* names[] = {"loader", "elsewhere", "numpy", "file"};
+  return names[static_cast<std::size_t>(trouble)];
 }
 
 const char* name_of(Loads loads) {

@@ -158,9 +158,7 @@ void Imports::read(const std::vector<std::size_t>& modules, PythonReading readin
     if (std::exchange(modules_[index].is_read, true)) continue;
     if (path.ends_with(".py")) unread.push_back(index);
     if (const auto native = native_imports_.find(path); native != native_imports_.end()) {
-      PythonSource source;
-      for (const auto& name : native->second) source.imports.push_back({.module = name});
-      link(index, std::move(source));
+      link(index, {.imports = native->second});
     }
   }
   std::vector<PythonSource> sources(unread.size());

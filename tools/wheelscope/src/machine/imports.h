@@ -42,9 +42,9 @@ class Imports {
   // its name, an import that leads there fails.
   void add_lost(const std::string& path);
 
-  // Modules that a file of machine code imports as soon as it is loaded.
-  void add_import(const std::string& path, const std::string& name) {
-    native_imports_[path].push_back(name);
+  // A module that a file of machine code imports, or may import.
+  void add_import(const std::string& path, const std::string& name, Need need = Need::always) {
+    native_imports_[path].push_back({.module = name, .need = need});
   }
 
   // The files of the modules below these names that an import of them runs, and whether it fails
@@ -85,7 +85,7 @@ class Imports {
   std::vector<Module> modules_;
   std::unordered_map<std::string, std::size_t> by_name_, by_path_;
   std::unordered_map<std::string, std::set<std::string>> folders_, lost_;
-  std::unordered_map<std::string, std::vector<std::string>> native_imports_;
+  std::unordered_map<std::string, std::vector<ImportStatement>> native_imports_;
 };
 
 }  // namespace wheelscope

@@ -1,0 +1,207 @@
+// Follows the imports of each distribution to the files that are broken.
+#include "answers/environment_imports.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "answers/providers.h"
+#include "machine/imports.h"
+#include "machine/openings.h"
+#include "source/source.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+std::string stem_of_file(const std::string& path) {
+  const auto name = base_name(path);
+  return name.substr(0, name.find('.'));
+}
+
+class ImportJudge {
+ public:
+  ImportJudge(const FilesSeen& seen, const PythonFacts& python, Disk& disk)
+      : seen_(seen), python_(python), disk_(disk) {}
+
+  void run(std::vector<DistributionVerdict>& verdicts) {
+    if (std::ranges::all_of(verdicts, [](const auto& verdict) { return verdict.broken.empty(); }))
+      return;
+    Imports imports(python_);
+    for (const auto& path : seen_.lost) imports.add_lost(path);
+    for (const auto& path : seen_.libraries) {
+      const auto* library = disk_.open(path);
+      if (library && library->python_module && library->numpy) imports.add_import(path, "numpy");
+    }
+    for (auto& verdict : verdicts) {
+      if (verdict.broken.empty()) continue;
+      const auto names = import_names(verdict.distribution);
+      for (const auto& path : shared_libraries_of(verdict.distribution))
+        add_named(path, names, imports);
+      const auto run = imports.files_run_by(names);
+      const auto openings = openings_of(verdict, names, run, imports);
+      for (auto& library : verdict.broken) {
+        library.need = need_of(library, names, run, openings);
+        if (library.need == Need::never) continue;
+        verdict.loads =
+            std::max(verdict.loads, library.need == Need::always ? library.loads : Loads::depends);
+      }
+      std::erase_if(verdict.broken, [&](const BrokenLibrary& library) {
+        return library.need == Need::never && seen_.opened_by_path.contains(library.path);
+      });
+    }
+    blame_imported(verdicts, imports);
+  }
+
+ private:
+  Need need_of(const BrokenLibrary& library, const std::vector<std::string>& names,
+               const std::map<std::string, Need>& run, const Openings& openings) {
+    const auto& path = library.path;
+    if (!seen_.opened_by_path.contains(path) && names.empty()) return Need::always;
+    if (const auto found = run.find(path); found != run.end()) return found->second;
+    if (library.trouble != Trouble::file && must_open(openings, path)) return Need::always;
+    if (path.ends_with(".py") || seen_.opened_by_path.contains(path)) return Need::never;
+    return openings.mentions(stem_of_file(path)) ||
+                   is_named_in_machine_code(stem_of_file(path), run)
+               ? Need::depends
+               : Need::never;
+  }
+
+  // Machine code that has the name of a module of its own package may import it.
+  void add_named(const std::string& path, const std::vector<std::string>& names,
+                 Imports& imports) const {
+    const auto* library = disk_.open(path);
+    if (!library || !library->python_module || seen_.lost.contains(path)) return;
+    const auto source = Source::map(path);
+    if (!source) return;
+    const auto bytes = source->bytes().text();
+    std::set<std::string> found;
+    for (const auto& name : names) {
+      const auto start = name + ".";
+      for (auto at = bytes.find(start); at != bytes.npos; at = bytes.find(start, at + 1)) {
+        const auto end = bytes.find_first_not_of(
+            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.", at);
+        found.emplace(bytes.substr(at, end - at));
+      }
+    }
+    for (const auto& name : found) imports.add_import(path, name, Need::depends);
+  }
+
+  // Whether a module that the import runs has a name among its texts, and so may import what is
+  // named so.
+  bool is_named_in_machine_code(const std::string& name,
+                                const std::map<std::string, Need>& run) const {
+    return std::ranges::any_of(run, [&](const auto& one) {
+      if (!one.first.ends_with(".so") || seen_.lost.contains(one.first)) return false;
+      const auto source = Source::map(one.first);
+      return source && mentions(source->bytes().text(), name);
+    });
+  }
+
+  // As a text of its own, or the last part of one.
+  static bool mentions(std::string_view bytes, const std::string& name) {
+    const auto wanted = name + '\0';
+    for (std::size_t at = 0; at < bytes.size();) {
+      const auto* found =
+          memmem(bytes.data() + at, bytes.size() - at, wanted.data(), wanted.size());
+      if (!found) return false;
+      at = static_cast<std::size_t>(static_cast<const char*>(found) - bytes.data());
+      if (at > 0 && (bytes[at - 1] == '\0' || bytes[at - 1] == '.')) return true;
+      ++at;
+    }
+    return false;
+  }
+
+  // A distribution that imports a file that does not load does not load either; nor does one that
+  // imports a package which opens a library that does not.
+  void blame_imported(std::vector<DistributionVerdict>& verdicts, Imports& imports) const {
+    std::map<std::string, std::pair<std::string, Loads>> broken;  // file -> distribution
+    for (const auto& verdict : verdicts) {
+      for (const auto& library : verdict.broken) {
+        if (library.trouble != Trouble::elsewhere)
+          broken.emplace(library.path, std::pair(verdict.distribution.name, library.loads));
+        if (seen_.opened_by_path.contains(library.path) && library.need == Need::always) {
+          for (const auto& file : files_of_names(verdict.distribution))
+            broken.emplace(file, std::pair(verdict.distribution.name, library.loads));
+        }
+      }
+    }
+    if (broken.empty()) return;
+    for (auto& verdict : verdicts) {
+      if (verdict.loads == Loads::no) continue;
+      const auto reached = imports.reached(import_names(verdict.distribution));
+      for (const auto& [file, blamed] : broken) {
+        const auto found = reached.find(file);
+        if (found == reached.end() || blamed.first == verdict.distribution.name) continue;
+        const auto loads = found->second == Need::always ? blamed.second : Loads::depends;
+        if (loads <= verdict.loads) continue;
+        verdict.loads = loads;
+        verdict.imports = blamed.first;
+      }
+      if (verdict.loads == Loads::yes) suspect_machine_code(verdicts, reached, verdict);
+    }
+  }
+
+  // Machine code that has the name of a package that does not load may import it.
+  void suspect_machine_code(const std::vector<DistributionVerdict>& verdicts,
+                            const std::map<std::string, Need>& reached,
+                            DistributionVerdict& verdict) const {
+    for (const auto& other : verdicts) {
+      if (other.loads != Loads::no || !other.imports.empty() || &other == &verdict) continue;
+      const auto names = import_names(other.distribution);
+      if (std::ranges::none_of(
+              names, [&](const auto& name) { return is_named_in_machine_code(name, reached); }))
+        continue;
+      verdict.loads = Loads::depends;
+      verdict.imports = other.distribution.name;
+      return;
+    }
+  }
+
+  // The files that an import of anything of the distribution runs.
+  static std::vector<std::string> files_of_names(const Distribution& distribution) {
+    std::vector<std::string> files;
+    for (auto name : import_names(distribution)) {
+      std::ranges::replace(name, '.', '/');
+      files.push_back(distribution.folder + "/" + name + "/__init__.py");
+    }
+    return files;
+  }
+
+  bool must_open(const Openings& openings, const std::string& path) {
+    if (seen_.opened_by_path.contains(path)) return openings.must_open_by_name(stem_of_file(path));
+    const bool another_loads = seen_.loading_families.contains(library_family(path));
+    return disk_.open(path)->python_module ? openings.must_open_module(stem_of_file(path))
+                                           : openings.must_open(stem_of_file(path), another_loads);
+  }
+
+  // The libraries that the distribution's own files open.
+  static Openings openings_of(const DistributionVerdict& verdict,
+                              const std::vector<std::string>& names,
+                              const std::map<std::string, Need>& run, Imports& imports) {
+    std::vector<const PythonSource*> sources;
+    for (const auto& name : names) {
+      const auto folder = verdict.distribution.folder + "/" + name + "/";
+      for (auto file = run.lower_bound(folder); file != run.end(); ++file) {
+        if (!file->first.starts_with(folder)) break;
+        sources.push_back(&imports.source_of(file->first));
+      }
+    }
+    std::set<std::string> libraries;
+    for (const auto& path : shared_libraries_of(verdict.distribution))
+      libraries.insert(stem_of_file(path));
+    return {sources, libraries};
+  }
+
+  const FilesSeen& seen_;
+  const PythonFacts& python_;
+  Disk& disk_;
+};
+
+}  // namespace
+
+void judge_imports(std::vector<DistributionVerdict>& verdicts, const FilesSeen& seen,
+                   const PythonFacts& python, Disk& disk) {
+  ImportJudge(seen, python, disk).run(verdicts);
+}
+
+}  // namespace wheelscope
