@@ -78,7 +78,7 @@ TEST(Library, NestedFatBinariesAreReadOnce) {
 
 TEST(Library, SectionsOverTheSameBytesAreAProblem) {
   const auto item = read_item(fixture_path("elf/overlapping-sections.so"), {});
-  EXPECT_EQ(ids(item->findings), Ids{"elf-broken"});
+  EXPECT_EQ(ids(item->findings), Ids{"elf-sections"});
 }
 
 TEST(Library, WhatTheAllowanceDoesNotCoverIsLeftOut) {

@@ -23,9 +23,9 @@ TEST(Page, Json) {
   EXPECT_EQ(files[0].sha256, "ab");
   EXPECT_EQ(files[0].size, 7U);
   EXPECT_EQ(files[0].requires_python, ">=3.8");
-  EXPECT_TRUE(files[0].yanked && files[0].has_metadata && files[0].is_wheel());
+  EXPECT_TRUE(files[0].yanked && files[0].has_metadata);
   EXPECT_EQ(files[1].url, "https://else.example/s.tar.gz");
-  EXPECT_FALSE(files[1].yanked || files[1].has_metadata || files[1].is_wheel());
+  EXPECT_FALSE(files[1].yanked || files[1].has_metadata);
 }
 
 TEST(Page, Html) {

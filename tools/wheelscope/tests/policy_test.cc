@@ -16,6 +16,7 @@ Ids found(const std::string& defect, const std::string& toml) {
 
 TEST(Policy, EmptyOneKeepsToWhatIsWrongForEveryWheel) {
   EXPECT_EQ(found("good", ""), Ids{});
+  EXPECT_EQ(found("debug-and-paths", ""), Ids{"needed"});
   EXPECT_EQ(found("no-device-code", ""), Ids{"cuda-code"});
   EXPECT_EQ(found("false-tag", ""), Ids{"tag-platform"});
   EXPECT_EQ(found("tags-differ", ""), Ids{"tag-mismatch"});
@@ -38,7 +39,10 @@ struct Rule {
 class PolicyRule : public testing::TestWithParam<Rule> {};
 
 TEST_P(PolicyRule, FindsItsDefect) {
-  EXPECT_EQ(found(GetParam().defect, GetParam().toml), Ids{GetParam().id});
+  auto ids = found(GetParam().defect, GetParam().toml);
+  // One of the wheels needs a library that nothing brings, which is wrong under every policy.
+  if (std::string(GetParam().id) != "needed") ids.erase("needed");
+  EXPECT_EQ(ids, Ids{GetParam().id});
 }
 
 INSTANTIATE_TEST_SUITE_P(

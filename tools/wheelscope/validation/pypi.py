@@ -1,8 +1,17 @@
-"""Downloads wheels of any platform from PyPI through pip."""
+"""Downloads wheels of any platform, and source distributions, from PyPI."""
 
+import contextlib
 import hashlib
+import html
+import io
+import os
+import re
 import subprocess
 import sys
+import tarfile
+import tempfile
+import urllib.parse
+import urllib.request
 from pathlib import Path
 
 
@@ -24,3 +33,26 @@ def download(requirement: str, folder: Path, options: list[str]) -> None:
 def sha256(file: Path) -> str:
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def sdist(name: str, release: str, digest: str, folder: Path) -> Path:
+    """The folder with a source distribution's files. pip would run its build to download it."""
+    stem = f"{name.replace('-', '_')}-{release}"
+    if not (folder / stem).exists():
+        show = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
+        set_up = subprocess.run(show, capture_output=True, text=True).stdout.strip()
+        index = os.environ.get("PIP_INDEX_URL") or set_up or "https://pypi.org/simple"
+        page = f"{index.rstrip('/')}/{name}/"
+        with urllib.request.urlopen(page) as answer:
+            links = re.findall(rf'href="([^"#]*{re.escape(stem)}\.tar\.gz)', answer.read().decode())
+        with urllib.request.urlopen(urllib.parse.urljoin(page, html.unescape(links[0]))) as answer:
+            data = answer.read()
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise ValueError(f"{stem}.tar.gz is not the file of the lock")
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as unpacked:
+            with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+                archive.extractall(unpacked, filter="data")
+            with contextlib.suppress(OSError):  # another process was faster
+                (Path(unpacked) / stem).rename(folder / stem)
+    return folder / stem

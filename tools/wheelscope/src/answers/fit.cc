@@ -595,28 +595,9 @@ const char* name_of(Fits fits) {
 }
 
 const char* name_of(Obstacle obstacle) {
-  switch (obstacle) {
-    case Obstacle::unreadable:
-      return "unreadable";
-    case Obstacle::system:
-      return "system";
-    case Obstacle::python:
-      return "python";
-    case Obstacle::torch:
-      return "torch";
-    case Obstacle::numpy:
-      return "numpy";
-    case Obstacle::library:
-      return "library";
-    case Obstacle::cuda:
-      return "cuda";
-    case Obstacle::driver:
-      return "driver";
-    case Obstacle::gpu:
-      return "gpu";
-    default:
-      return "none";
-  }
+  static constexpr const char* names[] = {"none",  "unreadable", "system", "python", "torch",
+                                          "numpy", "library",    "cuda",   "driver", "gpu"};
+  return names[static_cast<std::size_t>(obstacle)];
 }
 
 }  // namespace wheelscope

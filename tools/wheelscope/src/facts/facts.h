@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "packaging/tag.h"
 #include "readers/elf_file.h"
 #include "readers/fatbin.h"
 #include "readers/numpy_api.h"
@@ -50,6 +51,8 @@ struct LibraryFacts {
   std::string machine;
   unsigned bits = 64;
   bool big_endian = false;
+  unsigned isa_level = 0;       // x86-64-v3: 3; 0: any
+  System system = System::any;  // whose C library it was linked with; any: nothing tells
   std::string soname, rpath, runpath, interpreter;
   std::vector<std::string> needed;
   std::map<std::string, std::set<std::string>> version_needs;       // library -> versions
@@ -66,6 +69,7 @@ struct LibraryFacts {
   std::string toolkit;  // the CUDA version that its device code was built by; empty: not recorded
   std::map<std::string, bool> python_symbols,
       torch_symbols;                          // undefined name -> needed (false: weak)
+  std::set<std::string> forbidden_symbols;    // undefined, and forbidden by a platform's policy
   std::set<std::string> python_like_exports;  // defined here, named as Python's own functions are
   bool python_module = false;  // exports PyInit_<name> or PyModExport_<name>: Python imports it
   bool exports_init = false, exports_slots = false;  // by which of the two

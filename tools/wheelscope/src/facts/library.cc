@@ -11,6 +11,7 @@
 #include "readers/cudart.h"
 #include "readers/elf_start.h"
 #include "readers/fatbin.h"
+#include "tables/tables.h"
 #include "text/dotted_version.h"
 #include "text/text.h"
 
@@ -29,6 +30,26 @@ FileKind kind_of(const Elf& elf) {
 Role role_of(const Elf& elf) {
   if (elf.machine == EM_CUDA) return Role::device;
   return is_host_machine(elf) ? Role::host : Role::foreign;
+}
+
+System system_of(const LibraryFacts& library) {
+  auto needs = [&](std::string_view start) {
+    return std::ranges::any_of(library.needed,
+                               [&](const std::string& name) { return name.starts_with(start); });
+  };
+  const auto loader = base_name(library.interpreter);
+  const auto versions = library.version_needs.find("libc.so");
+  if (loader == "linker" || loader == "linker64" ||
+      (versions != library.version_needs.end() && versions->second.contains("LIBC")))
+    return System::android;
+  if (loader.starts_with("ld-musl-") || needs("libc.musl-") || needs("ld-musl-") ||
+      std::ranges::find(library.needed, "libc.so") != library.needed.end())
+    return System::musl;
+  if (!loader.empty() || needs("libc.so.6") || needs("ld-linux") || needs("ld64.so."))
+    return System::glibc;
+  const bool named =
+      library.path.ends_with("-linux-musl.so") || library.path.ends_with("-linux-musleabihf.so");
+  return named ? System::musl : System::any;
 }
 
 std::vector<DeviceTarget> sum_up(const std::vector<DeviceCode>& codes) {
@@ -182,6 +203,8 @@ class Copier {
         continue;
       }
       if (!interfaces) continue;
+      if (!symbol.weak && platform_table("manylinux").forbidden.contains(symbol.name))
+        library_.forbidden_symbols.emplace(symbol.name);
       auto* known = is_python_symbol(symbol.name)  ? &library_.python_symbols
                     : is_torch_symbol(symbol.name) ? &library_.torch_symbols
                                                    : nullptr;
@@ -240,9 +263,13 @@ class LibraryReader {
       return std::move(library_);
     }
     for (const auto& error : elf->problems) problem("elf-broken", error);
+    if (elf->problems.empty()) {
+      for (const auto& error : elf->section_problems) problem("elf-sections", error);
+    }
     describe(*elf);
     if (!Copier(*elf, memory_, library_).run(options_))
       problem("limit", {0, "has more names than a file of this size justifies; some are left out"});
+    library_.system = system_of(library_);
     if (library_.role == Role::host) library_.numpy = find_numpy_api(*elf);
     if (!options_.device_code) return std::move(library_);
     keep(read_device_code(*elf, file_, loan));
@@ -265,6 +292,7 @@ class LibraryReader {
     library_.in_part = true;
     describe(*elf);
     if (!Copier(*elf, memory_, library_).run({.symbols = true})) return std::nullopt;
+    library_.system = system_of(library_);
     return std::move(library_);
   }
 
@@ -318,6 +346,7 @@ class LibraryReader {
     library_.machine = machine_name(elf);
     library_.bits = elf.wide ? 64 : 32;
     library_.big_endian = elf.big_endian;
+    library_.isa_level = elf.isa_level;
     library_.hardening = elf.hardening;
     library_.dynamic = elf.dynamic;
     library_.no_default_folders = elf.no_default_folders;
@@ -358,35 +387,14 @@ std::optional<LibraryFacts> read_library_start(const std::string& path, Bytes st
 }
 
 const char* name_of(Role role) {
-  switch (role) {
-    case Role::device:
-      return "device";
-    case Role::foreign:
-      return "foreign";
-    default:
-      return "host";
-  }
+  static constexpr const char* names[] = {"host", "device", "foreign"};
+  return names[static_cast<std::size_t>(role)];
 }
 
 const char* name_of(FileKind kind) {
-  switch (kind) {
-    case FileKind::shared:
-      return "shared";
-    case FileKind::executable:
-      return "executable";
-    case FileKind::object:
-      return "object";
-    case FileKind::archive:
-      return "archive";
-    case FileKind::cubin:
-      return "cubin";
-    case FileKind::fatbin:
-      return "fatbin";
-    case FileKind::ptx:
-      return "ptx";
-    default:
-      return "broken";
-  }
+  static constexpr const char* names[] = {"shared", "executable", "object", "archive",
+                                          "cubin",  "fatbin",     "ptx",    "broken"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace wheelscope

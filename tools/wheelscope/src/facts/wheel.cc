@@ -10,7 +10,9 @@
 #include "facts/library.h"
 #include "packaging/metadata.h"
 #include "packaging/record.h"
+#include "packaging/requirement.h"
 #include "packaging/variant.h"
+#include "packaging/version.h"
 #include "packaging/wheel_name.h"
 #include "source/parallel.h"
 #include "text/text.h"
@@ -53,6 +55,8 @@ class WheelReader {
         options_(options),
         archive_(archive),
         facts_(facts),
+        file_name_(facts.wheel->name),
+        file_version_(facts.wheel->version),
         memory_(Allowance::facts_for(input.bytes.size())),
         budget_(Allowance::contents_for(input.bytes.size())) {}
 
@@ -67,6 +71,7 @@ class WheelReader {
                 "the wheel has no " + std::string(file) +
                     " in a .dist-info folder: installers refuse it");
     }
+    check_dist_info();
     verify_record();
     std::ranges::stable_sort(facts_.libraries, {}, &LibraryFacts::path);
   }
@@ -74,6 +79,31 @@ class WheelReader {
  private:
   void problem(const char* id, const std::string& place, std::string what) {
     facts_.problems.add({.id = id, .place = place, .what = std::move(what)});
+  }
+
+  // Installers look for the folder that the file name promises.
+  void check_dist_info() {
+    std::set<std::string> folders;
+    for (const auto& member : archive_.members) {
+      const auto folder = member.name.substr(0, member.name.find('/'));
+      constexpr std::size_t most = 10;
+      if (folder.ends_with(".dist-info") && folder.size() < member.name.size() &&
+          folders.size() < most)
+        folders.insert(folder);
+    }
+    for (const auto& folder : folders) {
+      const auto title = folder.substr(0, folder.size() - std::size(".dist-info") + 1);
+      const auto dash = std::min(title.rfind('-'), title.size());
+      const auto name = title.substr(0, dash),
+                 version = title.substr(std::min(dash + 1, title.size()));
+      const auto ours = parse_version(version), promised = parse_version(file_version_);
+      if (file_name_.empty() || (canonical_name(name) == canonical_name(file_name_) &&
+                                 (ours && promised ? *ours == *promised : true)))
+        continue;
+      problem("dist-info", folder,
+              "the file name promises " + file_name_ + "-" + file_version_ +
+                  ".dist-info: installers refuse this folder");
+    }
   }
 
   void read_record() {
@@ -205,6 +235,7 @@ class WheelReader {
       if (line_of_.at(line.path) != i)
         problem("record-duplicate", line.path, "RECORD lists it twice");
       const auto found = index.find(line.path);
+      if (found == index.end() && is_folder(line.path)) continue;
       if (found == index.end())
         problem("record-extra", line.path, "RECORD lists a file that the wheel does not have");
       else
@@ -215,6 +246,13 @@ class WheelReader {
           !is_signature(member.name))
         problem("record-unlisted", member.name, "RECORD does not list it");
     }
+  }
+
+  // Some builders list folders, which installers skip.
+  bool is_folder(const std::string& path) const {
+    return path.ends_with('/') && std::ranges::any_of(archive_.members, [&](const auto& member) {
+             return member.name.starts_with(path);
+           });
   }
 
   void verify_line(const RecordLine& line, const ZipMember& member, const MemberFacts& read) {
@@ -243,6 +281,7 @@ class WheelReader {
   const ScanOptions& options_;
   const ZipArchive& archive_;
   Facts& facts_;
+  std::string file_name_, file_version_;  // METADATA's take their place in `facts_`
   Allowance memory_;
   std::uint64_t budget_;  // of the contents of members that are read at the same time
   bool has_record_ = false;
@@ -278,14 +317,8 @@ std::optional<Facts> read_lone_file(const std::string& path, Bytes bytes,
 }
 
 const char* name_of(Facts::Kind kind) {
-  switch (kind) {
-    case Facts::Kind::wheel:
-      return "wheel";
-    case Facts::Kind::device:
-      return "device";
-    default:
-      return "elf";
-  }
+  static constexpr const char* names[] = {"wheel", "elf", "device"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
 std::string installed_path(const std::string& member) {

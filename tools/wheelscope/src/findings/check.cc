@@ -52,6 +52,11 @@ class Checker {
  private:
   void report(std::string id, std::string place, std::string what, std::string fix,
               Finding::Level level = Finding::Level::error) {
+    // Of tags such as py2.py3, each would have the same said of it.
+    if (std::ranges::any_of(findings_, [&](const Finding& one) {
+          return one.id == id && one.place == place && one.what == what;
+        }))
+      return;
     findings_.push_back({.id = std::move(id),
                          .level = level,
                          .place = std::move(place),
@@ -104,16 +109,52 @@ class Checker {
                  joined(wheel.wheel_file_tags),
              "rename with `wheel tags`, which changes both", Finding::Level::warning);
     }
+    std::vector<std::string> judged;
     for (const auto& text : wheel.file_name_tags) {
       const auto tag = split_tag(text);
+      judge_python_tag(tag);
+      if (std::ranges::any_of(judged, [&](const auto& one) { return is_same(one, tag.platform); }))
+        continue;
+      judged.push_back(tag.platform);
       judge_platform_tag(tag.platform);
       judge_machine(architecture_of_tag(tag.platform));
-      judge_python_tag(tag);
     }
+    if (!policy_.needed && std::ranges::any_of(wheel.file_name_tags, [](const auto& text) {
+          const auto system = system_of_tag(split_tag(text).platform);
+          return system == System::glibc || system == System::musl;
+        }))
+      judge_outside(wheel);
     if (wheel.root_is_purelib && first_host()) {
       report("tag-purelib", "", "WHEEL says Root-Is-Purelib: true, yet the wheel has binaries",
              "build it as a platform wheel", Finding::Level::warning);
     }
+  }
+
+  // Two names of one platform, such as manylinux2014 and manylinux_2_17, are judged once.
+  static bool is_same(const std::string& a, const std::string& b) {
+    return architecture_of_tag(a) == architecture_of_tag(b) &&
+           system_of_tag(a) == system_of_tag(b) && !promises_more(a, b) && !promises_more(b, a);
+  }
+
+  // A tag promises that the wheel and the platform have every library. Torch, CUDA and the driver
+  // are known to come from elsewhere; another requirement may bring a library too.
+  void judge_outside(const WheelClaims& wheel) {
+    const bool requires_others = std::ranges::any_of(wheel.requires_dist, [](const auto& text) {
+      return parse_requirement(text).marker.find("extra") == std::string::npos;
+    });
+    std::vector<std::string> unknown;
+    for (const auto& name : verdicts_.platform.external_libraries)
+      if (!comes_from_elsewhere(name)) unknown.push_back(name);
+    if (unknown.empty()) return;
+    report("needed", "",
+           "needs " + joined(unknown) + ", which neither the wheel nor the platform has" +
+               (requires_others ? "; a package that it requires may bring it" : ""),
+           "bundle it with `auditwheel repair`, or allow it in a policy: [libraries] needed",
+           requires_others ? Finding::Level::warning : Finding::Level::error);
+  }
+  static bool comes_from_elsewhere(const std::string& name) {
+    return name.starts_with("libtorch") || name.starts_with("libc10") || name == "libcuda.so.1" ||
+           cuda_libraries().contains(name);
   }
 
   // What cannot be read must not pass for a requirement that never holds.
@@ -229,10 +270,7 @@ class Checker {
   // Python, torch and CUDA are known not to.
   std::string library_of_another_wheel() const {
     for (const auto& name : verdicts_.platform.external_libraries) {
-      const bool known = name.starts_with("libpython") || name.starts_with("libtorch") ||
-                         name.starts_with("libc10") || cuda_libraries().contains(name) ||
-                         name == "libcuda.so.1";
-      if (!known) return name;
+      if (!name.starts_with("libpython") && !comes_from_elsewhere(name)) return name;
     }
     return {};
   }
@@ -301,10 +339,14 @@ class Checker {
     const auto& cuda = verdicts_.cuda;
     const bool has_code = !cuda.sass.empty() || !cuda.ptx.empty();
     const bool wanted = !policy_.sass.empty() || policy_.ptx;
-    if (!has_code && (wanted || (facts_.wheel && facts_.wheel->claims_cuda))) {
+    // A wheel may leave the kernels to a compiler or to another wheel: of one that links torch, and
+    // not CUDA, a build that saw no GPU is likelier.
+    const bool left_out = facts_.wheel && facts_.wheel->claims_cuda &&
+                          verdicts_.torch.abi != TorchAbi::none &&
+                          cuda.runtime == CudaRuntime::none;
+    if (!has_code && (wanted || left_out)) {
       report("cuda-code", "",
-             "has no device code" +
-                 std::string(facts_.wheel && facts_.wheel->claims_cuda ? ", yet claims CUDA" : ""),
+             "has no device code" + std::string(left_out ? ", yet claims CUDA" : ""),
              "build with CUDA switched on: some build scripts leave it out where they see no GPU");
       return;
     }

@@ -10,15 +10,27 @@
 namespace wheelscope {
 namespace {
 
+bool is_machine_code(const std::string& id) {
+  return id.starts_with("elf-") || id.starts_with("fatbin-") || id.starts_with("archive-");
+}
+
 // By the start of a problem's id.
 std::string fix_of(const std::string& id) {
   if (id.starts_with("record-"))
     return "build the wheel again, or run `wheel pack`, which writes RECORD anew";
-  if (id.starts_with("elf-") || id.starts_with("fatbin-") || id.starts_with("archive-"))
-    return "rebuild or replace the file; it is damaged";
-  if (id == "wheel-name") return "rename the wheel to what its builder called it";
+  if (id == "elf-sections")
+    return "leave it, or build it again: loaders do not read section headers, so it runs";
+  if (is_machine_code(id)) return "rebuild or replace the file; it is damaged";
+  if (id == "wheel-name" || id == "dist-info")
+    return "rename the wheel to what its builder called it";
   if (id == "limit") return "look at this file with another tool; it is larger inside than outside";
   return "build the wheel again with a standard tool";
+}
+
+// Packages that read such files bring broken ones to test themselves with.
+bool is_test_data(const Problem& problem) {
+  const auto folder = "/" + problem.place;
+  return is_machine_code(problem.id) && folder.find("/test") != folder.npos;
 }
 
 // A wheel for another system than Linux has no ELF files: what it says of itself is all there is.
@@ -40,9 +52,11 @@ void find_foreign_platform(const Item& item, std::vector<Finding>& findings) {
 
 Finding finding_of(const Problem& problem) {
   // A limit is ours: what was not read is not known to be wrong.
-  const bool unread = problem.id == "limit";
+  const bool harmless = problem.id == "limit" || problem.id == "elf-sections";
   return {.id = problem.id,
-          .level = unread ? Finding::Level::warning : Finding::Level::error,
+          .level = is_test_data(problem) ? Finding::Level::note
+                   : harmless            ? Finding::Level::warning
+                                         : Finding::Level::error,
           .place = problem.place,
           .what = problem.what,
           .fix = fix_of(problem.id),
@@ -69,14 +83,8 @@ Item examine(Facts facts) {
 }
 
 const char* name_of(Finding::Level level) {
-  switch (level) {
-    case Finding::Level::note:
-      return "note";
-    case Finding::Level::warning:
-      return "warning";
-    default:
-      return "error";
-  }
+  static constexpr const char* names[] = {"note", "warning", "error"};
+  return names[static_cast<std::size_t>(level)];
 }
 
 }  // namespace wheelscope

@@ -17,8 +17,6 @@ struct IndexFile {
   std::string requires_python;
   bool yanked = false;        // withdrawn: installers take it only if its version is asked for
   bool has_metadata = false;  // the index gives METADATA apart, at the file's address + ".metadata"
-
-  bool is_wheel() const { return name.ends_with(".whl"); }
 };
 
 // What an index is asked for: JSON, or else HTML.

@@ -114,8 +114,6 @@ class Loader {
   std::size_t count() const { return loaded_.size(); }
   void unload_after(std::size_t count);
 
-  const std::vector<const Loaded*>& global_scope() const { return global_; }
-
  private:
   Opening bring(const std::string& path, bool is_name, bool global);
   Loaded* load(const std::string& path, const std::string& name, const Loaded* by);

@@ -114,20 +114,9 @@ std::vector<std::vector<OddFile>> compare_with_records(
 }
 
 const char* name_of(FileState state) {
-  switch (state) {
-    case FileState::missing:
-      return "missing";
-    case FileState::changed:
-      return "changed";
-    case FileState::shortened:
-      return "shortened";
-    case FileState::foreign:
-      return "foreign";
-    case FileState::other_python:
-      return "other-python";
-    default:
-      return "other-machine";
-  }
+  static constexpr const char* names[] = {"missing", "changed",      "shortened",
+                                          "foreign", "other-python", "other-machine"};
+  return names[static_cast<std::size_t>(state)];
 }
 
 }  // namespace wheelscope

@@ -17,10 +17,6 @@ struct PythonToken {
   std::string text;
 };
 
-bool starts_name(char c) {
-  return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c < 0;
-}
-
 std::vector<PythonToken> tokens_of(std::string_view text) {
   using Kind = PythonToken::Kind;
   std::vector<PythonToken> tokens;

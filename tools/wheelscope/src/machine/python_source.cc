@@ -11,7 +11,7 @@ namespace wheelscope {
 namespace {
 
 bool is_name_character(char c) {
-  return c == '_' || is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c < 0;
+  return starts_name(c) || is_digit(c);
 }
 
 std::string_view first_word(std::string_view text) {

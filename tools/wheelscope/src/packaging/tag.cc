@@ -14,7 +14,7 @@ namespace {
 // A tag without its architecture, and without old names: manylinux2014_x86_64 -> manylinux_2_17.
 std::string policy_of_tag(std::string_view tag) {
   const auto architecture = architecture_of_tag(tag);
-  if (architecture.empty()) return std::string(tag);
+  if (architecture.empty() || tag.starts_with("android_")) return std::string(tag);
   const auto policy = tag.substr(0, tag.size() - architecture.size() - 1);
   const auto& aliases = platform_table("manylinux").aliases;
   const auto alias = aliases.find(policy);
@@ -70,6 +70,11 @@ std::string architecture_of_tag(std::string_view platform) {
   static constexpr std::string_view known[] = {"x86_64",  "aarch64",    "i686",  "armv7l",
                                                "armv6l",  "ppc64le",    "ppc64", "s390x",
                                                "riscv64", "loongarch64"};
+  if (platform.starts_with("android_")) {
+    if (platform.ends_with("_arm64_v8a")) return "aarch64";
+    if (platform.ends_with("_armeabi_v7a")) return "arm";
+    return platform.ends_with("_x86") ? "i686" : platform.ends_with("_x86_64") ? "x86_64" : "";
+  }
   if (platform.find("linux") == platform.npos) return {};
   for (auto name : known) {
     if (platform.ends_with(name) && platform.size() > name.size()) return std::string(name);
@@ -81,26 +86,13 @@ System system_of_tag(std::string_view platform) {
   if (platform == "any") return System::any;
   if (platform.starts_with("manylinux")) return System::glibc;
   if (platform.starts_with("musllinux")) return System::musl;
+  if (platform.starts_with("android_")) return System::android;
   return platform.starts_with("linux_") ? System::linux_any_libc : System::other;
 }
 
-bool runs_on(std::string_view platform, const LinuxSystem& system) {
-  const auto kind = system_of_tag(platform);
-  if (kind == System::any) return true;
-  if (kind == System::other || architecture_of_tag(platform) != system.architecture) return false;
-  if (kind == System::linux_any_libc) return true;
-  if (kind != system.libc) return false;
-  const auto policy = policy_of_tag(platform);
-  const auto version = policy.substr(std::min(policy.find('_') + 1, policy.size()));  // 2_28
-  const auto major = [](std::string_view text) { return text.substr(0, text.find_first_of("._")); };
-  if (major(version) != major(system.libc_version) || older(system.libc_version, version))
-    return false;
-  const bool intel = system.architecture == "x86_64" || system.architecture == "i686";
-  return kind == System::musl || !older(version, intel ? "2.5" : "2.17");  // the first that counts
-}
-
 bool is_linux_or_any(std::string_view platform) {
-  return system_of_tag(platform) != System::other;
+  const auto system = system_of_tag(platform);
+  return system != System::other && system != System::android;
 }
 
 bool promises_more(std::string_view a, std::string_view b) {

@@ -33,19 +33,17 @@ bool admits(const Tag& tag, const PythonBuild& python);
 // "3.10" from "310" or "3_10"; "3.9" from "39"; "3.14t" from "314t".
 std::string python_version_of_tag(std::string_view digits);
 
-// manylinux_2_28_x86_64 -> x86_64; linux_x86_64 -> x86_64; any, win_amd64 -> "".
+// manylinux_2_28_x86_64 -> x86_64; android_24_arm64_v8a -> aarch64; any, win_amd64 -> "".
 std::string architecture_of_tag(std::string_view platform);
 
 // What system a platform tag is for.
-enum class System { any, linux_any_libc, glibc, musl, other };
+enum class System { any, linux_any_libc, glibc, musl, android, other };
 System system_of_tag(std::string_view platform);
-// Whether an installer on a Linux with this C library takes a wheel with this platform tag.
 struct LinuxSystem {
   std::string architecture;
   System libc = System::glibc;
   std::string libc_version;  // 2.31; 1.2 for musl
 };
-bool runs_on(std::string_view platform, const LinuxSystem& system);
 bool is_linux_or_any(std::string_view platform);
 
 // Whether tag `a` asks for an older system than tag `b`: manylinux_2_17 than manylinux_2_28, any

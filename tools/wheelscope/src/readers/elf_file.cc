@@ -54,8 +54,10 @@ class ElfReader {
     elf_.type = header.u16(16);
     elf_.machine = header.u16(18);
     elf_.flags = header.u32(elf_.wide ? 48 : 36);
-    attempt([&] { return read_segments(header); });
     attempt([&] { return read_sections(header); });
+    // A linker needs them, a loader does not.
+    if (elf_.type != ET_REL) std::swap(elf_.section_problems, elf_.problems);
+    attempt([&] { return read_segments(header); });
     attempt([&] { return read_dynamic(); });
     return {};
   }
@@ -104,6 +106,7 @@ class ElfReader {
         elf_.hardening.nx = !(segment.flags & PF_X);
       }
       relro |= segment.type == PT_GNU_RELRO;
+      if (segment.type == PT_GNU_PROPERTY || segment.type == PT_NOTE) read_isa_level(segment);
       if (segment.type == PT_INTERP) {
         if (auto bytes = file_.slice(segment.offset, segment.file_size, "interpreter");
             bytes && bytes->size()) {
@@ -117,6 +120,37 @@ class ElfReader {
     using Relro = ElfHardening::Relro;
     elf_.hardening.relro = relro ? Relro::partial : Relro::none;
     return {};
+  }
+
+  // The newest level of x86 instructions that notes call needed (x86-64 psABI, "GNU properties").
+  // Notes decide nothing for the loader of an old glibc, so those that cannot be read are no
+  // problem.
+  void read_isa_level(const Segment& segment) {
+    if (elf_.machine != EM_X86_64 && elf_.machine != EM_386) return;
+    const std::uint64_t unit = elf_.wide ? 8 : 4;
+    auto padded = [](std::uint64_t size, std::uint64_t to) { return (size + to - 1) / to * to; };
+    const auto notes = file_.slice(segment.offset, segment.file_size, "notes");
+    for (std::uint64_t at = 0; notes && notes->size() - at >= 12;) {
+      const auto note = *notes->slice(at, 12, "note");
+      const std::uint64_t start = 12 + padded(note.u32(0), 4), size = note.u32(4);
+      const auto owner = notes->slice(at + 12, 4, "owner of a note");
+      const auto properties = notes->slice(at + start, size, "properties");
+      if (!owner || !properties) return;
+      at += padded(start + size, note.u32(8) == NT_GNU_PROPERTY_TYPE_0 ? unit : 4);
+      if (note.u32(8) != NT_GNU_PROPERTY_TYPE_0 || note.u32(0) != 4 ||
+          owner->text() != std::string_view("GNU\0", 4))
+        continue;
+      for (std::uint64_t next = 0; properties->size() - next >= 12;) {
+        const auto property = *properties->slice(next, 12, "property");
+        if (property.u32(0) == GNU_PROPERTY_X86_ISA_1_NEEDED && property.u32(4) == 4) {
+          for (unsigned level = 2; level <= 4; ++level)
+            if (property.u32(8) >> (level - 1) & 1) elf_.isa_level = level;
+        }
+        next += padded(8 + std::uint64_t{property.u32(4)}, unit);
+        if (next > properties->size()) return;
+      }
+      if (at > notes->size()) return;
+    }
   }
 
   Result<void> read_sections(Bytes header) {
@@ -248,7 +282,7 @@ class ElfReader {
         strings_.window(0, std::min(dynamic_[DT_STRSZ], strings_.size()), "dynamic string table"));
     auto room = 2 * strings_.size();  // sound names do not overlap
     for (auto offset : dynamic_.needed) {
-      const auto name = TRY(strings_.c_string(offset, "NEEDED"));
+      const auto name = TRY(text_at(offset, "NEEDED"));
       if (name.size() > room)
         return fail(strings_.origin(),
                     "NEEDED names that overlap: they are longer than their table");
@@ -258,10 +292,14 @@ class ElfReader {
     using Name = std::pair<std::uint64_t, std::string_view*>;
     for (auto [tag, target] : std::array{Name{DT_SONAME, &elf_.soname}, Name{DT_RPATH, &elf_.rpath},
                                          Name{DT_RUNPATH, &elf_.runpath}}) {
-      if (dynamic_.values.contains(tag))
-        *target = TRY(strings_.c_string(dynamic_[tag], "dynamic string"));
+      if (dynamic_.values.contains(tag)) *target = TRY(text_at(dynamic_[tag], "dynamic string"));
     }
     return {};
+  }
+  // The loader does not ask where the table ends, and some tools write behind its end.
+  Result<std::string_view> text_at(std::uint64_t offset, std::string_view what) const {
+    if (auto text = strings_.c_string(offset, what)) return text;
+    return TRY(at_address(dynamic_[DT_STRTAB], what)).c_string(offset, what);
   }
 
   // Takes a version's name out of `room`: a sound table has few that share bytes.
@@ -495,8 +533,8 @@ std::string machine_name(const Elf& elf) {
       return elf.big_endian ? "aarch64_be" : "aarch64";
     case EM_386:
       return "i686";
-    case EM_ARM:
-      return "armv7l";
+    case EM_ARM:  // the loader keeps libraries apart that pass floats in other registers
+      return elf.big_endian ? "armeb" : elf.flags & EF_ARM_ABI_FLOAT_SOFT ? "arm" : "armv7l";
     case EM_PPC64:
       return elf.big_endian ? "ppc64" : "ppc64le";
     case EM_S390:
@@ -528,14 +566,8 @@ bool is_host_machine(const Elf& elf) {
 }
 
 const char* name_of(ElfHardening::Relro relro) {
-  switch (relro) {
-    case ElfHardening::Relro::partial:
-      return "partial";
-    case ElfHardening::Relro::full:
-      return "full";
-    default:
-      return "none";
-  }
+  static constexpr const char* names[] = {"none", "partial", "full"};
+  return names[static_cast<std::size_t>(relro)];
 }
 
 }  // namespace wheelscope

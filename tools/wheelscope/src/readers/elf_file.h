@@ -51,7 +51,8 @@ struct Elf {
   std::uint16_t type = 0;
   std::uint16_t machine = 0;
   std::uint32_t flags = 0;
-  bool dynamic = false;             // has a dynamic segment
+  unsigned isa_level = 0;  // x86: the level of instructions that it needs (x86-64-v3: 3); 0: any
+  bool dynamic = false;    // has a dynamic segment
   bool no_default_folders = false;  // DF_1_NODEFLIB
   std::string_view soname, rpath, runpath, interpreter;
   std::vector<std::string_view> needed;
@@ -61,8 +62,9 @@ struct Elf {
   ElfHardening hardening;
   std::vector<ElfSection> sections;  // with contents; in file order
   std::vector<std::string_view> debug_sections;
-  bool has_symbol_table = false;  // .symtab: not stripped
-  std::vector<Error> problems;    // parts that could not be read
+  bool has_symbol_table = false;        // .symtab: not stripped
+  std::vector<Error> problems;          // parts that could not be read
+  std::vector<Error> section_problems;  // of section headers, which no loader reads
 };
 
 bool looks_like_elf(Bytes file);

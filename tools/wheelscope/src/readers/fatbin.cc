@@ -255,16 +255,8 @@ Result<std::string> decompress(const DeviceCode& code, Loan& memory) {
 }
 
 const char* name_of(CodeKind kind) {
-  switch (kind) {
-    case CodeKind::sass:
-      return "sass";
-    case CodeKind::ptx:
-      return "ptx";
-    case CodeKind::lto_ir:
-      return "lto-ir";
-    default:
-      return "unknown";
-  }
+  static constexpr const char* names[] = {"sass", "ptx", "lto-ir", "unknown"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
 std::string spelled(CodeKind kind, const std::string& target) {
@@ -281,14 +273,8 @@ std::string spelled(CodeKind kind, const std::string& target) {
 }
 
 const char* name_of(DeviceCode::Compression compression) {
-  switch (compression) {
-    case DeviceCode::Compression::lz4:
-      return "lz4";
-    case DeviceCode::Compression::zstd:
-      return "zstd";
-    default:
-      return "none";
-  }
+  static constexpr const char* names[] = {"none", "lz4", "zstd"};
+  return names[static_cast<std::size_t>(compression)];
 }
 
 }  // namespace wheelscope

@@ -44,15 +44,17 @@ std::map<std::string_view, std::string_view> parse_pairs(std::string_view text) 
   return pairs;
 }
 
-PlatformTable parse_platform_table(std::string_view libc) {
+PlatformTable parse_platform_table(std::string_view system) {
   PlatformTable table;
   for_each_row<4>(embedded::manylinux(), [&](const auto& fields) {
     const auto [name, kind, arch, policy] = fields;
-    if (!policy.starts_with(libc)) return;
+    if (!policy.starts_with(system)) return;
     if (kind == "alias") {
       table.aliases.emplace(name, policy);
     } else if (kind == "library") {
       table.libraries.emplace(name, policy);
+    } else if (kind == "forbidden") {
+      table.forbidden.emplace(name, std::pair(arch, policy));
     } else if (kind == "policy") {
       table.arches[arch].policies.push_back(policy);
     } else {
@@ -107,11 +109,12 @@ CudartTable parse_cudart_table() {
 
 }  // namespace
 
-const PlatformTable& platform_table(std::string_view libc) {
+const PlatformTable& platform_table(std::string_view system) {
   static const auto manylinux = parse_platform_table("manylinux");
-  if (libc != "musllinux") return manylinux;
-  static const auto musllinux = parse_platform_table("musllinux");
-  return musllinux;
+  if (system == "manylinux") return manylinux;
+  static const auto musllinux = parse_platform_table("musllinux"),
+                    android = parse_platform_table("android");
+  return system == "android" ? android : musllinux;
 }
 
 const std::map<std::string_view, TorchShim>& torch_shims() {

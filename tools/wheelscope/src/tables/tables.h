@@ -7,12 +7,13 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace wheelscope {
 
-// data/manylinux.csv, `names,kind,arch,policy`: for each libc ("manylinux", "musllinux") the oldest
-// policy that allows a symbol version or library.
+// data/manylinux.csv, `names,kind,arch,policy`: for each kind of system ("manylinux", "musllinux",
+// "android") the oldest policy that allows a symbol version, library or symbol.
 struct PlatformTable {
   struct Arch {
     std::vector<std::string_view> policies;  // oldest first
@@ -21,9 +22,12 @@ struct PlatformTable {
   };
   std::map<std::string_view, std::string_view> aliases;    // manylinux2014 -> manylinux_2_17
   std::map<std::string_view, std::string_view> libraries;  // libm.so.6 -> policy
+  // _tr_init -> the library whose symbol is forbidden, and the oldest policy that allows it;
+  // "manylinux" alone: none does.
+  std::multimap<std::string_view, std::pair<std::string_view, std::string_view>> forbidden;
   std::map<std::string_view, Arch> arches;
 };
-const PlatformTable& platform_table(std::string_view libc);
+const PlatformTable& platform_table(std::string_view system);
 
 // data/torch_shims.csv, `symbols,first_version,library`: the C functions of torch's stable ABI.
 struct TorchShim {

@@ -30,7 +30,7 @@ std::size_t utf8_length(std::string_view text) {
 
 bool is_control(std::string_view character) {
   if (character.size() == 1)
-    return character[0] >= 0 && (character[0] < 0x20 || character[0] == 0x7F);
+    return character[0] < 0x20 || character[0] == 0x7F;  // ASCII: others are longer
   // U+0080 to U+009F; U+200E, U+200F, U+2028 to U+202E and U+2066 to U+2069 reorder text.
   if (character.size() == 2) return character[0] == '\xC2' && character[1] < '\xA0';
   if (character.size() != 3 || character[0] != '\xE2') return false;

@@ -15,6 +15,12 @@ std::string_view trim(std::string_view text);
 
 std::string lower(std::string_view text);
 
+// Of a name in Python; every byte of a letter beyond ASCII counts.
+constexpr bool starts_name(char c) {
+  return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }

@@ -10,13 +10,11 @@
 namespace wheelscope {
 namespace {
 
-std::string claimed_architecture(const std::optional<WheelClaims>& wheel) {
-  if (!wheel) return {};
-  for (const auto& tag : wheel->file_name_tags) {
-    if (auto architecture = architecture_of_tag(split_tag(tag).platform); !architecture.empty())
-      return architecture;
-  }
-  return {};
+std::vector<std::string> claimed_platforms(const std::optional<WheelClaims>& wheel) {
+  std::vector<std::string> platforms;
+  if (!wheel) return platforms;
+  for (const auto& tag : wheel->file_name_tags) platforms.push_back(split_tag(tag).platform);
+  return platforms;
 }
 
 // A wheel for another system has no libraries that can be judged here: what it says is all there
@@ -33,7 +31,7 @@ void trust_foreign_tag(const Facts& facts, PlatformVerdict& verdict) {
 
 Verdicts judge(const Facts& facts) {
   Verdicts verdicts{
-      .platform = judge_platform(facts.libraries, claimed_architecture(facts.wheel)),
+      .platform = judge_platform(facts.libraries, claimed_platforms(facts.wheel)),
       .python = judge_python(facts.libraries, facts.wheel),
       .torch = judge_torch(facts.libraries),
       .numpy = judge_numpy(facts.libraries),
@@ -44,16 +42,8 @@ Verdicts judge(const Facts& facts) {
 }
 
 const char* name_of(PythonAbi abi) {
-  switch (abi) {
-    case PythonAbi::abi3:
-      return "abi3";
-    case PythonAbi::abi3t:
-      return "abi3t";
-    case PythonAbi::version:
-      return "version";
-    default:
-      return "none";
-  }
+  static constexpr const char* names[] = {"none", "abi3", "abi3t", "version"};
+  return names[static_cast<std::size_t>(abi)];
 }
 
 const char* name_of(TorchAbi abi) {
@@ -61,16 +51,8 @@ const char* name_of(TorchAbi abi) {
 }
 
 const char* name_of(NumpyAbi abi) {
-  switch (abi) {
-    case NumpyAbi::one:
-      return "1";
-    case NumpyAbi::two:
-      return "2";
-    case NumpyAbi::both:
-      return "both";
-    default:
-      return "none";
-  }
+  static constexpr const char* names[] = {"none", "1", "2", "both"};
+  return names[static_cast<std::size_t>(abi)];
 }
 
 const char* name_of(Served served) {
@@ -78,14 +60,8 @@ const char* name_of(Served served) {
 }
 
 const char* name_of(CudaRuntime runtime) {
-  switch (runtime) {
-    case CudaRuntime::linked_statically:
-      return "static";
-    case CudaRuntime::dynamic:
-      return "dynamic";
-    default:
-      return "none";
-  }
+  static constexpr const char* names[] = {"none", "static", "dynamic"};
+  return names[static_cast<std::size_t>(runtime)];
 }
 
 }  // namespace wheelscope

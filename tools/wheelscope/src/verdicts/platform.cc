@@ -1,5 +1,5 @@
-// Judges the platform: the newest of the policies that the needed symbol versions name (PEP 600, as
-// auditwheel does).
+// Judges the platform by auditwheel's rules (PEP 600): the newest of the policies that symbol
+// versions, libraries, forbidden symbols and instructions name.
 #include "verdicts/platform.h"
 
 #include <algorithm>
@@ -12,82 +12,176 @@
 namespace wheelscope {
 namespace {
 
+using Hosts = std::vector<const LibraryFacts*>;
+
 bool is_loader(std::string_view library) {
   return library.starts_with("ld-linux") || library == "ld64.so.1" || library == "ld64.so.2" ||
          library.starts_with("libc.musl-");  // musl's loader and libc are one file
 }
 
-bool is_musl(const LibraryFacts& library) {
-  return std::ranges::any_of(library.needed, [](const std::string& name) {
-    return name.starts_with("libc.musl-") || name == "libc.so";
-  });
-}
-
-}  // namespace
-
-PlatformVerdict judge_platform(const std::vector<LibraryFacts>& libraries,
-                               const std::string& claimed_architecture) {
-  PlatformVerdict verdict{.tag = "any"};
-  std::vector<const LibraryFacts*> hosts;
+Hosts hosts_of(const std::vector<LibraryFacts>& libraries) {
+  Hosts hosts;
   for (const auto& library : libraries) {
     if (library.role == Role::host && library.kind != FileKind::broken &&
         library.kind != FileKind::archive)
       hosts.push_back(&library);
   }
-  if (hosts.empty()) return verdict;
-  const auto architecture =
-      claimed_architecture.empty() ? hosts.front()->machine : claimed_architecture;
-  std::erase_if(hosts,
-                [&](const LibraryFacts* library) { return library->machine != architecture; });
-  verdict.needs_no_libc = std::ranges::all_of(hosts, [](const auto* library) {
-    return library->needed.empty() && library->interpreter.empty();
-  });
-  const bool musl =
-      std::ranges::any_of(hosts, [](const auto* library) { return is_musl(*library); });
-  const auto& table = platform_table(musl ? "musllinux" : "manylinux");
-  verdict.tag = "linux_" + architecture;
-  const auto found = table.arches.find(architecture);
-  if (found == table.arches.end()) return verdict;
-  const auto& policies = found->second.policies;
+  return hosts;
+}
 
-  std::set<std::string> inside, external, because;
+// What the wheel says, if that is true of a file; else what the first file tells.
+System system_of(const Hosts& hosts, System claimed) {
+  if (claimed == System::android) return claimed;
+  auto first = System::any;
+  for (const auto* library : hosts) {
+    if (library->system == claimed) return claimed;
+    if (first == System::any) first = library->system;
+  }
+  if (first != System::any) return first;
+  return claimed == System::musl ? claimed : System::glibc;
+}
+
+const PlatformTable& table_of(System system) {
+  return platform_table(system == System::android ? "android"
+                        : system == System::musl  ? "musllinux"
+                                                  : "manylinux");
+}
+
+// Collects what rules out old policies.
+class PolicyFinder {
+ public:
+  PolicyFinder(const PlatformTable& table, const PlatformTable::Arch& arch, System system)
+      : table_(table),
+        arch_(arch),
+        // musl has no symbol versions: nothing rules its newest release out.
+        worst_(system == System::musl ? arch.policies.size() - 1 : 0) {}
+
+  void read(const LibraryFacts& library) {
+    for (const auto& [provider, versions] : library.version_needs) {
+      if (is_loader(provider)) continue;
+      for (const auto& version : versions) {
+        const auto split = version.find('_');
+        const auto prefix = arch_.symbol_versions.find(std::string_view(version).substr(0, split));
+        if (split == version.npos || prefix == arch_.symbol_versions.end()) continue;
+        const auto policy = prefix->second.find(version.substr(split + 1));
+        require(policy == prefix->second.end() ? "" : policy->second,
+                version + " from " + provider + " in " + library.path);
+      }
+    }
+    for (const auto& name : library.needed) {
+      if (const auto policy = table_.libraries.find(name); policy != table_.libraries.end())
+        require(policy->second, name + " in " + library.path);
+    }
+    for (const auto& symbol : library.forbidden_symbols) {
+      const auto [first, last] = table_.forbidden.equal_range(symbol);
+      for (auto rule = first; rule != last; ++rule) {
+        const auto [provider, policy] = rule->second;
+        if (std::ranges::find(library.needed, provider) != library.needed.end())
+          require(policy, symbol + ", which is private to " + std::string(provider) + ", in " +
+                              library.path);
+      }
+    }
+    // Builds of Python that no policy has: with fpectl, or with Unicode of two bytes.
+    for (const auto& [symbol, needed] : library.python_symbols) {
+      if (symbol.starts_with("PyFPE_") || symbol.starts_with("PyUnicodeUCS2_"))
+        require("", symbol + " in " + library.path);
+    }
+    if (library.isa_level > 0 && library.machine == "x86_64")
+      require("",
+              "x86-64-v" + std::to_string(library.isa_level) + " instructions in " + library.path);
+  }
+
+  // The policy; empty: none fits.
+  std::string_view found() const {
+    return worst_ < arch_.policies.size() ? arch_.policies[worst_] : std::string_view();
+  }
+  std::vector<std::string> because() const { return {because_.begin(), because_.end()}; }
+
+ private:
+  // A policy without a number, or "", stands for none that allows it.
+  void require(std::string_view policy, const std::string& reason) {
+    const auto rank = policy.find('_') == policy.npos
+                          ? arch_.policies.size()
+                          : static_cast<std::size_t>(std::ranges::count_if(
+                                arch_.policies, [&](auto known) { return older(known, policy); }));
+    if (rank > worst_) because_.clear();
+    if (rank > 0 && rank >= worst_) because_.insert(reason);
+    worst_ = std::max(worst_, rank);
+  }
+
+  const PlatformTable& table_;
+  const PlatformTable::Arch& arch_;
+  std::size_t worst_;
+  std::set<std::string> because_;
+};
+
+std::string newest_glibc(const Hosts& hosts) {
+  std::string newest;
+  for (const auto* library : hosts) {
+    for (const auto& [provider, versions] : library->version_needs) {
+      for (const auto& version : versions) {
+        if (!is_loader(provider) && version.starts_with("GLIBC_") &&
+            older(newest, version.substr(6)))
+          newest = version.substr(6);
+      }
+    }
+  }
+  return newest;
+}
+
+// Needed, and neither in the wheel nor part of the platform.
+std::vector<std::string> external_libraries(const Hosts& hosts, const PlatformTable& table,
+                                            System system) {
+  std::set<std::string> inside, external;
   for (const auto* library : hosts) {
     inside.insert(base_name(library->path));
     if (!library->soname.empty()) inside.insert(library->soname);
   }
-  auto rank = [&](std::string_view policy) {
-    return static_cast<std::size_t>(std::ranges::find(policies, policy) - policies.begin());
-  };
-  // musl has no symbol versions: nothing rules its newest release out.
-  std::size_t worst = musl ? policies.size() - 1 : 0;
-  auto require = [&](std::size_t policy, const std::string& reason) {
-    if (policy > worst) because.clear();
-    if (policy > 0 && policy >= worst) because.insert(reason);
-    worst = std::max(worst, policy);
-  };
   for (const auto* library : hosts) {
-    for (const auto& [provider, versions] : library->version_needs) {
-      if (is_loader(provider)) continue;
-      for (const auto& version : versions) {
-        const auto split = version.find('_');
-        if (version.starts_with("GLIBC_") && older(verdict.glibc, version.substr(6)))
-          verdict.glibc = version.substr(6);
-        const auto prefix =
-            found->second.symbol_versions.find(std::string_view(version).substr(0, split));
-        if (split == version.npos || prefix == found->second.symbol_versions.end()) continue;
-        const auto policy = prefix->second.find(version.substr(split + 1));
-        require(policy == prefix->second.end() ? policies.size() : rank(policy->second),
-                version + " from " + provider + " in " + library->path);
-      }
-    }
     for (const auto& name : library->needed) {
-      if (!is_loader(name) && !inside.contains(name) && !table.libraries.contains(name))
+      const bool python = system == System::android && name.starts_with("libpython");
+      if (!is_loader(name) && !inside.contains(name) && !table.libraries.contains(name) && !python)
         external.insert(name);
     }
   }
-  if (worst < policies.size()) verdict.tag = std::string(policies[worst]) + "_" + architecture;
-  verdict.because.assign(because.begin(), because.end());
-  verdict.external_libraries.assign(external.begin(), external.end());
+  return {external.begin(), external.end()};
+}
+
+}  // namespace
+
+PlatformVerdict judge_platform(const std::vector<LibraryFacts>& libraries,
+                               const std::vector<std::string>& claimed) {
+  PlatformVerdict verdict{.tag = "any"};
+  auto hosts = hosts_of(libraries);
+  if (hosts.empty()) return verdict;
+  const auto tag = std::ranges::find_if(
+      claimed, [](const std::string& one) { return !architecture_of_tag(one).empty(); });
+  const auto architecture =
+      tag == claimed.end() ? hosts.front()->machine : architecture_of_tag(*tag);
+  std::erase_if(hosts, [&](const auto* library) { return library->machine != architecture; });
+  verdict.needs_no_libc = std::ranges::all_of(hosts, [](const auto* library) {
+    return library->needed.empty() && library->interpreter.empty();
+  });
+  const auto system = system_of(hosts, tag == claimed.end() ? System::any : system_of_tag(*tag));
+  std::erase_if(hosts, [&](const auto* library) {
+    return system != System::android && library->system != system && library->system != System::any;
+  });
+  const auto& table = table_of(system);
+  verdict.tag = system == System::android && tag != claimed.end() ? *tag : "linux_" + architecture;
+  const auto arch = table.arches.find(architecture);
+  if (arch == table.arches.end()) return verdict;
+  PolicyFinder finder(table, arch->second, system);
+  for (const auto* library : hosts) finder.read(*library);
+  verdict.glibc = newest_glibc(hosts);
+  verdict.because = finder.because();
+  verdict.external_libraries = external_libraries(hosts, table, system);
+  auto policy = std::string(finder.found());
+  if (system == System::android) {
+    policy += architecture == "aarch64" ? "_arm64_v8a" : "_x86_64";
+    if (tag == claimed.end() || promises_more(*tag, policy)) verdict.tag = policy;
+  } else if (!policy.empty()) {
+    verdict.tag = policy + "_" + architecture;
+  }
   return verdict;
 }
 

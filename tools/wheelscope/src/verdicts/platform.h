@@ -5,9 +5,10 @@
 
 namespace wheelscope {
 
-// `architecture` is the one that the wheel claims, or empty: then that of the first library.
+// `claimed` are the wheel's platform tags: they decide which architecture and C library is meant
+// where the wheel has files for several.
 PlatformVerdict judge_platform(const std::vector<LibraryFacts>& libraries,
-                               const std::string& architecture);
+                               const std::vector<std::string>& claimed);
 
 // Whether the wheel's platform tag claims an older system than its libraries deserve. Tags between
 // two of the platform table's policies (manylinux_2_29) are judged by the C library alone.

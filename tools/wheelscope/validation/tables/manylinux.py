@@ -1,8 +1,8 @@
 """Writes src/data/manylinux.csv from the policies of the installed auditwheel.
 
-auditwheel lists for each policy all that it allows, and a newer policy allows whatever an older one
-does. Turned round, each symbol version and each library has one fact: the oldest policy that allows
-it. A wheel deserves the newest of the policies that its needs name.
+auditwheel lists for each policy all that it allows and forbids, and a newer policy allows whatever an
+older one does. Turned round, each symbol version, library and forbidden symbol has one fact: the
+oldest policy that allows it. A wheel deserves the newest of the policies that its needs name.
 """
 
 import json
@@ -15,7 +15,7 @@ from validation.tables import layout
 
 
 def read_policies(file_name: str) -> list[dict[str, Any]]:
-    """The policies of one libc, oldest first, without the catch-all `linux`."""
+    """The policies of one kind of system, oldest first, without the catch-all `linux`."""
     policies = json.loads((files("auditwheel") / "policy" / file_name).read_text())
     tagged = [policy for policy in policies if policy["name"] != "linux"]
     return sorted(tagged, key=lambda policy: -policy["priority"])
@@ -39,16 +39,29 @@ def oldest_first(policies: list[dict[str, Any]]) -> Iterator[tuple[str, str, str
         seen.update(row[:3] for row in rows)
 
 
+def forbidden(policies: list[dict[str, Any]], system: str) -> Iterator[tuple[str, str, str, str]]:
+    """Symbols, the library that they are private to, and the oldest policy after the last that
+    forbids them; the system's name alone: none allows them."""
+    last = {
+        (library, symbol): number
+        for number, policy in enumerate(policies)
+        for library, symbols in policy["blacklist"].items()
+        for symbol in symbols
+    }
+    names = [policy["name"] for policy in policies] + [system]
+    for (library, symbol), number in sorted(last.items(), key=lambda item: (item[1], item[0])):
+        yield symbol, "forbidden", library, names[number + 1]
+
+
 def main() -> None:
     head = (
         "The platform policies. Source: the policies of auditwheel "
         f"{version('auditwheel')}. Generator: make table TABLE=manylinux"
     )
-    rows = [
-        row
-        for libc in ("manylinux", "musllinux")
-        for row in oldest_first(read_policies(f"{libc}-policy.json"))
-    ]
+    rows = []
+    for system in ("manylinux", "musllinux", "android"):
+        policies = read_policies(f"{system}-policy.json")
+        rows += [*oldest_first(policies), *forbidden(policies, system)]
     layout.write_csv("manylinux.csv", [head], "names,kind,arch,policy", rows)
 
 

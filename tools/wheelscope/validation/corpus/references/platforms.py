@@ -1,29 +1,49 @@
-"""auditwheel, as the reference for the platform tag that the symbol versions allow."""
+"""auditwheel, as the reference for the platform tag that a wheel's binaries deserve."""
 
-import json
-import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from auditwheel.error import NonPlatformWheelError, WheelToolsError
+from auditwheel.wheel_abi import WheelAbIInfo, analyze_wheel_abi
+from auditwheel.wheeltools import get_wheel_architecture, get_wheel_libc
+
 from validation.corpus.reference import Facts, Reference
 
-NOWHERE = "/nowhere"
+
+def analyse(wheel: Path, exclude: frozenset[str]) -> WheelAbIInfo:
+    """With no path to search: else it adds the needs of whatever library this machine happens to
+    have under a name that the wheel needs."""
+
+    def claimed(what: Any) -> Any:
+        try:
+            return what(wheel.name)
+        except (WheelToolsError, NonPlatformWheelError):
+            return None
+
+    return analyze_wheel_abi(
+        claimed(get_wheel_libc),
+        claimed(get_wheel_architecture),
+        wheel,
+        exclude,
+        disable_isa_ext_check=False,
+        allow_graft=False,
+        args_ldpaths="/nowhere",
+    )
 
 
 def ask(wheel: Path, tree: Path) -> Facts:  # noqa: ARG001 (it unpacks the wheel itself)
-    """The tag for the symbol versions; `any` for wheels without ELF files.
-
-    With no path to search: else it adds the needs of whatever library this machine happens to have
-    under a name that the wheel needs.
-    """
-    show = [sys.executable, "-m", "auditwheel", "show", "--json", "--ldpaths", NOWHERE, str(wheel)]
-    done = subprocess.run(show, capture_output=True, text=True)
+    """The overall tag, as if the libraries that the wheel and the platform lack were there, which
+    wheelscope lists apart; `any` for wheels without ELF files."""
     try:
-        tag = str(json.loads(done.stdout).get("sym_tag", "any"))
-    except json.JSONDecodeError:
-        tag = "no answer: " + (done.stderr.strip().splitlines() or ["nothing"])[-1]
+        first = analyse(wheel, frozenset())
+        # The "lowest" policy is that of the newest systems, and allows the most.
+        outside = frozenset(first.external_refs[first.policies.lowest.name].libs)
+        tag = analyse(wheel, outside).overall_policy.name
+    except NonPlatformWheelError:
+        tag = "any"
+    except Exception as problem:  # it gives up on what it cannot read
+        tag = f"no answer: {problem}"
     return {"": {"platform_tag": tag}}
 
 
@@ -31,4 +51,4 @@ def ours(item: Any, wheel: Path, theirs: Facts) -> Facts:  # noqa: ARG001
     return {"": {"platform_tag": item["platform_tag"]}}
 
 
-AUDITWHEEL = Reference("auditwheel", lambda: version("auditwheel"), ask, ours)
+AUDITWHEEL = Reference("auditwheel", lambda: version("auditwheel") + ", whole", ask, ours)
