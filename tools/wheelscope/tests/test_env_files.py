@@ -92,6 +92,22 @@ def test_what_nobody_imports_does_not_break_numpy(scope: Scope, environment: Pat
     assert imports(environment)
 
 
+def test_a_library_that_lost_what_is_not_loaded(scope: Scope, environment: Path) -> None:
+    """As a stripped one, or one whose copy ended early: the loader maps segments, not the rest."""
+    site = site_of(environment)
+    empty = 'void *PyModule_New(const char *); void *PyInit__C(void) { return PyModule_New("_C"); }'
+    module = compiled(site / "pkg/_C.so", empty)
+    code = "try:\n    import pkg._C\nexcept SystemError:\n    pass  # it has no definition"
+    (site / "pkg/__init__.py").write_text(code)
+    install(environment, "pkg")
+    recorded = f"pkg/__init__.py,,\npkg/_C.so,sha256=x,{module.stat().st_size + 5000}\n"
+    (site / "pkg-1.0.dist-info/RECORD").write_text(recorded)
+    found = env(scope, environment, code=1)["pkg"]
+    assert imports(environment, "pkg")
+    assert found["loads"] == "yes"
+    assert [one["state"] for one in found["files"]] == ["shortened"]
+
+
 def test_a_foreign_module(scope: Scope, environment: Path) -> None:
     (site_of(environment) / "numpy/left_over.py").write_text("")
     found = env(scope, environment, code=1)["numpy"]

@@ -218,6 +218,8 @@ class PackageJudge {
       if (state == FileState::missing)
         lose(path, SymptomKind::damaged_file, name == "__init__.py" ? Loads::depends : Loads::no,
              "the file is missing, though it was installed", verdict);
+      const auto* library = state == FileState::shortened ? disk_.open(path) : nullptr;
+      if (library && !library->cut_off) continue;  // what is gone is not loaded: symbols, sections
       if (state == FileState::shortened && name.ends_with(".so"))
         lose(path, SymptomKind::damaged_file, Loads::no,
              "the file has lost bytes since it was installed", verdict);

@@ -60,6 +60,7 @@ struct LibraryFacts {
   std::set<std::string> version_definitions;
   ElfHardening hardening;
   bool dynamic = false;
+  bool cut_off = false;             // bytes are missing that the loader maps
   bool no_default_folders = false;  // DF_1_NODEFLIB
   bool in_part = false;             // not all of it was read: nothing is known of its device code
   std::vector<std::string> debug_sections;

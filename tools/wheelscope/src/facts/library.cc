@@ -349,6 +349,7 @@ class LibraryReader {
     library_.isa_level = elf.isa_level;
     library_.hardening = elf.hardening;
     library_.dynamic = elf.dynamic;
+    library_.cut_off = elf.cut_off && !library_.in_part;
     library_.no_default_folders = elf.no_default_folders;
     library_.has_symbol_table = elf.has_symbol_table;
   }

@@ -2,7 +2,8 @@
 //
 // clang-format off
 // A policy is a TOML file. Every key is optional; what is not named is not judged, except what is
-// wrong for every wheel (false tags, no device code in a wheel that claims CUDA, text relocations).
+// wrong for every wheel (false tags, libraries that nothing brings, no device code in a wheel that
+// claims CUDA, text relocations).
 //
 //   [platform]   highest = "manylinux_2_28"      the newest system that users must have
 //   [size]       limit_mb = 100                  of the wheel file; PyPI's limit

@@ -106,6 +106,7 @@ class ElfReader {
         elf_.hardening.nx = !(segment.flags & PF_X);
       }
       relro |= segment.type == PT_GNU_RELRO;
+      elf_.cut_off |= segment.type == PT_LOAD && left_from(segment.offset) < segment.file_size;
       if (segment.type == PT_GNU_PROPERTY || segment.type == PT_NOTE) read_isa_level(segment);
       if (segment.type == PT_INTERP) {
         if (auto bytes = file_.slice(segment.offset, segment.file_size, "interpreter");

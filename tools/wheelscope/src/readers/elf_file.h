@@ -52,6 +52,7 @@ struct Elf {
   std::uint16_t machine = 0;
   std::uint32_t flags = 0;
   unsigned isa_level = 0;  // x86: the level of instructions that it needs (x86-64-v3: 3); 0: any
+  bool cut_off = false;    // a segment that is mapped runs past the end of the file
   bool dynamic = false;    // has a dynamic segment
   bool no_default_folders = false;  // DF_1_NODEFLIB
   std::string_view soname, rpath, runpath, interpreter;
