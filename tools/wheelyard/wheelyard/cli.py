@@ -228,7 +228,9 @@ def _plan(plan: Plan, arguments: argparse.Namespace) -> int:
     else:
         jobs = Record(plan.project.wheelhouse).jobs
         took = {name: job["seconds"] for name, job in jobs.items() if job["verdict"] == "passed"}
-        show.show(plan, Console(), took)
+        files = {n: plan.project.wheelhouse / f for n, job in jobs.items() for f in job["outputs"]}
+        sizes = {name: file.stat().st_size for name, file in files.items() if file.exists()}
+        show.show(plan, Console(), took, sizes)
     return 0
 
 

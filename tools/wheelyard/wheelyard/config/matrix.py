@@ -174,6 +174,16 @@ class Repair:
 
 
 @dataclass(frozen=True)
+class Wheels:
+    variants: str = key(
+        "gpu: beside each wheel with CUDA code, a smaller variant of it for each GPU target, for installers that "
+        "know wheel variants (a draft, PEP 825). none: the wheels alone.",
+        "none",
+        ("none", "gpu"),
+    )
+
+
+@dataclass(frozen=True)
 class RunCell:
     torch: str = key("A torch of this file.")
     python: str = key(
@@ -273,6 +283,7 @@ class Matrix:
     build: Build = key("How a wheel is built.", Build())
     base: Bases = key("What the build image is made from.", Bases())
     repair: Repair = key("How a wheel gets its manylinux tag.", Repair())
+    wheels: Wheels = key("What is made of a wheel when it has its tag.", Wheels())
     verify: Verify = key("How wheels are tested.", Verify())
     smoke: Smoke = key(
         "What is run once with each wheel, on a GPU too; by default it is imported.", Smoke()

@@ -8,6 +8,7 @@ What other machines did, and handed on, is kept apart in wheelhouse/taken.json. 
 here, and that is all that this machine can hand on in turn.
 """
 
+import itertools
 import json
 import os
 import re
@@ -296,10 +297,12 @@ def check_path(job: Job, relative: str) -> None:
 
 
 def _fits(path: str, pattern: str) -> bool:
-    """A wheel's name may hold several platform tags, and pip installs it for each of them: each must fit."""
+    """A wheel's name may hold several platform tags, and pip installs it for each of them: each must fit. A variant's
+    label may stand after them."""
     names, pattern = [path], pattern.removeprefix("?")
     if path.endswith(".whl"):
-        start, dash, platforms = path.removesuffix(".whl").rpartition("-")
-        names = [f"{start}{dash}{platform}.whl" for platform in platforms.split(".")]
+        parts = path.removesuffix(".whl").split("-")
+        ends = itertools.product(*(part.split(".") for part in parts[-2:]))
+        names = ["-".join([*parts[:-2], *end]) + ".whl" for end in ends]
     is_like_it = all(fnmatchcase(name, pattern) for name in names)
     return path == pattern or (is_like_it and path.count("/") == pattern.count("/"))

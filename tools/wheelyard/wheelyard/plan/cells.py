@@ -1,6 +1,7 @@
 """The cells, and the fewest wheels that serve them under each strategy."""
 
 import itertools
+import re
 from dataclasses import dataclass
 
 from wheelyard.config.matrix import Matrix, RunCell, version_key
@@ -50,6 +51,30 @@ class Wheel:
     def serves(self, cell: Cell) -> bool:
         wanted = ((self.torch, cell.torch), (self.cuda, cell.cuda), (self.python, cell.python))
         return self.arch == cell.arch and all(ours in (None, theirs) for ours, theirs in wanted)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A wheel with the device code for one GPU target alone. Installers give it to that GPU and to later ones of the
+    same major version, unless a nearer variant is there; all others get the wheel itself."""
+
+    wheel: Wheel
+    gpu: str  # 9.0
+
+    @property
+    def label(self) -> str:
+        """sm90, which ends the file's name."""
+        return "sm" + self.gpu.replace(".", "")
+
+    @property
+    def name(self) -> str:
+        return f"{self.wheel.name}-{self.label}"
+
+
+def split_label(file: str) -> tuple[str, str]:
+    """The name of the wheel that a file is a variant of, and its label; no label for a wheel that is none."""
+    label = re.search(r"-(sm\d+)\.whl$", file)
+    return (f"{file[: label.start()]}.whl", label[1]) if label else (file, "")
 
 
 def python_tag(version: str) -> str:

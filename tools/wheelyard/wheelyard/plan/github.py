@@ -17,7 +17,7 @@ LIMIT = 256  # of jobs in a matrix
 # The artifacts of the workflows, and the jobs of ours that each may hand on; {} is what the * of its name stands for.
 ARTIFACTS = {
     "sdist": ("build/sdist",),
-    "build-*": ("build/{}", "repair/{}"),
+    "build-*": ("build/{}", "repair/{}", "repair/{}-sm*"),
     "gate": ("gate/*",),
     "smoke-*": ("smoke/{}", "smoke/{}-*"),
     "gpu": ("gpu/*",),

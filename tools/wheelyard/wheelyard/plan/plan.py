@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -22,12 +23,14 @@ from wheelyard.plan import project as project_facts
 from wheelyard.plan import torch_lock
 from wheelyard.plan.cells import (
     Cell,
+    Variant,
     Wheel,
     cells,
     cuda_name,
     cuda_of_run,
     python_tag,
     run_cells,
+    split_label,
     wheels,
 )
 from wheelyard.plan.project import Project
@@ -123,13 +126,36 @@ class Plan:
             raise Problem(f"no wheel of the plan is named {patterns}; names are like {names}")
         return found
 
+    def variants(self, wheel: Wheel) -> list[Variant]:
+        """The variants of a wheel: one for each GPU target of its build."""
+        if self.matrix.wheels.variants == "none" or wheel.toolkit is None:
+            return []
+        targets = self.targets(wheel).split()
+        gpus = [re.fullmatch(r"(\d+\.\d)[af]?(\+PTX)?", target) for target in targets]
+        if not all(gpus) or not gpus:
+            raise Problem(
+                f"{matrix_file.FILE} asks for a variant for each GPU target, but those of {wheel.name} are "
+                f"`{' '.join(targets)}`; name them by their numbers:\n"
+                f'  [toolkit."{wheel.toolkit}"]\n  targets = ["8.0", "9.0+PTX"]'
+            )
+        return [Variant(wheel, gpu) for gpu in dict.fromkeys(found[1] for found in gpus if found)]
+
+    @property
+    def uploaded(self) -> list[str]:
+        """The jobs whose files an index takes: the sdist's, and that of each wheel with its final name."""
+        return ["build/sdist", *(f"repair/{wheel.name}" for wheel in self.wheels)]
+
     @property
     def released(self) -> list[str]:
-        """The jobs whose files leave: the sdist's, and that of each wheel with its final name."""
-        return ["build/sdist", *(f"repair/{wheel.name}" for wheel in self.wheels)]
+        """The jobs whose files leave: those, and the variants, which no index takes yet."""
+        return [
+            *self.uploaded,
+            *(f"repair/{v.name}" for w in self.wheels for v in self.variants(w)),
+        ]
 
     def owners(self, file: str) -> list[str]:
         """The jobs that may make a released file of this name, which says its version, torch, Python and CPU."""
+        file, label = split_label(file)
         try:
             is_wheel = file.endswith(".whl")
             name, version, *_, tags = (
@@ -144,9 +170,11 @@ class Plan:
         if not is_wheel:
             return ["build/sdist"]
         return [
-            f"repair/{wheel.name}"
+            f"repair/{made.name}"
             for wheel in self.wheels
-            if wheel.local_version == (version.local or "")
+            for made in (self.variants(wheel) if label else [wheel])
+            if label in ("", getattr(made, "label", ""))
+            and wheel.local_version == (version.local or "")
             and all(tag.platform.endswith(f"_{wheel.arch}") for tag in tags)
             and all(_is_for(tag.abi, wheel.python) for tag in tags)
         ]

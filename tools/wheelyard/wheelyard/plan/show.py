@@ -16,9 +16,15 @@ SHORT = {"run": "run", "linked": "link", "same ABI": "ABI", "inferred": "inf"}
 SHOWN = 12  # wheels that are listed one by one
 
 
-def show(plan: Plan, console: Console, took: dict[str, float] | None = None) -> None:
-    """`took` are the seconds of jobs that ran before, by name."""
+def show(
+    plan: Plan,
+    console: Console,
+    took: dict[str, float] | None = None,
+    sizes: dict[str, int] | None = None,
+) -> None:
+    """`took` are the seconds of jobs that ran before, by name, `sizes` the bytes of the file that each made."""
     _wheels(plan, console)
+    _variants(plan, console, sizes or {})
     console.print(how_long(plan, took or {}))
     _grid(plan, console)
     counts = Counter(map(plan.way, plan.cells))
@@ -54,6 +60,31 @@ def _wheels(plan: Plan, console: Console) -> None:
         counts = {arch: sum(w.arch == arch for w in wheels) for arch in plan.matrix.arch}
         each = ", ".join(f"{count} for {arch}" for arch, count in counts.items())
         console.print(f"... and {len(wheels) - SHOWN} more: {each}")
+
+
+def _variants(plan: Plan, console: Console, sizes: dict[str, int]) -> None:
+    """Prints what each GPU gets, and its size where it was made."""
+    if not any(map(plan.variants, plan.wheels)):
+        return
+    table = Table(title="what installers that know variants take")
+    for column in ("wheel", "variant", "GPUs", "MB"):
+        table.add_column(column, no_wrap=True)
+    for wheel in plan.wheels[:SHOWN]:
+        for variant in plan.variants(wheel):
+            nearer = [v.gpu for v in plan.variants(wheel) if _is_later(v.gpu, variant.gpu)]
+            until = f" to before {min(nearer, key=version_key)}" if nearer else " and later"
+            gpus = f"{variant.gpu}{until} of {variant.gpu.split('.')[0]}.x"
+            table.add_row(wheel.name, variant.label, gpus, _megabytes(sizes, variant.name))
+        table.add_row(wheel.name, "none", "any other, or none", _megabytes(sizes, wheel.name))
+    console.print(table)
+
+
+def _is_later(gpu: str, than: str) -> bool:
+    return gpu.split(".")[0] == than.split(".")[0] and version_key(gpu) > version_key(than)
+
+
+def _megabytes(sizes: dict[str, int], name: str) -> str:
+    return f"{size / 1e6:.2f}" if (size := sizes.get(f"repair/{name}")) else "not made yet"
 
 
 def how_long(plan: Plan, took: dict[str, float]) -> str:

@@ -15,7 +15,7 @@ from wheelyard.plan.plan import Plan
 STEPS = {
     "image": "make the build and verify images",
     "build": "make the sdist, and from it the wheels, with cibuildwheel",
-    "repair": "give the wheels their manylinux tag with auditwheel, and their SBOM",
+    "repair": "give the wheels their manylinux tag with auditwheel, their SBOM, and their variants",
     "gate": "judge the wheels: wheelscope, twine, check-wheel-contents",
     "verify": "run the package's tests on each torch and Python, link against the rest",
     "smoke": "run each wheel once here",

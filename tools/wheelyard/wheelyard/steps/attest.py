@@ -21,7 +21,7 @@ SUFFIX = ".publish.attestation"
 
 def jobs(plan: Plan) -> list[Job]:
     inputs = {
-        "files": made(*plan.released),
+        "files": made(*plan.uploaded),
         "tools": digest.tools("pypi-attestations"),
         "code": digest.code(__name__),
     }

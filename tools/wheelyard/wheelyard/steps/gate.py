@@ -12,6 +12,7 @@ from wheelyard.core.environment import isolated
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
+from wheelyard.plan.cells import Wheel
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem, counted
 from wheelyard.tools import metadata, wheelscope
@@ -28,12 +29,15 @@ LEVELS_HINT = f"""If the wheel is meant to be so, switch that finding off in {po
 def jobs(plan: Plan) -> list[Job]:
     origins = {"sdist": "build/sdist", **{w.name: f"repair/{w.name}" for w in plan.wheels}}
     found = [_file_job(plan, name, origin) for name, origin in origins.items()]
+    found += [_variants_job(plan, wheel) for wheel in plan.wheels if plan.variants(wheel)]
     if plan.wheels == plan.buildable:
         found.append(_cover_job(plan))
     return found
 
 
 def run(job: Job, workspace: Workspace) -> Facts:
+    if "variants" in job.inputs:
+        return _compare(workspace)
     return _cover(workspace) if job.unit == COVER else _judge(workspace)
 
 
@@ -85,6 +89,31 @@ def _is_loaded_by_path(library: PurePosixPath) -> bool:
     """CMake projects keep one for each torch, as in `torch-2.15/lib/libname.so`; a module's name has Python's tag."""
     is_module = re.search(r"\.(cpython-.*|abi3)\.so$", library.name) or library.name[:3] != "lib"
     return not is_module and not all(folder.isidentifier() for folder in library.parts[:-1])
+
+
+def _variants_job(plan: Plan, wheel: Wheel) -> Job:
+    """All variants of a wheel together: what was found of the wheel holds for them, as nothing but device code differs,
+    and no GPU with native code in the wheel may be without a variant that has the same."""
+    inputs = {
+        "wheel": made(f"repair/{wheel.name}"),
+        "variants": made(*(f"repair/{variant.name}" for variant in plan.variants(wheel))),
+        "tools": {"wheelscope": wheelscope.digest()},
+        "code": digest.code(__name__),
+    }
+    return Job("gate", f"{wheel.name}-variants", Needs(), inputs)
+
+
+def _compare(workspace: Workspace) -> Facts:
+    wheel, variants = workspace.file("wheel"), workspace.files("variants")
+    served = {gpu for variant in variants for gpu in wheelscope.same_code(wheel, variant)}
+    seen = wheelscope.show(wheel)["cuda"]["gpus"]
+    native = [gpu["capability"] for gpu in seen if gpu["served"] == "native"]
+    if lost := [gpu for gpu in native if gpu not in served]:
+        raise Problem(
+            f"{wheel.name} has native code for {', '.join(lost)}, which no variant of it has; "
+            "name that GPU among the toolkit's targets in ci/matrix.toml, or do not build for it"
+        )
+    return {"verdict": f"{counted(len(variants), 'variant')} serve {', '.join(native)}"}
 
 
 def _cover_job(plan: Plan) -> Job:

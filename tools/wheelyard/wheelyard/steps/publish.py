@@ -16,7 +16,7 @@ from wheelyard.core.record import Facts, Record
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.cells import index_of_file
 from wheelyard.plan.plan import Plan
-from wheelyard.problem import Problem
+from wheelyard.problem import Problem, counted
 from wheelyard.steps import attest, gate, gpu, smoke, verify
 from wheelyard.tools import evidence, index
 from wheelyard.tools.index import Broken, Index, patiently
@@ -66,13 +66,15 @@ def check(plan: Plan, record: Record) -> None:
 def jobs(plan: Plan) -> list[Job]:
     target = plan.options.index
     judged = [job.name for step in (gate, verify, smoke) for job in step.jobs(plan)]
+    staying = len(plan.released) - len(plan.uploaded)
     inputs = {
-        "files": made(*plan.released),
+        "files": made(*plan.uploaded),
         "sdist": made("build/sdist"),
         "judged": passed(*judged),
         "index": target,
         "own": {"upload": plan.matrix.publish.upload, "simple": plan.matrix.publish.simple},
         "project": plan.project.name,
+        **({"variants": staying} if staying else {}),
         **(_leaving(plan) if target != "embedded" else {}),
         "tools": digest.tools("twine"),
         "code": digest.code(__name__),
@@ -113,6 +115,9 @@ def run(job: Job, workspace: Workspace) -> Facts:
             place_of = target.part(part) if part and target.part else target
             sent += upload(place_of, inputs["project"], group, workspace.log)
     verdict = f"{len(sent)} files uploaded, {len(files) - len(sent)} already there"
+    if staying := inputs.get("variants"):  # PEP 825: versions of a draft are not for production
+        verdict += f"; {counted(staying, 'variant')} not, as no index takes them yet: any web server can serve "
+        verdict += "wheelhouse/ with its simple/"
     return {"uploaded": sent, "index": target.name, "address": target.upload, "verdict": verdict}
 
 

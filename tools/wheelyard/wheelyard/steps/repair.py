@@ -1,4 +1,5 @@
-"""Repair: `auditwheel repair` gives each wheel the manylinux tag it deserves; then its metadata and its SBOM."""
+"""Repair: `auditwheel repair` gives each wheel the manylinux tag it deserves; then its metadata and its SBOM; then its
+variants."""
 
 import shutil
 import sys
@@ -10,7 +11,7 @@ from wheelyard.core import digest, shell
 from wheelyard.core.job import Job, Needs, made
 from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
-from wheelyard.plan.cells import Wheel, python_tag
+from wheelyard.plan.cells import Variant, Wheel, python_tag
 from wheelyard.plan.plan import Plan
 from wheelyard.tools import images, sbom, wheelfile, wheelscope
 
@@ -42,7 +43,8 @@ sys.exit(subprocess.call([sys.executable, *command]))
 
 
 def jobs(plan: Plan) -> list[Job]:
-    return [_job(plan, wheel) for wheel in plan.wheels]
+    variants = [variant for wheel in plan.wheels for variant in plan.variants(wheel)]
+    return [*(_job(plan, wheel) for wheel in plan.wheels), *map(_variant_job, variants)]
 
 
 def _job(plan: Plan, wheel: Wheel) -> Job:
@@ -62,9 +64,24 @@ def _job(plan: Plan, wheel: Wheel) -> Job:
         "code": digest.code(__name__),
     }
     needs = Needs(inputs["image"]["machine"], engine=True) if inputs["image"] else Needs()
+    return Job("repair", wheel.name, needs, inputs, (_pattern(wheel),))
+
+
+def _pattern(wheel: Wheel, end: str = "") -> str:
     local = f"+{wheel.local_version}" if wheel.local_version else ""
-    pattern = f"*-*{local}-*-*-*_{wheel.arch}.whl"
-    return Job("repair", wheel.name, needs, inputs, (pattern,))
+    return f"*-*{local}-*-*-*_{wheel.arch}{end}.whl"
+
+
+def _variant_job(variant: Variant) -> Job:
+    inputs = {
+        "wheel": made(f"repair/{variant.wheel.name}"),
+        "gpu": variant.gpu,
+        "label": variant.label,
+        "tools": {"wheelscope": wheelscope.digest()},
+        "code": digest.code(__name__),
+    }
+    pattern = _pattern(variant.wheel, f"-{variant.label}")
+    return Job("repair", variant.name, Needs(), inputs, (pattern,))
 
 
 def _in_image(plan: Plan, wheel: Wheel) -> dict[str, Any]:
@@ -77,6 +94,10 @@ def _in_image(plan: Plan, wheel: Wheel) -> dict[str, Any]:
 
 def run(job: Job, workspace: Workspace) -> Facts:
     inputs = workspace.inputs
+    if "gpu" in inputs:
+        wheel, gpu, label = workspace.file("wheel"), inputs["gpu"], inputs["label"]
+        wheelscope.thin(wheel, gpu, label, workspace.out, workspace.log)
+        return {"verdict": f"{wheel.name} for GPU {gpu}"}
     command = ["-I", "-m", "auditwheel", "repair", "--plat", "auto"]
     built = workspace.file("wheel")
     links_torch = needs_torch(wheelscope.show(built))

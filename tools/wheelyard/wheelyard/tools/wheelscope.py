@@ -35,18 +35,38 @@ def digest() -> str | None:
         return None
 
 
-def show(wheel: Path) -> dict[str, Any]:
-    """What it sees in a wheel."""
+def _ask(*words: str | Path) -> Any:
     done = subprocess.run(
-        [program(), "show", "--json", wheel],
-        capture_output=True,
-        text=True,
-        env=environment.make("/"),
+        [program(), *words, "--json"], capture_output=True, text=True, env=environment.make("/")
     )
     if done.returncode > 1:
-        raise Problem(f"wheelscope cannot read {wheel.name}: {done.stderr.strip()}")
-    (facts,) = json.loads(done.stdout)["items"]
+        (wheel, *_) = (word.name for word in words if isinstance(word, Path))
+        raise Problem(f"wheelscope cannot read {wheel}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def show(wheel: Path) -> dict[str, Any]:
+    """What it sees in a wheel."""
+    (facts,) = _ask("show", wheel)["items"]
     return dict(facts)
+
+
+def thin(wheel: Path, gpu: str, label: str, folder: Path, log: Path) -> None:
+    """Writes the variant of a wheel for a GPU into a folder."""
+    command = [program(), "thin", wheel, "--gpu", gpu, "--variant", label, "-o", folder]
+    shell.run(command, log, what=f"making the variant {label} of {wheel.name}")
+
+
+def same_code(wheel: Path, variant: Path) -> list[str]:
+    """The GPUs that find the same code in a variant as in its wheel; a variant that differs in anything else, or does
+    not have what it promises, is refused."""
+    (checked,) = _ask("check", variant)["items"]
+    wrong = [f["message"] for f in checked["findings"] if f["id"].startswith("variant")]
+    answer = _ask("thin", "--check", wheel, variant)["thin_check"]
+    wrong += [f"{d['path']}: {d['difference']}" for d in answer["differences"]]
+    if wrong:
+        raise Problem(f"{variant.name} is no variant of {wheel.name}: {'; '.join(wrong)}")
+    return list(answer["same_for"])
 
 
 def check(wheel: Path, policy: Path, log: Path) -> None:
