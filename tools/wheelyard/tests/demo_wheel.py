@@ -2,6 +2,10 @@
 
 import base64
 import hashlib
+import os
+import random
+import struct
+import subprocess
 import zipfile
 from pathlib import Path
 
@@ -15,24 +19,47 @@ def make_wheel(
     text: str = "",
     module: str = "",
     beside: tuple[str, ...] = (),
+    gpus: tuple[str, ...] = (),
 ) -> Path:
-    """A real wheel of one module, and of files `beside` it; another `text` gives other bytes."""
+    """A real wheel of one module, and of files `beside` it; another `text` gives other bytes. One with code for `gpus`
+    has a library, too."""
     folder.mkdir(parents=True, exist_ok=True)
     info = f"{name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: {text}\n"
-    files = {
+    tag = f"py3-none-linux_{os.uname().machine}" if gpus else "py3-none-any"
+    texts = {
         f"{name}.py": module or f"text = {text!r}\n",
         **dict.fromkeys(beside, "anything"),
         f"{info}/METADATA": metadata,
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n",
     }
+    files = {path: content.encode() for path, content in texts.items()}
+    if gpus:
+        command = ["cc", "-shared", "-x", "c", "-", "-o", folder / "lib.so"]
+        subprocess.run(command, input=device_code(*gpus), text=True, check=True)
+        files["libdemo.so"] = (folder / "lib.so").read_bytes()
     record = []
     for path, content in files.items():
-        digest = base64.urlsafe_b64encode(hashlib.sha256(content.encode()).digest()).rstrip(b"=")
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=")
         record.append(f"{path},sha256={digest.decode()},{len(content)}\n")
-    files[f"{info}/RECORD"] = "".join(record) + f"{info}/RECORD,,\n"
-    wheel = folder / f"{name}-{version}-py3-none-any.whl"
+    files[f"{info}/RECORD"] = ("".join(record) + f"{info}/RECORD,,\n").encode()
+    wheel = folder / f"{name}-{version}-{tag}.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         for path, content in files.items():
             archive.writestr(zipfile.ZipInfo(path, EPOCH), content)
     return wheel
+
+
+def device_code(*gpus: str) -> str:
+    """A fat binary as C, with native code for each GPU, which does nothing; PTX as well for a GPU with +PTX."""
+    body = b""
+    for gpu in gpus:
+        arch = int(gpu.removesuffix("+PTX").replace(".", ""))
+        for kind in (1, 2) if gpu.endswith("+PTX") else (2,):
+            code = random.Random(f"{gpu} {kind}").randbytes(64000)
+            body += struct.pack("<HHIQ12xI32x", kind, 0x101, 64, len(code), arch) + code
+    binary = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
+    return (
+        '__attribute__((section(".nv_fatbin"), used, aligned(8)))\n'
+        f"static const unsigned char device_code[] = {{{','.join(map(str, binary))}}};\n"
+    )

@@ -1,5 +1,6 @@
 """Real releases of another project in real containers, with the faults that real life injects."""
 
+import json
 import os
 import subprocess
 import time
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from demo_project import containers, copy_of_demo, engine_up, processes, record, wheelyard
+from demo_wheel import device_code
 from real_releases import real_release
 from wheelyard.core.digest import sha256
 from wheelyard.steps import STEPS
@@ -166,6 +168,39 @@ def test_an_unknown_key_names_line_and_key(released: Path) -> None:
     finally:
         matrix.write_text(text)
     assert "unknown key `enviroment_cpu` in build; did you mean `environment_cpu`?" in done.stderr
+
+
+def with_gpu_code(project: Path) -> Path:
+    """Gives the project a CUDA toolkit and a fat binary; the images are those of this repository."""
+    matrix, source = project / "ci/matrix.toml", project / "demo_ext/demo.c"
+    matrix.write_text(
+        matrix.read_text()
+        .replace('cuda = ["cpu"]', 'cuda = ["12.8", "cpu"]')
+        .replace('x86_64 = "cpu"', 'x86_64 = "12.8"')
+        .replace("[verify]", '[verify]\napt = ["g++", "openssl", "libpython{python}-dev"]')
+        + '\n[toolkit."12.9"]\ntargets = ["8.0", "9.0+PTX"]\n\n[wheels]\nvariants = "gpu"\n'
+    )
+    source.write_text(source.read_text() + device_code("8.0", "9.0+PTX"))
+    return project
+
+
+def test_variants_are_made_gated_installed_and_listed(tmp_path: Path) -> None:
+    project = with_gpu_code(copy_of_demo(tmp_path / "project"))
+    done = wheelyard(project, "release")
+    assert done.returncode == 0, done.stdout + done.stderr
+    verdicts = {name: job["facts"].get("verdict") for name, job in record(project).items()}
+    here = os.uname().machine
+    for arch in ("x86_64", "aarch64"):
+        assert verdicts[f"gate/{arch}-variants"] == "2 variants serve 8.0, 8.6, 8.9, 9.0"
+    for label in ("sm80", "sm90"):
+        taken = verdicts[f"verify/{here}-{label}-torch2.10-python3.11"]
+        assert taken.startswith("uv took demo_ext-1.0-py3-none-manylinux")
+        assert taken.endswith(f"_{here}-{label}.whl")
+    assert "3 files uploaded, 0 already there; 4 variants not" in verdicts["publish/embedded"]
+    place = project / "wheelhouse/simple/demo-ext"
+    listed = json.loads((place / "demo_ext-1.0-variants.json").read_text())
+    assert set(listed["variants"]) == {"sm80", "sm90"}
+    assert (place / "index.html").read_text().count("<a ") == 3 + 4 + 1
 
 
 @real_release(large=True)

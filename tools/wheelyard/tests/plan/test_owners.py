@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+from wheelyard.config.matrix import Wheels
 from wheelyard.plan.plan import Options, Plan
 from wheelyard.problem import Problem
 
@@ -53,3 +54,19 @@ def test_a_wheel_for_each_torch_and_python(both: Plan) -> None:
         tag = f"cp{str(wheel.python).replace('.', '')}"
         file = name(each, f"+{wheel.local_version}-{tag.rstrip('t')}-{tag}-linux_{wheel.arch}.whl")
         assert each.owners(file) == [f"repair/{wheel.name}"]
+
+
+def test_a_variant_belongs_to_the_job_of_its_label(both: Plan) -> None:
+    variants = dataclasses.replace(both.matrix, wheels=Wheels(variants="gpu"))
+    having = dataclasses.replace(both, matrix=variants)
+    wheel = "-py3-none-manylinux2014_{arch}.manylinux_2_17_{arch}{label}.whl"
+    for arch in ("x86_64", "aarch64"):
+        for label in ("sm70", "sm120"):
+            file = name(both, wheel.format(arch=arch, label=f"-{label}"))
+            assert having.owners(file) == [f"repair/{arch}-{label}"]
+            assert both.owners(file) == []
+    plain, other = (wheel.format(arch="x86_64", label=label) for label in ("", "-sm75"))
+    assert having.owners(name(both, plain)) == ["repair/x86_64"]
+    assert having.owners(name(both, other)) == []
+    with pytest.raises(Problem, match=r"it would be repair/x86_64's"):
+        having.check_owners("repair/x86_64-sm70", [name(both, plain)])

@@ -2,21 +2,24 @@
 
 import dataclasses
 import io
+import re
 from collections import Counter
 
 import pytest
 from repository import TOOL
 from rich.console import Console
 from wheelyard import steps
-from wheelyard.core.job import from_json
+from wheelyard.config.matrix import Wheels
+from wheelyard.core.job import from_json, made
 from wheelyard.plan import plan as planning
 from wheelyard.plan import show, support
 from wheelyard.plan.plan import Options, Plan
+from wheelyard.problem import Problem
 
 
-def with_options(plan: Plan, cross: bool = True, **options: str) -> Plan:
+def with_options(plan: Plan, cross: bool = True, variants: str = "none", **options: str) -> Plan:
     build = dataclasses.replace(plan.matrix.build, cross=cross)
-    matrix = dataclasses.replace(plan.matrix, build=build)
+    matrix = dataclasses.replace(plan.matrix, build=build, wheels=Wheels(variants))
     return dataclasses.replace(plan, matrix=matrix, options=Options(**options))  # type: ignore[arg-type]
 
 
@@ -44,14 +47,40 @@ def test_a_python_that_the_base_lacks_is_left_out_and_said(plan: Plan) -> None:
 @pytest.mark.parametrize("strategy", ["universal", "abi3", "each"])
 @pytest.mark.parametrize("place", ["here", "github"])
 @pytest.mark.parametrize("index", ["embedded", "pypi"])
-def test_every_plan_is_a_sound_graph(plan: Plan, strategy: str, place: str, index: str) -> None:
+@pytest.mark.parametrize("variants", ["none", "gpu"])
+def test_every_plan_is_a_sound_graph(
+    plan: Plan, strategy: str, place: str, index: str, variants: str
+) -> None:
     """Each job waits only for jobs before it, is plain data, and a machine there can run it."""
-    chosen = with_options(plan, strategy=strategy, place=place, index=index, base="debian")
+    options = {"strategy": strategy, "place": place, "index": index, "base": "debian"}
+    chosen = with_options(plan, variants=variants, **options)
     jobs = steps.planned(chosen).jobs.values()
     assert {job.step for job in jobs} >= set(steps.STEPS)
     for job in jobs:
         assert from_json(job.as_json()) == job
         assert job.needs.arch in (None, *chosen.machines) or job.needs.gpu
+
+
+def test_variants_leave_but_no_index_is_sent_them(plan: Plan) -> None:
+    for index in ("embedded", "pypi"):
+        chosen = with_options(plan, variants="gpu", place="github", index=index)
+        labels = {v.label for wheel in chosen.wheels for v in chosen.variants(wheel)}
+        assert labels == {"sm70", "sm80", "sm90", "sm100", "sm120"}
+        jobs = steps.planned(chosen).jobs
+        sent = jobs[f"publish/{index}"].inputs["files"]
+        assert sent == made("build/sdist", "repair/x86_64", "repair/aarch64")
+        assert jobs[f"publish/{index}"].inputs["variants"] == 10
+        assert set(chosen.released) - set(chosen.uploaded) == {
+            f"repair/{arch}-{label}" for arch in ("x86_64", "aarch64") for label in labels
+        }
+
+
+def test_variants_need_targets_with_numbers(plan: Plan) -> None:
+    chosen = with_options(plan, variants="gpu")
+    build = dataclasses.replace(chosen.matrix.build, environment={"TORCH_CUDA_ARCH_LIST": "native"})
+    named = dataclasses.replace(chosen, matrix=dataclasses.replace(chosen.matrix, build=build))
+    with pytest.raises(Problem, match=r"those of x86_64 are `native`; name them by their numbers"):
+        steps.planned(named)
 
 
 def test_how_long_it_takes_is_measured_or_not_known(plan: Plan) -> None:
@@ -62,7 +91,7 @@ def test_how_long_it_takes_is_measured_or_not_known(plan: Plan) -> None:
 
 
 def test_the_tables_fit_80_columns(plan: Plan) -> None:
-    for options in ({}, {"strategy": "each"}):
+    for options in ({}, {"strategy": "each"}, {"variants": "gpu"}):
         console = Console(width=80, record=True, file=io.StringIO())
         chosen = with_options(plan, **options)
         show.show(chosen, console)
@@ -71,6 +100,7 @@ def test_the_tables_fit_80_columns(plan: Plan) -> None:
         assert "…" not in text
         assert max(map(len, text.splitlines())) <= 80
         assert "cover" in text
+    assert re.search(r"x86_64 +│ sm90 +│ 9.0 and later of 9.x +│ not made yet", text)
 
 
 def test_the_page_for_users_has_every_cell_once_with_how_it_is_known(plan: Plan) -> None:

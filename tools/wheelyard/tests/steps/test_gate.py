@@ -1,11 +1,17 @@
-"""The gate: ordinary extension wheels pass check-wheel-contents, and the policy's levels switch its findings."""
+"""The gate: ordinary extension wheels pass check-wheel-contents, and the policy's levels switch its findings; variants
+are held against their wheel."""
 
 import subprocess
 from pathlib import Path
 
 import pytest
 from demo_wheel import make_wheel
+from wheelyard.core.job import Job, Needs
+from wheelyard.core.record import Facts
+from wheelyard.problem import Problem
 from wheelyard.steps import gate
+from wheelyard.tools import wheelscope
+from workspaces import workspace
 
 ORDINARY = {
     "a module beside the package": ("demo_ops.cpython-311-x86_64-linux-gnu.so",),
@@ -33,3 +39,28 @@ def test_a_level_switches_a_finding_off(tmp_path: Path) -> None:
     )
     assert findings(wheel, {}) == ["W002"]
     assert findings(wheel, {"W002": "off", "size-limit": "off"}) == []
+
+
+def judged(folder: Path, wheel: Path, **gpus: str) -> Facts:
+    """What the gate says of a wheel and its variants, each a label and the GPU that it is thinned for."""
+    variants = folder / "variants"
+    for label, gpu in gpus.items():
+        wheelscope.thin(wheel, gpu, label, variants, folder / "log")
+    made = {"wheel": [wheel], "variants": sorted(variants.iterdir())}
+    here = workspace(folder, made)
+    return gate.run(Job("gate", "x-variants", Needs(), here.inputs), here)
+
+
+def test_variants_have_all_that_their_wheel_has(tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path, gpus=("8.0", "9.0+PTX"))
+    with pytest.raises(Problem, match=r"has native code for 9\.0, which no variant of it has"):
+        judged(tmp_path, wheel, sm80="8.0")
+    said = judged(tmp_path, wheel, sm90="9.0")
+    assert said == {"verdict": "2 variants serve 8.0, 8.6, 8.9, 9.0"}
+
+
+def test_a_variant_of_another_wheel_is_refused(tmp_path: Path) -> None:
+    wheels = [make_wheel(tmp_path / text, text=text, gpus=("8.0", "9.0")) for text in ("a", "b")]
+    judged(tmp_path, wheels[0], sm80="8.0", sm90="9.0")
+    with pytest.raises(Problem, match=r"is no variant of .*: demo_ext\.py"):
+        judged(tmp_path, wheels[1])
