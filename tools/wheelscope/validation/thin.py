@@ -1,23 +1,31 @@
 """Thins wheels for GPUs and compares what is left with cuobjdump's listing, with a second reading of
 the rule for what a GPU chooses, and with `show` before and after: `python -m validation.thin FOLDER`.
+
+With --download the wheels are those of a list, tests/corpus.txt or largest.txt, each of which is deleted
+when it is done. What was measured is kept in thin.json; --report prints what docs/thin.md says of it.
 """
 
 import argparse
 import collections
 import json
 import re
+import statistics
 import struct
 import subprocess
 import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from validation.corpus import download
 from validation.corpus.program import WHEELSCOPE
-from validation.corpus.references.device_code import CUOBJDUMP, older_cuobjdump
+from validation.corpus.references.device_code import CUOBJDUMP, is_toolbox, older_cuobjdump
 
+MEASURED = Path(__file__).with_name("thin.json")
+LARGEST = Path(__file__).with_name("largest.txt")
 GPUS = ("7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
 MAGIC = struct.pack("<IHH", 0xBA55ED50, 1, 16)
 Entry = tuple[str, int, str]  # kind, architecture, suffix
@@ -93,9 +101,38 @@ def expected(data: bytes, gpu: int) -> tuple[Counts, int]:
     return counts, unserved
 
 
-def verdicts(wheel: Path, gpu: str) -> dict[str, Any]:
-    done = subprocess.run([WHEELSCOPE, "show", "--json", wheel], capture_output=True, text=True)
-    [item] = json.loads(done.stdout)["items"]
+@dataclass(frozen=True)
+class Run:
+    """A run of wheelscope: its answer, and what it cost."""
+
+    answer: Any
+    seconds: float  # of the processor
+    megabytes: float  # at its peak
+
+    @property
+    def cost(self) -> list[float]:
+        return [round(self.seconds, 2), round(self.megabytes)]
+
+
+# Runs a program and says what it used. A process begins with the peak of the one that starts it, so that one is small.
+USED = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[2:])
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+open(sys.argv[1], "w").write(f"{used.ru_utime + used.ru_stime} {used.ru_maxrss / 1024}")
+"""
+
+
+def scope(*words: str | Path) -> Run:
+    with tempfile.NamedTemporaryFile() as used:
+        command = [sys.executable, "-S", "-c", USED, used.name, WHEELSCOPE, *words, "--json"]
+        said = subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout
+        seconds, megabytes = map(float, Path(used.name).read_text().split())
+    return Run(json.loads(said) if said else {}, seconds, megabytes)
+
+
+def verdicts(shown: Run, gpu: str) -> dict[str, Any]:
+    [item] = shown.answer["items"]
     return {
         library["library"]: [
             (one["served"], one["by"], one.get("fatbins_unserved"))
@@ -107,26 +144,29 @@ def verdicts(wheel: Path, gpu: str) -> dict[str, Any]:
     }
 
 
-def compare(wheel: Path, gpu: str, folder: Path) -> list[str]:
-    """The differences; files that are not loaded as they are (objects, loose code) are left out."""
-    done = subprocess.run(
-        [WHEELSCOPE, "thin", "--json", wheel, "--gpu", gpu, "-o", folder],
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode or not json.loads(done.stdout)["thin"][0]["written"]:
-        return ["not thinned: " + (done.stderr.strip() or "nothing to cut")]
-    [thin] = json.loads(done.stdout)["thin"]
+def compare(wheel: Path, gpu: str, shown: Run | None, folder: Path) -> dict[str, Any]:
+    """What a thinned wheel is like, and the differences; files that are not loaded as they are
+    (objects, loose code) are left out of those. Without `shown` only sizes are of interest."""
+    run = scope("thin", wheel, "--gpu", gpu, "-o", folder)
+    if not run.answer.get("thin") or not run.answer["thin"][0]["written"]:
+        return {"not thinned": "nothing to cut" if run.answer.get("thin") else "not served"}
+    [thin] = run.answer["thin"]
     new = Path(thin["written"])
+    modules = [file["modules"].get(gpu, {}) for file in thin["files"]]
+    measured = {
+        "size": thin["size"],
+        "installed": thin["installed"],
+        "jit": sum(count.get("jit", 0) for count in modules),
+        "cost": run.cost,
+    }
+    if not shown:
+        return measured
     wrong = []
-    check = subprocess.run(
-        [WHEELSCOPE, "thin", "--check", "--json", wheel, new], capture_output=True
-    )
-    answer = json.loads(check.stdout)["thin_check"]
+    answer = scope("thin", "--check", wheel, new).answer["thin_check"]
     served = any(file["modules"].get(gpu, {}).get("native") for file in thin["files"])
     if not answer["thinning"] or (served and gpu not in answer["same_for"]):
         wrong.append(f"--check says {answer}")
-    if verdicts(wheel, gpu) != verdicts(new, gpu):
+    if verdicts(shown, gpu) != verdicts(scope("show", new), gpu):
         wrong.append("show says otherwise of the GPU")
     with zipfile.ZipFile(wheel) as before, zipfile.ZipFile(new) as after:
         for file in thin["files"]:
@@ -144,29 +184,101 @@ def compare(wheel: Path, gpu: str, folder: Path) -> list[str]:
                 wrong.append(
                     f"{file['path']}: cuobjdump lists {dict(found)}, not {dict(wanted)} and {unserved} more"
                 )
-    new.unlink()
-    return wrong
+    return measured | {"differences": wrong}
+
+
+def measure(wheel: Path, gpus: tuple[str, ...], sizes: bool) -> dict[str, Any] | None:
+    """All that is to be known of a wheel; nothing if it has no device code."""
+    shown = scope("show", wheel)
+    if not shown.answer.get("items") or not shown.answer["items"][0]["cuda"]["libraries"]:
+        return None
+    with zipfile.ZipFile(wheel) as members:
+        installed = sum(member.file_size for member in members.infolist())
+    found: dict[str, Any] = {"size": wheel.stat().st_size, "installed": installed}
+    found |= {"show": shown.cost, "gpus": {}}
+    for gpu in gpus:
+        with tempfile.TemporaryDirectory(dir=wheel.parent) as folder:
+            said = compare(wheel, gpu, None if sizes else shown, Path(folder))
+        found["gpus"][gpu] = said
+        words = said.get("not thinned") or "; ".join(said.get("differences", [])) or "the same"
+        print(f"{gpu:5} {wheel.name}: {words}", flush=True)
+    return found
+
+
+def wheels(arguments: argparse.Namespace) -> Iterator[Path]:
+    if not arguments.download:
+        yield from sorted(arguments.folder.glob("*.whl"))
+        return
+    listed = download.read_list(arguments.download)
+    known = [wheel for wheel in listed if wheel.file_name not in read()]
+    for wheel in download.fetched(known, arguments.folder):
+        yield wheel
+        if not is_toolbox(wheel.name):
+            wheel.unlink()
+
+
+def read() -> dict[str, Any]:
+    return dict(json.loads(MEASURED.read_text())) if MEASURED.exists() else {}
+
+
+def keep(name: str, found: dict[str, Any] | None) -> None:
+    """A line for each wheel; that of a wheel without device code is null."""
+    rows = read() | {name: found}
+    lines = ",\n".join(f"{json.dumps(n)}: {json.dumps(rows[n])}" for n in sorted(rows))
+    MEASURED.write_text(f"{{\n{lines}\n}}\n")
+
+
+def table(names: list[str]) -> Iterator[str]:
+    """Sizes by GPU, in Markdown."""
+    yield f"| wheel | all | {' | '.join(GPUS)} |"
+    yield f"|---|{'---:|' * (1 + len(GPUS))}"
+    for name in names:
+        row = read()[name]
+        cells = [megabytes(row), *(megabytes(row["gpus"][gpu]) for gpu in GPUS)]
+        yield f"| {' '.join(name.split('-')[:2])} | {' | '.join(cells)} |"
+
+
+def megabytes(row: dict[str, Any]) -> str:
+    if "size" not in row:
+        return {"not served": "none", "nothing to cut": "all"}[row["not thinned"]]
+    return f"{row['size'] / 1e6:.0f}, {row['installed'] / 1e6:.0f}"
+
+
+def report() -> None:
+    rows = [row for row in read().values() if row]
+    said = [one for row in rows for one in row["gpus"].values()]
+    compared = [one["differences"] for one in said if "differences" in one]
+    print(f"{len(read())} wheels, {len(rows)} with device code")
+    print(f"{len(compared)} thinned wheels compared, {sum(map(bool, compared))} with differences")
+    print(collections.Counter(one.get("not thinned", "thinned") for one in said))
+    for number, what in enumerate(("seconds", "megabytes")):
+        ratios = [
+            one["cost"][number] / row["show"][number]
+            for row in rows
+            for one in row["gpus"].values()
+            if "cost" in one
+        ]
+        median, most = statistics.median(ratios), max(ratios)
+        print(f"{what} of thin by those of show: median {median:.2f}, at most {most:.2f}")
+    listed = [wheel.file_name for wheel in download.read_list(LARGEST)]
+    print("\n".join(table([name for name in listed if read().get(name)])))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--gpu", action="append", choices=GPUS)
-    parser.add_argument("--largest", type=float, default=1e12, help="bytes of a wheel")
+    parser.add_argument("--download", type=Path, metavar="LIST", help="the wheels of a list")
+    parser.add_argument("--sizes", action="store_true", help="compare nothing, only measure")
+    parser.add_argument("--report", action="store_true", help="print what was measured")
     arguments = parser.parse_args()
-    differing = thinned = 0
-    for wheel in sorted(arguments.folder.glob("*.whl")):
-        if wheel.stat().st_size > arguments.largest:
-            continue
-        for gpu in arguments.gpu or GPUS:
-            with tempfile.TemporaryDirectory() as folder:
-                wrong = compare(wheel, gpu, Path(folder))
-            skipped = len(wrong) == 1 and wrong[0].startswith("not thinned")
-            thinned += not skipped
-            differing += bool(wrong) and not skipped
-            print(f"{gpu:5} {wheel.name}: {'; '.join(wrong) or 'the same'}", flush=True)
-    print(f"{thinned} thinned wheels, {differing} with differences")
-    sys.exit(differing > 0)
+    if arguments.report:
+        report()
+        return
+    for wheel in wheels(arguments):
+        keep(wheel.name, measure(wheel, tuple(arguments.gpu or GPUS), arguments.sizes))
+    said = [one for row in read().values() if row for one in row["gpus"].values()]
+    sys.exit(any(one.get("differences") for one in said))
 
 
 if __name__ == "__main__":

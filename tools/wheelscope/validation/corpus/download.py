@@ -27,8 +27,8 @@ class Wheel:
     purpose: str
 
 
-def read_list() -> list[Wheel]:
-    lines = [line.split(maxsplit=2) for line in LIST.read_text().splitlines()]
+def read_list(file: Path = LIST) -> list[Wheel]:
+    lines = [line.split(maxsplit=2) for line in file.read_text().splitlines()]
     return [
         Wheel(file_name, sha256, purpose)
         for sha256, file_name, purpose in (line for line in lines if line and line[0] != "#")
