@@ -64,3 +64,12 @@ def test_a_variant_of_another_wheel_is_refused(tmp_path: Path) -> None:
     judged(tmp_path, wheels[0], sm80="8.0", sm90="9.0")
     with pytest.raises(Problem, match=r"is no variant of .*: demo_ext\.py"):
         judged(tmp_path, wheels[1])
+
+
+def test_a_variant_that_is_not_what_its_name_says_is_refused(tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path, gpus=("8.0", "9.0"))
+    judged(tmp_path, wheel, sm80="8.0", sm90="9.0")
+    (variant,) = (tmp_path / "variants").glob("*-sm90.whl")
+    variant.rename(variant.with_name(variant.name.replace("sm90", "sm120")))
+    with pytest.raises(Problem, match=r"the label 'sm120', and variant\.json names 'sm90'"):
+        judged(tmp_path, wheel)

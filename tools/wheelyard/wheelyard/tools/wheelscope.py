@@ -61,7 +61,7 @@ def same_code(wheel: Path, variant: Path) -> list[str]:
     """The GPUs that find the same code in a variant as in its wheel; a variant that differs in anything else, or does
     not have what it promises, is refused."""
     (checked,) = _ask("check", variant)["items"]
-    wrong = [f["message"] for f in checked["findings"] if f["id"].startswith("variant")]
+    wrong = [f["what"] for f in checked["findings"] if f["id"].startswith("variant")]
     answer = _ask("thin", "--check", wheel, variant)["thin_check"]
     wrong += [f"{d['path']}: {d['difference']}" for d in answer["differences"]]
     if wrong:
