@@ -239,11 +239,11 @@ struct Twin {
 struct RowCase {
   int64_t rows, size, gap = 0;
   size_t offset = 0;
-  bool wide_weight = false;
+  bool wide_weight = false, adds = false;  // a residual forward, a gradient backward
 };
 
 bool rms_norm_agrees(DType dtype, const RowCase& which, Stream stream) {
-  const auto [rows, size, gap, offset, wide_weight] = which;
+  const auto [rows, size, gap, offset, wide_weight, adds] = which;
   const size_t element = element_sizes[static_cast<int>(dtype)];
   const DType number = dtype == DType::float64 ? DType::float64 : DType::float32;
   const DType weight_dtype = wide_weight ? number : dtype;
@@ -256,18 +256,23 @@ bool rms_norm_agrees(DType dtype, const RowCase& which, Stream stream) {
   Twin x(random_numbers(dtype, in, 1)), grad(random_numbers(dtype, in, 2));
   Twin weight(random_numbers(weight_dtype, size, 3)), rstd(rows * number_size);
   Twin out(results * element), grad_x(results * element), grad_weight(weight_bytes);
+  Twin added(random_numbers(dtype, results, 4)), sum(results * element);
 
   RowProblem forward{dtype, wide_weight, size, contiguous_layout(views, 1)};
   forward.in[0] = x.host.data() + moved;
   forward.weight = weight.host.data();
   forward.out[0] = out.host.data() + moved;
   forward.row_out = rstd.host.data();
-  cpu::rms_norm(forward, 1e-5, 0, rows);
+  forward.number = 1e-5;
+  forward.weight_offset = weight_dtype == number ? 0.5 : 0;
+  if (adds) forward.added = added.host.data() + moved, forward.sum = sum.host.data() + moved;
+  cpu::rms_norm(forward, 0, rows);
   forward.in[0] = x.device.get() + moved;
   forward.weight = weight.device.get();
   forward.out[0] = out.device.get() + moved;
   forward.row_out = rstd.device.get();
-  CHECK_CUDA(rms_norm(forward, 1e-5, stream));
+  if (adds) forward.added = added.device.get() + moved, forward.sum = sum.device.get() + moved;
+  CHECK_CUDA(rms_norm(forward, stream));
 
   std::vector<double> partial(cpu::column_parts * size);
   RowProblem backward{dtype, wide_weight, size, contiguous_layout(views, 2)};
@@ -277,6 +282,8 @@ bool rms_norm_agrees(DType dtype, const RowCase& which, Stream stream) {
   backward.given = rstd.host.data();
   backward.out[0] = grad_x.host.data() + moved;
   backward.column_out = grad_weight.host.data();
+  backward.weight_offset = forward.weight_offset;
+  if (adds) backward.added = added.host.data() + moved;
   backward.partial = partial.data();
   for (int64_t part = 0; part < cpu::column_parts; ++part) cpu::rms_norm_backward(backward, part);
   cpu::rms_norm_sum_parts(backward, 0, size);
@@ -286,20 +293,21 @@ bool rms_norm_agrees(DType dtype, const RowCase& which, Stream stream) {
   backward.given = rstd.device.get();
   backward.out[0] = grad_x.device.get() + moved;
   backward.column_out = grad_weight.device.get();
+  if (adds) backward.added = added.device.get() + moved;
   DeviceBuffer partial_on_device(rms_norm_partials(backward, stream) * size * number_size);
   backward.partial = partial_on_device.get();
   CHECK_CUDA(rms_norm_backward(backward, stream));
   CHECK_CUDA(cudaStreamSynchronize(stream.handle));
 
   if (are_close(dtype, out.host, out.from_device()) &&
-      are_close(number, rstd.host, rstd.from_device()) &&
+      are_close(number, rstd.host, rstd.from_device()) && sum.host == sum.from_device() &&
       are_close(dtype, grad_x.host, grad_x.from_device()) &&
       are_close(weight_dtype, grad_weight.host, grad_weight.from_device(), rows))
     return true;
-  std::printf("MISMATCH rms_norm %s %lld x %lld, gap %lld, offset %zu%s\n",
+  std::printf("MISMATCH rms_norm %s %lld x %lld, gap %lld, offset %zu%s%s\n",
               dtype_names[static_cast<int>(dtype)], static_cast<long long>(rows),
               static_cast<long long>(size), static_cast<long long>(gap), offset,
-              wide_weight ? ", wide weight" : "");
+              wide_weight ? ", wide weight" : "", adds ? ", added" : "");
   return false;
 }
 
@@ -309,8 +317,10 @@ void check_rms_norm(Stream stream) {
                              16384, 20000, 40001, 70000}) {
     for (const int64_t gap : {0, 1, 16}) {
       for (const bool wide_weight : {false, true}) {
-        for (const size_t offset : {0, 1})
+        for (const size_t offset : {0, 1}) {
           cases.push_back({size > 10000 ? 5 : 37, size, gap, offset, wide_weight});
+          cases.push_back({size > 10000 ? 5 : 37, size, gap, offset, wide_weight, true});
+        }
       }
     }
   }

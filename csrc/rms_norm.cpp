@@ -1,5 +1,5 @@
-// Binds rms_norm to torch: an op with an optional tensor, several results, one of another dtype,
-// and a variant that writes into its argument.
+// Binds rms_norm and add_rms_norm to torch: ops with an optional tensor, several results, one of
+// another dtype, and a variant that writes into its argument.
 #include "rms_norm.h"
 
 #include <limits>
@@ -14,14 +14,24 @@ namespace opwright {
 namespace {
 
 constexpr OpName name{"rms_norm"};
-constexpr const char* schema = "rms_norm(Tensor x, Tensor? weight=None, float? eps=None) -> Tensor";
+constexpr const char* schema =
+    "rms_norm(Tensor x, Tensor? weight=None, float? eps=None, float weight_offset=0.0) -> Tensor";
 constexpr const char* forward_schema =
-    "_rms_norm_forward(Tensor x, Tensor? weight, float? eps) -> (Tensor, Tensor)";
+    "_rms_norm_forward(Tensor x, Tensor? weight, float? eps, float weight_offset=0.0) -> (Tensor, "
+    "Tensor)";
 constexpr const char* backward_schema =
     "_rms_norm_backward(Tensor grad, Tensor x, Tensor? weight, Tensor rstd, bool needs_x, "
-    "bool needs_weight) -> (Tensor, Tensor)";
+    "bool needs_weight, float weight_offset=0.0, Tensor? added=None) -> (Tensor, Tensor)";
 constexpr const char* out_schema =
-    "rms_norm_out(Tensor x, Tensor? weight=None, float? eps=None, *, Tensor(a!) out) -> ()";
+    "rms_norm_out(Tensor x, Tensor? weight=None, float? eps=None, float weight_offset=0.0, *, "
+    "Tensor(a!) out) -> ()";
+constexpr OpName add_name{"add_rms_norm"};
+constexpr const char* add_schema =
+    "add_rms_norm(Tensor x, Tensor residual, Tensor? weight=None, float? eps=None, "
+    "float weight_offset=0.0) -> (Tensor, Tensor)";
+constexpr const char* add_forward_schema =
+    "_add_rms_norm_forward(Tensor x, Tensor residual, Tensor? weight, float? eps, "
+    "float weight_offset=0.0) -> (Tensor, Tensor, Tensor)";
 
 using MaybeTensor = std::optional<Tensor>;
 using MaybeNumber = std::optional<double>;
@@ -33,26 +43,26 @@ int64_t row_size(const Tensor& x) {
 }
 
 // The dtype of x, and of `third`. The weight may have another floating one.
-DType check(const Tensor& x, const MaybeTensor& weight, const Tensor* third,
+DType check(OpName op, const Tensor& x, const MaybeTensor& weight, const Tensor* third,
             const char* third_name) {
   const Argument arguments[] = {{"x", &x}, {third ? third_name : "", third}};
-  const DType dtype = checked_dtype(name, arguments, third ? 2 : 1, rms_norm_dtypes);
-  if (x.dims == 0) fail(name, ": x must have at least one dimension");
+  const DType dtype = checked_dtype(op, arguments, third ? 2 : 1, rms_norm_dtypes);
+  if (x.dims == 0) fail(op, ": x must have at least one dimension");
   if (x.dims > max_dims)
-    fail(name, ": tensors of more than ", std::to_string(max_dims),
+    fail(op, ": tensors of more than ", std::to_string(max_dims),
          " dimensions are not supported, got ", std::to_string(x.dims));
   if (weight) {
     const Argument argument{"weight", &*weight};
-    checked_dtype(name, &argument, 1, rms_norm_dtypes, nullptr);
+    checked_dtype(op, &argument, 1, rms_norm_dtypes, nullptr);
     if (device_name(*weight) != device_name(x))
-      fail(name, ": x is on ", device_name(x), " and weight is on ", device_name(*weight),
+      fail(op, ": x is on ", device_name(x), " and weight is on ", device_name(*weight),
            "; move one of them with .to()");
     if (weight->dims != 1 || weight->sizes[0] != row_size(x))
-      fail(name, ": weight must have the one dimension that x ends in, [",
+      fail(op, ": weight must have the one dimension that x ends in, [",
            std::to_string(row_size(x)), "]");
   }
   if (third && (third->dims != x.dims || !std::equal(x.sizes, x.sizes + x.dims, third->sizes)))
-    fail(name, ": ", third_name, " must have the shape of x");
+    fail(op, ": ", third_name, " must have the shape of x");
   return dtype;
 }
 
@@ -136,15 +146,22 @@ const Tensor& with_rows(const Tensor& tensor, MaybeTensor& kept) {
   return kept.emplace(copied(tensor, tensor.dtype));
 }
 
-// The weight as kernels read it: of x's dtype, or else of the one that is computed in.
+// A tensor as kernels read one that is no input: contiguous, at an aligned address.
+const void* plain_data(const Tensor& tensor, int32_t dtype, MaybeTensor& kept) {
+  const bool is_plain = tensor.dtype == dtype && is_contiguous(tensor) && is_aligned(tensor);
+  return is_plain ? tensor.data() : kept.emplace(copied(tensor, dtype)).data();
+}
+
+// The weight as kernels read it: of x's dtype, or else, or with an offset, of the one that is
+// computed in.
 class Weight {
  public:
-  Weight(const MaybeTensor& weight, DType x_dtype) {
+  Weight(const MaybeTensor& weight, DType x_dtype, double offset) {
     if (!weight) return;
-    wide = weight->dtype != torch_dtype(x_dtype) && number_dtype(x_dtype) != x_dtype;
+    wide =
+        (weight->dtype != torch_dtype(x_dtype) || offset != 0) && number_dtype(x_dtype) != x_dtype;
     dtype = torch_dtype(wide ? number_dtype(x_dtype) : x_dtype);
-    const bool is_plain = weight->dtype == dtype && is_contiguous(*weight) && is_aligned(*weight);
-    data = is_plain ? weight->data() : copy_.emplace(copied(*weight, dtype)).data();
+    data = plain_data(*weight, dtype, copy_);
   }
 
   bool wide = false;
@@ -160,9 +177,9 @@ class Weight {
 struct OnCpu {
   explicit OnCpu(const Tensor&) {}
 
-  void forward(const RowProblem& problem, double eps) const {
+  void forward(const RowProblem& problem) const {
     parallel(problem.rows.numel, problem.size,
-             [&](int64_t begin, int64_t end) { cpu::rms_norm(problem, eps, begin, end); });
+             [&](int64_t begin, int64_t end) { cpu::rms_norm(problem, begin, end); });
   }
   NewTensor new_partials(const Tensor& like, const RowProblem& problem, DType) const {
     const int64_t sizes[] = {cpu::column_parts, problem.size};
@@ -183,9 +200,7 @@ struct OnCpu {
 struct OnCuda {
   explicit OnCuda(const Tensor& like) : device(like), stream(current_stream(name, like)) {}
 
-  void forward(const RowProblem& problem, double eps) const {
-    check_launch(name, rms_norm(problem, eps, stream));
-  }
+  void forward(const RowProblem& problem) const { check_launch(name, rms_norm(problem, stream)); }
   NewTensor new_partials(const Tensor& like, const RowProblem& problem, DType numbers) const {
     const int64_t sizes[] = {rms_norm_partials(problem, stream), problem.size};
     return new_contiguous(like, torch_dtype(numbers), 2, sizes);
@@ -205,45 +220,83 @@ struct OnCuda : OnCpu {
 
 // --- ops ----------------------------------------------------------
 
+// What a call is told beside x.
+struct Norm {
+  const MaybeTensor& weight;
+  MaybeNumber eps;
+  double offset;
+  const Tensor* residual = nullptr;  // of x's shape and dtype
+  void *rstd = nullptr, *sum = nullptr;
+};
+
 template <typename Device>
-void run_forward(const Tensor& x, const MaybeTensor& weight, const MaybeNumber& eps, DType dtype,
-                 void* out, void* rstd) {
+void run_forward(const Tensor& x, const Norm& norm, DType dtype, void* out) {
   const Device device(x);
   if (x.numel() == 0) return;
-  MaybeTensor kept;
+  MaybeTensor kept, kept_residual;
   const Tensor& in = with_rows(x, kept);
-  const Weight factors(weight, dtype);
+  const Weight factors(norm.weight, dtype, norm.offset);
   RowProblem problem{dtype, factors.wide, row_size(x), rows_of({&in}), {in.data()}, factors.data};
   problem.out[0] = out;
-  problem.row_out = rstd;
-  device.forward(problem, epsilon(eps, dtype));
+  problem.row_out = norm.rstd;
+  problem.number = epsilon(norm.eps, dtype);
+  problem.weight_offset = norm.offset;
+  if (norm.residual) problem.added = plain_data(*norm.residual, x.dtype, kept_residual);
+  problem.sum = norm.sum;
+  device.forward(problem);
+}
+
+NewTensor new_rstd(const Tensor& x, DType dtype) {
+  int64_t sizes[max_dims];
+  std::copy(x.sizes, x.sizes + x.dims, sizes);
+  sizes[x.dims - 1] = 1;
+  return new_contiguous(x, torch_dtype(number_dtype(dtype)), x.dims, sizes);
 }
 
 template <typename Device>
-NewTensor forward(const Tensor& x, const MaybeTensor& weight, MaybeNumber eps) {
-  const DType dtype = check(x, weight, nullptr, nullptr);
+NewTensor forward(const Tensor& x, const MaybeTensor& weight, MaybeNumber eps, double offset) {
+  const DType dtype = check(name, x, weight, nullptr, nullptr);
   NewTensor out = new_like(x, x.dtype);
-  run_forward<Device>(x, weight, eps, dtype, out.data(), nullptr);
+  run_forward<Device>(x, {weight, eps, offset}, dtype, out.data());
   return out;
 }
 
 template <typename Device>
 std::tuple<NewTensor, NewTensor> forward_with_rstd(const Tensor& x, const MaybeTensor& weight,
-                                                   MaybeNumber eps) {
-  const DType dtype = check(x, weight, nullptr, nullptr);
-  NewTensor out = new_like(x, x.dtype);
-  int64_t sizes[max_dims];
-  std::copy(x.sizes, x.sizes + x.dims, sizes);
-  sizes[x.dims - 1] = 1;
-  NewTensor rstd = new_contiguous(x, torch_dtype(number_dtype(dtype)), x.dims, sizes);
-  run_forward<Device>(x, weight, eps, dtype, out.data(), rstd.data());
+                                                   MaybeNumber eps, double offset) {
+  const DType dtype = check(name, x, weight, nullptr, nullptr);
+  NewTensor out = new_like(x, x.dtype), rstd = new_rstd(x, dtype);
+  run_forward<Device>(x, {weight, eps, offset, nullptr, rstd.data()}, dtype, out.data());
   return {std::move(out), std::move(rstd)};
+}
+
+template <typename Device>
+std::tuple<NewTensor, NewTensor> add_forward(const Tensor& x, const Tensor& residual,
+                                             const MaybeTensor& weight, MaybeNumber eps,
+                                             double offset) {
+  const DType dtype = check(add_name, x, weight, &residual, "residual");
+  NewTensor out = new_like(x, x.dtype), sum = new_like(x, x.dtype);
+  run_forward<Device>(x, {weight, eps, offset, &residual, nullptr, sum.data()}, dtype, out.data());
+  return {std::move(out), std::move(sum)};
+}
+
+template <typename Device>
+std::tuple<NewTensor, NewTensor, NewTensor> add_forward_with_rstd(const Tensor& x,
+                                                                  const Tensor& residual,
+                                                                  const MaybeTensor& weight,
+                                                                  MaybeNumber eps, double offset) {
+  const DType dtype = check(add_name, x, weight, &residual, "residual");
+  NewTensor out = new_like(x, x.dtype), sum = new_like(x, x.dtype), rstd = new_rstd(x, dtype);
+  run_forward<Device>(x, {weight, eps, offset, &residual, rstd.data(), sum.data()}, dtype,
+                      out.data());
+  return {std::move(out), std::move(sum), std::move(rstd)};
 }
 
 // `out` may be x itself: each element is read before it is written, by the thread that writes it.
 template <typename Device>
-void forward_out(const Tensor& x, const MaybeTensor& weight, MaybeNumber eps, const Tensor& out) {
-  const DType dtype = check(x, weight, &out, "out");
+void forward_out(const Tensor& x, const MaybeTensor& weight, MaybeNumber eps, double offset,
+                 const Tensor& out) {
+  const DType dtype = check(name, x, weight, &out, "out");
   if (!is_contiguous(out)) fail(name, ": out must be contiguous");
   if (x.numel() == 0) return;
   void* data = out.mutable_data();
@@ -261,26 +314,27 @@ void forward_out(const Tensor& x, const MaybeTensor& weight, MaybeNumber eps, co
   const bool in_place = x.data() == data && is_contiguous(x);
   if ((overlaps(x) && !in_place) || (weight && overlaps(*weight)))
     fail(name, ": out overlaps x or weight without being x; give it memory of its own");
-  run_forward<Device>(x, weight, eps, dtype, data, nullptr);
+  run_forward<Device>(x, {weight, eps, offset}, dtype, data);
 }
 
 // The same for views that torch negates lazily, such as z.conj().imag. Its own fallback for them
 // expects an op to return what it writes into, and stops the process otherwise.
 void forward_out_of_negative_views(const Tensor& x, const MaybeTensor& weight, MaybeNumber eps,
-                                   const Tensor& out) {
+                                   double offset, const Tensor& out) {
   const Tensor own_x = copied(x, x.dtype), own_out = copied(out, out.dtype);
   MaybeTensor own_weight;
   if (weight) own_weight.emplace(copied(*weight, weight->dtype));
   const bool on_cpu = x.device_type == aoti_torch_device_type_cpu();
-  (on_cpu ? forward_out<OnCpu> : forward_out<OnCuda>)(own_x, own_weight, eps, own_out);
+  (on_cpu ? forward_out<OnCpu> : forward_out<OnCuda>)(own_x, own_weight, eps, offset, own_out);
   copy(out.handle(), own_out.handle());
 }
 
 template <typename Device>
 std::tuple<NewTensor, NewTensor> backward(const Tensor& grad, const Tensor& x,
                                           const MaybeTensor& weight, const Tensor& rstd,
-                                          bool needs_x, bool needs_weight) {
-  const DType dtype = check(x, weight, &grad, "grad");
+                                          bool needs_x, bool needs_weight, double offset,
+                                          const MaybeTensor& added) {
+  const DType dtype = check(name, x, weight, &grad, "grad");
   const DType numbers = number_dtype(dtype);
   const Device device(x);
   MaybeTensor kept_grad, kept_x;
@@ -290,8 +344,9 @@ std::tuple<NewTensor, NewTensor> backward(const Tensor& grad, const Tensor& x,
       device_name(rstd) != device_name(x))
     fail(name, ": rstd must hold one ", dtype_names[static_cast<int>(numbers)],
          " for each row of x, on its device and without gaps");
+  if (added) check(name, x, weight, &*added, "added");
   needs_weight = needs_weight && weight;
-  const Weight factors(weight, dtype);
+  const Weight factors(weight, dtype, offset);
   NewTensor grad_x = needs_x ? new_like(x, x.dtype) : nothing(x, x.dtype);
   NewTensor grad_weight = needs_weight ? new_like(*weight, factors.dtype)
                                        : nothing(x, weight ? weight->dtype : x.dtype);
@@ -299,6 +354,9 @@ std::tuple<NewTensor, NewTensor> backward(const Tensor& grad, const Tensor& x,
     RowProblem problem{
         dtype,        factors.wide, row_size(x), rows, {own_grad.data(), own_x.data()},
         factors.data, rstd.data()};
+    MaybeTensor kept_added;
+    problem.weight_offset = offset;
+    if (needs_x && added) problem.added = plain_data(*added, x.dtype, kept_added);
     if (needs_x) problem.out[0] = grad_x.data();
     if (needs_weight) problem.column_out = grad_weight.data();
     const NewTensor partial =
@@ -320,7 +378,10 @@ std::tuple<NewTensor, NewTensor> backward(const Tensor& grad, const Tensor& x,
 void define_all(Library& library) {
   define(library, schema);
   describe(name, rms_norm_dtypes);
+  define(library, add_schema);
+  describe(add_name, rms_norm_dtypes);
   library.def(forward_schema);
+  library.def(add_forward_schema);
   library.def(backward_schema);
   library.def(out_schema);
 }
@@ -328,7 +389,9 @@ void define_all(Library& library) {
 template <typename Device>
 void implement_on(Library& library) {
   implement(library, schema, boxed<&forward<Device>>);
+  implement(library, add_schema, boxed<&add_forward<Device>>);
   library.impl(full_name(forward_schema).c_str(), boxed<&forward_with_rstd<Device>>);
+  library.impl(full_name(add_forward_schema).c_str(), boxed<&add_forward_with_rstd<Device>>);
   library.impl(full_name(backward_schema).c_str(), boxed<&backward<Device>>);
   library.impl(full_name(out_schema).c_str(), boxed<&forward_out<Device>>);
 }
@@ -337,11 +400,17 @@ void implement_on_negative_views(Library& library) {
   library.impl(full_name(out_schema).c_str(), boxed<&forward_out_of_negative_views>);
 }
 
-NewTensor refuse(const OwnedHandle&, const std::optional<OwnedHandle>&, MaybeNumber) {
+NewTensor refuse(const OwnedHandle&, const std::optional<OwnedHandle>&, MaybeNumber, double) {
   refuse_layout(name);
+}
+std::tuple<NewTensor, NewTensor> refuse_add(const OwnedHandle&, const OwnedHandle&,
+                                            const std::optional<OwnedHandle>&, MaybeNumber,
+                                            double) {
+  refuse_layout(add_name);
 }
 void refuse_all(Library& library) {
   implement(library, schema, boxed<&refuse>);
+  implement(library, add_schema, boxed<&refuse_add>);
 }
 
 }  // namespace

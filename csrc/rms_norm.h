@@ -1,4 +1,5 @@
-// rms_norm as row ops: out = x / sqrt(mean(x^2) + eps) * weight.
+// rms_norm as row ops: out = x / sqrt(mean(x^2) + eps) * weight. With a residual, x is the sum of
+// both, which is a result too.
 //
 // Statistics and sums are in float32, for float64 in float64.
 #pragma once
@@ -15,8 +16,12 @@ constexpr DTypes rms_norm_dtypes = floating_dtypes;
 template <typename C>
 struct RmsNorm {
   static constexpr int inputs = 1, outputs = 1;
+  static constexpr Added added = Added::to_input;
   using State = C;
   C one_over_size, eps;
+
+  explicit RmsNorm(const RowProblem& problem)
+      : one_over_size(C(1) / static_cast<C>(problem.size)), eps(static_cast<C>(problem.number)) {}
 
   OPWRIGHT_FUNCTION C term(const C* x, C) const { return *x * *x; }
   OPWRIGHT_FUNCTION C finish(C sum, C) const {
@@ -38,10 +43,14 @@ struct RmsNorm {
 template <typename C>
 struct RmsNormBackward {
   static constexpr int inputs = 2, outputs = 1;  // grad, x; rstd is given
+  static constexpr Added added = Added::to_output;
   struct State {
     C rstd, correction;
   };
   C one_over_size;
+
+  explicit RmsNormBackward(const RowProblem& problem)
+      : one_over_size(C(1) / static_cast<C>(problem.size)) {}
 
   OPWRIGHT_FUNCTION C term(const C* in, C weight) const { return in[0] * weight * in[1]; }
   OPWRIGHT_FUNCTION State finish(C sum, C rstd) const {
@@ -53,17 +62,9 @@ struct RmsNormBackward {
   OPWRIGHT_FUNCTION C column(const C* in, C rstd) const { return in[0] * rstd * in[1]; }
 };
 
-template <typename C>
-RmsNorm<C> make_rms_norm(int64_t size, double eps) {
-  return {C(1) / static_cast<C>(size), static_cast<C>(eps)};
-}
-template <typename C>
-RmsNormBackward<C> make_rms_norm_backward(int64_t size) {
-  return {C(1) / static_cast<C>(size)};
-}
-
+// The problem's number is eps.
 #if defined(OPWRIGHT_WITH_CUDA)
-cudaError_t rms_norm(const RowProblem& problem, double eps, Stream stream);
+cudaError_t rms_norm(const RowProblem& problem, Stream stream);
 cudaError_t rms_norm_backward(const RowProblem& problem, Stream stream);
 
 // How many rows of `size` float32 (float64) values rms_norm_backward's `partial` must hold.
@@ -73,7 +74,7 @@ int64_t rms_norm_partials(const RowProblem& problem, Stream stream);
 namespace cpu {
 
 // The rows [begin, end).
-void rms_norm(const RowProblem& problem, double eps, int64_t begin, int64_t end);
+void rms_norm(const RowProblem& problem, int64_t begin, int64_t end);
 
 // One of the `column_parts` parts that the rows are divided into, and then the sum over the parts
 // for the columns [begin, end).

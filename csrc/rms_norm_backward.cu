@@ -14,7 +14,7 @@ int64_t rms_norm_partials(const RowProblem& problem, Stream stream) {
 cudaError_t rms_norm_backward(const RowProblem& problem, Stream stream) {
   return with_element_type<rms_norm_dtypes.bits, cudaError_t>(problem.dtype, [&](auto element) {
     using T = decltype(element);
-    return run_columns<T>(make_rms_norm_backward<Compute<T>>(problem.size), problem, stream);
+    return run_columns<T>(RmsNormBackward<Compute<T>>(problem), problem, stream);
   });
 }
 

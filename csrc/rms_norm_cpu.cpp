@@ -4,12 +4,11 @@
 
 namespace opwright::cpu {
 
-OPWRIGHT_EVERY_CPU void rms_norm(const RowProblem& problem, double eps, int64_t begin,
-                                 int64_t end) {
+OPWRIGHT_EVERY_CPU void rms_norm(const RowProblem& problem, int64_t begin, int64_t end) {
   with_row_types<rms_norm_dtypes.bits, void>(
       problem, [&](auto element, auto weight) __attribute__((always_inline)) {
         using T = decltype(element);
-        const auto function = make_rms_norm<Compute<T>>(problem.size, eps);
+        const RmsNorm<Compute<T>> function(problem);
         for (int64_t row = begin; row < end; ++row)
           compute_row<T, decltype(weight)>(function, problem, row, nullptr);
       });
@@ -19,7 +18,7 @@ OPWRIGHT_EVERY_CPU void rms_norm_backward(const RowProblem& problem, int64_t par
   with_row_types<rms_norm_dtypes.bits, void>(
       problem, [&](auto element, auto weight) __attribute__((always_inline)) {
         using T = decltype(element);
-        const auto function = make_rms_norm_backward<Compute<T>>(problem.size);
+        const RmsNormBackward<Compute<T>> function(problem);
         compute_part<T, decltype(weight)>(function, problem, part);
       });
 }

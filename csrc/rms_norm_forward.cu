@@ -4,10 +4,10 @@
 
 namespace opwright {
 
-cudaError_t rms_norm(const RowProblem& problem, double eps, Stream stream) {
+cudaError_t rms_norm(const RowProblem& problem, Stream stream) {
   return with_element_type<rms_norm_dtypes.bits, cudaError_t>(problem.dtype, [&](auto element) {
     using T = decltype(element);
-    return run_rows<T>(make_rms_norm<Compute<T>>(problem.size, eps), problem, stream);
+    return run_rows<T>(RmsNorm<Compute<T>>(problem), problem, stream);
   });
 }
 

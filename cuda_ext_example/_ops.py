@@ -8,9 +8,9 @@ from cuda_ext_example._add import my_add, my_fast_add
 from cuda_ext_example._cust_add import cust_add
 from cuda_ext_example._modules import RMSNorm
 from cuda_ext_example._opwright.ops import ROWS, Op
-from cuda_ext_example._rms_norm import rms_norm
+from cuda_ext_example._rms_norm import add_rms_norm, rms_norm
 
-__all__ = ["RMSNorm", "cust_add", "my_add", "my_fast_add", "rms_norm"]
+__all__ = ["RMSNorm", "add_rms_norm", "cust_add", "my_add", "my_fast_add", "rms_norm"]
 
 OPS = (
     Op(my_add, "x, y", "torch.add"),
@@ -25,5 +25,14 @@ OPS = (
         moves=2,
         tolerance=4,
         mixes_dtypes=True,
+    ),
+    Op(
+        add_rms_norm,
+        "x, y.expand_as(x), y[0], 1e-5, 1.0",
+        "(lambda x, y, shape, w, eps: (torch.nn.functional.rms_norm(x + y, shape, w, eps), x + y))",
+        "x, y, x.shape[-1:], y[0] + 1, 1e-5",
+        shapes=ROWS,
+        moves=4,
+        tolerance=4,
     ),
 )

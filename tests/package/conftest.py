@@ -17,7 +17,7 @@ os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 import torch
 
 from cuda_ext_example._ops import OPS
-from cuda_ext_example._opwright.ops import Op
+from cuda_ext_example._opwright.ops import Op, joined
 
 QUICK = os.environ.get("OPWRIGHT_TESTS") == "quick"  # one dtype of each kind
 FLOATING = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
@@ -111,7 +111,7 @@ def _differentiable() -> Iterator[Differentiable]:
 
 def _of_tensors(op: Op, function: Callable[..., torch.Tensor], reference: bool = False) -> Any:
     def call(x: torch.Tensor, y: torch.Tensor | None = None) -> torch.Tensor:
-        return function(*arguments(x, x if y is None else y))
+        return joined(function(*arguments(x, x if y is None else y)))
 
     text = op.reference_arguments if reference else op.arguments
     arguments = eval(f"lambda x, y, n=0.5: ({text},)")  # which torch.compile can read

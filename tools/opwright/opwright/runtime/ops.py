@@ -14,6 +14,11 @@ VECTORS = ((0,), (1,), (7,), (1021,), (100_003,))
 ROWS = ((1, 1), (3, 128), (2, 4096), (7, 1021), (3, 8192))
 
 
+def joined(result: Any) -> Tensor:
+    """One tensor of an op's results, which are of one shape where there are several."""
+    return torch.stack(result) if isinstance(result, tuple) else result  # type: ignore[no-any-return]
+
+
 class Op:
     """An op, and what torch calls the same.
 
@@ -22,7 +27,7 @@ class Op:
 
     def __init__(
         self,
-        function: Callable[..., Tensor],
+        function: Callable[..., Any],
         arguments: str,
         reference: str,  #: the name of torch's own function
         reference_arguments: str | None = None,  #: None: the same

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from .ops import Op
+from .ops import Op, joined
 
 LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
     "dense": lambda x: x,
@@ -44,8 +44,8 @@ def _problem(
     shape = op.shapes[-2]
     steps = torch.arange(torch.Size(shape).numel()).view(shape)
     x, y = (arrange((steps % period).to(dtype)) for period in (40, 7))
-    expected = op.torchs_own()(*op.arguments_for(x, y, reference=True))
-    actual = op.function(*op.arguments_for(x.to(device), y.to(device))).cpu()
+    expected = joined(op.torchs_own()(*op.arguments_for(x, y, reference=True)))
+    actual = joined(op.function(*op.arguments_for(x.to(device), y.to(device)))).cpu()
     if actual.shape != expected.shape:
         return f"the shape is {list(actual.shape)}, not {list(expected.shape)}"
     eps = torch.finfo(dtype).eps if op.tolerance else 0.0

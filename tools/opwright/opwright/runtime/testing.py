@@ -20,7 +20,7 @@ from torch.autograd.gradcheck import GradcheckError
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .library import PACKAGE
-from .ops import Op
+from .ops import Op, joined
 from .testing_cases import (
     BROADCASTS,
     LAYOUTS,
@@ -66,7 +66,8 @@ class OpTests(CudaTests):
             x, y = random_pair(shape, dtype, device)
             expected = torchs(op)(x, y)
             assert_same(op, ours(op)(x, y), expected, f" of {list(shape)}")
-            assert_same(op, by_name(*op.arguments_for(x, y)), expected, f" of torch.ops, {shape}")
+            named = joined(by_name(*op.arguments_for(x, y)))
+            assert_same(op, named, expected, f" of torch.ops, {shape}")
 
     @with_dtypes(with_gradient)
     def test_results_with_a_gradient(self, op: Op, dtype: torch.dtype, device: str) -> None:
@@ -194,7 +195,12 @@ class OpTests(CudaTests):
     def test_compile(self, op: Op, dtype: torch.dtype, device: str, dynamic: bool) -> None:
         """torch.compile without graph breaks: results, and gradients where there are any."""
         torch._dynamo.reset()
-        compiled = torch.compile(op.function, fullgraph=True, dynamic=dynamic, backend="aot_eager")
+        compiled = torch.compile(
+            lambda *args: joined(op.function(*args)),
+            fullgraph=True,
+            dynamic=dynamic,
+            backend="aot_eager",
+        )
         for rows in (3, 5):
             shape = (rows, *op.small[1:])
             x, y = points(op, shape, dtype, device)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from .ops import Op
+from .ops import Op, joined
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 Choice = Callable[[Op], Iterable[str]]
@@ -150,13 +150,13 @@ BROADCASTS = (
 
 def ours(op: Op) -> Callable[..., Tensor]:
     """The op as a function of x and y."""
-    return lambda x, y: op.function(*op.arguments_for(x, y))
+    return lambda x, y: joined(op.function(*op.arguments_for(x, y)))
 
 
 def torchs(op: Op) -> Callable[..., Tensor]:
     """torch's own for the same, as a function of x and y."""
     own = op.torchs_own()
-    return lambda x, y: own(*op.arguments_for(x, y, reference=True))
+    return lambda x, y: joined(own(*op.arguments_for(x, y, reference=True)))
 
 
 def leaves(*tensors: Tensor) -> list[Tensor]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from .ops import Op
+from .ops import Op, joined
 from .testing_cases import (
     Cases,
     assert_same,
@@ -111,7 +111,7 @@ class CudaTests(Cases):
     @with_dtypes(one_dtype)
     def test_cuda_inductor(self, op: Op, dtype: torch.dtype) -> None:
         x, y = random_pair(SHAPE, dtype, "cuda")
-        compiled = torch.compile(lambda *arguments: op.function(*arguments) * 2, fullgraph=True)
+        compiled = torch.compile(lambda *args: joined(op.function(*args)) * 2, fullgraph=True)
         assert_same(op, compiled(*op.arguments_for(x, y)), torchs(op)(x, y) * 2, " compiled")
 
     @needs_gpu

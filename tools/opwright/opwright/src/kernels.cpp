@@ -19,8 +19,9 @@ struct KernelOp {
   std::vector<const Kernel*> kernels;  // one per device and dtype
 };
 
-// The ops by their schemas' names, in one order on every machine.
-const std::vector<KernelOp>& kernel_ops() {
+// The ops by their schemas' names, in one order on every machine. Not inlined: each of the 384
+// functions below would have it once.
+__attribute__((noinline)) const std::vector<KernelOp>& kernel_ops() {
   static const std::vector<KernelOp> ops = [] {
     std::map<std::string, KernelOp> found;
     for (const Kernel* kernel = first_kernel; kernel; kernel = kernel->next) {
@@ -144,7 +145,8 @@ const Kernel& choose(const KernelOp& op, const std::vector<Argument>& arguments,
        "; convert the tensors with .to()");
 }
 
-void run(const KernelOp& op, StableIValue* stack, bool on_cuda) {
+void run(int number, StableIValue* stack, bool on_cuda) {
+  const KernelOp& op = kernel_ops()[number];
   const OpName name{op.schema};
   Taken taken(op, stack);
   const std::vector<Argument> arguments = tensor_arguments(op, taken);
@@ -193,19 +195,23 @@ void run(const KernelOp& op, StableIValue* stack, bool on_cuda) {
   for (NewTensor& result : results) *stack++ = torch::stable::detail::from(result.release());
 }
 
+__attribute__((noinline)) void refuse(int number, StableIValue* stack) {
+  const KernelOp& op = kernel_ops()[number];
+  for (int i = 0; i < op.read.count; ++i)
+    if (op.read.kinds[i] == Kind::tensor) FromStack<OwnedHandle>::take(stack[i]);
+  refuse_layout({op.schema});
+}
+
 // torch calls a plain function, so each op has one of its own, by its number.
 constexpr int max_kernel_ops = 128;
 
 template <int number, bool on_cuda>
 void run_number(StableIValue* stack, uint64_t, uint64_t) {
-  run(kernel_ops()[number], stack, on_cuda);
+  run(number, stack, on_cuda);
 }
 template <int number>
 void refuse_number(StableIValue* stack, uint64_t, uint64_t) {
-  const KernelOp& op = kernel_ops()[number];
-  for (int i = 0; i < op.read.count; ++i)
-    if (op.read.kinds[i] == Kind::tensor) FromStack<OwnedHandle>::take(stack[i]);
-  refuse_layout({op.schema});
+  refuse(number, stack);
 }
 
 using Functions = std::array<opwright::BoxedKernel*, max_kernel_ops>;

@@ -23,6 +23,13 @@ __device__ __forceinline__ float load(BFloat16 element) {
   return __bfloat162float(element);
 }
 
+// A bfloat16 in the upper half of a word, for GPUs before 8.0, which have no instruction for it:
+// the toolkit's own function takes several times as many.
+__device__ __forceinline__ uint32_t round_to_bfloat16(float value) {
+  const uint32_t bits = __float_as_uint(value);
+  return value == value ? bits + 0x7fffu + (bits >> 16 & 1) : 0x7fffffffu;
+}
+
 template <typename T>
 __device__ __forceinline__ T store(Compute<T> value) {
   return value;
@@ -33,7 +40,11 @@ __device__ __forceinline__ Half store<Half>(float value) {
 }
 template <>
 __device__ __forceinline__ BFloat16 store<BFloat16>(float value) {
+#if __CUDA_ARCH__ >= 800
   return __float2bfloat16_rn(value);
+#else
+  return __ushort_as_bfloat16(static_cast<unsigned short>(round_to_bfloat16(value) >> 16));
+#endif
 }
 
 // 16 bytes of elements: the widest load and store.

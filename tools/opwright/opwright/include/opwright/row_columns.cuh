@@ -135,15 +135,14 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
     find_next(first + s * step + group);
     fetch(s);
   }
-  Weights<T, WeightKind::either, Shape::bytes> weights[vectors];
-  alignas(16) C columns[vectors][count];
+  alignas(16) C weights[vectors][count], columns[vectors][count];
 #pragma unroll
   for (int j = 0; j < vectors; ++j) {
     const int c = j * row_threads + lane;
-    if (problem.weight && c < row_vectors)
-      weights[j] = {problem.weight, problem.wide_weight, begin / count + c};
 #pragma unroll
-    for (int e = 0; e < count; ++e) columns[j][e] = 0;
+    for (int e = 0; e < count; ++e) weights[j][e] = 1, columns[j][e] = 0;
+    if (problem.weight && c < row_vectors)
+      load_weights<T, Shape::bytes>(problem, begin / count + c, weights[j]);
   }
 
   C next_given = first + group < problem.rows ? problem.given[first + group] : C(0);
@@ -201,6 +200,9 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
         columns[j][e] += problem.function.column(in, row_given);
       });
       apply<T>(problem.function, bits, weights[j], state, results);
+      if (Function::added == Added::to_output && problem.added)
+        results[0] =
+            add_elements<T>(results[0], reinterpret_cast<const Access*>(problem.added + place)[c]);
 #pragma unroll
       for (int o = 0; o < outputs; ++o) {
         if (problem.out[o]) reinterpret_cast<Access*>(problem.out[o] + place)[c] = results[o];
@@ -469,8 +471,8 @@ cudaError_t run_columns(const Function& function, const RowProblem& problem, Str
         });
   } else if (problem.rows.numel > 0) {
     const RowArguments<Function, T> arguments(function, problem);
-    using Long = RowShape<sizeof(T), 512, 512, 4, 1, false, true>;
-    if (problem.out[0]) error = run_shape<Long, WeightKind::either>(arguments, stream);
+    using Long = RowShape<sizeof(T), 512, 512, 1, 1, false, true>;
+    if (problem.out[0]) error = run_shape<Long>(arguments, stream);
     if (error == cudaSuccess && problem.column_out) {
       error = launch<long_columns_kernel<Function, T>>({int64_t{plan.column_blocks} * plan.parts},
                                                        stream, arguments, plan.column_blocks,

@@ -21,9 +21,11 @@ struct RowArguments {
   const T* in[Function::inputs];
   const void* weight;
   const C* given;
-  T* out[Function::outputs];
+  const T* added;
+  T *sum, *out[Function::outputs];
   C *row_out, *partial;
   int64_t rows, size;
+  C offset;
   bool wide_weight;
   Walk<Function::inputs> walk;
 
@@ -31,10 +33,13 @@ struct RowArguments {
       : function(op),
         weight(problem.weight),
         given(static_cast<const C*>(problem.given)),
+        added(static_cast<const T*>(problem.added)),
+        sum(static_cast<T*>(problem.sum)),
         row_out(static_cast<C*>(problem.row_out)),
         partial(static_cast<C*>(problem.column_out ? problem.partial : nullptr)),
         rows(problem.rows.numel),
         size(problem.size),
+        offset(static_cast<C>(problem.weight_offset)),
         wide_weight(problem.wide_weight),
         walk(problem.rows) {
     for (int i = 0; i < Function::inputs; ++i) in[i] = static_cast<const T*>(problem.in[i]);
@@ -42,55 +47,26 @@ struct RowArguments {
   }
 };
 
-// Which type a weight has: that of the elements, the one that is computed in, or either of them.
-enum class WeightKind { own, wide, either };
-
-// The weights of the elements of one access: all ones, or access `c` of the weight. Those of T are
-// kept as they come from memory, which takes fewer registers.
-template <typename T, WeightKind kind, int bytes>
-struct Weights {
+// The weights of access `c` of a row, with the offset. They are of T, or of the type that is
+// computed in.
+template <typename T, int bytes, typename Arguments>
+__device__ __forceinline__ void load_weights(const Arguments& problem, int64_t c,
+                                             Compute<T>* weights) {
   using C = Compute<T>;
-  static constexpr int count = bytes / sizeof(T);
-  C values[count];
-
-  __device__ __forceinline__ Weights() {
-#pragma unroll
-    for (int e = 0; e < count; ++e) values[e] = 1;
-  }
-  __device__ __forceinline__ Weights(const void* weight, bool wide, int64_t c) {
-    if (kind == WeightKind::either && (std::is_same_v<T, C> || !wide)) {
-      unpack<T>(__ldg(static_cast<const Bits<bytes>*>(weight) + c), values);
-      return;
-    }
+  constexpr int count = bytes / sizeof(T);
+  if (std::is_same_v<T, C> || problem.wide_weight) {
     constexpr int part = count * sizeof(C) < 16 ? count * sizeof(C) : 16;
     constexpr int parts = count * sizeof(C) / part;
 #pragma unroll
     for (int k = 0; k < parts; ++k)
-      unpack<C>(__ldg(static_cast<const Bits<part>*>(weight) + c * parts + k),
-                values + k * (part / sizeof(C)));
-  }
-
-  __device__ __forceinline__ void numbers(C* to) const {
+      unpack<C>(__ldg(static_cast<const Bits<part>*>(problem.weight) + c * parts + k),
+                weights + k * (part / sizeof(C)));
 #pragma unroll
-    for (int e = 0; e < count; ++e) to[e] = values[e];
+    for (int e = 0; e < count; ++e) weights[e] += problem.offset;
+  } else {
+    unpack<T>(__ldg(static_cast<const Bits<bytes>*>(problem.weight) + c), weights);
   }
-};
-template <typename T, int bytes>
-struct Weights<T, WeightKind::own, bytes> {
-  static constexpr int count = bytes / sizeof(T);
-  Bits<bytes> bits;
-
-  __device__ __forceinline__ Weights() {
-    Compute<T> ones[count];
-#pragma unroll
-    for (int e = 0; e < count; ++e) ones[e] = 1;
-    bits = pack<T, Bits<bytes>>(ones);
-  }
-  __device__ __forceinline__ Weights(const void* weight, bool, int64_t c)
-      : bits(__ldg(static_cast<const Bits<bytes>*>(weight) + c)) {}
-
-  __device__ __forceinline__ void numbers(Compute<T>* to) const { unpack<T>(bits, to); }
-};
+}
 
 // Calls `use(e, in)` for each element of an access, with that element of each input.
 template <typename T, int inputs, typename Bits, typename Use>
@@ -109,17 +85,17 @@ __device__ __forceinline__ void for_each_element(const Bits (&bits)[inputs], Use
 }
 
 // The outputs of one access.
-template <typename T, typename Function, int inputs, typename Bits, typename Weights>
+template <typename T, typename Function, int inputs, typename Bits>
 __device__ __forceinline__ void apply(const Function& function, const Bits (&bits)[inputs],
-                                      const Weights& weights, const typename Function::State& state,
+                                      const Compute<T>* weights,
+                                      const typename Function::State& state,
                                       Bits (&results)[Function::outputs]) {
   using C = Compute<T>;
   constexpr int count = sizeof(Bits) / sizeof(T);
-  C factors[count], numbers[Function::outputs][count];
-  weights.numbers(factors);
+  C numbers[Function::outputs][count];
   for_each_element<T>(bits, [&](int e, const C* in) {
     C out[Function::outputs];
-    function.apply(in, factors[e], state, out);
+    function.apply(in, weights[e], state, out);
 #pragma unroll
     for (int o = 0; o < Function::outputs; ++o) numbers[o][e] = out[o];
   });
@@ -128,14 +104,13 @@ __device__ __forceinline__ void apply(const Function& function, const Bits (&bit
 }
 
 // The sum of the terms of one access.
-template <typename T, typename Function, int inputs, typename Bits, typename Weights>
+template <typename T, typename Function, int inputs, typename Bits>
 __device__ __forceinline__ Compute<T> sum_terms(const Function& function,
                                                 const Bits (&bits)[inputs],
-                                                const Weights& weights) {
+                                                const Compute<T>* weights) {
   using C = Compute<T>;
-  C factors[sizeof(Bits) / sizeof(T)], sum = 0;
-  weights.numbers(factors);
-  for_each_element<T>(bits, [&](int e, const C* in) { sum += function.term(in, factors[e]); });
+  C sum = 0;
+  for_each_element<T>(bits, [&](int e, const C* in) { sum += function.term(in, weights[e]); });
   return sum;
 }
 
@@ -152,14 +127,15 @@ struct RowShape {
   static_assert(row_threads <= 32 || row_threads == threads);
 };
 
-// Rows of a few warps have their part of the weight on its way early; for longer ones, more blocks
-// at once are worth more. Sums of more than a thread holds are made in float64.
-template <typename Function, typename T, WeightKind kind, typename Shape>
+// Rows of a few warps have their part of a weight of T on its way early, as it comes from memory,
+// which takes fewer registers; for longer ones, more blocks at once are worth more. Sums of more
+// than a thread holds are made in float64.
+template <typename Function, typename T, typename Shape>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     rows_kernel(RowArguments<Function, T> problem, int capacity) {
   using C = Compute<T>;
   using Access = Bits<Shape::bytes>;
-  using Factors = Weights<T, kind, Shape::bytes>;
+  constexpr int count = Shape::bytes / sizeof(T);  // elements of an access
   constexpr int inputs = Function::inputs, outputs = Function::outputs, vectors = Shape::vectors;
   constexpr int row_threads = Shape::row_threads;
   constexpr bool early = row_threads <= 256, more = Shape::more;
@@ -170,22 +146,26 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
   const int64_t row =
       static_cast<int64_t>(blockIdx.x) * (Shape::threads / row_threads) + threadIdx.x / row_threads;
   const bool is_row = row < problem.rows;
-  const int row_vectors = is_row ? static_cast<int>(problem.size / Factors::count) : 0;
+  const int row_vectors = is_row ? static_cast<int>(problem.size / count) : 0;
   int64_t offsets[inputs] = {};
   if (is_row) row_offsets(problem.walk, row, offsets);
   const auto source = [&](int i) {
     return reinterpret_cast<const Access*>(problem.in[i] + offsets[i]);
   };
-  const auto weights = [&](int c) {
-    return problem.weight && c < row_vectors ? Factors(problem.weight, problem.wide_weight, c)
-                                             : Factors();
+  const bool wide = !std::is_same_v<T, C> && problem.wide_weight;
+  const auto is_weight = [&](int c) { return problem.weight && c < row_vectors; };
+  // The weights of access `c`, or ones.
+  const auto find_weights = [&](int c, C(&weights)[count]) OPWRIGHT_ALWAYS {
+#pragma unroll
+    for (int e = 0; e < count; ++e) weights[e] = 1;
+    if (is_weight(c)) load_weights<T, Shape::bytes>(problem, c, weights);
   };
   const auto kept = [&](int k, int i) -> Access& {
     return reinterpret_cast<Access*>(buffer)[(k * inputs + i) * Shape::threads + threadIdx.x];
   };
 
   Access own[vectors][inputs];
-  Factors early_weights[early ? vectors : 1];
+  Access early_weights[early ? vectors : 1];
 #pragma unroll
   for (int j = 0; j < vectors; ++j) {
     const int c = j * row_threads + lane;
@@ -201,17 +181,48 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     commit_copies();
   }
   if constexpr (early) {
+    C ones[count];
 #pragma unroll
-    for (int j = 0; j < vectors; ++j) early_weights[j] = weights(j * row_threads + lane);
+    for (int e = 0; e < count; ++e) ones[e] = 1;
+#pragma unroll
+    for (int j = 0; j < vectors; ++j) {
+      const int c = j * row_threads + lane;
+      early_weights[j] = !wide && is_weight(c)
+                             ? __ldg(static_cast<const Access*>(problem.weight) + c)
+                             : pack<T, Access>(ones);
+    }
   }
-  const auto weights_of = [&](int j) {
-    return early ? early_weights[j] : weights(j * row_threads + lane);
+  const auto find_own_weights = [&](int j, C(&weights)[count]) OPWRIGHT_ALWAYS {
+    if (!early || wide) return find_weights(j * row_threads + lane, weights);
+    unpack<T>(early_weights[j], weights);
+    if constexpr (std::is_same_v<T, C>) {
+#pragma unroll
+      for (int e = 0; e < count; ++e) weights[e] += problem.offset;
+    }
   };
-  const auto store = [&](int c, const Access(&results)[outputs]) {
+  const int64_t place = row * problem.size;  // of the results
+  const auto add = [&](int c, Access& to) {
+    to = add_elements<T>(to, reinterpret_cast<const Access*>(problem.added + place)[c]);
+  };
+  const auto sum_at = [&](int c) -> Access& {
+    return reinterpret_cast<Access*>(problem.sum + place)[c];
+  };
+  const bool adds = Function::added == Added::to_input && problem.added;
+  if (adds) {
+#pragma unroll
+    for (int j = 0; j < vectors; ++j) {
+      const int c = j * row_threads + lane;
+      if (c >= row_vectors) continue;
+      add(c, own[j][0]);
+      sum_at(c) = own[j][0];
+    }
+  }
+  const auto store = [&](int c, Access(&results)[outputs]) {
+    if (Function::added == Added::to_output && problem.added) add(c, results[0]);
 #pragma unroll
     for (int o = 0; o < outputs; ++o)
-      store_bits<Shape::evict_first>(
-          reinterpret_cast<Access*>(problem.out[o] + row * problem.size) + c, results[o]);
+      store_bits<Shape::evict_first>(reinterpret_cast<Access*>(problem.out[o] + place) + c,
+                                     results[o]);
   };
   // Calls `use(c, bits)` for each access of the rest, with several loads on their way at once.
   const auto for_each_more = [&](auto&& use) OPWRIGHT_ALWAYS {
@@ -225,6 +236,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
         for (int i = 0; i < inputs; ++i) {
           bits[t][i] = c >= row_vectors   ? Access{}
                        : k + t < capacity ? kept(k + t, i)
+                       : adds             ? sum_at(c)
                                           : source(i)[c];
         }
       }
@@ -236,14 +248,26 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     }
   };
 
-  C sum = 0;
+  C sum = 0, factors[count];
 #pragma unroll
-  for (int j = 0; j < vectors; ++j) sum += sum_terms<T>(problem.function, own[j], weights_of(j));
+  for (int j = 0; j < vectors; ++j) {
+    find_own_weights(j, factors);
+    sum += sum_terms<T>(problem.function, own[j], factors);
+  }
   if constexpr (more) {
     wait_for_copies<0>();
+    if (adds) {
+      for (int k = 0, c = vectors * row_threads + lane; c < row_vectors; ++k, c += row_threads) {
+        Access bits = k < capacity ? kept(k, 0) : source(0)[c];
+        add(c, bits);
+        sum_at(c) = bits;
+        if (k < capacity) kept(k, 0) = bits;
+      }
+    }
     double total = sum;
     for_each_more([&](int c, const Access(&bits)[inputs]) OPWRIGHT_ALWAYS {
-      total += sum_terms<T>(problem.function, bits, weights(c));
+      find_weights(c, factors);
+      total += sum_terms<T>(problem.function, bits, factors);
     });
     sum = static_cast<C>(sum_over_row<row_threads>(total, more_partial));
   } else {
@@ -257,12 +281,14 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
   Access results[outputs];
 #pragma unroll
   for (int j = 0; j < vectors; ++j) {
-    apply<T>(problem.function, own[j], weights_of(j), state, results);
+    find_own_weights(j, factors);
+    apply<T>(problem.function, own[j], factors, state, results);
     if (j * row_threads + lane < row_vectors) store(j * row_threads + lane, results);
   }
   if constexpr (more) {
     for_each_more([&](int c, const Access(&bits)[inputs]) OPWRIGHT_ALWAYS {
-      apply<T>(problem.function, bits, weights(c), state, results);
+      find_weights(c, factors);
+      apply<T>(problem.function, bits, factors, state, results);
       store(c, results);
     });
   }
@@ -281,6 +307,8 @@ int access_bytes(const RowProblem& problem) {
   }
   for (int o = 0; o < Function::outputs; ++o)
     addresses |= reinterpret_cast<uintptr_t>(problem.out[o]);
+  addresses |=
+      reinterpret_cast<uintptr_t>(problem.added) | reinterpret_cast<uintptr_t>(problem.sum);
   return static_cast<int>(addresses & (~addresses + 1));
 }
 
@@ -307,9 +335,9 @@ int allow_shared(int wanted, int device) {
   return limit;
 }
 
-template <typename Shape, WeightKind kind, typename Function, typename T>
+template <typename Shape, typename Function, typename T>
 cudaError_t run_shape(const RowArguments<Function, T>& problem, Stream stream) {
-  constexpr auto kernel = rows_kernel<Function, T, kind, Shape>;
+  constexpr auto kernel = rows_kernel<Function, T, Shape>;
   Grid grid{divide_up(problem.rows, Shape::threads / Shape::row_threads), Shape::threads};
   int capacity = 0;
   if constexpr (Shape::more && Shape::bytes == 16) {
@@ -329,54 +357,39 @@ template <typename T, typename Function>
 cudaError_t run_rows(const Function& function, const RowProblem& problem, Stream stream) {
   if (problem.rows.numel == 0) return cudaSuccess;
   const RowArguments<Function, T> arguments(function, problem);
-  const auto run = [&](auto shape, auto kind) {
-    return run_shape<decltype(shape), decltype(kind)::value>(arguments, stream);
-  };
-  constexpr std::integral_constant<WeightKind, WeightKind::either> either{};
+  const auto run = [&](auto shape) { return run_shape<decltype(shape)>(arguments, stream); };
   const int bytes = access_bytes<T, Function>(problem);
   if constexpr (sizeof(T) <= 4) {
-    constexpr std::integral_constant<WeightKind, WeightKind::own> own{};
-    constexpr std::integral_constant<WeightKind, WeightKind::wide> wide{};
     constexpr bool is_short = sizeof(T) == 2;
     const int64_t vectors = problem.size * sizeof(T) / 16;
-    if constexpr (is_short) {
-      if (bytes == 16 && problem.wide_weight) {
-        if (vectors <= 16) return run(RowShape<16, 128, 16, 1, 16>{}, wide);
-        if (vectors <= 128) return run(RowShape<16, 64, 64, 2>{}, wide);
-        if (vectors <= 512) return run(RowShape<16, 256, 256, 2, 5>{}, wide);
-        if (vectors <= 768) return run(RowShape<16, 256, 256, 3, 4>{}, wide);
-        if (vectors <= 2560) return run(RowShape<16, 512, 512, 5, 2>{}, wide);
-        return run(RowShape<16, 1024, 1024, 5, 1, false, true>{}, wide);
-      }
-    }
     if (bytes == 16) {
-      if (vectors <= 16) return run(RowShape<16, 128, 16, 1, 16>{}, own);
-      if (vectors <= 32) return run(RowShape<16, 128, 32, 1>{}, own);
-      if (vectors <= 128) return run(RowShape<16, 64, 64, 2>{}, own);
-      if (vectors <= 256) return run(RowShape<16, 128, 128, 2>{}, own);
-      if (vectors <= 512) return run(RowShape<16, 256, 256, 2, 5>{}, own);
+      if (vectors <= 16) return run(RowShape<16, 128, 16, 1, 16>{});
+      if (vectors <= 32) return run(RowShape<16, 128, 32, 1>{});
+      if (vectors <= 128) return run(RowShape<16, 64, 64, 2>{});
+      if (vectors <= 256) return run(RowShape<16, 128, 128, 2>{});
+      if (vectors <= 512) return run(RowShape<16, 256, 256, 2, 5>{});
       if constexpr (is_short) {
-        if (vectors <= 768) return run(RowShape<16, 256, 256, 3, 5, true>{}, own);
+        if (vectors <= 768) return run(RowShape<16, 256, 256, 3, 5, true>{});
       }
-      if (vectors <= 1024) return run(RowShape<16, 512, 512, 2, 3>{}, own);
-      if (vectors <= 2048) return run(RowShape<16, 512, 512, 4, 2>{}, own);
+      if (vectors <= 1024) return run(RowShape<16, 512, 512, 2, 3>{});
+      if (vectors <= 2048) return run(RowShape<16, 512, 512, 4, 2>{});
       if constexpr (is_short) {
-        if (vectors <= 2560) return run(RowShape<16, 512, 512, 5, 2>{}, own);
-        if (vectors <= 4096) return run(RowShape<16, 1024, 1024, 4, 1, true>{}, own);
+        if (vectors <= 2560) return run(RowShape<16, 512, 512, 5, 2>{});
+        if (vectors <= 4096) return run(RowShape<16, 1024, 1024, 4, 1, true>{});
       } else {
-        if (vectors <= 4096) return run(RowShape<16, 512, 512, 8, 2>{}, own);
+        if (vectors <= 4096) return run(RowShape<16, 512, 512, 8, 2>{});
       }
-      return run(RowShape<16, 1024, 1024, 5, 1, false, true>{}, own);
+      return run(RowShape<16, 1024, 1024, 5, 1, false, true>{});
     }
     if constexpr (is_short) {
       if (bytes == 8 && problem.size > 256 && problem.size <= 5120)
-        return run(RowShape<8, 256, 256, 5>{}, either);
+        return run(RowShape<8, 256, 256, 5>{});
     }
   }
   constexpr int one = sizeof(T);
-  if (problem.size <= 256) return run(RowShape<one, 128, 32, 8>{}, either);
-  if (problem.size <= 4096) return run(RowShape<one, 512, 512, 8>{}, either);
-  return run(RowShape<one, 512, 512, 4, 1, false, true>{}, either);
+  if (problem.size <= 256) return run(RowShape<one, 128, 32, 8>{});
+  if (problem.size <= 4096) return run(RowShape<one, 512, 512, 8>{});
+  return run(RowShape<one, 512, 512, 4, 1, false, true>{});
 }
 
 }  // namespace opwright

@@ -62,10 +62,18 @@ template <typename T, typename Bits>
 __device__ __forceinline__ Bits pack(const Compute<T>* numbers) {
   Bits bits;
   if constexpr (std::is_same_v<T, BFloat16> && sizeof(Bits) >= 4) {
+#if __CUDA_ARCH__ >= 800
     auto* pairs = reinterpret_cast<__nv_bfloat162*>(&bits);
 #pragma unroll
     for (int e = 0; e < static_cast<int>(sizeof(Bits) / 4); ++e)
       pairs[e] = __floats2bfloat162_rn(numbers[2 * e], numbers[2 * e + 1]);
+#else
+    auto* words = reinterpret_cast<uint32_t*>(&bits);
+#pragma unroll
+    for (int e = 0; e < static_cast<int>(sizeof(Bits) / 4); ++e)
+      words[e] = __byte_perm(round_to_bfloat16(numbers[2 * e]),
+                             round_to_bfloat16(numbers[2 * e + 1]), 0x7632);
+#endif
   } else if constexpr (std::is_same_v<T, Half> && sizeof(Bits) >= 4) {
     auto* pairs = reinterpret_cast<__half2*>(&bits);
 #pragma unroll
@@ -78,6 +86,34 @@ __device__ __forceinline__ Bits pack(const Compute<T>* numbers) {
       elements[e] = store<T>(numbers[e]);
   }
   return bits;
+}
+
+// The sums of the elements of two accesses, each rounded once.
+template <typename T, typename Bits>
+__device__ __forceinline__ Bits add_elements(const Bits& a, const Bits& b) {
+  constexpr bool is_bfloat16 = std::is_same_v<T, BFloat16>;
+#if __CUDA_ARCH__ >= 800
+  constexpr bool in_pairs = is_bfloat16 || std::is_same_v<T, Half>;
+#else
+  constexpr bool in_pairs = std::is_same_v<T, Half>;
+#endif
+  if constexpr (in_pairs && sizeof(Bits) >= 4) {
+    using Pair = std::conditional_t<is_bfloat16, __nv_bfloat162, __half2>;
+    Bits sums;
+#pragma unroll
+    for (int e = 0; e < static_cast<int>(sizeof(Bits) / 4); ++e)
+      reinterpret_cast<Pair*>(&sums)[e] =
+          __hadd2(reinterpret_cast<const Pair*>(&a)[e], reinterpret_cast<const Pair*>(&b)[e]);
+    return sums;
+  } else {
+    constexpr int count = sizeof(Bits) / sizeof(T);
+    Compute<T> numbers[count], others[count];
+    unpack<T>(a, numbers);
+    unpack<T>(b, others);
+#pragma unroll
+    for (int e = 0; e < count; ++e) numbers[e] += others[e];
+    return pack<T, Bits>(numbers);
+  }
 }
 
 // The sum over the `threads` neighbouring threads that share a row; each of them gets it. Above a

@@ -5,6 +5,7 @@
 // the type C that elements are computed in:
 //
 //   static constexpr int inputs = 1, outputs = 1;
+//   static constexpr Added added = Added::nowhere;          // where one more tensor may be added
 //   using State = C;                                        // what the elements of a row share
 //   C term(const C* in, C weight) const;                    // summed over the row
 //   State finish(C sum, C given) const;                     // `given` is the row's number, if any
@@ -27,10 +28,14 @@ namespace opwright {
 
 constexpr int max_row_inputs = 3, max_row_outputs = 2;
 
+// What a tensor that comes with a call, such as a residual, is added to: the first input before
+// anything else, where the sum is rounded and is a result too, or the first output.
+enum class Added { nowhere, to_input, to_output };
+
 // A row's elements lie side by side; rows lie anywhere (`rows` walks them). Results are contiguous.
 struct RowProblem {
   DType dtype;       // of inputs and outputs
-  bool wide_weight;  // the weight is of the type that is computed in
+  bool wide_weight;  // the weight is of the type that is computed in, where T is narrower
   int64_t size;      // of a row
   Layout rows;
   const void* in[max_row_inputs] = {};
@@ -40,6 +45,10 @@ struct RowProblem {
   void* row_out = nullptr;          // the state of each row; null where nobody needs it
   void* column_out = nullptr;       // of the weight's type; null where nobody needs it
   void* partial = nullptr;          // room for partial sums of the columns
+  const void* added = nullptr;      // contiguous; null: nothing is added
+  void* sum = nullptr;              // where the first input with `added` goes
+  double weight_offset = 0;         // is added to the weight, which must not be narrow then
+  double number = 0;                // the op's own
 };
 
 namespace cpu {

@@ -52,6 +52,14 @@ OPWRIGHT_INLINE void compute_row(const Function& function, const RowProblem& pro
     }
     in[i] = static_cast<const T*>(problem.in[i]) + offset;
   }
+  const T* added =
+      problem.added ? static_cast<const T*>(problem.added) + row * problem.size : nullptr;
+  if (Function::added == Added::to_input && added) {
+    T* sum = static_cast<T*>(problem.sum) + row * problem.size;
+    for (int64_t i = 0; i < problem.size; ++i)
+      sum[i] = Store<T>::from(load(in[0][i]) + load(added[i]));
+    in[0] = sum;
+  }
   const W* weight = static_cast<const W*>(problem.weight);
   const C given = problem.given ? static_cast<const C*>(problem.given)[row] : C(0);
   const int64_t size = problem.size;
@@ -64,7 +72,7 @@ OPWRIGHT_INLINE void compute_row(const Function& function, const RowProblem& pro
     return elements;
   };
   const auto factor = [&](int64_t i) __attribute__((always_inline)) {
-    return weight ? C(load(weight[i])) : C(1);
+    return weight ? C(load(weight[i])) + static_cast<C>(problem.weight_offset) : C(1);
   };
   if (problem.out[0] || problem.row_out) {
     const auto state = function.finish(sum_row<C>(size,
@@ -78,6 +86,7 @@ OPWRIGHT_INLINE void compute_row(const Function& function, const RowProblem& pro
     for (int64_t i = 0; i < size; ++i) {
       C results[outputs];
       function.apply(at(i).in, factor(i), state, results);
+      if (Function::added == Added::to_output && added) results[0] += load(added[i]);
       for (int o = 0; o < outputs; ++o)
         static_cast<T*>(problem.out[o])[row * size + i] = Store<T>::from(results[o]);
     }
