@@ -6,7 +6,7 @@ from conftest import FLOATING, needs_gpu
 from torch.library import opcheck
 from torch.nn import functional
 
-from cuda_ext_example import rms_norm
+from cuda_ext_example import add_rms_norm, rms_norm
 
 OPS = torch.ops.cuda_ext_example
 
@@ -223,6 +223,7 @@ SAMPLES = {
     "rms_norm": lambda x, w: (x, w, 1e-5),
     "_rms_norm_forward": lambda x, w: (x, w, None),
     "_rms_norm_backward": lambda x, w: (x.detach(), x, w, x.detach()[:, :1].clone(), True, True),
+    "_add_rms_norm_forward": lambda x, w: (x, x.detach().exp(), w, 1e-5, 1.0),
 }
 
 
@@ -242,7 +243,9 @@ def test_opcheck_of_the_gradient(weighted, needs_x, needs_weight, device):
     x, weight = pair((3, 5), torch.float32, device)
     weight = weight if weighted else None
     _, rstd = OPS._rms_norm_forward(x, weight, 1e-5)
-    opcheck(OPS._rms_norm_backward.default, (x, x, weight, rstd, needs_x, needs_weight))
+    arguments = (x, x, weight, rstd, needs_x, needs_weight)
+    opcheck(OPS._rms_norm_backward.default, arguments)
+    opcheck(OPS._rms_norm_backward.default, (*arguments, 1.0, x.exp()))
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
@@ -383,3 +386,73 @@ def test_errors_when_compiled(arguments):
     x, weight = pair((3, 4), torch.float32, "cpu")
     with pytest.raises(Exception, match="rms_norm: weight must be"):
         torch.compile(rms_norm, fullgraph=True, backend="eager")(*arguments(x, weight))
+
+
+# --- A residual, and an offset of the weight ------------------------------------------------------
+
+
+@pytest.mark.parametrize("weight_dtype", [None, *FLOATING], ids=str)
+@pytest.mark.parametrize("columns", [1, 7, 128, 1000, 4100, 20_000])
+def test_a_residual_is_added_first(floating, device, weight_dtype, columns):
+    """To the bit what two calls give, for rows that the kernels hold, read twice, or find misaligned."""
+    x, _ = pair((4, columns), floating, device)
+    residual = pair((3, 4, columns), floating, device)[0][1]
+    weight = None if weight_dtype is None else pair((1, columns), weight_dtype, device)[1]
+    for view in (x, x[:, ::2], torch.cat([x[:1], x])[1:], x.mT.contiguous().mT, x[:0], x[1:2]):
+        other = residual[: view.shape[0], : view.shape[1]]
+        factors = None if weight is None else weight[: view.shape[1]]
+        for offset in (0.0, 1.0):
+            out, both = add_rms_norm(view, other, factors, 1e-5, offset)
+            assert torch.equal(both, view + other)
+            assert torch.equal(out, rms_norm(both, factors, 1e-5, offset))
+
+
+@pytest.mark.parametrize("weight_dtype", FLOATING, ids=str)
+def test_an_offset_is_added_to_the_weight_in_float32(floating, device, weight_dtype):
+    """A small weight would be lost beside 1 in 16 bits: each result is as near as with exact weights."""
+    x = pair((5, 300), floating, device)[0]
+    weight = (pair((5, 300), torch.float64, device)[1] * 1e-3).to(weight_dtype)
+    expected = exact(x, weight.double() + 1, 1e-5)
+    for out in (rms_norm(x, weight, 1e-5, 1.0), rms_norm(x, weight, 1e-5, 1, out=x.clone())):
+        assert_near(out, expected, floating, steps=4 if floating.itemsize > 2 else 0.51)
+    assert torch.equal(rms_norm(x, None, 1e-5, 1.0), rms_norm(x, None, 1e-5))
+
+
+@pytest.mark.parametrize("used", [(0,), (1,), (0, 1)], ids=str)
+@pytest.mark.parametrize("needed", [(True, True, True), (True, False, False), (False, True, True)])
+@pytest.mark.parametrize("offset", [0.0, 1.0])
+def test_gradients_by_both_results(device, used, needed, offset):
+    """The sum's own gradient is added to the norm's, where both, one or the other is used."""
+
+    def reference(x, residual, weight):
+        both = x + residual
+        return functional.rms_norm(both, both.shape[-1:], weight + offset, 1e-5), both
+
+    x, weight = pair((3, 4, 40), torch.float64, device)
+    for layout in (lambda t: t, lambda t: t.transpose(0, 1).contiguous().transpose(0, 1)):
+        tensors = [layout(x), layout(x.exp()), weight]
+        tensors = [t.detach().requires_grad_(n) for t, n in zip(tensors, needed, strict=True)]
+        leaves = [t for t in tensors if t.requires_grad]
+        grads = []
+        for norm in (lambda *t: add_rms_norm(*t, 1e-5, offset), reference):
+            loss = sum((i + 1) * norm(*tensors)[i].sin().sum() for i in used)
+            grads.append(torch.autograd.grad(loss, leaves, allow_unused=True))
+        for ours, torchs in zip(*grads, strict=True):
+            torch.testing.assert_close(ours, torchs)
+
+
+@pytest.mark.parametrize(
+    ("residual", "message"),
+    [
+        (torch.ones(2, 3), "residual must have the shape of x"),
+        (torch.ones(4), "residual must have the shape of x"),
+        (torch.ones(2, 4, dtype=torch.float64), "x is float32 and residual is float64"),
+    ],
+)
+def test_a_residual_is_like_x(residual, message):
+    with pytest.raises(RuntimeError, match=f"add_rms_norm: {message}"):
+        add_rms_norm(torch.ones(2, 4), residual)
+    with pytest.raises(
+        RuntimeError, match=r"add_rms_norm: residual must be torch\.float32 of shape"
+    ):
+        add_rms_norm(torch.ones(2, 4, device="meta"), residual.to("meta"))

@@ -203,7 +203,7 @@ CHANGES: dict[str, tuple[Change, Iterable[str]]] = {
     ),
     "the torch that wheels are built on": ((MATRIX, '"2.10.0"', '"2.10.1"'), SDIST | EVERYTHING),
     "the targets of the toolkit": (
-        (MATRIX, '"7.0+PTX", "8.0"', '"7.0+PTX", "8.6"'),
+        (MATRIX, '"7.0", "8.0+PTX"', '"7.0", "8.6+PTX"'),
         SDIST | FROM_BUILD,
     ),
     "the targets of another toolkit": ((MATRIX, '"7.5+PTX", "8.0"', '"7.5+PTX", "8.6"'), SDIST),
