@@ -19,6 +19,7 @@ from packaging.tags import parse_tag
 from packaging.utils import parse_wheel_filename
 
 from validation.corpus.reference import Facts
+from validation.corpus.references import platforms
 
 
 def member(wheel: Path, name: str) -> str:
@@ -76,6 +77,12 @@ def relocates_text(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts
     return "(TEXTREL)" in said.stdout
 
 
+def lacks_libraries(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
+    """auditwheel misses the same libraries, and so calls the wheel plain linux."""
+    missed = platforms.outside(platforms.analyse(wheel, frozenset()))
+    return set(item["platform"]["external_libraries"]) <= missed
+
+
 Confirm = Callable[[Path, Any, Any, dict[str, Facts]], bool]
 CONFIRM: dict[str, Confirm] = {
     "tag-platform": platform_is_newer,
@@ -84,6 +91,7 @@ CONFIRM: dict[str, Confirm] = {
     "record-extra": only_one_has_it,
     "record-unlisted": only_one_has_it,
     "hardening": relocates_text,
+    "needed": lacks_libraries,
 }
 
 

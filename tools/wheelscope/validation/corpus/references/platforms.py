@@ -32,14 +32,17 @@ def analyse(wheel: Path, exclude: frozenset[str]) -> WheelAbIInfo:
     )
 
 
+def outside(found: WheelAbIInfo) -> frozenset[str]:
+    """The libraries that no policy has: the "lowest" one is of the newest systems, and has the most."""
+    return frozenset(found.external_refs[found.policies.lowest.name].libs)
+
+
 def ask(wheel: Path, tree: Path) -> Facts:  # noqa: ARG001 (it unpacks the wheel itself)
     """The overall tag, as if the libraries that the wheel and the platform lack were there, which
     wheelscope lists apart; `any` for wheels without ELF files."""
     try:
-        first = analyse(wheel, frozenset())
-        # The "lowest" policy is that of the newest systems, and allows the most.
-        outside = frozenset(first.external_refs[first.policies.lowest.name].libs)
-        tag = analyse(wheel, outside).overall_policy.name
+        lacking = outside(analyse(wheel, frozenset()))
+        tag = analyse(wheel, lacking).overall_policy.name
     except NonPlatformWheelError:
         tag = "any"
     except Exception as problem:  # it gives up on what it cannot read
