@@ -375,10 +375,9 @@ def test_a_variant_says_which_gpu_it_is_for(fat: Path, tmp_path: Path) -> None:
         "one --gpu"
         in run(fat, "--arch-list", "8.0;9.0", "--variant", "x", "-o", tmp_path / "o", code=2).stderr
     )
-    assert (
-        "small letters"
-        in run(fat, "--gpu", "9.0", "--variant", "SM-90", "-o", tmp_path / "o", code=2).stderr
-    )
+    for label in ("SM-90", "null", ""):
+        words = (fat, "--gpu", "9.0", "--variant", label, "-o", tmp_path / "o")
+        assert "small letters" in run(*words, code=2).stderr
 
 
 def test_a_variant_has_code_for_all_that_would_get_it(tmp_path: Path) -> None:
@@ -421,6 +420,35 @@ def test_check_refuses_a_variant_whose_bytes_say_otherwise(tmp_path: Path) -> No
     assert set(findings(variant("sm90", "80_real", ""))) == {"variant-label"}
     plain = written(tmp_path, {"a.py": b""}, NAME.replace(".whl", "-sm90.whl"))
     assert set(findings(plain)) == {"variant-label"}
+
+
+# What variantlib 0.2.2 refuses, and one file that it takes.
+@pytest.mark.parametrize(
+    ("label", "variants", "sound"),
+    [
+        ("foo", {"foo": {"ns": {"f": ["v1.0"]}}}, True),
+        ("null", {"null": {}}, True),
+        ("foo", {"foo": {}}, False),
+        ("", {}, False),
+        ("null", {"null": {"ns": {"f": ["v"]}}}, False),
+        ("foo", {"foo": {"ns": {"f": "v"}}}, False),
+        ("foo", {"foo": {"N S": {"f": ["v"]}}}, False),
+        ("foo", {"foo": {"ns": {"f-g": ["v"]}}}, False),
+        ("foo", {"foo": {"ns": {"f": ["V!"]}}}, False),
+        ("foo", {"foo": {"ns": {"f": ["v"]}}, "bar": {"ns": {"f": ["w"]}}}, False),
+    ],
+)
+def test_check_refuses_what_variantlib_does(
+    tmp_path: Path, label: str, variants: Any, sound: bool
+) -> None:
+    said = json.dumps({"variants": variants}).encode()
+    path = written(
+        tmp_path,
+        {"a.py": b"", "pkg-1.0.dist-info/variant.json": said},
+        NAME.replace(".whl", f"-{label}.whl" if label else ".whl"),
+    )
+    what = f"the file name ends in the label '{label}', and variant.json names no sound variant"
+    assert findings(path) == ({} if sound else {"variant-label": what})
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <istream>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -30,9 +31,10 @@ struct Options {
   std::vector<std::string> extra_indexes, find_links, requirement_files;  // fit
   bool no_index = false, prereleases = false;                             // fit
   bool deep = false;                                                      // fit: every byte
-  int timeout = 15;                // fit: seconds without a sign of a server
-  std::vector<std::string> gpus;   // thin
-  std::string arch_list, variant;  // thin
+  int timeout = 15;                    // fit: seconds without a sign of a server
+  std::vector<std::string> gpus;       // thin
+  std::string arch_list;               // thin
+  std::optional<std::string> variant;  // thin
   bool keep_ptx = false, dry_run = false, compare = false;  // thin
   bool environment = false, write = false;                  // thin
   std::string save, undo;                                   // thin: folders of originals

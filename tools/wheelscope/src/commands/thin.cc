@@ -98,13 +98,13 @@ int dry_run(const std::string& path, const std::vector<ThinFor>& rows, const Opt
 
 // The variant that was asked for; an error for one that cannot be made.
 Result<std::optional<VariantFile>> asked_variant(const ThinFor& wanted, const Options& options) {
-  if (options.variant.empty()) return std::nullopt;
-  if (!is_variant_label(options.variant))
+  if (!options.variant) return std::nullopt;
+  if (!is_variant_label(*options.variant))
     return fail(0,
                 "--variant: a label has small letters, digits, dots and underscores, as in sm90");
   if (wanted.gpus.size() != 1)
     return fail(0, "--variant: NVIDIA's provider knows variants for one GPU; give one --gpu");
-  return VariantFile{options.variant, variant_file_for(options.variant, wanted.gpus.front())};
+  return VariantFile{*options.variant, variant_file_for(*options.variant, wanted.gpus.front())};
 }
 
 // The GPUs that would get a variant for this one: NVIDIA's provider gives it to all later ones of

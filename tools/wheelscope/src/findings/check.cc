@@ -66,10 +66,11 @@ class Checker {
 
   // What a variant says must be true of its bytes: of GPUs, the native code that it promises.
   void judge_variant(const WheelClaims& wheel) {
-    if (wheel.has_variant_file && wheel.variant != wheel.variant_file_label)
+    const bool is_sound = !wheel.variant_file_label.empty();
+    if (wheel.has_variant_file && (!is_sound || wheel.variant != wheel.variant_file_label))
       report("variant-label", variant_file,
-             "the file name ends in the label '" + wheel.variant + "', and variant.json names '" +
-                 wheel.variant_file_label + "'",
+             "the file name ends in the label '" + wheel.variant + "', and variant.json names " +
+                 (is_sound ? "'" + wheel.variant_file_label + "'" : "no sound variant"),
              "rename the wheel, or make the variant again");
     if (!wheel.variant.empty() && !wheel.has_variant_file)
       report("variant-label", {},

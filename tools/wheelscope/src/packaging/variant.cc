@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "text/text.h"
 
@@ -13,6 +16,7 @@ namespace {
 constexpr const char* variant_schema = "https://variants-schema.wheelnext.dev/v0.2.0.json";
 constexpr const char* nvidia_provider = "nvidia-variant-provider>=0.0.1,<1.0.0";
 constexpr const char* nvidia_plugin = "nvidia_variant_provider.plugin:NvidiaVariantPlugin";
+constexpr const char* null_label = "null";  // of the variant without properties, and of no other
 
 bool nests_too_deeply(std::string_view text) {
   constexpr std::size_t deepest = 32;
@@ -25,6 +29,30 @@ bool nests_too_deeply(std::string_view text) {
   return false;
 }
 
+bool has_only(std::string_view text, std::string_view punctuation) {
+  return !text.empty() && std::ranges::all_of(text, [&](char c) {
+    return is_digit(c) || (c >= 'a' && c <= 'z') || punctuation.contains(c);
+  });
+}
+
+// The properties of a variant, as `namespace :: feature :: value`; nothing if a part of them is not
+// what variantlib takes.
+std::optional<std::vector<std::string>> properties_of(const nlohmann::json& namespaces) {
+  if (!namespaces.is_object()) return std::nullopt;
+  std::vector<std::string> found;
+  for (const auto& [space, features] : namespaces.items()) {
+    if (!features.is_object() || !has_only(space, "_")) return std::nullopt;
+    for (const auto& [feature, values] : features.items()) {
+      if (!values.is_array() || !has_only(feature, "_")) return std::nullopt;
+      for (const auto& value : values) {
+        if (!value.is_string() || !has_only(value.get<std::string>(), "_.")) return std::nullopt;
+        found.push_back(space + " :: " + feature + " :: " + value.get<std::string>());
+      }
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 void parse_variant_file(std::string_view text, WheelClaims& claims) {
@@ -35,26 +63,14 @@ void parse_variant_file(std::string_view text, WheelClaims& claims) {
       json["variants"].size() != 1)
     return;
   const auto variant = json["variants"].begin();
-  const auto& namespaces = variant.value();
-  if (!namespaces.is_object()) return;
+  const auto properties = properties_of(variant.value());
+  if (!properties || properties->empty() != (variant.key() == null_label)) return;
   claims.variant_file_label = variant.key();
-  for (const auto& [space, features] : namespaces.items()) {
-    if (!features.is_object()) continue;
-    for (const auto& [feature, values] : features.items()) {
-      if (!values.is_array()) continue;
-      for (const auto& value : values) {
-        if (value.is_string())
-          claims.variant_properties.push_back(space + " :: " + feature +
-                                              " :: " + value.get<std::string>());
-      }
-    }
-  }
+  claims.variant_properties = *properties;
 }
 
 bool is_variant_label(std::string_view label) {
-  return !label.empty() && label != "null" && std::ranges::all_of(label, [](char c) {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || c == '.' || c == '_';
-  });
+  return label != null_label && has_only(label, "._");
 }
 
 std::string variant_file_for(const std::string& label, const std::string& capability) {
