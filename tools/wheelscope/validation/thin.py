@@ -25,7 +25,6 @@ from validation.corpus.program import WHEELSCOPE
 from validation.corpus.references.device_code import CUOBJDUMP, is_toolbox, older_cuobjdump
 
 MEASURED = Path(__file__).with_name("thin.json")
-LARGEST = Path(__file__).with_name("largest.txt")
 GPUS = ("7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
 MAGIC = struct.pack("<IHH", 0xBA55ED50, 1, 16)
 Entry = tuple[str, int, str]  # kind, architecture, suffix
@@ -228,14 +227,14 @@ def keep(name: str, found: dict[str, Any] | None) -> None:
     MEASURED.write_text(f"{{\n{lines}\n}}\n")
 
 
-def table(names: list[str]) -> Iterator[str]:
-    """Sizes by GPU, in Markdown."""
+def table(length: int = 10) -> Iterator[str]:
+    """The largest wheels with their sizes by GPU, in Markdown."""
     yield f"| wheel | all | {' | '.join(GPUS)} |"
     yield f"|---|{'---:|' * (1 + len(GPUS))}"
-    for name in names:
-        row = read()[name]
+    rows = [(name, row) for name, row in read().items() if row]
+    for name, row in sorted(rows, key=lambda one: -one[1]["size"])[:length]:
         cells = [megabytes(row), *(megabytes(row["gpus"][gpu]) for gpu in GPUS)]
-        yield f"| {' '.join(name.split('-')[:2])} | {' | '.join(cells)} |"
+        yield f"| {' '.join(name.split('-')[:2]).replace('_', '-')} | {' | '.join(cells)} |"
 
 
 def megabytes(row: dict[str, Any]) -> str:
@@ -260,8 +259,7 @@ def report() -> None:
         ]
         median, most = statistics.median(ratios), max(ratios)
         print(f"{what} of thin by those of show: median {median:.2f}, at most {most:.2f}")
-    listed = [wheel.file_name for wheel in download.read_list(LARGEST)]
-    print("\n".join(table([name for name in listed if read().get(name)])))
+    print("\n".join(table()))
 
 
 def main() -> None:
