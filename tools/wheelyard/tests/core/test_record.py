@@ -118,6 +118,15 @@ def test_a_path_that_the_job_is_not_for_is_refused(path: str) -> None:
     record.check_path(job("repair/x86_64", outputs=("*.whl",)), "a.whl")
 
 
+def test_each_platform_of_a_variant_must_fit() -> None:
+    """pip and uv install a wheel for each platform that its name holds."""
+    own = job("repair/x86_64-sm90", outputs=("*-*-*-*-*_x86_64-sm90.whl",))
+    record.check_path(own, "a-1-py3-none-manylinux1_x86_64.manylinux_2_5_x86_64-sm90.whl")
+    for platforms in ("linux_aarch64", "linux_x86_64.linux_aarch64", "linux_aarch64.linux_x86_64"):
+        with pytest.raises(Problem, match="which it is not for"):
+            record.check_path(own, f"a-1-py3-none-{platforms}-sm90.whl")
+
+
 def test_a_link_among_the_results_is_refused(known: Record, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
