@@ -1,13 +1,12 @@
 """Verify: the package's tests on each torch and Python that runs here, linking for the rest."""
 
+import importlib
 import itertools
-import json
-import os
 import re
 import shlex
 import shutil
-import sys
 from pathlib import Path, PurePath
+from types import ModuleType
 
 from wheelyard.config.matrix import RunCell
 from wheelyard.core import digest, shell
@@ -16,11 +15,9 @@ from wheelyard.core.environment import NETWORK, isolated
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
-from wheelyard.plan.cells import Variant, Wheel, split_label
+from wheelyard.plan.cells import Wheel
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
-from wheelyard.report import static_index
-from wheelyard.steps import install, smoke
 from wheelyard.tools import images, wheelscope
 
 # In a free-threaded Python, a library that was not made for it switches the GIL on when it is imported.
@@ -35,7 +32,10 @@ def jobs(plan: Plan) -> list[Job]:
     tests = Source(plan.project.files(*facts.tests) if facts.tests else {})
     runs = [_run_job(plan, w, c, tests) for w in plan.natives for c in plan.cells_run(w)]
     runs += [
-        _variant_job(plan, v) for w in plan.natives for v in plan.variants(w) if plan.cells_run(w)
+        _of_variants().job(plan, variant, cells[0])
+        for wheel in plan.natives
+        for variant in plan.variants(wheel)
+        if (cells := plan.cells_run(wheel))
     ]
     linked = [_link_job(plan, w, torch) for w in plan.wheels for torch in plan.links(w)]
     # Runs need the processor, links the network: side by side they get most out of the machine.
@@ -43,9 +43,14 @@ def jobs(plan: Plan) -> list[Job]:
     return [job for pair in pairs for job in pair if job]
 
 
+def _of_variants() -> ModuleType:
+    """By its name, so that its code belongs to the variants' jobs alone: where it changes, no test runs again."""
+    return importlib.import_module("wheelyard.steps.variant")
+
+
 def run(job: Job, workspace: Workspace) -> Facts:
     if "label" in job.inputs:
-        return _install_variant(workspace)
+        return dict(_of_variants().install(workspace))
     return _link(workspace) if job.unit.endswith("-link") else _test(workspace)
 
 
@@ -132,68 +137,6 @@ def summary(log: str) -> str:
     lines = log.strip().splitlines()
     passed = [line for line in lines if re.search(r"\b\d+ passed\b.* in ", line)]
     return (passed or lines)[-1].strip("= ")
-
-
-def _variant_job(plan: Plan, variant: Variant) -> Job:
-    """Has uv choose among the wheel and all its variants for a GPU that is not there, and smoke-tests what it took."""
-    wheel, cell = variant.wheel, plan.cells_run(variant.wheel)[0]
-    inputs = {
-        "files": made(f"repair/{wheel.name}", *(f"repair/{v.name}" for v in plan.variants(wheel))),
-        "label": variant.label,
-        "gpu": variant.gpu,
-        "project": plan.project.name,
-        "image": images.for_verify(plan, cell, wheel.arch),
-        **smoke.spec(plan),
-        "tools": digest.tools("uv"),
-        "code": digest.code(__name__),
-    }
-    needs = Needs(wheel.arch, engine=True)
-    return Job("verify", unit(variant.name, cell.torch, cell.python), needs, inputs)
-
-
-def _install_variant(workspace: Workspace) -> Facts:
-    inputs, index, told = workspace.inputs, workspace.scratch("index"), workspace.scratch("spec")
-    files = [Path(shutil.copy(file, index)) for file in workspace.files("files")]
-    (variant,) = (file for file in files if split_label(file.name)[1] == inputs["label"])
-    static_index.write(index / "simple", inputs["project"], files)
-    output = workspace.scratch("taken")
-    output.chmod(0o777)
-    taken = "/tmp/own/lib/python*/site-packages/*.dist-info/variant.json"
-    script = " && ".join([
-        install.OWN_PLACE,
-        "/uv pip install --quiet --no-cache --no-deps --python /tmp/own/bin/python --preview-features wheel-variants "
-        f"--index-url file:///index/simple {inputs['project']}",
-        f"cp {taken} /out/",
-        smoke.installed_command(inputs, told, f"/index/{variant.name}", "/out/smoke.json"),
-    ])  # fmt: skip
-    options = [
-        "--network=none",
-        *install.ordinary_user(),
-        f"--env=NV_VARIANT_PROVIDER_FORCE_SM_ARCH={inputs['gpu']}",
-        "--env=NV_VARIANT_PROVIDER_FORCE_CUDA_DRIVER_VERSION=13.0",
-        f"--volume={index}:/index:ro",
-        f"--volume={told}:/spec:ro",
-        f"--volume={output}:/out",
-        f"--volume={_uv()}:/uv:ro",
-        f"--volume={smoke.PROGRAM}:/smoke.py:ro",
-        "--workdir=/tmp",
-    ]
-    image = images.ensure(inputs["image"], workspace)
-    what = f"installing {inputs['project']} for GPU {inputs['gpu']}"
-    workspace.engine.run(image, options, ["sh", "-c", script], workspace.log, what=what)
-    label = next(iter(json.loads((output / "variant.json").read_text())["variants"]))
-    if label != inputs["label"]:
-        raise Problem(f"uv took the variant {label} for GPU {inputs['gpu']}, not {inputs['label']}")
-    return {"verified": "run", "verdict": f"uv took {variant.name}"}
-
-
-def _uv() -> Path:
-    found = shutil.which(
-        "uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    )
-    if not found:
-        raise Problem("uv is missing, which installs variants; `pip install 'wheelyard[variants]'`")
-    return Path(found).resolve()
 
 
 def _link_job(plan: Plan, wheel: Wheel, torch: str) -> Job:

@@ -1,0 +1,82 @@
+"""Verify, of a variant: uv chooses among a wheel and all its variants for a GPU that is not there, and what it took is
+smoke-tested."""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from wheelyard.config.matrix import RunCell
+from wheelyard.core import digest
+from wheelyard.core.job import Job, Needs, made
+from wheelyard.core.record import Facts
+from wheelyard.core.workspace import Workspace
+from wheelyard.plan.cells import Variant, split_label
+from wheelyard.plan.plan import Plan
+from wheelyard.problem import Problem
+from wheelyard.report import static_index
+from wheelyard.steps import smoke
+from wheelyard.steps.install import OWN_PLACE, ordinary_user
+from wheelyard.tools import images
+
+
+def job(plan: Plan, variant: Variant, cell: RunCell) -> Job:
+    wheel = variant.wheel
+    inputs = {
+        "files": made(f"repair/{wheel.name}", *(f"repair/{v.name}" for v in plan.variants(wheel))),
+        "label": variant.label,
+        "gpu": variant.gpu,
+        "project": plan.project.name,
+        "image": images.for_verify(plan, cell, wheel.arch),
+        **smoke.spec(plan),
+        "tools": digest.tools("uv"),
+        "code": digest.code(__name__),
+    }
+    needs = Needs(wheel.arch, engine=True)
+    return Job("verify", f"{variant.name}-torch{cell.torch}-python{cell.python}", needs, inputs)
+
+
+def install(workspace: Workspace) -> Facts:
+    inputs, index, told = workspace.inputs, workspace.scratch("index"), workspace.scratch("spec")
+    files = [Path(shutil.copy(file, index)) for file in workspace.files("files")]
+    (variant,) = (file for file in files if split_label(file.name)[1] == inputs["label"])
+    static_index.write(index / "simple", inputs["project"], files)
+    output = workspace.scratch("taken")
+    output.chmod(0o777)
+    taken = "/tmp/own/lib/python*/site-packages/*.dist-info/variant.json"
+    script = " && ".join([
+        OWN_PLACE,
+        "/uv pip install --quiet --no-cache --no-deps --python /tmp/own/bin/python --preview-features wheel-variants "
+        f"--index-url file:///index/simple {inputs['project']}",
+        f"cp {taken} /out/",
+        smoke.installed_command(inputs, told, f"/index/{variant.name}", "/out/smoke.json"),
+    ])  # fmt: skip
+    options = [
+        "--network=none",
+        *ordinary_user(),
+        f"--env=NV_VARIANT_PROVIDER_FORCE_SM_ARCH={inputs['gpu']}",
+        "--env=NV_VARIANT_PROVIDER_FORCE_CUDA_DRIVER_VERSION=13.0",
+        f"--volume={index}:/index:ro",
+        f"--volume={told}:/spec:ro",
+        f"--volume={output}:/out",
+        f"--volume={_uv()}:/uv:ro",
+        f"--volume={smoke.PROGRAM}:/smoke.py:ro",
+        "--workdir=/tmp",
+    ]
+    image = images.ensure(inputs["image"], workspace)
+    what = f"installing {inputs['project']} for GPU {inputs['gpu']}"
+    workspace.engine.run(image, options, ["sh", "-c", script], workspace.log, what=what)
+    label = next(iter(json.loads((output / "variant.json").read_text())["variants"]))
+    if label != inputs["label"]:
+        raise Problem(f"uv took the variant {label} for GPU {inputs['gpu']}, not {inputs['label']}")
+    return {"verified": "run", "verdict": f"uv took {variant.name}"}
+
+
+def _uv() -> Path:
+    found = shutil.which(
+        "uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    )
+    if not found:
+        raise Problem("uv is missing, which installs variants; `pip install 'wheelyard[variants]'`")
+    return Path(found).resolve()
