@@ -33,8 +33,8 @@ AT_ONCE = 4
 def found(wanted: str, python: str, machine: str, *options: str) -> dict[str, Any] | str:
     """The metadata of the wheel that pip would take, or what pip says where there is none."""
     with tempfile.TemporaryDirectory() as nowhere:
-        command = isolated("pip", "install", "--quiet", "--dry-run", "--no-deps", "--report=-")
-        command += ["--only-binary=:all:", f"--target={nowhere}", *options]
+        command = list(map(str, isolated("pip", "install", "--quiet", "--dry-run", "--no-deps")))
+        command += ["--report=-", "--only-binary=:all:", f"--target={nowhere}", *options]
         command += [
             f"--platform=manylinux_2_28_{machine}",
             f"--python-version={python.rstrip('t')}",
@@ -44,7 +44,8 @@ def found(wanted: str, python: str, machine: str, *options: str) -> dict[str, An
     if done.returncode != 0:
         return done.stderr
     (wheel,) = json.loads(done.stdout)["install"]
-    return dict(wheel["metadata"])
+    metadata: dict[str, Any] = wheel["metadata"]
+    return metadata
 
 
 def cuda_of(metadata: dict[str, Any], machine: str, python: str) -> str:

@@ -16,7 +16,7 @@ ROWS = ((1, 1), (3, 128), (2, 4096), (7, 1021), (3, 8192))
 
 def joined(result: Any) -> Tensor:
     """One tensor of an op's results, which are of one shape where there are several."""
-    return torch.stack(result) if isinstance(result, tuple) else result  # type: ignore[no-any-return]
+    return torch.stack(result) if isinstance(result, tuple) else result
 
 
 class Op:
