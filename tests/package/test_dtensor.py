@@ -51,6 +51,8 @@ def work(rank):
         compare(rank, lambda x: ours.cust_add(x, 2), lambda x: x + 2, (x,), place, place)
         compare(rank, ours.rms_norm, theirs, (x, weight), place, rows)
         compare(rank, ours.rms_norm, theirs, (x,), place, rows)
+        added = lambda x, w: torch.mul(*ours.add_rms_norm(x, 2 * x, w))
+        compare(rank, added, lambda x, w: theirs(3 * x, w) * 3 * x, (x.double(), weight.double()), place, rows)
     dist.destroy_process_group()
 
 if __name__ == "__main__":

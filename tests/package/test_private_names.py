@@ -74,10 +74,13 @@ GRAPHS = [
 def trials(c):
     ops = torch.ops.cuda_ext_example
     theirs = lambda x, w: rms_norm(x, x.shape[-1:], w)
-    for ours, torchs in ((c.my_add, torch.add), (ops.my_add, torch.add), (c.rms_norm, theirs), (ops.rms_norm, theirs)):
+    added = [lambda x, w, f=f: torch.stack(f(x, x.sin(), w)) for f in (c.add_rms_norm, ops.add_rms_norm)]
+    their_sum = lambda x, w: torch.stack((theirs(x + x.sin(), w), x + x.sin()))
+    pairs = ((c.my_add, torch.add), (ops.my_add, torch.add), (c.rms_norm, theirs), (ops.rms_norm, theirs))
+    for ours, torchs in (*pairs, *((f, their_sum) for f in added)):
         for transform in TRANSFORMS:
             yield lambda f, transform=transform: transform(Module(f)), ours, torchs
-        for graph in GRAPHS if ours in (c.my_add, c.rms_norm) else ():
+        for graph in GRAPHS if ours in (c.my_add, c.rms_norm, added[0]) else ():
             for transform in (backward, dual, TRANSFORMS[6]):
                 yield lambda f, transform=transform, graph=graph: transform(graph(Module(f))), ours, torchs
     yield lambda f: backward(lambda x, w: f(x, w[0].item())), c.cust_add, lambda x, v: x + v
