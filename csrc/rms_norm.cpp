@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "add.h"
 #include "opwright/torch/arguments.h"
 #include "opwright/torch/boxing.h"
 #include "opwright/torch/cuda_device.h"
@@ -181,6 +182,8 @@ struct OnCpu {
     parallel(problem.rows.numel, problem.size,
              [&](int64_t begin, int64_t end) { cpu::rms_norm(problem, begin, end); });
   }
+  bool adds(const RowProblem&, bool) const { return true; }
+  void add(DType, const void*, const void*, void*, int64_t) const {}
   NewTensor new_partials(const Tensor& like, const RowProblem& problem, DType) const {
     const int64_t sizes[] = {cpu::column_parts, problem.size};
     return new_contiguous(like, torch_dtype(DType::float64), 2, sizes);
@@ -201,6 +204,14 @@ struct OnCuda {
   explicit OnCuda(const Tensor& like) : device(like), stream(current_stream(name, like)) {}
 
   void forward(const RowProblem& problem) const { check_launch(name, rms_norm(problem, stream)); }
+  bool adds(const RowProblem& problem, bool backward) const {
+    return backward ? rms_norm_backward_adds(problem) : rms_norm_adds(problem);
+  }
+  // For the rows that have no kernel which adds.
+  void add(DType dtype, const void* a, const void* b, void* sum, int64_t numel) const {
+    check_launch(name, on_cuda(my_fast_add{}, dtype, {{a, b}, sum}, nullptr, dense_layout(2, numel),
+                               stream));
+  }
   NewTensor new_partials(const Tensor& like, const RowProblem& problem, DType numbers) const {
     const int64_t sizes[] = {rms_norm_partials(problem, stream), problem.size};
     return new_contiguous(like, torch_dtype(numbers), 2, sizes);
@@ -243,6 +254,15 @@ void run_forward(const Tensor& x, const Norm& norm, DType dtype, void* out) {
   problem.weight_offset = norm.offset;
   if (norm.residual) problem.added = plain_data(*norm.residual, x.dtype, kept_residual);
   problem.sum = norm.sum;
+  MaybeTensor kept_x;
+  if (norm.residual && !device.adds(problem, /*backward=*/false)) {
+    device.add(dtype, plain_data(x, x.dtype, kept_x), problem.added, norm.sum, x.numel());
+    const int64_t rows[] = {x.numel() / row_size(x)}, strides[] = {row_size(x)};
+    const View view{rows, strides, 1};
+    problem.rows = contiguous_layout(&view, 1);
+    problem.in[0] = norm.sum;
+    problem.added = problem.sum = nullptr;
+  }
   device.forward(problem);
 }
 
@@ -356,13 +376,16 @@ std::tuple<NewTensor, NewTensor> backward(const Tensor& grad, const Tensor& x,
         factors.data, rstd.data()};
     MaybeTensor kept_added;
     problem.weight_offset = offset;
-    if (needs_x && added) problem.added = plain_data(*added, x.dtype, kept_added);
     if (needs_x) problem.out[0] = grad_x.data();
+    const void* more = needs_x && added ? plain_data(*added, x.dtype, kept_added) : nullptr;
+    problem.added = more;
+    if (more && !device.adds(problem, /*backward=*/true)) problem.added = nullptr;
     if (needs_weight) problem.column_out = grad_weight.data();
     const NewTensor partial =
         needs_weight ? device.new_partials(x, problem, numbers) : nothing(x, x.dtype);
     problem.partial = partial.data();
     device.backward(problem);
+    if (more && !problem.added) device.add(dtype, problem.out[0], more, problem.out[0], x.numel());
   }
   if (needs_weight && weight->dtype != factors.dtype) {
     NewTensor converted = new_like(*weight, weight->dtype);

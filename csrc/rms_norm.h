@@ -67,6 +67,10 @@ struct RmsNormBackward {
 cudaError_t rms_norm(const RowProblem& problem, Stream stream);
 cudaError_t rms_norm_backward(const RowProblem& problem, Stream stream);
 
+// Whether they add what `problem.added` names; elsewhere it must be null.
+bool rms_norm_adds(const RowProblem& problem);
+bool rms_norm_backward_adds(const RowProblem& problem);
+
 // How many rows of `size` float32 (float64) values rms_norm_backward's `partial` must hold.
 int64_t rms_norm_partials(const RowProblem& problem, Stream stream);
 #endif

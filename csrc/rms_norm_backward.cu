@@ -4,6 +4,13 @@
 
 namespace opwright {
 
+bool rms_norm_backward_adds(const RowProblem& problem) {
+  return with_element_type<rms_norm_dtypes.bits, bool>(problem.dtype, [&](auto element) {
+    using T = decltype(element);
+    return adds_in_kernel<T, RmsNormBackward<Compute<T>>>(problem);
+  });
+}
+
 int64_t rms_norm_partials(const RowProblem& problem, Stream stream) {
   return with_element_type<rms_norm_dtypes.bits, int64_t>(problem.dtype, [&](auto element) {
     using T = decltype(element);

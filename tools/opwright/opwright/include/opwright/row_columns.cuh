@@ -29,6 +29,7 @@ struct ColumnShape {
   static constexpr int blocks = blocks_;                    // at most, on one multiprocessor
   static constexpr int fitting = stages == 0 ? blocks : 0;  // at least: bounds the registers
   static constexpr int rows = threads / row_threads;
+  static constexpr bool adds = bytes == 16 && vectors <= 2;  // see RowShape::adds
 };
 
 // Blocks of a cluster share a row: each has a part of its columns. GPUs from 9.0 on.
@@ -142,7 +143,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
 #pragma unroll
     for (int e = 0; e < count; ++e) weights[j][e] = 1, columns[j][e] = 0;
     if (problem.weight && c < row_vectors)
-      load_weights<T, Shape::bytes>(problem, begin / count + c, weights[j]);
+      load_weights<T, Shape::bytes>(problem, problem.wide_weight, begin / count + c, weights[j]);
   }
 
   C next_given = first + group < problem.rows ? problem.given[first + group] : C(0);
@@ -200,7 +201,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
         columns[j][e] += problem.function.column(in, row_given);
       });
       apply<T>(problem.function, bits, weights[j], state, results);
-      if (Function::added == Added::to_output && problem.added)
+      if (Function::added == Added::to_output && Shape::adds && problem.added)
         results[0] =
             add_elements<T>(results[0], reinterpret_cast<const Access*>(problem.added + place)[c]);
 #pragma unroll
@@ -407,6 +408,8 @@ bool with_shape(int64_t row_bytes, int bytes, Use&& use) {
   if constexpr (is_short) {
     if (bytes == 8 && row_bytes > 512 && row_bytes <= 1280 * 8)
       return use(ColumnShape<8, 256, 256, 5, 2, true, 4>{}, alone, 1);
+    if (bytes == 8 && row_bytes > 1280 * 8 && row_bytes <= 2560 * 8)
+      return use(ColumnShape<8, 512, 512, 5, 2, true, 2>{}, alone, 1);
   }
   constexpr int one = sizeof(T), blocks = one == 8 ? 1 : 2;
   if (row_bytes <= 256 * one)
@@ -471,8 +474,8 @@ cudaError_t run_columns(const Function& function, const RowProblem& problem, Str
         });
   } else if (problem.rows.numel > 0) {
     const RowArguments<Function, T> arguments(function, problem);
-    using Long = RowShape<sizeof(T), 512, 512, 1, 1, false, true>;
-    if (problem.out[0]) error = run_shape<Long>(arguments, stream);
+    using Long = RowShape<sizeof(T), 512, 512, 4, 1, false, true>;
+    if (problem.out[0]) error = run_shape<Long, WeightKind::either>(arguments, stream);
     if (error == cudaSuccess && problem.column_out) {
       error = launch<long_columns_kernel<Function, T>>({int64_t{plan.column_blocks} * plan.parts},
                                                        stream, arguments, plan.column_blocks,

@@ -47,14 +47,17 @@ struct RowArguments {
   }
 };
 
-// The weights of access `c` of a row, with the offset. They are of T, or of the type that is
-// computed in.
+// Which type a weight has: that of the elements, the one that is computed in, or either of them.
+enum class WeightKind { own, wide, either };
+
+// The weights of access `c` of a row, with the offset. They are of T, or where `wide` of the type
+// that is computed in.
 template <typename T, int bytes, typename Arguments>
-__device__ __forceinline__ void load_weights(const Arguments& problem, int64_t c,
+__device__ __forceinline__ void load_weights(const Arguments& problem, bool wide, int64_t c,
                                              Compute<T>* weights) {
   using C = Compute<T>;
   constexpr int count = bytes / sizeof(T);
-  if (std::is_same_v<T, C> || problem.wide_weight) {
+  if (std::is_same_v<T, C> || wide) {
     constexpr int part = count * sizeof(C) < 16 ? count * sizeof(C) : 16;
     constexpr int parts = count * sizeof(C) / part;
 #pragma unroll
@@ -124,13 +127,15 @@ struct RowShape {
   static constexpr int bytes = bytes_, threads = threads_, row_threads = row_threads_,
                        vectors = vectors_, blocks = blocks_;
   static constexpr bool evict_first = evict_first_, more = more_;
+  // What is added to a row takes registers, which rows of more vectors do not have.
+  static constexpr bool adds = bytes == 16 && vectors <= 3 && !more;
   static_assert(row_threads <= 32 || row_threads == threads);
 };
 
 // Rows of a few warps have their part of a weight of T on its way early, as it comes from memory,
 // which takes fewer registers; for longer ones, more blocks at once are worth more. Sums of more
 // than a thread holds are made in float64.
-template <typename Function, typename T, typename Shape>
+template <typename Function, typename T, WeightKind kind, typename Shape>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     rows_kernel(RowArguments<Function, T> problem, int capacity) {
   using C = Compute<T>;
@@ -152,13 +157,14 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
   const auto source = [&](int i) {
     return reinterpret_cast<const Access*>(problem.in[i] + offsets[i]);
   };
-  const bool wide = !std::is_same_v<T, C> && problem.wide_weight;
+  const bool wide = !std::is_same_v<T, C> && (kind == WeightKind::wide ||
+                                              (kind == WeightKind::either && problem.wide_weight));
   const auto is_weight = [&](int c) { return problem.weight && c < row_vectors; };
   // The weights of access `c`, or ones.
   const auto find_weights = [&](int c, C(&weights)[count]) OPWRIGHT_ALWAYS {
 #pragma unroll
     for (int e = 0; e < count; ++e) weights[e] = 1;
-    if (is_weight(c)) load_weights<T, Shape::bytes>(problem, c, weights);
+    if (is_weight(c)) load_weights<T, Shape::bytes>(problem, wide, c, weights);
   };
   const auto kept = [&](int k, int i) -> Access& {
     return reinterpret_cast<Access*>(buffer)[(k * inputs + i) * Shape::threads + threadIdx.x];
@@ -201,24 +207,17 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     }
   };
   const int64_t place = row * problem.size;  // of the results
-  const auto add = [&](int c, Access& to) {
-    to = add_elements<T>(to, reinterpret_cast<const Access*>(problem.added + place)[c]);
-  };
-  const auto sum_at = [&](int c) -> Access& {
-    return reinterpret_cast<Access*>(problem.sum + place)[c];
-  };
-  const bool adds = Function::added == Added::to_input && problem.added;
-  if (adds) {
+  if (Function::added == Added::to_input && Shape::adds && problem.added) {
 #pragma unroll
     for (int j = 0; j < vectors; ++j) {
       const int c = j * row_threads + lane;
       if (c >= row_vectors) continue;
-      add(c, own[j][0]);
-      sum_at(c) = own[j][0];
+      own[j][0] =
+          add_elements<T>(own[j][0], reinterpret_cast<const Access*>(problem.added + place)[c]);
+      reinterpret_cast<Access*>(problem.sum + place)[c] = own[j][0];
     }
   }
-  const auto store = [&](int c, Access(&results)[outputs]) {
-    if (Function::added == Added::to_output && problem.added) add(c, results[0]);
+  const auto store = [&](int c, const Access(&results)[outputs]) {
 #pragma unroll
     for (int o = 0; o < outputs; ++o)
       store_bits<Shape::evict_first>(reinterpret_cast<Access*>(problem.out[o] + place) + c,
@@ -236,7 +235,6 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
         for (int i = 0; i < inputs; ++i) {
           bits[t][i] = c >= row_vectors   ? Access{}
                        : k + t < capacity ? kept(k + t, i)
-                       : adds             ? sum_at(c)
                                           : source(i)[c];
         }
       }
@@ -256,14 +254,6 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
   }
   if constexpr (more) {
     wait_for_copies<0>();
-    if (adds) {
-      for (int k = 0, c = vectors * row_threads + lane; c < row_vectors; ++k, c += row_threads) {
-        Access bits = k < capacity ? kept(k, 0) : source(0)[c];
-        add(c, bits);
-        sum_at(c) = bits;
-        if (k < capacity) kept(k, 0) = bits;
-      }
-    }
     double total = sum;
     for_each_more([&](int c, const Access(&bits)[inputs]) OPWRIGHT_ALWAYS {
       find_weights(c, factors);
@@ -312,6 +302,14 @@ int access_bytes(const RowProblem& problem) {
   return static_cast<int>(addresses & (~addresses + 1));
 }
 
+// Whether the kernels for such rows add what is to be added: see RowShape::adds and
+// ColumnShape::adds.
+template <typename T, typename Function>
+bool adds_in_kernel(const RowProblem& problem) {
+  return sizeof(T) <= 4 && problem.size * sizeof(T) <= 1024 * 16 &&
+         access_bytes<T, Function>(problem) == 16;
+}
+
 // Lets a block of `kernel` have that much shared memory, or as much as the device has; returns how
 // much that is, 0 where it cannot be known. Asked once for each of the first 64 devices.
 template <auto kernel>
@@ -335,9 +333,9 @@ int allow_shared(int wanted, int device) {
   return limit;
 }
 
-template <typename Shape, typename Function, typename T>
+template <typename Shape, WeightKind kind, typename Function, typename T>
 cudaError_t run_shape(const RowArguments<Function, T>& problem, Stream stream) {
-  constexpr auto kernel = rows_kernel<Function, T, Shape>;
+  constexpr auto kernel = rows_kernel<Function, T, kind, Shape>;
   Grid grid{divide_up(problem.rows, Shape::threads / Shape::row_threads), Shape::threads};
   int capacity = 0;
   if constexpr (Shape::more && Shape::bytes == 16) {
@@ -357,39 +355,51 @@ template <typename T, typename Function>
 cudaError_t run_rows(const Function& function, const RowProblem& problem, Stream stream) {
   if (problem.rows.numel == 0) return cudaSuccess;
   const RowArguments<Function, T> arguments(function, problem);
-  const auto run = [&](auto shape) { return run_shape<decltype(shape)>(arguments, stream); };
+  constexpr std::integral_constant<WeightKind, WeightKind::either> either{};
+  const auto run = [&](auto shape, auto kind) {
+    return run_shape<decltype(shape), decltype(kind)::value>(arguments, stream);
+  };
   const int bytes = access_bytes<T, Function>(problem);
   if constexpr (sizeof(T) <= 4) {
     constexpr bool is_short = sizeof(T) == 2;
+    constexpr std::integral_constant<WeightKind, WeightKind::own> own{};
+    constexpr std::integral_constant<WeightKind, WeightKind::wide> wide{};
     const int64_t vectors = problem.size * sizeof(T) / 16;
     if (bytes == 16) {
-      if (vectors <= 16) return run(RowShape<16, 128, 16, 1, 16>{});
-      if (vectors <= 32) return run(RowShape<16, 128, 32, 1>{});
-      if (vectors <= 128) return run(RowShape<16, 64, 64, 2>{});
-      if (vectors <= 256) return run(RowShape<16, 128, 128, 2>{});
-      if (vectors <= 512) return run(RowShape<16, 256, 256, 2, 5>{});
+      if (vectors <= 16) return run(RowShape<16, 128, 16, 1, 16>{}, either);
+      if (vectors <= 32) return run(RowShape<16, 128, 32, 1>{}, either);
+      if (vectors <= 128) return run(RowShape<16, 64, 64, 2>{}, either);
+      if (vectors <= 256) return run(RowShape<16, 128, 128, 2>{}, either);
+      if (vectors <= 512) return run(RowShape<16, 256, 256, 2, 5>{}, either);
       if constexpr (is_short) {
-        if (vectors <= 768) return run(RowShape<16, 256, 256, 3, 5, true>{});
+        if (vectors <= 768) return run(RowShape<16, 256, 256, 3, 5, true>{}, either);
       }
-      if (vectors <= 1024) return run(RowShape<16, 512, 512, 2, 3>{});
-      if (vectors <= 2048) return run(RowShape<16, 512, 512, 4, 2>{});
+      if (vectors <= 1024) return run(RowShape<16, 512, 512, 2, 3>{}, either);
       if constexpr (is_short) {
-        if (vectors <= 2560) return run(RowShape<16, 512, 512, 5, 2>{});
-        if (vectors <= 4096) return run(RowShape<16, 1024, 1024, 4, 1, true>{});
+        if (problem.wide_weight && vectors <= 2560)
+          return run(RowShape<16, 512, 512, 5, 2>{}, wide);
+        if (problem.wide_weight) return run(RowShape<16, 1024, 1024, 5, 1, false, true>{}, wide);
+      }
+      if (vectors <= 2048) return run(RowShape<16, 512, 512, 4, 2>{}, own);
+      if constexpr (is_short) {
+        if (vectors <= 2560) return run(RowShape<16, 512, 512, 5, 2>{}, own);
+        if (vectors <= 4096) return run(RowShape<16, 1024, 1024, 4, 1, true>{}, own);
       } else {
-        if (vectors <= 4096) return run(RowShape<16, 512, 512, 8, 2>{});
+        if (vectors <= 4096) return run(RowShape<16, 512, 512, 8, 2>{}, own);
       }
-      return run(RowShape<16, 1024, 1024, 5, 1, false, true>{});
+      return run(RowShape<16, 1024, 1024, 5, 1, false, true>{}, own);
     }
     if constexpr (is_short) {
       if (bytes == 8 && problem.size > 256 && problem.size <= 5120)
-        return run(RowShape<8, 256, 256, 5>{});
+        return run(RowShape<8, 256, 256, 5>{}, either);
+      if (bytes == 8 && problem.size > 5120 && problem.size <= 10240)
+        return run(RowShape<8, 512, 512, 5, 2>{}, either);
     }
   }
   constexpr int one = sizeof(T);
-  if (problem.size <= 256) return run(RowShape<one, 128, 32, 8>{});
-  if (problem.size <= 4096) return run(RowShape<one, 512, 512, 8>{});
-  return run(RowShape<one, 512, 512, 4, 1, false, true>{});
+  if (problem.size <= 256) return run(RowShape<one, 128, 32, 8>{}, either);
+  if (problem.size <= 4096) return run(RowShape<one, 512, 512, 8>{}, either);
+  return run(RowShape<one, 512, 512, 4, 1, false, true>{}, either);
 }
 
 }  // namespace opwright
