@@ -72,7 +72,7 @@ def add_rms_norm(
     eps: float | None = None,
     weight_offset: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
-    """Returns rms_norm(x + residual, ...) and the sum x + residual, in one pass over both.
+    """Returns rms_norm(x + residual, ...) and the sum x + residual, on CUDA mostly in one pass.
 
     `x` and `residual` need one shape, dtype and device. Differentiable in both and in `weight`.
 
