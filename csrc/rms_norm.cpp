@@ -157,8 +157,9 @@ const void* plain_data(const Tensor& tensor, int32_t dtype, MaybeTensor& kept) {
 // computed in.
 class Weight {
  public:
-  Weight(const MaybeTensor& weight, DType x_dtype, double offset) {
-    if (!weight) return;
+  Weight(const MaybeTensor& weight, DType x_dtype, double with_offset) {
+    if (!weight) return;  // and then an offset means nothing
+    offset = with_offset;
     wide =
         (weight->dtype != torch_dtype(x_dtype) || offset != 0) && number_dtype(x_dtype) != x_dtype;
     dtype = torch_dtype(wide ? number_dtype(x_dtype) : x_dtype);
@@ -166,6 +167,7 @@ class Weight {
   }
 
   bool wide = false;
+  double offset = 0;
   int32_t dtype = 0;
   const void* data = nullptr;
 
@@ -251,7 +253,7 @@ void run_forward(const Tensor& x, const Norm& norm, DType dtype, void* out) {
   problem.out[0] = out;
   problem.row_out = norm.rstd;
   problem.number = epsilon(norm.eps, dtype);
-  problem.weight_offset = norm.offset;
+  problem.weight_offset = factors.offset;
   if (norm.residual) problem.added = plain_data(*norm.residual, x.dtype, kept_residual);
   problem.sum = norm.sum;
   MaybeTensor kept_x;
@@ -375,7 +377,7 @@ std::tuple<NewTensor, NewTensor> backward(const Tensor& grad, const Tensor& x,
         dtype,        factors.wide, row_size(x), rows, {own_grad.data(), own_x.data()},
         factors.data, rstd.data()};
     MaybeTensor kept_added;
-    problem.weight_offset = offset;
+    problem.weight_offset = factors.offset;
     if (needs_x) problem.out[0] = grad_x.data();
     const void* more = needs_x && added ? plain_data(*added, x.dtype, kept_added) : nullptr;
     problem.added = more;
@@ -395,8 +397,7 @@ std::tuple<NewTensor, NewTensor> backward(const Tensor& grad, const Tensor& x,
   return {std::move(grad_x), std::move(grad_weight)};
 }
 
-// --- registration
-// ---------------------------------------------------------------------------------
+// --- registration -------------------------------------------------
 
 void define_all(Library& library) {
   define(library, schema);
