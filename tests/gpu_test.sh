@@ -30,7 +30,9 @@ logged() {
 }
 
 smoke() {
-  "$python" "$here/tools/wheelyard/wheelyard/programs/smoke.py" "$wheel" --spec-command "python -m cuda_ext_example --smoke-spec" --evidence "$out/evidence.json"
+  # Not in the clone, where `python -m` would take its sources.
+  (cd "$work" && "$python" "$here/tools/wheelyard/wheelyard/programs/smoke.py" "$wheel" \
+    --spec-command "python -m cuda_ext_example --smoke-spec" --evidence "$out/evidence.json")
 }
 
 tests() { logged tests run_tests "${pytest[@]}" .; }
