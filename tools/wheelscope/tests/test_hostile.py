@@ -38,7 +38,6 @@ COMMANDS = {
 # They ask for much, and nothing in them is false: they are read as any other, without a finding.
 SOUND = {
     "archives-in-archives",  # no linker looks into an inner one
-    "json-of-many-brackets",
     "many-empty-archive-members",
     "many-empty-members",
     "many-fatbin-entries",
