@@ -58,7 +58,7 @@ HARMLESS = {
 # Seen where device code is unpacked, which `dump --ptx` does and `check` need not do.
 PACKED = {"device-code-of-a-gigabyte", "zstd-frame-of-a-gigabyte"}
 # Findings about what a file of the dist-info folder says name it in their text.
-SPOKEN_OF = {"tag-mismatch": "WHEEL", "requirement": "METADATA"}
+SPOKEN_OF = {"tag-mismatch": "WHEEL", "requirement": "METADATA", "variant-label": "variant.json"}
 
 
 @pytest.fixture(scope="session")
