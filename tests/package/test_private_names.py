@@ -151,7 +151,7 @@ def test_results_without_private_names():
     for names, outcome in zip(removed, outcomes, strict=True):
         assert outcome.get("wrong") == [], (names, outcome)
         assert outcome["fast"] == (not names), names
-        assert outcome["cases"] == (7 if len(names) == 1 else 67)
+        assert outcome["cases"] >= (7 if len(names) == 1 else 67)
 
 
 CHANGED = """
