@@ -1,5 +1,6 @@
 """Messages that the pages quote are those that the programs give."""
 
+import platform
 import re
 import subprocess
 import sys
@@ -30,10 +31,14 @@ def test_what_no_worker_offers():
 
 @pytest.mark.skipif(not PROGRAM.is_file(), reason="needs `make wheelscope`")
 def test_a_wheel_without_device_code(tmp_path: Path):
+    tag = f"py3-none-manylinux_2_28_{platform.machine()}"
     info = tmp_path / "it/it-1.0+cu130.dist-info"
     info.mkdir(parents=True)
+    code = 'extern "C" void aoti_torch_get_current_device_index(); void f() { aoti_torch_get_current_device_index(); }'
+    library = ["g++", "-shared", "-fPIC", "-x", "c++", "-", "-o", tmp_path / "it/it.so"]
+    subprocess.run(library, input=code, text=True, check=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: it\nVersion: 1.0+cu130\n")
-    (info / "WHEEL").write_text("Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    (info / "WHEEL").write_text(f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {tag}\n")
     pack = [sys.executable, "-m", "wheel", "pack", info.parent, "--dest-dir", tmp_path]
     subprocess.run(pack, check=True)
     (wheel,) = tmp_path.glob("*.whl")
