@@ -62,16 +62,17 @@ plan: tools ## What is built, what it serves, where it is verified
 
 release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, published to an embedded index (SLOW=1: slow cells too)
 	@$(WHEELYARD) release $(if $(BASE),--base $(BASE)) $(if $(SLOW),--slow)
-	@$(MAKE) --no-print-directory --silent $(or $(WHEELHOUSE),wheelhouse)/tools/added
+	@$(MAKE) --no-print-directory --silent $(or $(RELEASE_FOLDER),build/release)/tools/added
 
-report: tools wheelscope ## Write the report of the release in wheelhouse/, and open it
+report: tools wheelscope ## Write the report of the last release, and open it
 	@$(WHEELYARD) report
-	@test -n "$${DISPLAY:-}$${WAYLAND_DISPLAY:-}" && $(PYTHON) -m webbrowser -t "file://$(CURDIR)/wheelhouse/report.html" \
-	  || echo "no browser opens here; open file://$(CURDIR)/wheelhouse/report.html, or copy that one file"
+	@test -n "$${DISPLAY:-}$${WAYLAND_DISPLAY:-}" && $(PYTHON) -m webbrowser -t "file://$(CURDIR)/build/release/report.html" \
+	  || echo "no browser opens here; open file://$(CURDIR)/build/release/report.html, or copy that one file"
 
 tag: tools ## Make the release commit and its tag: VERSION=x.y.z
 	@$(WHEELYARD) tag $(or $(VERSION),$(error give the version: make tag VERSION=x.y.z))
 
-clean-release: ## Forget the release in wheelhouse/; images are kept
-	@flock --nonblock wheelhouse/.lock find wheelhouse -mindepth 1 -not -name .gitkeep -not -name .lock -delete || \
-	  { echo "error: a release is running in wheelhouse/; wait for it, or stop it" >&2; exit 1; }
+clean-release: ## Forget the last release; images are kept
+	@mkdir -p wheelhouse build/release
+	@flock --nonblock build/release/.lock find wheelhouse build/release -mindepth 1 -not -name .gitkeep -not -name .lock -delete || \
+	  { echo "error: a release is running; wait for it, or stop it" >&2; exit 1; }

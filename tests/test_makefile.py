@@ -19,4 +19,4 @@ def test_report_says_where_the_page_is_without_a_display():
         text=True,
         check=True,
     )
-    assert f"open file://{ROOT}/wheelhouse/report.html" in done.stdout
+    assert f"open file://{ROOT}/build/release/report.html" in done.stdout

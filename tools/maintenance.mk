@@ -91,9 +91,9 @@ test-projects: ## Releases of the clones in the folder CLONES, as their maintain
 nightly: tools wheelscope ## The package built on torch's newest build, and tested with it (TORCH_INDEX=URL; else PyPI's newest)
 	@$$(test "$$(id -u)" = 0 || echo sudo) $(WHEELYARD) nightly $(if $(TORCH_INDEX),--torch-index '$(TORCH_INDEX)')
 
-compare-images: ## Have the images of two releases the same packages? OTHER=the other wheelhouse
-	@git diff --no-index --word-diff '$(or $(OTHER),$(error name the other wheelhouse: make compare-images OTHER=FOLDER))/packages' wheelhouse/packages
-	@echo "the same packages in $$(ls wheelhouse/packages | wc -l) images"
+compare-images: ## Have the images of two releases the same packages? OTHER=its build/release
+	@git diff --no-index --word-diff '$(or $(OTHER),$(error name the other build/release: make compare-images OTHER=FOLDER))/packages' build/release/packages
+	@echo "the same packages in $$(ls build/release/packages | wc -l) images"
 
 # --- Releasing the tools and the site -----------------------------------------------------------
 .PHONY: tool-wheels check-tools check-tools-tag tool-digests check-tool-digests publish-tools publish-docs
@@ -106,7 +106,7 @@ build/tools/made: $(TOOL_SOURCES) $(call list-of,tools,$(TOOL_SOURCES))
 
 %/tools/added: build/tools/made
 	@$(MAKE) --no-print-directory check-tools
-	@$(PYTHON) -m tools.release.publish wheelhouse build/tools
+	@$(PYTHON) -m tools.release.publish release build/tools
 	@touch $@
 
 check-tools: tools ## Are the wheels in build/tools/ sound? wheelscope judges its own

@@ -2,7 +2,7 @@
 
 INDEX is testpypi or pypi: what is there is not sent again; a file of that name with other bytes is an error. DIGESTS
 holds the sha256 and name of every wheel, as `make tool-digests` printed it where they were made: nothing else is sent.
-Or INDEX is wheelhouse: then the wheels join the release there, in wheelhouse/tools/ and in its static index. Or it is
+Or INDEX is release: then the wheels join the release in build/release, in its tools/ and its static index. Or it is
 none: then the wheels are compared with DIGESTS, and nothing more.
 """
 
@@ -17,20 +17,20 @@ from wheelyard.report import static_index
 from wheelyard.steps import publish
 from wheelyard.tools import index
 
-WHEELHOUSE = Path(
-    os.environ.get("WHEELHOUSE") or Path(__file__).resolve().parents[2] / "wheelhouse"
+RELEASE = Path(
+    os.environ.get("RELEASE_FOLDER") or Path(__file__).resolve().parents[2] / "build/release"
 )
 
 
 def main() -> None:
     name, folder = sys.argv[1], Path(sys.argv[2])
-    if name not in ("none", "wheelhouse", "testpypi", "pypi"):
-        sys.exit(f"error: {name} is no index of the tools; give wheelhouse, testpypi or pypi")
+    if name not in ("none", "release", "testpypi", "pypi"):
+        sys.exit(f"error: {name} is no index of the tools; give release, testpypi or pypi")
     wheels = sorted(folder.glob("*.whl"))
     if not wheels:
         sys.exit(f"error: {folder} has no wheels; `make tool-wheels` makes them")
     digests = {wheel: sha256(wheel) for wheel in wheels}
-    if name != "wheelhouse":
+    if name != "release":
         check(digests, os.environ.get("DIGESTS", ""))
     projects = {
         project: [wheel for wheel in wheels if wheel.name.startswith(f"{project}-")]
@@ -38,8 +38,8 @@ def main() -> None:
     }
     if name == "none":
         return
-    if name == "wheelhouse":
-        add_to_release(WHEELHOUSE, projects)
+    if name == "release":
+        add_to_release(RELEASE, projects)
         return
     log = folder / "twine.log"
     log.write_bytes(b"")
@@ -70,13 +70,13 @@ def check(found: dict[Path, str], told: str) -> None:
             )
 
 
-def add_to_release(wheelhouse: Path, projects: dict[str, list[Path]]) -> None:
-    shutil.rmtree(wheelhouse / "tools", ignore_errors=True)
-    (wheelhouse / "tools").mkdir(parents=True)
+def add_to_release(folder: Path, projects: dict[str, list[Path]]) -> None:
+    shutil.rmtree(folder / "tools", ignore_errors=True)
+    (folder / "tools").mkdir(parents=True)
     for project, wheels in projects.items():
-        files = [Path(shutil.copy(wheel, wheelhouse / "tools")) for wheel in wheels]
-        static_index.write(wheelhouse / "simple", project, files, base="../../tools/")
-    print(f"{', '.join(projects)}: in {wheelhouse}/tools, and in the index of {wheelhouse}/simple")
+        files = [Path(shutil.copy(wheel, folder / "tools")) for wheel in wheels]
+        static_index.write(folder / "simple", project, files, base="../../tools/")
+    print(f"{', '.join(projects)}: in {folder}/tools, and in the index of {folder}/simple")
 
 
 if __name__ == "__main__":

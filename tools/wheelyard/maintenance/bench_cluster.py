@@ -140,7 +140,7 @@ def measure(planned: list[Job], workers: int) -> dict[str, float]:
     share = SHARES.get(workers, SHARE)
     found = [asleep(job, share) for job in planned]
     with tempfile.TemporaryDirectory() as name, cluster(Path(name), workers) as (address, there):
-        house = Path(name) / "wheelhouse"
+        house = Path(name) / "release"
         house.mkdir()
         for _ in range(600):
             try:

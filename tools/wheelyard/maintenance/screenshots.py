@@ -1,6 +1,6 @@
 """Opens pages in a real browser, and takes the picture of a release's report: `make picture`.
 
-python -m maintenance.screenshots WHEELHOUSE FILE.png
+python -m maintenance.screenshots RELEASE_FOLDER FILE.png
 """
 
 import sys

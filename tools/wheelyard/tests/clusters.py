@@ -114,8 +114,8 @@ def run(there: Machines, record: Record, *jobs: Job, project: Path | None = None
     """Runs toy jobs on a cluster."""
     from wheelyard.run.cluster import link, place
 
-    here = local.Here(record.wheelhouse, Display())
+    here = local.Here(record.folder, Display())
     with link.joined(there.address, there.keys) as joined:
-        toys = local.Local(project or record.wheelhouse, module, here)
+        toys = local.Local(project or record.folder, module, here)
         whole = place.Cluster(joined, toys)
         Runner(graph.make(jobs), record, here.display, whole).run(list(jobs), force=False)

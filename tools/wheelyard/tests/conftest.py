@@ -1,4 +1,4 @@
-"""What the pipeline's tests share: the plan of this project in a wheelhouse of its own, and a real index."""
+"""What the pipeline's tests share: the plan of this project in a release folder of its own, and a real index."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,15 +20,15 @@ collect_ignore = ["demo", "ordinary"]  # other projects, with tests of their own
 
 @pytest.fixture
 def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
-    """The plan of this repository, with an empty wheelhouse."""
-    monkeypatch.setenv("WHEELHOUSE", str(tmp_path / "wheelhouse"))
+    """The plan of this repository, with an empty release folder."""
+    monkeypatch.setenv("RELEASE_FOLDER", str(tmp_path / "release"))
     return planning.load(Options(), ROOT)
 
 
 @pytest.fixture
 def record(plan: Plan) -> Record:
-    plan.project.wheelhouse.mkdir()
-    return Record(plan.project.wheelhouse)
+    plan.project.release_folder.mkdir()
+    return Record(plan.project.release_folder)
 
 
 @pytest.fixture(scope="session")

@@ -41,11 +41,11 @@ def wheelyard(folder: Path, *words: str, **environment: str) -> subprocess.Compl
 
 
 def outer_environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name != "WHEELHOUSE"}
+    return {name: value for name, value in os.environ.items() if name != "RELEASE_FOLDER"}
 
 
 def record(folder: Path) -> dict[str, dict[str, Any]]:
-    tasks = json.loads((folder / "wheelhouse/release.json").read_text())["jobs"]
+    tasks = json.loads((folder / "build/release/release.json").read_text())["jobs"]
     assert isinstance(tasks, dict)
     return tasks
 
@@ -66,7 +66,7 @@ def engine_up() -> Iterator[str]:
 
 def containers(folder: Path) -> list[str]:
     """The containers that a release of the project has left."""
-    label = f"label=wheelyard.release={folder / 'wheelhouse'}"
+    label = f"label=wheelyard.release={folder / 'build/release'}"
     with engine_up() as docker:
         command = [docker, "ps", "--all", "--quiet", "--filter", label]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()

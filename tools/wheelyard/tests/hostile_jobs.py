@@ -93,7 +93,7 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
         lambda a: wheel(a / "build-x86_64").unlink(),
         "whl of repair/x86_64 is missing",
     ),
-    "build: a path out of the wheelhouse": (
+    "build: a path out of the release folder": (
         lambda a: job(
             a / "build-x86_64",
             "repair/x86_64",

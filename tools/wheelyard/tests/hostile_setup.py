@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 SECRET, LISTENER, MARK = Path("{secret}"), int("{listener}"), "{mark}"
-HOUSE = SECRET.parent / "project/wheelhouse"
+HOUSE = SECRET.parent / "project/build/release"
 
 
 def reads(path: Path | str) -> bool:

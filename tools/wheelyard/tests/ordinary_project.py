@@ -19,7 +19,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "whee
 def copy(folder: Path) -> Path:
     """The project in a git repository of its own, tagged."""
     shutil.copytree(ORDINARY, folder)
-    (folder / ".gitignore").write_text("/wheelhouse/\n")
+    (folder / ".gitignore").write_text("/build/\n")
     who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
     for words in (
         ["init", "--quiet"],
@@ -35,13 +35,13 @@ def release(
     project: Path, command: list[str], environment: Mapping[str, str] = os.environ
 ) -> subprocess.CompletedProcess[str]:
     """`command` is wheelyard's."""
-    clean = {name: value for name, value in environment.items() if name != "WHEELHOUSE"}
+    clean = {name: value for name, value in environment.items() if name != "RELEASE_FOLDER"}
     words = [*command, "release", "--cache", str(CACHE)]
     return subprocess.run(words, cwd=project, env=clean, capture_output=True, text=True)
 
 
 def jobs(project: Path) -> dict[str, dict[str, Any]]:
-    found = json.loads((project / "wheelhouse/release.json").read_text())["jobs"]
+    found = json.loads((project / "build/release/release.json").read_text())["jobs"]
     assert isinstance(found, dict)
     return found
 

@@ -15,9 +15,9 @@ def job(name: str, inputs: dict[str, Any] | None = None, outputs: tuple[str, ...
 
 
 def passed(record: Record, name: str, *files: Path, inputs: dict[str, Any] | None = None) -> None:
-    """Records that the job passed and left copies of these files at the top of the wheelhouse."""
+    """Records that the job passed and left copies of these files at the top of the release folder."""
     made = job(name, inputs, tuple(file.name for file in files))
-    with tempfile.TemporaryDirectory(dir=record.wheelhouse.parent) as folder:
+    with tempfile.TemporaryDirectory(dir=record.folder.parent) as folder:
         for file in files:
             shutil.copy(file, folder)
         record.passed(made, record.resolve(made), Path(folder), {}, 2.0)

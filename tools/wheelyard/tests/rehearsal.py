@@ -33,10 +33,10 @@ JOB_KEYS = {
     "name", "needs", "runs-on", "timeout-minutes", "permissions", "environment", "strategy", "env",
     "outputs", "steps", "calls", "file", "as_written", "if",
 }  # fmt: skip
-NOT_SIGNED = "wheelhouse/attestations/*"  # that takes GitHub's identity
+NOT_SIGNED = "build/release/attestations/*"  # that takes GitHub's identity
 STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env"}
 # Of a developer's shell, and not of a runner's.
-NOT_ON_A_RUNNER = ("WHEELHOUSE", "VIRTUAL_ENV", "PYTHON", "MAKE", "MFLAGS", "PYTEST", "GITHUB_")
+NOT_ON_A_RUNNER = ("RELEASE_FOLDER", "VIRTUAL_ENV", "PYTHON", "MAKE", "MFLAGS", "PYTEST", "GITHUB_")
 
 TAGGED = {
     "github.ref_type": "tag"
@@ -273,7 +273,7 @@ class Rehearsal:
             if not files and pattern != NOT_SIGNED:
                 raise Failed(name, f"nothing to upload as {artifact}: there is no {pattern}")
             for file in files:
-                place = target / file.relative_to(clone / "wheelhouse")
+                place = target / file.relative_to(clone / "build/release")
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(file, place)
         self.uploaders[artifact] = name

@@ -18,7 +18,7 @@ def test_a_reader_that_has_left(words: str, tmp_path: Path) -> None:
         f"{sys.executable} -m wheelyard {words} | true",  # which is over before anything is written
         shell=True,
         cwd=ROOT,
-        env={**os.environ, "WHEELHOUSE": str(tmp_path)},
+        env={**os.environ, "RELEASE_FOLDER": str(tmp_path)},
         capture_output=True,
         text=True,
     )
@@ -44,7 +44,7 @@ def small_project(folder: Path, **texts: str) -> Path:
 
 def call(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "wheelyard", *words]
-    env = {n: v for n, v in os.environ.items() if n != "WHEELHOUSE"} | {"COLUMNS": "200"}
+    env = {n: v for n, v in os.environ.items() if n != "RELEASE_FOLDER"} | {"COLUMNS": "200"}
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
 
 
@@ -66,10 +66,10 @@ def test_a_step_without_a_job_is_an_error(tmp_path: Path) -> None:
     assert "this plan has no job of `gpu`: it runs the wheels of the architectures" in done.stderr
 
 
-def test_a_wheelhouse_is_ignored_by_git(tmp_path: Path) -> None:
+def test_what_a_release_makes_is_ignored_by_git(tmp_path: Path) -> None:
     folder = small_project(tmp_path)
     call(folder, "gpu", "--base", "debian")
-    assert (folder / "wheelhouse").is_dir()
+    assert (folder / "build/release").is_dir()
     said = subprocess.run(["git", "status", "--porcelain"], cwd=folder, capture_output=True)
     assert said.stdout == b""
 

@@ -50,8 +50,8 @@ def test_a_worker_that_is_cut_off(
 ) -> None:
     """A silence of a minute is waited out; after a longer one the job goes to another machine."""
     there.worker("far", inside=INSIDE)
-    (tmp_path / "wheelhouse").mkdir()
-    record = Record(tmp_path / "wheelhouse")
+    (tmp_path / "release").mkdir()
+    record = Record(tmp_path / "release")
     begun = tmp_path / "begun"
     do = f"import time; open({str(begun)!r}, 'w').close(); time.sleep(20); facts['done'] = True"
 

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +31,9 @@ def test_every_step_has_passed(released: Path) -> None:
     tasks = record(released)
     assert {name.split("/")[0] for name in tasks} == set(STEPS)
     assert all(task["verdict"] == "passed" for task in tasks.values())
-    wheels = sorted(path.name for path in (released / "wheelhouse").glob("*.whl"))
+    made = sorted((released / "wheelhouse").glob("[!.]*"))
+    subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *made], check=True)
+    wheels = [path.name for path in made if path.suffix == ".whl"]
     assert [("aarch64" in name, "x86_64" in name) for name in wheels].count((True, False)) == 1
     assert len(wheels) == 2
 
@@ -60,7 +63,7 @@ def test_no_secret_and_no_cache_in_an_image(released: Path) -> None:
 
 
 def test_the_record_has_the_packages_of_each_image(released: Path) -> None:
-    lists = {f.name: f.read_text() for f in (released / "wheelhouse/packages").iterdir()}
+    lists = {f.name: f.read_text() for f in (released / "build/release/packages").iterdir()}
     assert len(lists) == 2
     for name, text in lists.items():
         assert "\ntorch==2.10.0 " in text, name
@@ -146,14 +149,14 @@ def test_a_package_missing_from_the_index(tmp_path: Path) -> None:
 
 def test_image_registry_unreachable(released: Path, tmp_path: Path) -> None:
     machine = os.uname().machine
-    proxy = {"https_proxy": "http://127.0.0.1:9", "WHEELHOUSE": str(tmp_path)}
+    proxy = {"https_proxy": "http://127.0.0.1:9", "RELEASE_FOLDER": str(tmp_path)}
     done = wheelyard(released, "image", "--base", "pypa", "--wheel", machine, **proxy)
     assert done.returncode == 1
     assert "is not reachable; use --base debian" in done.stderr
 
 
 def test_engine_missing(released: Path, tmp_path: Path) -> None:
-    done = wheelyard(released, "image", WHEELHOUSE=str(tmp_path), PATH="/nonexistent")
+    done = wheelyard(released, "image", RELEASE_FOLDER=str(tmp_path), PATH="/nonexistent")
     assert done.returncode == 1
     assert "no container engine" in done.stderr
     assert "apt-get install docker.io" in done.stderr
@@ -197,7 +200,7 @@ def test_variants_are_made_gated_installed_and_listed(tmp_path: Path) -> None:
         assert taken.startswith("uv took demo_ext-1.0-py3-none-manylinux")
         assert taken.endswith(f"_{here}-{label}.whl")
     assert "3 files uploaded, 0 already there; 4 variants not" in verdicts["publish/embedded"]
-    place = project / "wheelhouse/simple/demo-ext"
+    place = project / "build/release/simple/demo-ext"
     listed = json.loads((place / "demo_ext-1.0-variants.json").read_text())
     assert set(listed["variants"]) == {"sm80", "sm90"}
     assert (place / "index.html").read_text().count("<a ") == 3 + 4 + 1
@@ -208,7 +211,7 @@ def test_each_makes_a_wheel_for_one_python_torch_and_cuda(released: Path, tmp_pa
     name = f"{os.uname().machine}-cputorch2.10-cp311"
     for step in ("build", "repair"):
         done = wheelyard(
-            released, step, "--strategy", "each", "--wheel", name, WHEELHOUSE=str(tmp_path)
+            released, step, "--strategy", "each", "--wheel", name, RELEASE_FOLDER=str(tmp_path)
         )
         assert done.returncode == 0, done.stderr
     (wheel,) = tmp_path.glob("*.whl")

@@ -99,5 +99,5 @@ def test_what_runs_on_after_the_build_changes_nothing(built: tuple[Path, str]) -
     project, _ = built
     made = {p: d for job in record(project).values() for p, d in job["outputs"].items()}
     time.sleep(25)  # the processes that were left behind would have begun
-    assert {p: sha256(project / "wheelhouse" / p) for p in made} == made
+    assert {p: sha256(project / "build/release" / p) for p in made} == made
     assert containers(project) == []

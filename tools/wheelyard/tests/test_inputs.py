@@ -74,7 +74,7 @@ class Bench:
     def planned(self) -> Graph:
         places = [str(self.folder / "versions"), str(self.tool)]
         clean = {
-            n: v for n, v in os.environ.items() if n not in ("WHEELHOUSE", "WHEELYARD_MACHINES")
+            n: v for n, v in os.environ.items() if n not in ("RELEASE_FOLDER", "WHEELYARD_MACHINES")
         }
         told = {"PYTHONPATH": os.pathsep.join(places), "WHEELSCOPE": str(self.program)}
         done = subprocess.run(

@@ -88,15 +88,15 @@ def made(project: Path) -> dict[str, str]:
     outputs = [job["outputs"] for step in ("build", "repair") for job in of_step(project, step)]
     files = [path for paths in outputs for path in paths]
     assert len(files) >= 5, "an sdist, two wheels as built and as repaired"
-    return {path: sha256(project / "wheelhouse" / path) for path in files}
+    return {path: sha256(project / "build/release" / path) for path in files}
 
 
 def another(whole: Whole, project: Path, *, with_downloads: bool) -> Path:
     """The same commit in another folder, with nothing made yet."""
-    shutil.copytree(whole.project, project, ignore=shutil.ignore_patterns("wheelhouse"))
+    shutil.copytree(whole.project, project, ignore=shutil.ignore_patterns("wheelhouse", "build"))
     if with_downloads:
-        (project / "wheelhouse").mkdir()
-        (project / "wheelhouse/torch").symlink_to(whole.project / "wheelhouse/torch")
+        (project / "build/release").mkdir(parents=True)
+        (project / "build/release/torch").symlink_to(whole.project / "build/release/torch")
     subprocess.run(["sync", "--file-system", project], check=True)
     return project
 
@@ -118,7 +118,7 @@ class Running:
     """`wheelyard release`, and where it is."""
 
     def __init__(self, project: Path, temporary: Path) -> None:
-        self.work, self.printed = project / "wheelhouse/work", temporary.with_suffix(".printed")
+        self.work, self.printed = project / "build/release/work", temporary.with_suffix(".printed")
         self.before = self.jobs()
         with self.printed.open("wb") as output:
             self.process = subprocess.Popen(
@@ -153,7 +153,7 @@ class Running:
 
 
 def test_killed_in_every_step(whole: Whole, tmp_path: Path) -> None:
-    """Again and again in one wheelhouse until it is through, then in a new one; every second kill takes the power."""
+    """Again and again in one folder until it is through, then in a new one; every second kill takes the power."""
     hits, rounds = {place: Counter[bool]() for place in PLACES}, 0
     power_fails = itertools.cycle((False, True))
     (tmp_path / "tmp").mkdir()
@@ -216,7 +216,7 @@ def finishes(project: Path, whole: Whole) -> None:
 
 def uploads_of(project: Path) -> dict[str, int]:
     """How often each file was uploaded, as the embedded index has noted it."""
-    house = project / "wheelhouse"
+    house = project / "build/release"
     (sdist,) = record(project)["build/sdist"]["outputs"].values()
     with index.embedded(house / "index", index.stage_of(sdist), house / "logs/asked.log") as served:
         versions = index._call(f"{served.upload}demo-ext")["result"]
@@ -233,7 +233,7 @@ def is_tidy(project: Path) -> None:
     assert not engine.is_left_over()
     assert not forgotten_engines()
     assert containers(project) == []
-    house = project / "wheelhouse"
+    house = project / "build/release"
     assert not list((house / "work").glob("*"))
     assert not list(house.glob("*.new"))
     with (house / ".lock").open() as lock:
@@ -278,10 +278,10 @@ def test_nothing_runs_on_after_a_release_was_stopped(
 def test_a_full_disk(whole: Whole, tmp_path: Path) -> None:
     """It says so, and goes on when there is room: again and again, with a little more room each time."""
     project = another(whole, tmp_path / "project", with_downloads=False)
-    house = project / "wheelhouse"
-    house.mkdir()
+    house = project / "build/release"
+    house.mkdir(parents=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM[0]}K", "tmpfs", house], check=True)
-    (house / "torch").symlink_to(whole.project / "wheelhouse/torch")
+    (house / "torch").symlink_to(whole.project / "build/release/torch")
     try:
         for kilobytes in ROOM:
             subprocess.run(["mount", "-o", f"remount,size={kilobytes}K", house], check=True)

@@ -95,6 +95,6 @@ def test_a_wheel_loads_one_openmp(tmp_path: Path, name: str) -> None:
     with zipfile.ZipFile(wheel) as archive:
         grafted = [n for n in archive.namelist() if ".libs/lib" in n]
     assert len(grafted) == (0 if name == "torch" else 1)
-    jobs: dict[str, Any] = json.loads((folder / "wheelhouse/release.json").read_text())["jobs"]
+    jobs: dict[str, Any] = json.loads((folder / "build/release/release.json").read_text())["jobs"]
     (verified,) = (job for job_name, job in jobs.items() if job_name.startswith("verify/"))
     assert "1 passed" in verified["facts"]["verdict"]

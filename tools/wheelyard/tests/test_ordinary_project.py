@@ -33,8 +33,8 @@ ORDINARY = Path(__file__).with_name("ordinary")
 
 @pytest.fixture
 def ordinary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
-    """The project's plan on base debian, with an empty wheelhouse."""
-    monkeypatch.setenv("WHEELHOUSE", str(tmp_path / "wheelhouse"))
+    """The project's plan on base debian, with an empty release folder."""
+    monkeypatch.setenv("RELEASE_FOLDER", str(tmp_path / "release"))
     return planning.load(Options(base="debian"), ORDINARY)
 
 
@@ -252,14 +252,15 @@ def test_a_wheel_is_repaired_where_it_was_built_without_torchs_and_cudas_librari
 def test_what_a_release_makes_is_no_source_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Most projects do not ignore wheelhouse/."""
-    monkeypatch.delenv("WHEELHOUSE", raising=False)
+    """Most projects do not ignore wheelhouse/, and some not even build/."""
+    monkeypatch.delenv("RELEASE_FOLDER", raising=False)
     shutil.copytree(ORDINARY, tmp_path / "project")
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path / "project", check=True)
     project = planning.load(Options(base="debian"), tmp_path / "project").project
     before = project.files()
-    (project.wheelhouse / "logs").mkdir(parents=True)
-    (project.wheelhouse / "logs/build.log").write_text("building")
+    for name in ("build/release/logs/build.log", "wheelhouse/a.whl"):
+        (project.root / name).parent.mkdir(parents=True)
+        (project.root / name).write_text("made")
     assert "setup.py" in before
     assert project.files() == before
 

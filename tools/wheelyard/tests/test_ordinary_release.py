@@ -102,9 +102,9 @@ def test_what_builds_a_wheel_is_what_its_torch_requires(jobs: dict[str, Any]) ->
 
 @pytest.fixture
 def web_server(project: Path) -> Iterator[str]:
-    """The wheelhouse on a plain web server, as people host it."""
+    """The release folder on a plain web server, as people host it."""
     handler = functools.partial(
-        http.server.SimpleHTTPRequestHandler, directory=project / "wheelhouse"
+        http.server.SimpleHTTPRequestHandler, directory=project / "build/release"
     )
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -130,7 +130,7 @@ def test_pip_takes_each_wheel_from_its_static_index(
 
 
 def test_people_find_their_row(project: Path) -> None:
-    page = (project / "wheelhouse/simple/index.html").read_text()
+    page = (project / "build/release/simple/index.html").read_text()
     for torch, cuda in TORCHES.items():
         assert f"<td>{torch}</td><td>{cuda}</td><td>cp311, cp313</td>" in page
 

@@ -25,7 +25,7 @@ PYTHONS = {"3.11": "bookworm", "3.13": "trixie", "3.14": "forky"}
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheelhouse with nothing but the tools."""
+    """A release folder with nothing but the tools."""
     folder = tmp_path_factory.mktemp("release")
     wheels = tool_wheels.make(folder / "made")
     publish.add_to_release(folder, {name: [wheel] for name, wheel in wheels.items()})

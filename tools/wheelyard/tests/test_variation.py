@@ -47,8 +47,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(command, check=True, capture_output=True, env=told)
     shutil.rmtree(project / "demo_ext.egg-info")
     shutil.rmtree(project / "build", ignore_errors=True)
-    (project / "wheelhouse").mkdir()
-    record = Record(project / "wheelhouse")
+    (project / "build/release").mkdir(parents=True)
+    record = Record(project / "build/release")
     plan = planning.load(Options(wanted=(HERE,)), project)
     for job in steps.planned(plan, "build").of_step("build"):
         (out := project.parent / job.unit).mkdir()
@@ -77,7 +77,7 @@ def run_in(around: Environment, built: Path, folder: Path) -> Results:
     )  # fmt: skip
     if done.returncode:
         return {"failed": {"said": (done.stdout + done.stderr)[-2000:]}}
-    _, jobs = load(project / "wheelhouse/release.json")
+    _, jobs = load(project / "build/release/release.json")
     shutil.rmtree(folder)
     return {n: {key: job[key] for key in ("inputs", "outputs")} for n, job in jobs.items()}
 

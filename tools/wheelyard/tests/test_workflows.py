@@ -155,7 +155,7 @@ CHANGES = {
     "a long-lived token": ("GH_TOKEN: ${{ github.token }}", "GH_TOKEN: ${{ secrets.TOKEN }}"),
     "zizmor: template-injection": ("wheelyard tag --check", "wheelyard tag --check ${{ github.ref_name }}"),
     "more than one call": ("wheelyard join", "wheelyard join && curl example.org"),
-    "a cache": ('pattern: "{sdist,build-*,gate}"\n          path: wheelhouse/handed', "cache: pip"),
+    "a cache": ('pattern: "{sdist,build-*,gate}"\n          path: build/release/handed', "cache: pip"),
     "a token for the whole job": ("DIGESTS: ${{ needs", "TOKEN: ${{ github.token }}\n      DIGESTS: ${{ needs"),
     "takes over whatever is there": (' --all-made wheels="$DIGESTS"', ""),
     "does not come from an earlier job": ("${{ needs.wheels.outputs.digests }}", "${{ vars.DIGESTS }}"),

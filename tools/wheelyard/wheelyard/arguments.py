@@ -76,7 +76,9 @@ def parse() -> argparse.Namespace:
     for name, help_text in OTHERS.items():
         commands.add_parser(name, parents=[run], help=help_text)
     joining = commands.add_parser(
-        "join", parents=[run], help="take over what other jobs handed on, from wheelhouse/handed/"
+        "join",
+        parents=[run],
+        help="take over what other jobs handed on, from build/release/handed/",
     )
     for option, files in (("--made", "that job made"), ("--all-made", "the whole release has")):
         joining.add_argument(

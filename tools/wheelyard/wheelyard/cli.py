@@ -27,7 +27,7 @@ from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import INDEXES, Options, Plan
 from wheelyard.problem import Problem
 from wheelyard.report.advice import advise
-from wheelyard.run import join, local
+from wheelyard.run import join, local, wheelhouse
 from wheelyard.run.runner import Place, Runner, only_run
 from wheelyard.steps import ORDER
 from wheelyard.tools import packages
@@ -102,11 +102,11 @@ def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
             return 0
         case "digests":
             _only_print()
-            print(join.digests(Record(plan.project.wheelhouse), plan.released))
+            print(join.digests(Record(plan.project.release_folder), plan.released))
             return 0
     display = Display(verbose=arguments.verbose)
-    _hide_from_git(plan.project.wheelhouse)
-    with only_run(plan.project.wheelhouse) as record:
+    wheelhouse.hide_from_git(plan.project.release_folder)
+    with only_run(plan.project.release_folder) as record:
         match arguments.command:
             case "join":
                 words = [join.told(text) for text in arguments.made]
@@ -124,17 +124,10 @@ def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
             case "serve":
                 _serve(record, plan, display)
             case _:
-                here = local.Here(plan.project.wheelhouse, display)
+                here = local.Here(plan.project.release_folder, display)
                 run_at = place(plan.project.root, steps.module, here)
                 _run(plan, record, display, arguments, run_at)
     return 0
-
-
-def _hide_from_git(wheelhouse: Path) -> None:
-    """A new wheelhouse ignores itself, so that no project has to."""
-    if not wheelhouse.exists():
-        wheelhouse.mkdir(parents=True)
-        (wheelhouse / ".gitignore").write_text("*\n")
 
 
 def _on_cluster(arguments: argparse.Namespace) -> int:
@@ -226,9 +219,11 @@ def _plan(plan: Plan, arguments: argparse.Namespace) -> int:
     elif arguments.support:
         print(support.page(plan), end="")
     else:
-        jobs = Record(plan.project.wheelhouse).jobs
+        jobs = Record(plan.project.release_folder).jobs
         took = {name: job["seconds"] for name, job in jobs.items() if job["verdict"] == "passed"}
-        files = {n: plan.project.wheelhouse / f for n, job in jobs.items() for f in job["outputs"]}
+        files = {
+            n: plan.project.release_folder / f for n, job in jobs.items() for f in job["outputs"]
+        }
         sizes = {name: file.stat().st_size for name, file in files.items() if file.exists()}
         show.show(plan, Console(), took, sizes)
     return 0
@@ -261,9 +256,10 @@ def _run(
     try:
         runner.run(_chosen(graph, names, arguments.task), force=force)
     finally:
+        wheelhouse.fill(plan, record)
         if "image" in names:
-            wheelhouse = plan.project.wheelhouse
-            for line in packages.not_as_kept(plan.project.root, wheelhouse, plan.machine):
+            folder = plan.project.release_folder
+            for line in packages.not_as_kept(plan.project.root, folder, plan.machine):
                 display.say(line)
         if whole:
             display.show_summary()
@@ -320,7 +316,7 @@ def _report(plan: Plan, record: Record, display: Display) -> None:
 def _github(plan: Plan, record: Record, display: Display) -> None:
     from wheelyard.report.github import publish
 
-    folder = plan.project.wheelhouse / "assets"
+    folder = plan.project.release_folder / "assets"
     folder.mkdir(exist_ok=True)
     display.say(publish(plan, record, folder))
 
@@ -330,8 +326,8 @@ def _serve(record: Record, plan: Plan, display: Display) -> None:
     from wheelyard.tools import index
 
     (digest,) = record.outputs("build/sdist").values()
-    log = record.wheelhouse / "logs/devpi.log"
-    with index.embedded(record.wheelhouse / "index", index.stage_of(digest), log) as served:
+    log = record.folder / "logs/devpi.log"
+    with index.embedded(record.folder / "index", index.stage_of(digest), log) as served:
         for wheel in (wheel for wheel in plan.wheels if wheel.arch == plan.machine):
             ((file, recorded),) = record.outputs(f"repair/{wheel.name}").items()
             place = served.part(wheel.index_name) if wheel.index_name and served.part else served

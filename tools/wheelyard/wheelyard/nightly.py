@@ -50,9 +50,9 @@ def with_torch(plan: Plan, version: str, index: str, python: str) -> Plan:
 
 def run(plan: Plan, display: Display) -> None:
     graph = steps.planned(plan, LAST)
-    with only_run(plan.project.wheelhouse) as record:
+    with only_run(plan.project.release_folder) as record:
         place = local.Local(
-            plan.project.root, steps.module, local.Here(plan.project.wheelhouse, display)
+            plan.project.root, steps.module, local.Here(plan.project.release_folder, display)
         )
         jobs = [
             job for job in graph.jobs.values() if job.step != "gate"
@@ -62,7 +62,7 @@ def run(plan: Plan, display: Display) -> None:
 
 def main(index: str) -> None:
     root = project.find(Path.cwd())
-    os.environ["WHEELHOUSE"] = str(root / "build" / NAME)
+    os.environ["RELEASE_FOLDER"] = str(root / "build" / NAME)
     plan = planning.load(Options(), root)
     plan = dataclasses.replace(plan, options=Options(wanted=(plan.machine,)))
     python = next(c.python for c in reversed(plan.matrix.verify.run) if not c.slow)

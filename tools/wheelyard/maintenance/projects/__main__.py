@@ -109,7 +109,7 @@ def served(root: Path) -> list[str]:
 
 
 def passed(root: Path, step: str) -> dict[str, dict[str, str]]:
-    jobs = json.loads((root / "wheelhouse/release.json").read_text())["jobs"]
+    jobs = json.loads((root / "build/release/release.json").read_text())["jobs"]
     return {
         name: job["facts"]
         for name, job in jobs.items()

@@ -112,14 +112,14 @@ def test_one_that_a_killed_release_left_is_stopped_by_the_next(
     monkeypatch.setattr(engine, "CLIENTS", [])
     monkeypatch.setattr(engine.debian, "need", lambda *_: None)
     pid = int(engine.STARTED.read_text())
-    local.Here(tmp_path / "wheelhouse", Display()).close()
+    local.Here(tmp_path / "release", Display()).close()
     assert not engine._is_running("dockerd", pid)
     assert not engine.STARTED.exists()
 
 
 def test_an_unused_run_leaves_the_engine_to_others(ours: Engine, tmp_path: Path) -> None:
     """The release that started it still runs."""
-    local.Here(tmp_path / "wheelhouse", Display()).close()
+    local.Here(tmp_path / "release", Display()).close()
     assert engine._is_running("dockerd", int(engine.STARTED.read_text()))
     assert ours.users is not None
 

@@ -14,9 +14,9 @@ from wheelyard.problem import Problem
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    for folder in (tmp_path / "file/wheelhouse", Path("/proc/wheelhouse")):
+    for folder in (tmp_path / "file/release", Path("/proc/release")):
         with (
-            pytest.raises(Problem, match=r"cannot be written .*WHEELHOUSE=FOLDER"),
+            pytest.raises(Problem, match=r"cannot be written .*RELEASE_FOLDER=FOLDER"),
             only_one(folder, ""),
         ):
             pass
@@ -27,12 +27,15 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(Problem, match=r"has no locks .*WHEELHOUSE=FOLDER"), only_one(tmp_path, ""):
+    with (
+        pytest.raises(Problem, match=r"has no locks .*RELEASE_FOLDER=FOLDER"),
+        only_one(tmp_path, ""),
+    ):
         pass
 
 
 def test_clean_release_leaves_a_running_release_alone(tmp_path: Path) -> None:
-    house = tmp_path / "wheelhouse"
+    house = tmp_path / "build/release"
     with only_one(house, ""):
         (house / "wheel").touch()
         command = ["make", "--no-print-directory", f"--file={ROOT / 'Makefile'}", "clean-release"]

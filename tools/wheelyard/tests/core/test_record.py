@@ -23,16 +23,16 @@ def build(**inputs: Any) -> Job:
 @pytest.fixture
 def known(tmp_path: Path) -> Record:
     """A record in which one job has passed."""
-    wheelhouse = tmp_path / "wheelhouse"
-    wheelhouse.mkdir()
-    made_here = Record(wheelhouse)
+    folder = tmp_path / "release"
+    folder.mkdir()
+    made_here = Record(folder)
     (tmp_path / "a.whl").write_text("bytes")
     passed(made_here, "build/x86_64", tmp_path / "a.whl", inputs={"sdist": "1"})
     return made_here
 
 
 def test_done_survives_a_restart(known: Record) -> None:
-    again = Record(known.wheelhouse)
+    again = Record(known.folder)
     assert again.is_done(build(sdist="1"))
     assert again.jobs["build/x86_64"]["seconds"] == 2.0
 
@@ -42,14 +42,14 @@ def test_other_inputs_are_not_done(known: Record) -> None:
 
 
 def test_a_missing_output_is_not_done(known: Record) -> None:
-    (known.wheelhouse / "a.whl").unlink()
+    (known.folder / "a.whl").unlink()
     assert not known.is_done(build(sdist="1"))
     with pytest.raises(Problem, match=r"a\.whl of build/x86_64 is missing; run `wheelyard build`"):
         known.outputs("build/x86_64")
 
 
 def test_an_altered_output_is_refused(known: Record) -> None:
-    (known.wheelhouse / "a.whl").write_text("other bytes")
+    (known.folder / "a.whl").write_text("other bytes")
     with pytest.raises(Problem, match=r"a\.whl was altered after build/x86_64"):
         known.is_done(build(sdist="1"))
 
@@ -65,7 +65,7 @@ def test_a_failure_is_recorded_and_not_done(known: Record) -> None:
 def test_a_superseded_output_is_removed(known: Record, tmp_path: Path) -> None:
     (tmp_path / "b.whl").write_text("newer")
     passed(known, "build/x86_64", tmp_path / "b.whl", inputs={"sdist": "2"})
-    assert not (known.wheelhouse / "a.whl").exists()
+    assert not (known.folder / "a.whl").exists()
 
 
 def test_killed_before_a_new_output_is_recorded_it_is_made_again(
@@ -76,8 +76,8 @@ def test_killed_before_a_new_output_is_recorded_it_is_made_again(
     monkeypatch.setattr(known, "_enter", lambda *_, **__: pytest.exit("killed"))
     with pytest.raises(pytest.exit.Exception):
         passed(known, "build/x86_64", tmp_path / "a.whl", inputs={"sdist": "2"})
-    assert (known.wheelhouse / "a.whl").read_text() == "newer bytes"
-    again = Record(known.wheelhouse)
+    assert (known.folder / "a.whl").read_text() == "newer bytes"
+    again = Record(known.folder)
     assert not again.is_done(build(sdist="1"))
     assert not again.is_done(build(sdist="2"))
 
@@ -85,7 +85,7 @@ def test_killed_before_a_new_output_is_recorded_it_is_made_again(
 def test_a_damaged_record_says_what_to_do(known: Record) -> None:
     known.file.write_text('{"jobs": ')
     with pytest.raises(Problem, match="delete it to start anew"):
-        Record(known.wheelhouse)
+        Record(known.folder)
 
 
 def test_a_reference_becomes_the_digest_of_what_was_made(known: Record) -> None:

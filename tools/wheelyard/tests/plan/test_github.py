@@ -55,7 +55,7 @@ def test_every_job_of_the_matrix_has_something_to_do(
 ) -> None:
     """wheelyard refuses a pattern that names no wheel or no job: that workflow would go red."""
     monkeypatch.setenv("WHEELYARD_MACHINES", machines)
-    monkeypatch.setenv("WHEELHOUSE", str(tmp_path))
+    monkeypatch.setenv("RELEASE_FOLDER", str(tmp_path))
     plan = planning.load(Options(place="github", base="debian"), project)
     units = [job.unit for job in steps.planned(plan, "verify").of_step("verify")]
     for job in jobs(github.matrices(plan)["verify"]):

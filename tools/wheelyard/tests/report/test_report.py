@@ -31,7 +31,7 @@ GPU = {"name": "NVIDIA <H200>", "capability": "9.0", "driver": "580"}
 
 def finish(plan: Plan, record: Record, *, failing: str = "") -> Path:
     """A whole release as the record tells it, with one failing job; its page."""
-    drafts = record.wheelhouse / "drafts"
+    drafts = record.folder / "drafts"
 
     def note(name: str, *files: Path) -> None:
         if failing == name:
@@ -61,8 +61,8 @@ def finish(plan: Plan, record: Record, *, failing: str = "") -> Path:
         checks={"my_add float32 cuda shapes": 75},
         timing={"cuda": {"gigabytes_per_second": {"my_fast_add": 4281.2}}},
     )
-    (record.wheelhouse / "evidence").mkdir()
-    (record.wheelhouse / "evidence/gpu-x86_64.json").write_text(json.dumps(evidence))
+    (record.folder / "evidence").mkdir()
+    (record.folder / "evidence/gpu-x86_64.json").write_text(json.dumps(evidence))
     return write(plan, record)
 
 
@@ -112,11 +112,11 @@ def test_an_empty_release_has_a_page_too(plan: Plan, record: Record) -> None:
 def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a release without and with a failure."""
     with pytest.MonkeyPatch.context() as patch:
-        wheelhouse = tmp_path_factory.mktemp("release") / "wheelhouse"
-        wheelhouse.mkdir()
-        patch.setenv("WHEELHOUSE", str(wheelhouse))
+        folder = tmp_path_factory.mktemp("release") / "release"
+        folder.mkdir()
+        patch.setenv("RELEASE_FOLDER", str(folder))
         plan = planning.load(Options(), ROOT)
-        return finish(plan, Record(wheelhouse), failing=request.param)
+        return finish(plan, Record(folder), failing=request.param)
 
 
 @pytest.fixture(

@@ -20,7 +20,7 @@ MOMENTS = 40
 
 
 def command(house: Path) -> tuple[list[str], dict[str, str]]:
-    return [sys.executable, "-c", SLOW], {**os.environ, "WHEELHOUSE": str(house)}
+    return [sys.executable, "-c", SLOW], {**os.environ, "RELEASE_FOLDER": str(house)}
 
 
 def finish(house: Path) -> dict[str, str]:
@@ -41,7 +41,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], flo
 
 
 def test_killed_at_random_moments(tmp_path: Path, whole: tuple[dict[str, str], float]) -> None:
-    """Again and again in one wheelhouse, a few at a time, until the run is through."""
+    """Again and again in one release folder, a few at a time, until the run is through."""
     expected, seconds = whole
     moments, kills, houses = random.Random(15), 0, 0
     while kills < MOMENTS:

@@ -33,7 +33,7 @@ PLAN = graph.make(
 
 def handed(record: Record, name: str, **jobs: list[Path]) -> Path:
     """The artifact of a job: its record, and the files that its jobs made."""
-    folder = record.wheelhouse / join.FOLDER / name
+    folder = record.folder / join.FOLDER / name
     folder.mkdir(parents=True, exist_ok=True)
     other = Record(folder)
     other.head |= HERE
@@ -70,7 +70,7 @@ def test_records_and_files_come_together(record: Record, wheels: list[Path]) -> 
     handed(record, "build-a", repair_a=[wheels[1]])
     assert joined(record) == "joined 2 records: 2 jobs"
     assert [file.name for file in record.files("repair/a")] == [wheels[1].name]
-    assert Record(record.wheelhouse).jobs == record.jobs
+    assert Record(record.folder).jobs == record.jobs
 
 
 def test_what_was_taken_over_is_not_handed_on(record: Record, wheels: list[Path]) -> None:
@@ -79,9 +79,9 @@ def test_what_was_taken_over_is_not_handed_on(record: Record, wheels: list[Path]
     joined(record)
     passed(record, "gpu/a")
     assert json.loads(record.file.read_text())["jobs"].keys() == {"gpu/a"}
-    again = Record(record.wheelhouse)
+    again = Record(record.folder)
     assert (again.jobs.keys(), again.taken) == ({"repair/a", "gpu/a"}, {"repair/a"})
-    whole = json.loads(again.write_whole(record.wheelhouse / "whole.json").read_text())
+    whole = json.loads(again.write_whole(record.folder / "whole.json").read_text())
     assert whole["jobs"].keys() == again.jobs.keys()
 
 
@@ -118,7 +118,7 @@ def test_other_bytes_than_the_workflow_was_told_are_refused(
         Problem, match=r"build-a hands on one.*, but build has told the workflow 000"
     ):
         joined(record, told)
-    assert not (record.wheelhouse / wheels[0].name).exists()
+    assert not (record.folder / wheels[0].name).exists()
     joined(record, Told("build", {wheels[0].name: sha256(wheels[0])}))
 
 
@@ -150,7 +150,7 @@ def test_a_record_of_another_commit_is_refused(record: Record, wheels: list[Path
         joined(record)
 
 
-def test_a_file_outside_the_wheelhouse_is_refused(record: Record, wheels: list[Path]) -> None:
+def test_a_file_outside_the_release_folder_is_refused(record: Record, wheels: list[Path]) -> None:
     folder = handed(record, "build-a", repair_a=[wheels[0]])
     (folder.parents[2] / "pipeline.py").write_text("mine")
     (folder.parents[1] / "evil.py").write_text("theirs")
@@ -166,7 +166,7 @@ def test_a_file_that_the_job_is_not_for_is_refused(record: Record, wheels: list[
     handed(record, "gpu", gpu_a=[wheels[0]])
     with pytest.raises(Problem, match=r"gpu/a names the file one-1\.0-py3-none-any\.whl"):
         joined(record)
-    assert not (record.wheelhouse / wheels[0].name).exists()
+    assert not (record.folder / wheels[0].name).exists()
 
 
 def test_a_job_that_the_artifact_is_not_for_is_refused(record: Record, wheels: list[Path]) -> None:

@@ -34,7 +34,7 @@ PROGRAM = textwrap.dedent("""
     from wheelyard.problem import Problem
     from wheelyard.run import local, runner
 
-    house = Path(os.environ["WHEELHOUSE"])
+    house = Path(os.environ["RELEASE_FOLDER"])
 
     def run(job, workspace):
         (workspace.out / f"{job.step}-{job.unit}.txt").write_text(job.step)
@@ -66,7 +66,7 @@ PROGRAM = textwrap.dedent("""
 
 @pytest.mark.parametrize("victim", ["build/x", "build/y", "gate/x", "publish/y"])
 def test_killed_anywhere_the_same_command_finishes(tmp_path: Path, victim: str) -> None:
-    environment = {**os.environ, "WHEELHOUSE": str(tmp_path)}
+    environment = {**os.environ, "RELEASE_FOLDER": str(tmp_path)}
     command = [sys.executable, "-c", PROGRAM]
     killed = subprocess.Popen(command, env={**environment, "HANG": victim})
     for _ in range(300):
@@ -87,7 +87,7 @@ def test_stopped_by_hand_it_ends_at_once_and_leaves_no_program(tmp_path: Path) -
     program = PROGRAM.replace("time.sleep(60)", 'shell.run(["sleep", "47.11"], log, what="it")')
     stopped = subprocess.Popen(
         [sys.executable, "-c", program],
-        env={**os.environ, "WHEELHOUSE": str(tmp_path), "HANG": "gate/x"},
+        env={**os.environ, "RELEASE_FOLDER": str(tmp_path), "HANG": "gate/x"},
         stderr=subprocess.DEVNULL,
         # A shell's background jobs, and so the tests among them, ignore this signal.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
@@ -108,10 +108,10 @@ Run = Callable[[Job, Workspace], Facts]
 
 def run(record: Record, run_one: Run, *jobs: Job, force: bool = False) -> None:
     """Runs jobs whose step does `run_one`."""
-    here = local.Here(record.wheelhouse, Display(verbose=True))
+    here = local.Here(record.folder, Display(verbose=True))
     step = types.ModuleType("step")
     step.run = run_one  # type: ignore[attr-defined]
-    place = local.Local(record.wheelhouse, lambda _: step, here)
+    place = local.Local(record.folder, lambda _: step, here)
     Runner(graph.make(jobs), record, here.display, place).run(list(jobs), force=force)
 
 
@@ -173,8 +173,8 @@ def test_a_job_that_may_not_start_yet_leaves_no_trace(record: Record) -> None:
     from wheelyard.core.job import passed
 
     early = Job("publish", "pypi", Needs(), {"judged": passed("gate/x")})
-    here = local.Here(record.wheelhouse, Display())
-    place = local.Local(record.wheelhouse, pytest.fail, here)
+    here = local.Here(record.folder, Display())
+    place = local.Local(record.folder, pytest.fail, here)
     runner = Runner(graph.make([job("gate/x"), early]), record, here.display, place)
     with pytest.raises(Problem, match="`gate/x` has not passed yet"):
         runner.run([early], force=True)
@@ -188,7 +188,7 @@ def test_a_job_sees_only_its_inputs_and_cleans_up(record: Record) -> None:
         return {}
 
     run(record, one, job("build/x", {"n": 1}))
-    assert list((record.wheelhouse / "work").iterdir()) == []
+    assert list((record.folder / "work").iterdir()) == []
 
 
 def test_temporary_files_are_part_of_a_runs_work(
@@ -205,16 +205,16 @@ def test_temporary_files_are_part_of_a_runs_work(
         return {}
 
     run(record, one, job("build/x"))
-    assert all(path.is_relative_to(record.wheelhouse / "work") for path in seen)
+    assert all(path.is_relative_to(record.folder / "work") for path in seen)
     assert not any(path.exists() for path in seen)
     assert tempfile.gettempdir() == os.environ["TMPDIR"] == str(tmp_path)
 
 
 def test_two_releases_at_once(record: Record) -> None:
     with (
-        only_run(record.wheelhouse),
+        only_run(record.folder),
         pytest.raises(Problem, match="another release is running"),
-        only_run(record.wheelhouse),
+        only_run(record.folder),
     ):
         pytest.fail("both run")
 
@@ -222,7 +222,7 @@ def test_two_releases_at_once(record: Record) -> None:
 def test_disk_full(tmp_path: Path) -> None:
     program = PROGRAM.replace(".write_text(job.step)", ".write_text(job.step * 300_000)")
     with small_disk(tmp_path / "small", "1M") as small:
-        environment = {**os.environ, "WHEELHOUSE": str(small)}
+        environment = {**os.environ, "RELEASE_FOLDER": str(small)}
         done = subprocess.run(
             [sys.executable, "-c", program], env=environment, capture_output=True, text=True
         )

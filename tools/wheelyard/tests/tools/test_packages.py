@@ -12,15 +12,15 @@ LIST = "libc6:amd64=2.36-9+deb12u10 libssl3:amd64=3.0.17-1\ntorch==2.10.0@012345
 
 @pytest.fixture
 def house(tmp_path: Path) -> Path:
-    """A wheelhouse with the list of one image, which is the kept one."""
-    for folder in (tmp_path / "wheelhouse/packages", tmp_path / packages.KEPT / "x86_64"):
+    """A release folder with the list of one image, which is the kept one."""
+    for folder in (tmp_path / "build/release/packages", tmp_path / packages.KEPT / "x86_64"):
         folder.mkdir(parents=True)
         (folder / "verify-3.11.txt").write_text(LIST)
-    return tmp_path / "wheelhouse"
+    return tmp_path / "build/release"
 
 
 def said(house: Path) -> list[str]:
-    return packages.not_as_kept(house.parent, house, "x86_64")
+    return packages.not_as_kept(house.parents[1], house, "x86_64")
 
 
 def test_the_same_packages(house: Path) -> None:

@@ -25,7 +25,7 @@ def test_two_that_need_one_make_it_once(tmp_path: Path, monkeypatch: pytest.Monk
     for name, line in programs.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
         (tmp_path / name).chmod(0o755)
-    engine, here = Engine("docker", "", ""), local.Here(tmp_path / "wheelhouse", Display())
+    engine, here = Engine("docker", "", ""), local.Here(tmp_path / "release", Display())
 
     def ensure(name: str) -> str:
         folder = tmp_path / name

@@ -45,7 +45,7 @@ or, with Docker's own packages, docker-buildx-plugin."""
 @dataclass(frozen=True)
 class Engine:
     command: str
-    label: str  # marks the containers of one wheelhouse
+    label: str  # marks the containers of one release folder
     builder: str  # the client that builds images
     users: IO[bytes] | None = None  # USERS, locked
     address: str = ""  # of docker's engine, where the user's settings name one
@@ -76,7 +76,7 @@ class Engine:
             raise
 
     def remove_leftovers(self, say: Callable[[str], None]) -> None:
-        """Removes the containers of a run in this wheelhouse that was killed together with its guard."""
+        """Removes the containers of a run in this release folder that was killed together with its guard."""
         if count := _remove(self.command, self.label):
             say(f"removed {count} containers left by a stopped run")
 
@@ -115,9 +115,9 @@ class Engine:
         return not shell.capture([self.command, "ps", "--quiet"])
 
 
-def ready(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
+def ready(release_folder: Path, say: Callable[[str], None]) -> Engine:
     """An engine that answers, without leftovers of an earlier run."""
-    label = f"wheelyard.release={wheelhouse}"
+    label = f"wheelyard.release={release_folder}"
     if os.geteuid() != 0:  # somebody else starts and stops it
         command = answering()
         if command is None:
@@ -128,7 +128,7 @@ def ready(wheelhouse: Path, say: Callable[[str], None]) -> Engine:
         fcntl.flock(users, fcntl.LOCK_SH)
         try:
             with turn(TURN):
-                command = answering() or _start(wheelhouse / "logs" / "dockerd.log", say)
+                command = answering() or _start(release_folder / "logs" / "dockerd.log", say)
                 engine = Engine(command, label, _builder(command, say), users, _address(command))
         except BaseException:
             users.close()

@@ -51,7 +51,7 @@ class Job:
     unit: str
     needs: Needs
     inputs: Mapping[str, Any]
-    # Patterns of the paths, below the wheelhouse, of the files it makes. `?` in front: it may be missing.
+    # Patterns of the paths, below the release folder, of the files it makes. `?` in front: it may be missing.
     outputs: tuple[str, ...] = field(default=())
 
     @property

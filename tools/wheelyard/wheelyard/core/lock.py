@@ -17,7 +17,7 @@ def only_one(folder: Path, otherwise: str) -> Iterator[None]:
     except OSError as error:
         raise Problem(
             f"{folder} cannot be written ({error.strerror}); make it writable, or name another folder: "
-            "WHEELHOUSE=FOLDER"
+            "RELEASE_FOLDER=FOLDER"
         ) from None
     with lock:
         try:
@@ -27,7 +27,7 @@ def only_one(folder: Path, otherwise: str) -> Iterator[None]:
         except OSError as error:
             raise Problem(
                 f"the file system of {folder} has no locks ({error.strerror}), which keep two runs apart; "
-                "name a folder on another one: WHEELHOUSE=FOLDER"
+                "name a folder on another one: RELEASE_FOLDER=FOLDER"
             ) from None
         yield
 

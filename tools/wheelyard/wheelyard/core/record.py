@@ -1,10 +1,10 @@
-"""wheelhouse/release.json: what was made from which inputs, every sha256, every verdict.
+"""build/release/release.json: what was made from which inputs, every sha256, every verdict.
 
 A job is finished when its record names the same inputs and its outputs are still there. An output whose bytes
 changed since is refused: it is not what was built, gated or tested. What a job says about itself is not believed: the
 record looks at the files that it left, takes only those that the job is for, and hashes them itself.
 
-What other machines did, and handed on, is kept apart in wheelhouse/taken.json. So release.json has only what was done
+What other machines did, and handed on, is kept apart in taken.json beside it. So release.json has only what was done
 here, and that is all that this machine can hand on in turn.
 """
 
@@ -33,9 +33,9 @@ NAME = re.compile(r"[\w.+!-]{1,255}", re.ASCII)  # of a file or folder that a jo
 class Record:
     """The record of a release, written to disk after every change."""
 
-    def __init__(self, wheelhouse: Path) -> None:
-        self.wheelhouse = wheelhouse
-        self.file, self._taken_file = wheelhouse / "release.json", wheelhouse / "taken.json"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.file, self._taken_file = folder / "release.json", folder / "taken.json"
         self._lock, self._writing = threading.Lock(), threading.Lock()
         self._changes = self._written = 0  # how many there were, and how many are on disk
         self._lines: dict[str, tuple[Facts, str]] = {}  # entries, and how they are written
@@ -92,7 +92,7 @@ class Record:
             self.check_ready(earlier, graph)
 
     def outputs(self, name: str) -> dict[str, str]:
-        """The files that a job left: path below the wheelhouse, sha256; each there and unaltered."""
+        """The files that a job left: path below the release folder, sha256; each there and unaltered."""
         entry = self._passed(name)
         if missing := self._missing(name):
             step = name.split("/")[0]
@@ -103,7 +103,7 @@ class Record:
         return dict(entry["outputs"])
 
     def files(self, *names: str) -> list[Path]:
-        return [self.wheelhouse / path for name in names for path in self.outputs(name)]
+        return [self.folder / path for name in names for path in self.outputs(name)]
 
     def _passed(self, name: str) -> Facts:
         entry = self.jobs.get(name)
@@ -117,7 +117,7 @@ class Record:
         """The files of a job that are gone; one that was altered is refused."""
         missing = []
         for relative, recorded in self.jobs[name]["outputs"].items():
-            path = self.wheelhouse / relative
+            path = self.folder / relative
             if not path.exists():
                 missing.append(path.name)
             elif (now := sha256(path)) != recorded:
@@ -135,13 +135,13 @@ class Record:
         outputs = {path: sha256(made_in / path) for path in acceptable(job, made_in)}
         before = self._forget(job.name, outputs)
         for path in outputs:
-            target = self.wheelhouse / path
+            target = self.folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
             flush(made_in / path)
             (made_in / path).replace(target)
         for stale in before.keys() - outputs.keys():
             if not self._is_anothers(stale, job.name):
-                (self.wheelhouse / stale).unlink(missing_ok=True)
+                (self.folder / stale).unlink(missing_ok=True)
         self._enter(job.name, "passed", seconds, inputs=inputs, outputs=outputs, facts=facts)
 
     def _forget(self, name: str, outputs: dict[str, str]) -> dict[str, str]:
@@ -173,7 +173,7 @@ class Record:
                     f"{source.name} from {folder.name} is not what its record says; run that job again: "
                     "the file was altered, or cut off on its way"
                 )
-            target = self.wheelhouse / relative
+            target = self.folder / relative
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
         with self._lock:
@@ -213,7 +213,7 @@ class Record:
             with self._lock:
                 changes, names, taken = self._changes, self.jobs.keys(), set(self.taken)
                 own, others = self._text(names - taken), self._text(names & taken)
-            self.wheelhouse.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
             if taken or self._taken_file.exists():
                 _write(self._taken_file, others)
             _write(self.file, own)
@@ -289,7 +289,7 @@ def check_outputs(job: Job, paths: Collection[str]) -> None:
 
 
 def check_path(job: Job, relative: str) -> None:
-    """A path that this job may leave: below the wheelhouse, and what the job is for."""
+    """A path that this job may leave: below the release folder, and what the job is for."""
     parts = relative.split("/")
     is_plain = all(NAME.fullmatch(part) and part not in (".", "..") for part in parts)
     if not is_plain or not any(_fits(relative, pattern) for pattern in job.outputs):

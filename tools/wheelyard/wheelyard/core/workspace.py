@@ -36,7 +36,7 @@ class Workspace:
 
     @property
     def out(self) -> Path:
-        """The folder in which a job leaves what it made, each file at its path below the wheelhouse."""
+        """The folder in which a job leaves what it made, each file at its path below the release folder."""
         return self.scratch("out")
 
     def scratch(self, name: str) -> Path:

@@ -36,9 +36,15 @@ class Project:
         return canonicalize_name(self.name).replace("-", "_")
 
     @property
+    def release_folder(self) -> Path:
+        """Where a release is made: record, logs, report, index; the variable RELEASE_FOLDER names another."""
+        return Path(os.environ.get("RELEASE_FOLDER") or self.root / "build/release").resolve()
+
+    @property
     def wheelhouse(self) -> Path:
-        """The folder of a release; the variable WHEELHOUSE names another."""
-        return Path(os.environ.get("WHEELHOUSE") or self.root / "wheelhouse").resolve()
+        """Where the distributions of the last release lie, and nothing else."""
+        own = os.environ.get("RELEASE_FOLDER")
+        return (self.release_folder if own else self.root) / "wheelhouse"
 
     def files(self, *folders: str) -> dict[str, str]:
         """The sha256 of each file below the folders, or of all files that git would take."""
@@ -61,9 +67,7 @@ class Project:
                 found += [f"{name}/{inner}" for inner in _tracked(path.resolve()) or []]
             elif path.is_file() or path.is_symlink():
                 found.append(name)
-        made = (
-            f"{os.path.relpath(self.wheelhouse, self.root)}/"  # a project need not have ignored it
-        )
+        made = tuple(f"{path}/" for path in self._made)  # a project need not have ignored them
         return sorted(name for name in found if not name.startswith(made))
 
     @property
@@ -99,7 +103,7 @@ class Project:
                 "add",
                 "--all",
                 ":/",
-                *self._no_wheelhouse,
+                *self._nothing_made,
                 more=own,
             )
             now = _git(self.root, "write-tree", more=own)
@@ -111,22 +115,27 @@ class Project:
             "--ignore-submodules=none",
             "--",
             ":/",
-            *self._no_wheelhouse,
+            *self._nothing_made,
         )
         return head if now == then and not inside else f"{head}+"
 
     @property
     def changes(self) -> list[str]:
-        """The files that differ from the commit, or that it lacks; the wheelhouse is none of them."""
+        """The files that differ from the commit, or that it lacks; what a release makes is none of them."""
         words = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", "."]
-        said = _git(self.root, *words, *self._no_wheelhouse) or ""
+        said = _git(self.root, *words, *self._nothing_made) or ""
         return [line[3:] for line in said.split("\0") if line]
 
     @property
-    def _no_wheelhouse(self) -> list[str]:
-        """The words that tell git to leave out the wheelhouse, which a project may have forgotten to ignore."""
-        inside = self.wheelhouse.is_relative_to(self.root)
-        return [f":(exclude){self.wheelhouse.relative_to(self.root)}"] if inside else []
+    def _made(self) -> list[Path]:
+        """The folders, below the root, that a release fills."""
+        folders = (self.release_folder, self.wheelhouse)
+        return [f.relative_to(self.root) for f in folders if f.is_relative_to(self.root)]
+
+    @property
+    def _nothing_made(self) -> list[str]:
+        """The words that tell git to leave those folders out, which a project may have forgotten to ignore."""
+        return [f":(exclude){folder}" for folder in self._made]
 
     @property
     def version_tag(self) -> str:

@@ -39,7 +39,7 @@ def files(plan: Plan, record: Record) -> list[File]:
             ((path, digest),) = record.outputs(name).items()
         except Problem:
             continue
-        file = record.wheelhouse / path
+        file = record.folder / path
         if file.suffix == ".whl":
             ran = on_gpu(plan, record, path, digest)
             found.append(File(file, digest, _seen(file), sbom.linked_in(file), ran))
@@ -57,7 +57,7 @@ def _seen(wheel: Path) -> Facts | None:
 
 def evidence_files(plan: Plan, record: Record) -> list[Path]:
     """Committed evidence, and what jobs have handed on."""
-    handed = (record.wheelhouse / "evidence").glob("*.json")
+    handed = (record.folder / "evidence").glob("*.json")
     return [*(plan.project.root / evidence.FOLDER).glob("*.json"), *handed]
 
 

@@ -88,8 +88,8 @@ def assets(plan: Plan, record: Record, folder: Path) -> list[Path]:
     """Wheels, sdist, SBOMs, report, record and evidence, and the checksums of them all."""
     files = record.files(*plan.released)
     files += [sbom.extract(file, folder) for file in files if file.suffix == ".whl"]
-    files += [record.wheelhouse / "report.html", record.write_whole(folder / "release.json")]
-    files += sorted((record.wheelhouse / "evidence").glob("*.json"))
+    files += [record.folder / "report.html", record.write_whole(folder / "release.json")]
+    files += sorted((record.folder / "evidence").glob("*.json"))
     lost = [file.name for file in files if not file.exists()]
     if lost:
         raise Problem(f"{', '.join(lost)} is missing; run `wheelyard report` first")

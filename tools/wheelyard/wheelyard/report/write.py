@@ -1,4 +1,4 @@
-"""Writes wheelhouse/report.html, what was made, what it serves and how each claim is known, and the static index.
+"""Writes build/release/report.html, what was made, what it serves and how each claim is known, and the static index.
 
 The page is made from the record alone, also where steps failed or have not run.
 """
@@ -13,10 +13,10 @@ from wheelyard.report import facts, page, static_index
 def write(plan: Plan, record: Record) -> Path:
     """The page's path."""
     files = facts.files(plan, record)
-    target = record.wheelhouse / "report.html"
-    record.wheelhouse.mkdir(parents=True, exist_ok=True)
+    target = record.folder / "report.html"
+    record.folder.mkdir(parents=True, exist_ok=True)
     target.write_text(page.render(plan, record, files, facts.grid(plan, record)))
     static_index.write_all(
-        record.wheelhouse / "simple", plan.project.name, [file.path for file in files]
+        record.folder / "simple", plan.project.name, [file.path for file in files]
     )
     return target

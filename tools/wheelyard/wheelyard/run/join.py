@@ -1,4 +1,4 @@
-"""Takes over what other jobs handed on below wheelhouse/handed/, files and records alike.
+"""Takes over what other jobs handed on below build/release/handed/, files and records alike.
 
 Runners share no disk. Each uploads its release.json with the files that later jobs need, as an artifact; here they
 become one record again. Any job of a run can replace any artifact, so an artifact is not believed. It may hand on only
@@ -62,7 +62,7 @@ def join(
 ) -> str:
     """Returns what was done. `here` are the facts of this checkout that a record must share; `released` are the jobs
     whose files leave, `words` what jobs have told of those files; `check_owners` refuses a file of another job."""
-    handed = record.wheelhouse / FOLDER
+    handed = record.folder / FOLDER
     _refuse_links(handed)
     found = sorted(handed.glob("*/release.json"))
     if not found:

@@ -33,14 +33,14 @@ def slots() -> int:
 class Here:
     """This machine: its container engine, found or started when the first job needs it."""
 
-    wheelhouse: Path
+    folder: Path
     display: Display
     _engine: Engine | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def engine(self) -> Engine:
         with self._lock:
-            self._engine = self._engine or containers.ready(self.wheelhouse, self.say)
+            self._engine = self._engine or containers.ready(self.folder, self.say)
             return self._engine
 
     def say(self, text: str) -> None:
@@ -79,8 +79,10 @@ class Local:
         return self.here.lacks(job)
 
     def run(self, job: Job, inputs: Facts, folder: Path, log: Path) -> Ran:
-        wheelhouse, began = self.here.wheelhouse, time.time()
-        workspace = Workspace(inputs, folder, log, wheelhouse, self.project, wheelhouse, self.here)
+        release_folder, began = self.here.folder, time.time()
+        workspace = Workspace(
+            inputs, folder, log, release_folder, self.project, release_folder, self.here
+        )
         facts = self.module(job.step).run(job, workspace)
         return Ran(facts, platform.node(), began)
 

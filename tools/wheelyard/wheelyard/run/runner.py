@@ -54,7 +54,7 @@ class Place(Room, Protocol):
 
 @dataclass(frozen=True)
 class Runner:
-    """One run in one wheelhouse."""
+    """One run in one release folder."""
 
     graph: Graph
     record: Record
@@ -130,11 +130,11 @@ class Runner:
 
     @property
     def _work(self) -> Path:
-        return self.record.wheelhouse / "work"
+        return self.record.folder / "work"
 
     @property
     def _logs(self) -> Path:
-        return self.record.wheelhouse / "logs"
+        return self.record.folder / "logs"
 
     def _took(self) -> dict[str, float]:
         """The seconds of jobs that ran before."""
@@ -216,20 +216,20 @@ def _some(names: list[str]) -> str:
 
 
 @contextmanager
-def only_run(wheelhouse: Path) -> Iterator[Record]:
-    """One release at a time in a wheelhouse; its record, read when no other can write it."""
-    running = f"another release is running in {wheelhouse}; wait for it, or stop it"
-    with only_one(wheelhouse, running):
-        guard.end_leftovers(wheelhouse / "work")
+def only_run(folder: Path) -> Iterator[Record]:
+    """One release at a time in a release folder; its record, read when no other can write it."""
+    running = f"another release is running in {folder}; wait for it, or stop it"
+    with only_one(folder, running):
+        guard.end_leftovers(folder / "work")
         guard.run_after_a_kill(engine.after_a_kill())
-        shutil.rmtree(wheelhouse / "work", ignore_errors=True)  # of a run that was killed
+        shutil.rmtree(folder / "work", ignore_errors=True)  # of a run that was killed
         try:
-            yield Record(wheelhouse)
+            yield Record(folder)
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise
-            free = shutil.disk_usage(wheelhouse).free >> 20
+            free = shutil.disk_usage(folder).free >> 20
             raise Problem(
-                f"the disk is full ({free} MiB left below {wheelhouse}); free some space, then run the same "
+                f"the disk is full ({free} MiB left below {folder}); free some space, then run the same "
                 "command again: it goes on from here"
             ) from None

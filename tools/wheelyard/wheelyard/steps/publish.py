@@ -42,7 +42,7 @@ def check(plan: Plan, record: Record) -> None:
         raise Problem(
             f"{plan.options.index} refuses local versions such as +cu130torch2.15, which tell the wheels of strategy "
             f"`{plan.strategy}` apart; publish with `--index own` to an index that the matrix names, or put "
-            "wheelhouse/ with its simple/ on any web server"
+            "build/release/ with its simple/ on any web server"
         )
     if plan.options.index == "embedded":
         return
@@ -117,7 +117,7 @@ def run(job: Job, workspace: Workspace) -> Facts:
     verdict = f"{len(sent)} files uploaded, {len(files) - len(sent)} already there"
     if staying := inputs.get("variants"):  # PEP 825: versions of a draft are not for production
         verdict += f"; {counted(staying, 'variant')} not, as no index takes them yet: any web server can serve "
-        verdict += "wheelhouse/ with its simple/"
+        verdict += "build/release/ with its simple/"
     return {"uploaded": sent, "index": target.name, "address": target.upload, "verdict": verdict}
 
 

@@ -37,11 +37,11 @@ def list_packages(tag: str, workspace: Workspace, path: str) -> None:
     workspace.engine.run(tag, options, ["sh", "-ec", script, "sh", LIST], workspace.log, what=what)
 
 
-def not_as_kept(project: Path, wheelhouse: Path, machine: str) -> list[str]:
+def not_as_kept(project: Path, release_folder: Path, machine: str) -> list[str]:
     """What differs from the lists that a project keeps, in sentences for people; none where it keeps none."""
     folder = project / KEPT / machine
     lines = []
-    for made in sorted((wheelhouse / "packages").glob("*.txt")) if folder.is_dir() else ():
+    for made in sorted((release_folder / "packages").glob("*.txt")) if folder.is_dir() else ():
         kept = folder / made.name
         old, new = (_read(file) if file.exists() else {} for file in (kept, made))
         changes = list(_changes(old, new))
@@ -55,7 +55,7 @@ def not_as_kept(project: Path, wheelhouse: Path, machine: str) -> list[str]:
             )
     if lines:
         lines.append(
-            f"to keep the lists of these images: cp {wheelhouse}/packages/*.txt {folder}/, and commit them"
+            f"to keep the lists of these images: cp {release_folder}/packages/*.txt {folder}/, and commit them"
         )
     return lines
 

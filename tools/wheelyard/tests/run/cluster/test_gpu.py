@@ -46,8 +46,8 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machines]
 @pytest.fixture
 def jobs(tmp_path: Path) -> tuple[Record, list[Job]]:
     """A wheel that was repaired, and the test of it on a GPU."""
-    (tmp_path / "wheelhouse").mkdir()
-    record, wheel = Record(tmp_path / "wheelhouse"), make_wheel(tmp_path / "drafts", "plain_ext")
+    (tmp_path / "release").mkdir()
+    record, wheel = Record(tmp_path / "release"), make_wheel(tmp_path / "drafts", "plain_ext")
     passed(record, "repair/x", wheel)
     on_gpu = Job(
         "gpu", "x", Needs(gpu=True), {"wheel": made("repair/x"), **SPEC}, ("evidence/gpu-x.json",)
@@ -68,11 +68,11 @@ def test_its_evidence_joins_the_record(
     assert record.jobs["gpu/x"]["facts"]["ran"]["machine"] == "box"
     (found,) = evidence.on_gpu(
         evidence.wanted(SPEC, ["2.10"], path, wheel, None),
-        [record.wheelhouse / "evidence/gpu-x.json"],
+        [record.folder / "evidence/gpu-x.json"],
     )
     assert found["sha256"] == wheel
     assert record.outputs("gpu/x") == {
-        "evidence/gpu-x.json": sha256(record.wheelhouse / "evidence/gpu-x.json")
+        "evidence/gpu-x.json": sha256(record.folder / "evidence/gpu-x.json")
     }
 
 
@@ -86,4 +86,4 @@ def test_a_torch_that_sees_no_gpu_says_so(
     there.real_worker("box")
     with pytest.raises(Problem, match="gpu/x: on box: torch sees no GPU here"):
         run(there, record, *both)
-    assert not (record.wheelhouse / "evidence").exists()
+    assert not (record.folder / "evidence").exists()

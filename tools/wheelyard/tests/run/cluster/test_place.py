@@ -36,8 +36,8 @@ def there(tmp_path: Path) -> Iterator[Machines]:
 
 @pytest.fixture
 def record(tmp_path: Path) -> Record:
-    (tmp_path / "wheelhouse").mkdir()
-    return Record(tmp_path / "wheelhouse")
+    (tmp_path / "release").mkdir()
+    return Record(tmp_path / "release")
 
 
 def toy(
@@ -83,7 +83,7 @@ facts["git"] = subprocess.check_output([*git, "describe", "--tags", "--dirty"], 
     ]
     folder = there.worker("one")
     run(there, record, *jobs, project=project)
-    assert (record.wheelhouse / "both.txt").read_text() == "first0"
+    assert (record.folder / "both.txt").read_text() == "first0"
     assert record.jobs["repair/both"]["facts"]["git"] == "v7"
     assert machine_of(record, "repair/both") == "one"
     assert [f.name for f in (folder / "work").iterdir()] == ["tmp"], "a worker cleans up"
@@ -122,7 +122,7 @@ def test_a_file_that_the_job_is_not_for_is_refused(there: Machines, record: Reco
     there.worker("one", careless)
     with pytest.raises(Problem, match=r"build/x names the file evil\.txt, which it is not for"):
         run(there, record, toy("build/x", "(workspace.out / 'evil.txt').touch()"))
-    assert not (record.wheelhouse / "evil.txt").exists()
+    assert not (record.folder / "evil.txt").exists()
 
 
 HOSTILE: dict[str, tuple[Any, str]] = {
@@ -154,7 +154,7 @@ def test_a_hostile_worker_gets_no_further_than_a_hostile_job(
         assert why in said, said
         assert record.jobs[f"build/{unit}"]["verdict"] == "failed"
         assert record.jobs[f"build/{unit}"]["outputs"] == {}
-    assert not list(record.wheelhouse.parent.rglob("*.txt"))
+    assert not list(record.folder.parent.rglob("*.txt"))
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ shell.run(["sh", "-c", "echo no compiler; exit 1"], workspace.log, what="compili
     with pytest.raises(Problem, match=r"build/x: on (one|two): compiling failed"):
         run(there, record, toy("build/x", fail))
     assert (tmp_path / "ran").read_text() == "x"
-    log = record.wheelhouse / "logs/build-x.log"
+    log = record.folder / "logs/build-x.log"
     assert "no compiler" in log.read_text()
     assert f"The whole log: {log}" in record.jobs["build/x"]["facts"]["error"]
 
@@ -333,7 +333,7 @@ def test_a_worker_that_sends_other_bytes(
     run(there, record, *jobs)
     helper.join()
     for n in range(2):
-        assert (record.wheelhouse / f"x{n}.txt").read_text() == f"x{n}" * length
+        assert (record.folder / f"x{n}.txt").read_text() == f"x{n}" * length
     assert {machine_of(record, job.name) for job in jobs} == {"honest"}
     assert "liar sent x0.txt with other bytes than it said" in capsys.readouterr().out
 
@@ -410,7 +410,7 @@ def test_the_scheduler_stays_away_and_the_same_command_goes_on(
     ]
 
     def kill() -> None:
-        while not (record.wheelhouse / "a.txt").exists():
+        while not (record.folder / "a.txt").exists():
             time.sleep(0.05)
         there.kill("scheduler")
 
@@ -448,7 +448,7 @@ def sleeps() -> bool:
 
 def test_stopped_by_hand_nothing_runs_on(there: Machines, record: Record) -> None:
     there.worker("one")
-    words = [str(there.folder), there.address, str(record.wheelhouse)]
+    words = [str(there.folder), there.address, str(record.folder)]
     release = subprocess.Popen(
         [sys.executable, "-c", STOPPED, *words],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},

@@ -65,13 +65,13 @@ def settings(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_worker_on_a_machine_reached_by_ssh(settings: Path, tmp_path: Path) -> None:
     folder, far = tmp_path / "machines", tmp_path / "other"
-    for made in (folder, far, tmp_path / "wheelhouse"):
+    for made in (folder, far, tmp_path / "release"):
         made.mkdir()
     keys.make(folder / "keys")
     subprocess.run(
         ["scp", "-q", "-r", "-F", settings, folder / "keys", f"other:{far}/"], check=True
     )
-    record = Record(tmp_path / "wheelhouse")
+    record = Record(tmp_path / "release")
     who = "import os; facts['ssh'] = 'SSH_CONNECTION' in os.environ; facts['pid'] = os.getpid()"
     with machines(folder) as there:
         here, there.keys = there.keys, far / "keys"

@@ -19,7 +19,7 @@ class Orders:
     """The orders of the jobs of one release."""
 
     project: Path
-    wheelhouse: Path
+    folder: Path
     _history: str | None = None
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -31,7 +31,7 @@ class Orders:
         for name, value in job.inputs.items():
             if isinstance(value, Made):
                 made |= inputs[name]
-                files |= {d: self.wheelhouse / path for path, d in inputs[name].items()}
+                files |= {d: self.folder / path for path, d in inputs[name].items()}
             elif isinstance(value, Source):
                 project |= inputs[name]
                 for path, recorded in inputs[name].items():
@@ -50,7 +50,7 @@ class Orders:
 
     @property
     def _bundle_file(self) -> Path:
-        return self.wheelhouse / "work/history.bundle"
+        return self.folder / "work/history.bundle"
 
     def _bundle(self) -> str:
         """The commit with its history and tags as one file; its digest."""

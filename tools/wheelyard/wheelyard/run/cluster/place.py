@@ -58,7 +58,7 @@ class Cluster:
     _has: dict[str, set[str]] = field(default_factory=dict)  # of each worker: images, files
 
     def __post_init__(self) -> None:
-        self._orders = Orders(self.local.project, self.local.here.wheelhouse)
+        self._orders = Orders(self.local.project, self.local.here.folder)
 
     # --- Room ------------------------------------------------------------------------------------
 
