@@ -40,7 +40,7 @@ lint: test-env ## Format and type checks of everything
 	@git ls-files '*.cpp' '*.h' '*.cu' '*.cuh' ':!tests' ':!tools/wheelscope' | xargs .venv/bin/clang-format --dry-run -Werror
 	@for tool in wheelscope wheelyard; do $(MAKE) --no-print-directory -C tools/$$tool lint VENV='$(CURDIR)/.venv'; done
 
-test: lint test-wheelscope install docs ## Every test, except for whole releases and the commands of the pages
+test: lint test-wheelscope install docs ## Every test with one dtype of each kind, except for whole releases and the commands of the pages
 	@tools/setup/need.sh unzip ccache redis-server $$($(YARD) packages)
 	@OPWRIGHT_CUDA=on $(PYTHON) setup.py --quiet build_cpp # the standalone program
 	@OPWRIGHT_TESTS=$${OPWRIGHT_TESTS-quick} $(PYTHON) -m pytest -n 2 # one dtype of each kind; the release tests all, on two versions of torch
