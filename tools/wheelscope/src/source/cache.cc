@@ -56,15 +56,7 @@ std::optional<std::string> Cache::find(const std::string& key) const {
 
 void Cache::store(const std::string& key, std::string_view contents) {
   if (folder_.empty() || contents.size() > most_ / 4) return;
-  const auto path = path_of(key);
-  const auto draft = path + "." + std::to_string(std::random_device()());
-  std::error_code error;
-  if (!write_file(draft, hash_of(contents) + std::string(contents))) {
-    fs::remove(draft, error);
-    return;
-  }
-  fs::rename(draft, path, error);
-  if (error) fs::remove(draft, error);
+  std::ignore = write_file(path_of(key), hash_of(contents) + std::string(contents));
 }
 
 void Cache::trim() const {

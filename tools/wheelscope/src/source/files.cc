@@ -2,6 +2,7 @@
 #include "source/files.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <random>
+#include <tuple>
 
 namespace wheelscope {
 namespace {
@@ -67,10 +70,21 @@ Result<void> write_file(const std::string& path, std::string_view contents) {
   std::error_code error;
   const auto folder = std::filesystem::path(path).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  std::ofstream file(path, std::ios::binary);
+  const auto beside = path + "." + std::to_string(std::random_device()());
+  std::ofstream file(beside, std::ios::binary);
   file.write(contents.data(), static_cast<std::streamsize>(contents.size()));
-  if (!file.flush()) return fail(path, "cannot be written");
-  return {};
+  file.close();
+  bool done = file.good();
+  struct stat before{};
+  if (done && stat(path.c_str(), &before) == 0) {
+    std::ignore = chown(beside.c_str(), before.st_uid, before.st_gid);  // for root alone
+    done = chmod(beside.c_str(), before.st_mode & 07777) == 0;
+  }
+  done = done && rename(beside.c_str(), path.c_str()) == 0;
+  if (done) return {};
+  const int problem = errno;
+  unlink(beside.c_str());
+  return fail(path, std::strerror(problem));
 }
 
 }  // namespace wheelscope

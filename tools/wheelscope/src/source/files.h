@@ -13,6 +13,9 @@ namespace wheelscope {
 Result<std::vector<std::string>> expand_path(const std::string& path);
 
 Result<std::string> read_text(const std::string& path);
+
+// Replaces a file at once, with its mode and owner: whoever has it open, or linked elsewhere, keeps
+// the old one. A failure leaves nothing behind.
 Result<void> write_file(const std::string& path, std::string_view contents);
 
 }  // namespace wheelscope
