@@ -103,7 +103,7 @@ void add_thin(CLI::App& app, Options& options, Command& chosen) {
   auto* thin = app.add_subcommand(
       "thin", "A smaller wheel: with the device code alone that the given GPUs would choose");
   thin->add_option("PATH", options.paths,
-                   "wheels; with --check the original and the thinned one; with --env a prefix")
+                   "wheels; with --check the original and thinned ones; with --env a prefix")
       ->expected(0, 1 << 20);
   thin->add_option("--gpu", options.gpus,
                    "Compute capability (9.0), or `native` for the GPUs of this machine")
@@ -118,7 +118,7 @@ void add_thin(CLI::App& app, Options& options, Command& chosen) {
   thin->add_flag("--dry-run", options.dry_run,
                  "What would be saved, a line for each GPU; nothing is written");
   thin->add_flag("--check", options.compare,
-                 "Whether the second wheel is a thinning of the first, and for which GPUs");
+                 "Whether the other wheels are thinnings of the first, and for which GPUs");
   thin->add_option("--variant", options.variant,
                    "Make it a wheel variant for its GPU, with this label (sm90)")
       ->type_name("LABEL");
@@ -127,6 +127,7 @@ void add_thin(CLI::App& app, Options& options, Command& chosen) {
   thin->add_flag("--write", options.write, "With --env: thin the installed files")->needs("--env");
   thin->add_option("--save", options.save,
                    "With --write: keep the original files in this folder, for --undo")
+      ->needs("--write")
       ->type_name("DIR");
   thin->add_option("--undo", options.undo, "Put the files of such a folder back")->type_name("DIR");
   thin->add_flag("--json", options.json, "Answer as JSON (schema_version 2)");

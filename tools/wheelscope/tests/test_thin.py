@@ -243,6 +243,7 @@ def test_the_new_wheel_is_sound_and_says_what_was_cut(fat: Path, tmp_path: Path)
     statement = "pkg-1.0.dist-info/wheelscope-thin.json"
     assert set(after) - set(before) == {statement}
     assert_record_is_true(after, "pkg-1.0.dist-info/RECORD")
+    assert thin["installed"] == sum(map(len, after.values()))
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {
         "pkg/x y.so",
@@ -317,8 +318,15 @@ def test_check_accepts_thinnings_alone(fat: Path, tmp_path: Path) -> None:
     check = thin_json("--check", fat, new)["thin_check"]
     assert check["thinning"] is True
     assert "9.0" in check["same_for"]
-    assert "7.5" in check["other_for"]
+    assert check["other_for"][:3] == ["7.5", "8.0", "8.6"]
+    assert "12.0" in check["other_for"]
     assert thin_json("--check", new, fat, code=1)["thin_check"]["thinning"] is False
+    run(fat, "--gpu", "7.5", "-o", tmp_path / "other")
+    check = thin_json("--check", fat, new, tmp_path / "other" / NAME)["thin_check"]
+    assert check["same_for"] == ["7.5", "9.0"]
+    assert check["other_for"][0] == "8.0"
+    check = thin_json("--check", fat, new, written(tmp_path / "library", {"a.py": b""}), code=1)
+    assert {found["path"] for found in check["thin_check"]["differences"]} >= {f"{NAME}: a.py"}
     before = members(fat)
     host = before["pkg/x y.so"].replace(b"what follows", b"that follows")
     code_changed = before["pkg/x y.so"].replace(b"sm_90 x", b"sm_90 y")
@@ -361,6 +369,9 @@ def test_nothing_to_cut_is_no_error(tmp_path: Path) -> None:
     assert (
         "nothing: there is no device code" in run(path, "--gpu", "9.0", "-o", tmp_path / "o").stdout
     )
+    assert "no device code for any of these GPUs" in run(path, "--dry-run").stdout
+    words = ("--gpu", "9.0", "--variant", "sm90", "-o", tmp_path / "o")
+    assert "no native code in this wheel" in run(path, *words, code=1).stderr
     assert not (tmp_path / "o").exists()
 
 
@@ -371,6 +382,8 @@ def test_a_variant_says_which_gpu_it_is_for(fat: Path, tmp_path: Path) -> None:
     said = json.loads(members(new)["pkg-1.0.dist-info/variant.json"])
     assert said["variants"] == {"sm90": {"nvidia": {"sm_arch": ["90_real"]}}}
     assert_record_is_true(members(new), "pkg-1.0.dist-info/RECORD")
+    words = ("--gpu", "12.0", "--variant", "sm120", "-o", tmp_path / "o")  # by PTX alone
+    assert "no native code in this wheel" in run(fat, *words, code=1).stderr
     assert (
         "one --gpu"
         in run(fat, "--arch-list", "8.0;9.0", "--variant", "x", "-o", tmp_path / "o", code=2).stderr
@@ -451,15 +464,22 @@ def test_check_refuses_what_variantlib_does(
     assert findings(path) == ({} if sound else {"variant-label": what})
 
 
-@pytest.fixture
-def environment(fat: Path, tmp_path: Path) -> Path:
-    """A virtual environment with the fat wheel unpacked as pip would."""
-    prefix = tmp_path / "an env"
+OWNER = (1234, 1234) if os.getuid() == 0 else (os.getuid(), os.getgid())
+
+
+def unpacked(path: Path, folder: Path) -> Path:
+    """A virtual environment with the wheel unpacked as pip would."""
+    prefix = folder / "an env"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
     [site] = prefix.glob("lib/python3*/site-packages")
-    with zipfile.ZipFile(fat) as archive:
+    with zipfile.ZipFile(path) as archive:
         archive.extractall(site)
     return prefix
+
+
+@pytest.fixture
+def environment(fat: Path, tmp_path: Path) -> Path:
+    return unpacked(fat, tmp_path)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -479,6 +499,9 @@ def test_an_environment_is_thinned_and_put_back(environment: Path, tmp_path: Pat
     os.link(site / "pkg/x y.so", tmp_path / "cached.so")  # as uv installs
     save = tmp_path / "saved"
     assert "--save" in run("--env", environment, "--gpu", "9.0", "--write", code=2).stderr
+    assert "--write" in run("--env", environment, "--gpu", "9.0", "--save", save, code=2).stderr
+    (site / "pkg/x y.so").chmod(0o751)
+    os.chown(site / "pkg/x y.so", *OWNER)
     run("--env", environment, "--gpu", "9.0", "--write", "--save", save)
     after = contents(site)
     assert {name for name in before if before[name] != after[name]} == {
@@ -490,8 +513,36 @@ def test_an_environment_is_thinned_and_put_back(environment: Path, tmp_path: Pat
     assert (tmp_path / "cached.so").read_bytes() == before["pkg/x y.so"]
     again = run("--env", environment, "--gpu", "9.0", "--write", "--save", save, code=3)
     assert "empty folder" in again.stderr
-    assert "2 files put back" in run("--undo", save).stdout
+    for changed in (2, 0):
+        assert f"{changed} files put back" in run("--undo", save).stdout
+        assert contents(site) == before
+        status = (site / "pkg/x y.so").stat()
+        assert (status.st_mode & 0o777, status.st_uid, status.st_gid) == (0o751, *OWNER)
+
+
+def test_a_package_stays_whole_where_it_cannot_be_thinned(tmp_path: Path) -> None:
+    """Another GPU's, a link into a cache, and one whose second file cannot be replaced."""
+    data = library(tmp_path, container("sm_80", "sm_90", size=9 * PAGE), container("sm_80"))
+    cubin = Elf(machine="cuda", type=2, flags=80 << 8, abi_version=8).build()
+    long = "pkg/" + "x" * 248 + ".so"  # no name is left for a file beside it
+    files = {"pkg/a.so": data, "pkg/k80.cubin": cubin, long: data}
+    prefix, save = unpacked(written(tmp_path, files), tmp_path), tmp_path / "saved"
+    [site] = prefix.glob("lib/python3*/site-packages")
+    (site / "pkg/k80.cubin").chmod(0o640)
+    before = contents(site)
+    words = ("--env", prefix, "--write", "--save", save, "--gpu")
+    assert "no code for 7.5" in run(*words, "7.5").stdout
+    assert not save.exists()
+    assert "File name too long" in run(*words, "9.0", code=3).stderr
     assert contents(site) == before
+    assert (site / "pkg/k80.cubin").stat().st_mode & 0o777 == 0o640
+    for name in ("pkg/a.so", long):
+        (site / name).rename(tmp_path / "cached.so")
+        (site / name).symlink_to(tmp_path / "cached.so")
+    done = run("--env", prefix, "--gpu", "9.0", "--write", "--save", tmp_path / "other")
+    assert done.stdout.count("symbolic link") == 2
+    assert "1 file, written" in done.stdout  # the cubin is gone
+    assert (tmp_path / "cached.so").read_bytes() == data
 
 
 def test_a_file_that_changed_since_is_left_alone(environment: Path, tmp_path: Path) -> None:
@@ -503,7 +554,7 @@ def test_a_file_that_changed_since_is_left_alone(environment: Path, tmp_path: Pa
     assert "not what RECORD says" in done.stdout
     library_file.write_bytes(original)
     run("--env", environment, "--gpu", "9.0", "--write", "--save", tmp_path / "saved")
-    edited = library_file.read_bytes() + b"edited"
-    library_file.write_bytes(edited)
+    library_file.write_bytes(library_file.read_bytes() + b"edited")
+    before = contents(site)
     assert "was changed after" in run("--undo", tmp_path / "saved", code=3).stderr
-    assert library_file.read_bytes() == edited
+    assert contents(site) == before  # RECORD stays, too: it is true of the others

@@ -233,6 +233,22 @@ std::uint64_t ContainerCut::kept_size() const {
   return size;
 }
 
+ModuleCount count_modules(const std::vector<FileThinning>& files, const std::string& gpu) {
+  ModuleCount all;
+  for (const auto& file : files) {
+    const auto found = file.modules.find(gpu);
+    if (found != file.modules.end()) all += found->second;
+  }
+  return all;
+}
+
+ModuleCount& ModuleCount::operator+=(const ModuleCount& other) {
+  native += other.native;
+  jit += other.jit;
+  unserved += other.unserved;
+  return *this;
+}
+
 bool ThinnedWheel::changes() const {
   return std::ranges::any_of(files, &FileThinning::changes);
 }

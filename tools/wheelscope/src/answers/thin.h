@@ -54,6 +54,9 @@ struct ContainerCut {
 // Fat binaries, by what a GPU finds in them.
 struct ModuleCount {
   std::uint64_t native = 0, jit = 0, unserved = 0;
+
+  bool serve() const { return native + jit > 0 || unserved == 0; }
+  ModuleCount& operator+=(const ModuleCount& other);
 };
 
 struct FileThinning {
@@ -77,6 +80,9 @@ Fatbin read_all_device_code(const std::string& path, Bytes file, Loan& loan);
 // A plan for each list of GPUs; none where the file has no device code.
 std::vector<FileThinning> plan_thinning(const std::string& path, Bytes file,
                                         const std::vector<ThinFor>& wanted, Allowance& memory);
+
+// What a GPU finds in all of the files.
+ModuleCount count_modules(const std::vector<FileThinning>& files, const std::string& gpu);
 
 // The thinned file; no bytes where there is no memory for it.
 Source thinned(Bytes file, const FileThinning& plan);

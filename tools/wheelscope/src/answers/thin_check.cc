@@ -53,8 +53,7 @@ std::vector<Span> chosen_entries(const Module& module, const std::string& gpu) {
   return entries;
 }
 
-void compare_choices(const Module& original, const Module* thin, std::set<std::string>& served,
-                     std::set<std::string>& lost) {
+void compare_choices(const Module& original, const Module* thin, Gpus& served, Gpus& lost) {
   for (const auto& gpu : cuda_table().gpus) {
     const auto before = chosen_entries(original, gpu.capability);
     if (before.empty()) continue;
@@ -230,8 +229,7 @@ bool same_host_code(Bytes original, Bytes thin, const std::vector<FileRange>& de
 }  // namespace
 
 std::optional<ThinDifference> compare_thinned(const std::string& path, Bytes original, Bytes thin,
-                                              std::set<std::string>& served,
-                                              std::set<std::string>& lost, Allowance& memory) {
+                                              Gpus& served, Gpus& lost, Allowance& memory) {
   Loan loan(memory);
   const auto before = read_all_device_code(path, original, loan);
   const auto after = read_all_device_code(path, thin, loan);
@@ -265,9 +263,8 @@ std::optional<ThinDifference> compare_thinned(const std::string& path, Bytes ori
              : std::optional(ThinDifference::host_code);
 }
 
-std::optional<ThinDifference> compare_removed(const std::string& path, Bytes original,
-                                              std::set<std::string>& served,
-                                              std::set<std::string>& lost, Allowance& memory) {
+std::optional<ThinDifference> compare_removed(const std::string& path, Bytes original, Gpus& served,
+                                              Gpus& lost, Allowance& memory) {
   Loan loan(memory);
   const auto fatbin = read_all_device_code(path, original, loan);
   const bool loose = fatbin.containers.size() == 1 && fatbin.codes.size() == 1 &&

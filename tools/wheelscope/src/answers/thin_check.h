@@ -9,6 +9,7 @@
 
 #include "source/allowance.h"
 #include "source/bytes.h"
+#include "verdicts/cuda.h"
 
 namespace wheelscope {
 
@@ -19,10 +20,15 @@ namespace wheelscope {
 //   device_code  code that the original does not have, or not in this fat binary
 enum class ThinDifference { missing, added, contents, host_code, device_code };
 
+struct ByTarget {
+  bool operator()(const std::string& a, const std::string& b) const { return target_before(a, b); }
+};
+using Gpus = std::set<std::string, ByTarget>;
+
 struct ThinCheck {
   std::vector<std::pair<std::string, ThinDifference>> differences;  // file -> what
-  std::set<std::string> lost;     // GPUs that would no longer get the code that they chose
-  std::vector<std::string> gpus;  // those that still do, of all that were served
+  Gpus lost;  // GPUs that would no longer get the code that they chose
+  Gpus gpus;  // those that still do, of all that were served
 
   bool holds() const { return differences.empty(); }
 };
@@ -30,13 +36,11 @@ struct ThinCheck {
 // Compares one file; adds GPUs to `served` that find code in it, and to `lost` those that would
 // choose other code from the second one.
 std::optional<ThinDifference> compare_thinned(const std::string& path, Bytes original, Bytes thin,
-                                              std::set<std::string>& served,
-                                              std::set<std::string>& lost, Allowance& memory);
+                                              Gpus& served, Gpus& lost, Allowance& memory);
 
 // The same for a file that was left out.
-std::optional<ThinDifference> compare_removed(const std::string& path, Bytes original,
-                                              std::set<std::string>& served,
-                                              std::set<std::string>& lost, Allowance& memory);
+std::optional<ThinDifference> compare_removed(const std::string& path, Bytes original, Gpus& served,
+                                              Gpus& lost, Allowance& memory);
 
 const char* name_of(ThinDifference difference);
 

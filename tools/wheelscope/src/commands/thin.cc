@@ -58,14 +58,7 @@ Result<std::vector<ThinFor>> each_gpu(const Options& options) {
 // The first of the GPUs that no module of the wheel has code for; empty: there is none.
 std::string unserved_gpu(const ThinnedWheel& wheel, const std::vector<std::string>& gpus) {
   for (const auto& gpu : gpus) {
-    ModuleCount all;
-    for (const auto& file : wheel.files) {
-      if (const auto found = file.modules.find(gpu); found != file.modules.end()) {
-        all.native += found->second.native + found->second.jit;
-        all.unserved += found->second.unserved;
-      }
-    }
-    if (all.native == 0 && all.unserved > 0) return gpu;
+    if (!count_modules(wheel.files, gpu).serve()) return gpu;
   }
   return {};
 }
@@ -85,14 +78,12 @@ int dry_run(const std::string& path, const std::vector<ThinFor>& rows, const Opt
   if (!file) return complain(file.error(), streams);
   auto plans = plan_wheel({path, file->bytes()}, rows);
   if (!plans) return complain_of(path, plans.error(), streams);
-  auto shown = std::move(*plans);
-  const bool asked = !options.gpus.empty() || !options.arch_list.empty();
-  if (!asked)
-    std::erase_if(shown, [](const ThinnedWheel& plan) {
-      return !unserved_gpu(plan, plan.wanted.gpus).empty();
+  if (options.gpus.empty() && options.arch_list.empty())
+    std::erase_if(*plans, [](const ThinnedWheel& plan) {
+      return plan.files.empty() || !unserved_gpu(plan, plan.wanted.gpus).empty();
     });
-  for (const auto& plan : shown) json.push_back(to_json(plan));
-  if (!options.json) streams.out << thin_table(shown, options.style);
+  for (const auto& plan : *plans) json.push_back(to_json(plan));
+  if (!options.json) streams.out << thin_table(path, *plans, options.style);
   return clean;
 }
 
@@ -136,6 +127,12 @@ int write(const std::string& path, const ThinFor& wanted, const Options& options
                 << gpu << "; `wheelscope show` lists the GPUs that it serves\n";
     return has_findings;
   }
+  const auto& gpu = wanted.gpus.front();
+  if (*variant && count_modules(plans->front().files, gpu).native == 0) {
+    streams.err << "wheelscope: " << printable(path) << ": no native code in this wheel serves GPU "
+                << gpu << ", which a variant for it promises\n";
+    return has_findings;
+  }
   const auto done =
       write_thin_wheel(input, std::move(plans->front()), options.output_folder, *variant);
   if (!done) return complain_of(path, done.error(), streams);
@@ -144,20 +141,31 @@ int write(const std::string& path, const ThinFor& wanted, const Options& options
   return clean;
 }
 
+// Several wheels count as one from which each GPU takes what suits it: the variants of a wheel.
 int compare(const Options& options, Streams streams) {
-  if (options.paths.size() != 2)
-    return bad_usage("thin --check takes two wheels: the original and the thinned one", streams);
-  const auto original = Source::map(options.paths[0]), other = Source::map(options.paths[1]);
+  if (options.paths.size() < 2)
+    return bad_usage("thin --check takes the original wheel, and thinned ones", streams);
+  const auto& path = options.paths.front();
+  const auto original = Source::map(path);
   if (!original) return complain(original.error(), streams);
-  if (!other) return complain(other.error(), streams);
-  const auto check =
-      check_thinning({options.paths[0], original->bytes()}, {options.paths[1], other->bytes()});
-  if (!check) return complain(check.error(), streams);
+  ThinCheck all;
+  for (const auto& other : std::span(options.paths).subspan(1)) {
+    const auto file = Source::map(other);
+    if (!file) return complain(file.error(), streams);
+    const auto check = check_thinning({path, original->bytes()}, {other, file->bytes()});
+    if (!check) return complain(check.error(), streams);
+    const auto place = options.paths.size() > 2 ? base_name(other) + ": " : "";
+    for (const auto& [member, difference] : check->differences)
+      all.differences.emplace_back(place + member, difference);
+    all.gpus.insert(check->gpus.begin(), check->gpus.end());
+    all.lost.insert(check->lost.begin(), check->lost.end());
+  }
+  for (const auto& gpu : all.gpus) all.lost.erase(gpu);  // one of the wheels has its code
   if (options.json)
-    streams.out << json_document("thin_check", to_json(*check));
+    streams.out << json_document("thin_check", to_json(all));
   else
-    streams.out << thin_check_text(*check, options.style);
-  return check->holds() ? clean : has_findings;
+    streams.out << thin_check_text(all, options.style);
+  return all.holds() ? clean : has_findings;
 }
 
 }  // namespace

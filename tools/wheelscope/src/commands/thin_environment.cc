@@ -2,11 +2,13 @@
 // with a list of what belongs where; a file is put back only while it is what was written.
 #include "commands/thin_environment.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "machine/distributions.h"
 #include "machine/machine.h"
@@ -14,27 +16,14 @@
 #include "report/json.h"
 #include "report/text.h"
 #include "source/files.h"
+#include "text/text.h"
 
 namespace wheelscope {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* list_name = "thinned.json";
-
-// Replaces a file at once: whoever has it open, or linked elsewhere, keeps the old one.
-Result<void> replace_file(const std::string& path, std::string_view contents) {
-  struct stat status{};
-  if (stat(path.c_str(), &status) != 0) return fail(path, "is gone");
-  const auto beside = path + ".wheelscope-" + std::to_string(getpid());
-  TRY_VOID(write_file(beside, contents));
-  if (chmod(beside.c_str(), status.st_mode & 07777) != 0 ||
-      rename(beside.c_str(), path.c_str()) != 0) {
-    unlink(beside.c_str());
-    return fail(path, "cannot be replaced");
-  }
-  return {};
-}
+constexpr const char* list_name = "thinned.jsonl";
 
 std::string_view text_of(const Source& source) {
   return source.bytes().text();
@@ -53,29 +42,79 @@ Result<InstalledPackage> plan_package(const Distribution& distribution, const Th
                            .thin = {.name = distribution.name, .version = distribution.version}};
   package.record = TRY(wheelscope::read_text(package.record_path));
   package.lines = parse_record(package.record);
+  ModuleCount found;
+  auto& files = package.thin.files;
   for (const auto& line : package.lines) {
     const auto path = (fs::path(distribution.folder) / line.path).lexically_normal().string();
     std::error_code error;
-    if (!fs::is_regular_file(path, error) || fs::is_symlink(path, error)) continue;
+    if (!fs::is_regular_file(path, error)) continue;
     const auto size = fs::file_size(path, error);
     package.thin.size_before += size;
-    package.thin.size += size;
     const auto file = Source::map(path);
     if (!file || size == 0) continue;
     Allowance memory(Allowance::facts_for(size));
     auto plans = plan_thinning(path, file->bytes(), {wanted}, memory);
-    if (plans.empty() || !plans.front().changes()) continue;
-    if (record_hash(file->bytes().span(), algorithm_of(line.hash)) != line.hash) {
+    if (plans.empty()) continue;
+    for (const auto& [gpu, modules] : plans.front().modules) found += modules;
+    if (!plans.front().changes()) continue;
+    if (fs::is_symlink(path, error))
+      package.thin.notes.push_back(path + " stays: it is a symbolic link");
+    else if (record_hash(file->bytes().span(), algorithm_of(line.hash)) != line.hash)
       package.thin.notes.push_back(path + " stays: it is not what RECORD says was installed");
-      continue;
-    }
-    package.thin.size -= size - plans.front().size;
-    package.thin.files.push_back(std::move(plans.front()));
+    else
+      files.push_back(std::move(plans.front()));
   }
+  if (!files.empty() && !found.serve()) {
+    package.thin.notes.push_back("it stays: it has no code for " + joined(wanted.gpus));
+    files.clear();
+  }
+  package.thin.size = package.thin.size_before;
+  for (const auto& file : files) package.thin.size -= file.size_before - file.size;
   return package;
 }
 
-// The list of what was replaced, written anew before each replacement.
+// What a line of the list says of a file: a replacement that was about to be made.
+struct Replacement {
+  std::string package, path, original;  // the SHA-256 of the original names its copy
+  std::string thinned;                  // empty: removed
+};
+
+// The original of a file that is still as it was thinned; nothing where it was put back already.
+Result<std::optional<Source>> original_of(const Replacement& file, const std::string& folder) {
+  auto original = TRY(Source::map(folder + "/" + base_name(file.original)));
+  if (sha256_digits(original.bytes().span()) != file.original)
+    return fail(folder + "/" + file.original, "is damaged; install the package again");
+  std::error_code error;
+  std::string now;
+  if (fs::exists(file.path, error)) {
+    const auto here = TRY(Source::map(file.path));
+    now = sha256_digits(here.bytes().span());
+    if (now == file.original) return std::nullopt;
+  }
+  if (now != file.thinned)
+    return fail(file.path,
+                "was changed after it was thinned; nothing of " + file.package + " was put back");
+  return original;
+}
+
+// Puts the files of one package back, or none of them: RECORD would not be true.
+Result<std::size_t> put_back(const std::vector<Replacement>& files, const std::string& folder) {
+  std::vector<std::pair<const Replacement*, Source>> originals;
+  for (const auto& file : files) {
+    if (auto original = TRY(original_of(file, folder)))
+      originals.emplace_back(&file, std::move(*original));
+  }
+  for (const auto& [file, original] : originals) {
+    TRY_VOID(write_file(file->path, text_of(original)));
+    if (!file->thinned.empty()) continue;
+    std::error_code ignored;  // a file that was removed has no mode to keep
+    const auto mode = fs::status(folder + "/" + file->original, ignored).permissions();
+    fs::permissions(file->path, mode, ignored);
+  }
+  return originals.size();
+}
+
+// The originals, and the list of what was replaced, in a folder.
 class SavedOriginals {
  public:
   static Result<SavedOriginals> open(const std::string& folder) {
@@ -86,87 +125,81 @@ class SavedOriginals {
     return saved;
   }
 
-  Result<void> save(const std::string& path, const Source& original,
-                    const std::string& thin_digest) {
-    const auto digest = sha256_digits(original.bytes().span());
-    TRY_VOID(write_file(folder_ + "/" + digest, text_of(original)));
-    files_.push_back({{"path", path},
-                      {"original", digest},
-                      {"thinned", thin_digest.empty() ? Json() : Json(thin_digest)}});
-    return write_list();
+  const std::string& folder() const { return folder_; }
+
+  Result<void> copy(const std::string& path, const Source& original) const {
+    const auto copy = folder_ + "/" + sha256_digits(original.bytes().span());
+    TRY_VOID(write_file(copy, text_of(original)));
+    std::error_code ignored;
+    fs::permissions(copy, fs::status(path, ignored).permissions(), ignored);
+    return {};
   }
 
-  Result<void> save_record(const std::string& path, const std::string& text,
-                           const std::string& thin_text) {
-    const auto digest = sha256_digits(std::as_bytes(std::span(text)));
-    TRY_VOID(write_file(folder_ + "/" + digest, text));
-    files_.push_back({{"path", path},
-                      {"original", digest},
-                      {"thinned", sha256_digits(std::as_bytes(std::span(thin_text)))}});
-    return write_list();
+  // Before the file is replaced: what is not in the list was not touched.
+  Result<void> list(const Replacement& file) const {
+    std::ofstream list(list_path(), std::ios::app);
+    list << Json{{"package", file.package},
+                 {"path", file.path},
+                 {"original", file.original},
+                 {"thinned", or_null(file.thinned)}}
+                .dump()
+         << "\n";
+    if (!list.flush()) return fail(list_path(), std::strerror(errno));
+    return {};
   }
 
  private:
   explicit SavedOriginals(std::string folder) : folder_(std::move(folder)) {}
   std::string list_path() const { return folder_ + "/" + list_name; }
-  Result<void> write_list() const {
-    return write_file(list_path(), Json{{"schema_version", 1}, {"files", files_}}.dump(2) + "\n");
-  }
 
   std::string folder_;
-  Json files_ = Json::array();
 };
 
-Result<void> write_package(InstalledPackage& package, SavedOriginals& saved) {
+// Replaces the files of a plan and RECORD; `done` has what was listed for it.
+Result<void> replace_files(const InstalledPackage& package, const SavedOriginals& saved,
+                           std::vector<Replacement>& done) {
+  const auto own_name = package.thin.name + " " + package.thin.version;
   RecordRewriter record(package.record);
-  const auto folder = fs::path(package.distribution.folder);
+  auto replace = [&](const std::string& path, const Source& original,
+                     std::optional<std::string_view> contents) -> Result<void> {
+    auto& file = done.emplace_back(own_name, path, sha256_digits(original.bytes().span()));
+    if (contents) file.thinned = sha256_digits(std::as_bytes(std::span(*contents)));
+    TRY_VOID(saved.list(file));
+    if (contents) return write_file(path, *contents);
+    if (unlink(path.c_str()) != 0) return fail(path, std::strerror(errno));
+    return {};
+  };
+  std::string own;
   for (const auto& line : package.lines) {
-    const auto path = (folder / line.path).lexically_normal().string();
+    if (line.path.ends_with(".dist-info/RECORD")) own = line.path;
+    const auto path =
+        (fs::path(package.distribution.folder) / line.path).lexically_normal().string();
     const auto plan = std::ranges::find(package.thin.files, path, &FileThinning::path);
     if (plan == package.thin.files.end()) continue;
     const auto file = TRY(Source::map(path));
     if (plan->remove) {
-      TRY_VOID(saved.save(path, file, ""));
-      if (unlink(path.c_str()) != 0) return fail(path, "cannot be removed");
+      TRY_VOID(replace(path, file, std::nullopt));
       record.drop(line.path);
       continue;
     }
     const auto output = thinned(file.bytes(), *plan);
     if (output.bytes().size() != plan->size) return fail(path, "no memory to rewrite it");
-    TRY_VOID(saved.save(path, file, sha256_digits(output.bytes().span())));
-    TRY_VOID(replace_file(path, text_of(output)));
+    TRY_VOID(replace(path, file, text_of(output)));
     record.set(line.path, record_line(line.path, output.bytes().span()));
   }
-  const auto own = std::ranges::find_if(package.lines, [](const RecordLine& line) {
-    return line.path.ends_with(".dist-info/RECORD");
-  });
-  const auto text = record.text(own == package.lines.end() ? "" : own->path);
-  TRY_VOID(saved.save_record(package.record_path, package.record, text));
-  TRY_VOID(replace_file(package.record_path, text));
-  package.thin.written = true;
-  return {};
+  return replace(package.record_path, TRY(Source::map(package.record_path)), record.text(own));
 }
 
-Result<void> put_back(const Json& file, const std::string& folder) {
-  if (!file.is_object() || !file.value("path", Json()).is_string() ||
-      !file.value("original", Json()).is_string())
-    return fail(folder, "its list is damaged");
-  const auto path = file["path"].get<std::string>(), digest = file["original"].get<std::string>();
-  const auto original = TRY(Source::map(folder + "/" + base_name(digest)));
-  if (sha256_digits(original.bytes().span()) != digest)
-    return fail(folder + "/" + digest, "is damaged; install the package again");
-  std::error_code error;
-  if (!fs::exists(path, error)) {
-    if (file.value("thinned", Json()).is_string())
-      return fail(path, "is gone; it was not put back");
-    return write_file(path, text_of(original));
-  }
-  const auto here = TRY(Source::map(path));
-  const auto now = sha256_digits(here.bytes().span());
-  if (now == digest) return {};  // an earlier attempt got this far
-  if (file.value("thinned", Json()) != now)
-    return fail(path, "was changed after it was thinned; it was not put back");
-  return replace_file(path, text_of(original));
+// All of a package or nothing. The copies come first, as they may fill the disk.
+Result<void> write_package(InstalledPackage& package, const SavedOriginals& saved) {
+  for (const auto& file : package.thin.files)
+    TRY_VOID(saved.copy(file.path, TRY(Source::map(file.path))));
+  TRY_VOID(saved.copy(package.record_path, TRY(Source::map(package.record_path))));
+  std::vector<Replacement> done;
+  const auto replaced = replace_files(package, saved, done);
+  if (!replaced) std::ignore = put_back(done, saved.folder());
+  package.thin.written = replaced.has_value();
+  return replaced;
 }
 
 }  // namespace
@@ -196,6 +229,7 @@ int thin_environment(const ThinFor& wanted, const Options& options, Streams stre
         code = complain(done.error(), streams);
     }
     packages.push_back(std::move(package->thin));
+    if (code != clean) break;  // a full disk, most likely
   }
   if (options.json) {
     auto json = Json::array();
@@ -210,16 +244,26 @@ int thin_environment(const ThinFor& wanted, const Options& options, Streams stre
 int undo_thinning(const Options& options, Streams streams) {
   const auto text = wheelscope::read_text(options.undo + "/" + list_name);
   if (!text) return complain(text.error(), streams);
-  const auto list = Json::parse(*text, nullptr, false);
-  if (!list.is_object() || !list.value("files", Json()).is_array())
-    return complain({0, options.undo + "/" + list_name + ": is damaged"}, streams);
+  std::vector<std::vector<Replacement>> packages;
+  for (const auto& line : split(*text, '\n')) {
+    const auto json = Json::parse(line, nullptr, false);
+    auto word = [&](const char* key) {
+      const auto value = json.is_object() ? json.value(key, Json()) : Json();
+      return value.is_string() ? value.get<std::string>() : "";
+    };
+    const Replacement file{word("package"), word("path"), word("original"), word("thinned")};
+    if (file.original.empty()) continue;  // a line that was not finished: its file was not touched
+    if (packages.empty() || packages.back().front().package != file.package)
+      packages.emplace_back();
+    packages.back().push_back(file);
+  }
   int code = clean;
   std::size_t done = 0;
-  for (const auto& file : list["files"]) {
-    if (const auto put = put_back(file, options.undo); !put)
-      code = complain(put.error(), streams);
+  for (const auto& files : packages) {
+    if (const auto put = put_back(files, options.undo))
+      done += *put;
     else
-      ++done;
+      code = complain(put.error(), streams);
   }
   if (options.json)
     streams.out << json_document("put_back", done);

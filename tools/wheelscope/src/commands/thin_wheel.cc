@@ -193,6 +193,7 @@ class WheelWriter {
     if (variant) TRY_VOID(add(zip, "variant.json", variant->json));
     TRY_VOID(add(zip, thin_statement, statement_of(thin_)));
     const auto record = record_.text(wheel_.record().name);
+    thin_.installed += record.size() - wheel_.record().size;
     TRY_VOID(zip.replace(input_.bytes, wheel_.record(), std::as_bytes(std::span(record))));
     TRY_VOID(zip.finish());
     thin_.size = zip.size();
@@ -211,6 +212,7 @@ class WheelWriter {
   Result<void> write_member(ZipWriter& zip, const ZipMember& member, const FileThinning* plan) {
     if (wheel_.is_signature(member)) {
       record_.drop(member.name);
+      thin_.installed -= member.size;
       thin_.notes.push_back(member.name +
                             " was left out: it signs the RECORD of the original wheel");
       return {};
@@ -305,7 +307,7 @@ Result<ThinCheck> check_thinning(const WheelInput& original, const WheelInput& t
   std::unordered_map<std::string_view, const ZipMember*> left;
   for (const auto& member : after.members()) left[member.name] = &member;
   ThinCheck check;
-  std::set<std::string> served;
+  Gpus served;
   Allowance memory(Allowance::facts_for(original.bytes.size()));
   auto differ = [&](const std::string& path, std::optional<ThinDifference> difference) {
     if (difference) check.differences.emplace_back(path, *difference);
@@ -332,10 +334,8 @@ Result<ThinCheck> check_thinning(const WheelInput& original, const WheelInput& t
   for (const auto& member : after.members()) {
     if (left.contains(member.name)) differ(member.name, ThinDifference::added);
   }
-  for (const auto& gpu : cuda_table().gpus) {
-    if (served.contains(gpu.capability) && !check.lost.contains(gpu.capability))
-      check.gpus.push_back(gpu.capability);
-  }
+  for (const auto& gpu : check.lost) served.erase(gpu);
+  check.gpus = std::move(served);
   return check;
 }
 

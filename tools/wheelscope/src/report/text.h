@@ -33,7 +33,8 @@ std::string thin_text(const ThinnedWheel& wheel, const Style& style);
 std::string thin_packages_text(const std::vector<ThinnedPackage>& packages, const Style& style);
 std::string thin_check_text(const ThinCheck& check, const Style& style);
 // A row for each plan.
-std::string thin_table(const std::vector<ThinnedWheel>& plans, const Style& style);
+std::string thin_table(const std::string& path, const std::vector<ThinnedWheel>& plans,
+                       const Style& style);
 
 // A note, warning or error: what someone must act on. Notes are not.
 bool matters(const Finding& finding);

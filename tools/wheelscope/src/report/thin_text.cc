@@ -54,13 +54,7 @@ std::uint64_t device_bytes(const ThinnedWheel& wheel, bool kept_alone) {
 
 ModuleCount modules_of(const ThinnedWheel& wheel) {
   ModuleCount all;
-  for (const auto& file : wheel.files) {
-    for (const auto& [gpu, count] : file.modules) {
-      all.native += count.native;
-      all.jit += count.jit;
-      all.unserved += count.unserved;
-    }
-  }
+  for (const auto& gpu : wheel.wanted.gpus) all += count_modules(wheel.files, gpu);
   return all;
 }
 
@@ -104,7 +98,9 @@ std::string thin_check_text(const ThinCheck& check, const Style& style) {
     lines.add(style.bad("differs"), printable(path) + " " + sentence_of(difference));
   if (check.holds()) {
     lines.add("thinning", style.good("yes: less device code, and nothing else differs"));
-    lines.add("same code", check.gpus.empty() ? "for no GPU" : "for " + joined(check.gpus));
+    lines.add("same code", check.gpus.empty()
+                               ? "for no GPU"
+                               : "for " + joined({check.gpus.begin(), check.gpus.end()}));
     if (!check.lost.empty())
       lines.add("other code", "or none, for " + joined({check.lost.begin(), check.lost.end()}));
   }
@@ -144,8 +140,10 @@ std::string thin_text(const ThinnedWheel& wheel, const Style& style) {
          "\n" + lines.text;
 }
 
-std::string thin_table(const std::vector<ThinnedWheel>& plans, const Style& style) {
-  if (plans.empty()) return {};
+std::string thin_table(const std::string& path, const std::vector<ThinnedWheel>& plans,
+                       const Style& style) {
+  if (plans.empty() || plans.front().files.empty())
+    return style.bold(printable(base_name(path))) + "  no device code for any of these GPUs\n";
   const auto& first = plans.front();
   constexpr std::size_t narrow = 8, wide = 24;
   auto text = style.bold(printable(base_name(first.file))) + "  " + human_size(first.size_before) +

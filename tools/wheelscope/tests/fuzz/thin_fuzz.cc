@@ -21,7 +21,7 @@ void check_file(Bytes file) {
     if (plans.empty() || plans.front().remove || !plans.front().changes()) continue;
     const auto output = thinned(file, plans.front());
     if (output.bytes().size() != plans.front().size) std::abort();
-    std::set<std::string> served, lost;
+    Gpus served, lost;
     if (compare_thinned(path, file, output.bytes(), served, lost, memory) || lost.contains("9.0"))
       std::abort();
   }

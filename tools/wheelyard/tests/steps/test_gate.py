@@ -2,6 +2,7 @@
 are held against their wheel."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,22 @@ def test_a_level_switches_a_finding_off(tmp_path: Path) -> None:
     assert findings(wheel, {"W002": "off", "size-limit": "off"}) == []
 
 
+def test_other_tools_take_a_thinned_wheel_as_they_took_it_whole(tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path, gpus=("8.0", "9.0+PTX"))
+    words = ["thin", wheel, "--gpu", "9.0", "-o", tmp_path / "thin"]
+    subprocess.run([wheelscope.program(), *words], check=True)
+    thinned = tmp_path / "thin" / wheel.name
+    assert thinned.stat().st_size < wheel.stat().st_size
+    assert findings(thinned, {}) == findings(wheel, {})
+    for words in (
+        ["twine", "check", thinned],
+        ["auditwheel", "show", thinned],
+        ["pip", "install", "--quiet", "--no-deps", "--target", tmp_path / "installed", thinned],
+    ):
+        done = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 def judged(folder: Path, wheel: Path, **gpus: str) -> Facts:
     """What the gate says of a wheel and its variants, each a label and the GPU that it is thinned for."""
     variants = folder / "variants"
@@ -62,7 +79,7 @@ def test_variants_have_all_that_their_wheel_has(tmp_path: Path) -> None:
 def test_a_variant_of_another_wheel_is_refused(tmp_path: Path) -> None:
     wheels = [make_wheel(tmp_path / text, text=text, gpus=("8.0", "9.0")) for text in ("a", "b")]
     judged(tmp_path, wheels[0], sm80="8.0", sm90="9.0")
-    with pytest.raises(Problem, match=r"is no variant of .*: demo_ext\.py"):
+    with pytest.raises(Problem, match=r"are no variants of .*: demo_ext\.py"):
         judged(tmp_path, wheels[1])
 
 

@@ -105,7 +105,7 @@ def _variants_job(plan: Plan, wheel: Wheel) -> Job:
 
 def _compare(workspace: Workspace) -> Facts:
     wheel, variants = workspace.file("wheel"), workspace.files("variants")
-    served = {gpu for variant in variants for gpu in wheelscope.same_code(wheel, variant)}
+    served = wheelscope.same_code(wheel, variants)
     seen = wheelscope.show(wheel)["cuda"]["gpus"]
     native = [gpu["capability"] for gpu in seen if gpu["served"] == "native"]
     if lost := [gpu for gpu in native if gpu not in served]:

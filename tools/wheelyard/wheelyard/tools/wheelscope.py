@@ -57,15 +57,15 @@ def thin(wheel: Path, gpu: str, label: str, folder: Path, log: Path) -> None:
     shell.run(command, log, what=f"making the variant {label} of {wheel.name}")
 
 
-def same_code(wheel: Path, variant: Path) -> list[str]:
-    """The GPUs that find the same code in a variant as in its wheel; a variant that differs in anything else, or does
-    not have what it promises, is refused."""
-    (checked,) = _ask("check", variant)["items"]
-    wrong = [f["what"] for f in checked["findings"] if f["id"].startswith("variant")]
-    answer = _ask("thin", "--check", wheel, variant)["thin_check"]
+def same_code(wheel: Path, variants: list[Path]) -> list[str]:
+    """The GPUs that find the same code in one of the variants as in their wheel; a variant that differs in anything
+    else, or does not have what it promises, is refused."""
+    found = [finding for item in _ask("check", *variants)["items"] for finding in item["findings"]]
+    wrong = [finding["what"] for finding in found if finding["id"].startswith("variant")]
+    answer = _ask("thin", "--check", wheel, *variants)["thin_check"]
     wrong += [f"{d['path']}: {d['difference']}" for d in answer["differences"]]
     if wrong:
-        raise Problem(f"{variant.name} is no variant of {wheel.name}: {'; '.join(wrong)}")
+        raise Problem(f"these are no variants of {wheel.name}: {'; '.join(wrong)}")
     return list(answer["same_for"])
 
 
