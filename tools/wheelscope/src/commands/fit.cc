@@ -1,26 +1,12 @@
-// `wheelscope fit`: which file of a project works on a machine.
-#include "answers/fit.h"
-
-#include <unistd.h>
-
+// `wheelscope fit`: which file of a project works on a machine, and the command that installs it.
 #include <algorithm>
-#include <mutex>
-#include <thread>
 
 #include "commands/asked_machine.h"
-#include "commands/read_item.h"
-#include "commands/remote_wheel.h"
-#include "commands/required_wheels.h"
-#include "commands/surroundings.h"
-#include "commands/torch_lookup.h"
-#include "index/candidates.h"
+#include "commands/fitter.h"
 #include "index/settings.h"
-#include "packaging/metadata.h"
-#include "packaging/specifier.h"
 #include "packaging/wheel_name.h"
 #include "report/json.h"
 #include "report/text.h"
-#include "source/parallel.h"
 
 namespace wheelscope {
 namespace {
@@ -33,346 +19,48 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
-// What was given, and what pip and uv are configured for. The proxy goes where libcurl looks.
-PipSettings settings_of(const Options& options, const std::string& environment) {
-  const auto settings = configured_settings({.index = options.index,
-                                             .extra = options.extra_indexes,
-                                             .find_links = options.find_links,
-                                             .no_index = options.no_index,
-                                             .prereleases = options.prereleases,
-                                             .proxy = options.proxy},
-                                            environment);
-  for (const auto* name : {"http_proxy", "https_proxy"}) {
-    if (!settings.proxy.empty()) setenv(name, settings.proxy.c_str(), 1);
-  }
-  return settings;
-}
-
-class Fitter {
- public:
-  Fitter(const Options& options, Streams streams, MachineFacts machine)
-      : options_(options),
-        streams_(streams),
-        machine_(std::move(machine)),
-        indexes_(addresses_of(settings_of(options, virtual_environment()))),
-        http_(options.timeout),
-        cache_(cache_folder()),
-        torches_(http_, cache_, indexes_, machine_),
-        required_(http_, cache_, indexes_, machine_,
-                  options.machine.empty() ? list_distributions(machine_.python->site_packages)
-                                          : std::vector<Distribution>()) {}
-
-  // Sets the torch that --with names; false: it cannot be had.
-  bool assume_torch();
-
-  FitAnswer answer(const std::string& asked) {
-    if (options_.machine.empty())
-      surroundings_ = surroundings_of(machine_, disk_, options_.with.empty());
-    FitAnswer answer{.asked = asked};
-    extras_ = is_url(asked) || asked.ends_with(".whl") ? std::vector<std::string>()
-                                                       : parse_requirement(asked).extras;
-    if (is_url(asked))
-      judge_url(asked, answer);
-    else if (asked.ends_with(".whl"))
-      judge_file(asked, answer);
-    else
-      judge_project(asked, answer);
-    choose(answer);
-    return answer;
-  }
-
-  bool had_problems() const { return problems_; }
-
- private:
-  FitVerdict judge(const Item& wheel, const WheelFiles& files);
-
-  // The version that an installer brings, where there is none and the wheel names one; else empty.
-  std::string torch_that_comes_with(const WheelClaims& wheel) const;
-
-  std::string virtual_environment() const {
-    const auto& python = machine_.python;
-    return python && python->prefix != python->base_prefix ? python->prefix : "";
-  }
-
-  void complain_about(const Error& error) {
-    const std::scoped_lock lock(telling_);
-    complain(error, streams_);
-    problems_ = true;
-  }
-
-  void judge_file(const std::string& path, FitAnswer& answer) {
-    const auto item = read_item(path, {.symbols = true});
-    if (!item) return complain_about(item.error());
-    const auto source = Source::map(path);
-    const auto files = source ? files_of_wheel(source->bytes(), nullptr)
-                              : Result<WheelFiles>(std::unexpected(source.error()));
-    auto verdict = judge(*item, files ? *files : WheelFiles());
-    verdict.size = verdict.read = item->facts.size;
-    answer.verdicts.push_back(std::move(verdict));
-  }
-
-  void judge_url(const std::string& url, FitAnswer& answer) {
-    RemoteFile file{.url = url.substr(0, url.find('#'))};
-    constexpr std::string_view mark = "#sha256=";
-    if (const auto hash = url.find(mark); hash != url.npos)
-      file.sha256 = lower(url.substr(hash + mark.size()));
-    const auto name = base_name(shown_url(file.url));
-    if (const auto claims = parse_wheel_name(name)) {
-      if (auto verdict = fit_by_name(*claims, name, machine_); verdict.fits != Fits::works) {
-        answer.verdicts.push_back(std::move(verdict));
-        return;
-      }
-    }
-    answer.verdicts.push_back(judge_remote(file, name, {}));
-  }
-
-  // A line that is there until the next one.
-  void show_progress(const std::string& text) {
-    if (!isatty(STDERR_FILENO)) return;
-    const std::scoped_lock lock(telling_);
-    streams_.err << "\r\x1b[K" << text << std::flush;
-  }
-
-  FitVerdict judge_remote(const RemoteFile& file, const std::string& name, std::string metadata) {
-    show_progress("reading " + printable(name));
-    std::jthread ahead;  // looks up the torch that comes with it, while libraries are read
-    auto wheel =
-        read_remote_wheel(http_, cache_, file, name, std::move(metadata), options_.deep,
-                          [&](const WheelClaims& claims) {
-                            if (auto torch = torch_that_comes_with(claims); !torch.empty())
-                              ahead = std::jthread([this, torch] { (void)torches_.find(torch); });
-                          });
-    show_progress("");
-    if (!wheel) {
-      complain_about(wheel.error());
-      return {.file = name,
-              .fits = Fits::depends,
-              .obstacle = Obstacle::unreadable,
-              .reason = {.why = Why::not_read, .what = wheel.error().what},
-              .size = file.size.value_or(0)};
-    }
-    auto verdict = judge(wheel->item, wheel->files);
-    verdict.size = wheel->item.facts.size;
-    verdict.read = wheel->remote->read();
-    if (!wheel->gave_ranges && !options_.deep)
-      verdict.notes.emplace_back("its server gives no ranges: all of it was read");
-    return verdict;
-  }
-
-  // What the name and METADATA tell, and only if that does not rule it out, what is in the file.
-  // Over a network time goes by in waiting: what will be asked next is asked for at once. Where
-  // there is a torch, METADATA may ask for another one and so spare the file.
-  FitVerdict judge_candidate(const Candidate& candidate) {
-    auto by_name = fit_by_name(candidate.claims, candidate.file.name, machine_);
-    by_name.size = candidate.file.size.value_or(0);
-    if (by_name.fits != Fits::works) return by_name;
-    if (constexpr std::string_view local = "file://"; candidate.file.url.starts_with(local)) {
-      FitAnswer alone;
-      judge_file(candidate.file.url.substr(local.size()), alone);
-      if (alone.verdicts.empty()) return by_name;
-      alone.verdicts.front().file = candidate.file.name;
-      return std::move(alone.verdicts.front());
-    }
-    const auto file = on_its_server(candidate.file);
-    if (!options_.deep && !machine_.torch) {
-      Remote::expect(http_, cache_, file);
-      torches_.expect();
-    }
-    const auto metadata = metadata_of_index(http_, cache_, candidate.file);
-    if (!metadata.empty()) {
-      Facts facts{.file = candidate.file.name, .wheel = candidate.claims};
-      parse_metadata(metadata, *facts.wheel);
-      auto verdict = wheelscope::fit({.facts = std::move(facts)}, machine_, {});
-      verdict.size = by_name.size;
-      if (verdict.fits == Fits::fails) return verdict;
-    }
-    return judge_remote(file, candidate.file.name, metadata);
-  }
-
-  // All files of a version, side by side.
-  std::vector<FitVerdict> judge_all(std::span<const Candidate> candidates) {
-    const unsigned files_at_once = options_.deep ? 1 : 8;
-    std::vector<FitVerdict> verdicts(candidates.size());
-    const std::vector<std::uint64_t> costs(candidates.size());
-    run_within_budget(costs, 0, files_at_once,
-                      [&](std::size_t i) { verdicts[i] = judge_candidate(candidates[i]); });
-    return verdicts;
-  }
-
-  void judge_project(const std::string& asked, FitAnswer& answer) {
-    const auto requirement = parse_requirement(asked);
-    if (requirement.name.empty())
-      return complain_about({0, "'" + asked + "' is no requirement, wheel or address"});
-    auto found = find_candidates(http_, indexes_, requirement, answer.notes, options_.prereleases);
-    if (!found) return complain_about(found.error());
-    auto& wheels = found->wheels;
-    const auto& tags = machine_.python->tags;
-    auto rank = [&](const Candidate& wheel) {  // the machine's best tag among the wheel's
-      auto best = tags.size();
-      for (const auto& tag : wheel.claims.file_name_tags)
-        best =
-            std::min(best, static_cast<std::size_t>(std::ranges::find(tags, tag) - tags.begin()));
-      return best;
-    };
-    std::size_t looked_into = 0, in_a_row = 0;
-    Reason last_reason;
-    for (auto first = wheels.begin(); first != wheels.end();) {
-      const auto last = std::ranges::find_if(
-          first, wheels.end(), [&](const Candidate& one) { return one.version != first->version; });
-      std::stable_sort(first, last,
-                       [&](const Candidate& a, const Candidate& b) { return rank(a) < rank(b); });
-      const bool admitted = std::any_of(first, last, [&](const Candidate& one) {
-        return fit_by_name(one.claims, one.file.name, machine_).fits == Fits::works;
-      });
-      constexpr std::size_t most_looked_into = 8;
-      if (looked_into >= most_looked_into || (!admitted && first != wheels.begin())) {
-        answer.not_judged += static_cast<std::uint64_t>(last - first);
-      } else {
-        std::ranges::move(judge_all({first, last}), std::back_inserter(answer.verdicts));
-        for (auto one = first; one != last; ++one) addresses_[one->file.name] = one->file.url;
-        if (admitted) ++looked_into;
-        // Older versions will not fix what is wrong with the machine.
-        const auto* nearest =
-            nearest_of(std::span(answer.verdicts).last(static_cast<std::size_t>(last - first)));
-        in_a_row = admitted && is_alike(nearest->reason, last_reason) ? in_a_row + 1 : 0;
-        last_reason = nearest->reason;
-        if (best_of(answer.verdicts) || in_a_row == 2) looked_into = most_looked_into;
-      }
-      first = last;
-    }
-    const bool none_admitted = looked_into == 0;
-    if (none_admitted && !found->sdist.empty()) answer.sdist = found->sdist;
-    if (wheels.empty() && found->sdist.empty())
-      answer.notes.push_back(found->other_versions
-                                 ? "the index has " + counted(found->other_versions, "wheel") +
-                                       " of other versions, none of " + asked
-                                 : "the index has no file of " + asked);
-  }
-
-  // The same obstacle, whatever library of the wheel meets it.
-  static bool is_alike(Reason a, Reason b) {
-    a.who = b.who = "";
-    return a == b;
-  }
-
-  std::string pip() const {
-    const auto words = options_.python.empty()
-                           ? "pip install"
-                           : shell_word(machine_.python->executable) + " -m pip install";
-    const bool quoted = options_.with.find_first_of("<>! ;") != std::string::npos;
-    return words + (options_.with.empty() ? ""
-                    : quoted              ? " '" + options_.with + "'"
-                                          : " " + options_.with);
-  }
-
-  // The options of the command line that pip needs as well.
-  std::string index_words() const {
-    std::string words;
-    auto add = [&](const char* name, const std::string& value) {
-      words += std::string(" ") + name + " " + shell_word(is_url(value) ? shown_url(value) : value);
-    };
-    if (!options_.index.empty()) add("--index-url", options_.index);
-    for (const auto& url : options_.extra_indexes) add("--extra-index-url", url);
-    for (const auto& place : options_.find_links) add("--find-links", place);
-    return words + (options_.no_index ? " --no-index" : "") +
-           (options_.prereleases ? " --pre" : "");
-  }
-
-  void choose(FitAnswer& answer) {
-    if (const auto* best = best_of(answer.verdicts)) {
-      answer.take = best->file;
-      answer.command = pip() + " " + what_to_install(answer, *best);
-      if (!is_url(answer.asked)) answer.command += index_words();
-    } else if (const auto* nearest = nearest_of(answer.verdicts)) {
-      answer.nearest = nearest->file;
-      answer.obstacle = nearest->reason;
-    }
-  }
-
-  // The project with its version, if an installer takes the same file of it.
-  std::string what_to_install(const FitAnswer& answer, const FitVerdict& best) const {
-    const auto address = addresses_.find(best.file);
-    if (address == addresses_.end()) return answer.asked;
-    const auto claims = parse_wheel_name(best.file);
-    for (const auto& verdict : answer.verdicts) {
-      if (&verdict == &best) break;
-      const auto other = parse_wheel_name(verdict.file);
-      if (claims && other && other->version == claims->version) return address->second;
-    }
-    return claims ? parse_requirement(answer.asked).name + "==" + claims->version : answer.asked;
-  }
-
-  const Options& options_;
-  Streams streams_;
-  MachineFacts machine_;
-  std::vector<std::string> indexes_;
-  Http http_;
-  Cache cache_;
-  Disk disk_;
-  std::mutex telling_, judging_;  // what one thread does at a time
-  Surroundings surroundings_;
-  TorchLookup torches_;
-  RequiredWheels required_;
-  std::vector<std::string> extras_;
-  std::map<std::string, std::string> addresses_;  // of files that an index has
-  bool problems_ = false;
-};
-
-bool Fitter::assume_torch() {
-  const auto requirement = parse_requirement(options_.with);
-  const auto specifiers = parse_specifiers(requirement.specifiers);
-  if (canonical_name(requirement.name) != "torch" || !specifiers || specifiers->size() != 1 ||
-      specifiers->front().sign != "==") {
-    complain({0, "--with takes torch==VERSION, not '" + options_.with + "'"}, streams_);
-    return false;
-  }
-  const auto torch = torches_.find(specifiers->front().bound);
-  if (!torch) {
-    complain(torch.error(), streams_);
-    return false;
-  }
-  machine_.torch = *torch;
-  machine_.cuda_libraries.clear();
-  return true;
-}
-
-std::string Fitter::torch_that_comes_with(const WheelClaims& wheel) const {
-  return machine_.torch ? "" : TorchRequirements(wheel).exact();
-}
-
-FitVerdict Fitter::judge(const Item& wheel, const WheelFiles& files) {
-  const auto claims = wheel.facts.wheel.value_or(WheelClaims());
-  const auto version = torch_that_comes_with(claims);
-  const auto torch = version.empty() ? Result<TorchFacts>() : torches_.find(version);
-  const std::scoped_lock lock(judging_);  // the surroundings are read by one thread at a time
-  auto surroundings = surroundings_;
-  surroundings.required_wheels = [&](const std::string& library) {
-    return required_.bring(claims, extras_, library);
-  };
-  surroundings.numpy = [&] { return required_.version_of(claims, "numpy"); };
-  std::unique_ptr<WheelImports> imports;
-  surroundings.imports = [&]() -> const WheelImports* {
-    if (!imports && files.read) imports = std::make_unique<WheelImports>(*machine_.python, files);
-    return imports.get();
-  };
-  surroundings.refusal = [&] { return refusal_in(files, *machine_.python); };
-  if (machine_.torch && TorchRequirements(claims).exact() != "") {
-    const auto plain = machine_.torch->version.substr(0, machine_.torch->version.find('+'));
-    const auto usual = torches_.find(plain);
-    surroundings.same_cuda_as_index = usual && usual->cuda == machine_.torch->cuda;
-  } else if (machine_.torch) {
-    surroundings.same_cuda_as_index = false;
-  }
-  if (version.empty() || !torch) return wheelscope::fit(wheel, machine_, surroundings);
-  auto machine = machine_;
-  machine.torch = *torch;
-  auto verdict = wheelscope::fit(wheel, machine, surroundings);
-  verdict.notes.push_back("installs torch " + version +
-                          (torch->cuda.empty() ? "" : " with CUDA " + torch->cuda));
-  return verdict;
-}
-
 }  // namespace
+
+std::string Fitter::pip() const {
+  const auto words = options_.python.empty()
+                         ? "pip install"
+                         : shell_word(machine_.python->executable) + " -m pip install";
+  return words + (options_.with.empty() ? "" : " " + shell_word(options_.with));
+}
+
+std::string Fitter::index_words() const {
+  std::string words;
+  auto add = [&](const char* name, const std::string& value) {
+    words += std::string(" ") + name + " " + shell_word(is_url(value) ? shown_url(value) : value);
+  };
+  if (!options_.index.empty()) add("--index-url", options_.index);
+  for (const auto& url : options_.extra_indexes) add("--extra-index-url", url);
+  for (const auto& place : options_.find_links) add("--find-links", place);
+  return words + (options_.no_index ? " --no-index" : "") + (options_.prereleases ? " --pre" : "");
+}
+
+void Fitter::choose(FitAnswer& answer) {
+  if (const auto* best = best_of(answer.verdicts)) {
+    answer.take = best->file;
+    answer.command = pip() + " " + what_to_install(answer, *best);
+    if (!is_url(answer.asked)) answer.command += index_words();
+  } else if (const auto* nearest = nearest_of(answer.verdicts)) {
+    answer.nearest = nearest->file;
+    answer.obstacle = nearest->reason;
+  }
+}
+
+std::string Fitter::what_to_install(const FitAnswer& answer, const FitVerdict& best) const {
+  const auto address = addresses_.find(best.file);
+  if (address == addresses_.end()) return answer.asked;
+  const auto claims = parse_wheel_name(best.file);
+  for (const auto& verdict : answer.verdicts) {
+    if (&verdict == &best) break;
+    const auto other = parse_wheel_name(verdict.file);
+    if (claims && other && other->version == claims->version) return address->second;
+  }
+  return claims ? parse_requirement(answer.asked).name + "==" + claims->version : answer.asked;
+}
 
 int fit(const Options& given, Streams streams) {
   auto options = given;

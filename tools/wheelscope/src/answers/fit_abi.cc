@@ -1,0 +1,159 @@
+// Whether a wheel was built for the Python, torch and NumPy that it will meet.
+#include <algorithm>
+
+#include "answers/fit_judge.h"
+#include "packaging/requirement.h"
+#include "packaging/tag.h"
+#include "tables/tables.h"
+#include "verdicts/numpy_abi.h"
+
+namespace wheelscope {
+
+bool CandidateJudge::misses_python() {
+  auto reason = why_not_python(wheel_, cell_);
+  if (!reason) return false;
+  if (const auto other = module_of_another_python(); !other.empty())
+    return stop(Obstacle::python, {.why = Why::python_of_one_module, .who = other}, Fits::depends);
+  if (!goes_beyond_limited_api()) return stop(Obstacle::python, std::move(reason));
+  return misses_private_symbols();
+}
+
+// A module that its file name binds to one Python, among others that are bound to none.
+std::string CandidateJudge::module_of_another_python() const {
+  std::string bound;
+  bool others = false;
+  for (const auto& library : wheel_.facts.libraries) {
+    if (!library.python_module) continue;
+    if (library.path.find(".cpython-") == std::string::npos)
+      others = true;
+    else
+      bound = library.path;
+  }
+  return others ? bound : "";
+}
+
+// Its tag is for later Pythons, but its modules need what the limited API does not promise them.
+bool CandidateJudge::goes_beyond_limited_api() const {
+  const auto& python = wheel_.verdicts.python;
+  return python.abi == PythonAbi::version &&
+         std::ranges::any_of(claims_.file_name_tags,
+                             [](const auto& tag) { return split_tag(tag).abi == "abi3"; }) &&
+         !python.by_file_names;
+}
+
+bool CandidateJudge::misses_private_symbols() {
+  for (const auto& library : wheel_.facts.libraries) {
+    for (const auto& [symbol, needed] : library.python_symbols) {
+      if (!needed || python_abi3().contains(symbol)) continue;
+      if (!surroundings_.python_has)
+        return stop(Obstacle::python,
+                    {.why = Why::python_private_unsure, .who = library.path, .what = symbol},
+                    Fits::depends);
+      if (!surroundings_.python_has(symbol))
+        return stop(Obstacle::python,
+                    {.why = Why::python_private, .who = library.path, .what = symbol});
+    }
+  }
+  return false;
+}
+
+// Symbols of torch's that the wheel does not bring itself, as torch does, and packages that have
+// copies of its code.
+bool CandidateJudge::uses_torch() const {
+  if (canonical_name(claims_.name) == "torch") return false;
+  return std::ranges::any_of(wheel_.facts.libraries, [&](const LibraryFacts& library) {
+    return std::ranges::any_of(
+               library.needed,
+               [&](const std::string& name) { return is_torch_library(name) && !brings(name); }) ||
+           std::ranges::any_of(library.torch_symbols, [&](const auto& symbol) {
+             return !inside_.contains(symbol.first) && is_torchs(symbol.first);
+           });
+  });
+}
+
+// Names that mention torch's types may be another library's: they count where the wheel says
+// that it builds on torch.
+bool CandidateJudge::is_torchs(const std::string& symbol) const {
+  return !requirements_.empty() || torch_shims().contains(symbol) ||
+         wheel_.facts.libraries.size() == 1;
+}
+
+bool CandidateJudge::misses_torch() {
+  if (!machine_.torch) return uses_torch() && misses_any_torch();
+  const auto& torch = *machine_.torch;
+  if (auto reason = requirements_.why_not(cell_)) {
+    reason.version = requirements_.exact();
+    reason.here = torch.version;
+    return stop(Obstacle::torch, std::move(reason));
+  }
+  if (!uses_torch()) return false;
+  if (surroundings_.torch_has) {
+    if (misses_symbols()) return true;
+  } else if (auto reason = why_not_torch(wheel_, cell_, requirements_)) {
+    const auto fits = reason.why == Why::torch_unsaid ? Fits::depends : Fits::fails;
+    return stop(Obstacle::torch, std::move(reason), fits);
+  }
+  const auto* imports = surroundings_.imports ? surroundings_.imports() : nullptr;
+  if (imports && !imports->asks_for_cuda().empty() && !surroundings_.same_cuda_as_index)
+    doubt(Obstacle::torch, {.why = Why::torch_asked, .who = imports->asks_for_cuda()});
+  return false;
+}
+
+bool CandidateJudge::misses_any_torch() {
+  if (requirements_.empty()) return stop(Obstacle::torch, {.why = Why::torch_absent});
+  const auto exact = requirements_.exact();
+  if (exact.empty() && wheel_.verdicts.torch.abi == TorchAbi::cxx)
+    return stop(Obstacle::torch, {.why = Why::torch_unsaid}, Fits::depends);
+  verdict_.notes.push_back("installs torch" + (exact.empty() ? "" : " " + exact));
+  return false;
+}
+
+// What torch's own libraries do not define, and no library of the wheel does.
+bool CandidateJudge::misses_symbols() {
+  for (const auto& library : wheel_.facts.libraries) {
+    if (!std::ranges::any_of(library.needed, is_torch_library) && !library.python_module) continue;
+    for (const auto& [symbol, needed] : library.torch_symbols) {
+      if (!needed || inside_.contains(symbol) || surroundings_.torch_has(symbol)) continue;
+      return stop(Obstacle::torch, {.why = Why::torch_symbol,
+                                    .who = library.path,
+                                    .what = symbol,
+                                    .version = requirements_.exact(),
+                                    .here = machine_.torch->version});
+    }
+  }
+  return false;
+}
+
+// Modules that were built for another NumPy than they will meet. A library that is no module
+// imports NumPy's API when something calls it, and may go on without.
+bool CandidateJudge::misses_numpy() {
+  if (canonical_name(claims_.name) == "numpy" || !surroundings_.numpy) return false;
+  for (const auto& library : wheel_.facts.libraries) {
+    if (!library.numpy || library.machine != machine_.architecture) continue;
+    const auto version = surroundings_.numpy();
+    if (!version) return false;
+    Reason reason{.who = library.path, .version = library.numpy->min, .here = *version};
+    switch (clash_with_numpy(*library.numpy, *version)) {
+      case NumpyClash::none:
+        if (!version->empty()) continue;
+        reason.why = Why::numpy_absent;
+        break;
+      case NumpyClash::old_headers:
+      case NumpyClash::old_types:
+        reason.why = Why::numpy_one;
+        break;
+      case NumpyClash::new_headers:
+        reason.why = Why::numpy_two;
+        break;
+      case NumpyClash::new_functions:
+        reason.why = Why::numpy_older;
+        break;
+    }
+    const auto need = library.python_module ? need_of(library, true) : Need::depends;
+    if (need == Need::always) return stop(Obstacle::numpy, std::move(reason));
+    if (need == Need::depends) doubt(Obstacle::numpy, std::move(reason));
+  }
+  return false;
+}
+
+}  // namespace wheelscope

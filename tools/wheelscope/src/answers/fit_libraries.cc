@@ -1,0 +1,184 @@
+// Whether the libraries that a wheel needs from elsewhere will be there.
+#include <algorithm>
+#include <map>
+
+#include "answers/fit_judge.h"
+#include "answers/providers.h"
+#include "facts/wheel.h"
+#include "tables/tables.h"
+#include "text/dotted_version.h"
+#include "text/text.h"
+#include "verdicts/platform.h"
+
+namespace wheelscope {
+
+// Whether an import fails where a library does not load. Without the wheel's Python code, what
+// is known is that modules are imported, and all else may be.
+Need CandidateJudge::need_of(const LibraryFacts& library, bool is_opened) const {
+  const auto* imports = surroundings_.imports ? surroundings_.imports() : nullptr;
+  if (imports) return imports->need_of(installed_path(library.path), library.python_module);
+  return is_opened ? Need::always : Need::depends;
+}
+
+// Whether Python opens the library itself, or what it opens needs it. Others are opened by code
+// that may do without.
+std::set<std::string> CandidateJudge::opened() const {
+  std::map<std::string, const LibraryFacts*> by_name;
+  std::vector<const LibraryFacts*> waiting;
+  bool modules = false;
+  for (const auto& library : wheel_.facts.libraries) {
+    by_name[base_name(library.path)] = &library;
+    if (!library.soname.empty()) by_name.try_emplace(library.soname, &library);
+    modules |= library.python_module;
+  }
+  for (const auto& library : wheel_.facts.libraries) {
+    if (library.loadable() && (library.python_module || !modules)) waiting.push_back(&library);
+  }
+  std::set<std::string> paths;
+  while (!waiting.empty()) {
+    const auto* library = waiting.back();
+    waiting.pop_back();
+    if (!paths.insert(library->path).second) continue;
+    for (const auto& name : library->needed) {
+      if (const auto found = by_name.find(name); found != by_name.end())
+        waiting.push_back(found->second);
+    }
+  }
+  return paths;
+}
+
+// A library without which another of the same make serves: of several that differ by numbers or
+// by cpu and cuda, one is chosen at run time.
+bool CandidateJudge::is_one_of_several(const LibraryFacts& library) {
+  return std::ranges::any_of(wheel_.facts.libraries, [&](const LibraryFacts& other) {
+    return &other != &library && other.loadable() &&
+           library_family(other.path) == library_family(library.path) &&
+           std::ranges::all_of(other.needed, [&](const std::string& name) {
+             return !is_external(name) || suppliers_.brings(name) == Brought::yes;
+           });
+  });
+}
+
+bool CandidateJudge::is_external(const std::string& name) const {
+  const auto& external = wheel_.verdicts.platform.external_libraries;
+  return std::ranges::find(external, name) != external.end();
+}
+
+bool CandidateJudge::misses_libraries() {
+  const auto must_load = opened();
+  for (const auto& library : wheel_.facts.libraries) {
+    if (!library.loadable() || library.machine != machine_.architecture) continue;
+    const bool sure = must_load.contains(library.path);
+    for (const auto& name : library.needed) {
+      if (!is_external(name)) continue;
+      const auto brought = suppliers_.brings(name);
+      if (brought == Brought::yes) continue;
+      if (misses_library(library, name, brought, sure)) return true;
+    }
+    if (sure && misses_versions(library)) return true;
+  }
+  return false;
+}
+
+bool CandidateJudge::misses_library(const LibraryFacts& library, const std::string& name,
+                                    Brought brought, bool sure) {
+  const bool of_cuda = cuda_libraries().contains(name);
+  const bool by_torch = machine_.torch && of_cuda;
+  Reason reason{.why = by_torch                 ? Why::library_of_cuda
+                       : brought == Brought::no ? Why::library_absent
+                       : of_cuda                ? Why::library_of_later_torch
+                                                : Why::library_of_system,
+                .who = library.path,
+                .what = name,
+                .here = by_torch ? cell_.cuda : ""};
+  if (!library.python_module && is_one_of_several(library)) return false;
+  auto need = need_of_any_user(library, sure);
+  if (need == Need::never) {
+    verdict_.notes.push_back("an optional part does not load: " + base_name(library.path) +
+                             " needs " + name);
+    return false;
+  }
+  const auto obstacle = by_torch ? Obstacle::cuda : Obstacle::library;
+  if (need == Need::always && brought == Brought::no) return stop(obstacle, std::move(reason));
+  if (need == Need::depends && brought == Brought::no && !by_torch)
+    reason.why = Why::library_unopened;
+  doubt(obstacle, std::move(reason));
+  return false;
+}
+
+// Of a library that modules need, the surest of the modules counts.
+Need CandidateJudge::need_of_any_user(const LibraryFacts& library, bool sure) const {
+  auto need = need_of(library, sure);
+  if (library.python_module) return need;
+  bool used = false;
+  auto most = Need::never;
+  for (const auto& user : wheel_.facts.libraries) {
+    if (!user.python_module || !leads_to(user, library)) continue;
+    used = true;
+    most = std::max(most, need_of(user, true));
+  }
+  return used ? std::max(most, need == Need::depends ? Need::never : need) : need;
+}
+
+bool CandidateJudge::leads_to(const LibraryFacts& user, const LibraryFacts& wanted) const {
+  std::set<const LibraryFacts*> seen{&user};
+  std::vector<const LibraryFacts*> waiting{&user};
+  while (!waiting.empty()) {
+    const auto* next = waiting.back();
+    waiting.pop_back();
+    if (next == &wanted) return true;
+    for (const auto& other : wheel_.facts.libraries) {
+      const auto& name = other.soname.empty() ? base_name(other.path) : other.soname;
+      if ((std::ranges::find(next->needed, name) != next->needed.end() ||
+           std::ranges::find(next->needed, base_name(other.path)) != next->needed.end()) &&
+          seen.insert(&other).second)
+        waiting.push_back(&other);
+    }
+  }
+  return false;
+}
+
+// Versions of symbols that the system's libraries do not have: libstdc++'s for one.
+bool CandidateJudge::misses_versions(const LibraryFacts& library) {
+  if (!surroundings_.system_library) {
+    doubt_versions(library);
+    return false;
+  }
+  for (const auto& [name, versions] : library.version_needs) {
+    if (!is_platform_library(name)) continue;
+    const auto* provider = surroundings_.system_library(name);
+    if (!provider || provider->version_definitions.empty()) continue;
+    for (const auto& version : versions) {
+      if (provider->version_definitions.contains(version)) continue;
+      return stop(
+          Obstacle::system,
+          {.why = Why::symbol_version, .who = library.path, .what = name, .version = version});
+    }
+  }
+  return false;
+}
+
+bool CandidateJudge::brings(const std::string& name) const {
+  return std::ranges::any_of(wheel_.facts.libraries, [&](const LibraryFacts& library) {
+    return base_name(library.path) == name;
+  });
+}
+
+// Of a machine that was saved, the C library alone is known: a system has what came out with
+// that.
+void CandidateJudge::doubt_versions(const LibraryFacts& library) {
+  if (machine_.libc != "glibc") return;
+  for (const auto& [name, versions] : library.version_needs) {
+    if (!is_platform_library(name) || brings(name)) continue;
+    for (const auto& version : versions) {
+      if (!older(machine_.libc_version, glibc_beside(version, machine_.architecture))) continue;
+      doubt(Obstacle::library, {.why = Why::symbol_version_unsure,
+                                .who = library.path,
+                                .what = name,
+                                .version = version,
+                                .here = machine_.libc_version});
+    }
+  }
+}
+
+}  // namespace wheelscope

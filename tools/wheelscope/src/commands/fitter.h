@@ -1,0 +1,86 @@
+// Finds and reads the files of a project, a wheel or an address, and judges each for one machine.
+#pragma once
+
+#include <map>
+#include <mutex>
+
+#include "answers/fit.h"
+#include "commands/commands.h"
+#include "commands/remote_wheel.h"
+#include "commands/required_wheels.h"
+#include "commands/surroundings.h"
+#include "commands/torch_lookup.h"
+#include "index/candidates.h"
+
+namespace wheelscope {
+
+class Fitter {
+ public:
+  Fitter(const Options& options, Streams streams, MachineFacts machine);
+
+  // Sets the torch that --with names; false: it cannot be had.
+  bool assume_torch();
+
+  FitAnswer answer(const std::string& asked);
+
+  bool had_problems() const { return problems_; }
+
+ private:
+  FitVerdict judge(const Item& wheel, const WheelFiles& files);
+
+  // The version that an installer brings, where there is none and the wheel names one; else empty.
+  std::string torch_that_comes_with(const WheelClaims& wheel) const;
+
+  std::string virtual_environment() const;
+
+  void complain_about(const Error& error);
+
+  void judge_file(const std::string& path, FitAnswer& answer);
+
+  void judge_url(const std::string& url, FitAnswer& answer);
+
+  // A line that is there until the next one.
+  void show_progress(const std::string& text);
+
+  FitVerdict judge_remote(const RemoteFile& file, const std::string& name, std::string metadata);
+
+  // What the name and METADATA tell, and only if that does not rule it out, what is in the file.
+  // Over a network time goes by in waiting: what will be asked next is asked for at once. Where
+  // there is a torch, METADATA may ask for another one and so spare the file.
+  FitVerdict judge_candidate(const Candidate& candidate);
+
+  // All files of a version, side by side.
+  std::vector<FitVerdict> judge_all(std::span<const Candidate> candidates);
+
+  void judge_project(const std::string& asked, FitAnswer& answer);
+
+  // The same obstacle, whatever library of the wheel meets it.
+  static bool is_alike(Reason a, Reason b);
+
+  std::string pip() const;
+
+  // The options of the command line that pip needs as well.
+  std::string index_words() const;
+
+  void choose(FitAnswer& answer);
+
+  // The project with its version, if an installer takes the same file of it.
+  std::string what_to_install(const FitAnswer& answer, const FitVerdict& best) const;
+
+  const Options& options_;
+  Streams streams_;
+  MachineFacts machine_;
+  std::vector<std::string> indexes_;
+  Http http_;
+  Cache cache_;
+  Disk disk_;
+  std::mutex telling_, judging_;  // what one thread does at a time
+  Surroundings surroundings_;
+  TorchLookup torches_;
+  RequiredWheels required_;
+  std::vector<std::string> extras_;
+  std::map<std::string, std::string> addresses_;  // of files that an index has
+  bool problems_ = false;
+};
+
+}  // namespace wheelscope
