@@ -165,7 +165,7 @@ TEST(Explain, SymbolsOfOthers) {
             "libstdc++.so.6");
   const auto linked = explained("a.so: undefined symbol: f, version libnvJitLink.so.12", &h200);
   EXPECT_TRUE(says(linked.because, "nvidia-nvjitlink-cu12"));
-  EXPECT_TRUE(says(explained("a.so: undefined symbol: f").because, "no table here knows"));
+  EXPECT_TRUE(says(explained("a.so: undefined symbol: f").because, "is the package's own"));
   EXPECT_EQ(explained("a.so: undefined symbol: _ZNK2at10TensorBase4nameEv").provider,
             "libtorch_cpu.so");
   EXPECT_TRUE(says(explained("Error relocating /a.so: backtrace: symbol not found").fixes,

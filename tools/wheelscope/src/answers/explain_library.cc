@@ -32,6 +32,13 @@ void explain_torch_library(const std::string& name, const MachineFacts* machine,
                            Explanation& explanation) {
   explanation.provider = "torch";
   const bool cuda = name.find("cuda") != name.npos;
+  if (name == "libtorch_cuda_cu.so" || name == "libtorch_cuda_cpp.so") {
+    explanation.because.emplace_back(
+        "only torch 1.10 to 1.13 has this file: the package was built for one of those");
+    explanation.fixes.emplace_back(
+        "install a build of the package for the torch here, or build it again with that torch");
+    return;
+  }
   if (machine && machine->torch) {
     const auto& torch = *machine->torch;
     explanation.because.push_back(
@@ -135,7 +142,10 @@ void explain_cuda_library(const std::string& name, const MachineFacts* machine,
   explanation.fixes.emplace_back(
       "take the build of the package for the CUDA that torch is built for");
   if (!distributions.empty())
-    explanation.fixes.push_back("or pip install " + explanation.provider +
+    explanation.fixes.push_back("or pip install " +
+                                (distributions.front().contains('<')
+                                     ? "'" + explanation.provider + "'"
+                                     : explanation.provider) +
                                 ", and put the folder of its library into LD_LIBRARY_PATH");
 }
 
@@ -221,9 +231,13 @@ void ask_library(const Asked& asked, Explanation& explanation) {
 void ask_version(const Asked& asked, Explanation& explanation) {
   const auto* machine = asked.machine;
   auto& symptom = explanation.symptom;
-  symptom.set("loaded", symptom.needs);
   const auto line = symptom.version.rfind('_');
   const auto kind = symptom.version.substr(0, line);
+  symptom.set("loaded", symptom.needs.empty() ? "" : ", " + symptom.needs + ",");
+  if (symptom.needs.empty())
+    symptom.needs = kind == "GLIBC"                         ? "libc.so.6"
+                    : kind == "GLIBCXX" || kind == "CXXABI" ? "libstdc++.so.6"
+                                                            : "a library";
   const auto number = line == symptom.version.npos ? "" : symptom.version.substr(line + 1);
   explanation.provider = base_name(symptom.needs);
   if (kind == "GLIBC") {
@@ -254,6 +268,16 @@ void ask_version(const Asked& asked, Explanation& explanation) {
     explanation.fixes.emplace_back(
         "if the system's own is newer than the one in the message, an environment or "
         "LD_LIBRARY_PATH put the older one first");
+    return;
+  }
+  if (symptom.version == explanation.provider) {
+    explanation.because.push_back(
+        "the file under the name " + explanation.provider +
+        " is another library's: often a link that leads to a newer or an older release");
+    explanation.fixes.emplace_back(
+        "remove the link, and take a build of the package for this system: one that brings or "
+        "needs "
+        "the release that is here");
     return;
   }
   explanation.fixes.push_back("install a " + explanation.provider + " that has " + symptom.version +

@@ -162,7 +162,16 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
     explanation.provider = cuda_library_of(symptom.symbol);
   }
   if (explanation.provider.empty()) {
-    explanation.because.emplace_back("no table here knows the symbol");
+    explanation.because.emplace_back(
+        "it is neither Python's, torch's, CUDA's nor the system's: it is the package's own, or of "
+        "a "
+        "library that it uses");
+    explanation.fixes.emplace_back(
+        "a package that was built here: build it again from clean sources, with every source file "
+        "and library; an older copy of its library may have been found first");
+    explanation.fixes.emplace_back(
+        "otherwise install it again, or another version: pip install --force-reinstall "
+        "--no-cache-dir NAME");
     explanation.fixes.emplace_back(
         "`wheelscope link PACKAGE.whl ITS-REQUIREMENTS...` tells which of them should have it");
     return;

@@ -26,7 +26,9 @@ std::string read_end(std::istream& in) {
 
 int explain(const Options& options, Streams streams, std::istream& in) {
   if (asks_two_machines(options, streams)) return usage;
-  const auto text = options.paths.empty() ? read_end(in) : joined(options.paths, "\n");
+  const bool from_stdin =
+      options.paths.empty() || (options.paths.size() == 1 && options.paths.front() == "-");
+  const auto text = from_stdin ? read_end(in) : joined(options.paths, "\n");
   const auto symptoms = recognise(text);
   if (symptoms.empty()) {
     streams.err
