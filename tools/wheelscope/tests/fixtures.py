@@ -102,10 +102,15 @@ def numpy_modules() -> Iterator[tuple[str, bytes]]:
     size = b"%s size changed, may indicate binary incompatibility. Expected %zd from C header"
     texts = {
         "numpy-1": [one, b"_ARRAY_API"],
+        "numpy-1-after-a-number": [b"\0\0\0\0\0\xf0?" + one, b"_ARRAY_API"],  # the double 1.0
         "numpy-1-cython": [b"dtype", one, b"_ARRAY_API", size],
         "numpy-2": [two, one, b"_ARRAY_API", says],
         "numpy-2-only": [two, b"_UFUNC_API"],
-        "numpy-mentioned": [b"import of " + one + b" failed", b"_ARRAY_API"],
+        "numpy-mentioned": [
+            b"import of " + one + b" failed",
+            b"cannot import " + one,
+            b"_ARRAY_API",
+        ],
         "numpy-pickled": [one, b"_reconstruct"],
     }
     for name, words in texts.items():

@@ -503,13 +503,26 @@ std::size_t find_bytes(std::string_view text, std::string_view wanted) {
                : text.npos;
 }
 
+// Texts follow one another, each with a NUL at its end; the first follows numbers of four or more
+// bytes, whose last byte may look like a letter: 1.0 ends in a question mark.
+bool begins_text(std::string_view data, std::size_t at) {
+  auto is_letter = [](char c) { return c >= ' ' && c <= '~'; };
+  constexpr std::size_t number = 4;
+  if (at == 0 || !is_letter(data[at - 1])) return true;
+  return at % number == 0 && !std::ranges::all_of(data.substr(at - number, number), is_letter);
+}
+
 }  // namespace
 
 bool has_text(const Elf& elf, const std::string& text) {
-  const auto whole = '\0' + text + '\0';
+  const auto wanted = text + '\0';
   return any_read_only(elf, [&](std::string_view data) {
-    return data.starts_with(std::string_view(whole).substr(1)) ||
-           find_bytes(data, whole) != data.npos;
+    for (std::size_t at = 0;; ++at) {
+      const auto found = find_bytes(data.substr(at), wanted);
+      if (found == data.npos) return false;
+      at += found;
+      if (begins_text(data, at)) return true;
+    }
   });
 }
 
