@@ -8,7 +8,6 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 from pathlib import Path
 
 from wheelyard.core import digest, shell
@@ -19,7 +18,7 @@ from wheelyard.core.workspace import Workspace
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 from wheelyard.steps import smoke
-from wheelyard.tools import evidence
+from wheelyard.tools import evidence, gpus
 
 
 def jobs(plan: Plan) -> list[Job]:
@@ -41,7 +40,7 @@ def run(job: Job, workspace: Workspace) -> Facts:
     wheel = workspace.file("wheel")
     file = workspace.out / f"evidence/gpu-{job.unit}.json"
     folder = workspace.scratch("spec")
-    if not _has_gpu():
+    if not gpus.capabilities():
         told = shlex.join(smoke.words(workspace.inputs, folder, "."))
         return _handed_on(wheel, workspace.sources("committed"), file, told)
     python = os.environ.get("TORCH_PYTHON", "python3")
@@ -58,13 +57,6 @@ def run(job: Job, workspace: Workspace) -> Facts:
     if not gpu:
         raise Problem("torch sees no GPU here; run this on a machine that has one")
     return {"gpu": gpu, "verdict": f"passed on {gpu['name']}"}
-
-
-def _has_gpu() -> bool:
-    try:
-        return subprocess.run(["nvidia-smi", "-L"], capture_output=True).stdout.startswith(b"GPU")
-    except FileNotFoundError:
-        return False
 
 
 def _handed_on(wheel: Path, committed: Path, target: Path, told: str) -> Facts:

@@ -8,7 +8,6 @@ import importlib.metadata
 import os
 import platform
 import re
-import subprocess
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from wheelyard.core import digest
 from wheelyard.core import engine as containers
 from wheelyard.core.job import Job
 from wheelyard.problem import Problem
-from wheelyard.tools import wheelscope
+from wheelyard.tools import gpus, wheelscope
 
 Resources = dict[str, float]
 ENGINE, GPU, NETWORK, MEMORY = "engine", "gpu", "network", "memory-gib"
@@ -50,7 +49,7 @@ def offered(slots: int, *, network: bool) -> Resources:
         found[ENGINE] = slots
     if network:
         found[NETWORK] = slots
-    for capability in _gpus():  # one job at a time on each
+    for capability in gpus.capabilities():  # one job at a time on each
         for name in (GPU, f"{GPU}-{capability}"):
             found[name] = found.get(name, 0) + 1
     found[MEMORY] = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 30
@@ -122,13 +121,3 @@ def _versions() -> list[str]:
     with suppress(Problem):  # where it is missing, jobs that call it go elsewhere
         found.append(f"wheelscope{BETWEEN}{wheelscope.digest()}")
     return found
-
-
-def _gpus() -> list[str]:
-    """The compute capability of each GPU."""
-    command = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True)
-    except FileNotFoundError:
-        return []
-    return re.findall(r"^\d+\.\d+$", done.stdout, re.MULTILINE) if done.returncode == 0 else []
