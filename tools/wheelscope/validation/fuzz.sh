@@ -19,8 +19,15 @@ corpus=$build/corpus/$target
 log=$build/fuzz_$target.log
 mkdir -p "$found" "$corpus"
 set -- "$corpus" "$found"
-for seeds in "$build/fixtures/$target" "$here/seeds/$target"; do
-  if [ -d "$seeds" ]; then set -- "$@" "$seeds"; fi
+case $target in
+archive) kinds=elf ;;
+thin) kinds='elf fatbin wheel' ;;
+*) kinds=$target ;;
+esac
+for kind in $kinds; do
+  for seeds in "$build/fixtures/$kind" "$here/seeds/$kind"; do
+    if [ -d "$seeds" ]; then set -- "$@" "$seeds"; fi
+  done
 done
 "$build/fuzz_$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=512 -malloc_limit_mb=256 -max_len=65536 \
   -print_final_stats=1 -artifact_prefix="$found/" "$@" >"$log" 2>&1 || {
