@@ -24,6 +24,8 @@ from fixture_zip import Files
 from fixtures import wheel
 from program import PROGRAM, ROOT
 
+from validation.thin import containers
+
 pytestmark = pytest.mark.usefixtures("scope")
 
 NAME = "pkg-1.0-py3-none-manylinux_2_28_x86_64.whl"
@@ -129,18 +131,9 @@ def test_keeps_what_the_gpu_chooses(tmp_path: Path, targets: str, gpu: str, chos
     path = written(tmp_path, {"pkg/x.so": original})
     [thin] = thin_json(path, "--gpu", gpu, "-o", tmp_path / "out")["thin"]
     data = members(Path(thin["written"]))["pkg/x.so"]
-    # The first fat binary, read here without wheelscope.
-    at = data.index(struct.pack("<IHH", 0xBA55ED50, 1, 16))
-    end = at + 16 + struct.unpack_from("<Q", data, at + 8)[0]
-    found, at = [], at + 16
-    while at < end:
-        header, size = (
-            struct.unpack_from("<I", data, at + 4)[0],
-            struct.unpack_from("<Q", data, at + 8)[0],
-        )
-        found.append(data[at + header :].split()[0].decode())
-        at += header + size
-    assert sorted(found) == sorted(chosen.split())
+    names = {"elf": "sm", "ptx": "compute"}
+    first = next(containers(data))  # read without wheelscope
+    assert {f"{names[kind]}_{arch}{suffix}" for kind, arch, suffix in first} == set(chosen.split())
 
 
 @pytest.mark.parametrize("compression", ["", "lz4", "zstd"])
@@ -196,27 +189,25 @@ def test_a_file_that_cannot_shrink_keeps_zeros(tmp_path: Path) -> None:
     assert Path(thin["written"]).stat().st_size < path.stat().st_size
 
 
-def test_a_section_that_runs_past_the_end_keeps_zeros(tmp_path: Path) -> None:
-    """The fuzzer's: nobody can tell whether such a section stays what it was."""
+@pytest.mark.parametrize(
+    ("from_last", "more", "keeps_zeros"),
+    [
+        (2, 1 << 40, "unusual"),  # .strtab runs past the end: nobody can tell what it was
+        (1, 128, None),  # .shstrtab runs into the table that follows it
+    ],
+)
+def test_sections_that_are_too_long(
+    tmp_path: Path, from_last: int, more: int, keeps_zeros: str | None
+) -> None:
+    """The fuzzer's."""
     targets = ("sm_75", "sm_80", "sm_90")
     data = bytearray(library(tmp_path, container(*targets, size=9 * PAGE), container("sm_90")))
-    last = struct.unpack_from("<Q", data, 40)[0] + 64 * (struct.unpack_from("<H", data, 60)[0] - 2)
-    struct.pack_into("<Q", data, last + 32, 1 << 40)  # sh_size of .strtab
+    table, count = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 60)[0]
+    size_at = table + 64 * (count - from_last) + 32
+    struct.pack_into("<Q", data, size_at, struct.unpack_from("<Q", data, size_at)[0] + more)
     path = written(tmp_path, {"pkg/x.so": bytes(data)})
     [thin] = thin_json(path, "--gpu", "9.0", "-o", tmp_path / "out")["thin"]
-    assert thin["files"][0]["keeps_zeros"] == "unusual"
-    assert thin_json("--check", path, thin["written"])["thin_check"]["thinning"] is True
-
-
-def test_section_headers_that_a_section_shares_stay(tmp_path: Path) -> None:
-    """The fuzzer's, too: bytes of the table are those of a section as well."""
-    targets = ("sm_75", "sm_80", "sm_90")
-    data = bytearray(library(tmp_path, container(*targets, size=9 * PAGE), container("sm_90")))
-    last = struct.unpack_from("<Q", data, 40)[0] + 64 * (struct.unpack_from("<H", data, 60)[0] - 1)
-    size = struct.unpack_from("<Q", data, last + 32)[0]
-    struct.pack_into("<Q", data, last + 32, size + 128)  # of .shstrtab, which the table follows
-    path = written(tmp_path, {"pkg/x.so": bytes(data)})
-    [thin] = thin_json(path, "--gpu", "9.0", "-o", tmp_path / "out")["thin"]
+    assert thin["files"][0]["keeps_zeros"] == keeps_zeros
     assert thin_json("--check", path, thin["written"])["thin_check"]["thinning"] is True
 
 
