@@ -114,49 +114,31 @@ Result<std::size_t> put_back(const std::vector<Replacement>& files, const std::s
   return originals.size();
 }
 
-// The originals, and the list of what was replaced, in a folder.
-class SavedOriginals {
- public:
-  static Result<SavedOriginals> open(const std::string& folder) {
-    SavedOriginals saved(folder);
-    std::error_code error;
-    if (fs::exists(saved.list_path(), error))
-      return fail(saved.list_path(), "is there already; give --save an empty folder");
-    return saved;
-  }
+Result<void> save_copy(const std::string& path, const std::string& folder) {
+  const auto original = TRY(Source::map(path));
+  const auto copy = folder + "/" + sha256_digits(original.bytes().span());
+  TRY_VOID(write_file(copy, text_of(original)));
+  std::error_code ignored;
+  fs::permissions(copy, fs::status(path, ignored).permissions(), ignored);
+  return {};
+}
 
-  const std::string& folder() const { return folder_; }
-
-  Result<void> copy(const std::string& path, const Source& original) const {
-    const auto copy = folder_ + "/" + sha256_digits(original.bytes().span());
-    TRY_VOID(write_file(copy, text_of(original)));
-    std::error_code ignored;
-    fs::permissions(copy, fs::status(path, ignored).permissions(), ignored);
-    return {};
-  }
-
-  // Before the file is replaced: what is not in the list was not touched.
-  Result<void> list(const Replacement& file) const {
-    std::ofstream list(list_path(), std::ios::app);
-    list << Json{{"package", file.package},
-                 {"path", file.path},
-                 {"original", file.original},
-                 {"thinned", or_null(file.thinned)}}
-                .dump()
-         << "\n";
-    if (!list.flush()) return fail(list_path(), std::strerror(errno));
-    return {};
-  }
-
- private:
-  explicit SavedOriginals(std::string folder) : folder_(std::move(folder)) {}
-  std::string list_path() const { return folder_ + "/" + list_name; }
-
-  std::string folder_;
-};
+// Before the file is replaced: what is not in the list was not touched.
+Result<void> list_file(const Replacement& file, const std::string& folder) {
+  const auto path = folder + "/" + list_name;
+  const auto line = Json{{"package", file.package},
+                         {"path", file.path},
+                         {"original", file.original},
+                         {"thinned", or_null(file.thinned)}}
+                        .dump(-1, ' ', false, Json::error_handler_t::ignore);
+  if (Json::parse(line)["path"] != file.path) return fail(file.path, "its name is not UTF-8");
+  std::ofstream list(path, std::ios::app);
+  if (!(list << line << "\n").flush()) return fail(path, std::strerror(errno));
+  return {};
+}
 
 // Replaces the files of a plan and RECORD; `done` has what was listed for it.
-Result<void> replace_files(const InstalledPackage& package, const SavedOriginals& saved,
+Result<void> replace_files(const InstalledPackage& package, const std::string& folder,
                            std::vector<Replacement>& done) {
   const auto own_name = package.thin.name + " " + package.thin.version;
   RecordRewriter record(package.record);
@@ -164,7 +146,7 @@ Result<void> replace_files(const InstalledPackage& package, const SavedOriginals
                      std::optional<std::string_view> contents) -> Result<void> {
     auto& file = done.emplace_back(own_name, path, sha256_digits(original.bytes().span()));
     if (contents) file.thinned = sha256_digits(std::as_bytes(std::span(*contents)));
-    TRY_VOID(saved.list(file));
+    TRY_VOID(list_file(file, folder));
     if (contents) return write_file(path, *contents);
     if (unlink(path.c_str()) != 0) return fail(path, std::strerror(errno));
     return {};
@@ -191,13 +173,12 @@ Result<void> replace_files(const InstalledPackage& package, const SavedOriginals
 }
 
 // All of a package or nothing. The copies come first, as they may fill the disk.
-Result<void> write_package(InstalledPackage& package, const SavedOriginals& saved) {
-  for (const auto& file : package.thin.files)
-    TRY_VOID(saved.copy(file.path, TRY(Source::map(file.path))));
-  TRY_VOID(saved.copy(package.record_path, TRY(Source::map(package.record_path))));
+Result<void> write_package(InstalledPackage& package, const std::string& folder) {
+  for (const auto& file : package.thin.files) TRY_VOID(save_copy(file.path, folder));
+  TRY_VOID(save_copy(package.record_path, folder));
   std::vector<Replacement> done;
-  const auto replaced = replace_files(package, saved, done);
-  if (!replaced) std::ignore = put_back(done, saved.folder());
+  const auto replaced = replace_files(package, folder, done);
+  if (!replaced) std::ignore = put_back(done, folder);
   package.thin.written = replaced.has_value();
   return replaced;
 }
@@ -213,19 +194,17 @@ int thin_environment(const ThinFor& wanted, const Options& options, Streams stre
   const auto machine = read_machine(options.paths.empty() ? "" : options.paths.front());
   if (!machine) return complain(machine.error(), streams);
   if (!machine->python) return complain({0, machine->notes.front()}, streams);
-  std::optional<SavedOriginals> saved;
-  if (options.write) {
-    auto opened = SavedOriginals::open(options.save);
-    if (!opened) return complain(opened.error(), streams);
-    saved = std::move(*opened);
-  }
+  std::error_code error;
+  const auto list = options.save + "/" + list_name;
+  if (options.write && fs::exists(list, error))
+    return complain({0, list + ": is there already; give --save an empty folder"}, streams);
   int code = clean;
   std::vector<ThinnedPackage> packages;
   for (const auto& distribution : list_distributions(machine->python->site_packages)) {
     auto package = plan_package(distribution, wanted);
     if (!package || (package->thin.files.empty() && package->thin.notes.empty())) continue;
-    if (saved && !package->thin.files.empty()) {
-      if (const auto done = write_package(*package, *saved); !done)
+    if (options.write && !package->thin.files.empty()) {
+      if (const auto done = write_package(*package, options.save); !done)
         code = complain(done.error(), streams);
     }
     packages.push_back(std::move(package->thin));
