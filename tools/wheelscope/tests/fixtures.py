@@ -104,6 +104,8 @@ def numpy_modules() -> Iterator[tuple[str, bytes]]:
         "numpy-1": [one, b"_ARRAY_API"],
         "numpy-1-after-a-number": [b"\0\0\0\0\0\xf0?" + one, b"_ARRAY_API"],  # the double 1.0
         "numpy-1-cython": [b"dtype", one, b"_ARRAY_API", size],
+        "numpy-1-types": [b"dtype", size, b"numpy.core.multiarray failed to import"],
+        "numpy-2-types": [b"dtype", size, b"numpy._core.multiarray failed to import"],
         "numpy-2": [two, one, b"_ARRAY_API", says],
         "numpy-2-only": [two, b"_UFUNC_API"],
         "numpy-mentioned": [

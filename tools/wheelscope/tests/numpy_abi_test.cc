@@ -25,6 +25,8 @@ NumpyVerdict judged(const std::vector<std::string>& names) {
 TEST(NumpyAbi, IsToldByTheHeadersTexts) {
   EXPECT_EQ(judged({"numpy-1.so"}).abi, NumpyAbi::one);
   EXPECT_EQ(judged({"numpy-1-after-a-number.so"}).abi, NumpyAbi::one) << "no NUL before it";
+  EXPECT_EQ(judged({"numpy-1-types.so"}).abi, NumpyAbi::one) << "Cython, without the API";
+  EXPECT_EQ(judged({"numpy-2-types.so"}).abi, NumpyAbi::none) << "it runs beside both";
   EXPECT_EQ(judged({"numpy-2.so"}).abi, NumpyAbi::both);
   EXPECT_EQ(judged({"numpy-2.so"}).min, "1.23");
   EXPECT_EQ(judged({"numpy-2-only.so"}).abi, NumpyAbi::two);
