@@ -50,6 +50,12 @@ TEST(Cover, TellsTheReason) {
   EXPECT_EQ(reason_text(why_not(Item{}, usual)), "it is not a wheel");
 }
 
+TEST(Cover, AWheelForOnePythonUsesWhatThatOneHas) {
+  auto wheel = read_wheel_fixture("abi3");
+  wheel.facts.wheel->file_name_tags = {"cp310-cp310-manylinux_2_28_x86_64"};
+  EXPECT_EQ(reason_text(why_not(wheel, {"x86_64", "2.15", "13.0", "3.10"})), "");
+}
+
 TEST(Cover, OtherSystemsServeNoLinuxUser) {
   EXPECT_EQ(reason("macosx_11_0_arm64", {"x86_64", "2.15", "cpu", "3.11"}),
             "it is for another system: macosx_11_0_arm64");

@@ -87,6 +87,9 @@ Reason why_not_python(const Item& wheel, const Cell& cell) {
     case PythonServes::is_another:
       return {.why = Why::python_built, .version = joined(verdict.versions)};
     case PythonServes::is_older:
+      // A function joins the limited API later than Python: a wheel for one Python was built with
+      // that one.
+      if (by_own_abi && verdict.abi == PythonAbi::abi3) return {};
       break;
   }
   return {.why = verdict.needs_slots ? Why::python_slots : Why::python_symbol,
