@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "text/text.h"
+
 namespace wheelscope {
 namespace {
 
@@ -94,6 +96,16 @@ void LineReader::skip_long_string() {
     if (backslashes % 2 == 0) break;
   }
   at_ = at_ == text_.npos ? text_.size() : at_ + 3;
+}
+
+bool is_name_character(char c) {
+  return starts_name(c) || is_digit(c);
+}
+
+std::string_view first_word(std::string_view text) {
+  std::size_t end = 0;
+  while (end < text.size() && is_name_character(text[end])) ++end;
+  return text.substr(0, end);
 }
 
 }  // namespace wheelscope

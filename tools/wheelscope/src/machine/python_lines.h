@@ -17,6 +17,10 @@ struct LogicalLine {
 // follows a semicolon.
 using KeepsLine = bool (*)(std::string_view start);
 
+// Names of Python: whether a character goes on one, and the one that a text starts with.
+bool is_name_character(char c);
+std::string_view first_word(std::string_view text);
+
 class LineReader {
  public:
   explicit LineReader(std::string_view text, KeepsLine keeps = nullptr)

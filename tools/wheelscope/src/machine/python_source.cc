@@ -1,4 +1,4 @@
-// Keeps the blocks that each line stands in.
+// Reads the statements, each with the blocks that it stands in.
 #include "machine/python_source.h"
 
 #include <algorithm>
@@ -9,16 +9,6 @@
 
 namespace wheelscope {
 namespace {
-
-bool is_name_character(char c) {
-  return starts_name(c) || is_digit(c);
-}
-
-std::string_view first_word(std::string_view text) {
-  std::size_t end = 0;
-  while (end < text.size() && is_name_character(text[end])) ++end;
-  return text.substr(0, end);
-}
 
 // The end of a block's header: the colon outside of brackets and strings; npos: none.
 std::size_t header_end(std::string_view text) {
@@ -41,33 +31,6 @@ std::size_t header_end(std::string_view text) {
   return text.npos;
 }
 
-// Whether a handler catches an error: by the last parts of the names that it lists.
-enum class Certainty { no, maybe, yes };
-
-Certainty catches(std::string_view handler, std::string_view wanted) {
-  constexpr std::string_view others[] = {
-      "AttributeError",    "NameError",           "KeyError",        "ValueError",
-      "TypeError",         "IndexError",          "LookupError",     "SyntaxError",
-      "RuntimeError",      "ModuleNotFoundError", "AssertionError",  "StopIteration",
-      "UnicodeError",      "DeprecationWarning",  "SystemExit",      "FileNotFoundError",
-      "KeyboardInterrupt", "NotImplementedError", "ArithmeticError", "ImportError",
-      "OSError",           "EnvironmentError",    "IOError"};
-  if (const auto as = handler.find(" as "); as != handler.npos) handler = handler.substr(0, as);
-  if (trim(handler).empty()) return Certainty::yes;
-  auto result = Certainty::no;
-  while (!handler.empty()) {
-    const auto name = first_word(handler);
-    handler.remove_prefix(std::max<std::size_t>(name.size(), 1));
-    if (name.empty() || handler.starts_with('.')) continue;
-    const bool is_os = name == "OSError" || name == "EnvironmentError" || name == "IOError";
-    if (name == "Exception" || name == "BaseException" || name == wanted ||
-        (is_os && wanted == "OSError"))
-      return Certainty::yes;
-    if (std::ranges::find(others, name) == std::end(others)) result = Certainty::maybe;
-  }
-  return result;
-}
-
 constexpr std::string_view headers[] = {"if",     "elif",  "else",  "for", "try",
                                         "except", "with",  "while", "def", "finally",
                                         "class",  "match", "case"};
@@ -87,10 +50,6 @@ bool matters_to_imports(std::string_view line) {
          !assigned_name(line.substr(0, line.find('\n'))).empty();
 }
 
-Need least(Need a, Need b) {
-  return std::min(a, b);
-}
-
 class SourceReader {
  public:
   SourceReader(std::string_view text, const PythonTarget& target, PythonReading reading)
@@ -100,94 +59,30 @@ class SourceReader {
 
   PythonSource run() {
     while (const auto line = lines_.next()) {
-      while (!blocks_.empty() && blocks_.back().indentation >= line->indentation) leave();
+      blocks_.leave_to(line->indentation);
       const auto text = trim(line->text);
-      const bool is_body = reading_ == PythonReading::imports && function();
+      const bool is_body = reading_ == PythonReading::imports && blocks_.function();
       if (!is_body || first_word(text) == "global") statement(line->indentation, text);
     }
-    while (!blocks_.empty()) leave();
+    blocks_.leave_to(0);
     finish();
     return std::move(source_);
   }
 
  private:
-  struct Block {
-    std::size_t indentation = 0;
-    enum class Kind { plain, function, attempt, handler } kind = Kind::plain;
-    Need runs = Need::always;
-    Need others = Need::always;  // of an `if`: whether the branches that follow may run
-    bool branch = false;         // of an `if`
-    bool asks_modules = false;   // whether another module was imported before
-    std::size_t id = 0;          // of an attempt, or the one of a handler
-    std::string function;        // its name
-  };
-  // A `try`, with what its handlers do: whether the file goes on.
-  struct Attempt {
-    Certainty survives_import = Certainty::no, survives_library = Certainty::no;
-    bool import_settled = false, library_settled = false;  // a handler has it for sure
-  };
-  struct Handler {
-    std::size_t attempt = 0;
-    Certainty import = Certainty::no, library = Certainty::no, raises = Certainty::no;
-  };
-  // Where a statement stands; what its attempts survive is known only at the end.
-  struct Place {
-    std::string scope;
-    std::vector<std::size_t> attempts;
-    Need runs = Need::always;
-  };
-
-  static void settle(Certainty caught, Certainty raises, Certainty& survives, bool& settled) {
-    if (settled || caught == Certainty::no) return;
-    const auto goes_on = raises == Certainty::no    ? Certainty::yes
-                         : raises == Certainty::yes ? Certainty::no
-                                                    : Certainty::maybe;
-    settled = caught == Certainty::yes;
-    survives = settled && survives == Certainty::no ? goes_on
-               : goes_on == survives                ? survives
-                                                    : Certainty::maybe;
-  }
-
-  void leave() {
-    if (blocks_.back().kind == Block::Kind::handler) {
-      const auto& handler = handlers_.back();
-      auto& attempt = attempts_[handler.attempt];
-      settle(handler.import, handler.raises, attempt.survives_import, attempt.import_settled);
-      settle(handler.library, handler.raises, attempt.survives_library, attempt.library_settled);
-      handlers_.pop_back();
-    }
-    last_left_ = blocks_.back();
-    blocks_.pop_back();
-  }
-
-  Place here() const {
-    const auto* inside = function();
-    Place place{.scope = inside ? inside->function : ""};
-    for (const auto& block : blocks_) {
-      if (block.kind == Block::Kind::attempt) place.attempts.push_back(block.id);
-      place.runs = least(place.runs, block.runs);
-    }
-    return place;
-  }
-
-  const Block* function() const {
-    const auto found = std::ranges::find(blocks_, Block::Kind::function, &Block::kind);
-    return found == blocks_.end() ? nullptr : &*found;
-  }
-
   void statement(std::size_t indentation, std::string_view text) {
     auto word = first_word(text);
     if (word == "async") {
       text = trim(text.substr(5));
       word = first_word(text);
     }
-    constexpr std::size_t deepest = 100;  // as for Python itself
-    if (std::ranges::find(headers, word) == std::end(headers) || blocks_.size() == deepest)
+    if (std::ranges::find(headers, word) == std::end(headers) || blocks_.is_deepest())
       return simple(text);
     const auto end = header_end(text);
     if (end == text.npos) return simple(text);
     const auto head = trim(text.substr(word.size(), end - word.size()));
-    enter(indentation, word, head);
+    if (word == "if" || word == "with") mentions(head);
+    blocks_.enter(indentation, word, head, [&] { return need_of(head); });
     if (const auto body = trim(text.substr(end + 1)); !body.empty())
       statement(indentation + 1, body);
   }
@@ -197,90 +92,17 @@ class SourceReader {
     return !truth ? Need::depends : *truth ? Need::always : Need::never;
   }
 
-  // A branch runs if its condition holds and no earlier branch runs.
-  void enter_branch(std::string_view condition, Need before, Block& block) {
-    const auto holds = condition.empty() ? Need::always : need_of(condition);
-    const auto fails = holds == Need::always  ? Need::never
-                       : holds == Need::never ? Need::always
-                                              : Need::depends;
-    block.branch = true;
-    block.asks_modules = condition.find("sys.modules") != condition.npos;
-    block.runs = least(before, holds);
-    block.others = least(before, fails);
-  }
-
-  void begin_attempt(Block& block) {
-    block.kind = Block::Kind::attempt;
-    block.id = attempts_.size();
-    attempts_.emplace_back();
-  }
-
-  void enter(std::size_t indentation, std::string_view word, std::string_view head) {
-    Block block{.indentation = indentation};
-    if (word == "def") {
-      block.kind = Block::Kind::function;
-      block.function = first_word(head);
-    } else if (word == "if") {
-      enter_branch(head, Need::always, block);
-      mentions(head);
-    } else if (word == "elif") {
-      enter_branch(head, last_left_.others, block);
-    } else if (word == "else") {
-      if (last_left_.branch) enter_branch("", last_left_.others, block);  // others always run
-    } else if (word == "case" || word == "for" || word == "while") {
-      block.runs = Need::depends;
-    } else if (word == "with") {
-      if (const auto suppress = head.find("suppress("); suppress != head.npos) {
-        begin_attempt(block);
-        auto& attempt = attempts_.back();
-        attempt.survives_import = catches(head.substr(suppress + 9), "ImportError");
-        attempt.survives_library = catches(head.substr(suppress + 9), "OSError");
-      }
-      mentions(head);
-    } else if (word == "try") {
-      begin_attempt(block);
-    } else if (word == "except" && !attempts_.empty()) {
-      block.kind = Block::Kind::handler;
-      block.runs = Need::depends;
-      block.id = last_left_.id;
-      handlers_.push_back({.attempt = block.id,
-                           .import = catches(head, "ImportError"),
-                           .library = catches(head, "OSError")});
-    }
-    blocks_.push_back(block);
-  }
-
-  // Whether a statement here is run whenever the innermost block of a kind is.
-  Certainty certainty_within(Block::Kind kind) const {
-    auto certainty = Certainty::yes;
-    for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
-      if (block->kind == kind) return certainty;
-      if (block->kind == Block::Kind::function || block->runs == Need::never) break;
-      if (block->runs == Need::depends || block->kind == Block::Kind::attempt)
-        certainty = Certainty::maybe;
-    }
-    return Certainty::no;
-  }
-
   void raise_here() {
-    const auto place = here();
+    const auto place = blocks_.here();
     source_.scopes[place.scope].raises = true;
-    const bool asks_modules =
-        std::ranges::any_of(blocks_, [](const Block& block) { return block.asks_modules; });
-    if (place.scope.empty() && place.attempts.empty() && handlers_.empty() &&
-        (place.runs == Need::always || (place.runs == Need::depends && asks_modules)))
+    if (place.scope.empty() && place.attempts.empty() && !blocks_.in_handler() &&
+        (place.runs == Need::always || (place.runs == Need::depends && blocks_.asks_modules())))
       source_.refuses = std::max(source_.refuses, place.runs);
-    if (const auto* inside = function()) {
-      auto& raises = raising_[inside->function];
-      raises = std::max({raises, Certainty::maybe, certainty_within(Block::Kind::function)});
+    if (const auto* name = blocks_.function()) {
+      auto& raises = raising_[*name];
+      raises = std::max({raises, Certainty::maybe, blocks_.certainty_in_function()});
     }
-    raise_in_handler(Certainty::yes);
-  }
-
-  void raise_in_handler(Certainty certainty) {
-    if (handlers_.empty()) return;
-    auto& raises = handlers_.back().raises;
-    raises = std::max(raises, std::min(certainty, certainty_within(Block::Kind::handler)));
+    blocks_.raise_in_handler(Certainty::yes);
   }
 
   // A name whose assignments all have one known value is a constant.
@@ -301,7 +123,7 @@ class SourceReader {
     for (bool mentioned = false;;) {
       const auto word = first_word(text);
       const auto target = assigned_name(text);
-      if (!target.empty() && !function() && here().runs != Need::never)
+      if (!target.empty() && !blocks_.function() && blocks_.here().runs != Need::never)
         assign(target, evaluate(trim(text.substr(text.find('=') + 1)), target_, constants_));
       if (word == "raise") {
         raise_here();
@@ -322,7 +144,7 @@ class SourceReader {
   // Libraries that are opened, calls of functions that may do so, and texts that may be names.
   void mentions(std::string_view text) {
     if (reading_ == PythonReading::imports) return;
-    const auto place = here();
+    const auto place = blocks_.here();
     if (text.find("version.cuda") != text.npos) source_.scopes[place.scope].asks_for_cuda = true;
     if (text.find(".exec_module(") != text.npos) module_openings_.push_back(place);
     if (text.find("load_library(") != text.npos || text.find("CDLL(") != text.npos ||
@@ -339,7 +161,7 @@ class SourceReader {
       if (start == at) continue;
       calls_.emplace_back(std::string(text.substr(start, at - start)), place);
       if (const auto raises = raising_.find(calls_.back().first); raises != raising_.end())
-        raise_in_handler(raises->second);
+        blocks_.raise_in_handler(raises->second);
     }
     for (auto at = text.find_first_of("'\""); at != text.npos;) {
       const auto end = text.find(text[at], at + 1);
@@ -351,7 +173,7 @@ class SourceReader {
   }
 
   void read_import(std::string_view text) {
-    const auto place = here();
+    const auto place = blocks_.here();
     if (place.runs == Need::never) return;
     if (const auto semicolon = text.find(';'); semicolon != text.npos)
       text = trim(text.substr(0, semicolon));
@@ -388,13 +210,13 @@ class SourceReader {
     add(std::move(statement));
   }
 
-  void add_import(ImportStatement statement, const Place& place) {
+  void add_import(ImportStatement statement, const PythonPlace& place) {
     source_.imports.push_back(std::move(statement));
     places_.push_back(place);
   }
 
   // import_module("a.b"), import_module(".b", ...), __import__("a")
-  void read_dynamic_import(std::string_view text, const Place& place) {
+  void read_dynamic_import(std::string_view text, const PythonPlace& place) {
     for (const std::string_view call : {"import_module(", "__import__("}) {
       const auto at = text.find(call);
       if (at == text.npos || place.runs == Need::never) continue;
@@ -419,21 +241,8 @@ class SourceReader {
 
   // A function that raises anywhere may do so where its attempts have all failed. A condition asks
   // mostly whether a library is there, so it counts as fulfilled.
-  bool survives_library(const Place& place) const {
-    return !raising_.contains(place.scope) &&
-           std::ranges::any_of(place.attempts, [&](std::size_t id) {
-             return attempts_[id].survives_library == Certainty::yes;
-           });
-  }
-
-  Need need_at(const Place& place) const {
-    auto need = place.runs;
-    for (const auto id : place.attempts) {
-      const auto survives = attempts_[id].survives_import;
-      if (survives == Certainty::yes) return Need::never;
-      if (survives == Certainty::maybe) need = least(need, Need::depends);
-    }
-    return need;
+  bool survives_library(const PythonPlace& place) const {
+    return !raising_.contains(place.scope) && blocks_.survives_library(place);
   }
 
   // The functions that the file's own statements call, and those that these call.
@@ -457,10 +266,10 @@ class SourceReader {
     std::vector<ImportStatement> needed;
     for (std::size_t i = 0; i < source_.imports.size(); ++i) {
       auto& statement = source_.imports[i];
-      statement.need = need_at(places_[i]);
+      statement.need = blocks_.need_at(places_[i]);
       if (!places_[i].scope.empty())
-        statement.need =
-            called.contains(places_[i].scope) ? least(statement.need, Need::depends) : Need::never;
+        statement.need = called.contains(places_[i].scope) ? std::min(statement.need, Need::depends)
+                                                           : Need::never;
       if (statement.need != Need::never) needed.push_back(std::move(statement));
     }
     source_.imports = std::move(needed);
@@ -478,15 +287,12 @@ class SourceReader {
   const PythonTarget& target_;
   PythonReading reading_;
   PythonSource source_;
-  std::vector<Block> blocks_;
-  Block last_left_;
-  std::vector<Attempt> attempts_;
-  std::vector<Handler> handlers_;
-  std::vector<Place> places_;    // of source_.imports
-  std::vector<Place> openings_;  // of libraries
-  std::vector<Place> module_openings_;
+  PythonBlocks blocks_;
+  std::vector<PythonPlace> places_;    // of source_.imports
+  std::vector<PythonPlace> openings_;  // of libraries
+  std::vector<PythonPlace> module_openings_;
   std::map<std::string, Certainty> raising_;  // functions
-  std::vector<std::pair<std::string, Place>> calls_;
+  std::vector<std::pair<std::string, PythonPlace>> calls_;
   PythonConstants constants_;
   std::set<std::string, std::less<>> poisoned_;  // names with several values
 };
@@ -496,10 +302,6 @@ class SourceReader {
 PythonSource read_python_source(std::string_view text, const PythonTarget& target,
                                 PythonReading reading) {
   return SourceReader(text, target, reading).run();
-}
-
-const char* name_of(Need need) {
-  return need == Need::always ? "always" : need == Need::depends ? "depends" : "never";
 }
 
 }  // namespace wheelscope

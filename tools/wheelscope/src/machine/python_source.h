@@ -11,15 +11,10 @@
 #include <string_view>
 #include <vector>
 
+#include "machine/python_blocks.h"
 #include "machine/python_condition.h"
 
 namespace wheelscope {
-
-// Whether an import needs something: `never` and `always` are proved, all else depends on what the
-// text does not tell.
-enum class Need { never, depends, always };
-
-const char* name_of(Need need);
 
 struct ImportStatement {
   std::string module;              // a.b of `import a.b` and of `from a.b import c`

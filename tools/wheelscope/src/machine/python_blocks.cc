@@ -1,0 +1,180 @@
+// Keeps a stack of blocks; what a `try` survives is settled when its handlers end.
+#include "machine/python_blocks.h"
+
+#include <algorithm>
+
+#include "machine/python_lines.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+// Whether a handler catches an error: by the last parts of the names that it lists.
+Certainty catches(std::string_view handler, std::string_view wanted) {
+  constexpr std::string_view others[] = {
+      "AttributeError",    "NameError",           "KeyError",        "ValueError",
+      "TypeError",         "IndexError",          "LookupError",     "SyntaxError",
+      "RuntimeError",      "ModuleNotFoundError", "AssertionError",  "StopIteration",
+      "UnicodeError",      "DeprecationWarning",  "SystemExit",      "FileNotFoundError",
+      "KeyboardInterrupt", "NotImplementedError", "ArithmeticError", "ImportError",
+      "OSError",           "EnvironmentError",    "IOError"};
+  if (const auto as = handler.find(" as "); as != handler.npos) handler = handler.substr(0, as);
+  if (trim(handler).empty()) return Certainty::yes;
+  auto result = Certainty::no;
+  while (!handler.empty()) {
+    const auto name = first_word(handler);
+    handler.remove_prefix(std::max<std::size_t>(name.size(), 1));
+    if (name.empty() || handler.starts_with('.')) continue;
+    const bool is_os = name == "OSError" || name == "EnvironmentError" || name == "IOError";
+    if (name == "Exception" || name == "BaseException" || name == wanted ||
+        (is_os && wanted == "OSError"))
+      return Certainty::yes;
+    if (std::ranges::find(others, name) == std::end(others)) result = Certainty::maybe;
+  }
+  return result;
+}
+
+void settle(Certainty caught, Certainty raises, Certainty& survives, bool& settled) {
+  if (settled || caught == Certainty::no) return;
+  const auto goes_on = raises == Certainty::no    ? Certainty::yes
+                       : raises == Certainty::yes ? Certainty::no
+                                                  : Certainty::maybe;
+  settled = caught == Certainty::yes;
+  survives = settled && survives == Certainty::no ? goes_on
+             : goes_on == survives                ? survives
+                                                  : Certainty::maybe;
+}
+
+}  // namespace
+
+const char* name_of(Need need) {
+  return need == Need::always ? "always" : need == Need::depends ? "depends" : "never";
+}
+
+void PythonBlocks::leave_to(std::size_t indentation) {
+  while (!blocks_.empty() && blocks_.back().indentation >= indentation) leave();
+}
+
+void PythonBlocks::leave() {
+  if (blocks_.back().kind == Block::Kind::handler) {
+    const auto& handler = handlers_.back();
+    auto& attempt = attempts_[handler.attempt];
+    settle(handler.import, handler.raises, attempt.survives_import, attempt.import_settled);
+    settle(handler.library, handler.raises, attempt.survives_library, attempt.library_settled);
+    handlers_.pop_back();
+  }
+  last_left_ = blocks_.back();
+  blocks_.pop_back();
+}
+
+bool PythonBlocks::is_deepest() const {
+  constexpr std::size_t deepest = 100;  // as for Python itself
+  return blocks_.size() == deepest;
+}
+
+PythonPlace PythonBlocks::here() const {
+  const auto* inside = function();
+  PythonPlace place{.scope = inside ? *inside : ""};
+  for (const auto& block : blocks_) {
+    if (block.kind == Block::Kind::attempt) place.attempts.push_back(block.id);
+    place.runs = std::min(place.runs, block.runs);
+  }
+  return place;
+}
+
+const std::string* PythonBlocks::function() const {
+  const auto found = std::ranges::find(blocks_, Block::Kind::function, &Block::kind);
+  return found == blocks_.end() ? nullptr : &found->function;
+}
+
+bool PythonBlocks::asks_modules() const {
+  return std::ranges::any_of(blocks_, &Block::asks_modules);
+}
+
+// A branch runs if its condition holds and no earlier branch runs.
+void PythonBlocks::enter_branch(std::string_view condition, Need holds, Need before, Block& block) {
+  const auto fails = holds == Need::always  ? Need::never
+                     : holds == Need::never ? Need::always
+                                            : Need::depends;
+  block.branch = true;
+  block.asks_modules = condition.find("sys.modules") != condition.npos;
+  block.runs = std::min(before, holds);
+  block.others = std::min(before, fails);
+}
+
+void PythonBlocks::begin_attempt(Block& block) {
+  block.kind = Block::Kind::attempt;
+  block.id = attempts_.size();
+  attempts_.emplace_back();
+}
+
+void PythonBlocks::enter(std::size_t indentation, std::string_view word, std::string_view head,
+                         const std::function<Need()>& need_of_condition) {
+  Block block{.indentation = indentation};
+  if (word == "def") {
+    block.kind = Block::Kind::function;
+    block.function = first_word(head);
+  } else if (word == "if") {
+    enter_branch(head, need_of_condition(), Need::always, block);
+  } else if (word == "elif") {
+    enter_branch(head, need_of_condition(), last_left_.others, block);
+  } else if (word == "else") {
+    if (last_left_.branch)
+      enter_branch("", Need::always, last_left_.others, block);  // others always run
+  } else if (word == "case" || word == "for" || word == "while") {
+    block.runs = Need::depends;
+  } else if (word == "with") {
+    if (const auto suppress = head.find("suppress("); suppress != head.npos) {
+      begin_attempt(block);
+      auto& attempt = attempts_.back();
+      attempt.survives_import = catches(head.substr(suppress + 9), "ImportError");
+      attempt.survives_library = catches(head.substr(suppress + 9), "OSError");
+    }
+  } else if (word == "try") {
+    begin_attempt(block);
+  } else if (word == "except" && !attempts_.empty()) {
+    block.kind = Block::Kind::handler;
+    block.runs = Need::depends;
+    block.id = last_left_.id;
+    handlers_.push_back({.attempt = block.id,
+                         .import = catches(head, "ImportError"),
+                         .library = catches(head, "OSError")});
+  }
+  blocks_.push_back(block);
+}
+
+// Whether a statement here is run whenever the innermost block of a kind is.
+Certainty PythonBlocks::certainty_within(Block::Kind kind) const {
+  auto certainty = Certainty::yes;
+  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
+    if (block->kind == kind) return certainty;
+    if (block->kind == Block::Kind::function || block->runs == Need::never) break;
+    if (block->runs == Need::depends || block->kind == Block::Kind::attempt)
+      certainty = Certainty::maybe;
+  }
+  return Certainty::no;
+}
+
+void PythonBlocks::raise_in_handler(Certainty certainty) {
+  if (handlers_.empty()) return;
+  auto& raises = handlers_.back().raises;
+  raises = std::max(raises, std::min(certainty, certainty_within(Block::Kind::handler)));
+}
+
+bool PythonBlocks::survives_library(const PythonPlace& place) const {
+  return std::ranges::any_of(place.attempts, [&](std::size_t id) {
+    return attempts_[id].survives_library == Certainty::yes;
+  });
+}
+
+Need PythonBlocks::need_at(const PythonPlace& place) const {
+  auto need = place.runs;
+  for (const auto id : place.attempts) {
+    const auto survives = attempts_[id].survives_import;
+    if (survives == Certainty::yes) return Need::never;
+    if (survives == Certainty::maybe) need = std::min(need, Need::depends);
+  }
+  return need;
+}
+
+}  // namespace wheelscope
