@@ -5,6 +5,10 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 PYTHON := .venv/bin/python
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# What a shell may have set, and what would reach into .venv: `pip install --user` as a habit, other modules, `make -j`.
+export PIP_USER := 0
+unexport PYTHONPATH PYTHONHOME
+.NOTPARALLEL:
 WHEELYARD := .venv/bin/wheelyard
 # The environment, the toolkit, wheelscope, opwright's wheel, and what maintains the three tools.
 include $(dir $(firstword $(MAKEFILE_LIST)))tools/maintenance.mk

@@ -20,3 +20,12 @@ def test_report_says_where_the_page_is_without_a_display():
         check=True,
     )
     assert f"open file://{ROOT}/build/release/report.html" in done.stdout
+
+
+def test_settings_of_the_shell_do_not_reach_the_environment():
+    """`PIP_USER=1`, which some set for good, makes pip refuse to install into an environment."""
+    probe = "probe:\n\t@echo $$PIP_USER $${PYTHONPATH-none} $${PYTHONHOME-none}"
+    shell = {**os.environ, "PIP_USER": "1", "PYTHONPATH": "/theirs", "PYTHONHOME": "/theirs"}
+    command = ["make", "--silent", f"--eval={probe}", "probe"]
+    said = subprocess.run(command, cwd=ROOT, env=shell, capture_output=True, text=True, check=True)
+    assert said.stdout == "0 none none\n"
