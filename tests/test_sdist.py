@@ -9,10 +9,10 @@ import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
 
-import opwright
 import pytest
 from packaging.requirements import Requirement
 
+opwright = pytest.importorskip("opwright", reason="needs opwright, which `make install` brings")
 ROOT = Path(__file__).parent.parent
 ENGINE = Path(opwright.__file__).parents[1]
 

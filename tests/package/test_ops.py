@@ -5,8 +5,6 @@ import math
 import pytest
 import torch
 from conftest import COMPLEX, FLOATING, INTEGER, assert_same, make
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import cuda_ext_example
 from cuda_ext_example import cust_add, my_add, my_fast_add
@@ -16,31 +14,6 @@ from cuda_ext_example._opwright import testing
 
 class TestOps(testing.OpTests):
     ops = OPS
-
-
-@st.composite
-def views(draw):
-    """A tensor of any rank up to 4, with dimensions permuted, sliced, of size one, or expanded."""
-    shape = draw(st.lists(st.integers(1, 4), max_size=4))
-    tensor = torch.randn([size * 2 for size in shape])
-    tensor = tensor.permute(draw(st.permutations(range(len(shape)))))
-    steps = draw(st.lists(st.integers(1, 2), min_size=len(shape), max_size=len(shape)))
-    return tensor[tuple(slice(None, None, step) for step in steps)]
-
-
-@settings(max_examples=300, deadline=None)
-@given(views(), st.data())
-def test_any_two_views(a, data):
-    """Every elementwise op, of views that broadcast."""
-    b_shape = [
-        data.draw(st.sampled_from([1, size]))
-        for size in a.shape[data.draw(st.integers(0, a.dim())) :]
-    ]
-    b = torch.randn(b_shape)
-    b = b.mT.contiguous().mT if b.dim() > 1 and data.draw(st.booleans()) else b
-    for op in OPS:
-        for pair in ((a, b), (b, a), (a, a)) if op.elementwise else ():
-            assert_same(testing.ours(op)(*pair), testing.torchs(op)(*pair))
 
 
 def test_every_half_precision_pair_of_bits(device):

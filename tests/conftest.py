@@ -1,0 +1,9 @@
+"""A clone that was not built does not hide the package that is installed."""
+
+import sys
+from pathlib import Path
+
+ROOT = str(Path(__file__).parent.parent)
+if not Path(ROOT, "cuda_ext_example/_opwright").exists() and ROOT in sys.path:
+    sys.path.remove(ROOT)
+    sys.path.append(ROOT)
