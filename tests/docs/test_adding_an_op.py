@@ -31,6 +31,7 @@ def test_three_files_and_sixty_lines():
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory) -> Path:
     """The repository's own files, with the guide applied."""
+    pytest.importorskip("opwright", reason="needs opwright, which `make install` brings")
     folder = tmp_path_factory.mktemp("repository")
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True

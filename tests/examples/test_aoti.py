@@ -11,6 +11,7 @@ import torch
 
 import cuda_ext_example
 
+pytest.importorskip("setuptools", reason="Inductor needs setuptools: pip install setuptools")
 EXAMPLE = Path(__file__).parents[2] / "examples/aoti"
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 TOOLS = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # where CMake and Ninja are

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+pytest.importorskip("opwright", reason="needs opwright, which `make install` brings")
 ROOT = Path(__file__).parents[2]
 CHECK = """
 import sys, torch
