@@ -7,6 +7,7 @@ when it is done. What was measured is kept in thin.json; --report prints what do
 
 import argparse
 import collections
+import io
 import json
 import re
 import statistics
@@ -19,6 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from elftools.elf.elffile import ELFFile
 
 from validation.corpus import download
 from validation.corpus.program import WHEELSCOPE
@@ -89,11 +92,19 @@ def listed(file: Path, corpus: Path) -> Counts:
     return found
 
 
+def device_code(data: bytes) -> bytes:
+    """What cuobjdump reads of a file: cuSPARSELt has more fat binaries, in a section that it alone knows."""
+    if not data.startswith(b"\x7fELF"):
+        return data
+    sections = ELFFile(io.BytesIO(data)).iter_sections()
+    return b"".join(s.data() for s in sections if s.name in (".nv_fatbin", "__nv_relfatbin"))
+
+
 def expected(data: bytes, gpu: int) -> tuple[Counts, int]:
     """What must be left, and how many fat binaries have nothing for the GPU: they keep one entry."""
     counts: Counts = collections.Counter()
     unserved = 0
-    for entries in containers(data):
+    for entries in containers(device_code(data)):
         left = chosen(entries, gpu)
         unserved += bool(entries) and not left
         counts.update(f"{kind} {arch}" for kind, arch, _ in left)
@@ -227,19 +238,21 @@ def keep(name: str, found: dict[str, Any] | None) -> None:
     MEASURED.write_text(f"{{\n{lines}\n}}\n")
 
 
-def table(length: int = 10) -> Iterator[str]:
+def table() -> Iterator[str]:
     """The largest wheels with their sizes by GPU, in Markdown."""
     yield f"| wheel | all | {' | '.join(GPUS)} |"
     yield f"|---|{'---:|' * (1 + len(GPUS))}"
-    rows = [(name, row) for name, row in read().items() if row]
-    for name, row in sorted(rows, key=lambda one: -one[1]["size"])[:length]:
-        cells = [megabytes(row), *(megabytes(row["gpus"][gpu]) for gpu in GPUS)]
-        yield f"| {' '.join(name.split('-')[:2]).replace('_', '-')} | {' | '.join(cells)} |"
+    rows = read()
+    for wheel in download.read_list(MEASURED.with_name("largest.txt")):
+        row = rows.get(wheel.file_name, {"not thinned": "not measured", "gpus": {}})
+        cells = [megabytes(row), *(megabytes(row["gpus"].get(gpu, row)) for gpu in GPUS)]
+        name = " ".join(wheel.file_name.split("-")[:2]).replace("_", "-")
+        yield f"| {name} | {' | '.join(cells)} |"
 
 
 def megabytes(row: dict[str, Any]) -> str:
     if "size" not in row:
-        return {"not served": "none", "nothing to cut": "all"}[row["not thinned"]]
+        return {"not served": "none", "nothing to cut": "all"}.get(row["not thinned"], "?")
     return f"{row['size'] / 1e6:.0f}, {row['installed'] / 1e6:.0f}"
 
 
