@@ -483,6 +483,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_an_environment_is_thinned_and_put_back(environment: Path, tmp_path: Path) -> None:
     [site] = environment.glob("lib/python3*/site-packages")
+    record = site / "pkg-1.0.dist-info/RECORD"
+    twice = [line for line in record.read_text().splitlines() if line.startswith("pkg/x y.so")]
+    record.write_text("\n".join([*twice, record.read_text()]))  # some builders list files twice
     before = contents(site)
     [package] = thin_json("--env", environment, "--gpu", "9.0")["thin_packages"]
     assert (package["name"], package["written"]) == ("pkg", False)
@@ -501,6 +504,7 @@ def test_an_environment_is_thinned_and_put_back(environment: Path, tmp_path: Pat
     }
     assert len(after["pkg/x y.so"]) == package["files"][0]["size"]
     assert_record_is_true(after, "pkg-1.0.dist-info/RECORD")
+    assert twice[0] not in record.read_text()
     assert (tmp_path / "cached.so").read_bytes() == before["pkg/x y.so"]
     again = run("--env", environment, "--gpu", "9.0", "--write", "--save", save, code=3)
     assert "empty folder" in again.stderr

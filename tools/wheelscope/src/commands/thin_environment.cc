@@ -43,11 +43,12 @@ Result<InstalledPackage> plan_package(const Distribution& distribution, const Th
   package.record = TRY(wheelscope::read_text(package.record_path));
   package.lines = parse_record(package.record);
   ModuleCount found;
+  std::set<std::string> seen;  // RECORD may name a file twice
   auto& files = package.thin.files;
   for (const auto& line : package.lines) {
     const auto path = (fs::path(distribution.folder) / line.path).lexically_normal().string();
     std::error_code error;
-    if (!fs::is_regular_file(path, error)) continue;
+    if (!fs::is_regular_file(path, error) || !seen.insert(path).second) continue;
     const auto size = fs::file_size(path, error);
     package.thin.size_before += size;
     const auto file = Source::map(path);
@@ -151,6 +152,16 @@ Result<void> replace_files(const InstalledPackage& package, const std::string& f
     if (unlink(path.c_str()) != 0) return fail(path, std::strerror(errno));
     return {};
   };
+  for (const auto& plan : package.thin.files) {
+    const auto file = TRY(Source::map(plan.path));
+    if (plan.remove) {
+      TRY_VOID(replace(plan.path, file, std::nullopt));
+      continue;
+    }
+    const auto output = thinned(file.bytes(), plan);
+    if (output.bytes().size() != plan.size) return fail(plan.path, "no memory to rewrite it");
+    TRY_VOID(replace(plan.path, file, text_of(output)));
+  }
   std::string own;
   for (const auto& line : package.lines) {
     if (line.path.ends_with(".dist-info/RECORD")) own = line.path;
@@ -158,16 +169,12 @@ Result<void> replace_files(const InstalledPackage& package, const std::string& f
         (fs::path(package.distribution.folder) / line.path).lexically_normal().string();
     const auto plan = std::ranges::find(package.thin.files, path, &FileThinning::path);
     if (plan == package.thin.files.end()) continue;
-    const auto file = TRY(Source::map(path));
     if (plan->remove) {
-      TRY_VOID(replace(path, file, std::nullopt));
       record.drop(line.path);
-      continue;
+    } else {
+      const auto file = TRY(Source::map(path));
+      record.set(line.path, record_line(line.path, file.bytes().span()));
     }
-    const auto output = thinned(file.bytes(), *plan);
-    if (output.bytes().size() != plan->size) return fail(path, "no memory to rewrite it");
-    TRY_VOID(replace(path, file, text_of(output)));
-    record.set(line.path, record_line(line.path, output.bytes().span()));
   }
   return replace(package.record_path, TRY(Source::map(package.record_path)), record.text(own));
 }
