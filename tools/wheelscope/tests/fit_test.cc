@@ -205,6 +205,26 @@ TEST(Fit, OnlyWhatAnImportOpensMustLoad) {
   EXPECT_EQ(fits("def f():\n  from . import _C\n"), Fits::works);
 }
 
+TEST(Fit, AFileThatIsImportedMustBeAModule) {
+  auto wheel = read_wheel_fixture("abi3", {.symbols = true});
+  auto& library = wheel.facts.libraries.front();
+  library.path = "pkg/_C.abi3.so";
+  auto fits = [&](const std::string& code, bool is_module) {
+    library.python_module = is_module;
+    const auto machine = machine_with();
+    const WheelFiles files{.names = {"pkg/__init__.py", "pkg/_C.abi3.so"},
+                           .read = [&](const std::string&) { return std::optional(code); }};
+    const WheelImports imports(*machine.python, files);
+    Surroundings surroundings;
+    surroundings.imports = [&] { return &imports; };
+    return fit(wheel, machine, surroundings).reason.why == Why::python_no_init;
+  };
+  EXPECT_TRUE(fits("from ._C import *\n", false));
+  EXPECT_FALSE(fits("from ._C import *\n", true));
+  EXPECT_FALSE(fits("import ctypes\nctypes.CDLL('_C.abi3.so')\n", false)) << "it is opened";
+  EXPECT_FALSE(fits("try:\n  from ._C import *\nexcept ImportError:\n  pass\n", false));
+}
+
 TEST(Fit, OneOfSeveralLibrariesIsEnough) {
   auto wheel = with_missing_library("pkg/libwork_cuda12.so");
   auto& first = wheel.facts.libraries.front();

@@ -67,8 +67,8 @@ CandidateJudge::CandidateJudge(const Item& wheel, const MachineFacts& machine,
 void CandidateJudge::run() {
   verdict_.in_part = std::ranges::any_of(wheel_.facts.libraries, &LibraryFacts::in_part);
   find_definitions();
-  if (is_damaged() || misses_system() || misses_python() || misses_torch() || misses_numpy() ||
-      misses_libraries() || misses_runtime() || misses_driver() || misses_gpus())
+  if (is_damaged() || misses_system() || misses_python() || misses_init() || misses_torch() ||
+      misses_numpy() || misses_libraries() || misses_runtime() || misses_driver() || misses_gpus())
     return;
   if (surroundings_.refusal) {
     const auto refusal = surroundings_.refusal();

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "answers/fit_judge.h"
+#include "facts/wheel.h"
 #include "packaging/requirement.h"
 #include "packaging/tag.h"
 #include "tables/tables.h"
@@ -16,6 +17,21 @@ bool CandidateJudge::misses_python() {
     return stop(Obstacle::python, {.why = Why::python_of_one_module, .who = other}, Fits::depends);
   if (!goes_beyond_limited_api()) return stop(Obstacle::python, std::move(reason));
   return misses_private_symbols();
+}
+
+// A file that its name makes a module and that is imported, but exports nothing that Python could
+// call.
+bool CandidateJudge::misses_init() {
+  const auto* imports = surroundings_.imports ? surroundings_.imports() : nullptr;
+  if (!imports) return false;
+  for (const auto& library : wheel_.facts.libraries) {
+    const bool is_named_so =
+        library.path.find(".cpython-") != std::string::npos || library.path.ends_with(".abi3.so");
+    if (library.python_module || !is_named_so || library.machine != machine_.architecture) continue;
+    if (imports->imported(installed_path(library.path)) == Need::always)
+      return stop(Obstacle::python, {.why = Why::python_no_init, .who = library.path});
+  }
+  return false;
 }
 
 // A module that its file name binds to one Python, among others that are bound to none.

@@ -27,6 +27,7 @@ enum class Why {
   python_slots,   // version
   python_unnamed,
   python_built,           // version: all of them
+  python_no_init,         // who: a file that is imported and is no module
   python_of_one_module,   // who
   python_private_unsure,  // who, what: a symbol
   python_private,         // who, what: a symbol

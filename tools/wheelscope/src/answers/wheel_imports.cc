@@ -63,6 +63,11 @@ WheelImports::WheelImports(const PythonFacts& python, const WheelFiles& files) {
   openings_ = std::make_unique<Openings>(sources, libraries);
 }
 
+Need WheelImports::imported(const std::string& path) const {
+  const auto found = run_.find(std::string(site) + "/" + path);
+  return found == run_.end() ? Need::never : found->second;
+}
+
 Need WheelImports::need_of(const std::string& path, bool is_module) const {
   const auto found = run_.find(std::string(site) + "/" + path);
   if (found != run_.end()) return found->second;

@@ -36,6 +36,9 @@ class WheelImports {
   // Whether an import fails where this file of the wheel does not load.
   Need need_of(const std::string& path, bool is_module) const;
 
+  // Whether an import of the wheel's packages imports this file.
+  Need imported(const std::string& path) const;
+
   // A file that is run and refuses torch by its CUDA version; empty: none.
   const std::string& asks_for_cuda() const { return asks_for_cuda_; }
 

@@ -68,6 +68,8 @@ std::string reason_text(const Reason& reason) {
       return "its modules are bound to one Python, which they do not name";
     case Why::python_built:
       return "its modules are built for Python " + version;
+    case Why::python_no_init:
+      return who + " has no PyInit function, and the package imports it";
     case Why::python_of_one_module:
       return base_name(who) + " is for another Python; other modules are for any";
     case Why::python_private_unsure:
@@ -150,6 +152,8 @@ std::string change_text(const Reason& reason) {
       return "a newer " + what;
     case Why::symbol_version_unsure:
       return "a newer " + what + ", or ask on the machine itself";
+    case Why::python_no_init:
+      return "another version of the package";
     case Why::python_of_one_module:
       return "another Python, if that module is needed";
     case Why::python_private_unsure:
