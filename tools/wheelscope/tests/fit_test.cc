@@ -237,6 +237,22 @@ TEST(Fit, OneOfSeveralLibrariesIsEnough) {
   EXPECT_EQ(fit(wheel, machine_with(), bringing(Brought::no)).fits, Fits::works);
 }
 
+TEST(Fit, OneOfSeveralModulesMustLoad) {
+  auto wheel = with_missing_library("pkg/MPI.mpich.cpython-313-x86_64-linux-gnu.so");
+  const auto machine = machine_with();
+  const WheelFiles files{.names = {"pkg/__init__.py"},
+                         .read = [](const std::string&) { return std::optional<std::string>(""); }};
+  const WheelImports imports(*machine.python, files);
+  auto surroundings = bringing(Brought::no);
+  surroundings.imports = [&] { return &imports; };
+  EXPECT_EQ(fit(wheel, machine, surroundings).fits, Fits::depends);
+  auto other = wheel.facts.libraries.front();
+  other.path = "pkg/MPI.openmpi.cpython-313-x86_64-linux-gnu.so";
+  std::erase(other.needed, "libelsewhere.so.1");
+  wheel.facts.libraries.push_back(other);
+  EXPECT_EQ(fit(wheel, machine, surroundings).fits, Fits::works);
+}
+
 TEST(Fit, NumpyMustBeTheOneThatModulesWereBuiltFor) {
   auto wheel = read_wheel_fixture("abi3", {.symbols = true});
   Surroundings surroundings;

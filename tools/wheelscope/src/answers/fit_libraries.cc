@@ -64,19 +64,35 @@ bool CandidateJudge::is_external(const std::string& name) const {
   return std::ranges::find(external, name) != external.end();
 }
 
+// A module that code of the package chooses among several, as its name is none that Python itself
+// would import: MPI.mpich.cpython-311-x86_64-linux-gnu.so
+static bool is_variant(const LibraryFacts& library) {
+  const auto name = base_name(library.path);
+  const auto mark = name.find(".cpython-");
+  return library.python_module && mark != name.npos && name.find('.') < mark;
+}
+
 bool CandidateJudge::misses_libraries() {
   const auto must_load = opened();
+  std::size_t variants = 0, lacking = 0;
+  Reason lacks;
   for (const auto& library : wheel_.facts.libraries) {
     if (!library.loadable() || library.machine != machine_.architecture) continue;
     const bool sure = must_load.contains(library.path);
+    bool lacks_one = false;
     for (const auto& name : library.needed) {
       if (!is_external(name)) continue;
       const auto brought = suppliers_.brings(name);
       if (brought == Brought::yes) continue;
       if (misses_library(library, name, brought, sure)) return true;
+      lacks_one = true;
+      lacks = {.why = Why::library_unopened, .who = library.path, .what = name};
     }
+    variants += is_variant(library);
+    lacking += is_variant(library) && lacks_one;
     if (sure && misses_versions(library)) return true;
   }
+  if (variants > 0 && lacking == variants) doubt(Obstacle::library, lacks);
   return false;
 }
 
