@@ -1,0 +1,93 @@
+// Judges the distributions of an environment: their files, and what the loader would say of each
+// library.
+#pragma once
+
+#include <memory>
+#include <set>
+
+#include "answers/environment.h"
+#include "answers/environment_imports.h"
+#include "answers/process.h"
+
+namespace wheelscope {
+
+// NVIDIA's own libraries choose among kernels that they keep in ways of their own: the targets in
+// their fat binaries do not tell which GPUs they serve.
+bool chooses_kernels_itself(const Distribution& distribution);
+
+class PackageJudge {
+ public:
+  PackageJudge(const MachineFacts& machine, Disk& disk, DriverFiles driver);
+
+  std::vector<DistributionVerdict> run();
+
+  std::vector<Search> searches_for(const std::string& name);
+
+ private:
+  struct Found {
+    Distribution distribution;
+    std::vector<std::string> files;  // shared libraries
+    std::vector<OddFile> odd;
+  };
+
+  // Modules of this Python; and libraries on torch, which torch.ops.load_library opens. torch's own
+  // libraries come with its module.
+  bool is_opened(const Distribution& distribution, const LibraryFacts& library) const;
+
+  // By functions of Python, by its path: a library that nothing else of the distribution needs.
+  bool may_be_opened(const Distribution& distribution, const LibraryFacts& library,
+                     const std::vector<std::string>& files);
+
+  PythonProcess& process_for(const LibraryFacts& library);
+
+  static Search search(const Loader& loader, const std::string& name, const Loaded& by);
+
+  DistributionVerdict judge(const Distribution& distribution, const std::vector<std::string>& files,
+                            std::vector<OddFile> odd);
+
+  void lose(const std::string& path, const std::string& kind, Loads loads, const std::string& what,
+            DistributionVerdict& verdict);
+
+  // Code that is not there any more, or not whole. Python imports a folder whose __init__.py is
+  // missing, as one without code.
+  void find_lost_files(DistributionVerdict& verdict);
+
+  // A module with the start of an ELF file, or with nothing in it.
+  bool is_cut_off(const std::string& path) const;
+
+  // A module for another processor or another Python, of which there is none for this one.
+  bool is_for_others(const LibraryFacts& library, const std::vector<std::string>& files,
+                     DistributionVerdict& verdict);
+
+  // A library that was built for another NumPy than the one that is installed.
+  std::optional<BrokenLibrary> clash_of(const LibraryFacts& library) const;
+
+  // The same of a library that a module needs: it imports NumPy's API when the module asks it to.
+  std::optional<BrokenLibrary> clash_behind(const std::string& path, const LibraryFacts& library);
+
+  bool has_clashing_library();
+
+  // Packages that are to be imported by another one say so.
+  void find_refusal(DistributionVerdict& verdict) const;
+
+  std::optional<BrokenLibrary> open(const std::string& path, const LibraryFacts& library);
+
+  // What the loader would stop at: libraries first, then versions, then symbols.
+  std::optional<Symptom> first_problem(const Loader& loader, const Opening& opening);
+
+  void check_requirements(DistributionVerdict& verdict) const;
+
+  void find_unserved(const LibraryFacts& library, DistributionVerdict& verdict) const;
+
+  const MachineFacts& machine_;
+  Disk& disk_;
+  bool trusts_driver_;  // to bring its libraries
+  std::vector<Found> found_;
+  std::map<std::string, std::string> installed_, places_;  // name -> version, library -> path
+  std::unique_ptr<PythonProcess> plain_, with_torch_;
+  std::set<const LibraryFacts*> bound_;       // every symbol of theirs is found
+  std::optional<bool> has_clashing_library_;  // that is no module
+  FilesSeen seen_;
+};
+
+}  // namespace wheelscope
