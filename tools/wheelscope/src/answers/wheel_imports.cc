@@ -72,7 +72,8 @@ Need WheelImports::need_of(const std::string& path, bool is_module) const {
   const auto found = run_.find(std::string(site) + "/" + path);
   if (found != run_.end()) return found->second;
   const auto name = stem(path);
-  if (is_module) return openings_->must_open_module(name) ? Need::always : Need::never;
+  if (is_module && openings_->must_open_module(name)) return Need::always;
+  if (is_module) return openings_->mentions(name) ? Need::depends : Need::never;
   if (openings_->must_open_by_name(name)) return Need::always;
   // Code that is run has its name, or makes up names of libraries when it is run.
   return openings_->mentions(name) || openings_->must_open(name, false) ? Need::depends
