@@ -154,6 +154,26 @@ void add_index_options(CLI::App& fit, Options& options) {
       ->type_name("URL");
 }
 
+// What `fit` is told about a set, and about the machine that it is for.
+void add_set_options(CLI::App& fit, Options& options) {
+  fit.add_option("--group", options.groups, "Also what this group of ./pyproject.toml lists")
+      ->allow_extra_args(false)
+      ->type_name("GROUP");
+  fit.add_flag("--keep", options.keep, "Installed versions where they work, else the newest");
+  fit.add_option("--why", options.why, "Why this package is in the set, and not in a newer version")
+      ->type_name("PACKAGE");
+  fit.add_option("--format", options.format,
+                 "set: with all that it requires, also one project; pylock: as a lock file")
+      ->check(CLI::IsMember({"set", "pylock"}));
+  fit.add_option("--cuda", options.cuda, "The CUDA that torch is to bring: 12, 13.0, cpu")
+      ->type_name("CUDA");
+  fit.add_option("--driver", options.driver, "NVIDIA's driver, in place of the machine's")
+      ->type_name("VERSION");
+  fit.add_option("--gpu", options.gpus, "A compute capability (9.0), in place of its GPUs")
+      ->allow_extra_args(false)
+      ->type_name("GPU");
+}
+
 // The commands that ask of a machine instead of files.
 void add_machine_commands(CLI::App& app, Options& options, Command& chosen) {
   auto add = [&](const char* name, const char* help, Command run, const char* machine_help) {
@@ -176,9 +196,12 @@ void add_machine_commands(CLI::App& app, Options& options, Command& chosen) {
       ->expected(0, 1 << 20);
   auto* fit = add("fit", "Which file of a project works on a machine, and how it is installed",
                   wheelscope::fit, "Judge for the machine that `machine --json` saved");
-  fit->add_option("WHAT", options.paths, "NAME or 'NAME>=VERSION', wheels, or addresses of wheels")
+  fit->add_option("WHAT", options.paths,
+                  "NAME or 'NAME>=VERSION', wheels, or addresses of wheels; several: versions "
+                  "that work together")
       ->expected(0, 1 << 20);
   add_index_options(*fit, options);
+  add_set_options(*fit, options);
   fit->add_option("--with", options.with, "The torch that will be there: torch==VERSION")
       ->type_name("REQUIREMENT");
   fit->add_flag("--deep", options.deep, "Read every byte: device code lies behind the code");

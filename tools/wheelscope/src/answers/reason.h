@@ -57,6 +57,7 @@ enum class Why {
   driver_older,    // version, here; who: a GPU
   driver_unknown,  // who, version: the newest, here
   gpu_unserved,    // who, what: a GPU, version: its capability
+  only_sources,
 };
 
 struct Reason {

@@ -23,16 +23,19 @@ struct Options {
   bool by_size = false;        // show
   bool ptx = false, cubin = false, symbols = false;
   std::string output_folder;
-  std::string why;              // env: a library's name
+  std::string why;              // env: a library's name; fit: a package's
   bool import = false;          // env: ask Python too
   std::string python, machine;  // an interpreter or environment; a file that `machine` wrote
   std::string with;             // fit: a requirement that will be installed before
   std::string index, proxy;     // fit: addresses
   std::vector<std::string> extra_indexes, find_links, requirement_files;  // fit
   bool no_index = false, prereleases = false;                             // fit
-  bool deep = false;                                                      // fit: every byte
+  std::vector<std::string> groups;     // fit: of a pyproject.toml
+  std::string format, cuda, driver;    // fit
+  bool keep = false;                   // fit
+  bool deep = false;                   // fit: every byte
   int timeout = 15;                    // fit: seconds without a sign of a server
-  std::vector<std::string> gpus;       // thin
+  std::vector<std::string> gpus;       // thin, fit
   std::string arch_list;               // thin
   std::optional<std::string> variant;  // thin
   bool keep_ptx = false, dry_run = false, compare = false;  // thin

@@ -2,11 +2,14 @@
 #include <algorithm>
 
 #include "commands/asked_machine.h"
+#include "commands/fit_set.h"
 #include "commands/fitter.h"
+#include "index/pyproject.h"
 #include "index/settings.h"
 #include "packaging/wheel_name.h"
 #include "report/json.h"
 #include "report/text.h"
+#include "source/files.h"
 
 namespace wheelscope {
 namespace {
@@ -19,31 +22,40 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
-}  // namespace
-
-std::string Fitter::pip() const {
-  const auto words = options_.python.empty()
-                         ? "pip install"
-                         : shell_word(machine_.python->executable) + " -m pip install";
-  return words + (options_.with.empty() ? "" : " " + shell_word(options_.with));
+Result<std::vector<std::string>> from_pyproject(
+    const std::string& path,
+    const std::function<Result<std::vector<std::string>>(std::string_view)>& read) {
+  auto listed = read(TRY(read_text(path)));
+  if (!listed)
+    return std::unexpected(Error{listed.error().offset, path + ": " + listed.error().what});
+  return listed;
 }
 
-std::string Fitter::index_words() const {
+}  // namespace
+
+std::string pip_install(const Options& options, const MachineFacts& machine) {
+  return options.python.empty() ? "pip install"
+                                : shell_word(machine.python->executable) + " -m pip install";
+}
+
+std::string index_words(const Options& options) {
   std::string words;
   auto add = [&](const char* name, const std::string& value) {
     words += std::string(" ") + name + " " + shell_word(is_url(value) ? shown_url(value) : value);
   };
-  if (!options_.index.empty()) add("--index-url", options_.index);
-  for (const auto& url : options_.extra_indexes) add("--extra-index-url", url);
-  for (const auto& place : options_.find_links) add("--find-links", place);
-  return words + (options_.no_index ? " --no-index" : "") + (options_.prereleases ? " --pre" : "");
+  if (!options.index.empty()) add("--index-url", options.index);
+  for (const auto& url : options.extra_indexes) add("--extra-index-url", url);
+  for (const auto& place : options.find_links) add("--find-links", place);
+  return words + (options.no_index ? " --no-index" : "") + (options.prereleases ? " --pre" : "");
 }
 
 void Fitter::choose(FitAnswer& answer) {
   if (const auto* best = best_of(answer.verdicts)) {
     answer.take = best->file;
-    answer.command = pip() + " " + what_to_install(answer, *best);
-    if (!is_url(answer.asked)) answer.command += index_words();
+    answer.command = pip_install(options_, machine_) +
+                     (options_.with.empty() ? "" : " " + shell_word(options_.with)) + " " +
+                     what_to_install(answer, *best);
+    if (!is_url(answer.asked)) answer.command += index_words(options_);
   } else if (const auto* nearest = nearest_of(answer.verdicts)) {
     answer.nearest = nearest->file;
     answer.obstacle = nearest->reason;
@@ -67,9 +79,17 @@ int fit(const Options& given, Streams streams) {
   PipSettings from_files;
   std::vector<std::string> notes;
   for (const auto& file : options.requirement_files) {
-    auto listed = read_requirements(file, from_files, notes);
+    const bool pyproject = base_name(file) == "pyproject.toml";
+    const auto listed = pyproject ? from_pyproject(file, project_dependencies)
+                                  : read_requirements(file, from_files, notes);
     if (!listed) return complain(listed.error(), streams);
-    std::ranges::move(*listed, std::back_inserter(options.paths));
+    std::ranges::copy(*listed, std::back_inserter(options.paths));
+  }
+  for (const auto& group : options.groups) {
+    const auto listed = from_pyproject(
+        "pyproject.toml", [&](std::string_view text) { return dependency_group(text, group); });
+    if (!listed) return complain(listed.error(), streams);
+    std::ranges::copy(*listed, std::back_inserter(options.paths));
   }
   for (const auto& note : notes) streams.err << "wheelscope: " << printable(note) << "\n";
   if (options.index.empty()) options.index = from_files.index;
@@ -88,6 +108,10 @@ int fit(const Options& given, Streams streams) {
     return complain(
         {0, machine->notes.empty() ? "the machine has no Python" : machine->notes.front()},
         streams);
+  if (!options.driver.empty()) machine->driver = options.driver;
+  if (!options.gpus.empty()) machine->gpus.clear();
+  for (const auto& gpu : options.gpus) machine->gpus.push_back({"a GPU of " + gpu, gpu});
+  if (asks_for_set(options)) return fit_set(options, streams, std::move(*machine));
   Fitter fitter(options, streams, *machine);
   if (!options.with.empty() && !fitter.assume_torch()) return unreadable;
   auto json = Json::array();

@@ -15,10 +15,11 @@
 #include "source/parallel.h"
 
 namespace wheelscope {
-namespace {
 
-// What was given, and what pip and uv are configured for. The proxy goes where libcurl looks.
-PipSettings settings_of(const Options& options, const std::string& environment) {
+// The proxy goes where libcurl looks.
+std::vector<std::string> index_addresses(const Options& options, const MachineFacts& machine) {
+  const auto& python = *machine.python;
+  const auto environment = python.prefix != python.base_prefix ? python.prefix : "";
   const auto settings = configured_settings({.index = options.index,
                                              .extra = options.extra_indexes,
                                              .find_links = options.find_links,
@@ -29,16 +30,14 @@ PipSettings settings_of(const Options& options, const std::string& environment) 
   for (const auto* name : {"http_proxy", "https_proxy"}) {
     if (!settings.proxy.empty()) setenv(name, settings.proxy.c_str(), 1);
   }
-  return settings;
+  return addresses_of(settings);
 }
-
-}  // namespace
 
 Fitter::Fitter(const Options& options, Streams streams, MachineFacts machine)
     : options_(options),
       streams_(streams),
       machine_(std::move(machine)),
-      indexes_(addresses_of(settings_of(options, virtual_environment()))),
+      indexes_(index_addresses(options, machine_)),
       http_(options.timeout),
       cache_(cache_folder()),
       torches_(http_, cache_, indexes_, machine_),
@@ -60,11 +59,6 @@ FitAnswer Fitter::answer(const std::string& asked) {
     judge_project(asked, answer);
   choose(answer);
   return answer;
-}
-
-std::string Fitter::virtual_environment() const {
-  const auto& python = machine_.python;
-  return python && python->prefix != python->base_prefix ? python->prefix : "";
 }
 
 void Fitter::complain_about(const Error& error) {

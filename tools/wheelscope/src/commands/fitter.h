@@ -14,6 +14,15 @@
 
 namespace wheelscope {
 
+// The indexes and pages of links that the command line names, or that pip and uv are configured
+// for.
+std::vector<std::string> index_addresses(const Options& options, const MachineFacts& machine);
+
+// How a command begins that installs something for the machine's Python, and the options of the
+// command line that pip needs as well.
+std::string pip_install(const Options& options, const MachineFacts& machine);
+std::string index_words(const Options& options);
+
 class Fitter {
  public:
   Fitter(const Options& options, Streams streams, MachineFacts machine);
@@ -30,8 +39,6 @@ class Fitter {
 
   // The version that an installer brings, where there is none and the wheel names one; else empty.
   std::string torch_that_comes_with(const WheelClaims& wheel) const;
-
-  std::string virtual_environment() const;
 
   void complain_about(const Error& error);
 
@@ -56,11 +63,6 @@ class Fitter {
 
   // The same obstacle, whatever library of the wheel meets it.
   static bool is_alike(Reason a, Reason b);
-
-  std::string pip() const;
-
-  // The options of the command line that pip needs as well.
-  std::string index_words() const;
 
   void choose(FitAnswer& answer);
 

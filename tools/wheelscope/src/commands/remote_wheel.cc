@@ -59,15 +59,34 @@ RemoteFile on_its_server(const IndexFile& file) {
   return {file.url, file.sha256, file.size};
 }
 
+namespace {
+
+std::string metadata_key(const IndexFile& file) {
+  return file.url + "#" + file.sha256 + "@metadata";
+}
+
+HttpRequest metadata_request(const IndexFile& file) {
+  constexpr std::uint64_t longest = 16 << 20;
+  return {.url = file.url + ".metadata", .most = longest};
+}
+
+}  // namespace
+
 std::string metadata_of_index(Http& http, Cache& cache, const IndexFile& file) {
   if (!file.has_metadata) return {};
-  constexpr std::uint64_t longest = 16 << 20;
-  const auto key = file.url + "#" + file.sha256 + "@metadata";
+  const auto key = metadata_key(file);
   if (auto known = file.sha256.empty() ? std::nullopt : cache.find(key)) return *known;
-  const auto answer = http.get({.url = file.url + ".metadata", .most = longest});
+  const auto answer = http.get(metadata_request(file));
   if (!answer) return {};
   if (!file.sha256.empty()) cache.store(key, answer->body);
   return answer->body;
+}
+
+void expect_metadata_of(Http& http, Cache& cache, const IndexFile& file) {
+  if (!file.has_metadata)
+    Remote::expect(http, cache, on_its_server(file));
+  else if (file.sha256.empty() || !cache.has(metadata_key(file)))
+    http.expect(metadata_request(file));
 }
 
 Result<std::string> read_remote_metadata(Http& http, Cache& cache, const RemoteFile& file) {

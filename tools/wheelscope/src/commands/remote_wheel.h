@@ -32,6 +32,9 @@ RemoteFile on_its_server(const IndexFile& file);
 // The index's copy of METADATA (PEP 658); empty: there is none, and the file has to be asked.
 std::string metadata_of_index(Http& http, Cache& cache, const IndexFile& file);
 
+// Asks for what that, or else read_remote_metadata(), needs first, without waiting for it.
+void expect_metadata_of(Http& http, Cache& cache, const IndexFile& file);
+
 // The text of its METADATA alone, from the file.
 Result<std::string> read_remote_metadata(Http& http, Cache& cache, const RemoteFile& file);
 

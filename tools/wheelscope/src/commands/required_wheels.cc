@@ -24,13 +24,13 @@ std::size_t rank_of(const WheelClaims& claims, const std::vector<std::string>& t
   return best;
 }
 
+}  // namespace
+
 bool is_pure(const WheelClaims& claims) {
   return std::ranges::all_of(claims.file_name_tags, [](const std::string& tag) {
     return split_tag(tag).platform == "any";
   });
 }
-
-}  // namespace
 
 RequiredWheels::RequiredWheels(Http& http, Cache& cache, const std::vector<std::string>& indexes,
                                const MachineFacts& machine, std::vector<Distribution> installed)

@@ -12,6 +12,9 @@
 
 namespace wheelscope {
 
+// Whether its tags say that it runs on any machine: then it has no libraries.
+bool is_pure(const WheelClaims& claims);
+
 class RequiredWheels {
  public:
   // `installed`: what is there, of which all is kept that fulfils the requirements.

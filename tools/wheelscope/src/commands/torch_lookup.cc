@@ -10,10 +10,13 @@
 #include "packaging/specifier.h"
 
 namespace wheelscope {
-namespace {
-
-// The CUDA that a torch brings, from what it requires: 12.8; empty: none.
-std::string cuda_of(const WheelClaims& torch, const MachineFacts& machine) {
+std::string cuda_of_torch(const WheelClaims& torch, const MachineFacts& machine) {
+  const auto local = torch.version.find('+');
+  if (local != torch.version.npos) {
+    const auto label = torch.version.substr(local + 1);
+    if (!label.starts_with("cu") || label.size() < 4) return {};
+    return label.substr(2, label.size() - 3) + "." + label.back();
+  }
   const auto environment = linux_environment(machine.python->minor(), machine.architecture);
   for (const auto& text : torch.requires_dist) {
     const auto requirement = parse_requirement(text);
@@ -29,8 +32,6 @@ std::string cuda_of(const WheelClaims& torch, const MachineFacts& machine) {
   return {};
 }
 
-}  // namespace
-
 Result<TorchFacts> TorchLookup::find(const std::string& version) {
   const std::scoped_lock lock(mutex_);
   const auto known = known_.find(version);
@@ -43,12 +44,8 @@ void TorchLookup::expect() {
 }
 
 Result<TorchFacts> TorchLookup::look_up(const std::string& version) {
-  TorchFacts torch{.version = version};
-  const auto local = version.find("+cu");
-  if (local != version.npos && version.size() > local + 4) {
-    const auto digits = version.substr(local + 3);
-    torch.cuda = digits.substr(0, digits.size() - 1) + "." + digits.back();
-  } else if (version.find('+') == version.npos) {
+  TorchFacts torch{.version = version, .cuda = cuda_of_torch({.version = version}, machine_)};
+  if (version.find('+') == version.npos) {
     std::vector<std::string> notes;
     const auto found =
         TRY(find_candidates(http_, indexes_, parse_requirement("torch==" + version), notes));
@@ -63,7 +60,7 @@ Result<TorchFacts> TorchLookup::look_up(const std::string& version) {
     auto metadata = metadata_of_index(http_, cache_, file);
     if (metadata.empty()) metadata = TRY(read_remote_metadata(http_, cache_, on_its_server(file)));
     parse_metadata(metadata, claims);
-    torch.cuda = cuda_of(claims, machine_);
+    torch.cuda = cuda_of_torch(claims, machine_);
   }
   return torch;
 }

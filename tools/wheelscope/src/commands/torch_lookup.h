@@ -4,11 +4,16 @@
 #include <map>
 #include <mutex>
 
+#include "facts/facts.h"
 #include "facts/machine.h"
 #include "source/cache.h"
 #include "source/http.h"
 
 namespace wheelscope {
+
+// The CUDA that a torch brings, from its version (2.15.0+cu130) or from what it requires: 13.0;
+// empty: none.
+std::string cuda_of_torch(const WheelClaims& torch, const MachineFacts& machine);
 
 class TorchLookup {
  public:

@@ -55,7 +55,8 @@ Result<std::vector<IndexFile>> read_page(Http& http, const std::string& index,
   return parse_index_page(answer.body, answer.type, answer.url);
 }
 
-// name-1.0.tar.gz -> 1.0
+}  // namespace
+
 std::optional<Version> version_of_sdist(const std::string& name) {
   for (const std::string_view suffix : {".tar.gz", ".zip"}) {
     if (!name.ends_with(suffix)) continue;
@@ -79,8 +80,6 @@ bool names_prerelease(const std::vector<Specifier>& specifiers) {
   });
 }
 
-}  // namespace
-
 void expect_candidates(Http& http, const std::vector<std::string>& indexes,
                        const std::string& project) {
   for (const auto& index : indexes) {
@@ -88,19 +87,16 @@ void expect_candidates(Http& http, const std::vector<std::string>& indexes,
   }
 }
 
-Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& indexes,
-                                   const Requirement& requirement, std::vector<std::string>& notes,
-                                   bool prereleases) {
+Result<std::vector<IndexFile>> find_files(Http& http, const std::vector<std::string>& indexes,
+                                          const std::string& project,
+                                          std::vector<std::string>& notes) {
   if (indexes.empty())
     return std::unexpected(Error{0, "--no-index was given, and no --find-links to look in"});
-  const auto specifiers = parse_specifiers(requirement.specifiers);
-  if (!specifiers)
-    return std::unexpected(Error{0, "'" + requirement.specifiers + "' is no version specifier"});
   std::vector<IndexFile> files;
   bool answered = false;
   std::string problem;
   for (const auto& index : indexes) {
-    auto page = read_page(http, index, requirement.name);
+    auto page = read_page(http, index, project);
     if (page) {
       answered = true;
       std::ranges::move(*page, std::back_inserter(files));
@@ -111,7 +107,16 @@ Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& i
   }
   if (!answered) return std::unexpected(Error{0, problem});
   if (!problem.empty()) notes.push_back(problem);
+  return files;
+}
 
+Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& indexes,
+                                   const Requirement& requirement, std::vector<std::string>& notes,
+                                   bool prereleases) {
+  const auto specifiers = parse_specifiers(requirement.specifiers);
+  if (!specifiers)
+    return std::unexpected(Error{0, "'" + requirement.specifiers + "' is no version specifier"});
+  auto files = TRY(find_files(http, indexes, requirement.name, notes));
   Candidates found;
   std::optional<Version> newest_sdist;
   const bool withdrawn = names_version(*specifiers);

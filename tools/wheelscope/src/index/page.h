@@ -10,6 +10,9 @@
 
 namespace wheelscope {
 
+// How the address of a file on the disk starts.
+inline constexpr std::string_view local_file = "file://";
+
 struct IndexFile {
   std::string name, url;
   std::string sha256;  // empty: not given

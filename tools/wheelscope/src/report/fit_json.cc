@@ -1,6 +1,7 @@
 // What `fit` has to say, as JSON.
 #include "report/json.h"
 #include "report/reason_text.h"
+#include "report/text.h"
 
 namespace wheelscope {
 namespace {
@@ -17,6 +18,34 @@ Json to_json(const FitVerdict& verdict) {
           {"read", verdict.read}};
 }
 
+Json to_json(const ClashLine& line) {
+  return {{"package", or_null(line.who)},
+          {"versions", or_null(line.versions)},
+          {"other", or_null(line.other)},
+          {"other_versions", or_null(line.other_versions)},
+          {"text", clash_text(line)}};
+}
+
+Json to_json(const ChosenPackage& one) {
+  return {{"name", one.name},
+          {"version", one.version},
+          {"asked", one.asked},
+          {"file", one.file},
+          {"url", one.url},
+          {"sha256", or_null(one.sha256)},
+          {"by_bytes", one.by_bytes},
+          {"newest", or_null(one.newest)},
+          {"required_by", one.required_by},
+          {"judged", to_json(one.verdict)}};
+}
+
+template <class T>
+Json array_of(const std::vector<T>& values) {
+  auto array = Json::array();
+  for (const auto& value : values) array.push_back(to_json(value));
+  return array;
+}
+
 }  // namespace
 
 Json to_json(const FitAnswer& answer) {
@@ -31,6 +60,21 @@ Json to_json(const FitAnswer& answer) {
           {"change", or_null(change_text(answer.obstacle))},
           {"sdist", or_null(answer.sdist)},
           {"notes", answer.notes}};
+}
+
+Json to_json(const SetAnswer& answer) {
+  return {{"asked", answer.asked},
+          {"found", answer.found},
+          {"packages", array_of(answer.packages)},
+          {"command", or_null(answer.command)},
+          {"refused", array_of(answer.refused)},
+          {"conflict", array_of(answer.conflict)},
+          {"nearest_asked", answer.nearest_asked},
+          {"nearest", array_of(answer.nearest)},
+          {"why", answer.why},
+          {"notes", answer.notes},
+          {"size", answer.size},
+          {"read", answer.read}};
 }
 
 }  // namespace wheelscope

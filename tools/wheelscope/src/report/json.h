@@ -8,6 +8,7 @@
 #include "answers/environment.h"
 #include "answers/explain.h"
 #include "answers/fit.h"
+#include "answers/fit_set.h"
 #include "answers/link.h"
 #include "answers/thin.h"
 #include "answers/thin_check.h"
@@ -32,6 +33,7 @@ Json to_json(const Explanation& explanation);
 Json to_json(const DistributionVerdict& verdict);
 Json to_json(const Search& search);
 Json to_json(const FitAnswer& answer);
+Json to_json(const SetAnswer& answer);
 Json to_json(const ThinFor& wanted);
 Json to_json(const FileThinning& file);
 Json to_json(const ThinnedWheel& wheel);

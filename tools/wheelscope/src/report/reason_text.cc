@@ -137,6 +137,8 @@ std::string reason_text(const Reason& reason) {
     case Why::gpu_unserved:
       return base_name(who) + " has no code for " + what + " (" + version +
              "): a call of its kernels fails";
+    case Why::only_sources:
+      return "it has no wheel for this machine, only sources that would be compiled here";
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include "answers/environment.h"
 #include "answers/explain.h"
 #include "answers/fit.h"
+#include "answers/fit_set.h"
 #include "answers/link.h"
 #include "answers/thin.h"
 #include "answers/thin_check.h"
@@ -27,6 +28,8 @@ std::string explanation_text(const Explanation& explanation, const Style& style)
 std::string unmet_text(const UnmetRequirement& unmet);
 std::string environment_text(const std::vector<DistributionVerdict>& verdicts, const Style& style);
 std::string fit_text(const FitAnswer& answer, const Style& style);
+std::string fit_set_text(const SetAnswer& answer, const Style& style);
+std::string clash_text(const ClashLine& line);  // one sentence
 std::string searches_text(const std::vector<Search>& searches, const Style& style);
 std::string symbols_text(const Item& item);
 std::string thin_text(const ThinnedWheel& wheel, const Style& style);

@@ -1,0 +1,311 @@
+// Lists projects and reads metadata when the resolver comes to them, and asks ahead for what it
+// will come to next.
+#include "commands/package_universe.h"
+
+#include <algorithm>
+
+#include "answers/fit.h"
+#include "commands/remote_wheel.h"
+#include "packaging/metadata.h"
+#include "packaging/wheel_name.h"
+#include "source/source.h"
+#include "text/text.h"
+
+namespace wheelscope {
+
+using resolver::Clash;
+using resolver::VersionSet;
+
+namespace {
+
+// The lines of Requires-Dist that an installer understands; nothing: one is broken.
+std::optional<std::vector<Specifier>> specifiers_of(const Requirement& requirement) {
+  return requirement.name.empty() ? std::nullopt : parse_specifiers(requirement.specifiers);
+}
+
+std::string written(const Requirement& requirement) {
+  auto text = requirement.name;
+  if (!requirement.extras.empty()) text += "[" + joined(requirement.extras, ",") + "]";
+  return text + requirement.specifiers;
+}
+
+}  // namespace
+
+PackageUniverse::PackageUniverse(Http& http, Cache& cache, const std::vector<std::string>& indexes,
+                                 const MachineFacts& machine, bool prereleases)
+    : http_(http),
+      cache_(cache),
+      indexes_(indexes),
+      machine_(machine),
+      prereleases_(prereleases),
+      environment_(linux_environment(machine.python->version, machine.architecture)) {
+  for (const auto& tag : machine.python->tags) ranks_.emplace(tag, ranks_.size());
+}
+
+std::string PackageUniverse::project_of(const std::string& package) {
+  return package.substr(0, package.find('['));
+}
+
+std::string PackageUniverse::extra_of(const std::string& package) {
+  const auto bracket = package.find('[');
+  return bracket == package.npos ? "" : package.substr(bracket + 1, package.size() - bracket - 2);
+}
+
+Result<bool> PackageUniverse::ask(const std::vector<std::string>& asked) {
+  asked_.clear();
+  names_.clear();
+  for (const auto& text : asked) {
+    auto requirement = parse_requirement(text);
+    auto address = requirement.url;
+    if (is_url(text) || (text.ends_with(".whl") && address.empty())) address = text;
+    if (!address.empty()) {
+      const auto plain = address.substr(0, address.find('#'));
+      IndexFile file{.name = base_name(is_url(plain) ? shown_url(plain) : plain),
+                     .url = is_url(plain) ? plain : std::string(local_file) + plain};
+      if (const auto hash = address.find("#sha256="); hash != address.npos)
+        file.sha256 = lower(address.substr(hash + 8));
+      const auto name = parse_wheel_name(file.name);
+      if (!name)
+        return std::unexpected(Error{0, "'" + text + "' is no wheel: " + name.error().what});
+      requirement = {.name = canonical_name(name->name), .extras = requirement.extras};
+      given_[requirement.name] = std::move(file);
+    }
+    const auto specifiers = specifiers_of(requirement);
+    if (!specifiers)
+      return std::unexpected(Error{0, "'" + text + "' is no requirement, wheel or address"});
+    if (holds(requirement.marker, environment_) == false) continue;
+    const auto name = canonical_name(requirement.name);
+    if (names_version(*specifiers)) may_be_withdrawn_.insert(name);
+    if (names_prerelease(*specifiers)) may_be_prerelease_.insert(name);
+    if (std::ranges::find(names_, name) == names_.end()) names_.push_back(name);
+    requirement.marker.clear();
+    asked_.push_back(std::move(requirement));
+  }
+  return true;
+}
+
+void PackageUniverse::add_file(IndexFile file, const std::string& name,
+                               std::map<Version, Release>& found) {
+  if (file.yanked && !may_be_withdrawn_.contains(name)) return;
+  if (const auto version = version_of_sdist(file.name)) {
+    auto& release = found[*version];
+    release.version = *version;
+    if (release.spelled.empty()) release.spelled = to_string(*version);
+    if (file.requires_python.empty() ||
+        fulfils(machine_.python->version, file.requires_python) != false)
+      release.sdist = std::move(file);
+    else if (!release.reason)
+      release.reason = {.why = Why::python_required, .what = file.requires_python};
+    return;
+  }
+  auto claims = parse_wheel_name(file.name);
+  if (!claims || canonical_name(claims->name) != name || !claims->variant.empty()) return;
+  const auto version = parse_version(claims->version);
+  if (!version) return;
+  claims->requires_python = file.requires_python;
+  auto& release = found[*version];
+  release.version = *version;
+  release.spelled = claims->version;
+  auto rank = [&](const WheelClaims& wheel) {
+    auto best = ranks_.size();
+    for (const auto& tag : wheel.file_name_tags) {
+      if (const auto known = ranks_.find(tag); known != ranks_.end())
+        best = std::min(best, known->second);
+    }
+    return best;
+  };
+  const bool better = !release.wheel || rank(*claims) < rank(release.wheel->claims);
+  if (!better) return;
+  if (rank(*claims) < ranks_.size()) {
+    auto by_name = fit_by_name(*claims, file.name, machine_);
+    if (by_name.fits == Fits::works) {
+      release.wheel = {std::move(file), std::move(*claims), *version};
+      return;
+    }
+    release.reason = std::move(by_name.reason);
+  } else if (!release.reason) {
+    release.reason = fit_by_name(*claims, file.name, machine_).reason;
+  }
+}
+
+Project PackageUniverse::list(const std::string& name) {
+  std::map<Version, Release> found;
+  Project project;
+  if (const auto given = given_.find(name); given != given_.end()) {
+    add_file(given->second, name, found);
+  } else {
+    std::vector<std::string> notes;
+    auto files = find_files(http_, indexes_, name, notes);
+    if (!files) problems_.push_back(files.error());
+    if (!files) project.problem = files.error().what;
+    for (auto& file : files ? *files : std::vector<IndexFile>())
+      add_file(std::move(file), name, found);
+  }
+  auto is_prerelease = [](const auto& entry) { return entry.first.is_prerelease(); };
+  const bool all = prereleases_ || may_be_prerelease_.contains(name) || given_.contains(name) ||
+                   std::ranges::all_of(found, is_prerelease);
+  for (auto& entry : found) {
+    if (all || !is_prerelease(entry)) project.releases.push_back(std::move(entry.second));
+  }
+  std::ranges::reverse(project.releases);
+  project.from_source =
+      std::ranges::none_of(project.releases, [](const Release& one) { return !!one.wheel; });
+  if (project.releases.empty() && project.problem.empty())
+    project.problem = "the index has no file of " + name;
+  return project;
+}
+
+const Project& PackageUniverse::project(const std::string& package) {
+  const auto name = project_of(package);
+  const auto found = projects_.find(name);
+  return found != projects_.end() ? found->second
+                                  : projects_.emplace(name, list(name)).first->second;
+}
+
+const Result<WheelClaims>& PackageUniverse::claims(const std::string& package,
+                                                   std::size_t version) {
+  const auto key = std::pair(project_of(package), version);
+  if (const auto found = claims_.find(key); found != claims_.end()) return found->second;
+  const auto& wheel = release(package, version).wheel;
+  auto read = [&]() -> Result<WheelClaims> {
+    auto claims = wheel->claims;
+    std::string text;
+    if (wheel->file.url.starts_with(local_file)) {
+      const auto path = wheel->file.url.substr(local_file.size());
+      const auto source = TRY(Source::map(path));
+      text = TRY(read_wheel_metadata({path, source.bytes()}));
+    } else {
+      text = metadata_of_index(http_, cache_, wheel->file);
+      if (text.empty()) text = TRY(read_remote_metadata(http_, cache_, on_its_server(wheel->file)));
+    }
+    parse_metadata(text, claims);
+    return claims;
+  };
+  const auto& claims = claims_.emplace(key, read()).first->second;
+  if (!claims) problems_.push_back(claims.error());
+  return claims;
+}
+
+void PackageUniverse::expect_metadata(const std::string& package, const VersionSet& versions,
+                                      std::size_t most) {
+  for (std::size_t i = 0; i < versions.versions() && most > 0; ++i) {
+    const auto& wheel = release(package, i).wheel;
+    if (!versions.contains(i) || !wheel) continue;
+    --most;
+    if (!claims_.contains({project_of(package), i}) && !wheel->file.url.starts_with(local_file) &&
+        expected_.insert(wheel->file.url).second)
+      expect_metadata_of(http_, cache_, wheel->file);
+  }
+}
+
+std::vector<Requirement> PackageUniverse::requirements(const WheelClaims& claims,
+                                                       const std::string& extra) const {
+  auto environment = environment_;
+  if (!extra.empty()) environment["extra"] = extra;
+  std::vector<Requirement> found;
+  for (const auto& text : claims.requires_dist) {
+    auto requirement = parse_requirement(text);
+    if (holds(requirement.marker, environment) == true) found.push_back(std::move(requirement));
+  }
+  return found;
+}
+
+VersionSet PackageUniverse::allowed(const std::string& package, const std::string& specifiers) {
+  const auto& releases = project(package).releases;
+  const auto clauses = parse_specifiers(specifiers);
+  VersionSet set(releases.size());
+  for (std::size_t i = 0; i < releases.size(); ++i) {
+    if (clauses && fulfils(releases[i].version, *clauses)) set.add(i);
+  }
+  return set;
+}
+
+// 1.0; 2.1 to 2.4, 3.0: the oldest first.
+std::string PackageUniverse::spelled(const std::string& package, const VersionSet& versions) {
+  std::vector<std::string> runs;
+  for (auto i = versions.versions(); i-- > 0;) {
+    if (!versions.contains(i)) continue;
+    auto last = i;
+    while (last > 0 && versions.contains(last - 1)) --last;
+    runs.push_back(release(package, i).spelled +
+                   (last < i ? " to " + release(package, last).spelled : ""));
+    i = last;
+  }
+  return joined(runs);
+}
+
+std::size_t PackageUniverse::because(ClashReason reason) {
+  reasons_.push_back(std::move(reason));
+  return reasons_.size() - 1;
+}
+
+void PackageUniverse::add_needs(const std::vector<Requirement>& requirements,
+                                const std::string& package, const VersionSet& version,
+                                ClashReason::Kind kind, std::vector<Clash>& clashes) {
+  for (const auto& requirement : requirements) {
+    const auto name = canonical_name(requirement.name);
+    if (!projects_.contains(name) && !given_.contains(name) && expected_.insert(name).second)
+      expect_candidates(http_, indexes_, name);
+  }
+  for (const auto& requirement : requirements) {
+    const auto name = canonical_name(requirement.name);
+    auto set = allowed(name, requirement.specifiers);
+    if (!requirement.url.empty() && !given_.contains(name)) set = VersionSet(set.versions());
+    expect_metadata(name, set);
+    const auto number = because({.kind = kind, .text = written(requirement)});
+    clashes.push_back(resolver::requirement(package, version, name, set, number));
+    for (const auto& extra : requirement.extras)
+      clashes.push_back(resolver::requirement(
+          package, version, name + "[" + canonical_name(extra) + "]", set, number));
+  }
+}
+
+// All versions that lack a file for the same reason are ruled out at once.
+std::vector<Clash> PackageUniverse::unavailable(const std::string& package, std::size_t version) {
+  const auto& releases = project(package).releases;
+  VersionSet set(releases.size());
+  for (std::size_t i = 0; i < releases.size(); ++i) {
+    if (!releases[i].wheel && releases[i].reason == releases[version].reason) set.add(i);
+  }
+  ClashReason why{.kind = ClashReason::Kind::unavailable, .reason = releases[version].reason};
+  if (!why.reason) why.reason.why = Why::only_sources;
+  return {{{{package, set}}, because(std::move(why))}};
+}
+
+std::vector<Clash> PackageUniverse::needs(const std::string& package, std::size_t version) {
+  std::vector<Clash> clashes;
+  if (package == resolver::root) {
+    add_needs(asked_, package, VersionSet(1).add(0), ClashReason::Kind::asked, clashes);
+    return clashes;
+  }
+  const auto set = VersionSet(count_versions(package)).add(version);
+  const auto extra = extra_of(package);
+  if (!extra.empty())
+    clashes.push_back(resolver::requirement(package, set, project_of(package), set,
+                                            because({.text = project_of(package)})));
+  const auto& release = project(package).releases[version];
+  if (!release.wheel) {
+    const bool sources = project(package).from_source && release.sdist;
+    if (sources && take_sources_) return clashes;  // what it needs is unknown
+    left_sources_ |= sources;
+    return unavailable(package, version);
+  }
+  auto rule_out = [&](ClashReason why) {
+    why.kind = ClashReason::Kind::unavailable;
+    return std::vector<Clash>{{{{package, set}}, because(std::move(why))}};
+  };
+  const auto& known = claims(package, version);
+  if (!known) return rule_out({.text = known.error().what});
+  if (fulfils(machine_.python->version, known->requires_python) == false)
+    return rule_out({.reason = {.why = Why::python_required, .what = known->requires_python}});
+  const auto required = requirements(*known, extra);
+  for (const auto& requirement : required) {
+    if (!specifiers_of(requirement))
+      return rule_out(
+          {.text = "requires '" + written(requirement) + "', which nothing understands"});
+  }
+  add_needs(required, package, set, ClashReason::Kind::required, clashes);
+  return clashes;
+}
+
+}  // namespace wheelscope

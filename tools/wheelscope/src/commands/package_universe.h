@@ -1,0 +1,116 @@
+// What package indexes have for a machine, as the resolver asks for it: the versions of each
+// project, and what each of them requires by its metadata.
+#pragma once
+
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "answers/fit_set.h"
+#include "facts/machine.h"
+#include "index/candidates.h"
+#include "packaging/marker.h"
+#include "resolver/resolver.h"
+#include "source/cache.h"
+#include "source/http.h"
+
+namespace wheelscope {
+
+// A version, and the file of it that an installer takes on the machine.
+struct Release {
+  Version version;
+  std::string spelled;
+  std::optional<Candidate> wheel;
+  std::optional<IndexFile> sdist;
+  Reason reason;  // where there is no wheel for the machine
+};
+
+struct Project {
+  std::vector<Release> releases;  // the newest first
+  bool from_source = false;       // none of them has a wheel for the machine, some have sources
+  std::string problem;            // why there are none
+};
+
+class PackageUniverse {
+ public:
+  // All of these must outlive it.
+  PackageUniverse(Http& http, Cache& cache, const std::vector<std::string>& indexes,
+                  const MachineFacts& machine, bool prereleases);
+
+  // Sets what is asked for: requirements, and paths and addresses of wheels. An error: one of them
+  // is neither.
+  Result<bool> ask(const std::vector<std::string>& asked);
+
+  // Whether projects without any wheel for the machine count with their sources.
+  void take_sources(bool take) {
+    take_sources_ = take;
+    left_sources_ = false;
+  }
+  bool left_sources() const { return left_sources_; }  // a version that has them
+
+  // The names of what is asked for, in that order.
+  const std::vector<std::string>& names() const { return names_; }
+
+  // Packages are projects, or project[extra].
+  std::size_t count_versions(const std::string& package) {
+    return project(package).releases.size();
+  }
+  std::vector<resolver::Clash> needs(const std::string& package, std::size_t version);
+
+  const Project& project(const std::string& package);
+  const Release& release(const std::string& package, std::size_t version) {
+    return project(package).releases[version];
+  }
+  // With what METADATA says.
+  const Result<WheelClaims>& claims(const std::string& package, std::size_t version);
+
+  // Asks for the metadata of all these versions, without waiting for it.
+  void expect_all(const std::string& package, const resolver::VersionSet& versions) {
+    expect_metadata(package, versions, versions.versions());
+  }
+
+  // The requirements of a release that count here.
+  std::vector<Requirement> requirements(const WheelClaims& claims, const std::string& extra) const;
+
+  resolver::VersionSet allowed(const std::string& package, const std::string& specifiers);
+  std::string spelled(const std::string& package, const resolver::VersionSet& versions);
+
+  // A reason for a clash, and the number that stands for it.
+  std::size_t because(ClashReason reason);
+  const ClashReason& reason(std::size_t number) const { return reasons_[number]; }
+
+  // What could not be read, of pages and metadata.
+  const std::vector<Error>& problems() const { return problems_; }
+
+  static std::string project_of(const std::string& package);
+  static std::string extra_of(const std::string& package);
+
+ private:
+  Project list(const std::string& name);
+  void add_file(IndexFile file, const std::string& name, std::map<Version, Release>& found);
+  void add_needs(const std::vector<Requirement>& requirements, const std::string& package,
+                 const resolver::VersionSet& version, ClashReason::Kind kind,
+                 std::vector<resolver::Clash>& clashes);
+  std::vector<resolver::Clash> unavailable(const std::string& package, std::size_t version);
+  void expect_metadata(const std::string& package, const resolver::VersionSet& versions,
+                       std::size_t most = 1);
+
+  Http& http_;
+  Cache& cache_;
+  const std::vector<std::string>& indexes_;
+  const MachineFacts& machine_;
+  bool prereleases_, take_sources_ = true, left_sources_ = false;
+  MarkerEnvironment environment_;
+  std::unordered_map<std::string, std::size_t> ranks_;  // of the machine's tags
+  std::vector<Requirement> asked_;
+  std::vector<std::string> names_;
+  std::map<std::string, IndexFile> given_;  // wheels that were named themselves
+  std::set<std::string> may_be_prerelease_, may_be_withdrawn_;
+  std::map<std::string, Project> projects_;
+  std::map<std::pair<std::string, std::size_t>, Result<WheelClaims>> claims_;
+  std::set<std::string> expected_;
+  std::vector<ClashReason> reasons_;
+  std::vector<Error> problems_;
+};
+
+}  // namespace wheelscope

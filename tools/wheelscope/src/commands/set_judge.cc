@@ -1,0 +1,247 @@
+// Asks `fit` of each wheel, with the torch and the NumPy of the set.
+#include "commands/set_judge.h"
+
+#include <algorithm>
+
+#include "commands/read_item.h"
+#include "commands/required_wheels.h"
+#include "commands/torch_lookup.h"
+#include "source/parallel.h"
+#include "tables/tables.h"
+#include "text/dotted_version.h"
+#include "text/text.h"
+
+namespace wheelscope {
+
+using resolver::Clash;
+using resolver::Solution;
+using resolver::VersionSet;
+
+namespace {
+
+// Whether another torch may help.
+bool is_of_torch(const FitVerdict& verdict) {
+  const auto& library = verdict.reason.what;
+  return verdict.obstacle == Obstacle::torch || verdict.obstacle == Obstacle::cuda ||
+         (verdict.obstacle == Obstacle::library &&
+          (is_torch_library(library) || cuda_libraries().contains(library)));
+}
+
+}  // namespace
+
+// Libraries of torch and of CUDA have their tables behind hundreds of megabytes, and their wheels
+// have true tags: they are judged by their metadata.
+bool SetJudge::is_read(const std::string& package, std::size_t version) {
+  const auto& wheel = universe_.release(package, version).wheel;
+  const bool large = package == "torch" || package.starts_with("nvidia-");
+  return wheel && !is_pure(wheel->claims) && (!large || wishes_.deep);
+}
+
+// The names of its files; nothing: they could not be read.
+const std::optional<std::vector<std::string>>& SetJudge::files_of(const std::string& package,
+                                                                  std::size_t version) {
+  const auto [found, is_new] = names_.try_emplace({package, version});
+  auto& names = found->second;
+  if (!is_new) return names;
+  const auto& wheel = universe_.release(package, version).wheel;
+  if (const auto looked = looked_into_.find({package, version}); looked != looked_into_.end()) {
+    if (looked->second.problem.empty()) names = looked->second.files.names;
+  } else if (!wheel || is_pure(wheel->claims) || package == "torch") {
+    names.emplace();
+  } else if (const auto remote = Remote::open(http_, cache_, on_its_server(wheel->file))) {
+    if (auto files = files_of_wheel(remote->bytes(), nullptr)) names = std::move(files->names);
+  }
+  return names;
+}
+
+SetJudge::LookedInto SetJudge::look_into(const Candidate& wheel) {
+  const auto& file = wheel.file;
+  if (file.url.starts_with(local_file)) {
+    const auto path = file.url.substr(local_file.size());
+    auto item = read_item(path, {.symbols = true});
+    if (!item) return {.problem = item.error().what};
+    auto source = std::make_shared<Source>();
+    if (auto mapped = Source::map(path)) *source = std::move(*mapped);
+    auto files = files_of_wheel(source->bytes(), source);
+    return {.item = std::move(*item), .files = files ? std::move(*files) : WheelFiles()};
+  }
+  auto read = read_remote_wheel(http_, cache_, on_its_server(file), file.name, {}, wishes_.deep);
+  if (!read) return {.problem = read.error().what};
+  return {.item = std::move(read->item),
+          .files = std::move(read->files),
+          .remote = std::move(read->remote)};
+}
+
+void SetJudge::look_into(const Solution& solution) {
+  std::vector<Key> keys;
+  std::vector<const Candidate*> wheels;
+  for (const auto& [package, version] : solution) {
+    if (!PackageUniverse::extra_of(package).empty() || !is_read(package, version) ||
+        looked_into_.contains({package, version}))
+      continue;
+    keys.emplace_back(package, version);
+    wheels.push_back(&*universe_.release(package, version).wheel);
+  }
+  std::vector<LookedInto> found(keys.size());
+  const unsigned files_at_once = wishes_.deep ? 1 : 8;
+  run_within_budget(std::vector<std::uint64_t>(keys.size()), 0, files_at_once,
+                    [&](std::size_t i) { found[i] = look_into(*wheels[i]); });
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    looked_into_.emplace(std::move(keys[i]), std::move(found[i]));
+}
+
+std::optional<TorchFacts> SetJudge::torch_facts(std::size_t version) {
+  const auto& claims = universe_.claims("torch", version);
+  if (!claims) return std::nullopt;
+  return TorchFacts{.version = claims->version, .cuda = cuda_of_torch(*claims, machine_)};
+}
+
+void SetJudge::judge_torch(std::size_t version, std::vector<Clash>& clashes) {
+  const auto facts = torch_facts(version);
+  if (!facts) return;
+  auto rule_out = [&](ClashReason why) {
+    why.kind = ClashReason::Kind::judged;
+    clashes.push_back({{{"torch", VersionSet(universe_.count_versions("torch")).add(version)}},
+                       universe_.because(std::move(why))});
+  };
+  const auto cuda = facts->cuda.empty() ? "cpu" : facts->cuda;
+  const auto major = facts->cuda.substr(0, facts->cuda.find('.'));
+  if (!wishes_.cuda.empty() && cuda != wishes_.cuda && major != wishes_.cuda)
+    return rule_out({.text = cuda == "cpu"
+                                 ? "is a build for CPUs, and --cuda asks for another"
+                                 : "brings CUDA " + cuda + ", and --cuda asks for another"});
+  const auto& drivers = cuda_table().drivers;
+  const auto needed = drivers.find(major);
+  if (!machine_.driver.empty() && needed != drivers.end() && older(machine_.driver, needed->second))
+    rule_out(
+        {.reason = {.why = Why::driver_older, .version = needed->second, .here = machine_.driver}});
+}
+
+// Whether another package of the set has the library: whoever imports first may have loaded it.
+Brought SetJudge::brings(const std::string& package, const Solution& solution,
+                         const std::string& library) {
+  auto brought = Brought::no;
+  for (const auto& [name, version] : solution) {
+    if (name == package || !PackageUniverse::extra_of(name).empty()) continue;
+    const auto& names = files_of(name, version);
+    if (!names) brought = Brought::unknown;
+    if (names && std::ranges::find(*names, library, base_name) != names->end()) return Brought::yes;
+  }
+  return brought;
+}
+
+FitVerdict SetJudge::judge(const std::string& package, const Solution& solution) {
+  const auto& looked = looked_into_.at({package, solution.at(package)});
+  const auto& name = universe_.release(package, solution.at(package)).wheel->file.name;
+  if (!looked.problem.empty())
+    return {.file = name,
+            .fits = Fits::depends,
+            .obstacle = Obstacle::unreadable,
+            .reason = {.why = Why::not_read, .what = looked.problem}};
+  auto machine = machine_;
+  machine.cuda_libraries.clear();
+  const auto torch = solution.find("torch");
+  machine.torch = torch == solution.end() ? std::nullopt : torch_facts(torch->second);
+  auto surroundings = surroundings_;
+  surroundings.required_wheels = [&](const std::string& library) {
+    return brings(package, solution, library);
+  };
+  surroundings.numpy = [&]() -> std::optional<std::string> {
+    const auto numpy = solution.find("numpy");
+    return numpy == solution.end() ? "" : universe_.release("numpy", numpy->second).spelled;
+  };
+  std::unique_ptr<WheelImports> imports;
+  surroundings.imports = [&]() -> const WheelImports* {
+    if (!imports && looked.files.read)
+      imports = std::make_unique<WheelImports>(*machine_.python, looked.files);
+    return imports.get();
+  };
+  surroundings.refusal = [&] { return refusal_in(looked.files, *machine_.python); };
+  auto verdict = wheelscope::fit(looked.item, machine, surroundings);
+  verdict.size = looked.item.facts.size;
+  verdict.read = looked.remote ? looked.remote->read() : verdict.size;
+  return verdict;
+}
+
+// The other package that a failure is about, and in how many of its versions it is the same. A
+// doubt that every version leaves is none.
+std::optional<Clash> SetJudge::clash_of(const std::string& package, const Solution& solution,
+                                        const FitVerdict& verdict) {
+  const bool is_doubt = verdict.fits == Fits::depends;
+  const auto version = solution.at(package);
+  Clash clash{{{package, VersionSet(universe_.count_versions(package)).add(version)}},
+              universe_.because({.kind = ClashReason::Kind::judged, .reason = verdict.reason})};
+  const bool numpy = verdict.obstacle == Obstacle::numpy;
+  if (!numpy && !is_of_torch(verdict))
+    return is_doubt ? std::nullopt : std::optional(std::move(clash));
+  const std::string other = numpy ? "numpy" : "torch";
+  VersionSet failing(universe_.count_versions(other)), allowed = ~VersionSet(failing.versions());
+  if (const auto& claims = universe_.claims(package, version)) {
+    for (const auto& one : universe_.requirements(*claims, "")) {
+      if (canonical_name(one.name) == other)
+        allowed = allowed & universe_.allowed(other, one.specifiers);
+    }
+  }
+  if (!numpy) universe_.expect_all(other, allowed);
+  for (std::size_t i = 0; i <= failing.versions(); ++i) {
+    if (!allowed.contains(i)) continue;
+    auto changed = solution;
+    if (i == failing.absent()) {
+      changed.erase(other);
+    } else {
+      if (!universe_.release(other, i).wheel) continue;
+      changed[other] = i;
+    }
+    const auto again = judge(package, changed);
+    if ((again.fits == Fits::fails || (is_doubt && again.fits == Fits::depends)) &&
+        (numpy ? again.obstacle == Obstacle::numpy : is_of_torch(again)))
+      failing.add(i);
+  }
+  if (is_doubt && (allowed & ~failing).empty()) return std::nullopt;
+  clash.terms.push_back({other, failing});
+  return clash;
+}
+
+std::vector<Clash> SetJudge::check(const Solution& solution) {
+  std::vector<Clash> clashes;
+  if (const auto torch = solution.find("torch"); torch != solution.end())
+    judge_torch(torch->second, clashes);
+  if (!clashes.empty()) return clashes;
+  look_into(solution);
+  for (const auto& [package, version] : solution) {
+    if (!looked_into_.contains({package, version})) continue;
+    const auto verdict = judge(package, solution);
+    if (verdict.fits == Fits::works || (verdict.fits == Fits::depends && !avoid_doubts_)) continue;
+    if (auto clash = clash_of(package, solution, verdict)) {
+      had_doubts_ |= verdict.fits == Fits::depends;
+      clashes.push_back(std::move(*clash));
+    }
+  }
+  return clashes;
+}
+
+SetJudge::Judged SetJudge::judged(const std::string& package, const Solution& solution) {
+  const auto version = solution.at(package);
+  if (looked_into_.contains({package, version})) return {judge(package, solution), true};
+  const auto& release = universe_.release(package, version);
+  if (release.wheel) return {{.file = release.wheel->file.name}, false};
+  return {{.file = release.sdist ? release.sdist->name : "",
+           .fits = Fits::depends,
+           .obstacle = Obstacle::system,
+           .reason = {.why = Why::only_sources}},
+          false};
+}
+
+std::uint64_t SetJudge::read() const {
+  std::uint64_t sum = 0;
+  for (const auto& [key, looked] : looked_into_) sum += looked.remote ? looked.remote->read() : 0;
+  return sum;
+}
+
+std::uint64_t SetJudge::size() const {
+  std::uint64_t sum = 0;
+  for (const auto& [key, looked] : looked_into_) sum += looked.item.facts.size;
+  return sum;
+}
+
+}  // namespace wheelscope

@@ -1,0 +1,83 @@
+// Judges a set of packages by the bytes of their wheels: what metadata does not say.
+#pragma once
+
+#include "answers/suppliers.h"
+#include "commands/package_universe.h"
+#include "commands/remote_wheel.h"
+
+namespace wheelscope {
+
+// What a set is judged for, besides the machine.
+struct SetWishes {
+  std::string cuda;   // that torch is to bring: 12, 12.8, cpu; empty: any
+  bool deep = false;  // every byte is read
+};
+
+class SetJudge {
+ public:
+  // All of these must outlive it.
+  SetJudge(PackageUniverse& universe, Http& http, Cache& cache, const MachineFacts& machine,
+           Surroundings surroundings, SetWishes wishes)
+      : universe_(universe),
+        http_(http),
+        cache_(cache),
+        machine_(machine),
+        surroundings_(std::move(surroundings)),
+        wishes_(std::move(wishes)) {}
+
+  // Reads the wheels of the set that have libraries, side by side. Each failure rules out as many
+  // versions of torch or NumPy as it holds for.
+  std::vector<resolver::Clash> check(const resolver::Solution& solution);
+
+  // Whether what only may fail counts as a failure, if another torch or NumPy leaves no doubt.
+  void avoid_doubts(bool avoid) {
+    avoid_doubts_ = avoid;
+    had_doubts_ = false;
+  }
+  bool had_doubts() const { return had_doubts_; }  // that counted
+
+  // The verdict on a package of a set, and whether its bytes were read.
+  struct Judged {
+    FitVerdict verdict;
+    bool by_bytes = false;
+  };
+  Judged judged(const std::string& package, const resolver::Solution& solution);
+
+  std::uint64_t read() const;  // bytes
+  std::uint64_t size() const;  // of the files that they are of
+
+ private:
+  struct LookedInto {
+    Item item;
+    WheelFiles files;
+    std::shared_ptr<const Remote> remote;
+    std::string problem;  // why it could not be read
+  };
+  using Key = std::pair<std::string, std::size_t>;
+
+  bool is_read(const std::string& package, std::size_t version);
+  void look_into(const resolver::Solution& solution);
+  LookedInto look_into(const Candidate& wheel);
+  const std::optional<std::vector<std::string>>& files_of(const std::string& package,
+                                                          std::size_t version);
+  std::optional<TorchFacts> torch_facts(std::size_t version);
+  void judge_torch(std::size_t version, std::vector<resolver::Clash>& clashes);
+  FitVerdict judge(const std::string& package, const resolver::Solution& solution);
+  Brought brings(const std::string& package, const resolver::Solution& solution,
+                 const std::string& library);
+  std::optional<resolver::Clash> clash_of(const std::string& package,
+                                          const resolver::Solution& solution,
+                                          const FitVerdict& verdict);
+
+  PackageUniverse& universe_;
+  Http& http_;
+  Cache& cache_;
+  const MachineFacts& machine_;
+  Surroundings surroundings_;
+  SetWishes wishes_;
+  bool avoid_doubts_ = false, had_doubts_ = false;
+  std::map<Key, LookedInto> looked_into_;
+  std::map<Key, std::optional<std::vector<std::string>>> names_;  // of files
+};
+
+}  // namespace wheelscope

@@ -1,0 +1,195 @@
+"""`wheelscope fit` for several projects, on wheels with libraries that a real linker made."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import sample_wheels
+from package_index import Index
+from packaging.pylock import Pylock
+from program import PROGRAM, Fit
+from sample_wheels import MACHINE, PYTHON
+
+PLATFORM = f"{PYTHON}-{PYTHON}-manylinux_2_17_{MACHINE}"
+
+
+@pytest.fixture(scope="module")
+def cuda_module(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A module that needs libcudart.so.12."""
+    folder = tmp_path_factory.mktemp("cuda")
+    stub = folder / "libcudart.so"
+    soname = "-Wl,-soname,libcudart.so.12"
+    code = folder / "stub.c"
+    code.write_text("void cudaFree(void) {}")
+    subprocess.run(["gcc", "-shared", "-fPIC", soname, "-o", stub, code], check=True)
+    call = "void cudaFree(void); void call(void) { cudaFree(); }"
+    return sample_wheels.library(folder, call, f"-L{folder}", "-lcudart")
+
+
+@pytest.fixture
+def stocked(index: Index, cuda_module: bytes) -> Index:
+    """torch with CUDA 12, then 13; an extension for 12 that requires any torch, and its users."""
+
+    def stock(project: str, **releases: tuple[str, dict[str, bytes], str]) -> None:
+        entries = []
+        for release, (tag, members, metadata) in releases.items():
+            name = f"{project}-{release.removeprefix('v').replace('_', '.')}-{tag}.whl"
+            entries.append(index.add(name, sample_wheels.wheel(name, members, metadata)))
+        index.page(project, entries)
+
+    pure: dict[str, bytes] = {"empty.py": b""}
+    twelve = "Requires-Dist: nvidia-cuda-runtime-cu12==12.8.90\n"
+    thirteen = "Requires-Dist: nvidia-cuda-runtime==13.0.48\n"
+    stock(
+        "torch",
+        v2_10_0=(PLATFORM, pure, twelve),
+        v2_11_0=(PLATFORM, pure, thirteen),
+        v2_12_0=(PLATFORM, pure, thirteen),
+    )
+    stock("nvidia-cuda-runtime-cu12".replace("-", "_"), v12_8_90=(PLATFORM, pure, ""))
+    stock("nvidia-cuda-runtime".replace("-", "_"), v13_0_48=(PLATFORM, pure, ""))
+    for name in ("nvidia_cuda_runtime_cu12", "nvidia_cuda_runtime"):
+        page = index.pages.pop(f"/simple/{name}/")
+        index.pages[f"/simple/{name.replace('_', '-')}/"] = page
+    stock("sample", v1_0=(PLATFORM, {"sample.so": cuda_module}, "Requires-Dist: torch>=2.10\n"))
+    stock(
+        "user",
+        v1_0=("py3-none-any", pure, "Requires-Dist: sample\n"),
+        v2_0=("py3-none-any", pure, "Requires-Dist: sample\nRequires-Dist: torch>=2.12\n"),
+    )
+    stock("idle", v1_0=("py3-none-any", pure, ""))
+    return index
+
+
+def versions(answer: dict[str, object], key: str = "packages") -> dict[str, str]:
+    packages: list[dict[str, str]] = answer[key]  # type: ignore[assignment]
+    return {one["name"]: one["version"] for one in packages}
+
+
+def test_bytes_decide_where_metadata_allows_more(fit: Fit, stocked: Index) -> None:
+    answer, code, _ = fit("torch", "sample", "--index", stocked.simple)
+    assert code == 0
+    assert versions(answer) == {
+        "torch": "2.10.0",
+        "sample": "1.0",
+        "nvidia-cuda-runtime-cu12": "12.8.90",
+    }
+    [refused] = answer["refused"]
+    assert (refused["package"], refused["other"]) == ("sample", "torch")
+    assert refused["other_versions"] == "2.11.0 to 2.12.0"
+    assert "libcudart.so.12" in refused["text"]
+    assert "pip install torch==2.10.0 sample==1.0 --index-url" in answer["command"]
+
+
+def test_a_version_that_cannot_be_is_not_chosen(fit: Fit, stocked: Index) -> None:
+    answer, code, _ = fit("user", "--format", "set", "--index", stocked.simple)
+    assert code == 0
+    assert versions(answer)["user"] == "1.0"
+    assert "pip install user==1.0 sample==1.0 torch==2.10.0 --index-url" in answer["command"]
+
+
+def test_the_smallest_reason_is_whole_and_needs_each_part(fit: Fit, stocked: Index) -> None:
+    asked = ["torch>=2.11", "user", "idle"]
+    answer, code, _ = fit(*asked, "--index", stocked.simple)
+    assert code == 1
+    texts = [line["text"] for line in answer["conflict"]]
+    assert texts[:2] == ["you ask for torch>=2.11", "you ask for user"]
+    assert texts[-1] == "user 1.0 to 2.0 requires sample"
+    assert len(texts) == 4
+    assert texts[2].startswith("sample 1.0 with torch 2.11.0 to 2.12.0: ")
+    assert answer["nearest_asked"] == ["torch", "user", "idle"]
+    assert versions(answer, "nearest")["torch"] == "2.10.0"
+    for left_out in asked[:2]:
+        rest = [one for one in asked if one != left_out]
+        assert fit(*rest, "--index", stocked.simple)[1] == 0
+
+
+def test_lock_file(stocked: Index, tmp_path: Path) -> None:
+    words = [PROGRAM, "fit", "--format", "pylock", "--python", sys.executable, "sample", "idle"]
+    done = subprocess.run(
+        [*map(str, words), "--index", stocked.simple],
+        capture_output=True,
+        check=True,
+        env={"HOME": str(tmp_path)},
+        text=True,
+    )
+    lock = Pylock.from_dict(tomllib.loads(done.stdout))
+    assert [(one.name, str(one.version)) for one in lock.packages] == [
+        ("sample", "1.0"),
+        ("idle", "1.0"),
+        ("nvidia-cuda-runtime-cu12", "12.8.90"),
+        ("torch", "2.10.0"),
+    ]
+    assert all(one.wheels and one.wheels[0].hashes["sha256"] for one in lock.packages)
+
+
+def test_why(fit: Fit, stocked: Index) -> None:
+    answer, _, _ = fit("sample", "idle", "--why", "torch", "--index", stocked.simple)
+    assert answer["why"][0] == "sample 1.0: torch>=2.10"
+    assert answer["why"][1] == "torch 2.12.0 is the newest version, but:"
+    assert any("libcudart.so.12" in line for line in answer["why"])
+    answer, _, _ = fit("sample", "--why", "idle", "--index", stocked.simple)
+    assert answer["why"] == ["idle is not in the set: nothing requires it"]
+
+
+def test_keeps_what_is_installed(fit: Fit, stocked: Index, tmp_path: Path) -> None:
+    environment = tmp_path / "env"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    [packages] = environment.glob("lib/python*/site-packages")
+    info = packages / "torch-2.11.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.11.0\n")
+    words = ["torch", "idle", "--index", stocked.simple, "--python", environment]
+    assert versions(fit(*words)[0])["torch"] == "2.12.0"
+    assert versions(fit(*words, "--keep")[0])["torch"] == "2.11.0"
+
+
+def test_groups_of_a_pyproject(
+    fit: Fit, stocked: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        """
+        [project]
+        dependencies = ["idle"]
+        [dependency-groups]
+        gpu = ["sample", {include-group = "Base"}]
+        base = ["torch<2.12"]
+        loop = [{include-group = "loop"}]
+        """
+    )
+    monkeypatch.chdir(tmp_path)
+    options = ["--index", stocked.simple]
+    assert fit("--group", "gpu", *options)[0]["asked"] == ["sample", "torch<2.12"]
+    answer, _, _ = fit("-r", "pyproject.toml", "--group", "base", *options)
+    assert answer["asked"] == ["idle", "torch<2.12"]
+    for group, words in {"loop": "includes itself", "none": "the groups are: base, gpu"}.items():
+        done = subprocess.run([PROGRAM, "fit", "--group", group], capture_output=True, text=True)
+        assert done.returncode == 3
+        assert words in done.stderr
+
+
+def test_torch_for_the_cuda_and_the_driver(fit: Fit, stocked: Index) -> None:
+    options = ["torch", "idle", "--index", stocked.simple]
+    assert versions(fit(*options, "--cuda", "12")[0])["torch"] == "2.10.0"
+    assert versions(fit(*options, "--driver", "550.54")[0])["torch"] == "2.10.0"
+    assert versions(fit(*options, "--driver", "580.95.05")[0])["torch"] == "2.12.0"
+    answer, code, _ = fit(*options, "--cuda", "11")
+    assert code == 1
+    assert "--cuda asks for another" in json.dumps(answer["conflict"])
+
+
+def test_a_wheel_on_the_disk_in_a_set(fit: Fit, stocked: Index, tmp_path: Path) -> None:
+    name = "sample-9.0-py3-none-any.whl"
+    path = tmp_path / name
+    path.write_bytes(sample_wheels.wheel(name, {}, "Requires-Dist: torch<2.11\n"))
+    answer, code, _ = fit("user", path, "--index", stocked.simple)
+    assert code == 0
+    assert versions(answer) == {
+        "user": "1.0",
+        "sample": "9.0",
+        "torch": "2.10.0",
+        "nvidia-cuda-runtime-cu12": "12.8.90",
+    }
