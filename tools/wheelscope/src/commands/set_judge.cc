@@ -131,7 +131,7 @@ Brought SetJudge::brings(const std::string& package, const Solution& solution,
 }
 
 FitVerdict SetJudge::judge(const std::string& package, const Solution& solution) {
-  const auto& looked = looked_into_.at({package, solution.at(package)});
+  auto& looked = looked_into_.at({package, solution.at(package)});
   const auto& name = universe_.release(package, solution.at(package)).wheel->file.name;
   if (!looked.problem.empty())
     return {.file = name,
@@ -150,13 +150,15 @@ FitVerdict SetJudge::judge(const std::string& package, const Solution& solution)
     const auto numpy = solution.find("numpy");
     return numpy == solution.end() ? "" : universe_.release("numpy", numpy->second).spelled;
   };
-  std::unique_ptr<WheelImports> imports;
-  surroundings.imports = [&]() -> const WheelImports* {
-    if (!imports && looked.files.read)
-      imports = std::make_unique<WheelImports>(*machine_.python, looked.files);
-    return imports.get();
+  surroundings.imports = [&] {
+    if (!looked.imports && looked.files.read)
+      looked.imports = std::make_shared<WheelImports>(*machine_.python, looked.files);
+    return looked.imports.get();
   };
-  surroundings.refusal = [&] { return refusal_in(looked.files, *machine_.python); };
+  surroundings.refusal = [&] {
+    if (!looked.refusal) looked.refusal = refusal_in(looked.files, *machine_.python);
+    return *looked.refusal;
+  };
   auto verdict = wheelscope::fit(looked.item, machine, surroundings);
   verdict.size = looked.item.facts.size;
   verdict.read = looked.remote ? looked.remote->read() : verdict.size;

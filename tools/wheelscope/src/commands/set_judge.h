@@ -52,6 +52,9 @@ class SetJudge {
     WheelFiles files;
     std::shared_ptr<const Remote> remote;
     std::string problem;  // why it could not be read
+    // Read at the first question.
+    std::shared_ptr<const WheelImports> imports = {};
+    std::optional<Refusal> refusal = {};
   };
   using Key = std::pair<std::string, std::size_t>;
 
