@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "commands/commands.h"
@@ -211,6 +212,19 @@ TEST(Environment, ModulesBuiltForAnotherNumpy) {
   EXPECT_EQ(loads("1.0"), std::pair(Loads::yes, Loads::no)) << "the new one needs 1.23";
   EXPECT_EQ(loads("1.26.4"), std::pair(Loads::yes, Loads::yes));
   EXPECT_EQ(loads("2.3.5"), std::pair(Loads::no, Loads::yes));
+}
+
+TEST(Environment, ALibraryOfAnotherProcessorIsNone) {
+  Environment made("processor");
+  made.install("behind",
+               {{"behind/_C.so", "numpy-behind.so"}, {"behind/libbehind.so", "libbehind.so"}});
+  EXPECT_EQ(made.judge().at("behind").loads, Loads::yes);
+  std::fstream file(made.site + "/behind/libbehind.so",
+                    std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(18);
+  file.put('\xb7');  // e_machine: aarch64
+  file.close();
+  EXPECT_EQ(made.judge().at("behind").loads, Loads::no);
 }
 
 TEST(Environment, IsACommand) {

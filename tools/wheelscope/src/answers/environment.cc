@@ -40,7 +40,9 @@ PackageJudge::PackageJudge(const MachineFacts& machine, Disk& disk, DriverFiles 
   }
   disk_.read_all(all);
   for (const auto& file : all) {
-    places_.try_emplace(base_name(file.path), file.path);
+    if (const auto* library = disk_.open(file.path);
+        library && library->machine == machine.architecture)
+      places_.try_emplace(base_name(file.path), file.path);
     seen_.libraries.push_back(file.path);
   }
 }
