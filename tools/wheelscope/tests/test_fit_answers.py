@@ -108,7 +108,7 @@ def test_symbols_of_this_torch(fit: Fit, index: Index, tmp_path: Path) -> None:
             assert symbol in answer["files"][0]["reason"]
 
 
-def test_a_module_that_run_codenames_may_be_imported(
+def test_a_package_may_import_the_module_of_its_name(
     fit: Fit, index: Index, tmp_path: Path
 ) -> None:
     """As cv2 does: its native module is imported by name, in a function."""
@@ -117,8 +117,8 @@ def test_a_module_that_run_codenames_may_be_imported(
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", absent, source], check=True)
     call = "void absent(void); void call(void) { absent(); }"
     native = sample_wheels.library(tmp_path, call, f"-L{tmp_path}", "-l:libabsent.so")
-    package = b'import importlib\ndef load(name): importlib.import_module(name)\nload("native")\n'
-    members = {"sample/__init__.py": package, "sample/native.so": native}
+    package = b'import importlib\ndef load(name): importlib.import_module(name)\nload("sample")\n'
+    members = {"sample/__init__.py": package, "sample/sample.so": native}
     index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, members))])
     [answer], code, _ = fit("sample", "--index", index.simple)
     assert (answer["files"][0]["verdict"], code) == ("depends", 1)

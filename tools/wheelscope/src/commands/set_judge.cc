@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "answers/served.h"
 #include "commands/read_item.h"
 #include "commands/required_wheels.h"
 #include "commands/torch_lookup.h"
@@ -159,6 +160,8 @@ FitVerdict SetJudge::judge(const std::string& package, const Solution& solution)
     if (!looked.refusal) looked.refusal = refusal_in(looked.files, *machine_.python);
     return *looked.refusal;
   };
+  const auto& claims = looked.item.facts.wheel;
+  surroundings.same_cuda_as_index = claims && !TorchRequirements(*claims).exact().empty();
   auto verdict = wheelscope::fit(looked.item, machine, surroundings);
   verdict.size = looked.item.facts.size;
   verdict.read = looked.remote ? looked.remote->read() : verdict.size;
