@@ -188,6 +188,7 @@ std::optional<Clash> SetJudge::clash_of(const std::string& package, const Soluti
     }
   }
   if (!numpy) universe_.expect_all(other, allowed);
+  bool another_helps = false;
   for (std::size_t i = 0; i <= failing.versions(); ++i) {
     if (!allowed.contains(i)) continue;
     auto changed = solution;
@@ -201,8 +202,10 @@ std::optional<Clash> SetJudge::clash_of(const std::string& package, const Soluti
     if ((again.fits == Fits::fails || (is_doubt && again.fits == Fits::depends)) &&
         (numpy ? again.obstacle == Obstacle::numpy : is_of_torch(again)))
       failing.add(i);
+    else
+      another_helps |= i != failing.absent();
   }
-  if (is_doubt && (allowed & ~failing).empty()) return std::nullopt;
+  if (is_doubt && !another_helps) return std::nullopt;
   clash.terms.push_back({other, failing});
   return clash;
 }
