@@ -107,6 +107,14 @@ def test_the_smallest_reason_is_whole_and_needs_each_part(fit: Fit, stocked: Ind
         assert fit(*rest, "--index", stocked.simple)[1] == 0
 
 
+def test_a_version_that_does_not_exist_is_said_with_those_that_do(fit: Fit, stocked: Index) -> None:
+    answer, _, _ = fit("torch>=3", "idle", "--index", stocked.simple)
+    [line] = answer["conflict"]
+    assert line["text"] == (
+        "you ask for torch>=3, and there is no such version, only 2.10.0 to 2.12.0"
+    )
+
+
 def test_lock_file(stocked: Index, tmp_path: Path) -> None:
     words = [PROGRAM, "fit", "--format", "pylock", "--python", sys.executable, "sample", "idle"]
     done = subprocess.run(

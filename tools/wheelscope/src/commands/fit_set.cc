@@ -203,8 +203,7 @@ class SetFitter {
       const bool is_root = who == resolver::root;
       if (because.kind == ClashReason::Kind::required && texts.size() > 2) {
         const auto allowed = universe_.spelled(other, ~other_versions);
-        because.text =
-            other + (allowed.empty() ? " in versions that there are not" : " " + allowed);
+        because.text = other + (allowed.empty() ? " in versions that do not exist" : " " + allowed);
       }
       lines.push_back(
           {.who = who,
@@ -212,9 +211,18 @@ class SetFitter {
            .other = other,
            .other_versions = other.empty() ? "" : universe_.spelled(other, other_versions),
            .because = because});
-      if (!other.empty() && universe_.count_versions(other) == 0)
+      const bool is_need =
+          because.kind == ClashReason::Kind::asked || because.kind == ClashReason::Kind::required;
+      if (!is_need || other.empty()) continue;
+      const auto versions_of_other = universe_.count_versions(other);
+      if (versions_of_other == 0)
         lines.back().because.reason = {.why = Why::not_read,
                                        .what = universe_.project(other).problem};
+      else if ((~other_versions).empty())
+        lines.back().because.reason = {
+            .why = Why::not_read,
+            .what = "there is no such version, only " +
+                    universe_.spelled(other, VersionSet(versions_of_other, true))};
     }
     return lines;
   }
