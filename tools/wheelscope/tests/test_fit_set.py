@@ -115,6 +115,14 @@ def test_a_version_that_does_not_exist_is_said_with_those_that_do(fit: Fit, stoc
     )
 
 
+def test_code_for_gpus_that_was_not_looked_at_is_said(fit: Fit, stocked: Index) -> None:
+    asked = ("torch", "idle", "--index", stocked.simple)
+    assert fit(*asked, "--gpu", "9.0")[0]["notes"] == [
+        "whether there is code for the GPUs here was not looked at: --deep tells"
+    ]
+    assert fit(*asked, "--gpu", "9.0", "--deep")[0]["notes"] == []
+
+
 def test_lock_file(stocked: Index, tmp_path: Path) -> None:
     words = [PROGRAM, "fit", "--format", "pylock", "--python", sys.executable, "sample", "idle"]
     done = subprocess.run(

@@ -53,6 +53,9 @@ class SetFitter {
       answer.conflict = lines_of(found.error());
       find_nearest(found.error(), answer);
     }
+    if (!machine_.gpus.empty() && !options_.deep)
+      answer.notes.push_back(
+          "whether there is code for the GPUs here was not looked at: --deep tells");
     answer.read = judge_.read();
     answer.size = judge_.size();
     return answer;
