@@ -141,6 +141,17 @@ def test_credentials_are_not_shown(fit: Fit, stocked: Index) -> None:
     assert "secret" not in said
 
 
+@pytest.mark.parametrize("beside", [(), ("sound",)])
+def test_a_folder_without_the_project_does_not_answer_for_an_index(
+    fit: Fit, stocked: Index, tmp_path: Path, beside: tuple[str, ...]
+) -> None:
+    stocked.faults["/simple/sample/"] = package_index.status(500)
+    where = ("--index", stocked.simple, "--find-links", str(tmp_path))
+    _, code, said = fit("sample", *beside, *where)
+    assert code == 3
+    assert "tried 3 times" in said
+
+
 def test_nobody_listens(fit: Fit) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

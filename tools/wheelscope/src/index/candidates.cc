@@ -93,19 +93,17 @@ Result<std::vector<IndexFile>> find_files(Http& http, const std::vector<std::str
   if (indexes.empty())
     return std::unexpected(Error{0, "--no-index was given, and no --find-links to look in"});
   std::vector<IndexFile> files;
-  bool answered = false;
   std::string problem;
   for (const auto& index : indexes) {
     auto page = read_page(http, index, project);
     if (page) {
-      answered = true;
       std::ranges::move(*page, std::back_inserter(files));
     } else {
       if (!problem.empty()) notes.push_back(problem);
       problem = page.error().what;
     }
   }
-  if (!answered) return std::unexpected(Error{0, problem});
+  if (files.empty() && !problem.empty()) return std::unexpected(Error{0, problem});
   if (!problem.empty()) notes.push_back(problem);
   return files;
 }

@@ -25,9 +25,9 @@ struct Candidates {
   std::uint64_t other_versions = 0;  // wheels that the requirement does not allow
 };
 
-// Every file that the indexes have for a project. Fails when no index has the project; what is
-// wrong with one of several becomes notes. `indexes` may have pages of links, in the form of
-// links_page().
+// Every file that the indexes have for a project. Fails when none has a file and one could not be
+// read; otherwise, what is wrong with one of several becomes notes. `indexes` may have pages of
+// links, in the form of links_page().
 Result<std::vector<IndexFile>> find_files(Http& http, const std::vector<std::string>& indexes,
                                           const std::string& project,
                                           std::vector<std::string>& notes);
