@@ -220,8 +220,8 @@ def wheels(arguments: argparse.Namespace) -> Iterator[Path]:
         yield from sorted(arguments.folder.glob("*.whl"))
         return
     listed = download.read_list(arguments.download)
-    known = [wheel for wheel in listed if wheel.file_name not in read()]
-    for wheel in download.fetched(known, arguments.folder):
+    left = [w for w in listed if is_toolbox(w.file_name) or w.file_name not in read()]
+    for wheel in download.fetched(left, arguments.folder):
         yield wheel
         if not is_toolbox(wheel.name):
             wheel.unlink()
