@@ -74,6 +74,15 @@ def test_what_a_release_makes_is_ignored_by_git(tmp_path: Path) -> None:
     assert said.stdout == b""
 
 
+def test_a_place_where_no_release_can_be_made_is_named(tmp_path: Path) -> None:
+    folder = small_project(tmp_path)
+    (folder / "build").write_text("a file")
+    done = call(folder, "gpu", "--base", "debian")
+    assert done.returncode == 1
+    assert "build/release cannot be written (Not a directory)" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_commands_that_publish_need_no_build_packages() -> None:
     """The jobs that sign or upload have a lock of their own, with few packages."""
     missing = ("build", "pyproject_hooks", "auditwheel")

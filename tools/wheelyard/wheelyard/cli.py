@@ -256,7 +256,7 @@ def _run(
     try:
         runner.run(_chosen(graph, names, arguments.task), force=force)
     finally:
-        wheelhouse.fill(plan, record)
+        problem = wheelhouse.fill(plan, record)
         if "image" in names:
             folder = plan.project.release_folder
             for line in packages.not_as_kept(plan.project.root, folder, plan.machine):
@@ -266,6 +266,8 @@ def _run(
             _report(plan, record, display)
             for line in advise(plan, record):
                 display.say(line)
+    if problem:
+        raise Problem(problem)
 
 
 def _dirty(plan: Plan, changes: list[str]) -> str:

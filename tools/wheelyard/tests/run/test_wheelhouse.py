@@ -44,3 +44,11 @@ def test_an_older_release_goes_and_what_is_not_ours_stays(
 def test_before_anything_is_made_it_is_empty(plan: Plan, record: Record) -> None:
     wheelhouse.fill(plan, record)
     assert shown(plan) == []
+
+
+def test_one_that_cannot_be_written_is_named(plan: Plan, record: Record, tmp_path: Path) -> None:
+    passed(record, "repair/x86_64", made(plan, tmp_path / "drafts", "1.0"))
+    plan.project.wheelhouse.write_text("a file")
+    said = wheelhouse.fill(plan, record)
+    assert said.startswith(f"{plan.project.wheelhouse} cannot be written (Not a directory); ")
+    assert said.endswith(f"the distributions are in {record.folder}")
