@@ -221,6 +221,7 @@ def wheels(arguments: argparse.Namespace) -> Iterator[Path]:
         return
     listed = download.read_list(arguments.download)
     left = [w for w in listed if is_toolbox(w.file_name) or w.file_name not in read()]
+    left.sort(key=lambda w: not is_toolbox(w.file_name))  # the others are read with its program
     for wheel in download.fetched(left, arguments.folder):
         yield wheel
         if not is_toolbox(wheel.name):

@@ -11,9 +11,7 @@ from wheelyard.problem import Problem
 
 def test_it_is_what_wheelyard_knows_of_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
     version = "2.10"
-    monkeypatch.setattr(
-        torch_table, "PYTHONS", ["3.9", "3.10", "3.12t", "3.14t"]
-    )  # pip takes a second for each
+    monkeypatch.setattr(torch_table, "PYTHONS", ["3.9", "3.10", "3.12t", "3.14t"])
     printed: dict[str, Any] = tomllib.loads(torch_table.table(version))["torch"][version]
     known = tomllib.loads(KNOWN.read_text())["torch"][version]
     assert set(printed.pop("cuda")) <= set(known.pop("cuda"))
@@ -25,3 +23,8 @@ def test_a_version_that_nobody_has_is_said(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(torch_table, "PYTHONS", ["3.12"])
     with pytest.raises(Problem, match=r"pip finds no wheel of torch 99\.0"):
         torch_table.table("99.0")
+
+
+def test_an_index_that_does_not_answer_is_not_an_empty_one() -> None:
+    with pytest.raises(Problem, match="pip cannot say which torch there is"):
+        torch_table.versions("3.12", "x86_64", "--index-url=http://127.0.0.1:9/", "--retries=1")

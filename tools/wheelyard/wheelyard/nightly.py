@@ -19,7 +19,7 @@ from wheelyard.plan.plan import Options, Plan
 from wheelyard.problem import Problem
 from wheelyard.run import local
 from wheelyard.run.runner import Runner, only_run
-from wheelyard.torch_table import found
+from wheelyard.torch_table import versions
 
 NAME = "nightly"
 LAST = "verify"
@@ -28,10 +28,9 @@ LAST = "verify"
 def newest(index: str, python: str, machine: str) -> str:
     """The version of the newest torch that an index has for a Python."""
     options = ["--pre", *([f"--index-url={index}"] if index else [])]
-    seen = found("torch", python, machine, *options)
-    if isinstance(seen, str):
-        raise Problem(f"pip finds no torch for Python {python} on {index or 'PyPI'}:\n{seen}")
-    return str(seen["version"])
+    if not (known := versions(python, machine, *options)):
+        raise Problem(f"pip finds no torch for Python {python} on {index or 'PyPI'}")
+    return known[0]
 
 
 def with_torch(plan: Plan, version: str, index: str, python: str) -> Plan:

@@ -2,15 +2,15 @@
 
     wheelyard torch 2.16
 
-pip is asked for each Python, and reads a wheel's metadata alone. torch's own index has further CUDA builds,
-which cannot be seen there.
+pip is asked for each Python, and for the metadata of one wheel for each CPU architecture. torch's own index has
+further CUDA builds, which cannot be seen there.
 """
 
 import itertools
 import json
+import re
 import subprocess
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from packaging.requirements import Requirement
@@ -27,25 +27,47 @@ CUDA = (
     "nvidia-cuda-runtime",
     "nvidia-cuda-runtime-cu12",
 )  # their versions begin with CUDA's
-AT_ONCE = 4
 
 
-def found(wanted: str, python: str, machine: str, *options: str) -> dict[str, Any] | str:
-    """The metadata of the wheel that pip would take, or what pip says where there is none."""
+def versions(python: str, machine: str, *options: str) -> list[str]:
+    """The versions of torch that pip could install, the newest first, by the names of their files."""
+    done = _pip("index", "versions", "torch", *_for(python, machine), *options)
+    if listed := re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE):
+        return listed[1].split(", ")
+    if "Retrying" in done.stderr or "No matching distribution" not in done.stderr:
+        raise Problem(f"pip cannot say which torch there is:\n{done.stderr}")
+    return []
+
+
+def metadata(release: str, python: str, machine: str) -> dict[str, Any]:
+    """What the wheel of a release says of itself."""
     with tempfile.TemporaryDirectory() as nowhere:
-        command = list(map(str, isolated("pip", "install", "--quiet", "--dry-run", "--no-deps")))
-        command += ["--report=-", "--only-binary=:all:", f"--target={nowhere}", *options]
-        command += [
-            f"--platform=manylinux_2_28_{machine}",
-            f"--python-version={python.rstrip('t')}",
+        words = [
+            "install",
+            "--quiet",
+            "--dry-run",
+            "--no-deps",
+            "--report=-",
+            f"--target={nowhere}",
         ]
-        command += [f"--abi={python_tag(python)}", wanted]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = _pip(*words, *_for(python, machine), f"torch=={release}")
     if done.returncode != 0:
-        return done.stderr
+        raise Problem(f"pip cannot read the metadata of torch {release}:\n{done.stderr}")
     (wheel,) = json.loads(done.stdout)["install"]
-    metadata: dict[str, Any] = wheel["metadata"]
-    return metadata
+    return dict(wheel["metadata"])
+
+
+def _pip(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(list(map(str, isolated("pip", *words))), capture_output=True, text=True)
+
+
+def _for(python: str, machine: str) -> list[str]:
+    return [
+        "--only-binary=:all:",
+        f"--platform=manylinux_2_28_{machine}",
+        f"--python-version={python.rstrip('t')}",
+        f"--abi={python_tag(python)}",
+    ]
 
 
 def cuda_of(metadata: dict[str, Any], machine: str, python: str) -> str:
@@ -67,18 +89,24 @@ def cuda_of(metadata: dict[str, Any], machine: str, python: str) -> str:
 
 def table(version: str) -> str:
     """The table for ci/matrix.toml."""
-    wanted = f"torch=={version}.*"
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        asked = list(pool.map(lambda python: found(wanted, python, ARCHS[0]), PYTHONS))
-    wheels = {p: seen for p, seen in zip(PYTHONS, asked, strict=True) if isinstance(seen, dict)}
-    if not wheels:
-        raise Problem(f"pip finds no wheel of torch {version} here; it says:\n{asked[0]}")
-    pythons = list(wheels)
-    of_archs = {arch: found(wanted, pythons[0], arch) for arch in ARCHS}
-    cuda = {a: cuda_of(m, a, pythons[0]) for a, m in of_archs.items() if isinstance(m, dict)}
+    releases = {python: _newest(version, versions(python, ARCHS[0])) for python in PYTHONS}
+    pythons = [python for python, newest in releases.items() if newest]
+    if not pythons:
+        raise Problem(f"pip finds no wheel of torch {version} for any Python here")
+    of_archs = {
+        arch: metadata(newest, pythons[0], arch)
+        for arch in ARCHS
+        if (newest := _newest(version, versions(pythons[0], arch)))
+    }
+    cuda = {a: cuda_of(m, a, pythons[0]) for a, m in of_archs.items()}
     builds = sorted({*cuda.values(), "cpu"})
     return f"""[torch."{version}"]
-release = "{max((str(seen["version"]) for seen in wheels.values()), key=Version)}"
+release = "{max((newest for newest in releases.values() if newest), key=Version)}"
 pythons = {json.dumps(pythons)}
 cuda = {json.dumps(builds)}  # add the builds of torch's own index that you serve
 pypi = {{ {", ".join(f'{arch} = "{build}"' for arch, build in cuda.items())} }}"""
+
+
+def _newest(version: str, known: list[str]) -> str:
+    """The newest of the releases 2.16.0, 2.16.1 ... of a version 2.16; empty where there is none."""
+    return next((name for name in known if name.startswith(f"{version}.")), "")
