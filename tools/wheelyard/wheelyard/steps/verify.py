@@ -1,10 +1,12 @@
 """Verify: the package's tests on each torch and Python that runs here, linking for the rest."""
 
+import importlib
 import itertools
 import re
 import shlex
 import shutil
 from pathlib import Path, PurePath
+from types import ModuleType
 
 from wheelyard.config.matrix import RunCell
 from wheelyard.core import digest, shell
@@ -16,7 +18,6 @@ from wheelyard.core.workspace import Workspace
 from wheelyard.plan.cells import Wheel
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
-from wheelyard.steps import variant
 from wheelyard.tools import images, wheelscope
 
 # In a free-threaded Python, a library that was not made for it switches the GIL on when it is imported.
@@ -31,9 +32,9 @@ def jobs(plan: Plan) -> list[Job]:
     tests = Source(plan.project.files(*facts.tests) if facts.tests else {})
     runs = [_run_job(plan, w, c, tests) for w in plan.natives for c in plan.cells_run(w)]
     runs += [
-        variant.job(plan, one, cells[0])
+        _of_variants().job(plan, variant, cells[0])
         for wheel in plan.natives
-        for one in plan.variants(wheel)
+        for variant in plan.variants(wheel)
         if (cells := plan.cells_run(wheel))
     ]
     linked = [_link_job(plan, w, torch) for w in plan.wheels for torch in plan.links(w)]
@@ -42,9 +43,14 @@ def jobs(plan: Plan) -> list[Job]:
     return [job for pair in pairs for job in pair if job]
 
 
+def _of_variants() -> ModuleType:
+    """By its name, so that its code belongs to the variants' jobs alone: where it changes, no test runs again."""
+    return importlib.import_module("wheelyard.steps.variant")
+
+
 def run(job: Job, workspace: Workspace) -> Facts:
     if "label" in job.inputs:
-        return variant.install(workspace)
+        return dict(_of_variants().install(workspace))
     return _link(workspace) if job.unit.endswith("-link") else _test(workspace)
 
 
