@@ -22,6 +22,9 @@ LOGS = {
     "  \x1b[1m/p/a.c:1:10:\x1b[m \x1b[31mfatal error: \x1b[mgmp.h: No such file\n": "/p/a.c:1:10: fatal error: gmp.h",
     "ld: a.o: in f:\na.c:(.text+0x4): undefined reference to `g'\ncollect2: error\n": "a.c:(.text+0x4): undefined",
     "collected 3 items\nE   ImportError: libgomp.so.1: cannot open shared object file\n": "E   ImportError: libgomp",
+    "#1 2.2 ERROR: No matching distribution found for torch==9\nModuleNotFoundError: No module named 'torch'\n": (
+        "ERROR: No matching distribution found for torch==9"
+    ),
     "#12 3.1 CMake Error at CMakeLists.txt:4 (find_package):\n#12 3.1   no Eigen\n": "CMake Error at CMakeLists.txt:4",
 }
 

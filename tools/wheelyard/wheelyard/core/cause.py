@@ -10,15 +10,17 @@ CAUSES = [
     re.compile(r"^\S+\.pyx:\d+:\d+: "),  # Cython
     re.compile(r"^CMake Error( at .+:\d+)?"),
     re.compile(r"undefined reference to |cannot find -l"),
+    re.compile(r"^ERROR: (No matching distribution|Could not find a version|Cannot install) .+"),
     re.compile(r"^(E  +)?(ImportError|ModuleNotFoundError|OSError): .+"),
     re.compile(r"^E  +\S"),  # pytest
-    re.compile(r"^ERROR: (No matching distribution|Could not find a version|Cannot install) .+"),
 ]
 HINTS = {
     "No space left on device": "The disk is full: free some space, then run again.",
     "TLS handshake timeout": "The image registry is not reachable: `--base debian` needs none.",
     "Killed signal terminated program": "The compiler ran out of memory: raise [build] job_memory_mb in the matrix, so "
     "that fewer run side by side.",
+    "ERROR: No matching distribution found": "The package index lacks that version, or a wheel of it for this Python "
+    "and CPU.",
     "No module named 'torch'": "The build needs torch and does not say so: add it to [build-system] requires.",
 }
 

@@ -6,6 +6,8 @@ set -eu
 wanted=$1
 shift
 echo "$wanted" >/tmp/torch.txt
-sh /tmp/install.sh "$@" -r /tmp/torch.txt ||
-  { pip install --no-deps -r /tmp/torch.txt && pip install "$@" "${wanted%% *}"; }
+if ! sh /tmp/install.sh "$@" -r /tmp/torch.txt; then
+  pip install --no-deps -r /tmp/torch.txt
+  pip install "$@" "${wanted%% *}"
+fi
 if [ $# -eq 0 ]; then python -c 'import torch'; fi
