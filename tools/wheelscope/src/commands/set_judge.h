@@ -1,4 +1,4 @@
-// Judges a set of packages by the bytes of their wheels: what metadata does not say.
+// Judges a set of packages by the bytes of their wheels, which show what metadata leaves out.
 #pragma once
 
 #include "answers/suppliers.h"

@@ -124,7 +124,7 @@ Result<void> save_copy(const std::string& path, const std::string& folder) {
   return {};
 }
 
-// Before the file is replaced: what is not in the list was not touched.
+// Call it before the file is replaced, so that no file is changed that the list does not have.
 Result<void> list_file(const Replacement& file, const std::string& folder) {
   const auto path = folder + "/" + list_name;
   const auto line = Json{{"package", file.package},

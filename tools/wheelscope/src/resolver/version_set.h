@@ -1,4 +1,4 @@
-// A set of a package's versions, and of being absent: what a package may still be.
+// The versions that a package may still have, and whether it may be absent.
 #pragma once
 
 #include <bit>
