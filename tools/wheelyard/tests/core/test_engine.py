@@ -244,3 +244,19 @@ def test_the_client_is_installed_where_it_is_a_package_of_its_own(
     with pytest.raises(Problem, match="far enough"):
         engine._start(tmp_path / "log", print)
     assert asked == ["docker.io", "iptables", *further]
+
+
+@pytest.mark.parametrize(("room", "said"), [(1 << 60, 1), (0, 0)])
+def test_a_disk_that_is_nearly_full_is_named(
+    room: int, said: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docker = program(tmp_path, "docker", f"echo {tmp_path}")
+    monkeypatch.setattr(engine, "ROOM", room)
+    lines: list[str] = []
+    engine._look_for_room(docker, lines.append)
+    assert [f"GiB are free in {tmp_path}; " in line for line in lines] == [True] * said
+
+
+def test_the_disk_of_another_machine_is_not_looked_at(tmp_path: Path) -> None:
+    engine._look_for_room(program(tmp_path, "docker", "echo /there/alone"), pytest.fail)
+    engine._look_for_room(program(tmp_path, "docker", "exit 1"), pytest.fail)

@@ -20,6 +20,9 @@ from wheelyard.core.lock import turn
 from wheelyard.problem import Problem
 
 START_SECONDS = 60
+ROOM = (
+    20 << 30
+)  # bytes; about what the images of one project take, and the layers that the engine keeps of them
 RUN = f"wheelyard.run={secrets.token_hex(8)}"  # labels the containers of this process
 # These files are root's alone. Everybody who uses the engine holds a shared lock on `users`; whoever stops it must
 # hold that lock alone. `turn` lets one process at a time look for an engine or start one. `pid` names an engine that
@@ -134,7 +137,23 @@ def ready(release_folder: Path, say: Callable[[str], None]) -> Engine:
             users.close()
             raise
     engine.remove_leftovers(say)
+    _look_for_room(command, say)
     return engine
+
+
+def _look_for_room(command: str, say: Callable[[str], None]) -> None:
+    """Says where the disk is nearly full: an image of torch that does not fit fails only after minutes."""
+    name = "{{.Store.GraphRoot}}" if command == "podman" else "{{.DockerRootDir}}"
+    folder = shell.capture([command, "info", f"--format={name}"])
+    try:
+        free = shutil.disk_usage(folder or "").free
+    except OSError:  # the engine is on another machine
+        return
+    if free < ROOM:
+        say(
+            f"only {free >> 30} GiB are free in {folder}; images that are not there yet may not fit. To remove old "
+            f"ones: {command} image rm $({command} images -q 'wheelyard-*'); {command} builder prune"
+        )
 
 
 def is_left_over() -> bool:
