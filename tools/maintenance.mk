@@ -89,7 +89,7 @@ test-cluster: ## A release on four workers: the bytes of one machine (half an ho
 test-projects: ## Releases of the clones in the folder CLONES, as their maintainers would (hours)
 
 nightly: tools wheelscope ## The package built on torch's newest build, and tested with it (TORCH_INDEX=URL; else PyPI's newest)
-	@$$(test "$$(id -u)" = 0 || echo sudo) $(WHEELYARD) nightly $(if $(TORCH_INDEX),--torch-index '$(TORCH_INDEX)')
+	@$(WHEELYARD) nightly $(if $(TORCH_INDEX),--torch-index '$(TORCH_INDEX)')
 
 compare-images: ## Have the images of two releases the same packages? OTHER=its build/release
 	@git diff --no-index --word-diff '$(or $(OTHER),$(error name the other build/release: make compare-images OTHER=FOLDER))/packages' build/release/packages

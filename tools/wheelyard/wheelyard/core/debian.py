@@ -1,39 +1,48 @@
-"""Installs Debian packages where this program may: as root. Elsewhere it says what to type."""
+"""Installs Debian packages where this program may: as root, or through sudo without a password. Elsewhere, and with
+INSTALL=no, it says what to type."""
 
 import os
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from wheelyard.core.environment import FIXED
-from wheelyard.core.lock import turn
 from wheelyard.problem import Problem
 
-TURN = Path("/run/ci-debian.turn")  # tools/setup/need.sh waits by it too
+# One at a time, tools/setup/need.sh included: apt waits for another apt in part only.
+TURN = "/run/ci-debian.turn"
+# It waits for a fresh machine that is upgrading itself.
+INSTALL = """apt-get -q update &&
+apt-get -qy -o DPkg::Lock::Timeout=300 install --no-install-recommends "$@" """
 
 
 def need(packages: Sequence[str], say: Callable[[str], None], advice: str) -> None:
     """Installs the packages that are missing; `advice` is shown to someone who may not."""
-    if all(map(_is_installed, packages)):
+    wanted = [package for package in packages if not _is_installed(package)]
+    if not wanted:
         return
-    if os.geteuid() != 0 or not shutil.which("apt-get"):
+    as_root = _as_root()
+    if as_root is None or os.environ.get("INSTALL") == "no" or not shutil.which("apt-get"):
         raise Problem(advice)
-    with turn(TURN):  # apt waits for another apt in part only
-        if wanted := [package for package in packages if not _is_installed(package)]:
-            _install(wanted, say, advice)
-
-
-def _install(wanted: list[str], say: Callable[[str], None], advice: str) -> None:
     say(f"installing Debian's {', '.join(wanted)}")
-    waits = ["-o", "DPkg::Lock::Timeout=300"]  # a fresh machine may be upgrading itself
-    install = ["apt-get", "-qy", *waits, "install", "--no-install-recommends", *wanted]
-    environment = {**os.environ, **FIXED}
-    for command in (["apt-get", "-q", "update"], install):
-        done = subprocess.run(command, capture_output=True, text=True, env=environment)
-        if done.returncode != 0:
-            end = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
-            raise Problem(f"{', '.join(wanted)} could not be installed:\n{end}\n{advice}")
+    command = [*as_root, "flock", TURN, "sh", "-c", INSTALL, "sh", *wanted]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **FIXED})
+    if done.returncode != 0:
+        end = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
+        raise Problem(f"{', '.join(wanted)} could not be installed:\n{end}\n{advice}")
+
+
+def _as_root() -> list[str] | None:
+    """What makes a command root's; none where that would take a password."""
+    if os.geteuid() == 0:
+        return []
+    environment = [f"{name}={value}" for name, value in FIXED.items()]  # sudo clears it
+    sudo = ["sudo", "--non-interactive"]
+    try:
+        asked = subprocess.run([*sudo, "true"], capture_output=True)
+    except FileNotFoundError:
+        return None
+    return [*sudo, "env", *environment] if asked.returncode == 0 else None
 
 
 def _is_installed(package: str) -> bool:

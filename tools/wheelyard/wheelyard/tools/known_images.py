@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from wheelyard.core.engine import Engine
@@ -19,10 +20,15 @@ def is_ours(engine: Engine, tag: str) -> bool:
     return found is not None and _read().get(tag) == found
 
 
+def turn_of(name: str) -> AbstractContextManager[None]:
+    """Waits until no other run of this user makes what has that name."""
+    file().parent.mkdir(parents=True, exist_ok=True)
+    return turn(file().with_name(f"{name}.turn"))
+
+
 def note(engine: Engine, tag: str) -> None:
     """Remembers an image that was just made."""
-    file().parent.mkdir(parents=True, exist_ok=True)
-    with turn(file().with_suffix(".turn")):
+    with turn_of("images"):
         ids = _read() | {tag: engine.image_id(tag)}
         new = file().with_suffix(".new")
         new.write_text(json.dumps(ids, indent=1, sort_keys=True))

@@ -1,7 +1,7 @@
-"""A Debian suite as an image, made by debootstrap: it needs no image registry."""
+"""A Debian suite as an image, made by debootstrap: it needs no image registry, and no root but a container's."""
 
-import os
 import platform
+import secrets
 import shutil
 import tempfile
 from pathlib import Path
@@ -9,24 +9,27 @@ from pathlib import Path
 from wheelyard.core import debian, shell
 from wheelyard.core.engine import Engine
 from wheelyard.core.environment import ENGINE, NETWORK
-from wheelyard.core.lock import turn
 from wheelyard.core.workspace import Workspace
-from wheelyard.problem import Problem
 from wheelyard.tools import known_images
 
 SCRIPTS = Path("/usr/share/debootstrap/scripts")
-ADVICE = """base debian and the verify images need root and `debootstrap`: run as root after
-`apt-get install debootstrap debian-archive-keyring`, or use --base pypa"""
-TURNS = Path("/run")
+# Ubuntu's debootstrap does not bring the keyring by itself.
+PACKAGES = ("debootstrap", "debian-archive-keyring", "fakeroot")
+ADVICE = f"""base debian and the verify images are made by debootstrap. On Debian or Ubuntu:
+  sudo apt-get install {" ".join(PACKAGES)}
+Elsewhere, use --base pypa."""
+# In one fakeroot, which remembers who owns each file.
+UNPACK = """archive=$1; shift
+debootstrap --foreign --force-check-gpg --variant=minbase "$@" && tar --numeric-owner -C "$2" -cf "$archive" ."""
 
 
 def ensure(suite: str, engine: Engine, workspace: Workspace) -> str:
     """Makes the image of a suite unless the engine has the one that was made here; returns its tag."""
     tag = f"wheelyard-{suite}:{platform.machine()}"
     if not known_images.is_ours(engine, tag):
-        _need_debootstrap(workspace)
+        debian.need(PACKAGES, workspace.say, ADVICE)
         # One made twice has two ids, and the engine shares nothing of what is built on the one with the other.
-        with turn(TURNS / f"ci-suite.{suite}"):
+        with known_images.turn_of(suite):
             if not known_images.is_ours(engine, tag):
                 _make(suite, tag, engine, workspace)
                 known_images.note(engine, tag)
@@ -34,32 +37,46 @@ def ensure(suite: str, engine: Engine, workspace: Workspace) -> str:
 
 
 def _make(suite: str, tag: str, engine: Engine, workspace: Workspace) -> None:
-    root = workspace.scratch(f"suite-{suite}")
+    """Unpacks the packages here, by a user who need not be root, and configures them in a container."""
+    archive = workspace.scratch(f"suite-{suite}") / "image.tar"
+    first = f"{tag}-{secrets.token_hex(4)}"
+
+    def call(command: list[object], what: str) -> None:
+        words = [engine.command, *command]
+        shell.run(words, workspace.log, what=what, env=engine.told, allow=ENGINE)
+
+    _unpack(suite, archive, workspace)
+    call(["import", archive, first], f"importing the packages of {suite}")
+    archive.unlink()
+    with engine.labels() as labels:
+        name = first.replace(":", "-")
+        command = ["/debootstrap/debootstrap", "--second-stage"]
+        call(
+            ["run", *labels, f"--name={name}", "--network=none", first, *command],
+            f"debootstrap of {suite}",
+        )
+        call(["export", f"--output={archive}", name], f"packing {suite}")
+        call(["rm", name], "removing the container")
+    call(["rmi", first], "removing the image of unpacked packages")
+    call(["import", archive, tag], f"importing {suite}")
+    archive.unlink()
+
+
+def _unpack(suite: str, archive: Path, workspace: Workspace) -> None:
+    root = archive.with_name("root")
     # An image that is lost halfway is made anew: no package need be flushed to the disk, here and later.
     hurry = root / "etc/dpkg/dpkg.cfg.d/unsafe-io"
     hurry.parent.mkdir(parents=True)
     hurry.write_text("force-unsafe-io\n")
-    with tempfile.TemporaryDirectory(dir=TURNS) as folder:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         target = Path(folder) / suite  # a path without spaces, which debootstrap cannot take
         target.symlink_to(root)
+        words = [archive, suite, target, _mirror(), *_script(suite)]
         shell.run(
-            ["debootstrap", "--force-check-gpg", "--variant=minbase", suite, target, _mirror(), *_script(suite)],
+            ["fakeroot", "sh", "-c", UNPACK, "sh", *words],
             workspace.log, what=f"debootstrap of {suite}", allow=NETWORK,
         )  # fmt: skip
-    archive = root.with_suffix(".tar")
-    pack = ["tar", "--numeric-owner", "-C", root, "-cf", archive, "."]
-    shell.run(pack, workspace.log, what="packing the suite")
-    command = [engine.command, "import", archive, tag]
-    shell.run(command, workspace.log, what="importing the suite", env=engine.told, allow=ENGINE)
     shutil.rmtree(root)
-    archive.unlink()
-
-
-def _need_debootstrap(workspace: Workspace) -> None:
-    if os.geteuid() != 0:
-        raise Problem(ADVICE)
-    # Ubuntu's debootstrap does not bring the keyring by itself.
-    debian.need(["debootstrap", "debian-archive-keyring"], workspace.say, ADVICE)
 
 
 def _mirror() -> str:
