@@ -70,11 +70,21 @@ cache-stats: ## Hits and size of the compiler cache
 	@cache=$$(command -v ccache || command -v sccache) || { echo "error: no compiler cache; apt-get install ccache" >&2; exit 1; }; \
 	  $$cache --show-stats
 
-# --- Longer tests -------------------------------------------------------------------------------
-.PHONY: test-wheelscope test-docs rehearsal test-release test-cluster test-projects nightly compare-images
+# --- Tests --------------------------------------------------------------------------------------
+.PHONY: test-wheelscope test-package test-opwright test-wheelyard test-docs rehearsal test-release test-cluster test-projects nightly compare-images
 test-wheelscope: test-env wheelscope ## wheelscope's tests and a short run of its fuzzers
 	@tools/setup/need.sh $$($(SCOPE) --silent packages FOR=test)
 	@$(SCOPE) test
+
+# The release tests every dtype, on two versions of torch.
+test-package: ## The package's tests with one dtype of each kind
+	@OPWRIGHT_TESTS=$${OPWRIGHT_TESTS-quick} $(PYTHON) -m pytest -n 2
+
+test-opwright: ## opwright's tests
+	@$(MAKE) --no-print-directory -C tools/opwright test VENV='$(CURDIR)/.venv'
+
+test-wheelyard: ## wheelyard's tests that make no whole release
+	@$(YARD) test
 
 test-docs: install wheelscope docs ## The site's links and faults; the pages' commands, with what they print (ONLINE=1: also those that ask PyPI)
 	@tools/setup/need.sh $$($(YARD) browser)
