@@ -7,7 +7,7 @@ find_library(CURL_ARCHIVE curl REQUIRED)
 find_path(CURL_HEADERS curl/curl.h REQUIRED)
 execute_process(COMMAND ${CMAKE_NM} --undefined-only ${CURL_ARCHIVE}
   OUTPUT_VARIABLE symbols ERROR_QUIET COMMAND_ERROR_IS_FATAL ANY)
-set(protocols gss GSS ldap ber RTMP libssh2 ssh sftp psl idn2)
+set(protocols gss GSS ldap ber RTMP libssh2 ssh sftp psl idn2 nghttp3 ngtcp2)
 list(JOIN protocols "|" protocols)
 string(REGEX MATCHALL " U ((${protocols})_|BrotliDecoder)[A-Za-z0-9_]+" needed "${symbols}")
 list(REMOVE_DUPLICATES needed)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree
 from pathlib import Path
+from shlex import quote
 
 import pytest
 from opwright.build import explain_build
@@ -79,7 +80,9 @@ def test_the_newest_build_of_the_extension(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_reader_that_has_seen_enough(tmp_path: Path):
     write_log(tmp_path, *((i, i + 1, 1, f"{i}.o") for i in range(20_000)))
-    command = f"{sys.executable} -m opwright explain-build {tmp_path} | head -n 1"
+    command = (
+        f"{quote(sys.executable)} -m opwright explain-build {quote(str(tmp_path))} | head -n 1"
+    )
     done = subprocess.run(command, shell=True, capture_output=True, text=True)
     assert done.stderr == ""
     assert done.stdout.count("\n") == 1

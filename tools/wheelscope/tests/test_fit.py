@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ def test_takes_the_newest_that_works(fit: Fit, index: Index, module: bytes) -> N
     assert (answer["take"], code) == (NAME, 0)
     assert (
         answer["command"]
-        == f"{sys.executable} -m pip install sample==1.0 --index-url {index.simple}"
+        == f"{quote(sys.executable)} -m pip install sample==1.0 --index-url {index.simple}"
     )
     verdicts = {file["file"]: file for file in answer["files"]}
     assert verdicts[NAME]["verdict"] == "works"
@@ -225,7 +226,10 @@ def test_ten_thousand_candidates(fit: Fit, index: Index) -> None:
 def test_a_wheel_on_the_disk(fit: Fit, module: bytes, tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(sample_wheels.wheel(NAME, {"sample.so": module}))
     [answer], code, _ = fit(tmp_path / NAME)
-    assert (code, answer["command"]) == (0, f"{sys.executable} -m pip install {tmp_path / NAME}")
+    assert (code, answer["command"]) == (
+        0,
+        f"{quote(sys.executable)} -m pip install {tmp_path / NAME}",
+    )
 
 
 @pytest.mark.skipif(not shutil.which("ld.lld"), reason="needs ld.lld, of Debian's package lld")

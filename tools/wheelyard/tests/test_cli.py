@@ -5,6 +5,7 @@ import platform
 import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 
 import pytest
 from repository import ROOT
@@ -15,7 +16,7 @@ from repository import ROOT
 )
 def test_a_reader_that_has_left(words: str, tmp_path: Path) -> None:
     done = subprocess.run(
-        f"{sys.executable} -m wheelyard {words} | true",  # which is over before anything is written
+        f"{quote(sys.executable)} -m wheelyard {words} | true",  # which is over before anything is written
         shell=True,
         cwd=ROOT,
         env={**os.environ, "RELEASE_FOLDER": str(tmp_path)},

@@ -4,6 +4,7 @@ import dataclasses
 import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 
 import pytest
 from wheelyard.config.matrix import RunCell
@@ -19,7 +20,7 @@ def run(plan: Plan, python: str, gil: bool, folder: Path) -> subprocess.Complete
     for name, text in MODULES.items():
         (folder / f"{name}.py").write_text(text.format(gil))
     cell = RunCell("2.15", python, command="echo tested; echo all of it")
-    command = verify.command(plan, cell).replace("python -c", f"{sys.executable} -c")
+    command = verify.command(plan, cell).replace("python -c", f"{quote(sys.executable)} -c")
     return subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True)
 
 

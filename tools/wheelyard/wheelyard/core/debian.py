@@ -4,6 +4,7 @@ INSTALL=no, it says what to type."""
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable, Sequence
 
 from wheelyard.core.environment import FIXED
@@ -14,13 +15,17 @@ TURN = "/run/ci-debian.turn"
 # It waits for a fresh machine that is upgrading itself.
 INSTALL = """apt-get -q update &&
 apt-get -qy -o DPkg::Lock::Timeout=300 install --no-install-recommends "$@" """
+_turn = threading.Lock()
 
 
 def need(packages: Sequence[str], say: Callable[[str], None], advice: str) -> None:
     """Installs the packages that are missing; `advice` is shown to someone who may not."""
-    wanted = [package for package in packages if not _is_installed(package)]
-    if not wanted:
-        return
+    with _turn:
+        if wanted := [package for package in packages if not _is_installed(package)]:
+            _install(wanted, say, advice)
+
+
+def _install(wanted: list[str], say: Callable[[str], None], advice: str) -> None:
     as_root = _as_root()
     if as_root is None or os.environ.get("INSTALL") == "no" or not shutil.which("apt-get"):
         raise Problem(advice)

@@ -18,8 +18,8 @@ PACKAGES = ("debootstrap", "debian-archive-keyring", "fakeroot")
 ADVICE = f"""base debian and the verify images are made by debootstrap. On Debian or Ubuntu:
   sudo apt-get install {" ".join(PACKAGES)}
 Elsewhere, use --base pypa."""
-# In one fakeroot, which remembers who owns each file.
-UNPACK = """archive=$1; shift
+# In one fakeroot, which remembers who owns each file; root's programs are not on every user's PATH.
+UNPACK = """archive=$1; shift; PATH=$PATH:/usr/sbin:/sbin
 debootstrap --foreign --force-check-gpg --variant=minbase "$@" && tar --numeric-owner -C "$2" -cf "$archive" ."""
 
 
