@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME
 .NOTPARALLEL:
 WHEELYARD := .venv/bin/wheelyard
 # The environment, the toolkit, wheelscope, opwright's wheel, and what maintains the three tools.
-include $(dir $(firstword $(MAKEFILE_LIST)))tools/maintenance.mk
+include tools/maintenance.mk
 
 .PHONY: help
 help: ## What each target does

@@ -25,6 +25,9 @@ def test_libraries_of_a_requirement_are_excluded(tmp_path: Path) -> None:
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
     (package / "RECORD").write_text("theirs/lib/libtheirs.so.2,,\ntheirs/so.py,,\n")
+    (tmp_path / "theirs/lib").mkdir(parents=True)
+    for name in ("lib/libtheirs.so.2", "so.py"):  # later Pythons list what is there
+        (tmp_path / "theirs" / name).touch()
     words = ["-c", "import sys; print(sys.argv[1:])"]
     done = subprocess.run(
         [sys.executable, "-c", repair.PROGRAM, "theirs nobody", *words],

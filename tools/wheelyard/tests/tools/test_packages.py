@@ -72,6 +72,7 @@ def test_a_python_package_with_other_files_is_another(tmp_path: Path) -> None:
     info = tmp_path / "demo-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n")
+    (tmp_path / "demo.py").touch()  # later Pythons list what is there
 
     def listed(record: str) -> str:
         (info / "RECORD").write_text(record)
