@@ -29,8 +29,10 @@ class Lock:
     options: list[str] = field(default_factory=list)
 
 
-# It has no .in file: a block for each torch that the matrix names.
-TORCH = Lock("ci/torch", ["--no-deps"])
+# It has no .in file: a block for each torch that the matrix names, followed by all that it needs where it is run.
+TORCH = Lock("ci/torch")
+# What a Python without a GIL, which uv cannot resolve for, has no newer wheels of.
+FREE_THREADED = "cuda-bindings<13.1"
 # In this order: some are constrained by an earlier one.
 LOCKS = [
     Lock("ci/tools"),
@@ -72,7 +74,7 @@ def renew(lock: Lock, options: list[str]) -> Iterator[tuple[str, str, str]]:
     file = ROOT / f"{lock.name}.lock"
     before = pins(file.read_text()) if file.exists() else {}
     if lock is TORCH:
-        text = "".join(_lines(f"torch=={release}", oldest) for release, oldest in torches().items())
+        text = "".join(_torch(release, oldest) for release, oldest in torches().items())
     else:
         source = [f"{lock.name}.in", "--output-file", file, "--python-version", "3.11"]
         subprocess.run([*UV, *options, *lock.options, *source], cwd=ROOT, check=True)
@@ -87,10 +89,33 @@ def torches() -> dict[str, str]:
     return {torch["release"]: torch["pythons"][0] for torch in matrix["torch"].values()}
 
 
-def _lines(pinned: str, python: str) -> str:
+def _torch(release: str, oldest: str) -> str:
+    """The block of a torch, and those of all that it needs on the Pythons that it is run with."""
+    pinned = f"torch=={release}"
+    pythons = runs().get(release, [])
+    found = _lines(pinned, oldest)
+    if pythons:
+        wanted = [pinned, *([FREE_THREADED] if any(p.endswith("t") for p in pythons) else [])]
+        first = min((python.rstrip("t") for python in pythons), key=lambda p: int(p.split(".")[1]))
+        needs = _lines("\n".join(wanted), first, deps=True)
+        found += "".join(re.split(r"^torch==(?:.*\\\n)*.*\n", needs, flags=re.MULTILINE))
+    return found
+
+
+def runs() -> dict[str, list[str]]:
+    """The Pythons that each release of torch is run with."""
+    matrix = tomllib.loads((ROOT / "ci/matrix.toml").read_text())
+    found: dict[str, list[str]] = {}
+    for cell in matrix["verify"]["run"]:
+        found.setdefault(matrix["torch"][cell["torch"]]["release"], []).append(cell["python"])
+    return found
+
+
+def _lines(pinned: str, python: str, *, deps: bool = False) -> str:
     """The lock's text: uv knows the file behind each hash, and leaves out those of Pythons before this one."""
+    options = ["--format=pylock.toml", "--python-version", python, *([] if deps else ["--no-deps"])]
     done = subprocess.run(
-        [*UV, "--no-deps", "--format=pylock.toml", "--python-version", python, "-"],
+        [*UV, *options, "-"],
         input=pinned,
         stdout=subprocess.PIPE,
         text=True,

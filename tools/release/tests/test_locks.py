@@ -1,7 +1,10 @@
 """Locks: every .in file has one, `make lock` knows it, and what moved is shown."""
 
+import os
 import subprocess
+from pathlib import Path
 
+import pytest
 from wheelyard.plan import torch_lock
 
 from tools.release import locks
@@ -67,10 +70,25 @@ def test_every_lock_has_hashes_and_what_its_in_file_names() -> None:
         assert text.count("--hash=sha256:") >= len(pinned), lock.name
 
 
-def test_every_torch_of_the_matrix_is_pinned() -> None:
-    text = (ROOT / "ci/torch.lock").read_text()
-    assert locks.PIN.findall(text) == [("torch", release) for release in locks.torches()]
-    assert list(torch_lock.load(ROOT)) == list(locks.torches())
+def test_every_torch_of_the_matrix_is_pinned_with_what_it_needs_where_it_is_run() -> None:
+    pins = torch_lock.load(ROOT)
+    assert list(pins) == list(locks.torches())
+    assert {release for release, lines in pins.items() if len(lines) > 1} == locks.runs().keys()
+
+
+@pytest.mark.skipif(not os.environ.get("ONLINE"), reason="it asks PyPI: ONLINE=1")
+@pytest.mark.parametrize("arch", ["x86_64", "aarch64"])
+@pytest.mark.parametrize("release", locks.runs())
+def test_nothing_that_a_torch_needs_is_missing(release: str, arch: str, tmp_path: Path) -> None:
+    """Without a GIL, only making the image tells."""
+    wanted = tmp_path / "torch.txt"
+    wanted.write_text(torch_lock.requirements(release, torch_lock.load(ROOT)))
+    for python in (python.rstrip("t") for python in locks.runs()[release]):
+        command = [locks.UV[0], "pip", "install", "--dry-run", "--require-hashes", "-r", wanted]
+        command += ["--only-binary=:all:", f"--target={tmp_path}", f"--python-version={python}"]
+        platform = f"--python-platform={arch}-manylinux_2_36"
+        done = subprocess.run([*command, platform], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 def test_uv_is_pinned_too() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -145,6 +146,16 @@ def test_a_package_missing_from_the_index(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "torch==2.10.99" in done.stderr
     assert "The package index lacks that version" in done.stderr
+
+
+def test_a_package_that_torch_needs_and_the_lock_lacks(tmp_path: Path) -> None:
+    project = copy_of_demo(tmp_path / "project")
+    lock = project / "ci/torch.lock"
+    lock.write_text(re.sub(r"^sympy==.*\n", "", lock.read_text(), flags=re.MULTILINE))
+    done = wheelyard(project, "image", "--task", "verify-*")
+    assert done.returncode == 1
+    assert "sympy" in done.stderr
+    assert "The lock lacks a package" in done.stderr
 
 
 def test_image_registry_unreachable(released: Path, tmp_path: Path) -> None:

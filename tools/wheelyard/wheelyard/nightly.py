@@ -44,7 +44,7 @@ def with_torch(plan: Plan, version: str, index: str, python: str) -> Plan:
         strategy=dataclasses.replace(matrix.strategy, default="universal", universal=universal),
         verify=dataclasses.replace(matrix.verify, run=[RunCell(NAME, python)]),
     )
-    return dataclasses.replace(plan, matrix=matrix, torch_hashes={})
+    return dataclasses.replace(plan, matrix=matrix, torch_pins={})
 
 
 def run(plan: Plan, display: Display) -> None:

@@ -57,20 +57,18 @@ def test_a_tag_follows_what_the_image_is_made_from(plan: Plan) -> None:
     other = dataclasses.replace(ours, matrix=dataclasses.replace(plan.matrix, torch=torches))
     with pytest.raises(Problem, match=r"ci/torch\.lock has no torch 2\.10\.9"):
         images.for_build(other, plan.wheels[0])
-    unpinned = dataclasses.replace(other, torch_hashes={})
+    unpinned = dataclasses.replace(other, torch_pins={})
     assert images.for_build(unpinned, plan.wheels[0])["tag"] != made["tag"]
 
 
-def test_torch_is_installed_by_its_hash(plan: Plan) -> None:
-    hashes = {torch.release: [f"--hash=sha256:{'0' * 64}"] for torch in plan.matrix.torch.values()}
-    pinned = dataclasses.replace(plan, torch_hashes=hashes)
-    for recipe in (
-        images.for_build(pinned, plan.wheels[0]),
-        images.for_verify(pinned, plan.matrix.verify.run[0], plan.machine),
-    ):
-        assert recipe["arguments"]["TORCH"] == "2.10.0"
-        wanted = f"torch==2.10.0 --hash=sha256:{'0' * 64}"
-        assert recipe["arguments"]["TORCH_WITH_HASHES"] == wanted
+def test_torch_and_all_that_it_needs_are_installed_by_their_hashes(plan: Plan) -> None:
+    verified = images.for_verify(plan, plan.matrix.verify.run[0], plan.machine)
+    lines = verified["arguments"]["TORCH_REQUIREMENTS"].splitlines()
+    assert lines[0].startswith("torch==2.10.0 --hash=sha256:")
+    assert any(line.startswith("sympy==") for line in lines)
+    assert all("--hash=sha256:" in line for line in lines)
+    built = images.for_build(plan, plan.wheels[0])
+    assert built["arguments"]["TORCH_REQUIREMENTS"] == lines[0], "its headers are all that is used"
 
 
 @pytest.mark.parametrize("strategy", ["universal", "each"])
@@ -108,13 +106,13 @@ def test_the_hosts_pip_settings_reach_a_build_as_files(
     assert 'index-url = "http://user:secret@127.0.0.1/simple"' in files["uv"].read_text()
 
 
-def test_several_indexes_are_alike_for_uv_as_for_pip(
+def test_uv_takes_a_name_from_the_first_index_that_has_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "http://127.0.0.1/one http://127.0.0.1/two")
     settings = tomllib.loads(host_settings.files(tmp_path)["uv"].read_text())
     assert settings["extra-index-url"] == ["http://127.0.0.1/one", "http://127.0.0.1/two"]
-    assert settings["index-strategy"] == "unsafe-best-match"
+    assert "index-strategy" not in settings
 
 
 def test_lines_that_move_between_scripts_make_another_image(

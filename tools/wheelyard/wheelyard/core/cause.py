@@ -11,6 +11,7 @@ CAUSES = [
     re.compile(r"^CMake Error( at .+:\d+)?"),
     re.compile(r"undefined reference to |cannot find -l"),
     re.compile(r"^ERROR: (No matching distribution|Could not find a version|Cannot install) .+"),
+    re.compile(r"no trusted hash was provided for"),  # uv
     re.compile(r"^(E  +)?(ImportError|ModuleNotFoundError|OSError): .+"),
     re.compile(r"^E  +\S"),  # pytest
 ]
@@ -22,6 +23,8 @@ HINTS = {
     "that fewer run side by side.",
     "ERROR: No matching distribution found": "The package index lacks that version, or a wheel of it for this Python "
     "and CPU.",
+    "no trusted hash was provided for": "The lock lacks a package: pin all that torch needs in ci/torch.lock, with `uv "
+    "pip compile --generate-hashes`.",
     "No module named 'torch'": "The build needs torch and does not say so: add it to [build-system] requires.",
 }
 

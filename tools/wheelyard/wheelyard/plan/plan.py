@@ -34,7 +34,7 @@ from wheelyard.plan.cells import (
     wheels,
 )
 from wheelyard.plan.project import Project
-from wheelyard.plan.torch_lock import Hashes
+from wheelyard.plan.torch_lock import Pins
 from wheelyard.problem import Problem
 
 INDEXES = ("embedded", "own", "testpypi", "pypi")
@@ -57,7 +57,8 @@ class TorchBuild:
 
     release: str
     index: str  # empty: PyPI
-    requirement: str  # the release with its hashes
+    requirement: str  # the release, with its hashes where it is pinned
+    requirements: str  # that, and in further lines all that it needs
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Plan:
     matrix: Matrix
     options: Options = field(default_factory=Options)
     machine: str = field(default_factory=platform.machine)
-    torch_hashes: Hashes = field(default_factory=dict)  # none: no torch is pinned
+    torch_pins: Pins = field(default_factory=dict)  # none: no torch is pinned
 
     @property
     def strategy(self) -> str:
@@ -291,8 +292,11 @@ class Plan:
         cuda = cuda or cuda_of_run(self.matrix, torch, arch)
         facts = self.matrix.torch[torch]
         index = facts.index.get(cuda or "", "") if facts.pypi.get(arch) != cuda else ""
-        hashes = {} if index else self.torch_hashes  # of PyPI's files; another index has others
-        return TorchBuild(facts.release, index, torch_lock.requirement(facts.release, hashes))
+        pins = {} if index else self.torch_pins  # of PyPI's files; another index has others
+        alone, whole = (
+            torch_lock.requirements(facts.release, pins, alone=alone) for alone in (True, False)
+        )
+        return TorchBuild(facts.release, index, alone, whole)
 
     @property
     def build_python(self) -> str:
@@ -311,4 +315,4 @@ def load(options: Options, root: Path | None = None) -> Plan:
     matrix = matrix_file.load(root / matrix_file.FILE)
     said = matrix.project
     project = project_facts.load(root, said.name, said.import_name, said.folder)
-    return Plan(project, matrix, options, torch_hashes=torch_lock.load(root))
+    return Plan(project, matrix, options, torch_pins=torch_lock.load(root))

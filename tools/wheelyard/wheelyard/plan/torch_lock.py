@@ -1,6 +1,7 @@
-"""ci/torch.lock: the hashes of the files of each torch that a project builds and tests with, where it pins them.
+"""ci/torch.lock: the hashes of each torch that a project builds and tests with, and of all that it needs there.
 
-It is a file as `uv pip compile --generate-hashes` writes it, with a block for each release.
+It is a file as `uv pip compile --generate-hashes` writes it: the block of a torch, then those of what it needs,
+then the next torch. One that is never installed with what it needs has no more than its own block.
 """
 
 import re
@@ -10,23 +11,33 @@ from pathlib import Path
 from wheelyard.problem import Problem
 
 FILE = "ci/torch.lock"
-BLOCK = re.compile(r"^torch==(\S+) \\\n((?:    --hash=.*\n?)+)", re.MULTILINE)
+RELEASE = re.compile(r"^torch==(\S+)", re.MULTILINE)
 
-Hashes = Mapping[str, list[str]]  # of each release, as pip takes them: `--hash=sha256:...`
+Pins = Mapping[
+    str, list[str]
+]  # the lines of each release, as pip takes them: its own, then what it needs
 
 
-def load(root: Path) -> Hashes:
-    """The hashes of each torch; empty if the project pins none."""
+def load(root: Path) -> Pins:
+    """What is pinned for each torch; empty if the project pins nothing."""
     file = root / FILE
-    blocks = BLOCK.findall(file.read_text()) if file.is_file() else []
-    return {release: re.findall(r"--hash=\S+", text) for release, text in blocks}
+    text = file.read_text().replace("\\\n", " ") if file.is_file() else ""
+    found: dict[str, list[str]] = {}
+    for line in (" ".join(line.split()) for line in text.splitlines()):
+        if head := RELEASE.match(line):
+            found[head[1]] = [line]
+        elif line and not line.startswith("#") and found:
+            [*found.values()][-1].append(line)
+    return found
 
 
-def requirement(release: str, hashes: Hashes) -> str:
-    """A torch for a file of requirements: whoever installs it from there refuses other bytes."""
-    if hashes and release not in hashes:
+def requirements(release: str, pins: Pins, *, alone: bool = False) -> str:
+    """A torch, and what it needs unless it is `alone`, as a file of requirements: whoever installs it from there
+    refuses other bytes."""
+    if pins and release not in pins:
         raise Problem(
-            f"{FILE} has no torch {release}, which the matrix names; it has {', '.join(hashes)}. "
+            f"{FILE} has no torch {release}, which the matrix names; it has {', '.join(pins)}. "
             "Pin that one too, with `uv pip compile --generate-hashes`, or take the file away"
         )
-    return " ".join([f"torch=={release}", *hashes.get(release, [])])
+    lines = pins.get(release, [f"torch=={release}"])
+    return "\n".join(lines[:1] if alone else lines)

@@ -42,12 +42,11 @@ def files(folder: Path) -> dict[str, Path]:
 
 
 def _for_uv(settings: dict[str, str]) -> str:
-    """What pip's settings say of indexes, for uv: all of them alike, as for pip."""
-    extra = settings.get("extra-index-url", "").split()
+    """What pip's settings say of indexes, for uv. Unlike pip, it takes a name from the first index that has it: nobody
+    can put a higher version of a private name on a public index."""
     values: dict[str, str | list[str]] = {
         "index-url": settings.get("index-url", ""),
-        "extra-index-url": extra,
-        "index-strategy": "unsafe-best-match" if extra else "",
+        "extra-index-url": settings.get("extra-index-url", "").split(),
         "allow-insecure-host": settings.get("trusted-host", "").split(),
     }
     return "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items() if value)

@@ -64,22 +64,23 @@ def _native(plan: Plan, wheel: Wheel) -> Recipe:
         "APT": " ".join(matrix.build.apt),
         "REQUIRES": "\n".join(given_wheels.without_given(plan)),
     }
-    arguments |= _torch(plan.torch_build(wheel.torch, wheel.arch, wheel.cuda)) | _torch_options(
-        plan
-    )
+    arguments |= _torch_to_build_with(plan, plan.torch_build(wheel.torch, wheel.arch, wheel.cuda))
     # Of torch there is one build for each CUDA, whatever toolkit compiles for it.
     recipe = _recipe("native", machine, bases, {**arguments, "TORCH_CUDA": cuda_name(wheel.cuda)})
     return recipe | {"why": f"base {base}: {reason}", "lacks": plan.lacks(wheel)}
 
 
-def _torch(build: TorchBuild) -> dict[str, str]:
-    """The release of torch, alone and with its hashes, and where it is if PyPI does not have that build of it."""
-    found = {"TORCH": build.release, "TORCH_WITH_HASHES": build.requirement}
+def _torch(build: TorchBuild, *, alone: bool = False) -> dict[str, str]:
+    """The release of torch, what is installed for it, and where it is if PyPI does not have that build of it."""
+    wanted = build.requirement if alone else build.requirements
+    found = {"TORCH": build.release, "TORCH_REQUIREMENTS": wanted}
     return found | ({"PIP_INDEX_URL": build.index} if build.index else {})
 
 
-def _torch_options(plan: Plan) -> dict[str, str]:
-    return {} if plan.matrix.build.torch_dependencies else {"TORCH_OPTIONS": "--no-deps"}
+def _torch_to_build_with(plan: Plan, build: TorchBuild) -> dict[str, str]:
+    if plan.matrix.build.torch_dependencies:
+        return _torch(build)
+    return _torch(build, alone=True) | {"TORCH_OPTIONS": "--no-deps"}
 
 
 def _suite(plan: Plan, python: str) -> str:
@@ -101,7 +102,7 @@ def _universal(plan: Plan, wheel: Wheel) -> Recipe:
     }
     # Of torch, only headers are used: any build will do.
     torch = plan.torch_build(wheel.torch or plan.stable_torch, machine)
-    arguments |= _torch(torch) | _torch_options(plan)
+    arguments |= _torch_to_build_with(plan, torch)
     base, _ = choose_base(plan, wheel.arch)
     if base == "pypa":
         bases = {"BASE_IMAGE": pypa_reference(matrix.base.pypa.image, machine)}
