@@ -14,6 +14,8 @@ from pathlib import Path
 
 import ordinary_project
 import pytest
+import yaml
+from demo_project import copy_of_demo, outer_environment
 from real_releases import real_release
 from repository import ROOT
 from tools.release import wheels as tool_wheels
@@ -96,3 +98,24 @@ def test_each_cell_has_its_wheel_and_real_pip_takes_it(project: Path) -> None:
 
 def test_every_job_passed(project: Path) -> None:
     assert {job["verdict"] for job in ordinary_project.jobs(project).values()} == {"passed"}
+
+
+def test_the_action_sets_up_wheelyard_beside_any_project(tmp_path: Path) -> None:
+    """On a runner the tree of the action lies in a folder of its own, without git's."""
+    tree = tmp_path / "_actions/owner/repository/commit"
+    tree.mkdir(parents=True)
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, stdout=subprocess.PIPE)
+    copy = ["xargs", "-0", "cp", "--parents", f"--target-directory={tree}"]
+    subprocess.run(copy, cwd=ROOT, check=True, input=listed.stdout)
+    action = tree / ".github/actions/wheelyard"
+    (step,) = yaml.safe_load((action / "action.yml").read_text())["runs"]["steps"]
+    project = copy_of_demo(tmp_path / "a project")
+    told = {**outer_environment(), "GITHUB_ACTION_PATH": str(action)}
+    subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", step["run"]], cwd=project, check=True, env=told
+    )
+    for words in (["wheelyard", "plan"], ["wheelscope", "--version"]):
+        program = project / ".venv/bin" / words[0]
+        subprocess.run([program, *words[1:]], cwd=project, check=True, stdout=subprocess.DEVNULL)
+    status = ["git", "status", "--porcelain"]
+    assert subprocess.run(status, cwd=project, check=True, stdout=subprocess.PIPE).stdout == b""

@@ -47,7 +47,6 @@ WHOLE = {
     DIGESTS,
     'make --silent tool-digests >>"$GITHUB_OUTPUT"',
     'echo "jobs=$(.venv/bin/wheelyard plan --place github --github)" >>"$GITHUB_OUTPUT"',
-    'python3 -m venv .venv && .venv/bin/pip install "wheelyard==$WHEELYARD"',
 }
 
 
@@ -83,8 +82,10 @@ def problems(folder: Path) -> Iterator[str]:
 
 def step_problems(where: str, step: dict[str, Any]) -> Iterator[str]:
     uses, run = step.get("uses"), step.get("run")
-    if uses and not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", uses):
+    if uses and not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}|\$/\.github/actions/[a-z]+", uses):
         yield f"{where}: {uses} is not pinned to a commit"
+    if "pip install" in (run or "") and "--require-hashes" not in run:
+        yield f"{where}: `{run}` installs without hashes"
     if uses and "cache" in uses + json.dumps(step.get("with", {})):
         yield f"{where}: a cache"
     if run:
@@ -155,6 +156,7 @@ CHANGES = {
     "a long-lived token": ("GH_TOKEN: ${{ github.token }}", "GH_TOKEN: ${{ secrets.TOKEN }}"),
     "zizmor: template-injection": ("wheelyard tag --check", "wheelyard tag --check ${{ github.ref_name }}"),
     "more than one call": ("wheelyard join", "wheelyard join && curl example.org"),
+    "installs without hashes": ("run: make tools-publish", "run: pip install twine"),
     "a cache": ('pattern: "{sdist,build-*,gate}"\n          path: build/release/handed', "cache: pip"),
     "a token for the whole job": ("DIGESTS: ${{ needs", "TOKEN: ${{ github.token }}\n      DIGESTS: ${{ needs"),
     "takes over whatever is there": (' --all-made wheels="$DIGESTS"', ""),

@@ -22,6 +22,7 @@ from packaging.utils import canonicalize_name
 
 from wheelyard import __version__
 from wheelyard.problem import Problem
+from wheelyard.tools import images
 
 MARKER = "ci/template.toml"
 TOOLS = "ci/tools.txt"
@@ -112,6 +113,9 @@ def rendered(name: str, tools: str) -> Files:
         "my-ext": dashed,
         "my_ext": dashed.replace("-", "_"),
         "--find-links TOOLS\n": _option(tools),
+        "UV_WITH_HASHES": " ".join(
+            (images.FOLDER / "uv.lock").read_text().replace("\\\n", "").split()
+        ),
     }
     files = {
         _replaced(path, names): _replaced(file.read_text(), names).encode()
