@@ -3,6 +3,7 @@
 import dataclasses
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from shlex import quote
 
@@ -10,7 +11,9 @@ import pytest
 from wheelyard.config.matrix import RunCell
 from wheelyard.plan.plan import Plan
 from wheelyard.steps import verify
+from workspaces import workspace
 
+NAME = "torch-2.11.0-cp311-cp311-manylinux_2_28_x86_64.whl"
 # Stands in for the modules of a free-threaded Python, one of which has the GIL on.
 MODULES = {"torch": "", "cuda_ext_example": "import sys; sys._is_gil_enabled = lambda: {}"}
 
@@ -68,3 +71,25 @@ def test_the_summary_is_pytests_whatever_is_printed_after_it() -> None:
         == "2 passed, 1 skipped in 0.1s"
     )
     assert verify.summary("$ run\ndemo was imported\n") == "demo was imported"
+
+
+def test_a_kept_torch_of_other_bytes_is_downloaded_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def download(words: list[object], *_: object, **__: object) -> None:
+        asked.append("torch")
+        (Path(str(words[words.index("--dest") + 1])) / NAME).write_text("torch")
+
+    monkeypatch.setattr(verify.shell, "run", download)
+    inputs = {"torch": "2.11.0", "arch": "x86_64", "python": "3.11", "index": ""}
+    inputs["requirement"] = f"torch==2.11.0 --hash=sha256:{sha256(b'torch').hexdigest()}"
+    kept = tmp_path / "torch" / NAME
+    kept.parent.mkdir()
+    kept.write_text("planted")
+    for run in range(2):  # the second one finds it
+        place = workspace(tmp_path / f"run{run}", {}, **inputs)
+        object.__setattr__(place, "lasting", tmp_path)
+        assert verify._torch_wheel(place).read_text() == "torch"
+    assert asked == ["torch"]

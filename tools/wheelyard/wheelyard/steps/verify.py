@@ -10,6 +10,7 @@ from types import ModuleType
 
 from wheelyard.config.matrix import RunCell
 from wheelyard.core import digest, shell
+from wheelyard.core.digest import sha256
 from wheelyard.core.disk import flush
 from wheelyard.core.environment import NETWORK, isolated
 from wheelyard.core.job import Job, Needs, Source, made
@@ -162,15 +163,20 @@ def _link(workspace: Workspace) -> Facts:
 
 
 def _torch_wheel(workspace: Workspace) -> Path:
-    """torch's wheel, downloaded once."""
-    torch, arch, python, index = (
-        workspace.inputs[name] for name in ("torch", "arch", "python", "index")
+    """torch's wheel, downloaded once; one with other bytes than the lock names is downloaded anew."""
+    torch, arch, python, index, requirement = (
+        workspace.inputs[name] for name in ("torch", "arch", "python", "index", "requirement")
     )
     folder = workspace.kept("torch")
     tag = f"cp{python.replace('.', '')}"
-    if not (found := list(folder.glob(f"torch-{torch}-*-{tag}-*_{arch}.whl"))):
+    found = [
+        file
+        for file in folder.glob(f"torch-{torch}-*-{tag}-*_{arch}.whl")
+        if "--hash=" not in requirement or f"--hash=sha256:{sha256(file)}" in requirement
+    ]
+    if not found:
         part, wanted = workspace.scratch("torch"), workspace.scratch("wanted") / "torch.txt"
-        wanted.write_text(workspace.inputs["requirement"])
+        wanted.write_text(requirement)
         shell.run(
             [*isolated("pip", "download", "--quiet", "--no-deps", "--dest", part),
              "--only-binary=:all:", f"--platform=manylinux_2_28_{arch}", f"--abi={tag}",
