@@ -1,8 +1,10 @@
 """A virtual environment holds exactly what its locks pin, and one that was made halfway is made anew."""
 
 import os
+import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,8 @@ def make(tmp_path: Path) -> Path:
     """The script in a tree of its own, with a lock that pins nothing."""
     folder = tmp_path / "tools/setup"
     folder.mkdir(parents=True)
-    shutil.copy(SCRIPT, folder)
+    for name in ("venv.sh", "need.sh"):
+        shutil.copy(SCRIPT.with_name(name), folder)
     (tmp_path / "empty.lock").touch()
     return folder / "venv.sh"
 
@@ -53,3 +56,27 @@ def test_uv_is_told_what_pips_settings_say(make: Path, tmp_path: Path) -> None:
     (tmp_path / "other.lock").write_text("# another\n")
     run(make, "other.lock", PIP_CONFIG_FILE=str(settings), PIP_CERT="/other/ca")
     assert (tmp_path / "told").read_text() == "https://files.example/simple /other/ca\n"
+
+
+def python(folder: Path, name: str, code: str) -> None:
+    """A program that a shell finds by the name of a Python."""
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{code}\n")
+    (folder / name).chmod(0o755)
+
+
+def test_a_later_python_is_taken_where_python3_is_too_old(make: Path, tmp_path: Path) -> None:
+    python(tmp_path / "bin", "python3", "exit 1")
+    python(tmp_path / "bin", "python3.12", f'exec {shlex.quote(sys.executable)} "$@"')
+    assert "creating .venv" in run(make, PATH=f"{tmp_path}/bin:/usr/bin:/bin")
+
+
+def test_without_one_it_says_what_to_do(make: Path, tmp_path: Path) -> None:
+    python(tmp_path / "bin", "python3", "echo Python 3.10.12; exit 1")
+    for version in range(11, 16):
+        python(tmp_path / "bin", f"python3.{version}", "exit 1")
+    python(tmp_path / "bin", "dpkg-query", "exit 1")
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        run(make, PATH=f"{tmp_path}/bin:/usr/bin:/bin", INSTALL="no")
+    assert "install them with: sudo apt-get install python3.11-venv" in failed.value.stderr
+    assert "Python 3.11 or later is needed, and this is Python 3.10.12" in failed.value.stderr

@@ -4,10 +4,26 @@
 set -eu
 cd "$(dirname "$0")/../.."
 venv=${VENV:-.venv}
+oldest=3.11 # Python that the locks are for
+
+# The first Python on PATH that is not too old, python3 before those with a version in their name; else Debian's or Ubuntu's.
+find_python() {
+  for python in python3 python3.15 python3.14 python3.13 python3.12 python3.11; do
+    if "$python" -c "import sys; sys.exit(sys.version_info < (${oldest%.*}, ${oldest#*.}))" 2>/dev/null; then return; fi
+  done
+  python=python$oldest
+  tools/setup/need.sh $python $python-venv || {
+    echo "error: Python $oldest or later is needed, and this is $(python3 --version 2>&1): put one on PATH, such as the one that" \
+      "\`uv python install\` brings, and run this again" >&2
+    exit 1
+  }
+}
+
 if ! [ -x "$venv/bin/pip" ]; then # it comes last: without it, the making of the folder was stopped
-  python3 -c 'import ensurepip, venv' 2>/dev/null || tools/setup/need.sh python3-venv
-  echo "creating $venv with $(python3 --version)"
-  python3 -m venv --clear "$venv"
+  find_python
+  "$python" -c 'import ensurepip, venv' 2>/dev/null || tools/setup/need.sh "$python-venv"
+  echo "creating $venv with $("$python" --version)"
+  "$python" -m venv --clear "$venv"
 fi
 
 pip() {
