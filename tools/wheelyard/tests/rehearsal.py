@@ -34,6 +34,7 @@ JOB_KEYS = {
     "outputs", "steps", "calls", "file", "as_written", "if",
 }  # fmt: skip
 NOT_SIGNED = "build/release/attestations/*"  # that takes GitHub's identity
+REPOSITORY = "owner/repository"
 STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env"}
 # Of a developer's shell, and not of a runner's.
 NOT_ON_A_RUNNER = ("RELEASE_FOLDER", "VIRTUAL_ENV", "PYTHON", "MAKE", "MFLAGS", "PYTEST", "GITHUB_")
@@ -73,6 +74,11 @@ class Rehearsal:
 
     def __post_init__(self) -> None:
         self.artifacts, self.made = self.folder / "artifacts", self.folder / "made"
+        self.signatures = self.folder / "signed"
+        head = ["git", "-C", self.origin, "rev-parse", f"{self.tag}^{{commit}}"]
+        self.commit = subprocess.run(
+            head, check=True, capture_output=True, text=True
+        ).stdout.strip()
 
     def run(self, first: str = "", last: str = "") -> None:
         """Runs the jobs from `first` to `last`, each after those that it needs."""
@@ -204,6 +210,8 @@ class Rehearsal:
                     f for pattern in options["subject-path"].split() for f in clone.glob(pattern)
                 ]
                 self.signed |= {file.name: sha256(file) for file in files}
+                with self.signatures.open("a") as noted:
+                    noted.writelines(f"{sha256(file)} {self.signer(job)}\n" for file in files)
         for key, text in job.get("outputs", {}).items():
             if value := self.filled(
                 name, text, values
@@ -263,7 +271,25 @@ class Rehearsal:
         if shutil.which("nvidia-smi") is None:
             kept["TORCH_PYTHON"] = str(STAND_INS / "gpu-python")
         there = {"WHEELYARD_MACHINES": platform.machine(), "GITHUB_OUTPUT": str(output)}
+        there |= self.runner_variables("release.yml") | {"GH_SIGNED": str(self.signatures)}
         return {**kept, **self.environment, **given, **there}
+
+    def runner_variables(self, file: str) -> dict[str, str]:
+        ref = f"refs/tags/{self.tag}"
+        return {
+            "GITHUB_REPOSITORY": REPOSITORY,
+            "GITHUB_REF": ref,
+            "GITHUB_SHA": self.commit,
+            "GITHUB_WORKFLOW_REF": f"{REPOSITORY}/.github/workflows/{file}@{ref}",
+        }
+
+    def signer(self, job: Job) -> str:
+        """What must be asked for of a file that this job signs, as `gh attestation verify` takes it."""
+        told = self.runner_variables(job["file"])
+        return (
+            f"--repo {REPOSITORY} --signer-workflow {REPOSITORY}/.github/workflows/{job['file']} "
+            f"--source-ref {told['GITHUB_REF']} --source-digest {told['GITHUB_SHA']} --deny-self-hosted-runners"
+        )
 
     def upload(self, name: str, clone: Path, artifact: str, paths: str) -> None:
         target = self.artifacts / artifact

@@ -70,6 +70,7 @@ def spoilt(
     """The same run with all of its own, to be spoilt; nothing may reach its empty indexes."""
     for name in ("artifacts", "made"):
         shutil.copytree(rehearsal.folder / name, tmp_path / name, symlinks=True)
+    shutil.copy(rehearsal.signatures, tmp_path)
     shutil.copytree(rehearsal.origin, tmp_path / "origin")
     shutil.copytree(rehearsal.workflows, tmp_path / "workflows")
     empty = [new_index(f"{tmp_path.name.replace('_', '-')}-{name}") for name in PUBLIC]
@@ -92,6 +93,18 @@ def stops(run: Rehearsal, message: str, first: str, at: str) -> None:
     with pytest.raises(Failed, match=f"(?s){message}") as failed:
         run.run(first)
     assert failed.value.job == at
+
+
+def test_files_that_this_workflow_has_not_signed_for_this_tag(spoilt: Rehearsal) -> None:
+    signed = spoilt.signatures.read_text()
+    for other in ("", signed.replace("release.yml", "ci.yml"), signed.replace("v1.1.0", "v1.0.0")):
+        spoilt.signatures.write_text(other)
+        stops(
+            spoilt,
+            "verifying the provenance of demo_ext.*no attestation",
+            "testpypi",
+            at="testpypi",
+        )
 
 
 def test_a_tag_that_disagrees_with_the_version(spoilt: Rehearsal) -> None:

@@ -20,7 +20,8 @@ from wheelyard.steps import ELSEWHERE, STEPS
 
 PROGRAMS = Path(sys.executable).parent
 READ = {"contents": "read"}
-PUBLISH = {"contents": "read", "id-token": "write"}
+IDENTITY = {"contents": "read", "id-token": "write"}
+PUBLISH = {**IDENTITY, "attestations": "read"}
 PERMISSIONS = {
     "locks.yml": {"renew": READ, "propose": {"actions": "write", "contents": "write", "pull-requests": "write"}},
     "docs.yml": {"site": READ, "publish": {"contents": "write"}},
@@ -31,11 +32,11 @@ PERMISSIONS = {
     "verify.yml": {"verify": READ},
     "publish.yml": {"page": {"contents": "write"}},
     "tools.yml": {
-        "wheels": READ, "sign": {**PUBLISH, "attestations": "write"}, "testpypi": PUBLISH, "pypi": PUBLISH,
+        "wheels": READ, "sign": {**IDENTITY, "attestations": "write"}, "testpypi": PUBLISH, "pypi": PUBLISH,
     },
     "release.yml": {
         "check": READ, "wheels": READ, "gpu": READ, "dry-run": READ, "install": READ,
-        "sign": {**PUBLISH, "attestations": "write"}, "testpypi": PUBLISH, "pypi": PUBLISH,
+        "sign": {**IDENTITY, "attestations": "write"}, "testpypi": PUBLISH, "pypi": PUBLISH,
         "github": {"contents": "write"},
     },
 }  # fmt: skip
@@ -112,6 +113,8 @@ def job_problems(where: str, job: dict[str, Any]) -> Iterator[str]:
         is_fresh = any("ref" in step.get("with", {}) for step in job["steps"])
         if not (is_checked and is_fresh):
             yield f"{where}: a tag that was moved or deleted is released"
+    if job.get("environment") and "GH_TOKEN" not in json.dumps(job["steps"]):
+        yield f"{where}: uploads what it cannot verify"
     can_sign = job.get("permissions", {}).get("id-token") == "write"
     if can_sign and not {"make tools-sign", "make tools-publish"}.intersection(lines):
         yield f"{where}: more tools than it needs beside an identity"
@@ -146,8 +149,8 @@ CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1"
 CHANGES = {
     "permissions at the top": ("permissions: {}", "permissions: write-all"),
     "permissions of a job": (
-        "environment: testpypi\n    permissions:\n      contents: read",
-        "environment: testpypi\n    permissions:\n      contents: write",
+        "contents: read # the checkout\n      id-token: write # Trusted",
+        "contents: write # the checkout\n      id-token: write # Trusted",
     ),
     "is not pinned": (CHECKOUT, "actions/checkout@v7"),
     "is not in actions.lock": (CHECKOUT, f"actions/checkout@{'0' * 40}"),
@@ -163,6 +166,7 @@ CHANGES = {
     "does not come from an earlier job": ("${{ needs.wheels.outputs.digests }}", "${{ vars.DIGESTS }}"),
     "more tools than it needs": ("make tools-publish", "make tools"),
     "a tag that was moved or deleted": ("          ref: ${{ github.ref }}", "          show-progress: false"),
+    "uploads what it cannot verify": ("          GH_TOKEN: ${{ github.token }}", "          OTHER: x"),
     "schema:": ("timeout-minutes: 20", "timeout-minutes: [20]"),
 }  # fmt: skip
 

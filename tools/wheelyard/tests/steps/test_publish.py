@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import socket
 import time
 import urllib.request
@@ -13,6 +14,7 @@ import pytest
 from demo_wheel import make_wheel
 from faulty_index import faulty_proxy
 from proof import proof
+from rehearsal import STAND_INS
 from wheelyard import steps
 from wheelyard.core.digest import sha256
 from wheelyard.plan.plan import Options, Plan
@@ -42,6 +44,33 @@ def test_what_is_served_is_what_was_recorded(devpi: Index, tmp_path: Path) -> No
     wheel.write_bytes(other.read_bytes())
     with pytest.raises(Problem, match=r"the index test has demo_ext-1.9.* with other bytes"):
         publish.upload(devpi, NAME, recorded, tmp_path / "log")
+
+
+def test_without_this_workflows_provenance_nothing_is_sent(
+    devpi: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = make_wheel(tmp_path, version="1.8")
+    public, signed = dataclasses.replace(devpi, is_public=True), tmp_path / "signed"
+    told = {
+        "GITHUB_REPOSITORY": "me/mine",
+        "GITHUB_REF": "refs/tags/v1.8",
+        "GITHUB_SHA": "0" * 40,
+        "GITHUB_WORKFLOW_REF": "me/mine/.github/workflows/release.yml@refs/tags/v1.8",
+        "GH_SIGNED": str(signed),
+        "PATH": f"{STAND_INS}:{os.environ['PATH']}",
+    }
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    asked = (
+        "--repo me/mine --signer-workflow me/mine/.github/workflows/release.yml "
+        f"--source-ref refs/tags/v1.8 --source-digest {'0' * 40} --deny-self-hosted-runners"
+    )
+    signed.write_text(f"{'1' * 64} {asked}\n")
+    with pytest.raises(Problem, match=r"(?s)verifying the provenance of .*no attestation"):
+        send(public, [wheel], tmp_path)
+    assert wheel.name not in devpi.files(NAME)
+    signed.write_text(f"{sha256(wheel)} {asked}\n")
+    assert send(public, [wheel], tmp_path) == [wheel.name]
 
 
 def test_a_job_works_on_a_copy_of_what_was_hashed(tmp_path: Path) -> None:

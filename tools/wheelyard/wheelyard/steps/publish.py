@@ -164,6 +164,8 @@ def upload(target: Index, name: str, files: Mapping[Path, str], log: Path) -> li
     for file, recorded in files.items():
         target.put_back(file, recorded)
     missing = lacking(target, name, files)
+    if target.is_public:
+        check_provenance(missing, log)
     for file in missing:
         patiently(partial(_send, target, file, log))
     began = time.monotonic()
@@ -175,6 +177,26 @@ def upload(target: Index, name: str, files: Mapping[Path, str], log: Path) -> li
             )
         time.sleep(ASK_AGAIN_SECONDS)
     return [file.name for file in missing]
+
+
+def check_provenance(files: Iterable[Path], log: Path) -> None:
+    """In a workflow: GitHub has build provenance of each file, signed by this very workflow for this tag and commit."""
+    workflow = os.environ.get("GITHUB_WORKFLOW_REF", "").partition("@")[0]
+    if not workflow:
+        return
+    wanted = {
+        "repo": os.environ["GITHUB_REPOSITORY"],
+        "signer-workflow": workflow,
+        "source-ref": os.environ["GITHUB_REF"],
+        "source-digest": os.environ["GITHUB_SHA"],
+    }
+    words = [word for name, value in wanted.items() for word in (f"--{name}", value)]
+    own = [name for name in os.environ if name.startswith("GH_")]
+    for file in files:
+        shell.run(
+            ["gh", "attestation", "verify", file, *words, "--deny-self-hosted-runners"], log,
+            what=f"verifying the provenance of {file.name}", allow=(*NETWORK, *CREDENTIALS, *own),
+        )  # fmt: skip
 
 
 def lacking(target: Index, name: str, files: Mapping[Path, str]) -> list[Path]:

@@ -63,6 +63,7 @@ class Index:
     # The index of one torch and CUDA: pip takes the highest version that it finds, so each must be alone in its own.
     part: Callable[[str], "Index"] | None = None
     store: Path | None = None  # the embedded one's files
+    is_public: bool = False
 
     def files(self, project: str) -> dict[str, str]:
         """The sha256 of each file of a project that the index has."""
@@ -118,13 +119,13 @@ def ready(
                 f"{variable} sends what is for {name} to {stand_in}; only an index on this machine may "
                 "stand in for it: unset the variable"
             )
-        yield Index(f"{name} (rehearsed)", stand_in, f"{stand_in}+simple/")
+        yield Index(f"{name} (rehearsed)", stand_in, f"{stand_in}+simple/", is_public=True)
         return
     import twine.utils  # here, as the jobs that only sign do not have it
 
     public = twine.utils.TEST_REPOSITORY if name == "testpypi" else twine.utils.DEFAULT_REPOSITORY
     simple = public.replace("/legacy/", "/simple/").replace("upload.", "")
-    yield Index(name, public, simple)
+    yield Index(name, public, simple, is_public=True)
 
 
 def named(own: Mapping[str, str]) -> Index:
