@@ -35,7 +35,7 @@ PERMISSIONS = {
         "wheels": READ, "sign": {**IDENTITY, "attestations": "write"}, "testpypi": PUBLISH, "pypi": PUBLISH,
     },
     "release.yml": {
-        "check": READ, "wheels": READ, "gpu": READ, "dry-run": READ, "install": READ,
+        "check": READ, "wheels": READ, "gpu": READ, "dry-run": {**READ, "actions": "read"}, "install": READ,
         "sign": {**IDENTITY, "attestations": "write"}, "testpypi": PUBLISH, "pypi": PUBLISH,
         "github": {"contents": "write"},
     },
@@ -91,7 +91,7 @@ def step_problems(where: str, step: dict[str, Any]) -> Iterator[str]:
         yield f"{where}: a cache"
     if run:
         call = COMMAND.fullmatch(run)
-        known = {*STEPS, *ELSEWHERE, *OTHERS, "join", "tag", None}
+        known = {*STEPS, *ELSEWHERE, *OTHERS, "join", "tag", "doctor", None}
         if run not in WHOLE and (not call or call["step"] not in known):
             yield f"{where}: `{run}` is more than one call of the pipeline or make"
 

@@ -134,6 +134,14 @@ def parse() -> argparse.Namespace:
     what.add_argument("version", nargs="?", help="the version to release: x.y.z")
     what.add_argument("--check", action="store_true", help="does HEAD agree with itself?")
     tagging.add_argument("--on", metavar="BRANCH", help="with --check: is HEAD part of it?")
+    tagging.add_argument(
+        "--no-github-check", action="store_true", help="do not look at the repository's settings"
+    )
+    doctor = commands.add_parser("doctor", help="say what a release needs and is not set up")
+    doctor.add_argument(
+        "--github", action="store_true", required=True,
+        help="in the repository's settings on GitHub; takes a token in GH_TOKEN",
+    )  # fmt: skip
     return parser.parse_args()
 
 

@@ -15,7 +15,7 @@ from types import ModuleType
 
 from rich.console import Console
 
-from wheelyard import new, steps, tag
+from wheelyard import doctor, new, steps, tag
 from wheelyard.arguments import CLUSTER, parse
 from wheelyard.core.environment import UMASK
 from wheelyard.core.graph import Graph
@@ -98,8 +98,14 @@ def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
             if arguments.check:
                 tag.check_head(plan.project, arguments.on)
             else:
+                if not arguments.no_github_check and (unseen := doctor.check(plan)):
+                    print(unseen)
                 tag.make(plan.project, arguments.version)
             return 0
+        case "doctor":
+            found = doctor.look(plan)
+            print("\n".join(map(str, found)))
+            return int(any(finding.level == doctor.MISSING for finding in found))
         case "digests":
             _only_print()
             print(join.digests(Record(plan.project.release_folder), plan.released))
