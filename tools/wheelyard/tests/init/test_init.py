@@ -229,6 +229,38 @@ def test_a_universal_project_is_recognised(tmp_path: Path) -> None:
     assert len(planning.load(Options(base="debian"), tmp_path).all_wheels) == 1
 
 
+TAGGED = {
+    "setup.py": """from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
+class Tag(bdist_wheel):
+    def get_tag(self):
+        return "py3", "none", super().get_tag()[2]
+setup(name="their_ext", version="0.1", cmdclass={"bdist_wheel": Tag})
+""",
+    "their_ext/__init__.py": "",
+    "their_ext/library.c": "int twice(int n) { return 2 * n; }\n",
+}
+SCIKIT = {
+    **TAGGED,
+    "setup.py": "",
+    "pyproject.toml": '[project]\nname = "their_ext"\nversion = "0.1"\n[tool.scikit-build]\nwheel.py-api = "py3"\n'
+    '[build-system]\nrequires = ["scikit-build-core"]\nbuild-backend = "scikit_build_core.build"\n',
+}
+
+
+@pytest.mark.parametrize("files", [TAGGED, SCIKIT])
+def test_a_wheel_for_every_python_is_universal_unless_it_is_bound_to_torch(
+    files: dict[str, str], tmp_path: Path
+) -> None:
+    known = tomllib.loads(KNOWN.read_text())
+    chosen = choose(sources.read(project(tmp_path, files)), known)
+    assert chosen.strategy == "universal"
+    assert "py3" in chosen.reasons["strategy"]
+    for bound in ("#include <torch/library.h>\n", "#include <Python.h>\n"):
+        project(tmp_path, {"their_ext/library.c": bound})
+        assert choose(sources.read(tmp_path), known).strategy == "each"
+
+
 def test_our_own_sources_are_universal() -> None:
     found = sources.read(ROOT)
     assert choose(found, tomllib.loads(KNOWN.read_text())).strategy == "universal"

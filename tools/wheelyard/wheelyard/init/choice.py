@@ -51,6 +51,11 @@ def _strategy(found: Found, reasons: dict[str, str]) -> str:
             f"{stable[0]} uses torch's stable ABI, and no source its C++ API or Python's C API"
         )
         return "universal"
+    if found.any_python and not torch and not bound:
+        reasons["strategy"] = (
+            f"{found.any_python}, and no source uses torch's C++ API or Python's C API"
+        )
+        return "universal"
     if found.limited_api and not pybind:
         reasons["strategy"] = f"{found.reasons['limited_api']}, and no source includes pybind11"
         return "abi3"

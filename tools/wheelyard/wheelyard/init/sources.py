@@ -48,6 +48,7 @@ class Found:
     is_native: bool = False  # there is anything to compile
     has_cuda: bool = False
     has_device_code: bool = False  # CUDA sources of its own, not only calls of NVIDIA's libraries
+    any_python: str = ""  # what says that a wheel is tagged py3-none
     limited_api: str = ""  # the oldest Python of its limited API, as 3.10; empty: none
     uses: dict[str, list[str]] = field(default_factory=dict)  # a key of USES -> the files
     tests: list[str] = field(default_factory=list)
@@ -91,7 +92,10 @@ def _pyproject(found: Found) -> None:
         "pyproject.toml, [build-system]" if system else "no [build-system]: setuptools"
     )
     scikit, distutils = tool.get("scikit-build", {}), tool.get("distutils", {})
-    _limited(found, scikit.get("wheel", {}).get("py-api", ""), "[tool.scikit-build] wheel.py-api")
+    py_api = scikit.get("wheel", {}).get("py-api", "")
+    _limited(found, py_api, "[tool.scikit-build] wheel.py-api")
+    if py_api in ("py3", "py2.py3"):
+        found.any_python = f"[tool.scikit-build] wheel.py-api is {py_api}"
     options = distutils.get("bdist_wheel", {})
     said = options.get("py-limited-api") or options.get("py_limited_api") or ""
     _limited(found, said, "[tool.distutils.bdist_wheel]")
@@ -128,6 +132,10 @@ def _setup(found: Found) -> None:
             elif name == "py_limited_api" and value == "True" and not found.limited_api:
                 found.limited_api = "3.9"
                 found.reasons["limited_api"] = "setup.py sets py_limited_api"
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
+            tag = [part.value for part in node.value.elts if isinstance(part, ast.Constant)]
+            if tag[:2] == ["py3", "none"]:  # of bdist_wheel's get_tag
+                found.any_python = "setup.py gives its wheel the tag py3-none"
         if isinstance(node, ast.Call) and "Extension" in ast.unparse(node.func):
             found.is_native = True
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("CUDAExtension"):
