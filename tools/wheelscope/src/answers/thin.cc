@@ -216,6 +216,8 @@ void plan_layout(Bytes file, Form form, FileThinning& plan) {
   }
   auto layout =
       looks_like_elf(file) ? plan_holes(file, zeros) : std::unexpected(KeepsZeros::not_shared);
+  if (layout && plan.cuts.front().whole.at < sizeof(Elf64_Ehdr))  // that header changes, too
+    layout = std::unexpected(KeepsZeros::unusual);
   if (!layout) {
     plan.keeps_zeros = layout.error();
     return;
@@ -298,32 +300,34 @@ std::vector<FileThinning> plan_thinning(const std::string& path, Bytes file,
   return plans;
 }
 
-Source thinned(Bytes file, const FileThinning& plan) {
-  auto output = Source::allocate(plan.size);
-  const auto room = output.writable();
-  if (room.size() != plan.size) return {};
-  const auto old = file.span();
+Pieces thinned(Bytes file, const FileThinning& plan) {
+  Pieces output;
+  std::uint64_t done = 0;
+  auto keep_up_to = [&](std::uint64_t end) {
+    output.add(file.span().subspan(done, end - done));
+    done = end;
+  };
   static const std::vector<FileRange> none;
   const auto& holes = plan.layout ? plan.layout->holes : none;
-  if (plan.layout)
-    write_without_holes(file, *plan.layout, room);
-  else
-    std::memcpy(room.data(), old.data(), std::min(room.size(), old.size()));
+  auto parts = plan.layout ? new_parts(file, *plan.layout) : HoleyParts{};
+  done = parts.header.size();
+  output.own(std::move(parts.header));
   for (const auto& cut : plan.cuts) {
-    auto at = moved(cut.whole.at, holes) + cut.header_size;
+    keep_up_to(cut.whole.at);
+    std::string header(file.text().substr(cut.whole.at, cut.header_size));
     const auto body = cut.kept_size();
     for (std::size_t i = 0; i < sizeof body; ++i)
-      room[at - cut.header_size + 8 + i] = static_cast<std::byte>(body >> 8 * i & 0xFF);
-    for (const auto& entry : cut.kept) {
-      std::memcpy(room.data() + at, old.data() + entry.at, entry.size);
-      at += entry.size;
-    }
+      header[8 + i] = static_cast<char>(body >> 8 * i & 0xFF);
+    output.own(std::move(header));
+    for (const auto& entry : cut.kept) output.add(file.span().subspan(entry.at, entry.size));
     const FileRange freed{kept_end(cut), cut.whole.end() - kept_end(cut)};
-    for (const auto& part : between(freed, holes)) {
-      const auto start = std::min<std::uint64_t>(moved(part.at, holes), room.size());
-      std::ranges::fill(room.subspan(start, std::min(part.size, room.size() - start)), std::byte{});
-    }
+    for (const auto& part : between(freed, holes))
+      output.add_zeros(std::min(part.size, plan.size - output.size()));
+    done = cut.whole.end();
   }
+  keep_up_to(plan.layout ? plan.layout->copied : file.size());
+  if (plan.layout) output.add_zeros(plan.layout->segments_at - output.size());
+  output.own(std::move(parts.tables));
   return output;
 }
 

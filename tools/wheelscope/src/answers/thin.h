@@ -15,7 +15,7 @@
 
 #include "readers/fatbin.h"
 #include "source/allowance.h"
-#include "source/source.h"
+#include "source/pieces.h"
 #include "writers/elf_holes.h"
 
 namespace wheelscope {
@@ -84,8 +84,8 @@ std::vector<FileThinning> plan_thinning(const std::string& path, Bytes file,
 // What a GPU finds in all of the files.
 ModuleCount count_modules(const std::vector<FileThinning>& files, const std::string& gpu);
 
-// The thinned file; no bytes where there is no memory for it.
-Source thinned(Bytes file, const FileThinning& plan);
+// The thinned file: views of the old one, and what is new.
+Pieces thinned(Bytes file, const FileThinning& plan);
 
 // What becomes of a wheel.
 struct ThinnedWheel {

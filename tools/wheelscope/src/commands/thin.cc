@@ -120,22 +120,26 @@ int write(const std::string& path, const ThinFor& wanted, const Options& options
   const WheelInput input{path, file->bytes()};
   const auto variant = asked_variant(wanted, options);
   if (!variant) return bad_usage(variant.error().what, streams);
-  auto plans = plan_wheel(input, {*variant ? with_later_gpus(wanted, path) : wanted});
-  if (!plans) return complain_of(path, plans.error(), streams);
-  if (const auto gpu = unserved_gpu(plans->front(), wanted.gpus); !gpu.empty()) {
-    streams.err << "wheelscope: " << printable(path) << ": no device code in this wheel serves GPU "
-                << gpu << "; `wheelscope show` lists the GPUs that it serves\n";
-    return has_findings;
-  }
-  const auto& gpu = wanted.gpus.front();
-  if (*variant && count_modules(plans->front().files, gpu).native == 0) {
-    streams.err << "wheelscope: " << printable(path) << ": no native code in this wheel serves GPU "
-                << gpu << ", which a variant for it promises\n";
-    return has_findings;
-  }
+  const auto served = [&](const ThinnedWheel& thin) {
+    const auto& gpu = wanted.gpus.front();
+    if (const auto unserved = unserved_gpu(thin, wanted.gpus); !unserved.empty())
+      streams.err << "wheelscope: " << printable(path)
+                  << ": no device code in this wheel serves GPU " << unserved
+                  << "; `wheelscope show` lists the GPUs that it serves\n";
+    else if (*variant && count_modules(thin.files, gpu).native == 0)
+      streams.err << "wheelscope: " << printable(path)
+                  << ": no native code in this wheel serves GPU " << gpu
+                  << ", which a variant for it promises\n";
+    else
+      return true;
+    return false;
+  };
+  bool accepted = false;
   const auto done =
-      write_thin_wheel(input, std::move(plans->front()), options.output_folder, *variant);
+      thin_wheel(input, *variant ? with_later_gpus(wanted, path) : wanted, options.output_folder,
+                 *variant, [&](const ThinnedWheel& thin) { return accepted = served(thin); });
   if (!done) return complain_of(path, done.error(), streams);
+  if (!accepted) return has_findings;
   json.push_back(to_json(*done));
   if (!options.json) streams.out << thin_text(*done, options.style);
   return clean;

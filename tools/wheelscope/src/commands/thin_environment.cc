@@ -158,7 +158,7 @@ Result<void> replace_files(const InstalledPackage& package, const std::string& f
       TRY_VOID(replace(plan.path, file, std::nullopt));
       continue;
     }
-    const auto output = thinned(file.bytes(), plan);
+    const auto output = thinned(file.bytes(), plan).joined();
     if (output.bytes().size() != plan.size) return fail(plan.path, "no memory to rewrite it");
     TRY_VOID(replace(plan.path, file, text_of(output)));
   }

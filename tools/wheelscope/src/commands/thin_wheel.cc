@@ -44,17 +44,22 @@ class CheckedWheel {
   const ZipMember& record() const { return *record_; }
   const std::string& record_text() const { return text_; }
   const std::string& dist_info() const { return dist_info_; }
+  bool has(const std::string& file) const {  // in dist-info
+    return std::ranges::find(archive_.members, dist_info_ + "/" + file, &ZipMember::name) !=
+           archive_.members.end();
+  }
   bool is_signature(const ZipMember& member) const {
     return member.name == dist_info_ + "/RECORD.jws" || member.name == dist_info_ + "/RECORD.p7s";
   }
 
   // The contents of a member, if they are what RECORD says.
-  Result<Source> contents(const ZipMember& member) const {
+  Result<Source> contents(const ZipMember& member,
+                          std::vector<DeflateBlock>* blocks = nullptr) const {
     const auto room = room_for(member, input_.bytes.size());
     if (!room)
       return fail(member.data_offset,
                   member.name + ": inflates to more than a wheel of this size justifies");
-    auto data = read_member(input_.bytes, member, *room);
+    auto data = read_member(input_.bytes, member, *room, blocks);
     if (!data) return fail(data.error().offset.value_or(0), member.name + ": " + data.error().what);
     if (&member == record_ || is_signature(member)) return std::move(*data);
     const auto line = lines_.find(member.name);
@@ -177,39 +182,87 @@ ThinnedWheel begin(const WheelInput& input, const ThinFor& wanted) {
   return {.file = input.path, .wanted = wanted, .size_before = input.bytes.size()};
 }
 
+// Adds a member to one of the plans for a wheel.
+void count(std::uint64_t size, std::vector<FileThinning>& files, std::size_t which,
+           ThinnedWheel& plan) {
+  plan.installed_before += size;
+  plan.installed += files.empty() ? size : files[which].size;
+  if (!files.empty()) plan.files.push_back(std::move(files[which]));
+}
+
+// Reads each member once. The new wheel is begun with the first member that changes: those in front
+// of it are copied then.
 class WheelWriter {
  public:
-  WheelWriter(const WheelInput& input, const CheckedWheel& wheel, ThinnedWheel& thin)
-      : input_(input), wheel_(wheel), thin_(thin), record_(wheel.record_text()) {}
+  WheelWriter(const WheelInput& input, const CheckedWheel& wheel, std::string path,
+              ThinnedWheel& thin)
+      : input_(input),
+        wheel_(wheel),
+        path_(std::move(path)),
+        thin_(thin),
+        record_(wheel.record_text()),
+        memory_(Allowance::facts_for(input.bytes.size())) {}
 
-  Result<void> write(const std::string& path, const std::optional<VariantFile>& variant) {
-    auto zip = TRY(ZipWriter::create(path));
-    auto plan = thin_.files.begin();
-    for (const auto& member : wheel_.members()) {
-      const FileThinning* own = nullptr;
-      if (plan != thin_.files.end() && plan->path == member.name) own = &*plan++;
-      if (&member != &wheel_.record()) TRY_VOID(write_member(zip, member, own));
+  Result<void> write_members() {
+    for (std::size_t i = 0; i < wheel_.members().size(); ++i) {
+      if (!wheel_.members()[i].is_folder()) TRY_VOID(thin_member(i));
     }
-    if (variant) TRY_VOID(add(zip, "variant.json", variant->json));
-    TRY_VOID(add(zip, thin_statement, statement_of(thin_)));
+    return {};
+  }
+
+  Result<void> finish(const std::optional<VariantFile>& variant) {
+    TRY_VOID(copy_up_to(wheel_.members().size()));
+    if (variant) TRY_VOID(add("variant.json", variant->json));
+    TRY_VOID(add(thin_statement, statement_of(thin_)));
     const auto record = record_.text(wheel_.record().name);
     thin_.installed += record.size() - wheel_.record().size;
-    TRY_VOID(zip.replace(input_.bytes, wheel_.record(), std::as_bytes(std::span(record))));
-    TRY_VOID(zip.finish());
-    thin_.size = zip.size();
-    thin_.written = path;
+    TRY_VOID(zip_->replace(input_.bytes, wheel_.record(), std::as_bytes(std::span(record))));
+    TRY_VOID(zip_->finish());
+    thin_.size = zip_->size();
+    thin_.written = path_;
     return {};
   }
 
  private:
-  Result<void> add(ZipWriter& zip, const std::string& name, const std::string& contents) {
+  Result<void> add(const std::string& name, const std::string& contents) {
     const auto path = wheel_.dist_info() + "/" + name;
     record_.add(record_line(path, std::as_bytes(std::span(contents))));
     thin_.installed += contents.size();
-    return zip.add(path, input_.bytes, wheel_.record(), contents);
+    return zip_->add(path, input_.bytes, wheel_.record(), contents);
   }
 
-  Result<void> write_member(ZipWriter& zip, const ZipMember& member, const FileThinning* plan) {
+  Result<void> thin_member(std::size_t index) {
+    const auto& member = wheel_.members()[index];
+    DeflatedOriginal original;
+    const auto data = TRY(wheel_.contents(member, &original.blocks));
+    auto plans = plan_thinning(member.name, data.bytes(), {thin_.wanted}, memory_);
+    count(member.size, plans, 0, thin_);
+    if (plans.empty() || !thin_.files.back().changes()) return {};
+    const auto& plan = thin_.files.back();
+    TRY_VOID(copy_up_to(index));
+    ++copied_;
+    if (plan.remove) {
+      record_.drop(member.name);
+      return {};
+    }
+    const auto output = thinned(data.bytes(), plan);
+    original.stream = input_.bytes.span().subspan(member.data_offset, member.compressed_size);
+    original.contents = data.bytes().span();
+    return replace(member, output, original);
+  }
+
+  // Members that keep their device code; begins the file.
+  Result<void> copy_up_to(std::size_t end) {
+    if (!zip_) {
+      thin_.sha256 = sha256_digits(input_.bytes.span());
+      zip_.emplace(TRY(ZipWriter::create(path_)));
+    }
+    for (; copied_ < end; ++copied_) TRY_VOID(copy(wheel_.members()[copied_]));
+    return {};
+  }
+
+  Result<void> copy(const ZipMember& member) {
+    if (&member == &wheel_.record()) return {};
     if (wheel_.is_signature(member)) {
       record_.drop(member.name);
       thin_.installed -= member.size;
@@ -217,43 +270,31 @@ class WheelWriter {
                             " was left out: it signs the RECORD of the original wheel");
       return {};
     }
-    if (plan && plan->remove) {
-      record_.drop(member.name);
-      return {};
-    }
-    if (plan && plan->changes()) {
-      const auto output = TRY(thinned_member(member, *plan));
-      return replace(zip, member, output.bytes().span());
-    }
     if (!member.is_folder() && member.name.starts_with(wheel_.dist_info() + "/sboms/")) {
       const auto data = TRY(wheel_.contents(member));
       if (const auto noted = noted_sbom(data.bytes().text(), thin_)) {
         thin_.installed += noted->size() - member.size;
-        return replace(zip, member, std::as_bytes(std::span(*noted)));
+        return replace(member, std::as_bytes(std::span(*noted)), {});
       }
       thin_.notes.push_back(member.name + " got no note: it is neither CycloneDX nor SPDX in JSON");
     }
-    return zip.copy(input_.bytes, member);
+    return zip_->copy(input_.bytes, member);
   }
 
-  // The original contents are gone when the new ones are compressed: there is memory for two.
-  Result<Source> thinned_member(const ZipMember& member, const FileThinning& plan) const {
-    const auto data = TRY(wheel_.contents(member));
-    auto output = thinned(data.bytes(), plan);
-    if (output.bytes().size() != plan.size) return fail(member.name, "no memory to rewrite it");
-    return output;
-  }
-
-  Result<void> replace(ZipWriter& zip, const ZipMember& member,
-                       std::span<const std::byte> contents) {
+  Result<void> replace(const ZipMember& member, const Pieces& contents,
+                       const DeflatedOriginal& original) {
     record_.set(member.name, record_line(member.name, contents));
-    return zip.replace(input_.bytes, member, contents);
+    return zip_->replace(input_.bytes, member, contents, original);
   }
 
   const WheelInput& input_;
   const CheckedWheel& wheel_;
+  std::string path_;
   ThinnedWheel& thin_;
   RecordRewriter record_;
+  Allowance memory_;
+  std::optional<ZipWriter> zip_;
+  std::size_t copied_ = 0;  // members
 };
 
 }  // namespace
@@ -269,35 +310,31 @@ Result<std::vector<ThinnedWheel>> plan_wheel(const WheelInput& input,
     if (member.is_folder()) continue;
     const auto data = TRY(wheel.contents(member));
     auto files = plan_thinning(member.name, data.bytes(), wanted, memory);
-    for (std::size_t i = 0; i < plans.size(); ++i) {
-      plans[i].installed_before += member.size;
-      plans[i].installed += files.empty() ? member.size : files[i].size;
-      if (!files.empty()) plans[i].files.push_back(std::move(files[i]));
-    }
+    for (std::size_t i = 0; i < plans.size(); ++i) count(member.size, files, i, plans[i]);
   }
   return plans;
 }
 
-Result<ThinnedWheel> write_thin_wheel(const WheelInput& input, ThinnedWheel thin,
-                                      const std::string& folder,
-                                      const std::optional<VariantFile>& variant,
-                                      const ZipLimits& limits) {
+Result<ThinnedWheel> thin_wheel(const WheelInput& input, const ThinFor& wanted,
+                                const std::string& folder,
+                                const std::optional<VariantFile>& variant,
+                                const std::function<bool(const ThinnedWheel&)>& accepted,
+                                const ZipLimits& limits) {
   const auto wheel = TRY(CheckedWheel::open(input, limits));
-  for (const auto& member : wheel.members()) {
-    if (member.name == wheel.dist_info() + "/" + thin_statement)
-      return fail(member.name, "this wheel was thinned already; thin the original one instead");
-    if (variant && member.name == wheel.dist_info() + "/variant.json")
-      return fail(member.name, "this wheel is a variant already");
-  }
-  if (!thin.changes() && !variant) return thin;
-  thin.sha256 = sha256_digits(input.bytes.span());
+  if (wheel.has(thin_statement))
+    return fail(thin_statement, "this wheel was thinned already; thin the original one instead");
+  if (variant && wheel.has("variant.json"))
+    return fail("variant.json", "this wheel is a variant already");
   auto name = base_name(input.path);
   if (variant) name.insert(name.size() - 4, "-" + variant->label);
   const auto path = (std::filesystem::path(folder) / name).string();
   std::error_code error;
   if (std::filesystem::equivalent(path, input.path, error))
     return fail(path, "is the wheel itself; give another folder with -o");
-  TRY_VOID(WheelWriter(input, wheel, thin).write(path, variant));
+  auto thin = begin(input, wanted);
+  WheelWriter writer(input, wheel, path, thin);
+  TRY_VOID(writer.write_members());
+  if (accepted(thin) && (thin.changes() || variant)) TRY_VOID(writer.finish(variant));
   return thin;
 }
 

@@ -1,6 +1,8 @@
 // A wheel without the device code that some GPUs have no use for.
 #pragma once
 
+#include <functional>
+
 #include "answers/thin.h"
 #include "answers/thin_check.h"
 #include "facts/wheel.h"
@@ -18,12 +20,14 @@ struct VariantFile {
   std::string label, json;
 };
 
-// Writes the wheel of a plan into a folder; as a variant, if one is given. Where nothing is to be
-// cut and there is no variant, nothing is written.
-Result<ThinnedWheel> write_thin_wheel(const WheelInput& input, ThinnedWheel plan,
-                                      const std::string& folder,
-                                      const std::optional<VariantFile>& variant,
-                                      const ZipLimits& limits = {});
+// Writes the thinned wheel into a folder; as a variant, if one is given. It gets its name if it is
+// `accepted` with what it is found to be. Where nothing is to be cut and there is no variant,
+// nothing is written.
+Result<ThinnedWheel> thin_wheel(const WheelInput& input, const ThinFor& wanted,
+                                const std::string& folder,
+                                const std::optional<VariantFile>& variant,
+                                const std::function<bool(const ThinnedWheel&)>& accepted,
+                                const ZipLimits& limits = {});
 
 // Whether the second wheel is a thinning of the first one. Both must be sound.
 Result<ThinCheck> check_thinning(const WheelInput& original, const WheelInput& thin);

@@ -51,7 +51,7 @@ std::string base64(std::span<const unsigned char> digest) {
 
 }  // namespace
 
-std::string record_line(const std::string& path, std::span<const std::byte> contents) {
+std::string record_line(const std::string& path, const Pieces& contents) {
   auto field = path;
   if (path.find_first_of(",\"\r\n") != path.npos) {
     field = "\"";
@@ -115,26 +115,28 @@ bool is_strong(std::string_view algorithm) {
   return std::ranges::find(strong, algorithm) != std::end(strong);
 }
 
-std::string record_hash(std::span<const std::byte> contents, const std::string& algorithm) {
+std::string record_hash(const Pieces& contents, const std::string& algorithm) {
   std::array<unsigned char, SHA512_DIGEST_LENGTH> digest{};
-  const auto* data = reinterpret_cast<const unsigned char*>(contents.data());
+  auto each = [&](auto* update, auto* context) {
+    for (const auto& piece : contents.list()) update(context, piece.data(), piece.size());
+  };
   std::size_t length = 0;
   if (algorithm == "sha256") {
     SHA256_CTX context;
     SHA256_Init(&context);
-    SHA256_Update(&context, data, contents.size());
+    each(SHA256_Update, &context);
     SHA256_Final(digest.data(), &context);
     length = SHA256_DIGEST_LENGTH;
   } else if (algorithm == "sha384") {
     SHA512_CTX context;
     SHA384_Init(&context);
-    SHA384_Update(&context, data, contents.size());
+    each(SHA384_Update, &context);
     SHA384_Final(digest.data(), &context);
     length = SHA384_DIGEST_LENGTH;
   } else if (algorithm == "sha512") {
     SHA512_CTX context;
     SHA512_Init(&context);
-    SHA512_Update(&context, data, contents.size());
+    each(SHA512_Update, &context);
     SHA512_Final(digest.data(), &context);
     length = SHA512_DIGEST_LENGTH;
   } else {

@@ -1,13 +1,12 @@
 // RECORD: the files of a wheel with their hashes and sizes.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "source/bytes.h"
+#include "source/pieces.h"
 
 namespace wheelscope {
 
@@ -24,7 +23,7 @@ std::string algorithm_of(std::string_view hash);
 bool is_strong(std::string_view algorithm);
 
 // A line as RECORD has it, without its end; a path with a comma or a quote is quoted.
-std::string record_line(const std::string& path, std::span<const std::byte> contents);
+std::string record_line(const std::string& path, const Pieces& contents);
 
 // RECORD with other lines for changed files, and none for those that are gone; the other lines stay
 // as they are. The text outlives this.
@@ -46,7 +45,6 @@ class RecordRewriter {
 std::string sha256_digits(std::span<const std::byte> contents);
 
 // The hash of the contents as RECORD spells it; empty for an algorithm that is not computed here.
-std::string record_hash(std::span<const std::byte> contents,
-                        const std::string& algorithm = "sha256");
+std::string record_hash(const Pieces& contents, const std::string& algorithm = "sha256");
 
 }  // namespace wheelscope

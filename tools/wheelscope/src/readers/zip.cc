@@ -269,7 +269,8 @@ std::optional<Room> room_for(const ZipMember& member, std::uint64_t file_size) {
   return std::nullopt;
 }
 
-std::expected<Source, Problem> read_member(Bytes file, const ZipMember& member, Room room) {
+std::expected<Source, Problem> read_member(Bytes file, const ZipMember& member, Room room,
+                                           std::vector<DeflateBlock>* blocks) {
   auto reject = [&](const char* id, std::string what) {
     return std::unexpected(Problem{id, member.name, std::move(what), member.data_offset});
   };
@@ -291,9 +292,14 @@ std::expected<Source, Problem> read_member(Bytes file, const ZipMember& member, 
     auto output = data.writable();
     std::size_t used = 0;
     std::byte nothing{};
-    switch (libdeflate_deflate_decompress_ex(inflater.get(), input->span().data(), input->size(),
-                                             output.empty() ? &nothing : output.data(),
-                                             output.size(), &used, nullptr)) {
+    auto outcome = LIBDEFLATE_SUCCESS;
+    if (auto found = blocks ? inflate_blocks(input->span(), output) : std::nullopt)
+      *blocks = std::move(*found);
+    else  // also where that failed: libdeflate tells how
+      outcome = libdeflate_deflate_decompress_ex(
+          inflater.get(), input->span().data(), input->size(),
+          output.empty() ? &nothing : output.data(), output.size(), &used, nullptr);
+    switch (outcome) {
       case LIBDEFLATE_SUCCESS:
         break;
       case LIBDEFLATE_SHORT_OUTPUT:

@@ -259,26 +259,22 @@ std::expected<HoleyLayout, KeepsZeros> plan_holes(Bytes file, const std::vector<
   return layout;
 }
 
-void write_without_holes(Bytes file, const HoleyLayout& layout, std::span<std::byte> room) {
-  if (room.size() != layout.size) std::abort();
+HoleyParts new_parts(Bytes file, const HoleyLayout& layout) {
   const auto tables = read_tables(file);
   if (!tables) std::abort();  // plan_holes() has read them
-  std::ranges::fill(room, std::byte{});
-  for (const auto& part : between({0, layout.copied}, layout.holes)) {
-    std::memcpy(room.data() + moved(part.at, layout.holes), file.span().data() + part.at,
-                part.size);
-  }
   const auto segments = split_segments(*tables, layout);
   const auto sections = shortened_sections(*tables, layout);
   if (segments.size() != layout.segments || sections.size() != layout.sections) std::abort();
-  std::memcpy(room.data() + layout.segments_at, segments.data(), segments.size() * segment_bytes);
-  std::memcpy(room.data() + layout.sections_at, sections.data(), sections.size() * section_bytes);
   auto header = tables->header;
   header.e_phoff = layout.segments_at;
   header.e_phnum = static_cast<Elf64_Half>(layout.segments);
   header.e_shoff = layout.sections_at;
   header.e_shnum = static_cast<Elf64_Half>(layout.sections);
-  std::memcpy(room.data(), &header, header_bytes);
+  auto text = [](const auto* first, std::uint64_t size) {
+    return std::string(reinterpret_cast<const char*>(first), size);
+  };
+  return {text(&header, header_bytes), text(segments.data(), segments.size() * segment_bytes) +
+                                           text(sections.data(), sections.size() * section_bytes)};
 }
 
 }  // namespace wheelscope

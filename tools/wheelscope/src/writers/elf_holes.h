@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <expected>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "source/bytes.h"
@@ -54,7 +55,11 @@ std::expected<HoleyLayout, KeepsZeros> plan_holes(Bytes file, const std::vector<
 std::uint64_t moved(std::uint64_t offset, const std::vector<FileRange>& holes);
 std::vector<FileRange> between(const FileRange& range, const std::vector<FileRange>& holes);
 
-// The new file; `room` has layout.size bytes.
-void write_without_holes(Bytes file, const HoleyLayout& layout, std::span<std::byte> room);
+// What is new: the header at the start, and the two tables at the end. In between are the bytes of
+// the old file up to layout.copied, without the holes, and zeros up to the tables.
+struct HoleyParts {
+  std::string header, tables;
+};
+HoleyParts new_parts(Bytes file, const HoleyLayout& layout);
 
 }  // namespace wheelscope

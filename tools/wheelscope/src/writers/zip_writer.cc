@@ -75,6 +75,13 @@ struct ZipWriter::File {
     return {};
   }
   Result<void> append(std::string_view text) { return append(std::as_bytes(std::span(text))); }
+
+  // Text of the same length in place of what was written.
+  Result<void> overwrite(std::uint64_t at, std::string_view text) {
+    const auto written = pwrite(descriptor, text.data(), text.size(), static_cast<off_t>(at));
+    if (written != static_cast<ssize_t>(text.size())) return fail(path, std::strerror(errno));
+    return {};
+  }
 };
 
 // What the two headers of a member have in common with those that they are made from.
@@ -84,6 +91,7 @@ struct ZipWriter::Header {
                 internal_attributes = 0;
   std::uint32_t external_attributes = 0, crc32 = 0;
   std::uint64_t compressed_size = 0, size = 0;
+  bool large = false;  // the local header has room for sizes of 64 bits
 
   static Result<Header> of(Bytes archive, const ZipMember& member) {
     const auto central =
@@ -109,11 +117,11 @@ struct ZipWriter::Header {
                   .external_attributes = central.u32(38),
                   .crc32 = member.crc32,
                   .compressed_size = member.compressed_size,
-                  .size = member.size};
+                  .size = member.size,
+                  .large = std::max(member.size, member.compressed_size) >= too_large};
   }
 
   std::string local() const {
-    const bool large = size >= too_large || compressed_size >= too_large;
     Record extra;
     if (large) extra.put(zip64_id).put(std::uint16_t{16}).put(size).put(compressed_size);
     extra.put(local_extra);
@@ -184,32 +192,41 @@ Result<ZipWriter> ZipWriter::create(const std::string& path) {
   return ZipWriter(std::move(file));
 }
 
-Result<void> ZipWriter::write(Header header, std::span<const std::byte> data) {
-  const auto offset = file_->size;
-  TRY_VOID(file_->append(header.local()));
-  TRY_VOID(file_->append(data));
-  file_->directory += header.central(offset);
+void ZipWriter::list(const Header& header, std::uint64_t at) {
+  file_->directory += header.central(at);
   ++file_->members;
-  return {};
 }
 
 Result<void> ZipWriter::copy(Bytes archive, const ZipMember& member) {
   const auto data =
       TRY(archive.slice(member.data_offset, member.compressed_size, "compressed data"));
-  return write(TRY(Header::of(archive, member)), data.span());
+  const auto header = TRY(Header::of(archive, member));
+  list(header, file_->size);
+  TRY_VOID(file_->append(header.local()));
+  return file_->append(data.span());
 }
 
-Result<void> ZipWriter::replace(Bytes archive, const ZipMember& member,
-                                std::span<const std::byte> contents) {
+Result<void> ZipWriter::replace(Bytes archive, const ZipMember& member, const Pieces& contents,
+                                const DeflatedOriginal& original) {
   auto header = TRY(Header::of(archive, member));
-  header.size = header.compressed_size = contents.size();
-  header.crc32 = libdeflate_crc32(0, contents.data(), contents.size());
-  header.method = 0;
-  const auto packed = member.method == 0 ? std::nullopt : deflated(contents);
-  if (!packed) return write(std::move(header), contents);
-  header.method = 8;
-  header.compressed_size = packed->size();
-  return write(std::move(header), std::as_bytes(std::span(*packed)));
+  const auto at = file_->size;
+  header.crc32 = 0;
+  for (const auto& piece : contents.list())
+    header.crc32 = libdeflate_crc32(header.crc32, piece.data(), piece.size());
+  header.size = contents.size();
+  header.large = libdeflate_deflate_compress_bound(nullptr, contents.size()) >= too_large;
+  TRY_VOID(file_->append(header.local()));
+  const auto start = file_->size;
+  auto append = [&](std::span<const std::byte> data) { return file_->append(data); };
+  if (header.method == 0) {
+    for (const auto& piece : contents.list()) TRY_VOID(append(piece));
+  } else {
+    TRY_VOID(write_deflated(contents, original, append));
+  }
+  header.compressed_size = file_->size - start;  // known only now
+  TRY_VOID(file_->overwrite(at, header.local()));
+  list(header, at);
+  return {};
 }
 
 Result<void> ZipWriter::add(const std::string& name, Bytes archive, const ZipMember& like,
@@ -242,18 +259,6 @@ Result<void> ZipWriter::finish() {
     return fail(file_->path, std::strerror(errno));
   file_->unfinished.clear();
   return {};
-}
-
-std::optional<std::string> deflated(std::span<const std::byte> contents) {
-  constexpr int level = 6;
-  const std::unique_ptr<libdeflate_compressor, decltype(&libdeflate_free_compressor)> compressor(
-      libdeflate_alloc_compressor(level), libdeflate_free_compressor);
-  if (!compressor) throw std::bad_alloc();
-  std::string packed(contents.size(), '\0');
-  packed.resize(libdeflate_deflate_compress(compressor.get(), contents.data(), contents.size(),
-                                            packed.data(), packed.size()));
-  if (packed.empty()) return std::nullopt;  // it did not fit
-  return packed;
 }
 
 }  // namespace wheelscope

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "readers/zip.h"
+#include "writers/deflate_writer.h"
 
 namespace wheelscope {
 
@@ -18,8 +18,9 @@ class ZipWriter {
   // A member of `archive` as it is.
   Result<void> copy(Bytes archive, const ZipMember& member);
 
-  // The same member with other contents.
-  Result<void> replace(Bytes archive, const ZipMember& member, std::span<const std::byte> contents);
+  // The same member with other contents, which may be made from `original`.
+  Result<void> replace(Bytes archive, const ZipMember& member, const Pieces& contents,
+                       const DeflatedOriginal& original = {});
 
   // A new member with the time and mode of another one.
   Result<void> add(const std::string& name, Bytes archive, const ZipMember& like,
@@ -38,12 +39,9 @@ class ZipWriter {
   struct File;
   struct Header;
   explicit ZipWriter(std::unique_ptr<File> file);
-  Result<void> write(Header header, std::span<const std::byte> data);
+  void list(const Header& header, std::uint64_t at);
 
   std::unique_ptr<File> file_;
 };
-
-// The deflated contents; nothing where they would not be smaller.
-std::optional<std::string> deflated(std::span<const std::byte> contents);
 
 }  // namespace wheelscope

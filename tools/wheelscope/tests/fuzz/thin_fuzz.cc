@@ -19,7 +19,7 @@ void check_file(Bytes file) {
   for (const auto* path : {"x.so", "x.ptx"}) {
     const auto plans = plan_thinning(path, file, {hopper}, memory);
     if (plans.empty() || plans.front().remove || !plans.front().changes()) continue;
-    const auto output = thinned(file, plans.front());
+    const auto output = thinned(file, plans.front()).joined();
     if (output.bytes().size() != plans.front().size) std::abort();
     Gpus served, lost;
     if (compare_thinned(path, file, output.bytes(), served, lost, memory) || lost.contains("9.0"))
@@ -31,10 +31,8 @@ void check_wheel(Bytes file) {
   static const std::string folder = std::filesystem::temp_directory_path() / "wheelscope-thin-fuzz";
   static const std::string name = "pkg-1.0-cp310-abi3-manylinux_2_28_x86_64.whl";
   const ZipLimits limits{.members = 100, .member_size = 1 << 20, .total_size = 4 << 20};
-  auto plans = plan_wheel({name, file}, {hopper}, limits);
-  if (!plans) return;
-  const auto thin =
-      write_thin_wheel({name, file}, std::move(plans->front()), folder, std::nullopt, limits);
+  const auto thin = thin_wheel(
+      {name, file}, hopper, folder, std::nullopt, [](const ThinnedWheel&) { return true; }, limits);
   if (!thin || thin->written.empty()) return;
   const auto written = Source::map(thin->written).value();
   const WheelInput output{name, written.bytes()};
