@@ -45,6 +45,7 @@ constexpr std::pair<const char*, const char*> examples[] = {
     {"fit",
      "fit 'vllm>=0.30'\nfit --index-url https://download.pytorch.org/whl/cu128 torch\n"
      "fit -r requirements.txt --machine node7.json      will they work there?"},
+    {"atlas", "atlas projects.txt -o atlas/      then open atlas/index.html"},
     {"env", "env .venv\nenv --why libcudart.so.12      where is it searched for, and found?"}};
 
 bool terminal_takes_colour() {
@@ -136,9 +137,6 @@ void add_thin(CLI::App& app, Options& options, Command& chosen) {
 
 // The options of pip and uv that say where files come from.
 void add_index_options(CLI::App& fit, Options& options) {
-  fit.add_option("-r,--requirement", options.requirement_files, "Also what this file lists")
-      ->allow_extra_args(false)
-      ->type_name("FILE");
   fit.add_option("-i,--index-url,--index,--default-index", options.index,
                  "Package index; without it, the one that pip or uv is configured for")
       ->type_name("URL");
@@ -152,6 +150,12 @@ void add_index_options(CLI::App& fit, Options& options) {
   fit.add_flag("--pre", options.prereleases, "Pre-releases count too");
   fit.add_option("--proxy", options.proxy, "Proxy; without it, pip's, or HTTPS_PROXY")
       ->type_name("URL");
+}
+
+void add_timeout(CLI::App& command, Options& options) {
+  command.add_option("--timeout", options.timeout, "Seconds without a sign of a server")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 3600));
 }
 
 // What `fit` is told about a set, and about the machine that it is for.
@@ -172,6 +176,22 @@ void add_set_options(CLI::App& fit, Options& options) {
   fit.add_option("--gpu", options.gpus, "A compute capability (9.0), in place of its GPUs")
       ->allow_extra_args(false)
       ->type_name("GPU");
+}
+
+void add_atlas(CLI::App& app, Options& options, Command& chosen) {
+  auto* atlas = app.add_subcommand(
+      "atlas", "With which torch, CUDA and Python the projects of a list work, as a site");
+  atlas->add_option("LIST", options.paths, "files with a project's name on each line")
+      ->required()
+      ->expected(1, 1 << 20);
+  atlas->add_option("-o", options.output_folder, "Folder for the site, atlas.json and the cache")
+      ->required()
+      ->type_name("DIR");
+  atlas->add_option("--releases", options.releases, "How many of each project, the newest first")
+      ->check(CLI::Range(1, 100));
+  add_index_options(*atlas, options);
+  add_timeout(*atlas, options);
+  atlas->callback([&chosen] { chosen = wheelscope::atlas; });
 }
 
 // The commands that ask of a machine instead of files.
@@ -200,14 +220,15 @@ void add_machine_commands(CLI::App& app, Options& options, Command& chosen) {
                   "NAME or 'NAME>=VERSION', wheels, or addresses of wheels; several: versions "
                   "that work together")
       ->expected(0, 1 << 20);
+  fit->add_option("-r,--requirement", options.requirement_files, "Also what this file lists")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
   add_index_options(*fit, options);
   add_set_options(*fit, options);
   fit->add_option("--with", options.with, "The torch that will be there: torch==VERSION")
       ->type_name("REQUIREMENT");
   fit->add_flag("--deep", options.deep, "Read every byte: device code lies behind the code");
-  fit->add_option("--timeout", options.timeout, "Seconds without a sign of a server")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(1, 3600));
+  add_timeout(*fit, options);
   auto* env = app.add_subcommand(
       "env", "Whether what is installed in an environment loads there, and what to do");
   env->add_option("PREFIX", options.paths,
@@ -265,6 +286,7 @@ int run(int argc, char** argv) {
   add_commands(app, options, chosen);
   add_thin(app, options, chosen);
   add_machine_commands(app, options, chosen);
+  add_atlas(app, options, chosen);
   std::string shell;
   auto* completions = app.add_subcommand("completions", "A script that completes words in a shell");
   completions->add_option("SHELL", shell, "bash, zsh or fish")

@@ -41,6 +41,7 @@ struct Options {
   bool keep_ptx = false, dry_run = false, compare = false;  // thin
   bool environment = false, write = false;                  // thin
   std::string save, undo;                                   // thin: folders of originals
+  std::size_t releases = 2;                                 // atlas: of each project
 };
 
 // Answers go to `out`; what cannot be read is named on `err`.
@@ -62,6 +63,7 @@ int machine(const Options& options, Streams streams);
 int env(const Options& options, Streams streams);
 int fit(const Options& options, Streams streams);
 int thin(const Options& options, Streams streams);
+int atlas(const Options& options, Streams streams);
 
 // With no text in `paths`, it is read from `in`.
 int explain(const Options& options, Streams streams, std::istream& in);

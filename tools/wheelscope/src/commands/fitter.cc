@@ -170,19 +170,14 @@ void Fitter::judge_project(const std::string& asked, FitAnswer& answer) {
   if (!found) return complain_about(found.error());
   auto& wheels = found->wheels;
   const auto& tags = machine_.python->tags;
-  auto rank = [&](const Candidate& wheel) {  // the machine's best tag among the wheel's
-    auto best = tags.size();
-    for (const auto& tag : wheel.claims.file_name_tags)
-      best = std::min(best, static_cast<std::size_t>(std::ranges::find(tags, tag) - tags.begin()));
-    return best;
-  };
   std::size_t looked_into = 0, in_a_row = 0;
   Reason last_reason;
   for (auto first = wheels.begin(); first != wheels.end();) {
     const auto last = std::ranges::find_if(
         first, wheels.end(), [&](const Candidate& one) { return one.version != first->version; });
-    std::stable_sort(first, last,
-                     [&](const Candidate& a, const Candidate& b) { return rank(a) < rank(b); });
+    std::stable_sort(first, last, [&](const Candidate& a, const Candidate& b) {
+      return rank_of(a.claims, tags) < rank_of(b.claims, tags);
+    });
     const bool admitted = std::any_of(first, last, [&](const Candidate& one) {
       return fit_by_name(one.claims, one.file.name, machine_).fits == Fits::works;
     });

@@ -14,17 +14,13 @@
 #include "text/text.h"
 
 namespace wheelscope {
-namespace {
 
-// The best tag of the machine's among the wheel's; as many as there are: none fits.
 std::size_t rank_of(const WheelClaims& claims, const std::vector<std::string>& tags) {
   auto best = tags.size();
   for (const auto& tag : claims.file_name_tags)
     best = std::min(best, static_cast<std::size_t>(std::ranges::find(tags, tag) - tags.begin()));
   return best;
 }
-
-}  // namespace
 
 bool is_pure(const WheelClaims& claims) {
   return std::ranges::all_of(claims.file_name_tags, [](const std::string& tag) {

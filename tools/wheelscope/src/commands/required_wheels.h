@@ -15,6 +15,10 @@ namespace wheelscope {
 // Whether its tags say that it runs on any machine: then it has no libraries.
 bool is_pure(const WheelClaims& claims);
 
+// The place of the wheel's best tag among the machine's, as an installer ranks it; as many as there
+// are: none fits.
+std::size_t rank_of(const WheelClaims& claims, const std::vector<std::string>& tags);
+
 class RequiredWheels {
  public:
   // `installed`: what is there, of which all is kept that fulfils the requirements.

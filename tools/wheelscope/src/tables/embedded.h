@@ -19,6 +19,8 @@ EMBEDDED(cudart)
 EMBEDDED(platform_symbols)
 EMBEDDED(cuda_libraries)
 EMBEDDED(explain)
+EMBEDDED(atlas_style)
+EMBEDDED(atlas_search)
 
 #undef EMBEDDED
 

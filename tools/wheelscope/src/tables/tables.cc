@@ -71,6 +71,10 @@ CudaTable parse_cuda_table() {
   CudaTable table;
   for (const auto& [major, driver] : *root["drivers"].as_table())
     table.drivers.emplace(major.str(), **driver.as_string());
+  for (const auto& [major, range] : *root["torch"].as_table())
+    table.torch_builds.emplace(major.str(),
+                               std::pair(range.at_path("first").value_or<std::string>(""),
+                                         range.at_path("last").value_or<std::string>("")));
   for (const auto& [toolkit, facts] : *root["toolkits"].as_table()) {
     const auto isa = facts.at_path("ptx").value_or<std::string>(""),
                driver = facts.at_path("driver").value_or<std::string>("");

@@ -71,6 +71,8 @@ struct CudaTable {
   std::map<std::string, std::string> toolkit_drivers;  // CUDA 10.2 -> the driver that came with it
   std::map<std::string, std::string>
       ptx_drivers;  // PTX ISA version -> oldest driver that compiles it
+  std::map<std::string, std::pair<std::string, std::string>>
+      torch_builds;  // CUDA major -> the first and the last torch built for it; empty: the newest
   struct Gpu {
     std::string name, capability;
     bool tegra = false;

@@ -1,0 +1,154 @@
+// `wheelscope atlas`: the projects of a list against every torch. Answers are kept under what they
+// depend on, so that a run that was stopped goes on where it was, and a later one reads what is
+// new.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <ranges>
+#include <thread>
+
+#include "commands/atlas_reader.h"
+#include "commands/commands.h"
+#include "index/settings.h"
+#include "report/atlas.h"
+#include "source/files.h"
+#include "source/parallel.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+constexpr std::uint64_t largest_cache = std::uint64_t{1} << 30;
+constexpr unsigned projects_at_once = 4;
+
+// The names of a list, in their normal form. An error names a line that is none.
+Result<std::vector<std::string>> read_list(const std::string& path) {
+  std::vector<std::string> names;
+  for (const auto& line : split(TRY(read_text(path)), '\n')) {
+    const auto text = trim(std::string_view(line).substr(0, line.find('#')));
+    if (text.empty()) continue;
+    const auto name = canonical_name(text);
+    if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != name.npos)
+      return std::unexpected(Error{0, path + ": '" + std::string(text) + "' is no project's name"});
+    names.push_back(name);
+  }
+  return names;
+}
+
+class Atlas {
+ public:
+  Atlas(const Options& options, Streams streams)
+      : options_(options),
+        streams_(streams),
+        indexes_(addresses_of(configured_settings({.index = options.index,
+                                                   .extra = options.extra_indexes,
+                                                   .find_links = options.find_links,
+                                                   .no_index = options.no_index,
+                                                   .prereleases = options.prereleases,
+                                                   .proxy = options.proxy},
+                                                  ""))),
+        http_(options.timeout),
+        cache_(options.output_folder + "/cache", largest_cache) {}
+
+  Result<void> read_torches() {
+    torches_ = TRY(read_torch_tables(http_, cache_, indexes_, atlas_architecture));
+    const auto program = TRY(Source::map("/proc/self/exe"));
+    judges_ = std::to_string(std::hash<std::string_view>()(program.bytes().text()));
+    for (const auto& torch : torches_) judges_ += " " + torch.version;
+    return {};
+  }
+
+  Result<Json> read(const std::vector<std::string>& names) {
+    std::vector<Json> projects(names.size());
+    std::atomic<std::size_t> next = 0, done = 0;
+    auto work = [&] {
+      AtlasReader reader(http_, cache_, indexes_, torches_);
+      for (std::size_t i = next++; i < names.size(); i = next++) {
+        projects[i] = project(names[i], reader);
+        show_progress(++done, names.size());
+      }
+    };
+    {
+      std::vector<std::jthread> others;
+      for (unsigned i = 1; i < std::min<std::size_t>(projects_at_once, names.size()); ++i)
+        others.emplace_back(work);
+      work();
+    }
+    auto torches = Json::array();
+    for (const auto& torch : torches_)
+      torches.push_back({{"minor", torch.minor},
+                         {"version", torch.version},
+                         {"cuda", or_null(torch.cuda)},
+                         {"builds", torch.builds()},
+                         {"pythons", torch.pythons}});
+    return Json{{"torches", std::move(torches)}, {"projects", std::move(projects)}};
+  }
+
+ private:
+  Json project(const std::string& name, AtlasReader& reader) {
+    const auto releases = newest_releases(http_, indexes_, name, options_.releases);
+    if (!releases) return to_json({.name = name, .problem = releases.error().what});
+    auto key = name + "\n" + judges_;
+    for (const auto& release : *releases) {
+      key += "\n" + release.spelled + " " + release.sdist;
+      for (const auto& wheel : release.wheels)
+        key += " " + wheel.file.name + "#" + wheel.file.sha256;
+    }
+    if (const auto known = cache_.find(key)) return Json::parse(*known);
+    AtlasProject project{.name = name};
+    for (const auto& release : *releases) project.releases.push_back(reader.read(release));
+    if (project.releases.empty()) project.problem = "the index has no release of it";
+    const auto json = to_json(project);
+    const bool whole = std::ranges::all_of(project.releases, [](const AtlasRelease& release) {
+      return std::ranges::all_of(release.files, &std::string::empty, &AtlasFile::problem);
+    });
+    if (whole) cache_.store(key, json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    return json;
+  }
+
+  void show_progress(std::size_t done, std::size_t all) {
+    if (!isatty(STDERR_FILENO)) return;
+    streams_.err << "\r\x1b[K" << done << " of " << all << (done == all ? "\n" : "") << std::flush;
+  }
+
+  const Options& options_;
+  Streams streams_;
+  std::vector<std::string> indexes_;
+  Http http_;
+  Cache cache_;
+  std::vector<TorchTable> torches_;
+  std::string judges_;  // what every answer depends on beside the files: this program, and torch
+};
+
+}  // namespace
+
+int atlas(const Options& options, Streams streams) {
+  std::vector<std::string> names;
+  for (const auto& path : options.paths) {
+    auto listed = read_list(path);
+    if (!listed) return complain(listed.error(), streams);
+    std::ranges::move(*listed, std::back_inserter(names));
+  }
+  std::ranges::sort(names);
+  names.erase(std::ranges::unique(names).begin(), names.end());
+  Atlas atlas(options, streams);
+  if (const auto torches = atlas.read_torches(); !torches)
+    return complain(torches.error(), streams);
+  const auto json = atlas.read(names);
+  if (!json) return complain(json.error(), streams);
+  auto pages = atlas_site(*json);
+  pages.push_back({"atlas.json", json_document("atlas", *json)});
+  for (const auto& [path, text] : pages) {
+    if (const auto written = write_file(options.output_folder + "/" + path, text); !written)
+      return complain(written.error(), streams);
+  }
+  const auto unread = std::ranges::count_if(
+      json->at("projects"), [](const Json& project) { return !project.at("problem").is_null(); });
+  streams.out << counted(names.size(), "project") << " in " << printable(options.output_folder)
+              << "/index.html"
+              << (unread ? "; " + std::to_string(unread) + " could not be read" : "") << "\n";
+  return unread ? unreadable : clean;
+}
+
+}  // namespace wheelscope

@@ -1,0 +1,300 @@
+// Each wheel is read once, in part; all that varies afterwards is the machine that `fit` is given.
+#include "commands/atlas_reader.h"
+
+#include <algorithm>
+#include <ranges>
+#include <set>
+
+#include "answers/served.h"
+#include "findings/policy.h"
+#include "packaging/supported_tags.h"
+#include "packaging/wheel_name.h"
+#include "report/reason_text.h"
+#include "tables/tables.h"
+#include "text/dotted_version.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+bool is_for_glibc(const WheelClaims& claims) {
+  return std::ranges::any_of(claims.file_name_tags, [](const std::string& text) {
+    const auto system = system_of_tag(split_tag(text).platform);
+    return system == System::glibc || system == System::linux_any_libc;
+  });
+}
+
+MachineFacts machine_with(const std::string& python) {
+  const PythonBuild build(python);
+  PythonFacts facts{.version = build.version + ".9",
+                    .abi = "cp" + build.version + (build.free_threaded ? "t" : ""),
+                    .architecture = atlas_architecture};
+  std::erase(facts.abi, '.');
+  facts.tags = supported_tags(build.version, facts.abi,
+                              {.architecture = atlas_architecture, .libc_version = atlas_glibc});
+  return {.architecture = atlas_architecture,
+          .libc = "glibc",
+          .libc_version = atlas_glibc,
+          .python = std::move(facts)};
+}
+
+// Of the symbols that a wheel defines, those count that another of its libraries takes for torch's.
+void drop_other_definitions(Item& item) {
+  std::set<std::string_view> wanted;
+  for (const auto& library : item.facts.libraries) {
+    for (const auto& [symbol, needed] : library.torch_symbols) wanted.insert(symbol);
+  }
+  for (auto& library : item.facts.libraries)
+    std::erase_if(library.symbols, [&](const SymbolFact& symbol) {
+      return !symbol.defined || !wanted.contains(symbol.name);
+    });
+}
+
+// Neither its name nor METADATA says so.
+bool fails_by_bytes(const AtlasCell& cell) {
+  return cell.fits == Fits::fails && cell.obstacle >= Obstacle::torch &&
+         cell.reason.why != Why::torch_required;
+}
+
+}  // namespace
+
+Result<std::vector<ReleaseFiles>> newest_releases(Http& http,
+                                                  const std::vector<std::string>& indexes,
+                                                  const std::string& project, std::size_t most) {
+  std::vector<std::string> notes;
+  std::map<Version, ReleaseFiles> found;
+  for (auto& file : TRY(find_files(http, indexes, project, notes))) {
+    if (file.yanked) continue;
+    auto claims = parse_wheel_name(file.name);
+    const bool is_wheel = claims && canonical_name(claims->name) == canonical_name(project);
+    const auto version = is_wheel ? parse_version(claims->version) : version_of_sdist(file.name);
+    if (!version || (is_wheel && !claims->variant.empty())) continue;
+    auto& release = found[*version];
+    release.version = *version;
+    if (is_wheel) {
+      release.spelled = claims->version;
+      claims->requires_python = file.requires_python;
+      release.wheels.push_back({std::move(file), std::move(*claims), *version});
+    } else {
+      release.sdist = file.name;
+    }
+  }
+  const bool finished = std::ranges::any_of(
+      std::views::keys(found), [](const Version& version) { return !version.is_prerelease(); });
+  std::vector<ReleaseFiles> releases;
+  for (auto& [version, release] : std::views::reverse(found)) {
+    if (finished && version.is_prerelease()) continue;
+    if (releases.size() == most) break;
+    if (release.spelled.empty()) {
+      const auto stem = release.sdist.substr(release.sdist.rfind('-') + 1);
+      release.spelled = stem.substr(0, stem.size() - (stem.ends_with(".zip") ? 4 : 7));
+    }
+    releases.push_back(std::move(release));
+  }
+  return releases;
+}
+
+AtlasReader::AtlasReader(Http& http, Cache& cache, const std::vector<std::string>& indexes,
+                         const std::vector<TorchTable>& torches)
+    : http_(http), cache_(cache), torches_(torches) {
+  for (const auto& torch : torches) {
+    for (const auto& python : torch.pythons) {
+      const auto [user, is_new] = users_.try_emplace(python);
+      if (!is_new) continue;
+      user->second.machine = machine_with(python);
+      user->second.required = std::make_unique<RequiredWheels>(
+          http, cache, indexes, user->second.machine, std::vector<Distribution>());
+    }
+  }
+}
+
+AtlasReader::Wheel AtlasReader::open(const Candidate& candidate, AtlasFile& file) {
+  file.file = candidate.file.name;
+  file.size = candidate.file.size.value_or(0);
+  Wheel wheel{.candidate = &candidate};
+  auto read = read_remote_wheel(http_, nothing_, on_its_server(candidate.file), candidate.file.name,
+                                metadata_of_index(http_, cache_, candidate.file), false);
+  if (!read) {
+    file.problem = read.error().what;
+    return wheel;
+  }
+  wheel.remote = std::move(*read);
+  wheel.readable = true;
+  auto& item = wheel.remote.item;
+  drop_other_definitions(item);
+  file.size = item.facts.size;
+  file.torch = item.verdicts.torch;
+  file.python = item.verdicts.python;
+  file.platform = item.verdicts.platform.tag;
+  for (const auto& text : item.facts.wheel->requires_dist) {
+    if (canonical_name(parse_requirement(text).name) == "torch")
+      file.requires_torch.push_back(text);
+  }
+  const auto& cuda = item.verdicts.cuda;
+  file.uses_device_code = cuda.runtime != CudaRuntime::none || !cuda.targets.empty();
+  if (std::ranges::none_of(item.facts.libraries, &LibraryFacts::in_part)) file.gpus = cuda.gpus;
+  return wheel;
+}
+
+FitVerdict AtlasReader::judge(Wheel& wheel, const std::string& python, const TorchTable& torch,
+                              const std::string& cuda) {
+  const auto& user = users_.at(python);
+  const auto& item = wheel.remote.item;
+  const auto& claims = *item.facts.wheel;
+  auto machine = user.machine;
+  const bool has_cuda = cuda != "cpu";
+  machine.torch =
+      TorchFacts{.version = torch.version + (has_cuda ? "" : "+cpu"), .cuda = has_cuda ? cuda : ""};
+  if (has_cuda) machine.driver = std::ranges::max(std::views::values(cuda_table().drivers), older);
+  const auto& files = wheel.remote.files;
+  Surroundings surroundings;
+  surroundings.torch_has = [&](const std::string& symbol) { return torch.has(symbol, has_cuda); };
+  surroundings.required_wheels = [&](const std::string& library) {
+    return user.required->bring(claims, {}, library);
+  };
+  surroundings.numpy = [&] { return user.required->version_of(claims, "numpy"); };
+  surroundings.imports = [&]() -> const WheelImports* {
+    auto& imports = wheel.imports[python];
+    if (!imports && files.read)
+      imports = std::make_unique<WheelImports>(*user.machine.python, files);
+    return imports.get();
+  };
+  surroundings.refusal = [&] {
+    const auto [known, is_new] = wheel.refusals.try_emplace(python);
+    if (is_new) known->second = refusal_in(files, *user.machine.python);
+    return known->second;
+  };
+  surroundings.same_cuda_as_index =
+      torch.cuda.starts_with(cuda) && !TorchRequirements(claims).exact().empty();
+  return fit(item, machine, surroundings);
+}
+
+void AtlasReader::judge_cells(std::vector<Wheel>& wheels, AtlasRelease& release) {
+  for (const auto& torch : torches_) {
+    for (const auto& cuda : torch.builds()) {
+      const auto first = release.cells.size();
+      for (const auto& python : torch.pythons) {
+        const auto& machine = users_.at(python).machine;
+        Wheel* best = nullptr;  // that an installer takes
+        FitVerdict verdict{.fits = Fits::fails, .obstacle = Obstacle::system};
+        for (auto& wheel : wheels) {
+          const auto& claims = wheel.candidate->claims;
+          auto by_name = fit_by_name(claims, wheel.candidate->file.name, machine);
+          if (by_name.fits != Fits::works) {
+            if (!best && by_name.obstacle >= verdict.obstacle) verdict = std::move(by_name);
+          } else if (const auto& tags = machine.python->tags;
+                     !best || rank_of(claims, tags) < rank_of(best->candidate->claims, tags)) {
+            best = &wheel;
+          }
+        }
+        if (best && best->readable)
+          verdict = judge(*best, python, torch, cuda);
+        else if (best)
+          verdict = {.fits = Fits::depends,
+                     .obstacle = Obstacle::unreadable,
+                     .reason = {.why = Why::not_read, .what = "see the list of files"}};
+        else if (!release.sdist.empty())
+          verdict = {.fits = Fits::depends,
+                     .obstacle = Obstacle::system,
+                     .reason = {.why = Why::only_sources}};
+        const auto same =
+            std::find_if(release.cells.begin() + static_cast<std::ptrdiff_t>(first),
+                         release.cells.end(), [&](const AtlasCell& cell) {
+                           return cell.fits == verdict.fits && cell.reason == verdict.reason;
+                         });
+        if (same != release.cells.end())
+          same->pythons.push_back(python);
+        else
+          release.cells.push_back({torch.minor,
+                                   cuda,
+                                   {python},
+                                   verdict.fits,
+                                   verdict.obstacle,
+                                   std::move(verdict.reason)});
+      }
+    }
+  }
+}
+
+// What METADATA lets an installer do, and the bytes do not.
+void AtlasReader::find_claims(std::vector<Wheel>& wheels, AtlasRelease& release) {
+  auto add = [&](AtlasClaim claim) {
+    if (std::ranges::find(release.claims, claim) == release.claims.end())
+      release.claims.push_back(std::move(claim));
+  };
+  for (auto& wheel : wheels) {
+    if (!wheel.readable) continue;
+    const auto& item = wheel.remote.item;
+    for (const auto& finding : check(item, {})) {
+      if (finding.id == "tag-platform" || finding.id == "tag-python" ||
+          finding.id == "tag-machine" || finding.id == "needed")
+        add({finding.id, finding.what});
+    }
+    TorchRequirements requirements(*item.facts.wheel);
+    if (requirements.empty() && item.verdicts.torch.abi != TorchAbi::none)
+      add({"requirement", "it is built on torch, and METADATA does not require torch"});
+  }
+  // A torch is promised in vain if it fails with every CUDA, and METADATA does not say so.
+  std::vector<std::string> in_vain;
+  Reason last;
+  const TorchTable* newest = nullptr;
+  for (const auto& torch : torches_) {
+    bool admitted = false, loads = false;
+    Reason reason;
+    for (const auto& cell : release.cells) {
+      if (cell.torch != torch.minor) continue;
+      admitted |= cell.fits == Fits::works || fails_by_bytes(cell);
+      // Another CUDA is no matter of torch's version.
+      loads |= cell.fits != Fits::fails || cell.obstacle > Obstacle::torch;
+      if (fails_by_bytes(cell)) reason = cell.reason;
+    }
+    if (admitted) newest = &torch;
+    if (!admitted || loads || !reason) continue;
+    in_vain.push_back(torch.minor);
+    last = reason;
+  }
+  if (last)
+    add({"torch", "METADATA allows torch " + joined(in_vain) +
+                      ", with which it fails: " + reason_text(last)});
+  if (!newest) return;
+  const auto major = newest->cuda.empty() ? "cpu" : newest->cuda.substr(0, newest->cuda.find('.'));
+  Reason reason;
+  bool loads = false;
+  for (const auto& cell : release.cells) {
+    if (cell.torch != newest->minor || cell.cuda != major) continue;
+    loads |= cell.fits != Fits::fails;
+    if (fails_by_bytes(cell)) reason = cell.reason;
+  }
+  if (!loads && reason)
+    add({"default", "an installer adds torch " + newest->version + " with " +
+                        (newest->cuda.empty() ? "no CUDA" : "CUDA " + newest->cuda) +
+                        ", with which it fails: " + reason_text(reason)});
+}
+
+AtlasRelease AtlasReader::read(const ReleaseFiles& files) {
+  AtlasRelease release{
+      .version = files.spelled, .wheels = files.wheels.size(), .sdist = files.sdist};
+  std::set<std::string> architectures;
+  std::vector<Wheel> wheels;
+  for (const auto& candidate : files.wheels) {
+    const bool is_pure_wheel = is_pure(candidate.claims);
+    if (!is_pure_wheel && !is_for_glibc(candidate.claims)) continue;
+    bool is_ours = is_pure_wheel;
+    for (const auto& tag : candidate.claims.file_name_tags) {
+      const auto architecture = architecture_of_tag(split_tag(tag).platform);
+      is_ours |= architecture == atlas_architecture;
+      if (!is_pure_wheel) architectures.insert(architecture);
+    }
+    if (!is_ours) continue;
+    wheels.push_back(open(candidate, release.files.emplace_back()));
+  }
+  release.architectures = architectures.size();
+  judge_cells(wheels, release);
+  find_claims(wheels, release);
+  for (std::size_t i = 0; i < wheels.size(); ++i) {
+    if (wheels[i].readable) release.files[i].read = wheels[i].remote.remote->read();
+  }
+  return release;
+}
+
+}  // namespace wheelscope

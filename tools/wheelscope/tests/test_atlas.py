@@ -1,0 +1,163 @@
+"""`wheelscope atlas` on an index on loopback: verdicts, what is kept between runs, and hostile names on its pages."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import sample_wheels
+from package_index import Index
+from program import PROGRAM, ROOT
+
+pytestmark = [
+    pytest.mark.usefixtures("scope"),
+    pytest.mark.skipif(sample_wheels.MACHINE != "x86_64", reason="the atlas is of x86-64"),
+]
+TAG = "cp311-cp311-manylinux_2_28_x86_64"
+SCRIPT = "<script>alert(1)</script>"
+Atlas = Callable[..., tuple[dict[str, Any], Path]]
+
+
+def link(folder: Path, source: str, *flags: str) -> bytes:
+    code, output = folder / "code.cc", folder / "code.so"
+    code.write_text(source)
+    subprocess.run(["g++", "-shared", "-fPIC", "-o", output, code, *flags], check=True)
+    return output.read_bytes()
+
+
+def add_torches(index: Index, folder: Path) -> None:
+    """Two of them: c10::grown() came with the second."""
+    files = []
+    for version, functions in (
+        ("2.9.1", "void kept() {}"),
+        ("2.10.0", "void kept() {} void grown() {}"),
+    ):
+        library = link(folder, f"namespace c10 {{ {functions} }}", "-Wl,-soname,libtorch_cpu.so")
+        name = f"torch-{version}-{TAG}.whl"
+        files.append(
+            index.add(name, sample_wheels.wheel(name, {"torch/lib/libtorch_cpu.so": library}))
+        )
+    index.page("torch", files)
+
+
+@pytest.fixture
+def atlas(index: Index, tmp_path: Path) -> Atlas:
+    add_torches(index, tmp_path)
+
+    def run(*names: str, code: int = 0) -> tuple[dict[str, Any], Path]:
+        folder = tmp_path / "the atlas"
+        (tmp_path / "list.txt").write_text("# projects\n" + "\n".join(names))
+        words = [PROGRAM, "atlas", tmp_path / "list.txt", "-o", folder, "--index", index.simple]
+        settings = {
+            name: value for name, value in os.environ.items() if not name.startswith("PIP_")
+        }
+        done = subprocess.run(words, env=settings, capture_output=True, text=True, timeout=100)
+        assert done.returncode == code, done.stderr
+        document = json.loads((folder / "atlas.json").read_text())
+        schema = json.loads((ROOT / "schema.json").read_text())
+        jsonschema.Draft202012Validator(schema).validate(document)
+        return document["atlas"], folder
+
+    return run
+
+
+def add_sample(
+    index: Index,
+    folder: Path,
+    function: str = "grown",
+    metadata: str = "Requires-Dist: torch>=2.9\n",
+) -> None:
+    (folder / "libtorch_cpu.so").write_bytes(
+        link(folder, f"namespace c10 {{ void {function}() {{}} }}", "-Wl,-soname,libtorch_cpu.so")
+    )
+    source = f"""namespace c10 {{ void {function}(); }}
+    extern "C" void *PyInit_sample() {{ c10::{function}(); return 0; }}"""
+    module = link(folder, source, str(folder / "libtorch_cpu.so"))
+    name = f"sample-1.0-{TAG}.whl"
+    index.page(
+        "sample", [index.add(name, sample_wheels.wheel(name, {"sample.so": module}, metadata))]
+    )
+
+
+def verdicts(document: dict[str, Any]) -> dict[tuple[str, str], str]:
+    [project] = document["projects"]
+    return {
+        (cell["torch"], cell["cuda"]): cell["verdict"] for cell in project["releases"][0]["cells"]
+    }
+
+
+def test_symbols_of_each_torch_decide(atlas: Atlas, index: Index, tmp_path: Path) -> None:
+    add_sample(index, tmp_path)
+    document, folder = atlas("Sample")
+    found = verdicts(document)
+    assert {verdict for (torch, _), verdict in found.items() if torch == "2.9"} == {"fails"}
+    assert {verdict for (torch, _), verdict in found.items() if torch == "2.10"} == {"works"}
+    release = document["projects"][0]["releases"][0]
+    assert [claim["id"] for claim in release["false_claims"]] == ["torch"]
+    assert release["files"][0]["cxx_symbols_first"] == ["c10::grown()"]
+    page = (folder / "project/sample.html").read_text()
+    assert "c10::grown(), which torch 2.9.1" in page
+    assert 'href="project/sample.html"' in (folder / "index.html").read_text()
+
+
+def test_a_true_floor_is_no_false_claim(atlas: Atlas, index: Index, tmp_path: Path) -> None:
+    add_sample(index, tmp_path, metadata="Requires-Dist: torch>=2.10\n")
+    [project] = atlas("sample")[0]["projects"]
+    assert project["releases"][0]["false_claims"] == []
+
+
+def test_a_missing_requirement_is_found(atlas: Atlas, index: Index, tmp_path: Path) -> None:
+    add_sample(index, tmp_path, "kept", metadata="")
+    [project] = atlas("sample")[0]["projects"]
+    assert [claim["id"] for claim in project["releases"][0]["false_claims"]] == ["requirement"]
+
+
+def test_only_what_is_new_is_read(atlas: Atlas, index: Index, tmp_path: Path) -> None:
+    add_sample(index, tmp_path)
+    first = atlas("sample")[0]
+    index.asked.clear()
+    assert atlas("sample")[0] == first
+    assert [path for path, _ in index.asked if path.endswith(".whl")] == []
+    add_sample(index, tmp_path, "kept")
+    assert set(verdicts(atlas("sample")[0]).values()) == {"works"}
+
+
+def test_sources_alone_are_said_to_be(atlas: Atlas, index: Index) -> None:
+    index.page("sample", [index.add("sample-1.0.tar.gz", b"")])
+    document, _ = atlas("sample")
+    assert set(verdicts(document).values()) == {"sdist"}
+
+
+def test_one_project_that_cannot_be_read_does_not_end_the_others(
+    atlas: Atlas, index: Index, tmp_path: Path
+) -> None:
+    add_sample(index, tmp_path)
+    document, folder = atlas("absent", "sample", code=3)
+    assert [bool(project["problem"]) for project in document["projects"]] == [True, False]
+    assert "404" in (folder / "project/absent.html").read_text()
+
+
+def test_what_an_index_says_is_escaped(atlas: Atlas, index: Index, tmp_path: Path) -> None:
+    add_sample(
+        index, tmp_path, metadata=f'Requires-Dist: torch>=2.9; platform_version != "{SCRIPT}"\n'
+    )
+    document, folder = atlas("sample")
+    assert SCRIPT in json.dumps(document)
+    pages = [page.read_text() for page in folder.rglob("*.html")]
+    assert len(pages) == 2
+    assert not any(SCRIPT in page for page in pages)
+    assert any("&lt;script&gt;" in page for page in pages)
+
+
+@pytest.mark.parametrize("name", ["../escape", "<b>", "a b"])
+def test_a_line_that_is_no_name_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text(name)
+    words = [PROGRAM, "atlas", tmp_path / "list.txt", "-o", tmp_path / "out"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 3
+    assert "is no project's name" in done.stderr
+    assert not (tmp_path / "out").exists()
