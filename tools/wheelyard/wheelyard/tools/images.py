@@ -184,13 +184,14 @@ def choose_base(plan: Plan, arch: str) -> tuple[str, str]:
 
 @functools.cache
 def pypa_reference(image: str, arch: str) -> str:
-    """The image as cibuildwheel pins it, with its digest."""
+    """The image as cibuildwheel pins it, with its digest. The jobs that sign and upload plan everything, make no image,
+    and do not have cibuildwheel."""
     pins = configparser.ConfigParser(inline_comment_prefixes=["#"])
-    pins.read_string(
-        importlib.resources.files("cibuildwheel.resources")
-        .joinpath("pinned_docker_images.cfg")
-        .read_text()
-    )
+    try:
+        data = importlib.resources.files("cibuildwheel.resources")
+    except ModuleNotFoundError:
+        return f"{image}/not-known-here"
+    pins.read_string(data.joinpath("pinned_docker_images.cfg").read_text())
     return pins[arch][image]
 
 
