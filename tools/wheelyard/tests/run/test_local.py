@@ -235,3 +235,19 @@ def test_disk_full_after_the_jobs(tmp_path: Path) -> None:
     """While the report is written, say."""
     with pytest.raises(Problem, match="the disk is full"), only_run(tmp_path):
         raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_the_folders_of_what_a_job_leaves_are_ours(tmp_path: Path) -> None:
+    """A container, whose user is root, finds them: one that it makes could not be emptied by anyone else."""
+    seen: list[Path] = []
+
+    def run(_: Job, workspace: Workspace) -> Facts:
+        seen.extend(sorted(path.relative_to(workspace.out) for path in workspace.out.rglob("*")))
+        return {}
+
+    place = local.Local(
+        tmp_path, lambda _: types.SimpleNamespace(run=run), local.Here(tmp_path, Display())
+    )
+    wanted = Job("smoke", "x", Needs(), {}, ("evidence/x.json", "?attestations/*.json"))
+    place.run(wanted, {}, tmp_path / "job", tmp_path / "log")
+    assert seen == [Path("attestations"), Path("evidence")]

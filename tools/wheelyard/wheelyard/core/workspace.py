@@ -6,7 +6,7 @@ whatever happens to the originals; and a container that is shown them sees no ot
 """
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -38,6 +38,11 @@ class Workspace:
     def out(self) -> Path:
         """The folder in which a job leaves what it made, each file at its path below the release folder."""
         return self.scratch("out")
+
+    def expect(self, outputs: Iterable[str]) -> None:
+        """Makes the folders of what a job will leave: those that a container makes belong to root."""
+        for path in outputs:
+            (self.out / path.removeprefix("?")).parent.mkdir(parents=True, exist_ok=True)
 
     def scratch(self, name: str) -> Path:
         path = self.folder / name

@@ -83,6 +83,7 @@ class Local:
         workspace = Workspace(
             inputs, folder, log, release_folder, self.project, release_folder, self.here
         )
+        workspace.expect(job.outputs)
         facts = self.module(job.step).run(job, workspace)
         return Ran(facts, platform.node(), began)
 

@@ -35,7 +35,7 @@ def run(job: Job, workspace: Workspace) -> Facts:
             raise Problem("this job has no identity to sign with; it needs `id-token: write`")
         return {"verdict": "no GitHub identity here: nothing signed"}
     folder = workspace.out / "attestations"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     files = [shutil.copy(file, workspace.scratch("signed")) for file in workspace.files("files")]
     command = isolated("pypi_attestations", "sign", *files)
     allow = (*NETWORK, *CREDENTIALS)

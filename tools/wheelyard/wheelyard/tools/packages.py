@@ -30,7 +30,6 @@ for words in (subprocess.check_output(system, shell=True, text=True).split(), py
 
 def list_packages(tag: str, workspace: Workspace, path: str) -> None:
     """Leaves a list of the system's and Python's packages in an image, with their versions."""
-    (workspace.out / path).parent.mkdir(parents=True, exist_ok=True)
     options = ["--network=none", f"--volume={workspace.out}:/out"]
     script = f'python -c "$1" >/out/{path}'
     what = f"listing the packages of {tag}"

@@ -134,6 +134,7 @@ class Service:
             unpack_history(folder / "history", project)
         kept = self.folder / "kept"
         workspace = Workspace(order["inputs"], folder / "job", log, made, project, kept, self)
+        workspace.expect(job.outputs)
         facts = self.module(job.step).run(job, workspace)
         if self._engine and isinstance(image := order["inputs"].get("image"), dict):
             self.images.used(image["tag"], self._engine)
