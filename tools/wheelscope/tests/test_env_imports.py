@@ -32,11 +32,23 @@ PACKAGES: dict[str, tuple[dict[str, str], bool]] = {
     "typed": ({"__init__.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from . import _C"}, True),
     "quoted": ({"__init__.py": '"""Use\nfrom . import _C\n"""\n# import quoted._C'}, True),
     "wrapped": ({"__init__.py": "import contextlib as c\nwith c.suppress(ImportError):\n    from . import _C"}, True),
-    "neighbour": ({"__init__.py": "import direct"}, False),
-    "careful": ({"__init__.py": "try:\n    import direct\nexcept ImportError:\n    pass"}, True),
     "bypath": ({"__init__.py": BY_PATH}, False),
     "opens": ({"__init__.py": "import ctypes\nctypes.CDLL(__file__.replace('__init__.py', '_C.so'))"}, False),
 }  # fmt: skip
+
+# The same with a sound module.
+SOUND: dict[str, tuple[dict[str, str], bool]] = {
+    "neighbour": ({"__init__.py": "import direct"}, False),
+    "careful": ({"__init__.py": "try:\n    import direct\nexcept ImportError:\n    pass"}, True),
+    "nowhere": ({"__init__.py": "import os.path, nobody_has_this.part"}, False),
+    "taken": ({"__init__.py": "from nobody_has_this import part"}, False),
+    "prepared": ({"__init__.py": "try:\n    import nobody_has_this\nexcept ImportError:\n    pass"}, True),
+    "later": ({"__init__.py": "def f():\n    import nobody_has_this"}, True),
+    "standard": ({"__init__.py": "import sys, _sre, _io, json.decoder, zlib, encodings.idna"}, True),
+    "paths": ({"__init__.py": "import sys\nsys.path.append(__path__[0])\nimport inner", "inner.py": ""}, True),
+    "shared.part": ({"__init__.py": "import shared.absent"}, False),
+}  # fmt: skip
+PACKAGES |= SOUND
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +60,12 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     broken = compiled(prefix / "broken.so", BROKEN, "-Wl,-z,now").read_bytes()
     sound = compiled(prefix / "sound.so", MODULE).read_bytes()
     for name, (files, _) in PACKAGES.items():
+        folder = site / name.replace(".", "/")
         for file, text in files.items():
-            (site / name / file).parent.mkdir(parents=True, exist_ok=True)
-            (site / name / file).write_text(text)
-        leans_on_others = name in ("neighbour", "careful")
-        (site / name / "_C.so").write_bytes(sound if leans_on_others else broken)
-        install(prefix, name)
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_text(text)
+        (folder / "_C.so").write_bytes(sound if name in SOUND else broken)
+        install(prefix, name.split(".")[0])
     return prefix
 
 
@@ -69,7 +81,26 @@ def test_the_verdict_is_that_of_import(
     done = subprocess.run([environment / "bin/python", "-c", f"import {name}"], capture_output=True)
     works = done.returncode == 0
     assert works == PACKAGES[name][1], done.stderr
-    assert verdicts[name]["loads"] == ("yes" if works else "no"), json.dumps(verdicts[name])
+    verdict = verdicts[name.split(".")[0]]
+    assert verdict["loads"] == ("yes" if works else "no"), json.dumps(verdict)
+
+
+def test_a_package_beside_the_main_one_may_need_more(scope: Scope, tmp_path: Path) -> None:
+    """duckdb brings adbc_driver_duckdb too, which imports what duckdb does not require."""
+    prefix = tmp_path / "env"
+    base = sys._base_executable  # type: ignore[attr-defined]
+    subprocess.run([base, "-m", "venv", "--without-pip", prefix], check=True)
+    site = site_of(prefix)
+    for name, text in {"main": "", "beside": "import nobody_has_this"}.items():
+        (site / name).mkdir()
+        (site / name / "__init__.py").write_text(text)
+    compiled(site / "main/_C.so", MODULE)
+    install(prefix, "main")
+    with next(site.glob("main-*/RECORD")).open("a") as record:
+        record.write("beside/__init__.py,,\n")
+    found = env(scope, prefix, code=0)["main"]
+    part = {"file": "beside/__init__.py", "module": "nobody_has_this", "need": "never"}
+    assert (found["loads"], found["refusal"]) == ("yes", part)
 
 
 def test_a_library_that_only_python_code_opens(scope: Scope, tmp_path: Path) -> None:

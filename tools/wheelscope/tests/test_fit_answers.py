@@ -122,3 +122,25 @@ def test_a_package_may_import_the_module_of_its_name(
     index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, members))])
     [answer], code, _ = fit("sample", "--index", index.simple)
     assert (answer["files"][0]["verdict"], code) == ("depends", 1)
+
+
+@pytest.mark.parametrize(
+    ("requires", "verdict"), [("", "fails"), ("Requires-Dist: helper\n", "works")]
+)
+def test_a_module_that_nothing_brings(
+    fit: Fit, index: Index, module: bytes, tmp_path: Path, requires: str, verdict: str
+) -> None:
+    """A requirement brings it, whatever its distribution is called."""
+    helper = "helper-1.0-py3-none-any.whl"
+    files = {"sample/__init__.py": b"import brought_by_helper", "sample/_C.so": module}
+    index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, files, requires))])
+    body = sample_wheels.wheel(helper, {"brought_by_helper.py": b""})
+    index.page("helper", [index.add(helper, body)])
+    bare = tmp_path / "bare"
+    base = sys._base_executable  # type: ignore[attr-defined]
+    subprocess.run([base, "-m", "venv", "--without-pip", bare], check=True)
+    [answer], _, _ = fit("sample", "--index", index.simple, "--python", bare / "bin/python")
+    [found] = answer["files"]
+    assert found["verdict"] == verdict, found
+    if verdict == "fails":
+        assert "brought_by_helper, which is not here" in found["reason"]

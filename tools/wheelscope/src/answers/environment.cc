@@ -25,6 +25,7 @@ bool chooses_kernels_itself(const Distribution& distribution) {
 PackageJudge::PackageJudge(const MachineFacts& machine, Disk& disk, DriverFiles driver)
     : machine_(machine),
       disk_(disk),
+      modules_(*machine.python),
       trusts_driver_(driver == DriverFiles::elsewhere && !machine.driver.empty()) {
   std::vector<FileToRead> all;
   auto distributions = list_distributions(machine.python->site_packages);
@@ -110,7 +111,7 @@ DistributionVerdict PackageJudge::judge(const Distribution& distribution,
   return verdict;
 }
 
-void PackageJudge::find_refusal(DistributionVerdict& verdict) const {
+void PackageJudge::find_refusal(DistributionVerdict& verdict) {
   const auto& folder = verdict.distribution.folder;
   WheelFiles files{.read = [&](const std::string& name) -> std::optional<std::string> {
     auto text = read_text(folder + "/" + name);
@@ -119,11 +120,11 @@ void PackageJudge::find_refusal(DistributionVerdict& verdict) const {
   if (const auto record = read_text(verdict.distribution.dist_info + "/RECORD")) {
     for (auto& line : parse_record(*record)) files.names.push_back(std::move(line.path));
   }
-  const auto refusal = refusal_in(files, *machine_.python);
-  verdict.refuses = refusal.file;
-  if (refusal.need != Need::never)
-    verdict.loads =
-        std::max(verdict.loads, refusal.need == Need::always ? Loads::no : Loads::depends);
+  const auto need = (verdict.refusal = refusal_in(files, *machine_.python, [&](const auto& name) {
+                       return modules_.may_have(name);
+                     })).need;
+  if (need != Need::never)
+    verdict.loads = std::max(verdict.loads, need == Need::always ? Loads::no : Loads::depends);
 }
 
 void PackageJudge::check_requirements(DistributionVerdict& verdict) const {

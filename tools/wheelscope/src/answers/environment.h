@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "answers/explain.h"
+#include "answers/wheel_imports.h"
 #include "machine/distributions.h"
 #include "machine/installed_files.h"
 #include "machine/python_source.h"
@@ -58,7 +59,7 @@ struct DistributionVerdict {
   Loads loads = Loads::yes;                 // an import of the package
   std::vector<BrokenLibrary> broken;
   std::string imports;  // the distribution that it imports and that does not load; empty: none
-  std::string refuses;  // a file of its own that raises an error by itself; empty: none
+  Refusal refusal;      // of its own Python code
   std::vector<OddFile> files;          // that are not as they were installed
   std::vector<ImportResult> imported;  // where Python was asked
   std::vector<UnmetRequirement> unmet;

@@ -8,6 +8,7 @@
 #include "answers/environment.h"
 #include "answers/environment_imports.h"
 #include "answers/process.h"
+#include "machine/modules_here.h"
 
 namespace wheelscope {
 
@@ -68,7 +69,7 @@ class PackageJudge {
   bool has_clashing_library();
 
   // Packages that are to be imported by another one say so.
-  void find_refusal(DistributionVerdict& verdict) const;
+  void find_refusal(DistributionVerdict& verdict);
 
   std::optional<BrokenLibrary> open(const std::string& path, const LibraryFacts& library);
 
@@ -81,6 +82,7 @@ class PackageJudge {
 
   const MachineFacts& machine_;
   Disk& disk_;
+  ModulesHere modules_;
   bool trusts_driver_;  // to bring its libraries
   std::vector<Found> found_;
   std::map<std::string, std::string> installed_, places_;  // name -> version, library -> path

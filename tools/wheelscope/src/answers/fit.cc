@@ -72,7 +72,12 @@ void CandidateJudge::run() {
     return;
   if (surroundings_.refusal) {
     const auto refusal = surroundings_.refusal();
-    const Reason reason{.why = Why::refuses, .who = refusal.file};
+    const Reason reason{.why = refusal.module.empty() ? Why::refuses : Why::module_absent,
+                        .who = refusal.file,
+                        .what = refusal.module};
+    if (!refusal.module.empty() && refusal.need == Need::never)
+      verdict_.notes.push_back("an optional part cannot be imported: " + refusal.file + " needs " +
+                               refusal.module + ", which nothing requires");
     if (refusal.need == Need::always) return (void)stop(Obstacle::python, reason);
     if (refusal.need == Need::depends) doubt(Obstacle::python, reason);
   }

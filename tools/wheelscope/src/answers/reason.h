@@ -44,6 +44,7 @@ enum class Why {
   numpy_older,             // who, version, here
   numpy_absent,            // who
   refuses,                 // who: a file of Python code
+  module_absent,           // who: a file of Python code, what
   library_absent,          // who, what
   library_of_system,       // who, what
   library_of_cuda,         // who, what, here: torch's CUDA

@@ -15,21 +15,62 @@ std::string stem(const std::string& path) {
   return name.substr(0, name.find('.'));
 }
 
+// The modules of a wheel, by the folders and files that it has.
+class OwnModules {
+ public:
+  explicit OwnModules(const std::vector<std::string>& files) {
+    for (const auto& file : files) {
+      for (auto end = file.find('/'); end != file.npos; end = file.find('/', end + 1))
+        names_.insert(file.substr(0, end));
+      const auto slash = file.rfind('/') + 1;  // 0: none
+      names_.insert(file.substr(0, file.find('.', slash)));
+    }
+  }
+
+  // The first module of `a.b` that is not there; empty: none, as far as files tell.
+  std::string first_missing(const std::string& module, const HasModule& may_be_there) const {
+    const auto dot = module.find('.');
+    const auto top = module.substr(0, dot);
+    if (!names_.contains(top)) return may_be_there(top) ? "" : top;
+    if (dot == module.npos || names_.contains(top + "/__init__")) return {};
+    const auto next = module.substr(dot + 1, module.find('.', dot + 1) - dot - 1);
+    if (names_.contains(top + "/" + next) || may_be_there(top + "." + next)) return {};
+    return top + "." + next;
+  }
+
+ private:
+  std::set<std::string> names_;  // with slashes, without endings
+};
+
 }  // namespace
 
-Refusal refusal_in(const WheelFiles& files, const PythonFacts& python) {
+Refusal refusal_in(const WheelFiles& files, const PythonFacts& python,
+                   const HasModule& may_be_there) {
   const auto target = target_of(python.version, python.architecture);
+  const OwnModules own(files.names);
   Refusal worst;
+  std::size_t packages = 0, without_module = 0;
   for (auto name : import_names(files.names)) {
+    ++packages;
     std::ranges::replace(name, '.', '/');
     for (const auto& file : {name + "/__init__.py", name + ".py"}) {
       const auto text = files.read ? files.read(file) : std::nullopt;
       if (!text) continue;
-      const auto refuses = read_python_source(*text, target).refuses;
-      if (refuses > worst.need) worst = {file, refuses};
+      const auto source = read_python_source(*text, target);
+      if (source.refuses > worst.need) worst = {file, "", source.refuses};
+      if (!may_be_there || text->find("sys.path") != text->npos) break;
+      for (const auto& statement : source.imports) {
+        if (statement.dots > 0 || statement.need != Need::always) continue;
+        const auto missing = own.first_missing(statement.module, may_be_there);
+        if (missing.empty()) continue;
+        ++without_module;
+        if (worst.file.empty()) worst = {file, missing};
+        break;
+      }
       break;
     }
   }
+  if (!worst.module.empty() && without_module == packages) worst.need = Need::always;
   return worst;
 }
 

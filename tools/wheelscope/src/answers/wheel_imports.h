@@ -22,12 +22,19 @@ struct WheelFiles {
   std::function<std::optional<std::string>(const std::string& name)> read;
 };
 
-// A file of a package's own that raises an error by itself, and whether it always does.
+// Why an import of a package fails by itself: a file of its own raises an error, or imports a
+// module that is nowhere.
 struct Refusal {
-  std::string file;
-  Need need = Need::never;
+  std::string file, module;  // no module: it raises an error
+  Need need = Need::never;   // `never` with a file: other packages of the wheel can be imported
 };
-Refusal refusal_in(const WheelFiles& files, const PythonFacts& python);
+
+// Whether a module may be there that is not the wheel's own: `utils`, or `google.utils` where
+// `google` has no code. An empty function: nobody looks.
+using HasModule = std::function<bool(const std::string& name)>;
+
+Refusal refusal_in(const WheelFiles& files, const PythonFacts& python,
+                   const HasModule& may_be_there = {});
 
 class WheelImports {
  public:

@@ -43,7 +43,9 @@ Fitter::Fitter(const Options& options, Streams streams, MachineFacts machine)
       torches_(http_, cache_, indexes_, machine_),
       required_(http_, cache_, indexes_, machine_,
                 options.machine.empty() ? list_distributions(machine_.python->site_packages)
-                                        : std::vector<Distribution>()) {}
+                                        : std::vector<Distribution>()) {
+  if (options.machine.empty()) modules_.emplace(*machine_.python);
+}
 
 FitAnswer Fitter::answer(const std::string& asked) {
   if (options_.machine.empty())
@@ -248,7 +250,13 @@ FitVerdict Fitter::judge(const Item& wheel, const WheelFiles& files) {
     if (!imports && files.read) imports = std::make_unique<WheelImports>(*machine_.python, files);
     return imports.get();
   };
-  surroundings.refusal = [&] { return refusal_in(files, *machine_.python); };
+  const auto may_have = [&](const std::string& module) {
+    return (module == "torch" && machine_.torch) || modules_->may_have(module) ||
+           required_.bring_module(claims, extras_, module) != Brought::no;
+  };
+  surroundings.refusal = [&] {
+    return refusal_in(files, *machine_.python, modules_ ? HasModule(may_have) : HasModule());
+  };
   if (machine_.torch && TorchRequirements(claims).exact() != "") {
     const auto plain = machine_.torch->version.substr(0, machine_.torch->version.find('+'));
     const auto usual = torches_.find(plain);

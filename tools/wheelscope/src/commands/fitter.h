@@ -11,6 +11,7 @@
 #include "commands/surroundings.h"
 #include "commands/torch_lookup.h"
 #include "index/candidates.h"
+#include "machine/modules_here.h"
 
 namespace wheelscope {
 
@@ -80,6 +81,7 @@ class Fitter {
   Surroundings surroundings_;
   TorchLookup torches_;
   RequiredWheels required_;
+  std::optional<ModulesHere> modules_;  // of this machine, if the question is about it
   std::vector<std::string> extras_;
   std::map<std::string, std::string> addresses_;  // of files that an index has
   bool problems_ = false;

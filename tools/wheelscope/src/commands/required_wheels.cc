@@ -8,6 +8,7 @@
 #include "commands/remote_wheel.h"
 #include "index/candidates.h"
 #include "packaging/metadata.h"
+#include "packaging/record.h"
 #include "packaging/specifier.h"
 #include "packaging/tag.h"
 #include "source/files.h"
@@ -46,6 +47,23 @@ bool RequiredWheels::holds_here(const std::string& marker,
 
 Brought RequiredWheels::bring(const WheelClaims& wheel, const std::vector<std::string>& extras,
                               const std::string& library) {
+  return bring_file(wheel, extras, Depth::libraries,
+                    [&](const std::string& path) { return base_name(path) == library; });
+}
+
+Brought RequiredWheels::bring_module(const WheelClaims& wheel,
+                                     const std::vector<std::string>& extras,
+                                     const std::string& module) {
+  auto start = module;
+  std::ranges::replace(start, '.', '/');
+  return bring_file(wheel, extras, Depth::files, [&](const std::string& path) {
+    return path.starts_with(start + "/") || path.starts_with(start + ".");
+  });
+}
+
+Brought RequiredWheels::bring_file(const WheelClaims& wheel, const std::vector<std::string>& extras,
+                                   Depth depth,
+                                   const std::function<bool(const std::string& path)>& is_it) {
   constexpr std::size_t most = 60;  // wheels that are looked into
   struct Step {
     std::vector<std::string> requires_dist, extras;
@@ -61,9 +79,9 @@ Brought RequiredWheels::bring(const WheelClaims& wheel, const std::vector<std::s
       const auto name = canonical_name(requirement.name);
       if (!holds_here(requirement.marker, step.extras) || !seen.insert(name).second) continue;
       if (seen.size() > most) return Brought::unknown;
-      const auto& chosen = choose(name, requirement.specifiers, true);
+      const auto& chosen = choose(name, requirement.specifiers, depth);
       all_known &= chosen.known;
-      if (chosen.libraries.contains(library)) return Brought::yes;
+      if (std::ranges::any_of(chosen.files, is_it)) return Brought::yes;
       waiting.push_back({chosen.requires_dist, requirement.extras});
     }
   }
@@ -85,22 +103,21 @@ std::optional<std::string> RequiredWheels::version_of(const WheelClaims& wheel,
     const auto here = installed_.find(name);
     return here == installed_.end() ? "" : here->second.version;
   }
-  const auto& chosen = choose(name, specifiers, false);
+  const auto& chosen = choose(name, specifiers, Depth::version);
   return chosen.known ? std::optional(chosen.version) : std::nullopt;
 }
 
 const RequiredWheels::Chosen& RequiredWheels::choose(const std::string& name,
-                                                     const std::string& specifiers,
-                                                     bool with_files) {
-  const auto key = std::tuple(name, specifiers, with_files);
+                                                     const std::string& specifiers, Depth depth) {
+  const auto key = std::tuple(name, specifiers, depth);
   const auto found = known_.find(key);
   return found != known_.end()
              ? found->second
-             : known_.emplace(key, look_up(name, specifiers, with_files)).first->second;
+             : known_.emplace(key, look_up(name, specifiers, depth)).first->second;
 }
 
 RequiredWheels::Chosen RequiredWheels::look_up(const std::string& name,
-                                               const std::string& specifiers, bool with_files) {
+                                               const std::string& specifiers, Depth depth) {
   WheelClaims claims;
   if (const auto here = installed_.find(name);
       here != installed_.end() && fulfils(here->second.version, specifiers) != false) {
@@ -108,8 +125,9 @@ RequiredWheels::Chosen RequiredWheels::look_up(const std::string& name,
     if (const auto text = read_text(here->second.dist_info + "/METADATA"))
       parse_metadata(*text, claims);
     chosen.requires_dist = std::move(claims.requires_dist);
-    for (const auto& path : shared_libraries_of(here->second))
-      chosen.libraries.insert(base_name(path));
+    if (const auto record = read_text(here->second.dist_info + "/RECORD")) {
+      for (auto& line : parse_record(*record)) chosen.files.push_back(std::move(line.path));
+    }
     return chosen;
   }
   std::vector<std::string> notes;
@@ -125,21 +143,18 @@ RequiredWheels::Chosen RequiredWheels::look_up(const std::string& name,
   }
   if (!best) return {};
   Chosen chosen{.version = best->claims.version, .known = true};
-  if (!with_files) return chosen;
+  if (depth == Depth::version) return chosen;
   auto metadata = metadata_of_index(http_, cache_, best->file);
   const auto file = on_its_server(best->file);
   if (metadata.empty()) metadata = read_remote_metadata(http_, cache_, file).value_or("");
   parse_metadata(metadata, claims);
   chosen.requires_dist = std::move(claims.requires_dist);
-  if (is_pure(best->claims)) return chosen;
+  if (depth == Depth::libraries && is_pure(best->claims)) return chosen;
   const auto remote = Remote::open(http_, cache_, file);
   const auto files = remote ? files_of_wheel(remote->bytes(), nullptr)
                             : Result<WheelFiles>(std::unexpected(remote.error()));
   chosen.known = files.has_value() && !metadata.empty();
-  if (!files) return chosen;
-  for (const auto& path : files->names) {
-    if (path.find(".so") != path.npos) chosen.libraries.insert(base_name(path));
-  }
+  if (files) chosen.files = std::move(files->names);
   return chosen;
 }
 

@@ -29,6 +29,10 @@ class RequiredWheels {
   Brought bring(const WheelClaims& wheel, const std::vector<std::string>& extras,
                 const std::string& library);
 
+  // Whether one of them has a module; `google.utils` is google/utils.
+  Brought bring_module(const WheelClaims& wheel, const std::vector<std::string>& extras,
+                       const std::string& module);
+
   // The version of a distribution that the wheel will meet; empty: it requires none, and none is
   // here. Nothing: it cannot be told.
   std::optional<std::string> version_of(const WheelClaims& wheel, const std::string& name);
@@ -38,12 +42,17 @@ class RequiredWheels {
   struct Chosen {
     std::string version;
     std::vector<std::string> requires_dist;
-    std::set<std::string> libraries;
+    std::vector<std::string> files;
     bool known = false;  // there is one, and it could be read
   };
 
-  const Chosen& choose(const std::string& name, const std::string& specifiers, bool with_files);
-  Chosen look_up(const std::string& name, const std::string& specifiers, bool with_files);
+  // How much of it is read; those for any machine have no libraries.
+  enum class Depth { version, libraries, files };
+
+  Brought bring_file(const WheelClaims& wheel, const std::vector<std::string>& extras, Depth depth,
+                     const std::function<bool(const std::string& path)>& is_it);
+  const Chosen& choose(const std::string& name, const std::string& specifiers, Depth depth);
+  Chosen look_up(const std::string& name, const std::string& specifiers, Depth depth);
   bool holds_here(const std::string& marker, const std::vector<std::string>& extras) const;
 
   Http& http_;
@@ -51,7 +60,7 @@ class RequiredWheels {
   const std::vector<std::string>& indexes_;
   const MachineFacts& machine_;
   std::map<std::string, Distribution> installed_;
-  std::map<std::tuple<std::string, std::string, bool>, Chosen> known_;
+  std::map<std::tuple<std::string, std::string, Depth>, Chosen> known_;
 };
 
 }  // namespace wheelscope

@@ -55,11 +55,17 @@ Json to_json(const Explanation& explanation) {
           {"report", or_null(explanation.link)}};
 }
 
+Json to_json(const Refusal& refusal) {
+  if (refusal.file.empty()) return nullptr;
+  return {
+      {"file", refusal.file}, {"module", or_null(refusal.module)}, {"need", name_of(refusal.need)}};
+}
+
 Json to_json(const DistributionVerdict& verdict) {
   Json json{{"name", verdict.distribution.name},  {"version", verdict.distribution.version},
             {"libraries", verdict.libraries},     {"opened", verdict.opened},
             {"loads", name_of(verdict.loads)},    {"imports", or_null(verdict.imports)},
-            {"refuses", or_null(verdict.refuses)}};
+            {"refusal", to_json(verdict.refusal)}};
   json["broken"] = Json::array();
   for (const auto& broken : verdict.broken)
     json["broken"].push_back({{"path", broken.path},

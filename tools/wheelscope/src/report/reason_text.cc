@@ -105,6 +105,8 @@ std::string reason_text(const Reason& reason) {
     case Why::refuses:
       return who +
              " raises an error when it is imported, unless another module was imported before";
+    case Why::module_absent:
+      return who + " imports " + what + ", which is not here and which nothing requires";
     case Why::library_absent:
       return needs + ", which nothing here brings";
     case Why::library_of_system:
@@ -195,6 +197,8 @@ std::string change_text(const Reason& reason) {
       return "pip install numpy";
     case Why::refuses:
       return "import the package that it belongs to";
+    case Why::module_absent:
+      return "pip install the package that has " + what;
     case Why::library_absent:
     case Why::library_of_system:
     case Why::library_of_cuda:

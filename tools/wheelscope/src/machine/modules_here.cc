@@ -1,0 +1,117 @@
+// Looks for modules in folders, and for the names of those without a file among the interpreter's
+// texts: it lists what is part of it, and from 3.10 on its whole standard library.
+#include "machine/modules_here.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "source/files.h"
+#include "source/source.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> standard_libraries(const PythonFacts& python) {
+  std::vector<std::string> folders;
+  for (const auto* lib : {"/lib/python", "/lib64/python"}) {
+    const auto folder =
+        python.base_prefix + lib + python.minor() + (python.free_threaded() ? "t" : "");
+    std::error_code error;
+    if (fs::exists(folder + "/os.py", error)) folders.push_back(folder);
+  }
+  return folders;
+}
+
+// As x/, x.py or x.cpython-311-x86_64-linux-gnu.so.
+bool has_module(const std::string& folder, const std::string& name) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const auto file = entry.path().filename().string();
+    if (file == name || file.starts_with(name + ".")) return true;
+  }
+  return false;
+}
+
+// Whether files beside the packages make Python look elsewhere too: editable installs, mostly.
+bool leads_elsewhere(const std::string& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const auto name = entry.path().filename().string();
+    if (name.ends_with(".egg-link") || (name.starts_with("__editable__") && name.ends_with(".pth")))
+      return true;
+    if (!name.ends_with(".pth")) continue;
+    const auto text = read_text(entry.path().string());
+    if (!text) return true;
+    for (const auto& line : split(*text, '\n')) {
+      const auto words = trim(line);
+      if (!words.empty() && !words.starts_with('#') && !words.starts_with("import")) return true;
+    }
+  }
+  return false;
+}
+
+bool has_text(const std::string& path, const std::string& name) {
+  const auto file = Source::map(path);
+  if (!file) return false;
+  const auto texts = file->bytes().text();
+  const auto wanted = name + '\0';
+  for (auto rest = texts; !rest.empty();) {
+    const auto* found = memmem(rest.data(), rest.size(), wanted.data(), wanted.size());
+    if (!found) return false;
+    const auto at = static_cast<std::size_t>(static_cast<const char*>(found) - texts.data());
+    if (at > 0 && texts[at - 1] == '\0') return true;
+    rest = texts.substr(at + 1);
+  }
+  return false;
+}
+
+}  // namespace
+
+bool ModulesHere::may_have(const std::string& name) {
+  const auto [known, is_new] = known_.try_emplace(name);
+  if (is_new) known->second = find(name);
+  return known->second;
+}
+
+bool ModulesHere::find(const std::string& name) const {
+  auto path = name;
+  std::ranges::replace(path, '.', '/');
+  auto folders = python_.site_packages;
+  if (std::getenv("PYTHONPATH") || std::ranges::any_of(folders, leads_elsewhere)) return true;
+  const auto standard = standard_libraries(python_);
+  if (standard.empty()) return true;
+  for (const auto& folder : standard) {
+    folders.push_back(folder);
+    folders.push_back(folder + "/lib-dynload");
+  }
+  for (const auto& folder : folders) {
+    const auto whole = folder + "/" + path;
+    const auto parent = whole.substr(0, whole.rfind('/'));
+    if (has_module(parent, base_name(whole))) return true;
+    // A package of that name with code of its own may make modules as it likes.
+    if (parent != folder && has_module(parent, "__init__")) return true;
+  }
+  return is_in_interpreter(name);
+}
+
+bool ModulesHere::is_in_interpreter(const std::string& name) const {
+  std::error_code error;
+  std::vector<std::string> files = {fs::canonical(python_.executable, error).string()};
+  for (const auto* lib : {"/lib", "/lib64"}) {
+    for (const auto& entry : fs::directory_iterator(python_.base_prefix + lib, error)) {
+      if (entry.path().filename().string().starts_with("libpython3"))
+        files.push_back(entry.path().string());
+    }
+  }
+  auto has = [&](const std::string& text) {
+    return std::ranges::any_of(files, [&](const auto& file) { return has_text(file, text); });
+  };
+  return has(name) || !has("_sre");  // which every interpreter has
+}
+
+}  // namespace wheelscope
