@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -107,6 +108,34 @@ def test_a_wheel_that_cannot_be_imported_fails(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "undefined symbol" in done.stderr
     assert json.loads(file.read_text())["passed"] is False
+
+
+NEIGHBOUR = """import ctypes, pathlib
+ctypes.CDLL(str(pathlib.Path(__file__).parent / "libdemo.so"))
+"""
+
+
+def test_a_library_of_another_package_may_have_the_same_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As torch's _C and the module of most extensions have. Elsewhere, it is one in the place of the wheel's."""
+    neighbour = tmp_path / "beside/neighbour"
+    neighbour.mkdir(parents=True)
+    (neighbour / "__init__.py").write_text(NEIGHBOUR)
+    words = ["cc", "-shared", "-x", "c", "-", "-o", neighbour / "libdemo.so"]
+    subprocess.run(words, input="int n;", text=True, check=True)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "beside"))
+    stray = "import ctypes\nctypes.CDLL('{}')".format(
+        shutil.copy(neighbour / "libdemo.so", tmp_path)
+    )
+    for module, code in (("import neighbour", 0), (stray, 1)):
+        wheel = make_wheel(tmp_path, "like_ext", module=module, gpus=("9.0",))
+        file = tmp_path / "evidence.json"
+        command = [sys.executable, PROGRAM, wheel, "--command", "true", "--evidence", file]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        assert ("which is no file of" in file.read_text()) == bool(code)
+        file.unlink()
 
 
 def test_every_run_of_a_wheel_is_kept(tmp_path: Path) -> None:

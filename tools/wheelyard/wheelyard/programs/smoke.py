@@ -184,8 +184,13 @@ def loaded_from(wheel: Path, package: Any) -> dict[str, str]:
     files = [getattr(module, "__file__", None) for module in ours]
     loaded = {Path(file).resolve() for file in files if file}
     libraries = {Path(n).name for n in members if ".so" in Path(n).suffixes}
-    mapped = {line.split(maxsplit=5)[5].rstrip("\n") for line in _mapped()}
-    loaded |= {Path(p) for p in mapped if p.startswith("/") and Path(p).name in libraries}
+    mapped = {Path(line.split(maxsplit=5)[5].rstrip("\n")) for line in _mapped()}
+    others = {
+        Path(module.__file__).resolve().parent
+        for other, module in list(sys.modules.items())
+        if "." not in other and other != name.split(".")[0] and _is_package(module)
+    }  # torch and many more have a _C, too
+    loaded |= {p for p in mapped if p.name in libraries and not others.intersection(p.parents)}
     found = {}
     for file in sorted(loaded):
         relative = file.relative_to(root).as_posix() if file.is_relative_to(root) else ""
@@ -194,6 +199,10 @@ def loaded_from(wheel: Path, package: Any) -> dict[str, str]:
             raise RuntimeError(f"{file} was loaded, which is no file of {wheel.name}")
         found[relative] = digest
     return found
+
+
+def _is_package(module: Any) -> bool:
+    return bool(getattr(module, "__path__", None) and getattr(module, "__file__", None))
 
 
 def _mapped() -> list[str]:

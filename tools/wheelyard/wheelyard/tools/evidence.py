@@ -18,6 +18,9 @@ from wheelyard.problem import Problem
 FOLDER = "docs/evidence"
 SCHEMA = 4
 SEAL = "digest"  # of all else that a piece of evidence says
+# Earlier smoke tests that checked no less than today's, so that what they said still counts: this one failed where
+# torch has loaded a library of the same name as one of the wheel's.
+AS_GOOD = ("f4c1c0fb6f3f25694fe54d3aed9c6b44cb6f60d2fae674ed1d5549f4932b8cbc",)
 TEXTS = ("wheel", "machine", "python", "torch")
 
 
@@ -133,7 +136,7 @@ def _lacks(seen: dict[str, Any], wanted: Wanted) -> str:
         return "was not made from the wheel itself"
     if cell(seen)[1] not in wanted.torches:
         return f"was made beside torch {seen['torch']}, which the matrix does not have"
-    if seen.get("program") != wanted.program:
+    if seen.get("program") not in (wanted.program, *AS_GOOD):
         return "was made by another version of smoke.py"
     if (seen.get("command") or "") != (wanted.command or ""):
         return "was made with another smoke command"
