@@ -1,18 +1,22 @@
-"""Two small projects with OpenMP, from `init` to install: whose runtime a wheel loads where the system has none.
+"""Two small projects with OpenMP, from `init` to install: whose libraries a wheel loads where the system has none.
 
-The one links to torch and must take torch's, as a second one would be a second pool of threads. The other never
-imports torch and must carry its own, grafted by auditwheel; the gate has nothing against that.
+The one links to torch and must take torch's OpenMP, as a second one would be a second pool of threads. The other never
+imports torch and must carry its own, and Debian's libyaml, both grafted by auditwheel, beside a library that it
+builds itself; the gate has nothing against that, and the SBOM names them.
 """
 
 import json
+import re
+import shutil
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from real_releases import real_release
+from repository import ROOT
+from wheelyard.tools import sbom, wheelscope
 
 pytestmark = real_release(large=True)
 COMMAND = [sys.executable, "-m", "wheelyard"]
@@ -22,6 +26,7 @@ build-backend = "setuptools.build_meta"
 [project]
 name = "openmp-{name}"
 version = "1.0"
+dependencies = ["torch<2.11"]
 [tool.setuptools]
 packages = ["openmp_{name}"]
 """
@@ -30,9 +35,26 @@ SETUPS = {
 from torch.utils.cpp_extension import BuildExtension, CppExtension as Extension
 more = {"cmdclass": {"build_ext": BuildExtension.with_options(use_ninja=False)}}
 """,
-    "alone": "from setuptools import Extension, setup\nmore = {}\n",
+    "alone": """import subprocess
+from pathlib import Path
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+class Build(build_ext):
+    def run(self):
+        place = Path(self.build_lib, "openmp_alone")
+        place.mkdir(parents=True, exist_ok=True)
+        self.extensions[0].library_dirs.append(str(place))
+        words = ["cc", "-shared", "-fPIC", "-Wl,-soname,libown.so", "own.c", "-o", place / "libown.so"]
+        subprocess.run(words, check=True)
+        super().run()
+more = {"cmdclass": {"build_ext": Build}}
+""",
 }
-CALL = """flags = dict(extra_compile_args=["-fopenmp"], extra_link_args=["-fopenmp"])
+LINKED = {
+    "torch": "{}",
+    "alone": '{"libraries": ["own", "yaml"], "runtime_library_dirs": ["$ORIGIN"], "depends": ["own.c"]}',
+}
+CALL = """flags = dict(extra_compile_args=["-fopenmp"], extra_link_args=["-fopenmp"], **{linked})
 setup(ext_modules=[Extension("openmp_{name}._C", ["ops.cpp"], **flags)], **more)
 """
 COUNT = """
@@ -46,7 +68,9 @@ static int count() {
 BINDINGS = {
     "torch": '#include <torch/extension.h>\nPYBIND11_MODULE(_C, m) { m.def("threads", &count); }\n',
     "alone": """#include <Python.h>
-static PyObject* threads(PyObject*, PyObject*) { return PyLong_FromLong(count()); }
+#include <yaml.h>
+extern "C" int own(int);
+static PyObject* threads(PyObject*, PyObject*) { return PyLong_FromLong(yaml_get_version_string() ? own(count()) : 0); }
 static PyMethodDef methods[] = {{"threads", threads, METH_NOARGS, ""}, {}};
 static PyModuleDef module = {PyModuleDef_HEAD_INIT, "_C", "", -1, methods};
 PyMODINIT_FUNC PyInit__C() { return PyModule_Create(&module); }
@@ -56,45 +80,74 @@ TEST = """import openmp_{name}
 def test_one_runtime():
     assert openmp_{name}.threads() >= 1
     maps = open("/proc/self/maps").read().splitlines()
-    (loaded,) = {{line.split()[-1] for line in maps if "libgomp" in line}}
-    assert "{place}/libgomp" in loaded
+    for library in {places}:
+        name = library.split("/")[-1]
+        (loaded,) = {{line.split()[-1] for line in maps if name in line}}
+        assert library in loaded
 """
-PLACES = {"torch": "torch/lib", "alone": "openmp_alone.libs"}
+PLACES = {
+    "torch": ["torch/lib/libgomp"],
+    "alone": ["openmp_alone.libs/libgomp", "openmp_alone.libs/libyaml", "openmp_alone/libown.so"],
+}
 
 
 def write(folder: Path, name: str) -> None:
     is_torch = name == "torch"
     files = {
         "pyproject.toml": PYPROJECT.format(name=name, more=', "torch"' if is_torch else ""),
-        "setup.py": SETUPS[name] + CALL.format(name=name),
+        "setup.py": SETUPS[name] + CALL.format(name=name, linked=LINKED[name]),
+        "own.c": "int own(int n) { return n; }\n",
         "ops.cpp": COUNT + BINDINGS[name],
         f"openmp_{name}/__init__.py": ("import torch\n" if is_torch else "")
         + "from ._C import threads\n",
-        "tests/test_threads.py": TEST.format(name=name, place=PLACES[name]),
+        "tests/test_threads.py": TEST.format(name=name, places=PLACES[name]),
     }
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
+    (folder / "ci").mkdir()
+    shutil.copy(ROOT / "ci/torch.lock", folder / "ci")  # so that images share torch's layers
+
+
+def check_grafted(wheel: Path, folder: Path) -> None:
+    """Libraries have names of their own, the module asks for those and looks beside itself, and the SBOM lists them."""
+    libraries = {Path(library["path"]).name: library for library in wheelscope.show(wheel)["elf"]}
+    grafted = [n for n in libraries if re.fullmatch(r"lib(gomp|yaml-0)-[0-9a-f]{8}\.so[\d.]*", n)]
+    assert len(grafted) == 2
+    (module,) = (library for name, library in libraries.items() if name.startswith("_C."))
+    assert {*grafted, "libown.so"} <= set(module["needed"])
+    assert "$ORIGIN/../openmp_alone.libs" in json.dumps(module)
+    command = [sys.executable, "-m", "auditwheel", "show", wheel]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert f'"{wheel.stem.split("-")[-1]}"' in said
+    parts = json.loads(sbom.extract(wheel, folder).read_text())["components"]
+    names = [part["name"].split(".")[0] for part in parts]
+    assert names == ["libgomp", "libyaml-0"]
 
 
 @pytest.mark.parametrize("name", PLACES)
 def test_a_wheel_loads_one_openmp(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "a project"
     write(folder, name)
+    apt = '\n[build]\napt = ["libyaml-dev"]\n'
     git = ["git", "-c", "user.name=test", "-c", "user.email=test@localhost"]
     for command in (
         [*git, "init", "-q"],
         [*COMMAND, "init"],
+        ["sh", "-c", f"printf '%s' '{apt}' >>ci/matrix.toml"],
         [*git, "add", "."],
         [*git, "commit", "-qm", "first"],
-        [*COMMAND, "release", "--base", "debian", "--wheel", "*torch2.15-cp311"],
+        [*COMMAND, "release", "--base", "debian", "--wheel", "*torch2.10-cp311"],
     ):
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
     (wheel,) = (folder / "wheelhouse").glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        grafted = [n for n in archive.namelist() if ".libs/lib" in n]
-    assert len(grafted) == (0 if name == "torch" else 1)
+    if name == "torch":
+        assert not [
+            library for library in wheelscope.show(wheel)["elf"] if ".libs/" in library["path"]
+        ]
+    else:
+        check_grafted(wheel, tmp_path)
     jobs: dict[str, Any] = json.loads((folder / "build/release/release.json").read_text())["jobs"]
     (verified,) = (job for job_name, job in jobs.items() if job_name.startswith("verify/"))
     assert "1 passed" in verified["facts"]["verdict"]

@@ -1,5 +1,6 @@
 """The SBOM in a wheel: valid CycloneDX, names what is linked in, reproducible, RECORD holds."""
 
+import hashlib
 import json
 import re
 import zipfile
@@ -38,6 +39,19 @@ def test_without_a_static_runtime_it_names_none() -> None:
     made = sbom.document(facts("none", None), PINNED)
     assert made["components"] == []
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(json.dumps(made)) is None
+
+
+def test_it_names_the_libraries_that_were_copied_into_the_wheel(tmp_path: Path) -> None:
+    library = "demo_ext.libs/libyaml-0-8ec1a697.so.2.0.9"
+    wheel = make_wheel(tmp_path, beside=(library, "demo_ext/libown.so", "demo_ext.libs/LICENSE"))
+    made = sbom.document(facts(), PINNED, sbom.grafted(wheel))
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(json.dumps(made)) is None
+    _, copied = made["components"]
+    assert copied["name"] == "libyaml-0.so.2.0.9"
+    assert copied["hashes"][0]["content"] == hashlib.sha256(b"anything").hexdigest()
+    assert library in made["dependencies"][0]["dependsOn"]
+    sbom.add(wheel, made, 0)
+    assert sbom.linked_in(wheel)[1:] == ["libyaml-0.so.2.0.9"]
 
 
 def test_a_runtime_that_is_not_the_pinned_one_is_refused() -> None:

@@ -112,7 +112,8 @@ def run(job: Job, workspace: Workspace) -> Facts:
         wheel = wheelfile.bind_to_python(wheel, inputs["python"], epoch)
     if inputs["torch"]:
         wheel = wheelfile.bind_to_torch(wheel, inputs["local_version"], inputs["torch"], epoch)
-    sbom.add(wheel, sbom.document(wheelscope.show(wheel), inputs["runtime"]), epoch)
+    seen = wheelscope.show(wheel)
+    sbom.add(wheel, sbom.document(seen, inputs["runtime"], sbom.grafted(wheel)), epoch)
     shutil.move(wheel, workspace.out / wheel.name)
     return {"verdict": wheel.name}
 

@@ -1,13 +1,15 @@
 """SBOM: a CycloneDX list of what is inside a wheel, kept in its .dist-info/sboms (PEP 770).
 
-The wheel itself names no dependency that is linked into it: the static CUDA runtime is invisible to
-pip and to scanners. It is named here, with the version that its toolkit's lock file pins. The same
-wheel always gets the same bytes.
+The wheel itself names no dependency that is linked or copied into it: the static CUDA runtime and grafted libraries
+are invisible to pip and to scanners. They are named here: the runtime with the version that its toolkit's lock file
+pins, a library with its digest. The same wheel always gets the same bytes.
 """
 
+import hashlib
 import json
 import re
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,16 @@ from wheelyard.tools import wheelfile
 from wheelyard.tools.images import FOLDER
 
 NAME = "cyclonedx.json"
+# auditwheel puts libyaml-0.so.2 into NAME.libs/ as libyaml-0-8ec1a697.so.2.
+GRAFTED = re.compile(r"[^/]+\.libs/(?P<name>.+)-[0-9a-f]{8}(?P<end>\.so[.\d]*)")
 RUNTIME = re.compile(r"^(nvidia-cuda-runtime(?:-cu12)?)==([0-9.]+)", re.MULTILINE)
 
 
-def document(facts: dict[str, Any], runtime: list[str] | None) -> dict[str, Any]:
-    """The SBOM of a wheel, from what `wheelscope show` saw in it and the runtime that its toolkit pins."""
+def document(
+    facts: dict[str, Any], runtime: list[str] | None, grafted: Iterable[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    """The SBOM of a wheel, from what `wheelscope show` saw in it, the runtime that its toolkit pins, and the libraries
+    that were copied into it."""
     about = facts["wheel"]
     root = f"pkg:pypi/{canonicalize_name(about['name'])}@{about['version']}"
     ours = {
@@ -36,6 +43,7 @@ def document(facts: dict[str, Any], runtime: list[str] | None) -> dict[str, Any]
         ours["licenses"] = [{"expression": about["license"]}]
     is_static = facts["cuda"]["runtime"] == "static"
     parts = [_cuda_runtime(facts["cuda"]["runtime_version"], runtime)] if is_static else []
+    parts += grafted
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
@@ -48,6 +56,25 @@ def document(facts: dict[str, Any], runtime: list[str] | None) -> dict[str, Any]
             *({"ref": part["bom-ref"]} for part in parts),
         ],
     }
+
+
+def grafted(wheel: Path) -> list[dict[str, Any]]:
+    """The libraries that auditwheel has copied into a wheel; which package each is from, no file of it says."""
+    with zipfile.ZipFile(wheel) as archive:
+        found = {name: parts for name in archive.namelist() if (parts := GRAFTED.fullmatch(name))}
+        return [
+            {
+                "type": "library",
+                "bom-ref": path,
+                "name": f"{parts['name']}{parts['end']}",
+                "description": "copied from the image that the wheel was built in",
+                "scope": "required",
+                "hashes": [
+                    {"alg": "SHA-256", "content": hashlib.sha256(archive.read(path)).hexdigest()}
+                ],
+            }
+            for path, parts in sorted(found.items())
+        ]
 
 
 def pinned_runtime(toolkit: str | None) -> list[str] | None:
@@ -92,7 +119,7 @@ def linked_in(wheel: Path) -> list[str]:
     with zipfile.ZipFile(wheel) as archive:
         names = [n for n in archive.namelist() if n.endswith(f".dist-info/sboms/{NAME}")]
         parts = [part for name in names for part in json.loads(archive.read(name))["components"]]
-    return [f"{part['name']} {part['version']}" for part in parts]
+    return [f"{part['name']} {part.get('version', '')}".rstrip() for part in parts]
 
 
 def extract(wheel: Path, folder: Path) -> Path:
