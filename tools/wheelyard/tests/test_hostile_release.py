@@ -29,6 +29,7 @@ def empty(new_index: Callable[[str], Index]) -> list[Index]:
 def attacked(rehearsal: Rehearsal, empty: list[Index], folder: Path) -> Rehearsal:
     """The finished run with artifacts of its own, before anything was published."""
     shutil.copytree(rehearsal.artifacts, folder / "artifacts")
+    shutil.copy(rehearsal.signatures, folder)
     (folder / "made").symlink_to(rehearsal.made)
     return dataclasses.replace(
         rehearsal,
