@@ -66,7 +66,7 @@ def test_a_swapped_assembler_is_another_key(source, tmp_path, monkeypatch, swapp
     shutil.copytree(NVCC.resolve().parent, other / "bin")
     os.utime(other / "bin/nvcc", ns=(NVCC.stat().st_atime_ns, NVCC.stat().st_mtime_ns))
     (other / "bin/ptxas").unlink()
-    (other / "bin/ptxas").write_text(f'#!/bin/sh\nexec {HOME}/bin/ptxas -O0 "$@"\n')
+    (other / "bin/ptxas").write_text(f'#!/bin/sh\nexec "{HOME}/bin/ptxas" -O0 "$@"\n')
     (other / "bin/ptxas").chmod(0o755)
     homes = [other, HOME] if swapped_first else [HOME, other]
     codes = []

@@ -49,7 +49,8 @@ def last_build(log: Path) -> list[Step]:
             continue
         output = file
         for folder in (ENGINE.parent, log.resolve().parents[2]):  # CMake writes whole paths
-            output = output.replace(f".dir{folder}/", ".dir/")
+            written = str(folder).replace(" ", "_")
+            output = output.replace(f".dir{written}/", ".dir/")
         step = Step(output, int(start) / 1000, int(end) / 1000)
         dated[step] = int(began) / 1e9 - step.start
     if not dated:
