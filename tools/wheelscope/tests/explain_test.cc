@@ -216,6 +216,13 @@ TEST(Explain, Versions) {
   EXPECT_TRUE(says(explained("x: version `GLIBCXX_3.4.30' not found").fixes, "libstdcxx-ng"));
   const auto own = explained(fixture_path("elf/versions.so") + ": version `V_9' not found", &h200);
   EXPECT_TRUE(says(own.because, "here goes up to V_2")) << joined(own.because);
+  auto needs = [](const std::string& message) {
+    return explained(message + ": version `V_9' not found").symptom.needs;
+  };
+  EXPECT_EQ(needs("ImportError: /my clone/the lib/x.so"), "/my clone/the lib/x.so");
+  EXPECT_EQ(needs("/my clone/x.so"), "/my clone/x.so");
+  EXPECT_EQ(needs("/bin/a b: their/x.so"), "their/x.so");
+  EXPECT_EQ(needs("python: /my clone/a.so: /lib/x.so"), "/lib/x.so");
 }
 
 TEST(Explain, GpusDriversAndPython) {

@@ -135,6 +135,17 @@ std::string without_quotes(std::string_view word) {
   return std::string(word);
 }
 
+// The last word of a text, or the last path, which may have spaces: from the slash that begins it.
+std::string_view last_word(std::string_view text) {
+  const auto word = text.substr(text.rfind(' ') + 1);
+  if (word.starts_with('/') || word.find('/') == word.npos) return word;
+  const auto slash = text.rfind(" /");
+  const auto path = text.starts_with('/') && slash == text.npos ? text
+                    : slash == text.npos                        ? word
+                                                                : text.substr(slash + 1);
+  return path.find(": ") == path.npos ? path : word;
+}
+
 struct Match {
   std::size_t begin, end;
   std::map<std::string, std::string> parts;
@@ -146,7 +157,7 @@ void add_outer_parts(const Pattern& pattern, const PlainText& text, Match& match
     const auto line = text.lines[text.line_of(match.begin)];
     auto word = std::string_view(text.text).substr(line, match.begin - line);
     while (word.ends_with(' ') || word.ends_with(':')) word.remove_suffix(1);
-    match.parts[name] = without_quotes(word.substr(word.rfind(' ') + 1));
+    match.parts[name] = without_quotes(last_word(word));
   }
   if (const auto& name = pattern.between.back(); !name.empty() && name != "*") {
     const auto word = trim(std::string_view(text.text).substr(match.end, most_between));

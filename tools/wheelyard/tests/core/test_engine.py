@@ -217,6 +217,7 @@ def test_a_client_that_can_build_is_taken(
 
 def test_without_one_the_plugin_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "CLIENTS", [program(tmp_path, "docker", NEW)])
+    monkeypatch.setattr(engine.debian, "_is_installed", lambda _: False)
     monkeypatch.setenv("INSTALL", "no")
     with pytest.raises(Problem, match="apt-get install docker-buildx"):
         engine._builder("docker", pytest.fail)
