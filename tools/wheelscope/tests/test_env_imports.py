@@ -85,6 +85,18 @@ def test_the_verdict_is_that_of_import(
     assert verdict["loads"] == ("yes" if works else "no"), json.dumps(verdict)
 
 
+def test_the_standard_library_is_there(scope: Scope, tmp_path: Path) -> None:
+    """All of it, for other systems too; modules without a file are known from the interpreter's texts."""
+    prefix = tmp_path / "env"
+    base = sys._base_executable  # type: ignore[attr-defined]
+    subprocess.run([base, "-m", "venv", "--without-pip", prefix], check=True)
+    compiled(site_of(prefix) / "all/_C.so", MODULE)
+    text = "".join(f"import {name}\n" for name in sorted(sys.stdlib_module_names))
+    (site_of(prefix) / "all/__init__.py").write_text(text)
+    install(prefix, "all")
+    assert env(scope, prefix, code=0)["all"]["loads"] == "yes"
+
+
 def test_a_package_beside_the_main_one_may_need_more(scope: Scope, tmp_path: Path) -> None:
     """duckdb brings adbc_driver_duckdb too, which imports what duckdb does not require."""
     prefix = tmp_path / "env"

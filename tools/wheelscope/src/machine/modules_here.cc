@@ -55,19 +55,12 @@ bool leads_elsewhere(const std::string& folder) {
   return false;
 }
 
+// As a text, or the end of one: linkers keep `sys` as the last part of `_sys`.
 bool has_text(const std::string& path, const std::string& name) {
   const auto file = Source::map(path);
   if (!file) return false;
-  const auto texts = file->bytes().text();
-  const auto wanted = name + '\0';
-  for (auto rest = texts; !rest.empty();) {
-    const auto* found = memmem(rest.data(), rest.size(), wanted.data(), wanted.size());
-    if (!found) return false;
-    const auto at = static_cast<std::size_t>(static_cast<const char*>(found) - texts.data());
-    if (at > 0 && texts[at - 1] == '\0') return true;
-    rest = texts.substr(at + 1);
-  }
-  return false;
+  const auto texts = file->bytes().span();
+  return memmem(texts.data(), texts.size(), name.c_str(), name.size() + 1) != nullptr;
 }
 
 }  // namespace
