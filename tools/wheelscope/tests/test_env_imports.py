@@ -46,6 +46,7 @@ SOUND: dict[str, tuple[dict[str, str], bool]] = {
     "later": ({"__init__.py": "def f():\n    import nobody_has_this"}, True),
     "standard": ({"__init__.py": "import sys, _sre, _io, json.decoder, zlib, encodings.idna"}, True),
     "paths": ({"__init__.py": "import sys\nsys.path.append(__path__[0])\nimport inner", "inner.py": ""}, True),
+    "looped": ({"__init__.py": "for x in (1, 2):\n    if x > 1:\n        break\nelse:\n    raise ImportError"}, True),
     "shared.part": ({"__init__.py": "import shared.absent"}, False),
 }  # fmt: skip
 PACKAGES |= SOUND

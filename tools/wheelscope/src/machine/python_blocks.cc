@@ -121,6 +121,8 @@ void PythonBlocks::enter(std::size_t indentation, std::string_view word, std::st
   } else if (word == "else") {
     if (last_left_.branch)
       enter_branch("", Need::always, last_left_.others, block);  // others always run
+    else if (last_left_.kind != Block::Kind::handler)
+      block.runs = last_left_.runs;  // of a loop: it is skipped by `break`
   } else if (word == "case" || word == "for" || word == "while") {
     block.runs = Need::depends;
   } else if (word == "with") {
