@@ -186,9 +186,10 @@ def loaded_from(wheel: Path, package: Any) -> dict[str, str]:
     libraries = {Path(n).name for n in members if ".so" in Path(n).suffixes}
     mapped = {Path(line.split(maxsplit=5)[5].rstrip("\n")) for line in _mapped()}
     others = {
-        Path(module.__file__).resolve().parent
+        Path(module.__path__[0]).resolve()
         for other, module in list(sys.modules.items())
-        if "." not in other and other != name.split(".")[0] and _is_package(module)
+        if "." not in other and other != name.split(".")[0] and getattr(module, "__file__", None)
+        if getattr(module, "__path__", None)
     }  # torch and many more have a _C, too
     loaded |= {p for p in mapped if p.name in libraries and not others.intersection(p.parents)}
     found = {}
@@ -199,10 +200,6 @@ def loaded_from(wheel: Path, package: Any) -> dict[str, str]:
             raise RuntimeError(f"{file} was loaded, which is no file of {wheel.name}")
         found[relative] = digest
     return found
-
-
-def _is_package(module: Any) -> bool:
-    return bool(getattr(module, "__path__", None) and getattr(module, "__file__", None))
 
 
 def _mapped() -> list[str]:
