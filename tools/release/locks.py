@@ -74,7 +74,8 @@ def renew(lock: Lock, options: list[str]) -> Iterator[tuple[str, str, str]]:
     file = ROOT / f"{lock.name}.lock"
     before = pins(file.read_text()) if file.exists() else {}
     if lock is TORCH:
-        text = "".join(_torch(release, oldest) for release, oldest in torches().items())
+        old = {} if "--upgrade" in options or not file.exists() else whole_torches(file.read_text())
+        text = "".join(old.get(r) or _torch(r, oldest) for r, oldest in torches().items())
     else:
         source = [f"{lock.name}.in", "--output-file", file, "--python-version", "3.11"]
         subprocess.run([*UV, *options, *lock.options, *source], cwd=ROOT, check=True)
@@ -87,6 +88,13 @@ def torches() -> dict[str, str]:
     """The releases of torch that the matrix names, each with the oldest Python that it has wheels for."""
     matrix = tomllib.loads((ROOT / "ci/matrix.toml").read_text())
     return {torch["release"]: torch["pythons"][0] for torch in matrix["torch"].values()}
+
+
+def whole_torches(lock: str) -> dict[str, str]:
+    """The part of a lock for each torch, where it has what it needs if it is run, and nothing else if it is not."""
+    parts = re.split(r"^(?=torch==)", lock, flags=re.MULTILINE)[1:]
+    found = {pins(part)["torch"]: part for part in parts}
+    return {r: part for r, part in found.items() if (len(pins(part)) > 1) == (r in runs())}
 
 
 def _torch(release: str, oldest: str) -> str:

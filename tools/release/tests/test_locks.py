@@ -76,6 +76,17 @@ def test_every_torch_of_the_matrix_is_pinned_with_what_it_needs_where_it_is_run(
     assert {release for release, lines in pins.items() if len(lines) > 1} == locks.runs().keys()
 
 
+def test_what_torch_needs_is_kept_where_no_newer_version_is_asked_for() -> None:
+    text = (ROOT / "ci/torch.lock").read_text()
+    whole = locks.whole_torches(text)
+    assert "".join(whole.values()) == text
+    run = next(iter(locks.runs()))
+    alone = "".join(
+        part if r != run else part[: part.index("\n")] + "\n" for r, part in whole.items()
+    )
+    assert run not in locks.whole_torches(alone), "it is resolved again"
+
+
 @pytest.mark.skipif(not os.environ.get("ONLINE"), reason="it asks PyPI: ONLINE=1")
 @pytest.mark.parametrize("arch", ["x86_64", "aarch64"])
 @pytest.mark.parametrize("release", locks.runs())
