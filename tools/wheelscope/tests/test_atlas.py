@@ -104,6 +104,37 @@ def test_symbols_of_each_torch_decide(atlas: Atlas, index: Index, tmp_path: Path
     assert 'href="project/sample.html"' in (folder / "index.html").read_text()
 
 
+def build(folder: Path, calls: str) -> bytes:
+    """A module that calls functions which nothing it is linked to has."""
+    (folder / "libtorch_cpu.so").write_bytes(link(folder, "", "-Wl,-soname,libtorch_cpu.so"))
+    source = f"""namespace c10 {{ struct Thing; void grown(); void kept(); }}
+    namespace another {{ void use(c10::Thing*); }} void THPThing(c10::Thing*);
+    extern "C" void *PyInit_sample() {{ {calls}; return 0; }}"""
+    return link(folder, source, "-Wl,--no-as-needed", str(folder / "libtorch_cpu.so"))
+
+
+@pytest.mark.parametrize(
+    ("calls", "verdict"), [("another::use(0)", "works"), ("THPThing(0)", "fails")]
+)
+def test_a_symbol_is_torchs_by_its_own_namespace(
+    atlas: Atlas, index: Index, tmp_path: Path, calls: str, verdict: str
+) -> None:
+    name = f"sample-1.0-{TAG}.whl"
+    members = {"sample.so": build(tmp_path, calls)}
+    wheel = sample_wheels.wheel(name, members, "Requires-Dist: torch\n")
+    index.page("sample", [index.add(name, wheel)])
+    assert set(verdicts(atlas("sample")[0]).values()) == {verdict}
+
+
+def test_one_library_for_each_torch_is_enough(atlas: Atlas, index: Index, tmp_path: Path) -> None:
+    name = f"sample-1.0-{TAG}.whl"
+    old, new = (build(tmp_path, f"c10::{function}()") for function in ("kept", "grown"))
+    members = {"sample/torch-2.9/sample.so": old, "sample/torch-2.10/sample.so": new}
+    wheel = sample_wheels.wheel(name, members, "Requires-Dist: torch\n")
+    index.page("sample", [index.add(name, wheel)])
+    assert set(verdicts(atlas("sample")[0]).values()) == {"works"}
+
+
 def test_a_true_floor_is_no_false_claim(atlas: Atlas, index: Index, tmp_path: Path) -> None:
     add_sample(index, tmp_path, metadata="Requires-Dist: torch>=2.10\n")
     [project] = atlas("sample")[0]["projects"]

@@ -3,8 +3,7 @@
 A few versions of torch are drawn, then cells from those that can be tried without a GPU, on one Python: of projects
 that link to torch, with the CUDA of the index's build of torch, where METADATA allows that torch. For each torch an
 environment with it is made in FOLDER and deleted after use; what is drawn is installed beside it, with all that it
-requires but torch. A cell works if the wheel's packages can be imported, and each of its libraries that link to torch
-be opened.
+requires but torch. Its packages are imported, and its libraries that link to torch opened.
 
 A file with the name of the driver's library, and nothing in it, lies where the loader looks.
 """
@@ -22,27 +21,30 @@ from typing import Any
 PYTHON = "3.11"  # which every torch has wheels for
 TORCHES = 6  # that are drawn first: an environment with one has five gigabytes
 UV = shutil.which("uv") or "uv"
-# Of the wheel's packages each, then of its libraries each; the first failure is printed.
+# What an import of the wheel's packages says, and what the loader says of its libraries.
 TRY = r"""
-import ctypes, importlib, pathlib, sys
+import ctypes, importlib, json, pathlib, sys
 import torch
 root = pathlib.Path(sys.argv[1])
-own = [line.split(",")[0] for line in next(root.glob(sys.argv[2] + ".dist-info/RECORD")).read_text().splitlines()]
+own = [line.split(",")[0] for line in (root / sys.argv[2] / "RECORD").read_text().splitlines()]
 heads = {path.split("/")[0] for path in own if path.endswith("/__init__.py") and path.count("/") == 1}
 heads |= {path.split(".")[0] for path in own if "/" not in path and path.endswith((".py", ".so"))}
+seen = {"import": "works", "open": "works"}
 for head in sorted(heads):
     try:
         importlib.import_module(head)
     except BaseException as problem:
-        sys.exit(f"import {head}: {type(problem).__name__}: {problem}")
+        seen["import"] = f"{head}: {type(problem).__name__}: {problem}"
+        break
 for path in own:
     file = root / path
     if path.endswith(".so") and file.exists() and any(n in file.read_bytes() for n in (b"libtorch", b"libc10")):
         try:
             ctypes.CDLL(str(file))
         except OSError as problem:
-            sys.exit(f"open {path}: {problem}")
-print("works")
+            seen["open"] = f"{path}: {problem}"
+            break
+print("\n" + json.dumps(seen))
 """
 
 
@@ -94,30 +96,22 @@ def install(python: Path, folder: Path, requirement: str) -> str:
     return run([*words, requirement]).stderr.strip()
 
 
-def try_cell(cell: dict[str, str], python: Path, folder: Path) -> str:
-    shutil.rmtree(folder / "beside", ignore_errors=True)
+def try_cell(cell: dict[str, str], python: Path, folder: Path) -> dict[str, str]:
+    beside = folder / "beside"
+    shutil.rmtree(beside, ignore_errors=True)
     if problem := install(python, folder, f"{cell['project']}=={cell['version']}"):
-        return f"not installed: {problem.splitlines()[-1]}"
+        return {"install": problem}
     name = re.sub(r"[-_.]+", "_", cell["project"])
-    infos = [path.name for path in (folder / "beside").glob("*.dist-info")]
-    stem = next(
-        (one for one in infos if re.sub(r"[-_.]+", "_", one).lower().startswith(f"{name}_")), ""
-    )
-    settings = {
-        **os.environ,
-        "PYTHONPATH": str(folder / "beside"),
-        "LD_LIBRARY_PATH": str(folder / "driver"),
-    }
-    words = [str(python), "-c", TRY, str(folder / "beside"), stem.removesuffix(".dist-info")]
+    infos = [path.name for path in beside.glob("*.dist-info")]
+    own = [one for one in infos if re.sub(r"[-_.]+", "_", one.split("-")[0]).lower() == name]
+    settings = {**os.environ, "PYTHONPATH": str(beside), "LD_LIBRARY_PATH": str(folder / "driver")}
     try:
+        words = [str(python), "-c", TRY, str(beside), *own]
         done = run(words, env=settings, timeout=300, cwd=folder)
     except subprocess.TimeoutExpired:
-        return "takes longer than five minutes"
-    return (
-        done.stdout.strip().splitlines()[-1]
-        if done.returncode == 0
-        else (done.stderr.strip().splitlines() or ["?"])[-1]
-    )
+        return {"import": "takes longer than five minutes"}
+    seen: dict[str, str] = {"import": done.stderr[-500:]}
+    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else seen
 
 
 def main() -> None:
@@ -154,12 +148,9 @@ def main() -> None:
         for cell in drawn:
             if cell["torch"] != torch:
                 continue
-            seen = (
-                try_cell(cell, interpreter, folder)
-                if made.returncode == 0
-                else f"no torch: {made.stderr}"
-            )
-            print(json.dumps({**cell, "seen": seen}), flush=True)
+            no_torch = {"torch": made.stderr}
+            seen = no_torch if made.returncode else try_cell(cell, interpreter, folder)
+            print(json.dumps({**cell, **seen}), flush=True)
         shutil.rmtree(environment)
     shutil.rmtree(folder)
 

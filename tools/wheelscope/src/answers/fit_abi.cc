@@ -1,14 +1,39 @@
 // Whether a wheel was built for the Python, torch and NumPy that it will meet.
 #include <algorithm>
+#include <array>
+#include <map>
 
 #include "answers/fit_judge.h"
 #include "facts/wheel.h"
 #include "packaging/requirement.h"
 #include "packaging/tag.h"
 #include "tables/tables.h"
+#include "text/text.h"
 #include "verdicts/numpy_abi.h"
 
 namespace wheelscope {
+
+// A C++ name that mentions torch's types, and is not in a namespace of torch's (or of the standard
+// library, for templates with torch's types): _ZN7another3useEPN3c106TensorE. Without a namespace,
+// torch has THPVariable_Wrap and the like.
+static bool is_declared_elsewhere(std::string_view symbol) {
+  if (!symbol.starts_with("_Z")) return false;
+  symbol.remove_prefix(2);
+  for (const std::string_view special : {"TV", "TI", "TS", "TT", "GV"}) {
+    if (!symbol.starts_with(special)) continue;
+    symbol.remove_prefix(special.size());
+    break;
+  }
+  if (symbol.starts_with('N')) {
+    symbol.remove_prefix(1);
+    if (symbol.starts_with('K')) symbol.remove_prefix(1);
+    return !std::ranges::any_of(
+        std::array<std::string_view, 5>{"2at", "3c10", "5torch", "6caffe2", "S"},
+        [&](std::string_view space) { return symbol.starts_with(space); });
+  }
+  const auto name = symbol.find_first_not_of("0123456789");
+  return name != 0 && name != symbol.npos && !symbol.substr(name).starts_with("THP");
+}
 
 bool CandidateJudge::misses_python() {
   auto reason = why_not_python(wheel_, cell_);
@@ -124,18 +149,31 @@ bool CandidateJudge::misses_any_torch() {
   return false;
 }
 
-// What torch's own libraries do not define, and no library of the wheel does.
+// What torch's own libraries do not define, and no library of the wheel does. Of libraries that
+// differ by numbers, one that lacks nothing is enough: torch-2.9/x.so, torch-2.10/x.so.
 bool CandidateJudge::misses_symbols() {
+  std::map<std::string, Reason> lacking;  // by the path without numbers
   for (const auto& library : wheel_.facts.libraries) {
     if (!std::ranges::any_of(library.needed, is_torch_library) && !library.python_module) continue;
+    Reason reason;
     for (const auto& [symbol, needed] : library.torch_symbols) {
-      if (!needed || inside_.contains(symbol) || surroundings_.torch_has(symbol)) continue;
-      return stop(Obstacle::torch, {.why = Why::torch_symbol,
-                                    .who = library.path,
-                                    .what = symbol,
-                                    .version = requirements_.exact(),
-                                    .here = machine_.torch->version});
+      if (!needed || inside_.contains(symbol) || surroundings_.torch_has(symbol) ||
+          is_declared_elsewhere(symbol))
+        continue;
+      reason = {.why = Why::torch_symbol,
+                .who = library.path,
+                .what = symbol,
+                .version = requirements_.exact(),
+                .here = machine_.torch->version};
+      break;
     }
+    auto family = library.path;
+    std::erase_if(family, is_digit);
+    const auto [known, is_new] = lacking.try_emplace(family, reason);
+    if (!is_new && !reason) known->second = {};
+  }
+  for (auto& [family, reason] : lacking) {
+    if (reason) return stop(Obstacle::torch, std::move(reason));
   }
   return false;
 }

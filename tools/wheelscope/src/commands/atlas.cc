@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <ranges>
 #include <thread>
 
 #include "commands/atlas_reader.h"
@@ -13,7 +12,6 @@
 #include "index/settings.h"
 #include "report/atlas.h"
 #include "source/files.h"
-#include "source/parallel.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -59,7 +57,7 @@ class Atlas {
     return {};
   }
 
-  Result<Json> read(const std::vector<std::string>& names) {
+  Json read(const std::vector<std::string>& names) {
     std::vector<Json> projects(names.size());
     std::atomic<std::size_t> next = 0, done = 0;
     auto work = [&] {
@@ -136,18 +134,29 @@ int atlas(const Options& options, Streams streams) {
   if (const auto torches = atlas.read_torches(); !torches)
     return complain(torches.error(), streams);
   const auto json = atlas.read(names);
-  if (!json) return complain(json.error(), streams);
-  auto pages = atlas_site(*json);
-  pages.push_back({"atlas.json", json_document("atlas", *json)});
+  auto pages = atlas_site(json);
+  pages.push_back({"atlas.json", json_document("atlas", json)});
   for (const auto& [path, text] : pages) {
     if (const auto written = write_file(options.output_folder + "/" + path, text); !written)
       return complain(written.error(), streams);
   }
-  const auto unread = std::ranges::count_if(
-      json->at("projects"), [](const Json& project) { return !project.at("problem").is_null(); });
+  std::uint64_t wheels = 0, size = 0, read = 0, unread = 0;
+  for (const auto& project : json.at("projects")) {
+    unread += !project.at("problem").is_null();
+    for (const auto& release : project.at("releases")) {
+      for (const auto& file : release.at("files")) {
+        ++wheels;
+        size += file.at("size").get<std::uint64_t>();
+        read += file.at("read").get<std::uint64_t>();
+        unread += !file.at("problem").is_null();
+      }
+    }
+  }
   streams.out << counted(names.size(), "project") << " in " << printable(options.output_folder)
-              << "/index.html"
-              << (unread ? "; " + std::to_string(unread) + " could not be read" : "") << "\n";
+              << "/index.html: " << counted(wheels, "wheel") << " of " << human_size(size) << ", "
+              << human_size(read) << " read"
+              << (unread ? "; " + std::to_string(unread) + " projects or wheels could not be" : "")
+              << "\n";
   return unread ? unreadable : clean;
 }
 
