@@ -31,7 +31,6 @@ struct AtlasCell {
 struct AtlasClaim {
   std::string id;  // torch, default, requirement; else that of a finding of `check`
   std::string what;
-  bool operator==(const AtlasClaim&) const = default;
 };
 
 struct AtlasRelease {

@@ -218,14 +218,19 @@ void AtlasReader::judge_cells(std::vector<Wheel>& wheels, AtlasRelease& release)
 
 // What METADATA lets an installer do, and the bytes do not.
 void AtlasReader::find_claims(std::vector<Wheel>& wheels, AtlasRelease& release) {
+  // What is wrong with each of several wheels is said of the first.
   auto add = [&](AtlasClaim claim) {
-    if (std::ranges::find(release.claims, claim) == release.claims.end())
+    const auto said = claim.what.substr(0, claim.what.find(": "));
+    if (std::ranges::none_of(release.claims, [&](const AtlasClaim& known) {
+          return known.id == claim.id && known.what.starts_with(said);
+        }))
       release.claims.push_back(std::move(claim));
   };
   for (auto& wheel : wheels) {
     if (!wheel.readable) continue;
     const auto& item = wheel.remote.item;
     for (const auto& finding : check(item, {})) {
+      if (finding.level != Finding::Level::error) continue;  // what a requirement may bring
       if (finding.id == "tag-platform" || finding.id == "tag-python" ||
           finding.id == "tag-machine" || finding.id == "needed")
         add({finding.id, finding.what});
