@@ -6,7 +6,7 @@
 namespace wheelscope {
 namespace {
 
-using Texts = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 TEST(Settings, PipConf) {
   const auto settings = parse_pip_conf(R"(
@@ -21,7 +21,7 @@ extra-index-url =
 index-url = https://other.example
 )");
   EXPECT_EQ(settings.index, "https://main.example/simple");
-  EXPECT_EQ(settings.extra, Texts({"https://one.example", "https://two.example"}));
+  EXPECT_EQ(settings.extra, Strings({"https://one.example", "https://two.example"}));
   EXPECT_EQ(parse_pip_conf("[global]\nindex-url: a\n[install]\nindex-url=b").index, "b");
   EXPECT_EQ(parse_pip_conf("").index, "");
 }
@@ -30,10 +30,10 @@ TEST(Settings, WhatElsePipIsTold) {
   const auto settings = parse_pip_conf(
       "[global]\nfind-links =\n    /a\n    https://b.example/\nno-index = yes\npre=true\n"
       "proxy = http://p.example:3128\n");
-  EXPECT_EQ(settings.find_links, Texts({"/a", "https://b.example/"}));
+  EXPECT_EQ(settings.find_links, Strings({"/a", "https://b.example/"}));
   EXPECT_TRUE(settings.no_index && settings.prereleases);
   EXPECT_EQ(settings.proxy, "http://p.example:3128");
-  EXPECT_EQ(addresses_of(settings), Texts({links_page("/a"), links_page("https://b.example/")}));
+  EXPECT_EQ(addresses_of(settings), Strings({links_page("/a"), links_page("https://b.example/")}));
   EXPECT_FALSE(parse_pip_conf("[global]\nno-index = 0").no_index);
 }
 
@@ -53,8 +53,8 @@ explicit = true
 )",
                                       true)
                             .value();
-  EXPECT_EQ(settings.extra, Texts({"https://me:a%40b%2fc@one.example/simple"}));
-  EXPECT_EQ(settings.find_links, Texts({"/wheels"}));
+  EXPECT_EQ(settings.extra, Strings({"https://me:a%40b%2fc@one.example/simple"}));
+  EXPECT_EQ(settings.find_links, Strings({"/wheels"}));
   EXPECT_TRUE(settings.prereleases && settings.index.empty());
   unsetenv("UV_INDEX_MY_COMPANY_USERNAME");
   unsetenv("UV_INDEX_MY_COMPANY_PASSWORD");
@@ -71,7 +71,7 @@ default = true
 )")
                             .value();
   EXPECT_EQ(settings.index, "https://main.example");
-  EXPECT_EQ(settings.extra, Texts({"https://one.example", "https://two.example"}));
+  EXPECT_EQ(settings.extra, Strings({"https://one.example", "https://two.example"}));
   EXPECT_EQ(parse_uv_toml("[pip]\nindex-url = 'https://pip.example'")->index,
             "https://pip.example");
   EXPECT_EQ(parse_uv_toml("x = \n").error().offset, 1U);
