@@ -6,6 +6,7 @@ does not know in a workflow stops it. Only what a runner has and this machine la
 runners of another architecture, a GPU (by evidence) and GitHub's own `gh`.
 """
 
+import functools
 import json
 import os
 import platform
@@ -75,10 +76,12 @@ class Rehearsal:
     def __post_init__(self) -> None:
         self.artifacts, self.made = self.folder / "artifacts", self.folder / "made"
         self.signatures = self.folder / "signed"
+
+    @functools.cached_property
+    def commit(self) -> str:
+        """The commit that the run was started for, whatever becomes of the tag."""
         head = ["git", "-C", self.origin, "rev-parse", f"{self.tag}^{{commit}}"]
-        self.commit = subprocess.run(
-            head, check=True, capture_output=True, text=True
-        ).stdout.strip()
+        return subprocess.run(head, check=True, capture_output=True, text=True).stdout.strip()
 
     def run(self, first: str = "", last: str = "") -> None:
         """Runs the jobs from `first` to `last`, each after those that it needs."""
