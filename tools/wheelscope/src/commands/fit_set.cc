@@ -41,14 +41,14 @@ class SetFitter {
 
   Result<SetAnswer> answer(const std::vector<std::string>& asked) {
     SetAnswer answer{.asked = asked};
-    TRY(universe_.ask(asked));
+    TRY_VOID(universe_.ask(asked));
     const auto found = solve();
     answer.refused = lines_of(refused_);
     if (found) {
       answer.found = true;
       answer.packages = chosen(*found);
       answer.command = command(*found);
-      if (!options_.why.empty()) TRY(explain(canonical_name(options_.why), *found, answer));
+      if (!options_.why.empty()) TRY_VOID(explain(canonical_name(options_.why), *found, answer));
     } else {
       answer.conflict = lines_of(found.error());
       find_nearest(found.error(), answer);
@@ -277,7 +277,7 @@ class SetFitter {
     }
     auto asked = answer.asked;
     asked.push_back(name + "==" + found->newest);
-    TRY(universe_.ask(asked));
+    TRY_VOID(universe_.ask(asked));
     const auto other = solve();
     if (!other) {
       answer.why.push_back(name + " " + found->newest + " is the newest version, but:");

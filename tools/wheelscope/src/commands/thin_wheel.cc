@@ -81,8 +81,6 @@ class CheckedWheel {
     if (record_->size > largest) return fail(record_->name, "is too large");
     const auto data = TRY(contents(*record_));
     text_ = data.bytes().text();
-    std::size_t files = 0;
-    for (const auto& member : archive_.members) files += !member.is_folder();
     for (auto& line : parse_record(text_)) {
       auto path = line.path;
       if (!lines_.try_emplace(path, std::move(line)).second)

@@ -100,7 +100,7 @@ class Site {
     std::vector<std::string> found;
     for (const auto& cell : release.at("cells")) {
       if (cell.at("cuda") == build && cell.at("verdict") == "works" &&
-          (found.empty() || found.back() != cell.at("torch")))
+          (found.empty() || found.back() != text_of(cell, "torch")))
         found.push_back(text_of(cell, "torch"));
     }
     return found;
