@@ -218,12 +218,9 @@ void AtlasReader::judge_cells(std::vector<Wheel>& wheels, AtlasRelease& release)
 
 // What METADATA lets an installer do, and the bytes do not.
 void AtlasReader::find_claims(std::vector<Wheel>& wheels, AtlasRelease& release) {
-  // What is wrong with each of several wheels is said of the first.
+  // One claim of each kind: what is wrong with each of several wheels is said of the first.
   auto add = [&](AtlasClaim claim) {
-    const auto said = claim.what.substr(0, claim.what.find(": "));
-    if (std::ranges::none_of(release.claims, [&](const AtlasClaim& known) {
-          return known.id == claim.id && known.what.starts_with(said);
-        }))
+    if (std::ranges::find(release.claims, claim.id, &AtlasClaim::id) == release.claims.end())
       release.claims.push_back(std::move(claim));
   };
   for (auto& wheel : wheels) {
