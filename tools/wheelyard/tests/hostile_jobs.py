@@ -99,7 +99,7 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
             "repair/x86_64",
             outputs={"../ci/policy.toml": "0" * 64},
         ),
-        "build-x86_64 hands on publish.py, of which wheels knows nothing",
+        "build-x86_64 hands on policy.toml, of which wheels knows nothing",
     ),
     "build: an absolute path": (
         lambda a: job(a / "build-x86_64", "build/x86_64", outputs={"/usr/bin/git": "0" * 64}),

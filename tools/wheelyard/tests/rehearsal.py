@@ -310,7 +310,8 @@ class Rehearsal:
     def download(self, name: str, clone: Path, options: dict[str, str]) -> None:
         """Every name, and every alternative of a pattern, must come from a job that was before."""
         before = needed(jobs(self.workflows), name)
-        there = sorted(a for a, uploader in self.uploaders.items() if uploader in before)
+        made = (a for a, uploader in self.uploaders.items() if uploader in before)
+        there = sorted(a for a in made if (self.artifacts / a).is_dir())
         taken: list[str] = []
         for wanted in (options.get("name") or options["pattern"]).strip("{}").split(","):
             found = [artifact for artifact in there if fnmatch(artifact, wanted)]
