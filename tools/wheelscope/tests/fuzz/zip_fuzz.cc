@@ -1,5 +1,6 @@
 // Fuzzes the zip reader: every member of whatever looks like an archive is inflated, within small
-// limits. The input is also inflated itself: what it holds must be what zlib finds.
+// limits. The input is also taken for deflated data, in which our inflater must find what zlib
+// finds.
 #include <zlib.h>
 
 #include <cstdlib>

@@ -37,7 +37,7 @@ def ensure(suite: str, engine: Engine, workspace: Workspace) -> str:
 
 
 def _make(suite: str, tag: str, engine: Engine, workspace: Workspace) -> None:
-    """Unpacks the packages here, by a user who need not be root, and configures them in a container."""
+    """Unpacks the packages here, which takes no root, and configures them in a container."""
     archive = workspace.scratch(f"suite-{suite}") / "image.tar"
     first = f"{tag}-{secrets.token_hex(4)}"
 
