@@ -48,16 +48,18 @@ def _make(suite: str, tag: str, engine: Engine, workspace: Workspace) -> None:
     _unpack(suite, archive, workspace)
     call(["import", archive, first], f"importing the packages of {suite}")
     archive.unlink()
-    with engine.labels() as labels:
-        name = first.replace(":", "-")
-        command = ["/debootstrap/debootstrap", "--second-stage"]
-        call(
-            ["run", *labels, f"--name={name}", "--network=none", first, *command],
-            f"debootstrap of {suite}",
-        )
-        call(["export", f"--output={archive}", name], f"packing {suite}")
-        call(["rm", name], "removing the container")
-    call(["rmi", first], "removing the image of unpacked packages")
+    try:
+        with engine.labels() as labels:
+            name = first.replace(":", "-")
+            command = ["/debootstrap/debootstrap", "--second-stage"]
+            call(
+                ["run", *labels, f"--name={name}", "--network=none", first, *command],
+                f"debootstrap of {suite}",
+            )
+            call(["export", f"--output={archive}", name], f"packing {suite}")
+            call(["rm", name], "removing the container")
+    finally:
+        shell.capture([engine.command, "image", "rm", first])
     call(["import", archive, tag], f"importing {suite}")
     archive.unlink()
 
