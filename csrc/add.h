@@ -15,6 +15,7 @@ namespace opwright {
 struct my_fast_add {
   static constexpr const char* schema = "my_fast_add(Tensor a, Tensor b) -> Tensor";
   static constexpr DTypes dtypes = every_dtype;
+  static constexpr bool ignores_sign = true;
 
   template <typename C>  // the type an element is computed in
   struct Function {
@@ -36,6 +37,7 @@ __global__ void my_add_kernel(const T* a, const T* b, T* out, int64_t n) {
 struct my_add {
   static constexpr const char* schema = "my_add(Tensor a, Tensor b) -> Tensor";
   static constexpr DTypes dtypes = every_dtype;
+  static constexpr bool ignores_sign = true;
 
   template <typename C>
   using Function = my_fast_add::Function<C>;
@@ -46,7 +48,7 @@ struct my_add {
   static cudaError_t dense(const Operands& operands, int64_t n, Stream stream) {
     return launch<my_add_kernel<T>>(grid_of(n), stream, static_cast<const T*>(operands.in[0]),
                                     static_cast<const T*>(operands.in[1]),
-                                    static_cast<T*>(operands.out), n);
+                                    static_cast<T*>(operands.out[0]), n);
   }
 #endif
 };

@@ -12,6 +12,7 @@ namespace opwright {
 struct cust_add_int {
   static constexpr const char* schema = "cust_add.int(Tensor x, SymInt value) -> Tensor";
   static constexpr DTypes dtypes = every_dtype;
+  static constexpr bool ignores_sign = true;
 
   template <typename C>
   struct Function {

@@ -9,8 +9,9 @@ from cuda_ext_example._cust_add import cust_add
 from cuda_ext_example._modules import RMSNorm
 from cuda_ext_example._opwright.ops import ROWS, Op
 from cuda_ext_example._rms_norm import add_rms_norm, rms_norm
+from cuda_ext_example._silu_mul import silu_mul
 
-__all__ = ["RMSNorm", "add_rms_norm", "cust_add", "my_add", "my_fast_add", "rms_norm"]
+__all__ = ["RMSNorm", "add_rms_norm", "cust_add", "my_add", "my_fast_add", "rms_norm", "silu_mul"]
 
 OPS = (
     Op(my_add, "x, y", "torch.add"),
@@ -33,6 +34,13 @@ OPS = (
         "x, y, x.shape[-1:], y[0] + 1, 1e-5",
         shapes=ROWS,
         moves=4,
+        tolerance=4,
+    ),
+    Op(
+        silu_mul,
+        "x, y",
+        # torch's own would round twice.
+        "(lambda x, y: (torch.nn.functional.silu(x.double()) * y.double()).to(x.dtype))",
         tolerance=4,
     ),
 )

@@ -68,7 +68,7 @@ def test_it_builds_and_its_tests_pass(copy):
     run(copy, "-m", "opwright", "runtime", "cuda_ext_example")
     doctor = run(copy, "-m", "cuda_ext_example")
     assert str(copy / "cuda_ext_example") in doctor
-    assert re.search(r"Self-test: 6 ops", doctor)
+    assert re.search(r"Self-test: 7 ops", doctor)
     assert '"name": "scale_add"' in run(copy, "-m", "cuda_ext_example", "--smoke-spec")
     tests = ["tests/package/test_ops.py", "-k", "TestOps and scale_add"]
     passed = run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)

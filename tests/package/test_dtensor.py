@@ -17,7 +17,7 @@ if dtensor_first:
 import cuda_ext_example as ours
 import torch.distributed as dist
 from torch import multiprocessing
-from torch.nn.functional import rms_norm
+from torch.nn.functional import rms_norm, silu
 
 def compare(rank, f, reference, tensors, placement, result):
     from torch.distributed.device_mesh import init_device_mesh
@@ -49,6 +49,7 @@ def work(rank):
         compare(rank, ours.my_add, torch.add, (x, column), place, place)
         compare(rank, torch.ops.cuda_ext_example.my_fast_add, torch.add, (x, x), Replicate(), Replicate())
         compare(rank, lambda x: ours.cust_add(x, 2), lambda x: x + 2, (x,), place, place)
+        compare(rank, ours.silu_mul, lambda x, y: silu(x) * y, (x, column), place, place)
         compare(rank, ours.rms_norm, theirs, (x, weight), place, rows)
         compare(rank, ours.rms_norm, theirs, (x,), place, rows)
         added = lambda x, w: torch.mul(*ours.add_rms_norm(x, 2 * x, w))

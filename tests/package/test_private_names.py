@@ -76,7 +76,9 @@ def trials(c):
     theirs = lambda x, w: rms_norm(x, x.shape[-1:], w)
     added = [lambda x, w, f=f: torch.stack(f(x, x.sin(), w)) for f in (c.add_rms_norm, ops.add_rms_norm)]
     their_sum = lambda x, w: torch.stack((theirs(x + x.sin(), w), x + x.sin()))
+    gate = lambda x, w: torch.nn.functional.silu(x) * w
     pairs = ((c.my_add, torch.add), (ops.my_add, torch.add), (c.rms_norm, theirs), (ops.rms_norm, theirs))
+    pairs += ((c.silu_mul, gate), (ops.silu_mul, gate))
     for ours, torchs in (*pairs, *((f, their_sum) for f in added)):
         for transform in TRANSFORMS:
             yield lambda f, transform=transform: transform(Module(f)), ours, torchs

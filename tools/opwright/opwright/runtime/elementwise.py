@@ -8,7 +8,7 @@ from torch import Tensor
 InDims = tuple[int | None, ...]
 
 
-def batch(op: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
+def batch(op: Any, in_dims: InDims, *args: Any) -> tuple[Any, Any]:
     """The batch is one more dimension in front, behind which shapes broadcast as without it."""
     pairs = list(zip(args, in_dims, strict=True))
     rank = max(arg.dim() - (dim is not None) for arg, dim in pairs if isinstance(arg, Tensor))
@@ -20,7 +20,8 @@ def batch(op: Any, in_dims: InDims, *args: Any) -> tuple[Tensor, int]:
         # Broadcasting aligns the last dimensions: fill up to the common rank behind the batch.
         return moved.reshape(moved.shape[0], *[1] * (rank - moved.dim() + 1), *moved.shape[1:])
 
-    return op(*(batch_first(arg, dim) for arg, dim in pairs)), 0
+    results = op(*(batch_first(arg, dim) for arg, dim in pairs))
+    return results, 0 if isinstance(results, Tensor) else (0,) * len(results)
 
 
 def shard(*args: Any) -> Iterator[tuple[list[int | None], list[int | None]]]:

@@ -112,35 +112,43 @@ DType dtype_of(const std::array<Tensor, inputs>& tensors) {
   return checked();
 }
 
-// Allocates the result and has `run` fill it: run(dtype, operands, numbers, layout).
+// Allocates the results and has `run` fill them: run(dtype, operands, numbers, layout).
 template <typename Op, typename Run>
-void fill_result(StableIValue* stack, const std::array<Tensor, inputs_of<Op>>& tensors,
-                 const std::array<Scalar, numbers_of<Op> + 1>& numbers, const Run& run) {
+void fill_results(StableIValue* stack, const std::array<Tensor, inputs_of<Op>>& tensors,
+                  const std::array<Scalar, numbers_of<Op> + 1>& numbers, const Run& run) {
   constexpr int inputs = inputs_of<Op>;
   const OpName op{Op::schema};
   const DType dtype = dtype_of<Op>(tensors);
   const Tensor& first = tensors[0];
   Operands operands;
   for (int i = 0; i < inputs; ++i) operands.in[i] = tensors[i].data();
-  const auto fill = [&](NewTensor out, const Layout& layout) {
-    operands.out = out.data();
-    if (layout.numel > 0) run(dtype, operands, numbers.data(), layout);
-    put_results(stack, std::move(out));
+  const auto fill = [&](int64_t dims, const int64_t* sizes, const int64_t* strides,
+                        const Layout& layout) {
+    NewTensor out{op, first, first.dtype, dims, sizes, strides};
+    operands.out[0] = out.data();
+    if constexpr (outputs_of<Op> == 2) {
+      NewTensor more{op, first, first.dtype, dims, sizes, strides};
+      operands.out[1] = more.data();
+      if (layout.numel > 0) run(dtype, operands, numbers.data(), layout);
+      put_results(stack, std::tuple{std::move(out), std::move(more)});
+    } else {
+      if (layout.numel > 0) run(dtype, operands, numbers.data(), layout);
+      put_results(stack, std::move(out));
+    }
   };
   if (are_dense_alike(tensors)) {
-    fill({op, first, first.dtype, first.dims, first.sizes, first.strides},
-         dense_layout(inputs, first.numel()));
+    fill(first.dims, first.sizes, first.strides, dense_layout(inputs, first.numel()));
   } else {
     Layout layout;
     make_checked_layout(op, tensors, layout);
-    fill({op, first, first.dtype, layout.out_dims, layout.out_sizes, layout.out_strides}, layout);
+    fill(layout.out_dims, layout.out_sizes, layout.out_strides, layout);
   }
 }
 
 template <typename Op>
 void run_on_cpu(StableIValue* stack, uint64_t, uint64_t) {
   const auto tensors = take_tensors<Op>(stack, all_inputs<Op>);
-  fill_result<Op>(
+  fill_results<Op>(
       stack, tensors, take_numbers<Op>(stack),
       [](DType dtype, const Operands& operands, const Scalar* numbers, const Layout& layout) {
         parallel(layout.numel, 1, [&](int64_t begin, int64_t end) {
@@ -157,7 +165,7 @@ void run_on_cuda(StableIValue* stack, uint64_t, uint64_t) {
   move_to_gpu(op, tensors);
   const OnDeviceOf device(tensors[0]);
   const Stream stream = current_stream(op, tensors[0]);
-  fill_result<Op>(
+  fill_results<Op>(
       stack, tensors, take_numbers<Op>(stack),
       [&](DType dtype, const Operands& operands, const Scalar* numbers, const Layout& layout) {
         check_launch(op, on_cuda(Op{}, dtype, operands, numbers, layout, stream));

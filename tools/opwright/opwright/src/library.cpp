@@ -61,6 +61,7 @@ std::string build_info() {
 }  // namespace
 
 void describe(OpName op, DTypes dtypes) {
+  if (*op.schema == '_') return;  // not for users
   DTypes& known = described_ops()[std::string() + op];
   known = known | dtypes;
 }

@@ -5,7 +5,7 @@
 //              broadcast rows, columns and scalars, rows with gaps
 //   ragged     the same for rows of any length that start anywhere
 //   tiles      inputs that are contiguous along another dimension: see elementwise_tiles.cuh
-//   strided    anything else: one element at a time, two of them per thread
+//   strided    anything else: one element at a time, mostly two of them per thread
 //
 // elementwise_plan.cuh chooses among them.
 //
@@ -25,22 +25,23 @@ namespace opwright {
 
 // --- dense -------------------------------------------------------
 
-template <typename T, int inputs, typename Function>
-__global__ void dense_kernel(Function function, Inputs<inputs> in, T* out, int64_t n) {
+template <typename T, int inputs, int outputs, typename Function>
+__global__ void dense_kernel(Function function, Inputs<inputs> in, Outputs<T, outputs> out,
+                             int64_t n) {
   int64_t at = thread_index() * Vector<T>::size;
   if (at + Vector<T>::size <= n) {
     uint4 x[inputs];
 #pragma unroll
     for (int i = 0; i < inputs; ++i)
       x[i] = *reinterpret_cast<const uint4*>(in.input[i].template elements<T>() + at);
-    apply_and_store(function, x, out + at);
+    apply_and_store(function, x, out, at);
   } else {
 #pragma unroll 1
     for (; at < n; ++at) {  // the tail, shorter than a vector
       T elements[inputs];
 #pragma unroll
       for (int i = 0; i < inputs; ++i) elements[i] = in.input[i].template elements<T>()[at];
-      out[at] = apply(function, elements);
+      apply_and_store(function, elements, out, at);
     }
   }
 }
@@ -69,11 +70,11 @@ __device__ __forceinline__ uint4 repeat(T element) {
 // A thread writes the same columns of several rows: it finds its place once, and an input that is
 // the same in all of these rows is loaded once. All loads are issued before the first result is
 // computed, so that they wait for memory together.
-template <typename T, int inputs, typename Function>
-__global__ void rows_kernel(Function function, Inputs<inputs> in, T* out, uint32_t n,
-                            Walk<inputs> walk, Divider row_vectors, Divider row_groups) {
+template <int rows_each, typename T, int inputs, int outputs, typename Function>
+__global__ void rows_kernel(Function function, Inputs<inputs> in, Outputs<T, outputs> out,
+                            uint32_t n, Walk<inputs> walk, Divider row_vectors,
+                            Divider row_groups) {
   constexpr uint32_t size = Vector<T>::size;
-  constexpr int rows_each = rows_per_thread(sizeof(T));
   const auto unit = static_cast<uint32_t>(thread_index());
   const uint32_t group = row_vectors.divide(unit);
   const uint32_t column = (unit - group * row_vectors.divisor) * size;
@@ -114,7 +115,7 @@ __global__ void rows_kernel(Function function, Inputs<inputs> in, T* out, uint32
       uint4 y[inputs];
 #pragma unroll
       for (int i = 0; i < inputs; ++i) y[i] = x[i][k];
-      apply_and_store(function, y, out + at);
+      apply_and_store(function, y, out, at);
     } else {
 #pragma unroll 1
       for (uint32_t e = at; e < n; ++e) {  // the tail of a single row
@@ -122,7 +123,7 @@ __global__ void rows_kernel(Function function, Inputs<inputs> in, T* out, uint32
 #pragma unroll
         for (int i = 0; i < inputs; ++i)
           tail[i] = in.input[i].template elements<T>()[e * walk.strides[i][0]];
-        out[e] = apply(function, tail);
+        apply_and_store(function, tail, out, e);
       }
     }
   }
@@ -171,9 +172,10 @@ __device__ __forceinline__ uint4 cut_vector(const Pieces& pieces) {
 
 // Rows of any length that start anywhere. A vector of output elements that reaches over the end of
 // a row, or whose pieces would reach over an input's ends, is made element by element.
-template <typename T, int inputs, typename Function>
+template <typename T, int inputs, int outputs, typename Function>
 __global__ void __launch_bounds__(threads_per_block, 8)
-    ragged_kernel(Function function, Inputs<inputs> in, T* out, uint32_t n, Walk<inputs> walk) {
+    ragged_kernel(Function function, Inputs<inputs> in, Outputs<T, outputs> out, uint32_t n,
+                  Walk<inputs> walk) {
   constexpr uint32_t size = Vector<T>::size;
   const uint32_t first = static_cast<uint32_t>(thread_index()) * size;
   if (first >= n) return;
@@ -207,7 +209,7 @@ __global__ void __launch_bounds__(threads_per_block, 8)
 #pragma unroll
     for (int i = 0; i < inputs; ++i)
       x[i] = walk.strides[i][0] == 0 ? repeat(elements[i]) : cut_vector<T>(pieces[i]);
-    apply_and_store(function, x, out + first);
+    apply_and_store(function, x, out, first);
   } else {
 #pragma unroll 1
     for (uint32_t at = first; at < min(first + size, n); ++at) {
@@ -217,20 +219,21 @@ __global__ void __launch_bounds__(threads_per_block, 8)
       walk.add_offsets(at, 0, offsets);
 #pragma unroll
       for (int i = 0; i < inputs; ++i) elements[i] = in.input[i].template elements<T>()[offsets[i]];
-      out[at] = apply(function, elements);
+      apply_and_store(function, elements, out, at);
     }
   }
 }
 
 // --- strided -----------------------------------------------------
 
-template <typename T, int inputs, typename Function>
-__global__ void strided_kernel(Function function, Inputs<inputs> in, T* out, uint32_t n,
-                               Walk<inputs> walk) {
-  const uint32_t first = blockIdx.x * (threads_per_block * strided_elements) + threadIdx.x;
-  T elements[strided_elements][inputs];
+// A thread's elements are a block's width apart.
+template <int elements_each, typename T, int inputs, int outputs, typename Function>
+__global__ void strided_kernel(Function function, Inputs<inputs> in, Outputs<T, outputs> out,
+                               uint32_t n, Walk<inputs> walk) {
+  const uint32_t first = blockIdx.x * (threads_per_block * elements_each) + threadIdx.x;
+  T elements[elements_each][inputs];
 #pragma unroll
-  for (int k = 0; k < strided_elements; ++k) {
+  for (int k = 0; k < elements_each; ++k) {
     const uint32_t at = first + k * threads_per_block;
     if (at >= n) break;
     int64_t offsets[inputs] = {};
@@ -240,50 +243,55 @@ __global__ void strided_kernel(Function function, Inputs<inputs> in, T* out, uin
       elements[k][i] = in.input[i].template elements<T>()[offsets[i]];
   }
 #pragma unroll
-  for (int k = 0; k < strided_elements; ++k) {
+  for (int k = 0; k < elements_each; ++k) {
     const uint32_t at = first + k * threads_per_block;
     if (at >= n) break;
-    out[at] = apply(function, elements[k]);
+    apply_and_store(function, elements[k], out, at);
   }
 }
 
 // --- the launch --------------------------------------------------
 
-template <int inputs, typename T, typename Function>
+template <int inputs, int outputs, bool few, typename T, typename Function>
 cudaError_t run(const Function& function, const Operands& operands, const Layout& layout,
                 Stream stream) {
-  if (layout.numel > max_walk && !is_dense<inputs>(operands, layout)) {
-    const Halves halves = halve<inputs>(operands, layout, sizeof(T));
-    const cudaError_t error =
-        run<inputs, T>(function, halves.operands[0], halves.layouts[0], stream);
-    if (error != cudaSuccess) return error;
-    return run<inputs, T>(function, halves.operands[1], halves.layouts[1], stream);
+  constexpr Kernels kernels = kernels_for(sizeof(T), inputs, few);
+  if (layout.numel > max_walk && !(kernels.dense && is_dense<inputs, outputs>(operands, layout))) {
+    const Halves halves = halve<inputs, outputs>(operands, layout, sizeof(T));
+    const auto half = [&](int i) {
+      return run<inputs, outputs, few, T>(function, halves.operands[i], halves.layouts[i], stream);
+    };
+    const cudaError_t error = half(0);
+    return error == cudaSuccess ? half(1) : error;
   }
-  const auto plan = make_plan<inputs>(operands, layout, sizeof(T));
-  T* out = static_cast<T*>(operands.out);
+  const auto plan = make_plan<inputs, outputs>(operands, layout, sizeof(T), kernels);
+  Outputs<T, outputs> out;
+  for (int o = 0; o < outputs; ++o) out.output[o] = static_cast<T*>(operands.out[o]);
   const auto n = static_cast<uint32_t>(layout.numel);
-  switch (plan.path) {
-    case Path::dense:
-      return launch<dense_kernel<T, inputs, Function>>(plan.grid, stream, function, plan.in, out,
-                                                       layout.numel);
-    case Path::rows:
-      return launch<rows_kernel<T, inputs, Function>>(plan.grid, stream, function, plan.in, out, n,
-                                                      plan.walk, plan.row_vectors, plan.row_groups);
-    case Path::ragged:
-      return launch<ragged_kernel<T, inputs, Function>>(plan.grid, stream, function, plan.in, out,
-                                                        n, plan.walk);
-    case Path::tiles:
-      if constexpr (has_tiles<inputs>(sizeof(T))) {
-        return launch<tiles_kernel<T, inputs, Function>>(plan.grid, stream, function, plan.in, out,
-                                                         plan.tile_walk, plan.across, plan.down,
-                                                         plan.transposed);
-      }
-      break;
-    case Path::strided:
-      return launch<strided_kernel<T, inputs, Function>>(plan.grid, stream, function, plan.in, out,
-                                                         n, plan.walk);
+  if constexpr (kernels.dense) {
+    if (plan.path == Path::dense)
+      return launch<dense_kernel<T, inputs, outputs, Function>>(plan.grid, stream, function,
+                                                                plan.in, out, layout.numel);
   }
-  return cudaErrorInvalidValue;
+  if constexpr (kernels.rows) {
+    if (plan.path == Path::rows)
+      return launch<rows_kernel<kernels.rows_each, T, inputs, outputs, Function>>(
+          plan.grid, stream, function, plan.in, out, n, plan.walk, plan.row_vectors,
+          plan.row_groups);
+  }
+  if constexpr (kernels.ragged) {
+    if (plan.path == Path::ragged)
+      return launch<ragged_kernel<T, inputs, outputs, Function>>(plan.grid, stream, function,
+                                                                 plan.in, out, n, plan.walk);
+  }
+  if constexpr (kernels.tiles) {
+    if (plan.path == Path::tiles)
+      return launch<tiles_kernel<T, inputs, outputs, Function>>(
+          plan.grid, stream, function, plan.in, out, plan.tile_walk, plan.across, plan.down,
+          plan.transposed);
+  }
+  return launch<strided_kernel<kernels.elements_each, T, inputs, outputs, Function>>(
+      plan.grid, stream, function, plan.in, out, n, plan.walk);
 }
 
 template <typename Op>
@@ -294,14 +302,15 @@ cudaError_t elementwise_on_cuda(DType dtype, const Operands& operands, const Sca
       return on_cuda(typename Op::OtherLayouts{}, dtype, operands, numbers, layout, stream);
   }
   return with_element_type<Op::dtypes.bits, cudaError_t>(dtype, [&](auto element) {
-    using T = decltype(element);
+    using T = typename KernelElement<Op, decltype(element)>::Type;
     using C = Compute<T>;
     if constexpr (has_own_dense<Op>) {
       return Op::template dense<T>(operands, layout.numel, stream);
     } else {
       const auto function =
           make_function<Op, C>(numbers, [](const Scalar& number) { return number.as<C>(); });
-      return run<inputs_of<Op>, T>(function, operands, layout, stream);
+      return run<inputs_of<Op>, outputs_of<Op>, has_few_kernels<Op>, T>(function, operands, layout,
+                                                                        stream);
     }
   });
 }

@@ -16,10 +16,10 @@
 //   OPWRIGHT_ELEMENTWISE(scale_add)
 //
 // The schema's tensors are the function's arguments; its numbers (int, float) follow them and are
-// the function object's members, in that order. A function that takes arguments of any type may be
-// called with several small integers at once: see Packed in element.h. The engines give it every
-// layout: elementwise.cuh on CUDA, elementwise_cpu.h on the CPU. CMake compiles each header
-// that has the macro with both.
+// the function object's members, in that order. Where the schema returns two tensors, the function
+// returns a Pair<C>. A function that takes arguments of any type may be called with several small
+// integers at once: see Packed in element.h. The engines give it every layout: elementwise.cuh on
+// CUDA, elementwise_cpu.h on the CPU. CMake compiles each header that has the macro with both.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +35,23 @@
 
 namespace opwright {
 
+constexpr int max_outputs = 2;
+
 struct Operands {
   const void* in[max_inputs];
-  void* out;
+  void* out[max_outputs];
+};
+
+// Two results of one element.
+template <typename C>
+struct Pair {
+  C first, second;
 };
 
 template <typename Op>
 constexpr int inputs_of = read_schema(Op::schema).of(Kind::tensor);
+template <typename Op>
+constexpr int outputs_of = read_schema(Op::schema).results;
 template <typename Op>
 constexpr int numbers_of = read_schema(Op::schema).count - inputs_of<Op>;
 
@@ -73,6 +83,26 @@ template <typename Op, typename = void>
 constexpr bool has_own_dense = false;
 template <typename Op>
 constexpr bool has_own_dense<Op, std::void_t<typename Op::OtherLayouts>> = true;
+
+// An op whose function is long may say `static constexpr bool has_few_kernels = true`: it has two
+// kernels on CUDA in the place of five, one for rows that are aligned, dense tensors among them,
+// and one for everything else.
+template <typename Op, typename = void>
+constexpr bool has_few_kernels = false;
+template <typename Op>
+constexpr bool has_few_kernels<Op, std::void_t<decltype(Op::has_few_kernels)>> =
+    Op::has_few_kernels;
+
+// An op whose arithmetic gives int8 the bits of uint8 may say `static constexpr bool ignores_sign =
+// true`: one kernel serves both.
+template <typename Op, typename T, typename = void>
+struct KernelElement {
+  using Type = T;
+};
+template <typename Op>
+struct KernelElement<Op, int8_t, std::enable_if_t<Op::ignores_sign>> {
+  using Type = uint8_t;
+};
 
 // The elements [begin, end) of the output, so that the caller's thread pool can divide the work.
 #define OPWRIGHT_ON_CPU(op)                                                     \

@@ -33,13 +33,22 @@ struct Operand {
 };
 
 template <typename T, typename Function, typename... Operands>
-OPWRIGHT_INLINE void fill_row(const Function& function, T* out, int64_t n, Operands... x) {
-  for (int64_t i = 0; i < n; ++i) out[i] = Store<T>::from(function(x[i]...));
+OPWRIGHT_INLINE void fill_row(const Function& function, T* const* out, int64_t n, Operands... x) {
+  T *first = out[0], *second = out[1];
+  for (int64_t i = 0; i < n; ++i) {
+    const auto made = function(x[i]...);
+    if constexpr (std::is_same_v<std::decay_t<decltype(made)>, Pair<Compute<T>>>) {
+      first[i] = Store<T>::from(made.first);
+      second[i] = Store<T>::from(made.second);
+    } else {
+      first[i] = Store<T>::from(made);
+    }
+  }
 }
 
 template <typename T, Along... along, typename Function, size_t... I>
 OPWRIGHT_INLINE void fill_row_along(const Function& function, const T* const* in,
-                                    const int64_t* strides, T* out, int64_t n,
+                                    const int64_t* strides, T* const* out, int64_t n,
                                     std::index_sequence<I...>) {
   fill_row(function, out, n, Operand<T, along>(in[I], strides[I])...);
 }
@@ -49,7 +58,7 @@ constexpr Along repeated = along;
 
 template <typename T, typename Function, size_t... I>
 OPWRIGHT_INLINE void fill_any_row(const Function& function, const T* const* in,
-                                  const int64_t* strides, T* out, int64_t n,
+                                  const int64_t* strides, T* const* out, int64_t n,
                                   std::index_sequence<I...> all) {
   if (((strides[I] == 1) && ...)) {
     fill_row_along<T, repeated<Along::row, I>...>(function, in, strides, out, n, all);
@@ -61,7 +70,7 @@ OPWRIGHT_INLINE void fill_any_row(const Function& function, const T* const* in,
 // A row of output elements. Rows of two inputs, one of them constant, vectorise too.
 template <int inputs, typename T, typename Function>
 OPWRIGHT_INLINE void fill_row(const Function& function, const T* const* in, const int64_t* strides,
-                              T* out, int64_t n) {
+                              T* const* out, int64_t n) {
   constexpr std::make_index_sequence<inputs> all{};
   if constexpr (inputs == 2) {
     if (strides[0] == 1 && strides[1] == 0)
@@ -114,13 +123,16 @@ OPWRIGHT_INLINE void elementwise(DType dtype, const Operands& operands, const Sc
         numbers, [](const Scalar& number) { return load(Store<T>::from(number.as<C>())); });
     int64_t strides[inputs];
     for (int i = 0; i < inputs; ++i) strides[i] = layout.strides[i][0];
-    for_each_row<inputs>(
-        layout, begin, end, [&](const int64_t* offsets, int64_t position, int64_t count) {
-          const T* in[inputs];
-          for (int i = 0; i < inputs; ++i)
-            in[i] = static_cast<const T*>(operands.in[i]) + offsets[i];
-          fill_row<inputs>(function, in, strides, static_cast<T*>(operands.out) + position, count);
-        });
+    for_each_row<inputs>(layout, begin, end,
+                         [&](const int64_t* offsets, int64_t position, int64_t count) {
+                           const T* in[inputs];
+                           for (int i = 0; i < inputs; ++i)
+                             in[i] = static_cast<const T*>(operands.in[i]) + offsets[i];
+                           T* out[max_outputs] = {};
+                           for (int o = 0; o < outputs_of<Op>; ++o)
+                             out[o] = static_cast<T*>(operands.out[o]) + position;
+                           fill_row<inputs>(function, in, strides, out, count);
+                         });
   });
 }
 

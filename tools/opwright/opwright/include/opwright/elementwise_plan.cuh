@@ -25,18 +25,18 @@ struct Inputs {
   Input input[inputs];
 };
 
-// More rows a thread gain little where elements are wide, and cost code.
-constexpr int rows_per_thread(int element_size) {
-  return element_size == 1 ? 4 : 2;
-}
-
-constexpr int strided_elements = 2;  // of each thread, a block's width apart
-
-// Tiles are for several inputs, as the output lies like a single one, and for elements up to four
-// bytes: longer ones gain less than the library would grow by.
-template <int inputs>
-constexpr bool has_tiles(int element_size) {
-  return inputs > 1 && element_size <= 4;
+// Which kernels an op has beside the one for any layout. Tiles are for several inputs, as the
+// output lies like a single one, and for elements up to four bytes: longer ones gain less than the
+// library would grow by.
+struct Kernels {
+  bool dense, rows, ragged, tiles;
+  // How many rows, or single elements, one thread computes; more of them cost code.
+  int rows_each, elements_each;
+};
+constexpr Kernels kernels_for(int element_size, int inputs, bool few) {
+  const bool is_short = element_size <= 4;
+  if (few) return {false, is_short, false, false, 1, 1};
+  return {true, true, element_size < 16, is_short && inputs > 1, element_size == 1 ? 4 : 2, 2};
 }
 constexpr int tile_side = 64;  // in elements
 // How far a tile's lines lie apart in shared memory: so that neither lines nor columns share banks.
@@ -92,9 +92,16 @@ bool has_aligned_rows(const Operands& operands, const Layout& layout, int size) 
   return true;
 }
 
-template <int inputs>
+template <int outputs>
+bool has_aligned_outputs(const Operands& operands) {
+  bool aligned = true;
+  for (int o = 0; o < outputs; ++o) aligned &= is_aligned(operands.out[o]);
+  return aligned;
+}
+
+template <int inputs, int outputs>
 bool is_dense(const Operands& operands, const Layout& layout) {
-  bool dense = layout.is_dense() && is_aligned(operands.out);
+  bool dense = layout.is_dense() && has_aligned_outputs<outputs>(operands);
   for (int i = 0; i < inputs; ++i) dense &= is_aligned(operands.in[i]);
   return dense;
 }
@@ -113,7 +120,7 @@ bool plan_tiles(const Layout& layout, int element_size, Plan<inputs>& plan) {
       if (is_transposed(i, d) && layout.sizes[d] >= shortest) other = d;
     }
   }
-  if (!has_tiles<inputs>(element_size) || other == 0 || layout.sizes[0] < shortest) return false;
+  if (other == 0 || layout.sizes[0] < shortest) return false;
   Walk<inputs + 1>& walk = plan.tile_walk;
   const auto place = [&](int to, int from) {
     walk.sizes[to] = Divider(static_cast<uint32_t>(layout.sizes[from]));
@@ -143,36 +150,36 @@ bool plan_tiles(const Layout& layout, int element_size, Plan<inputs>& plan) {
   return true;
 }
 
-template <int inputs>
-Plan<inputs> make_plan(const Operands& operands, const Layout& layout, int element_size) {
+template <int inputs, int outputs>
+Plan<inputs> make_plan(const Operands& operands, const Layout& layout, int element_size,
+                       Kernels kernels) {
   const int size = 16 / element_size;
   Plan<inputs> plan;
   for (int i = 0; i < inputs; ++i)
     plan.in.input[i] = make_input(operands.in[i], layout, i, element_size);
-  if (is_dense<inputs>(operands, layout)) {
+  if (kernels.dense && is_dense<inputs, outputs>(operands, layout)) {
     plan.path = Path::dense;
     plan.grid = grid_of(divide_up(layout.numel, size));
     return plan;
   }
   plan.walk = Walk<inputs>(layout);
-  const bool vectors = is_aligned(operands.out) && has_rows<inputs>(layout);
-  if (vectors && has_aligned_rows<inputs>(operands, layout, size)) {
+  const bool vectors = has_aligned_outputs<outputs>(operands) && has_rows<inputs>(layout);
+  if (kernels.rows && vectors && has_aligned_rows<inputs>(operands, layout, size)) {
     plan.path = Path::rows;
     const bool folded = layout.dims == 1;  // into rows of a block's width
     const int64_t row_length = folded ? threads_per_block * size : layout.sizes[0];
     const int64_t rows = folded ? divide_up(layout.numel, row_length) : layout.sizes[1];
     if (folded) plan.walk.fold(static_cast<uint32_t>(row_length), static_cast<uint32_t>(rows));
     plan.row_vectors = Divider(static_cast<uint32_t>(row_length / size));
-    plan.row_groups =
-        Divider(static_cast<uint32_t>(divide_up(rows, rows_per_thread(element_size))));
+    plan.row_groups = Divider(static_cast<uint32_t>(divide_up(rows, kernels.rows_each)));
     const int64_t outer = folded ? 1 : layout.numel / row_length / rows;
     plan.grid = grid_of(outer * plan.row_vectors.divisor * plan.row_groups.divisor);
-  } else if (vectors && (layout.dims == 1 || layout.sizes[0] >= 4 * size)) {
+  } else if (kernels.ragged && vectors && (layout.dims == 1 || layout.sizes[0] >= 4 * size)) {
     plan.path = Path::ragged;
     plan.grid = grid_of(divide_up(layout.numel, size));
-  } else if (!plan_tiles<inputs>(layout, element_size, plan)) {
+  } else if (!kernels.tiles || !plan_tiles<inputs>(layout, element_size, plan)) {
     plan.path = Path::strided;
-    plan.grid = grid_of(divide_up(layout.numel, strided_elements));
+    plan.grid = grid_of(divide_up(layout.numel, kernels.elements_each));
   }
   return plan;
 }
@@ -182,7 +189,7 @@ struct Halves {
   Operands operands[2];
   Layout layouts[2];
 };
-template <int inputs>
+template <int inputs, int outputs>
 Halves halve(const Operands& operands, const Layout& layout, int element_size) {
   Halves halves{{operands, operands}, {}};
   layout.split(16, halves.layouts[0], halves.layouts[1]);
@@ -192,8 +199,9 @@ Halves halve(const Operands& operands, const Layout& layout, int element_size) {
     halves.operands[1].in[i] = static_cast<const char*>(operands.in[i]) +
                                outer * layout.strides[i][slowest] * element_size;
   }
-  halves.operands[1].out =
-      static_cast<char*>(operands.out) + halves.layouts[0].numel * element_size;
+  for (int o = 0; o < outputs; ++o)
+    halves.operands[1].out[o] =
+        static_cast<char*>(operands.out[o]) + halves.layouts[0].numel * element_size;
   return halves;
 }
 

@@ -11,10 +11,10 @@ namespace opwright {
 // Dimension 0 of `walk` is the output's fastest, dimension 1 that of the inputs in `transposed`
 // (one bit for each); the last operand of `walk` is the output. `across` and `down` count the
 // tiles.
-template <typename T, int inputs, typename Function>
+template <typename T, int inputs, int outputs, typename Function>
 __global__ void __launch_bounds__(threads_per_block)
-    tiles_kernel(Function function, Inputs<inputs> in, T* out, Walk<inputs + 1> walk,
-                 Divider across, Divider down, unsigned transposed) {
+    tiles_kernel(Function function, Inputs<inputs> in, Outputs<T, outputs> out,
+                 Walk<inputs + 1> walk, Divider across, Divider down, unsigned transposed) {
   constexpr int side = tile_side, pitch = tile_pitch(sizeof(T));
   constexpr int lines = threads_per_block / side, passes = side / lines;
   extern __shared__ uint4 tile_bytes[];
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(threads_per_block)
   __syncthreads();
   const uint32_t x = left + along, y = top + line;
   if (x >= width) return;
-  T* to = out + offsets[inputs] + x;
+  const int64_t to = offsets[inputs] + x;
 #pragma unroll 1
   for (int k = 0; k < passes; k += together) {
     T elements[together][inputs];
@@ -75,7 +75,8 @@ __global__ void __launch_bounds__(threads_per_block)
 #pragma unroll
     for (int t = 0; t < together; ++t) {
       const uint32_t own = y + (k + t) * lines;
-      if (own < height) to[own * walk.strides[inputs][1]] = apply(function, elements[t]);
+      if (own < height)
+        apply_and_store(function, elements[t], out, to + own * walk.strides[inputs][1]);
     }
   }
 }

@@ -137,7 +137,7 @@ constexpr bool check_schema() {
   return problem == SchemaProblem::none;
 }
 
-// What an elementwise op adds: tensors first, then int and float numbers, one result.
+// What an elementwise op adds: tensors first, then int and float numbers, one or two results.
 template <typename Op>
 constexpr bool check_elementwise_schema() {
   if constexpr (check_schema<Op>()) {
@@ -146,7 +146,7 @@ constexpr bool check_elementwise_schema() {
     static_assert(schema.of(Kind::boolean) == 0,
                   "an elementwise op takes no bool; write `int`, which is 0 or 1 for one");
     static_assert(tensors >= 1 && tensors <= 3, "an elementwise op takes one to three tensors");
-    static_assert(schema.results == 1, "an elementwise op returns one Tensor");
+    static_assert(schema.results <= 2, "an elementwise op returns one Tensor or two");
     constexpr bool ordered = [](const Schema& read) {
       for (int i = 1; i < read.count; ++i)
         if (read.kinds[i] == Kind::tensor && read.kinds[i - 1] != Kind::tensor) return false;

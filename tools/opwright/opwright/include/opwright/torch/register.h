@@ -1,6 +1,7 @@
 // Registers an op on every key that has to know it: the one table of keys.
 //
-// Each op is registered twice, under its own name and with an underscore before it. The public one
+// Each op is registered twice, under its own name and with an underscore before it, unless it has
+// one already: that is an op for other ops alone, such as a backward. The public one
 // gets autograd and vmap from the Python package; the private one never does, so that a call for
 // which nothing is differentiated, batched or traced costs no more than torch's own ops.
 #pragma once
@@ -23,13 +24,13 @@ inline std::string full_name(const char* schema) {  // with the overload's
 
 inline void define(Library& library, const char* schema) {
   library.def(schema);
-  library.def(("_" + std::string(schema)).c_str());
+  if (*schema != '_') library.def(("_" + std::string(schema)).c_str());
 }
 
 inline void implement(Library& library, const char* schema, BoxedKernel* kernel) {
   const std::string name = full_name(schema);
   library.impl(name.c_str(), kernel);
-  library.impl(("_" + name).c_str(), kernel);
+  if (*schema != '_') library.impl(("_" + name).c_str(), kernel);
 }
 
 // Adds an op to what the build says of itself: see library.cpp.
