@@ -1,7 +1,8 @@
 // cust_add: out = x + value, for a Python number.
 //
-// The stable ABI has no Scalar, so there is an overload for each kind of number. `int` comes first:
-// a call with an int matches it and keeps all 64 bits. A SymInt is an int, and may be a size that
+// The stable ABI has no Scalar, so there is an overload for each kind of number, and Python makes
+// the one for any number of them. That one comes first: torch tries overloads in their order, and
+// each that does not match takes longer than the call. A SymInt is an int, and may be a size that
 // torch.compile leaves open.
 #pragma once
 
@@ -10,6 +11,7 @@
 namespace opwright {
 
 struct cust_add_int {
+  static constexpr const char* schema_before = "cust_add(Tensor x, Scalar value) -> Tensor";
   static constexpr const char* schema = "cust_add.int(Tensor x, SymInt value) -> Tensor";
   static constexpr DTypes dtypes = every_dtype;
   static constexpr bool ignores_sign = true;

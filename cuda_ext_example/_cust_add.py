@@ -12,9 +12,11 @@ from cuda_ext_example._opwright import elementwise
 from cuda_ext_example._opwright.registration import (
     Entry,
     Rules,
+    has_tangent,
     is_plain,
     library,
     nothing_watches,
+    overload,
     refuse_other_layouts,
 )
 
@@ -29,18 +31,27 @@ def cust_add(x: Tensor, value: complex | Tensor) -> Tensor:
     >>> cust_add(torch.tensor([2**53, 0]), 1)
     tensor([9007199254740993,                1])
     """
-    if is_plain(x, x):
-        kind = type(value)
-        if kind is float:
-            return _fast_cust_add_float(x, value)
-        if kind is int and -(2**63) <= value < 2**63:  # type: ignore[operator]
-            return _fast_cust_add_int(x, value)
+    if is_plain(x, x) and (fast := _fast_for(value)):
+        return fast(x, value)
     refuse_other_layouts("cust_add", (x, value))
     if has_torch_function_variadic(x, value):
         return handle_torch_function(cust_add, (x, value), x, value)
     if not isinstance(x, Tensor):
         raise TypeError(f"cust_add: x must be a tensor, not {type(x).__name__}")
     return _cust_add(x, value)
+
+
+def _fast_for(value: Any) -> Any:
+    """The kernel alone for a number's type; None where the number has to be looked at first."""
+    if type(value) is float:
+        return _fast_cust_add_float
+    return _fast_cust_add_int if type(value) is int and -(2**63) <= value < 2**63 else None
+
+
+def _cust_add_of_any_number(x: Tensor, value: Any) -> Tensor:
+    """What torch.ops calls. A graph may have entered forward mode unseen by is_plain: see has_tangent."""
+    fast = _fast_for(value) if is_plain(x, x) and not has_tangent(x) else None
+    return fast(x, value) if fast else _cust_add(x, value)
 
 
 def _cust_add(x: Tensor, value: Any) -> Tensor:
@@ -114,6 +125,10 @@ def _backward_of_cust_add(_: Any, grad: Tensor) -> tuple[Tensor]:
     return (grad,)
 
 
+def _batch(_: Any, in_dims: elementwise.InDims, x: Tensor, value: Any) -> tuple[Any, Any]:
+    return elementwise.batch(_cust_add, in_dims, x, value)
+
+
 _CUST_ADD = Rules(
     *(_reference_cust_add, elementwise.batch),
     backward=_backward_of_cust_add,
@@ -124,5 +139,5 @@ _cust_add_float = Entry("cust_add.float", _CUST_ADD, twin="_cust_add.float")
 _cust_add_complex = Entry("cust_add.complex", _CUST_ADD)
 _fast_cust_add_int, _fast_cust_add_float = _cust_add_int.fast, _cust_add_float.fast
 # The stable ABI has no Scalar: the overload for any number is made of the three that are not.
-library.define("cust_add(Tensor x, Scalar value) -> Tensor")
-library.impl("cust_add", _cust_add, "CompositeImplicitAutograd")
+library.impl("cust_add", _cust_add_of_any_number, "CompositeImplicitAutograd")
+torch.library.register_vmap(overload("cust_add"), _batch, lib=library)

@@ -124,6 +124,24 @@ def test_cust_add_op_takes_every_number(device):
     assert_same(op.default(x, 3), x + 3)
 
 
+def test_the_cust_add_op_for_any_number_comes_first():
+    """torch tries overloads in their order, and each that does not match takes longer than the call."""
+    op = torch.ops.cuda_ext_example.cust_add
+    assert op.overloads()[0] == "default"
+    x = torch.zeros(2, 3)
+    torch._C._functorch._set_vmap_fallback_enabled(False)  # a call per element of the batch
+    try:
+        assert torch.equal(torch.vmap(lambda row: op(row, 2))(x), x + 2)
+    finally:
+        torch._C._functorch._set_vmap_fallback_enabled(True)
+    level = torch._C._enter_dual_level()  # as compiled graphs do, without a word to forward_ad
+    try:
+        dual = torch._VF._make_dual(x, x + 1, level=level)
+        assert torch.equal(torch._VF._unpack_dual(op(dual, 0.5), level=level)[1], x + 1)
+    finally:
+        torch._C._exit_dual_level(level=level)
+
+
 def test_large_cpu_tensors_use_all_threads():
     a, b = torch.randn(1 << 20), torch.randn(1 << 20)
     threads = torch.get_num_threads()

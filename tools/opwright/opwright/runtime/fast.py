@@ -103,6 +103,14 @@ def is_differentiated(*args: Any) -> bool:
     )
 
 
+def has_tangent(*args: Any) -> bool:
+    """Whether forward mode follows one of the tensors."""
+    for arg in args:  # noqa: SIM110  (any() of a generator takes longer)
+        if isinstance(arg, Tensor) and _unpack_dual(arg, level=0)[1] is not None:
+            return True
+    return False
+
+
 def nothing_watches() -> bool:
     """Whether nothing transforms, traces or records what is called."""
     return (
@@ -180,9 +188,8 @@ def register_autograd(
     def kernel(keyset: Any, *args: Any) -> Any:
         prepare()
         try:
-            for arg in args:
-                if isinstance(arg, Tensor) and _unpack_dual(arg, level=0)[1] is not None:
-                    return rules.reference(*args)
+            if has_tangent(*args):
+                return rules.reference(*args)
             if not (_any_requires_grad(*args) and torch.is_grad_enabled()):
                 return _redispatch(op, keyset & _AFTER_AUTOGRAD, *args)
             # Under torch.func a node of our own would be right in some releases of torch alone.

@@ -240,14 +240,17 @@ def requires_grad(*args: Any) -> bool:
     )
 
 
-def has_tangent(*args: Any) -> bool:
-    """Whether forward mode follows one of the tensors. Each is asked: an exported program, compiled
-    code and torch.func enter forward mode without a word to forward_ad."""
+def _has_tangent(*args: Any) -> bool:
     return any(
         forward_ad.unpack_dual(arg, level=0).tangent is not None
         for arg in args
         if isinstance(arg, Tensor)
     )
+
+
+#: Whether forward mode follows one of the tensors. Each is asked: an exported program, compiled code and
+#: torch.func enter forward mode without a word to forward_ad.
+has_tangent: Callable[..., bool] = fast.has_tangent if fast else _has_tangent
 
 
 class _Plain(Function):

@@ -185,9 +185,22 @@ void refuse(StableIValue* stack, uint64_t, uint64_t) {
   refuse_layout({Op::schema});
 }
 
+// An op may name a schema to be defined before its own, whose kernel is in Python.
+template <typename Op, typename = void>
+constexpr const char* schema_before = nullptr;
+template <typename Op>
+constexpr const char* schema_before<Op, std::void_t<decltype(Op::schema_before)>> =
+    Op::schema_before;
+
+template <typename Op>
+void define_op(Library& library) {
+  if (schema_before<Op>) library.def(schema_before<Op>);
+  define(library, Op::schema);
+  describe({Op::schema}, Op::dtypes);
+}
 template <typename... Op>
 void define_ops([[maybe_unused]] Library& library, OpList<Op...>) {
-  ((define(library, Op::schema), describe({Op::schema}, Op::dtypes)), ...);
+  (define_op<Op>(library), ...);
 }
 template <typename... Op>
 void implement_on_cpu([[maybe_unused]] Library& library, OpList<Op...>) {
