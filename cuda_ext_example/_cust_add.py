@@ -50,7 +50,11 @@ def _fast_for(value: Any) -> Any:
 
 def _cust_add_of_any_number(x: Tensor, value: Any) -> Tensor:
     """What torch.ops calls. A graph may have entered forward mode unseen by is_plain: see has_tangent."""
-    fast = _fast_for(value) if is_plain(x, x) and not has_tangent(x) else None
+    try:
+        fast = _fast_for(value) if is_plain(x, x) and not has_tangent(x) else None
+    except RuntimeError:  # a sparse tensor cannot be asked
+        refuse_other_layouts("cust_add", (x,))
+        raise
     return fast(x, value) if fast else _cust_add(x, value)
 
 
