@@ -80,15 +80,6 @@ Layout rows_of(std::initializer_list<const Tensor*> tensors) {
   return rows;
 }
 
-bool is_contiguous(const Tensor& tensor) {
-  int64_t expected = 1;
-  for (int64_t d = tensor.dims - 1; d >= 0; --d) {
-    if (tensor.sizes[d] != 1 && tensor.strides[d] != expected && tensor.numel() > 0) return false;
-    expected *= tensor.sizes[d];
-  }
-  return true;
-}
-
 int64_t element_size(const Tensor& tensor) {
   int d = 0;
   while (torch_dtype(static_cast<DType>(d)) != tensor.dtype) ++d;  // checked before
@@ -110,47 +101,30 @@ DType number_dtype(DType dtype) {
   return dtype == DType::float64 ? DType::float64 : DType::float32;
 }
 
-NewTensor new_contiguous(const Tensor& like, int32_t dtype, int64_t dims, const int64_t* sizes) {
-  int64_t strides[max_dims];
-  int64_t stride = 1;
-  for (int64_t d = dims - 1; d >= 0; --d) {
-    strides[d] = stride;
-    stride *= std::max<int64_t>(sizes[d], 1);
-  }
-  return {name, like, dtype, dims, sizes, strides};
-}
-
 NewTensor new_like(const Tensor& x, int32_t dtype) {
-  return new_contiguous(x, dtype, x.dims, x.sizes);
+  return new_contiguous(name, x, dtype, x.dims, x.sizes);
 }
 
 // What an op returns for a gradient that nobody needs.
 NewTensor nothing(const Tensor& like, int32_t dtype) {
   const int64_t sizes[] = {0};
-  return new_contiguous(like, dtype, 1, sizes);
+  return new_contiguous(name, like, dtype, 1, sizes);
 }
 
 void copy(AtenTensorHandle to, AtenTensorHandle from) {
   TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(to, from, /*non_blocking=*/0));
 }
 
-// A contiguous copy of a tensor of any layout, of that dtype.
-Tensor copied(const Tensor& from, int32_t dtype) {
-  NewTensor made = new_like(from, dtype);
-  copy(made.handle(), from.handle());
-  return Tensor(made.release());
-}
-
 // The tensor, or a copy of it that `kept` keeps, where a row's elements do not lie side by side.
 const Tensor& with_rows(const Tensor& tensor, MaybeTensor& kept) {
   if (tensor.strides[tensor.dims - 1] == 1 || row_size(tensor) <= 1) return tensor;
-  return kept.emplace(copied(tensor, tensor.dtype));
+  return kept.emplace(copied(name, tensor, tensor.dtype));
 }
 
 // A tensor as kernels read one that is no input: contiguous, at an aligned address.
 const void* plain_data(const Tensor& tensor, int32_t dtype, MaybeTensor& kept) {
   const bool is_plain = tensor.dtype == dtype && is_contiguous(tensor) && is_aligned(tensor);
-  return is_plain ? tensor.data() : kept.emplace(copied(tensor, dtype)).data();
+  return is_plain ? tensor.data() : kept.emplace(copied(name, tensor, dtype)).data();
 }
 
 // The weight as kernels read it: of x's dtype, or else, or with an offset, of the one that is
@@ -188,7 +162,7 @@ struct OnCpu {
   void add(DType, const void*, const void*, void*, int64_t) const {}
   NewTensor new_partials(const Tensor& like, const RowProblem& problem, DType) const {
     const int64_t sizes[] = {cpu::column_parts, problem.size};
-    return new_contiguous(like, torch_dtype(DType::float64), 2, sizes);
+    return new_contiguous(name, like, torch_dtype(DType::float64), 2, sizes);
   }
   void backward(const RowProblem& problem) const {
     const int64_t part_elements = problem.rows.numel * problem.size / cpu::column_parts + 1;
@@ -216,7 +190,7 @@ struct OnCuda {
   }
   NewTensor new_partials(const Tensor& like, const RowProblem& problem, DType numbers) const {
     const int64_t sizes[] = {rms_norm_partials(problem, stream), problem.size};
-    return new_contiguous(like, torch_dtype(numbers), 2, sizes);
+    return new_contiguous(name, like, torch_dtype(numbers), 2, sizes);
   }
   void backward(const RowProblem& problem) const {
     check_launch(name, rms_norm_backward(problem, stream));
@@ -272,7 +246,7 @@ NewTensor new_rstd(const Tensor& x, DType dtype) {
   int64_t sizes[max_dims];
   std::copy(x.sizes, x.sizes + x.dims, sizes);
   sizes[x.dims - 1] = 1;
-  return new_contiguous(x, torch_dtype(number_dtype(dtype)), x.dims, sizes);
+  return new_contiguous(name, x, torch_dtype(number_dtype(dtype)), x.dims, sizes);
 }
 
 template <typename Device>
@@ -343,9 +317,9 @@ void forward_out(const Tensor& x, const MaybeTensor& weight, MaybeNumber eps, do
 // expects an op to return what it writes into, and stops the process otherwise.
 void forward_out_of_negative_views(const Tensor& x, const MaybeTensor& weight, MaybeNumber eps,
                                    double offset, const Tensor& out) {
-  const Tensor own_x = copied(x, x.dtype), own_out = copied(out, out.dtype);
+  const Tensor own_x = copied(name, x, x.dtype), own_out = copied(name, out, out.dtype);
   MaybeTensor own_weight;
-  if (weight) own_weight.emplace(copied(*weight, weight->dtype));
+  if (weight) own_weight.emplace(copied(name, *weight, weight->dtype));
   const bool on_cpu = x.device_type == aoti_torch_device_type_cpu();
   (on_cpu ? forward_out<OnCpu> : forward_out<OnCuda>)(own_x, own_weight, eps, offset, own_out);
   copy(out.handle(), own_out.handle());

@@ -1,8 +1,10 @@
 // The one check of what the ops are given, and of what torch could not give: see arguments.h.
 #include "opwright/torch/arguments.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "opwright/layout.h"
 #include "opwright/torch/cuda_device.h"
 
 namespace opwright {
@@ -108,6 +110,32 @@ void fail_allocation(OpName op, const Tensor& like, int32_t dtype, int64_t dims,
   const int64_t bytes = std::accumulate(sizes, sizes + dims, element, std::multiplies<>());
   fail(op, ": allocating ", std::to_string(bytes), " bytes on ", device_name(like),
        " failed: out of memory");
+}
+
+bool is_contiguous(const Tensor& tensor) {
+  int64_t expected = 1;
+  for (int64_t d = tensor.dims - 1; d >= 0; --d) {
+    if (tensor.sizes[d] != 1 && tensor.strides[d] != expected && tensor.numel() > 0) return false;
+    expected *= tensor.sizes[d];
+  }
+  return true;
+}
+
+NewTensor new_contiguous(OpName op, const Tensor& like, int32_t dtype, int64_t dims,
+                         const int64_t* sizes) {
+  int64_t strides[max_dims];
+  int64_t stride = 1;
+  for (int64_t d = dims - 1; d >= 0; --d) {
+    strides[d] = stride;
+    stride *= std::max<int64_t>(sizes[d], 1);
+  }
+  return {op, like, dtype, dims, sizes, strides};
+}
+
+Tensor copied(OpName op, const Tensor& from, int32_t dtype) {
+  NewTensor made = new_contiguous(op, from, dtype, from.dims, from.sizes);
+  TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(made.handle(), from.handle(), /*non_blocking=*/0));
+  return Tensor(made.release());
 }
 
 }  // namespace opwright

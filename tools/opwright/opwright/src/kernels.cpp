@@ -39,37 +39,6 @@ __attribute__((noinline)) const std::vector<KernelOp>& kernel_ops() {
   return ops;
 }
 
-void set_contiguous_strides(int64_t dims, const int64_t* sizes, int64_t* strides) {
-  int64_t stride = 1;
-  for (int64_t d = dims - 1; d >= 0; --d) {
-    strides[d] = stride;
-    stride *= std::max<int64_t>(sizes[d], 1);
-  }
-}
-
-NewTensor new_contiguous(OpName op, const Tensor& like, int32_t dtype, int64_t dims,
-                         const int64_t* sizes) {
-  std::vector<int64_t> strides(dims + 1);
-  set_contiguous_strides(dims, sizes, strides.data());
-  return {op, like, dtype, dims, sizes, strides.data()};
-}
-
-bool is_contiguous(const Tensor& tensor) {
-  std::vector<int64_t> strides(tensor.dims + 1);
-  set_contiguous_strides(tensor.dims, tensor.sizes, strides.data());
-  if (tensor.numel() == 0) return true;
-  for (int64_t d = 0; d < tensor.dims; ++d)
-    if (tensor.sizes[d] != 1 && tensor.strides[d] != strides[d]) return false;
-  return true;
-}
-
-Tensor contiguous(OpName op, Tensor tensor) {
-  if (is_contiguous(tensor)) return tensor;
-  NewTensor copy = new_contiguous(op, tensor, tensor.dtype, tensor.dims, tensor.sizes);
-  TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(copy.handle(), tensor.handle(), 0));
-  return Tensor(copy.release());
-}
-
 // The arguments of a call; every handle on the stack is owned before anything can throw.
 struct Taken {
   std::vector<Tensor> tensors;
@@ -165,8 +134,8 @@ void run(int number, StableIValue* stack, bool on_cuda) {
   }
 #endif
   for (size_t i = 0; i < taken.tensors.size(); ++i) {
-    taken.tensors[i] = contiguous(name, std::move(taken.tensors[i]));
-    const Tensor& tensor = taken.tensors[i];
+    Tensor& tensor = taken.tensors[i];
+    if (!is_contiguous(tensor)) tensor = copied(name, tensor, tensor.dtype);
     taken.call.in[i] = tensor.data();
     taken.call.sizes[i] = {tensor.sizes, static_cast<int>(tensor.dims)};
   }

@@ -1,4 +1,4 @@
-// The one check of what the ops are given: dtypes and devices.
+// The one check of what the ops are given, dtypes and devices; tensors without gaps.
 #pragma once
 
 #include "opwright/element.h"
@@ -25,5 +25,14 @@ std::string dtype_name(int32_t number);
 
 // The number that the torch that is loaded has for a dtype.
 int32_t torch_dtype(DType dtype);
+
+bool is_contiguous(const Tensor& tensor);
+
+// A new tensor without gaps, on the device of `like`, of up to max_dims dimensions.
+NewTensor new_contiguous(OpName op, const Tensor& like, int32_t dtype, int64_t dims,
+                         const int64_t* sizes);
+
+// A contiguous copy of a tensor of any layout, of that dtype.
+Tensor copied(OpName op, const Tensor& from, int32_t dtype);
 
 }  // namespace opwright
