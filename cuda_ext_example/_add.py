@@ -67,6 +67,7 @@ _ADD = Rules(
     *(_reference_add, elementwise.batch, elementwise.save_shapes, _backward),
     autocast=promote,
     shard=elementwise.shard,
+    decompose=_reference_add,
 )
 _my_add, _my_fast_add = (Entry(name, _ADD, twin=f"_{name}") for name in ("my_add", "my_fast_add"))
 _fast_my_add, _fast_my_fast_add = _my_add.fast, _my_fast_add.fast

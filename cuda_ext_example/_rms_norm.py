@@ -162,6 +162,15 @@ def _reference_add(x: Tensor, residual: Tensor, *args: Any) -> tuple[Tensor, Ten
     return out, added
 
 
+def _decompose(x: Tensor, *args: Any) -> Any:
+    """Forward, what torch.compile makes of it is as fast as the kernel; with a gradient, the kernels are faster."""
+    return NotImplemented if requires_grad(x, *args) else _reference_forward(x, *_norm(*args))[0]
+
+
+def _decompose_add(*args: Any) -> Any:
+    return NotImplemented if requires_grad(*args) else _reference_add_forward(*args)[:2]
+
+
 def _norm(
     weight: Tensor | None = None, eps: float | None = None, weight_offset: float = 0.0
 ) -> tuple[Any, ...]:
@@ -438,7 +447,7 @@ _forward = Entry(
 )
 _rms_norm = Entry(
     "rms_norm",
-    Rules(_reference, _batch_rms_norm, autocast=_autocast, shard=_shard),
+    Rules(_reference, _batch_rms_norm, autocast=_autocast, shard=_shard, decompose=_decompose),
     twin="_rms_norm",
 )
 _add_forward = Entry(
@@ -450,7 +459,12 @@ _add_forward = Entry(
 )
 _add_rms_norm = Entry(
     "add_rms_norm",
-    Rules(_reference_add, _batch_add, autocast=_autocast_add, shard=_shard_add),
+    Rules(
+        *(_reference_add, _batch_add),
+        autocast=_autocast_add,
+        shard=_shard_add,
+        decompose=_decompose_add,
+    ),
     twin="_add_rms_norm",
 )
 _fast_rms_norm, _fast_add_rms_norm = _rms_norm.fast, _add_rms_norm.fast

@@ -76,6 +76,7 @@ _silu_mul = Entry(
         *(_reference, elementwise.batch, _save, _backward),
         autocast=promote,
         shard=elementwise.shard,
+        decompose=_reference,
     ),
     twin="_silu_mul",
 )

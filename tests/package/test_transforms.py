@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.library import opcheck
 
-from cuda_ext_example import cust_add, my_add, my_fast_add, rms_norm
+from cuda_ext_example import add_rms_norm, cust_add, my_add, my_fast_add, rms_norm, silu_mul
 
 OPS = torch.ops.cuda_ext_example
 
@@ -91,6 +91,45 @@ def test_compile_without_graph_breaks(device, dynamic):
         assert b.grad.tolist() == [2 * rows] * 4
 
 
+def norm(x, y):
+    return rms_norm(x, y[0], 1e-5)
+
+
+def add_norm(x, y):
+    return add_rms_norm(x, y, y[0], 1e-5)[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "without_gradient", "with_gradient"),
+    [
+        (my_fast_add, "torch", "torch"),
+        (silu_mul, "torch", "torch"),
+        (norm, "torch", "kernel"),
+        (add_norm, "torch", "kernel"),
+        (OPS.silu_mul, "kernel", "kernel"),
+        (OPS.my_fast_add, "kernel", "kernel"),
+    ],
+)
+def test_what_torch_compile_gets(function, without_gradient, with_gradient, device):
+    """docs/ops.md has the rule."""
+
+    def compiled(x, y):
+        torch._dynamo.reset()
+        graphs = []
+        backend = lambda graph, _: graphs.append(graph.code) or graph  # noqa: E731
+        result = torch.compile(lambda x, y: function(x, y), fullgraph=True, backend=backend)(x, y)
+        torch.testing.assert_close(result, function(x, y))
+        return "kernel" if "cuda_ext_example" in graphs[0] else "torch"
+
+    x, y = (torch.randn(3, 4, device=device, requires_grad=grad) for grad in (True, False))
+    assert compiled(x.detach(), y) == without_gradient
+    assert compiled(x, y) == with_gradient
+    with torch.no_grad():
+        assert compiled(x, y) == without_gradient
+    with torch.autocast(device, torch.bfloat16):  # which has a rule for the op
+        assert compiled(x.detach(), y) == "kernel"
+
+
 class Module(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -107,8 +146,8 @@ def test_export(strict):
         Module(), (torch.randn(3, 4),), dynamic_shapes=({0: rows},), strict=strict
     )
     graph = program.graph_module.print_readable(print_output=False)  # with its subgraphs
-    assert "cuda_ext_example.my_add.default" in graph
-    assert "cuda_ext_example.my_fast_add.default" in graph
+    assert ("cuda_ext_example.my_add.default" in graph) is not strict  # which is torch.compile's way
+    assert "cuda_ext_example.cust_add.int" in graph
     x = torch.randn(7, 4)
     torch.testing.assert_close(program.module()(x), x + 4)
 

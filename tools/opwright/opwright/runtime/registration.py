@@ -68,6 +68,8 @@ class Rules:  # no dataclass, which would take a third of the time of importing 
     `autocast(op, *args)` runs the op where torch's autocast is on.
     `shard(*args)` lists the ways in which DTensor may split a call: for each, what each output and
     each tensor argument is split along: a dimension, None for a whole one, "sum" for one to be summed.
+    `decompose(*args)` is the op made of torch's own, for torch.compile to fuse with what is around it;
+    NotImplemented where the kernel is faster.
     """
 
     def __init__(
@@ -78,9 +80,11 @@ class Rules:  # no dataclass, which would take a third of the time of importing 
         backward: Callable[..., Any] | None = None,
         autocast: Callable[..., Any] | None = None,
         shard: Callable[..., Any] | None = None,
+        decompose: Callable[..., Any] | None = None,
     ) -> None:
         self.reference, self.batch, self.shard = reference, batch, shard
         self.save, self.backward, self.autocast = save, backward, autocast
+        self.decompose = decompose
 
 
 class Entry:
@@ -89,10 +93,12 @@ class Entry:
 
     def __init__(self, name: str, rules: Rules, twin: str | None = None) -> None:
         self.op = self.fast = self.differentiated = op = overload(name)
-        self._has_shortcut = False
+        self._has_shortcut, self._decompose = False, None
         if name in missing:
             return
-        library.impl(name, _meta_kernel(name, rules.reference), "Meta")
+        library.impl(name, _with_checks(name, rules.reference), "Meta")
+        if rules.decompose:
+            self._decompose = _with_checks(name, rules.decompose)
         backward = _backward(rules)
         if fast:
             refuse = refuse_other_layouts
@@ -121,11 +127,23 @@ class Entry:
 
     def __call__(self, *args: Any) -> Any:
         """Calls the op by the shortest way that is right."""
+        if is_dynamo_compiling():
+            result = self._decomposed(*args)
+            return self.op(*args) if result is NotImplemented else result
         if self._has_shortcut and is_differentiated(*args):
             return self.differentiated(*args)
-        if not is_dynamo_compiling() and _unsharded:
+        if _unsharded:
             register_shardings()
         return self.op(*args)
+
+    def _decomposed(self, *args: Any) -> Any:
+        """The op as torch.compile fuses it. Under autocast the op stays, which has a rule for that."""
+        if self._decompose is None or any(map(torch.is_autocast_enabled, ("cpu", "cuda"))):
+            return NotImplemented
+        try:
+            return self._decompose(*args)
+        except RuntimeError:  # of which the op gives a better account
+            return NotImplemented
 
 
 _kept: list[torch.library.Library] = []  # with a library, its registrations would go
@@ -153,17 +171,19 @@ def _public_name(name: str) -> str:
     return max(known, key=len, default=name)
 
 
-def _meta_kernel(name: str, reference: Callable[..., Any]) -> Callable[..., Any]:
-    """The reference, for tensors that the kernels take."""
+def _with_checks(name: str, reference: Callable[..., Any]) -> Callable[..., Any]:
+    """What stands for the kernels, for tensors that the kernels take."""
+
+    public = _public_name(name)
+    names = library_ops().get(public, ())
+    dtypes = {getattr(torch, dtype) for dtype in names}
 
     def kernel(*args: Any) -> Any:
-        public = _public_name(name)
-        dtypes = library_ops().get(public, ())
         tensors = [arg for arg in args if isinstance(arg, Tensor)]
-        dtype = str(tensors[0].dtype).removeprefix("torch.")
+        dtype = tensors[0].dtype
         if dtypes and dtype not in dtypes:
             raise RuntimeError(
-                f"{public}: dtype {dtype} is not supported; use one of {', '.join(dtypes)}"
+                f"{public}: dtype {str(dtype).removeprefix('torch.')} is not supported; use one of {', '.join(names)}"
             )
         dims = max(tensor.dim() for tensor in tensors)
         if dims > 25:
