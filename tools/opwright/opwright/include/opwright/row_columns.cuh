@@ -385,6 +385,14 @@ bool with_shape(int64_t row_bytes, int bytes, Use&& use) {
   constexpr std::false_type alone{};
   constexpr bool is_short = sizeof(T) == 2;
   const int64_t vectors = row_bytes / 16;
+  [[maybe_unused]] const auto use_cluster = [&](auto shape) {
+    using Shape = decltype(shape);
+    for (int cluster = 2; cluster <= max_cluster; cluster *= 2) {
+      if (row_bytes <= int64_t{cluster} * Shape::vectors * Shape::threads * Shape::bytes)
+        return use(shape, std::true_type{}, cluster);
+    }
+    return false;
+  };
   if constexpr (sizeof(T) <= 4) {
     if (bytes == 16) {
       if (vectors <= 16) return use(ColumnShape<16, 256, 16, 1, 2, true, 4>{}, alone, 1);
@@ -397,12 +405,7 @@ bool with_shape(int64_t row_bytes, int bytes, Use&& use) {
       if constexpr (!is_short) {
         if (vectors <= 4096) return use(ColumnShape<16, 512, 512, 8, 1, false, 1>{}, alone, 1);
       }
-      using Long = ColumnShape<16, 512, 512, 4, 2, false, 1>;
-      for (int cluster = 2; cluster <= max_cluster; cluster *= 2) {
-        if (vectors <= int64_t{cluster} * Long::vectors * Long::threads)
-          return use(Long{}, std::true_type{}, cluster);
-      }
-      return false;
+      return use_cluster(ColumnShape<16, 512, 512, 4, 2, false, 1>{});
     }
   }
   if constexpr (is_short) {
@@ -414,8 +417,12 @@ bool with_shape(int64_t row_bytes, int bytes, Use&& use) {
   constexpr int one = sizeof(T), blocks = one == 8 ? 1 : 2;
   if (row_bytes <= 256 * one)
     return use(ColumnShape<one, 128, 32, 8, 0, true, 4 * blocks>{}, alone, 1);
+  if constexpr (is_short) {
+    if (row_bytes <= 1024 * one) return use(ColumnShape<one, 128, 128, 8, 0, true, 6>{}, alone, 1);
+  }
   if (row_bytes <= 4096 * one)
     return use(ColumnShape<one, 1024, 1024, 4, 0, true, blocks>{}, alone, 1);
+  if constexpr (is_short) return use_cluster(ColumnShape<one, 1024, 1024, 4, 0, true, blocks>{});
   return false;
 }
 
