@@ -124,9 +124,12 @@ check-tools: tools ## Are the wheels in build/tools/ sound? wheelscope judges it
 	@.venv/bin/twine check --strict build/tools/*.whl
 	@.venv/bin/check-wheel-contents --no-config --ignore W009 build/tools/*.whl
 
-check-tools-tag: tools ## Is the version of the wheels in build/tools/ the one that the tag on HEAD names?
+check-tools-tag: ## Is the tools' version the one that the tag on HEAD names? With BRANCH: and is that commit part of it?
 	@tag=$$(git tag --points-at HEAD --list 'wheelyard-v*'); version=$$($(WHEELYARD) --version | cut -d' ' -f2); \
 	  test "$$tag" = "wheelyard-v$$version" || { echo "error: HEAD carries '$$tag', but the tools are $$version: git tag wheelyard-v$$version" >&2; exit 1; }
+	@head=$$(git rev-parse HEAD); test "$${GITHUB_SHA:-$$head}" = "$$head" || { echo "error: the tag was moved from $$GITHUB_SHA to $$head" >&2; exit 1; }
+	@test -z '$(BRANCH)' || git merge-base --is-ancestor HEAD '$(BRANCH)' || \
+	  { echo "error: HEAD is not part of $(BRANCH), where changes are reviewed; merge it, then tag the merged commit" >&2; exit 1; }
 
 tool-digests: ## Print the sha256 and name of the wheels FILES in build/tools/, on one line, as the output ARCH of a workflow's step
 	@cd build/tools && echo "$(if $(ARCH),$(ARCH)=)$$(sha256sum $(or $(FILES),*.whl) | tr -s ' \n' ' ')"

@@ -1,4 +1,4 @@
-"""Runs the jobs of the release workflow here: their `run:` lines, in clean clones.
+"""Runs the jobs of a release workflow here: their `run:` lines, in clean clones.
 
 A job sees what a runner would give it: a clone of the tag, the outputs of the jobs it needs, the
 artifacts of those that must be over before it starts, and nothing else. Whatever the rehearsal
@@ -36,6 +36,8 @@ JOB_KEYS = {
 }  # fmt: skip
 NOT_SIGNED = "build/release/attestations/*"  # that takes GitHub's identity
 REPOSITORY = "owner/repository"
+# What sets a job up: the same line on the same commit makes the same.
+SET_UP = re.compile(r"make (tools|tool-wheels)[a-z -]*")
 STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env"}
 # Of a developer's shell, and not of a runner's.
 NOT_ON_A_RUNNER = ("RELEASE_FOLDER", "VIRTUAL_ENV", "PYTHON", "MAKE", "MFLAGS", "PYTEST", "GITHUB_")
@@ -67,6 +69,7 @@ class Rehearsal:
     folder: Path
     environment: dict[str, str]  # beside the machine's own
     workflows: Path = ROOT / ".github/workflows"
+    file: str = "release.yml"
     outputs: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)  # by file and job
     signed: dict[str, str] = field(default_factory=dict)  # the sha256 of each file with provenance
     uploaders: dict[str, str] = field(default_factory=dict)  # the job of each artifact
@@ -83,16 +86,20 @@ class Rehearsal:
         head = ["git", "-C", self.origin, "rev-parse", f"{self.tag}^{{commit}}"]
         return subprocess.run(head, check=True, capture_output=True, text=True).stdout.strip()
 
+    @property
+    def jobs(self) -> dict[str, Job]:
+        return jobs(self.workflows, self.file)
+
     def run(self, first: str = "", last: str = "") -> None:
         """Runs the jobs from `first` to `last`, each after those that it needs."""
-        names = list(jobs(self.workflows))
+        names = list(self.jobs)
         start = names.index(first) if first else 0
         for name in names[start : names.index(last) + 1 if last else None]:
-            if is_wanted(jobs(self.workflows)[name].get("if", ""), TAGGED):
+            if is_wanted(self.jobs[name].get("if", ""), TAGGED):
                 self.run_job(name)
 
     def run_job(self, name: str) -> None:
-        job = jobs(self.workflows)[name]
+        job = self.jobs[name]
         for artifact in [a for a, uploader in self.uploaders.items() if uploader == name]:
             shutil.rmtree(self.artifacts / artifact)  # of an earlier attempt
             del self.uploaders[artifact]
@@ -155,14 +162,15 @@ class Rehearsal:
         if "strategy" not in job:
             yield known
             return
-        found = re.fullmatch(
-            r"\$\{\{ fromJSON\((.*?)\)(?:\.(\w+))? \}\}", job["strategy"]["matrix"]
-        )
-        assert found, job["strategy"]
-        if found[1] not in known:
-            raise Failed(name, f"{found[1]} is not known: does the job need that job?")
-        matrix = json.loads(known[found[1]])
-        entries = (matrix[found[2]] if found[2] else matrix)["include"]
+        matrix = job["strategy"]["matrix"]
+        if isinstance(matrix, str):
+            found = re.fullmatch(r"\$\{\{ fromJSON\((.*?)\)(?:\.(\w+))? \}\}", matrix)
+            assert found, job["strategy"]
+            if found[1] not in known:
+                raise Failed(name, f"{found[1]} is not known: does the job need that job?")
+            told = json.loads(known[found[1]])
+            matrix = told[found[2]] if found[2] else told
+        entries = matrix["include"]
         assert 0 < len(entries) <= 256, f"{name} has {len(entries)} jobs in one matrix"
         for number, entry in enumerate(entries):
             yield {**known, "strategy.job-index": str(number)} | {
@@ -178,6 +186,8 @@ class Rehearsal:
                 if values[choice[1]] != choice[2]:
                     return ""
                 wanted = choice[3]
+            if wanted not in values and wanted.rpartition(".")[0] in values:
+                return ""  # the step ran, and told something else
             if wanted not in values:
                 raise Failed(name, f"{wanted} is not known: does an earlier job give it?")
             return values[wanted]
@@ -198,14 +208,14 @@ class Rehearsal:
                 told = {k: self.filled(name, v, values) for k, v in step.get("env", {}).items()}
                 left = over - time.monotonic()
                 written = self.run_line(name, clone, step["run"], given | told, left)
-                values |= {f"steps.{step.get('id')}.outputs.{k}": v for k, v in written.items()}
+                told_by = f"steps.{step.get('id')}.outputs"
+                values |= {told_by: "", **{f"{told_by}.{k}": v for k, v in written.items()}}
                 continue
             action, options = step["uses"].split("@")[0], step.get("with", {})
             assert action in ACTIONS, f"{name} uses {action}"
             if action == "actions/upload-artifact":
-                self.upload(
-                    name, clone, self.filled(name, options["name"], values), options["path"]
-                )
+                artifact, paths = (self.filled(name, options[k], values) for k in ("name", "path"))
+                self.upload(name, clone, artifact, paths)
             elif action == "actions/download-artifact":
                 self.download(name, clone, options)
             elif action == "actions/attest":
@@ -234,12 +244,9 @@ class Rehearsal:
     def run_line(
         self, name: str, clone: Path, line: str, given: dict[str, str], seconds: float
     ) -> dict[str, str]:
-        """Runs one line as a runner does; returns what it wrote to GITHUB_OUTPUT.
-
-        The same `make` line on the same commit makes the same: later jobs get what the first made.
-        """
-        made = self.made / line.replace(" ", "-")
-        if line.startswith("make ") and made.exists():
+        """Runs one line as a runner does, a set-up once for all jobs; returns what it wrote to GITHUB_OUTPUT."""
+        made, is_set_up = self.made / line.replace(" ", "-"), SET_UP.fullmatch(line)
+        if is_set_up and made.exists():
             subprocess.run(["cp", "--archive", "--link", f"{made}/.", clone], check=True)
             return {}
         began = time.monotonic()
@@ -257,7 +264,7 @@ class Rehearsal:
         self.printed[name] += f"$ {line}\n{done.stdout}"
         if done.returncode:
             raise Failed(name, f"{line}\n{done.stdout}")
-        if line.startswith("make "):
+        if is_set_up:
             self.seconds[line] = time.monotonic() - began
             for part in (".venv", "build"):
                 if (clone / part).exists():
@@ -274,7 +281,7 @@ class Rehearsal:
         if shutil.which("nvidia-smi") is None:
             kept["TORCH_PYTHON"] = str(STAND_INS / "gpu-python")
         there = {"WHEELYARD_MACHINES": platform.machine(), "GITHUB_OUTPUT": str(output)}
-        there |= self.runner_variables("release.yml") | {"GH_SIGNED": str(self.signatures)}
+        there |= self.runner_variables(self.file) | {"GH_SIGNED": str(self.signatures)}
         return {**kept, **self.environment, **given, **there}
 
     def runner_variables(self, file: str) -> dict[str, str]:
@@ -297,19 +304,20 @@ class Rehearsal:
     def upload(self, name: str, clone: Path, artifact: str, paths: str) -> None:
         target = self.artifacts / artifact
         shutil.rmtree(target, ignore_errors=True)
+        folders = [pattern.partition("*")[0].rpartition("/")[0] for pattern in paths.split()]
         for pattern in paths.split():
             files = [file for file in clone.glob(pattern) if file.is_file()]
             if not files and pattern != NOT_SIGNED:
                 raise Failed(name, f"nothing to upload as {artifact}: there is no {pattern}")
             for file in files:
-                place = target / file.relative_to(clone / "build/release")
+                place = target / file.relative_to(clone / os.path.commonpath(folders))
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(file, place)
         self.uploaders[artifact] = name
 
-    def download(self, name: str, clone: Path, options: dict[str, str]) -> None:
+    def download(self, name: str, clone: Path, options: dict[str, Any]) -> None:
         """Every name, and every alternative of a pattern, must come from a job that was before."""
-        before = needed(jobs(self.workflows), name)
+        before = needed(self.jobs, name)
         made = (a for a, uploader in self.uploaders.items() if uploader in before)
         there = sorted(a for a in made if (self.artifacts / a).is_dir())
         taken: list[str] = []
@@ -319,7 +327,8 @@ class Rehearsal:
                 raise Failed(name, f"no job before this one has uploaded {wanted}")
             taken += found
         for artifact in taken:  # the action makes no folder for one that is alone
-            place = clone / options["path"] / ("" if len(taken) == 1 else artifact)
+            is_merged = len(taken) == 1 or options.get("merge-multiple")
+            place = clone / options["path"] / ("" if is_merged else artifact)
             shutil.copytree(self.artifacts / artifact, place, symlinks=True, dirs_exist_ok=True)
 
 

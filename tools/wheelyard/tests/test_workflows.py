@@ -14,7 +14,9 @@ import rehearsal
 import yaml
 from repository import ROOT
 from tools.release import actions
+from wheelyard import new
 from wheelyard.arguments import OTHERS
+from wheelyard.init import files
 from wheelyard.plan import github
 from wheelyard.steps import ELSEWHERE, STEPS
 
@@ -57,9 +59,9 @@ def workflow(folder: Path, name: str) -> dict[str, Any]:
 
 def problems(folder: Path) -> Iterator[str]:
     """Everything that is wrong with the workflows below `folder`, what is found soonest first."""
-    files = {path.name for path in (folder / ".github/workflows").iterdir()}
-    if files != PERMISSIONS.keys():
-        yield f"workflows are {files}"
+    there = {path.name for path in (folder / ".github/workflows").iterdir()}
+    if there != PERMISSIONS.keys():
+        yield f"workflows are {there}"
     known = set(actions.recorded())
     for pin in actions.pins(folder / ".github/workflows") - known:
         yield f"{' '.join(pin)} is not in actions.lock"
@@ -77,6 +79,9 @@ def problems(folder: Path) -> Iterator[str]:
             for step in facts.get("steps", []):
                 yield from step_problems(f"{name}: {job}", step)
             yield from job_problems(f"{name}: {job}", facts)
+    for file in sorted((folder / ".github/actions").glob("*/action.yml")):
+        for step in yaml.safe_load(file.read_text())["runs"]["steps"]:
+            yield from install_problems(file.parent.name, step["run"])
     yield from zizmor(folder)
     yield from schema(folder)
 
@@ -85,8 +90,7 @@ def step_problems(where: str, step: dict[str, Any]) -> Iterator[str]:
     uses, run = step.get("uses"), step.get("run")
     if uses and not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}|\$/\.github/actions/[a-z]+", uses):
         yield f"{where}: {uses} is not pinned to a commit"
-    if "pip install" in (run or "") and "--require-hashes" not in run:
-        yield f"{where}: `{run}` installs without hashes"
+    yield from install_problems(where, run or "")
     if uses and "cache" in uses + json.dumps(step.get("with", {})):
         yield f"{where}: a cache"
     if run:
@@ -94,6 +98,14 @@ def step_problems(where: str, step: dict[str, Any]) -> Iterator[str]:
         known = {*STEPS, *ELSEWHERE, *OTHERS, "join", "tag", "doctor", None}
         if run not in WHOLE and (not call or call["step"] not in known):
             yield f"{where}: `{run}` is more than one call of the pipeline or make"
+
+
+def install_problems(where: str, run: str) -> Iterator[str]:
+    """What is installed has a hash in a lock, or is a file that was downloaded and whose provenance was verified."""
+    for line in run.splitlines():
+        is_verified = "--no-index" in line and "gh attestation verify" in run
+        if "pip install" in line and "--require-hashes" not in line and not is_verified:
+            yield f"{where}: `{line}` installs without hashes"
 
 
 def job_problems(where: str, job: dict[str, Any]) -> Iterator[str]:
@@ -108,8 +120,9 @@ def job_problems(where: str, job: dict[str, Any]) -> Iterator[str]:
         for word in words:
             if not re.fullmatch(r"\$\{\{ (needs\.\w+\.outputs|inputs)\.\w+ \}\}", given[word]):
                 yield f"{where}: {word} does not come from an earlier job"
-    if job.get("environment") == "pypi" and where.startswith("release"):
-        is_checked = 'wheelyard tag --check --on "$BRANCH"' in " ".join(lines)
+    if job.get("environment") == "pypi":
+        checks = {'.venv/bin/wheelyard tag --check --on "$BRANCH"', "make check-tools-tag"}
+        is_checked = checks.intersection(lines) and '"BRANCH": "origin/' in json.dumps(job)
         is_fresh = any("ref" in step.get("with", {}) for step in job["steps"])
         if not (is_checked and is_fresh):
             yield f"{where}: a tag that was moved or deleted is released"
@@ -134,8 +147,8 @@ def schema(folder: Path) -> Iterator[str]:
         "vendor.github-issue-config": [folder / ".github/ISSUE_TEMPLATE/config.yml"],
         "vendor.github-issue-forms": [folder / ".github/ISSUE_TEMPLATE/bug.yml"],
     }
-    for name, files in checks.items():
-        command = [PROGRAMS / "check-jsonschema", "--builtin-schema", name, *files]
+    for name, checked in checks.items():
+        command = [PROGRAMS / "check-jsonschema", "--builtin-schema", name, *checked]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             yield f"schema: {done.stdout}"
@@ -143,6 +156,20 @@ def schema(folder: Path) -> Iterator[str]:
 
 def test_no_problem() -> None:
     assert list(problems(ROOT)) == []
+
+
+def test_zizmor_finds_nothing_in_what_other_projects_get(tmp_path: Path) -> None:
+    """By `wheelyard new`, and by `wheelyard init`."""
+    for name, content in new.rendered("my-ext", "").items():
+        if name.startswith(".github"):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_bytes(content)
+    uses = "someone/somewhere/.github/workflows"
+    written = tmp_path / ".github/workflows/wheels.yml"
+    written.write_text(files.workflow(uses, "0" * 40))
+    assert zizmor(tmp_path) == []
+    written.write_text(files.workflow(uses))
+    assert set(zizmor(tmp_path)) == {"zizmor: unpinned-uses"}, "a tag can be moved"
 
 
 CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1"
@@ -171,15 +198,28 @@ CHANGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("expected", CHANGES)
+ELSEWHERE_TOO = {
+    "tools.yml: pypi: a tag that was moved or deleted": (
+        "workflows/tools.yml", "          ref: ${{ github.ref }}", "          show-progress: false",
+    ),
+    "tools.yml: pypi: a tag that was moved": ("workflows/tools.yml", "make check-tools-tag", "make tools-sign"),
+    "wheelscope: `": ("actions/wheelscope/action.yml", "--no-index", ""),
+    "wheelscope: ` ": ("actions/wheelscope/action.yml", "gh attestation verify", "echo"),
+}  # fmt: skip
+IN_FILES = {
+    name: ("workflows/release.yml", *change) for name, change in CHANGES.items()
+} | ELSEWHERE_TOO
+
+
+@pytest.mark.parametrize("expected", IN_FILES)
 def test_a_change_is_noticed(expected: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / ".github", tmp_path / ".github")
-    file = tmp_path / ".github/workflows/release.yml"
-    old, new = CHANGES[expected]
+    name, old, new = IN_FILES[expected]
+    file = tmp_path / ".github" / name
     text = file.read_text()
     assert old in text
     file.write_text(text.replace(old, new))
-    assert any(expected in found for found in problems(tmp_path))
+    assert any(expected.strip() in found for found in problems(tmp_path))
 
 
 def test_every_artifact_says_which_jobs_it_is_for() -> None:

@@ -13,6 +13,7 @@ from wheelyard.config import matrix, policy
 from wheelyard.config.matrix import KNOWN
 from wheelyard.init import sources
 from wheelyard.init.choice import choose
+from wheelyard.init.files import RELEASE
 from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import Options
 from wheelyard.tools import images
@@ -95,6 +96,28 @@ def test_what_is_written_is_sound(tmp_path: Path, files: dict[str, str]) -> None
         called = job["uses"].partition("@")[0].partition("/.github/")[2]
         assert (ROOT / ".github" / called).is_file()
     assert len(workflow.splitlines()) <= 15
+
+
+def test_the_workflows_are_called_at_the_commit_of_their_tag(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GitHub is a folder here; a tag may be an object of its own."""
+    theirs = tmp_path / "github/cuda-ext-example/cuda_ext_example"
+    theirs.mkdir(parents=True)
+    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
+    git = ["git", "-C", str(theirs), *who]
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{tmp_path}/github/.insteadOf")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://github.com/")
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "--message", "x"], check=True)
+    said = init(project(tmp_path / "before", NO_PROJECT_TABLE))
+    assert f"GitHub does not tell the commit of {RELEASE}" in " ".join(said.split())
+    subprocess.run([*git, "tag", "--annotate", RELEASE, "--message", "x"], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True).stdout
+    init(project(tmp_path / "after", NO_PROJECT_TABLE))
+    workflow = (tmp_path / "after/.github/workflows/wheels.yml").read_text()
+    assert workflow.count(f".yml@{head.strip()} # {RELEASE}\n") == 2
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:

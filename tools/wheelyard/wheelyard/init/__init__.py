@@ -1,5 +1,7 @@
 """`wheelyard init`: finds out what a project is, writes the files that get it started, and says why."""
 
+import os
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -43,10 +45,12 @@ def run(root: Path, display: Display, folder: str = "", import_name: str = "") -
         display.say(
             f"not there: the submodules {', '.join(empty)}; `git submodule update --init --recursive` brings them"
         )
+    uses = known["workflow"]["uses"]
+    commit = _commit_of_the_tag(uses)
     texts = {
         MATRIX: files.matrix(found, choice),
         POLICY: files.policy(found, choice),
-        WORKFLOW: files.workflow(known["workflow"]["uses"]),
+        WORKFLOW: files.workflow(uses, commit),
     }
     for name, text in texts.items():
         file = root / name
@@ -56,7 +60,25 @@ def run(root: Path, display: Display, folder: str = "", import_name: str = "") -
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         display.say(f"written: {name}")
+        if name == WORKFLOW and not commit:
+            display.say(
+                f"GitHub does not tell the commit of {files.RELEASE}; {WORKFLOW} names the tag, which can be moved: "
+                "put its commit there"
+            )
     display.say("next: `wheelyard plan` shows what will be made, `wheelyard release` makes it")
+
+
+def _commit_of_the_tag(uses: str) -> str:
+    """The commit of this version's tag in the repository of the reusable workflows; empty where nobody tells it."""
+    address = f"https://github.com/{'/'.join(uses.split('/')[:2])}"
+    tag = f"refs/tags/{files.RELEASE}"
+    command = ["git", "ls-remote", address, tag, f"{tag}^{{}}"]
+    told = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
+    try:
+        done = subprocess.run(command, env=told, capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.splitlines()[-1].split()[0] if done.stdout else ""
 
 
 def _show(found: Found, choice: Choice, display: Display) -> None:

@@ -13,6 +13,7 @@ MATRIX_HEAD = """# What is released, and for whom: `wheelyard plan` shows it.
 # Every key there is: `wheelyard schema matrix --markdown`."""
 POLICY_HEAD = """# What the wheels must be before they may be released.
 # Every key there is: `wheelyard schema policy --markdown`."""
+RELEASE = f"wheelyard-v{__version__}"
 UNIVERSAL_BUILD = [
     *("", "[build.environment]  # the image has a toolkit for each architecture"),
     *('CUDA_HOME = "/opt/cuda-{toolkit}-{arch}"', 'TORCH_CUDA_ARCH_LIST = "{targets}"'),
@@ -59,23 +60,24 @@ def policy(found: Found, choice: Choice) -> str:
     return "\n".join([*lines, ""])
 
 
-def workflow(uses: str) -> str:
-    """`uses` is the folder of the reusable workflows, in wheelyard's own repository."""
-    release = f"wheelyard-v{__version__}"
+def workflow(uses: str, commit: str = "") -> str:
+    """`uses` is the folder of the reusable workflows, in wheelyard's own repository, and `commit` that of this
+    version's tag; without it they are taken at the tag, which can be moved."""
+    version = f"{commit} # {RELEASE}" if commit else RELEASE
     return f"""# Wheels for every push, built, gated and verified; those of a version tag go to its release page.
 name: wheels
 on: [push, pull_request]
 permissions: {{}}
 jobs:
   wheels:
-    permissions: {{ contents: read }}
-    uses: {uses}/wheels.yml@{release}
+    permissions: {{ contents: read }} # the checkouts
+    uses: {uses}/wheels.yml@{version}
     with: {{ wheelyard: "{__version__}" }}
   publish:
     if: startsWith(github.ref, 'refs/tags/v')
     needs: wheels
-    permissions: {{ contents: write }}
-    uses: {uses}/publish.yml@{release}
+    permissions: {{ contents: write }} # the release page
+    uses: {uses}/publish.yml@{version}
     with: {{ wheelyard: "{__version__}", digests: "${{{{ needs.wheels.outputs.digests }}}}" }}
 """
 
