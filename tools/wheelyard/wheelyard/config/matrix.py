@@ -106,7 +106,8 @@ class Build:
     )
     source_date_epoch: int = key("The time that all files of a wheel have.", 1580601600)
     requires: list[str] = key(
-        "What the build needs beside torch, as pip names it; the image has setuptools, wheel, cmake and ninja.",
+        "What the build needs beside torch, as pip names it; the image has setuptools, wheel, cmake and ninja. `-r "
+        "ci/build.lock` names a file with the version and hashes of each package: then nothing else is installed.",
         [],
     )
     wheels: str = key(
@@ -210,7 +211,10 @@ class Verify:
         "The test command; by default pytest, where there are tests, else an import.", ""
     )
     requires: list[str] = key(
-        "What the tests need beside the package, as pip names it; pytest is there.", []
+        "What the tests need beside the package, as pip names it; pytest is there. `-r ci/verify.lock` names a file "
+        "with the version and hashes of each package, also of those that the package needs: then nothing else is "
+        "installed.",
+        [],
     )
     apt: list[str] = key(
         "Debian packages that the tests need; {python} is the cell's. The image has no compiler: torch.compile needs "

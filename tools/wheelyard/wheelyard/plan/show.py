@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from wheelyard.config.matrix import version_key
+from wheelyard.plan import requirements
 from wheelyard.plan.plan import WAYS, Plan
 from wheelyard.problem import counted
 
@@ -25,6 +26,11 @@ def show(
     """`took` are the seconds of jobs that ran before, by name, `sizes` the bytes of the file that each made."""
     _wheels(plan, console)
     _variants(plan, console, sizes or {})
+    if loose := requirements.by_name_alone(plan):
+        console.print(
+            f"Installed into images by name alone: {', '.join(loose)}; `requires` and ci/torch.lock take hashes too.",
+            markup=False,
+        )
     console.print(how_long(plan, took or {}))
     _grid(plan, console)
     counts = Counter(map(plan.way, plan.cells))

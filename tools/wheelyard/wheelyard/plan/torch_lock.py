@@ -5,7 +5,7 @@ then the next torch. One that is never installed with what it needs has no more 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from wheelyard.problem import Problem
@@ -21,14 +21,20 @@ Pins = Mapping[
 def load(root: Path) -> Pins:
     """What is pinned for each torch; empty if the project pins nothing."""
     file = root / FILE
-    text = file.read_text().replace("\\\n", " ") if file.is_file() else ""
     found: dict[str, list[str]] = {}
-    for line in (" ".join(line.split()) for line in text.splitlines()):
+    for line in lines_of(file.read_text() if file.is_file() else ""):
         if head := RELEASE.match(line):
             found[head[1]] = [line]
-        elif line and not line.startswith("#") and found:
+        elif found:
             [*found.values()][-1].append(line)
     return found
+
+
+def lines_of(lock: str) -> Iterator[str]:
+    """A line for each package of a lock."""
+    for line in lock.replace("\\\n", " ").splitlines():
+        if words := line.split("#")[0].split():
+            yield " ".join(words)
 
 
 def requirements(release: str, pins: Pins, *, alone: bool = False) -> str:

@@ -18,7 +18,7 @@ from wheelyard.core.environment import ENGINE, isolated
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
-from wheelyard.plan import given_wheels
+from wheelyard.plan import requirements
 from wheelyard.plan.cells import Wheel, python_tag
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
@@ -62,7 +62,7 @@ def _sdist_job(plan: Plan) -> Job:
         "folder": plan.project.folder,
         "git": plan.project.described,
         "image": recipe,
-        "wheels": Source(given_wheels.files(plan)),
+        "wheels": Source(requirements.given_wheels(plan)),
         "before": plan.matrix.build.before,
         "epoch": plan.matrix.build.source_date_epoch,
         "compressor": digest.COMPRESSOR,
@@ -163,7 +163,7 @@ def _wheel_job(plan: Plan, wheel: Wheel) -> Job:
     inputs = {
         "sdist": made("build/sdist"),
         "image": recipe,
-        "wheels": Source(given_wheels.files(plan)),
+        "wheels": Source(requirements.given_wheels(plan)),
         "wheel": wheel.name,
         "python": python_tag(wheel.python or plan.build_python),
         "environment": environment(plan, wheel),

@@ -23,7 +23,7 @@ from wheelyard.core.digest import sha256
 from wheelyard.core.engine import Engine
 from wheelyard.core.environment import IMAGES, PROXIES
 from wheelyard.core.workspace import Workspace
-from wheelyard.plan import given_wheels
+from wheelyard.plan import requirements
 from wheelyard.plan.cells import Wheel, cuda_name, python_tag
 from wheelyard.plan.plan import Plan, TorchBuild
 from wheelyard.problem import Problem
@@ -62,7 +62,7 @@ def _native(plan: Plan, wheel: Wheel) -> Recipe:
         "PYTHON_TAG": f"{tag.rstrip('t')}-{tag}",
         "CUDA": wheel.toolkit or "",
         "APT": " ".join(matrix.build.apt),
-        "REQUIRES": "\n".join(given_wheels.without_given(plan)),
+        "REQUIRES": requirements.to_build(plan),
     }
     arguments |= _torch_to_build_with(plan, plan.torch_build(wheel.torch, wheel.arch, wheel.cuda))
     # Of torch there is one build for each CUDA, whatever toolkit compiles for it.
@@ -125,7 +125,7 @@ def for_verify(plan: Plan, cell: RunCell, arch: str) -> Recipe:
     arguments = {
         "PYTHON": cell.python,
         "APT": " ".join(facts.apt).replace("{python}", with_gil(cell.python)),
-        "REQUIRES": "\n".join([*plan.project.requires, *facts.requires]),
+        "REQUIRES": requirements.to_verify(plan),
     }
     arguments |= _torch(plan.torch_build(cell.torch, arch))
     if cell.python.endswith("t"):
