@@ -137,7 +137,7 @@ tool-digests: ## Print the sha256 and name of the wheels FILES in build/tools/, 
 check-tool-digests: ## Are the wheels in build/tools/ those of DIGESTS, and no others?
 	@PYTHONPATH=tools/wheelyard $(PYTHON) -m tools.release.publish none build/tools
 
-publish-tools: tools-publish ## Upload what INDEX (testpypi or pypi) lacks of build/tools/, whose wheels must be those of DIGESTS
+publish-tools: ## Upload what INDEX (testpypi or pypi) lacks of build/tools/, whose wheels must be those of DIGESTS
 	@PYTHONPATH=tools/wheelyard $(PYTHON) -m tools.release.publish $(or $(INDEX),$(error give the index: make publish-tools INDEX=testpypi)) build/tools
 
 publish-docs: ## Push build/site as the branch that GitHub serves, as the workflow docs does

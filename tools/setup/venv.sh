@@ -24,6 +24,8 @@ if ! [ -x "$venv/bin/pip" ]; then # it comes last: without it, the making of the
   "$python" -c 'import ensurepip, venv' 2>/dev/null || tools/setup/need.sh "$python-venv"
   echo "creating $venv with $("$python" --version)"
   "$python" -m venv --clear "$venv"
+  # Python 3.11 brings setuptools, and --ignore-installed below would leave it beside the pinned one.
+  "$venv/bin/python" -m pip --quiet --disable-pip-version-check uninstall --yes setuptools 2>/dev/null
 fi
 
 pip() {

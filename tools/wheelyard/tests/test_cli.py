@@ -2,13 +2,23 @@
 
 import os
 import platform
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from shlex import quote
 
 import pytest
+from demo_wheel import make_wheel
+from recorded import passed
 from repository import ROOT
+from wheelyard import cli
+from wheelyard.core.digest import sha256
+from wheelyard.core.progress import Display
+from wheelyard.core.record import Record
+from wheelyard.plan.plan import Plan
+from wheelyard.steps import publish
+from wheelyard.tools import index
 
 
 @pytest.mark.parametrize(
@@ -82,6 +92,35 @@ def test_a_place_where_no_release_can_be_made_is_named(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "build/release cannot be written (Not a directory)" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_serve_prints_installs_this_file_whoever_has_the_name_elsewhere(
+    plan: Plan, record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its address and digest, from no index."""
+    (wheel,) = (wheel for wheel in plan.wheels if wheel.arch == plan.machine)
+    name = plan.project.normalised
+    made = make_wheel(tmp_path, name)
+    passed(record, "build/sdist", made)
+    passed(record, f"repair/{wheel.name}", made)
+    place, log = record.folder / "index", record.folder / "log"
+    with index.embedded(place, index.stage_of(sha256(made)), log) as served:
+        publish.upload(served, name, {made: sha256(made)}, log)
+    (record.folder / "logs").mkdir(exist_ok=True)
+    display, said = Display(), list[str]()
+    monkeypatch.setattr(display, "say", said.append)
+    (tmp_path / "taken").mkdir()
+
+    def download() -> None:
+        *pip, wanted = shlex.split(said[0])
+        assert (pip, len(said)) == (["pip", "install"], 2)
+        words = ["download", "--no-deps", "--no-index", "--quiet", "--dest", tmp_path / "taken"]
+        subprocess.run([sys.executable, "-m", "pip", *words, wanted], check=True)
+
+    monkeypatch.setattr("signal.pause", download)
+    cli._serve(record, plan, display)
+    assert [sha256(file) for file in (tmp_path / "taken").iterdir()] == [sha256(made)]
+    assert f"#sha256={sha256(made)}'" in said[0]
 
 
 def test_commands_that_publish_need_no_build_packages() -> None:

@@ -135,6 +135,21 @@ def test_nothing_runs_again_without_a_change(bench: Bench, tmp_path: Path) -> No
     assert bench.ran_after(lambda: None, tmp_path / "house") == set()
 
 
+@pytest.mark.parametrize("library", ["zlib.ZLIB_RUNTIME_VERSION", "platform.python_version"])
+def test_what_compresses_is_an_input(bench: Bench, tmp_path: Path, library: str) -> None:
+    """Another zlib, or another Python's, writes other bytes for the same files."""
+    start, module = bench.folder / "versions/sitecustomize.py", library.split(".")[0]
+    value = "lambda: '3.99.0'" if "python" in library else "'1.3.1.zlib-ng'"
+    try:
+        ran = bench.ran_after(
+            lambda: start.write_text(f"import {module}\n{library} = {value}\n") and None,
+            tmp_path / "house",
+        )
+    finally:
+        start.unlink()
+    assert ran == SDIST | FROM_BUILD
+
+
 MATRIX = "project/ci/matrix.toml"
 TOOL = "tool/wheelyard"
 CELLS = [

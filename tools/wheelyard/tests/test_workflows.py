@@ -42,6 +42,11 @@ PERMISSIONS = {
         "github": {"contents": "write"},
     },
 }  # fmt: skip
+PLACES = {
+    "*.actions.githubusercontent.com:443", "*.blob.core.windows.net:443", "*.sigstore.dev:443", "api.github.com:443",
+    "azure.archive.ubuntu.com:80", "files.pythonhosted.org:443", "github.com:443", "pypi.org:443", "test.pypi.org:443",
+    "tuf-repo-cdn.sigstore.dev:443", "tuf-repo.github.com:443", "upload.pypi.org:443",
+}  # fmt: skip
 PLAIN = r"[^&|;<>$()]*"  # nothing that a shell would make more of than words
 CALL = rf"(sudo )?\.venv/bin/wheelyard (?P<step>[a-z-]+){PLAIN}(\"\$[A-Z0-9_]+\"{PLAIN})*"
 COMMAND = re.compile(rf"{CALL}|make [a-z -]+")
@@ -129,8 +134,20 @@ def job_problems(where: str, job: dict[str, Any]) -> Iterator[str]:
     if job.get("environment") and "GH_TOKEN" not in json.dumps(job["steps"]):
         yield f"{where}: uploads what it cannot verify"
     can_sign = job.get("permissions", {}).get("id-token") == "write"
+    yield from network_problems(where, job) if can_sign else ()
     if can_sign and not {"make tools-sign", "make tools-publish"}.intersection(lines):
         yield f"{where}: more tools than it needs beside an identity"
+
+
+def network_problems(where: str, job: dict[str, Any]) -> Iterator[str]:
+    """Beside an identity only known places can be reached. GitHub keeps artifacts at no narrower name than that."""
+    limits = [s["with"] for s in job.get("steps", []) if "harden-runner" in s.get("uses", "")]
+    if not limits or limits[0]["egress-policy"] != "block":
+        yield f"{where}: an identity, and the whole network"
+        return
+    for place in limits[0]["allowed-endpoints"].split():
+        if place not in PLACES:
+            yield f"{where}: may reach {place}"
 
 
 def zizmor(folder: Path) -> list[str]:
@@ -194,6 +211,8 @@ CHANGES = {
     "more tools than it needs": ("make tools-publish", "make tools"),
     "a tag that was moved or deleted": ("          ref: ${{ github.ref }}", "          show-progress: false"),
     "uploads what it cannot verify": ("          GH_TOKEN: ${{ github.token }}", "          OTHER: x"),
+    "an identity, and the whole network": ("egress-policy: block", "egress-policy: audit"),
+    "may reach *.windows.net:443": ("*.blob.core.windows.net:443", "*.windows.net:443"),
     "schema:": ("timeout-minutes: 20", "timeout-minutes: [20]"),
 }  # fmt: skip
 

@@ -7,6 +7,7 @@ import pytest
 from demo_wheel import make_wheel
 from wheelyard.core import shell
 from wheelyard.steps import gate
+from wheelyard.tools import metadata
 
 # Each changes what a program of ours makes, or where it looks.
 SETTINGS = {
@@ -65,7 +66,7 @@ def test_a_relative_folder_of_path_is_left_out(
     assert all(part.startswith("/") for part in seen(tmp_path)["PATH"].split(":"))
 
 
-@pytest.mark.parametrize("module", ["check_wheel_contents.py", "zipfile.py"])
+@pytest.mark.parametrize("module", ["check_wheel_contents.py", "twine.py", "zipfile.py"])
 def test_a_module_in_the_current_folder_is_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
 ) -> None:
@@ -75,4 +76,5 @@ def test_a_module_in_the_current_folder_is_not_run(
     planted.write_text(f"open({str(sign)!r}, 'w')\nraise SystemExit(0)\n")
     monkeypatch.chdir(planted.parent)
     shell.run(gate.contents_check(wheel, {}), tmp_path / "log", what="the check")
+    metadata.check(wheel, {}, tmp_path / "log")
     assert not sign.exists()

@@ -17,6 +17,7 @@ from proof import proof
 from rehearsal import STAND_INS
 from wheelyard import steps
 from wheelyard.core.digest import sha256
+from wheelyard.core.record import Record
 from wheelyard.plan.plan import Options, Plan
 from wheelyard.problem import Problem
 from wheelyard.steps import publish
@@ -175,6 +176,16 @@ def test_an_index_that_drops_every_third_connection(devpi: Index, tmp_path: Path
         sent = send(flaky, wheels, tmp_path)
         assert sent == [wheel.name for wheel in wheels]
         assert all(flaky.files(NAME)[wheel.name] == sha256(wheel) for wheel in wheels)
+
+
+@pytest.mark.parametrize("to", ["testpypi", "pypi", "own"])
+def test_what_comes_from_a_compiler_cache_stays_here(
+    plan: Plan, record: Record, tmp_path: Path, to: str
+) -> None:
+    trial = dataclasses.replace(plan, options=Options(cache=tmp_path, index=to))
+    with pytest.raises(Problem, match=f"what goes to {to} is built without one: leave it out"):
+        publish.check(trial, record)
+    publish.check(dataclasses.replace(plan, options=Options(cache=tmp_path)), record)
 
 
 def test_only_an_index_on_this_machine_stands_in(

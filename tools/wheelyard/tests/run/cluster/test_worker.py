@@ -5,12 +5,13 @@ import sys
 import tomllib
 from pathlib import Path
 
+import distributed
 import pytest
 from clusters import machines
 from repository import ROOT, TOOL
 from wheelyard.core.engine import Engine
 from wheelyard.problem import Problem
-from wheelyard.run.cluster import worker
+from wheelyard.run.cluster import keys, worker
 from wheelyard.run.cluster.image_cache import KEPT, ImageCache
 
 
@@ -37,6 +38,21 @@ def test_without_keys_nothing_listens(words: list[str], tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "`wheelyard cluster-keys" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_scheduler_of_this_machine_lets_in_who_has_its_keys(tmp_path: Path) -> None:
+    """Every user of the machine reaches its port."""
+    keys.make(tmp_path / "others")
+    with machines(tmp_path) as there:
+        place = f"{there.host}:{there.port}"
+        own, others = (
+            keys.security(f"tls://{place}", f) for f in (there.keys, tmp_path / "others")
+        )
+        for address, security in ((f"tcp://{place}", None), (f"tls://{place}", others)):
+            with pytest.raises(OSError, match=r"Timed out|reset|CERTIFICATE"):
+                distributed.Client(address, security=security, timeout=4)
+        with distributed.Client(f"tls://{place}", security=own, timeout=30) as client:
+            assert client.run_on_scheduler(int) == 0
 
 
 def test_a_worker_comes_back_to_a_scheduler_that_restarts(tmp_path: Path) -> None:
