@@ -24,8 +24,7 @@ from typing import Any
 
 import psutil
 from wheelyard import steps
-from wheelyard.core import graph
-from wheelyard.core.job import Job, Made, Needs, Passed
+from wheelyard.core.job import Graph, Job, Made, Needs, Passed
 from wheelyard.core.progress import Display
 from wheelyard.core.record import Record
 from wheelyard.plan import plan as planning
@@ -151,7 +150,7 @@ def measure(planned: list[Job], workers: int) -> dict[str, float]:
                     here = local.Here(house, Display())
                     here.display.console.quiet = True
                     whole = place.Cluster(joined, local.Local(house, STEP, here))
-                    runner = Runner(graph.make(found), Record(house), here.display, whole)
+                    runner = Runner(Graph.of(found), Record(house), here.display, whole)
                     began, before = time.monotonic(), (processor(), processor(there))
                     runner.run(found, force=False)
                     took = time.monotonic() - began

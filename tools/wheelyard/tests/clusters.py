@@ -12,8 +12,7 @@ from pathlib import Path
 
 from repository import TOOL
 from toy_steps import module
-from wheelyard.core import graph
-from wheelyard.core.job import Job
+from wheelyard.core.job import Graph, Job
 from wheelyard.core.progress import Display
 from wheelyard.core.record import Record
 from wheelyard.run import local
@@ -118,4 +117,4 @@ def run(there: Machines, record: Record, *jobs: Job, project: Path | None = None
     with link.joined(there.address, there.keys) as joined:
         toys = local.Local(project or record.folder, module, here)
         whole = place.Cluster(joined, toys)
-        Runner(graph.make(jobs), record, here.display, whole).run(list(jobs), force=False)
+        Runner(Graph.of(jobs), record, here.display, whole).run(list(jobs), force=False)

@@ -16,9 +16,8 @@ from pathlib import Path
 
 import pytest
 from repository import ROOT
-from wheelyard.core import digest, graph
-from wheelyard.core.graph import Graph
-from wheelyard.core.job import Job, Needs, from_json
+from wheelyard.core import digest
+from wheelyard.core.job import Graph, Job, Needs, from_json
 from wheelyard.core.progress import Display
 from wheelyard.core.record import Facts, Record
 from wheelyard.core.workspace import Workspace
@@ -83,7 +82,7 @@ class Bench:
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         jobs = (from_json(job) for job in json.loads(done.stdout))
-        return graph.make(dataclasses.replace(job, needs=Needs()) for job in jobs)
+        return Graph.of(dataclasses.replace(job, needs=Needs()) for job in jobs)
 
     def ran_after(self, change: Callable[[], None], house: Path) -> set[str]:
         """The steps that run again after a change; of the builds, the sdist is told apart."""

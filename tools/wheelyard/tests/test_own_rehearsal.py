@@ -56,7 +56,10 @@ def rehearsal(
 
 
 def test_every_job_ran(rehearsal: Rehearsal, origin: Path) -> None:
-    assert list(rehearsal.printed) == list(jobs(origin / ".github/workflows"))
+    run = [
+        name for name in jobs(origin / ".github/workflows") if name != "dry-run"
+    ]  # no tag runs that
+    assert list(rehearsal.printed) == run
 
 
 def test_it_publishes_to_both_indexes(rehearsal: Rehearsal, indexes: list[Index]) -> None:

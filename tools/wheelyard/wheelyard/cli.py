@@ -18,8 +18,7 @@ from rich.console import Console
 from wheelyard import doctor, new, steps, tag
 from wheelyard.arguments import CLUSTER, parse
 from wheelyard.core.environment import UMASK
-from wheelyard.core.graph import Graph
-from wheelyard.core.job import Job
+from wheelyard.core.job import Graph, Job
 from wheelyard.core.progress import Display
 from wheelyard.core.record import Record
 from wheelyard.plan import github, show, support
@@ -138,7 +137,7 @@ def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
 
 def _on_cluster(arguments: argparse.Namespace) -> int:
     """The same with a Dask cluster as the place; the plan depends on what its machines are."""
-    link, table, cluster = (_of_cluster(name) for name in ("link", "table", "place"))
+    link, offers, cluster = (_of_cluster(name) for name in ("link", "offers", "place"))
     if arguments.cache:
         raise Problem(
             "--cache is a folder of this machine, for trial builds here; leave out --cluster"
@@ -153,7 +152,7 @@ def _on_cluster(arguments: argparse.Namespace) -> int:
             whole = cluster.Cluster(joined, local.Local(root, module, here))
             here.say(f"the cluster's dashboard, on the scheduler's machine: {joined.dashboard}")
             here.display.show_above(
-                lambda: [table.table(joined.members(), whole.at, joined.dashboard)]
+                lambda: [offers.table(joined.members(), whole.at, joined.dashboard)]
             )
             return whole  # type: ignore[no-any-return]
 
@@ -207,14 +206,14 @@ def _only_print() -> None:
 
 def _schema(file: str, as_markdown: bool) -> int:
     """The schema of a configuration file: for editors, or as the reference page."""
-    from wheelyard.config import json_schema, matrix, policy, reference
+    from wheelyard.config import matrix, policy, reference
 
     kind, name = (matrix.Matrix, matrix.FILE) if file == "matrix" else (policy.Policy, policy.FILE)
     _only_print()
     if as_markdown:
         print(reference.page(kind, name), end="")
     else:
-        print(json.dumps(json_schema.of_file(kind, name), indent=1))
+        print(json.dumps(reference.json_schema(kind, name), indent=1))
     return 0
 
 
@@ -316,7 +315,7 @@ def _toolkit(arguments: argparse.Namespace) -> int:
 
 
 def _report(plan: Plan, record: Record, display: Display) -> None:
-    from wheelyard.report.write import write
+    from wheelyard.report.page import write
 
     display.say(f"the report: {write(plan, record)}")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 from repository import ROOT, TOOL
-from wheelyard.config import json_schema, matrix, policy, reference
+from wheelyard.config import matrix, policy, reference
 from wheelyard.problem import Problem
 
 FILES: dict[str, Any] = {"matrix": matrix, "policy": policy}
@@ -18,7 +18,7 @@ KINDS: dict[str, Any] = {"matrix": matrix.Matrix, "policy": policy.Policy}
 
 
 def validator(name: str) -> Draft7Validator:
-    schema = json_schema.of_file(KINDS[name], FILES[name].FILE)
+    schema = reference.json_schema(KINDS[name], FILES[name].FILE)
     Draft7Validator.check_schema(schema)
     return Draft7Validator(schema)
 

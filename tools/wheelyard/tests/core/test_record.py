@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from recorded import job, passed
-from wheelyard.core import graph, record
-from wheelyard.core.job import Job, Needs, from_json, made
+from wheelyard.core import record
+from wheelyard.core.job import Graph, Job, Needs, from_json, made
 from wheelyard.core.job import passed as has_passed
 from wheelyard.core.record import Record
 from wheelyard.problem import Problem
@@ -99,7 +99,7 @@ def test_what_passed_on_other_bytes_is_not_what_there_is_now(known: Record, tmp_
     gate = job("gate/x86_64", {"file": made("build/x86_64")})
     passed(known, gate.name, inputs=dict(gate.inputs))
     publish = job("publish/pypi", {"judged": has_passed(gate.name)})
-    jobs = graph.make([build(sdist="1"), gate, publish])
+    jobs = Graph.of([build(sdist="1"), gate, publish])
     known.check_ready(publish, jobs)
     (tmp_path / "a.whl").write_text("built again")
     passed(known, "build/x86_64", tmp_path / "a.whl", inputs={"sdist": "1"})

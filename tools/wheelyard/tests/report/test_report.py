@@ -19,7 +19,7 @@ from wheelyard.plan import plan as planning
 from wheelyard.plan.cells import Cell
 from wheelyard.plan.plan import Options, Plan
 from wheelyard.report import facts
-from wheelyard.report.write import write
+from wheelyard.report.page import write
 from wheelyard.tools import sbom
 
 in_browser = pytest.mark.skipif(

@@ -9,9 +9,8 @@ from demo_wheel import make_wheel
 from recorded import job, passed
 from repository import ROOT
 from wheelyard import steps
-from wheelyard.core import graph
 from wheelyard.core.digest import sha256
-from wheelyard.core.graph import Graph
+from wheelyard.core.job import Graph
 from wheelyard.core.record import Record
 from wheelyard.plan import github
 from wheelyard.plan import plan as planning
@@ -21,7 +20,7 @@ from wheelyard.run import join
 from wheelyard.run.join import Told
 
 HERE = {"version": "1.0", "commit": "abc"}
-PLAN = graph.make(
+PLAN = Graph.of(
     [
         job("build/sdist", outputs=("*.whl",)),
         job("repair/a", outputs=("*.whl",)),

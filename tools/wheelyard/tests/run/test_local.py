@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from disks import small_disk
 from recorded import job
-from wheelyard.core import graph, shell
-from wheelyard.core.job import Job, Needs, made
+from wheelyard.core import shell
+from wheelyard.core.job import Graph, Job, Needs, made
 from wheelyard.core.progress import Display
 from wheelyard.core.record import Facts, Record
 from wheelyard.core.workspace import Workspace
@@ -28,8 +28,8 @@ from wheelyard.run.runner import Runner, only_run
 PROGRAM = textwrap.dedent("""
     import os, sys, time, types
     from pathlib import Path
-    from wheelyard.core import graph, shell
-    from wheelyard.core.job import Job, Needs, made
+    from wheelyard.core import shell
+    from wheelyard.core.job import Graph, Job, Needs, made
     from wheelyard.core.progress import Display
     from wheelyard.problem import Problem
     from wheelyard.run import local, runner
@@ -57,7 +57,7 @@ PROGRAM = textwrap.dedent("""
             here = local.Here(house, Display())
             step = lambda _: types.SimpleNamespace(run=run)
             place = local.Local(house, step, here)
-            whole = runner.Runner(graph.make(jobs), record, here.display, place)
+            whole = runner.Runner(Graph.of(jobs), record, here.display, place)
             whole.run(jobs, force=False)
     except Problem as problem:
         sys.exit(f"error: {problem}")
@@ -112,7 +112,7 @@ def run(record: Record, run_one: Run, *jobs: Job, force: bool = False) -> None:
     step = types.ModuleType("step")
     step.run = run_one  # type: ignore[attr-defined]
     place = local.Local(record.folder, lambda _: step, here)
-    Runner(graph.make(jobs), record, here.display, place).run(list(jobs), force=force)
+    Runner(Graph.of(jobs), record, here.display, place).run(list(jobs), force=force)
 
 
 def test_a_failed_job_is_shown_and_the_others_finish(record: Record) -> None:
@@ -175,7 +175,7 @@ def test_a_job_that_may_not_start_yet_leaves_no_trace(record: Record) -> None:
     early = Job("publish", "pypi", Needs(), {"judged": passed("gate/x")})
     here = local.Here(record.folder, Display())
     place = local.Local(record.folder, pytest.fail, here)
-    runner = Runner(graph.make([job("gate/x"), early]), record, here.display, place)
+    runner = Runner(Graph.of([job("gate/x"), early]), record, here.display, place)
     with pytest.raises(Problem, match="`gate/x` has not passed yet"):
         runner.run([early], force=True)
     assert record.jobs == {}

@@ -1,4 +1,5 @@
-"""The reference page of a configuration file, made from its schema."""
+"""What a configuration file can say, made from its definition: a page for people, and a JSON schema, so that editors
+complete and check it."""
 
 import dataclasses
 import types
@@ -8,6 +9,7 @@ from typing import Any
 from wheelyard.config.schema import is_required
 
 MADE = "Made from the schema (`wheelyard schema --markdown`). An unknown key is an error that names its line."
+TYPES = {str: "string", int: "integer", bool: "boolean"}  # in JSON
 PLAIN = {str: "string", int: "number", bool: "true or false"}
 
 
@@ -76,3 +78,40 @@ def _without_none(hint: Any) -> Any:
     if typing.get_origin(hint) is types.UnionType:
         return next(part for part in typing.get_args(hint) if part is not types.NoneType)
     return hint
+
+
+def json_schema(kind: Any, title: str) -> dict[str, Any]:
+    """The whole schema of the file that `kind` defines."""
+    head = {"$schema": "http://json-schema.org/draft-07/schema#", "title": title}
+    return head | _schema(kind)
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    if typing.get_origin(kind) is types.UnionType:
+        (kind,) = (part for part in typing.get_args(kind) if part is not types.NoneType)
+    if dataclasses.is_dataclass(kind):
+        return _object(kind)
+    origin = typing.get_origin(kind)
+    if origin is list:
+        return {"type": "array", "items": _schema(typing.get_args(kind)[0])}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": _schema(typing.get_args(kind)[1])}
+    return {"type": TYPES[kind]}
+
+
+def _object(kind: Any) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind)
+    properties = {}
+    for field in dataclasses.fields(kind):
+        entry = _schema(hints[field.name]) | {"description": field.metadata["doc"]}
+        if choices := field.metadata["choices"]:
+            entry.get("items", entry)["enum"] = list(choices)
+        properties[field.name] = entry
+    fields = dataclasses.fields(kind)
+    required = [f.name for f in fields if is_required(f) and not f.metadata["known"]]
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
+    return schema | ({"required": required} if required else {})

@@ -1,7 +1,7 @@
 """Reads a TOML file into dataclasses, which are its schema; what is wrong names file, line and a suggestion.
 
 A dataclass is a table and a field is a key: `key("what it means", default)`. A key without a default must be there.
-The same definition gives the JSON schema for editors (json_schema.py) and the reference page (reference.py).
+The same definition gives the JSON schema for editors and the page for people (reference.py).
 """
 
 import dataclasses

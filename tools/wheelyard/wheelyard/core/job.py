@@ -5,7 +5,7 @@ references to files. `Made` are files that other jobs make; the record turns it 
 are files of the project. `Passed` are jobs that must have passed on the same files before this one may run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -92,3 +92,32 @@ def from_json(data: Mapping[str, Any]) -> Job:
     inputs = {name: value(tagged) for name, tagged in data["inputs"].items()}
     outputs = tuple(data["outputs"])
     return Job(data["step"], data["unit"], Needs(**data["needs"]), inputs, outputs)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """All jobs of a release and who waits for whom; a runner takes it, wherever it runs them."""
+
+    jobs: dict[str, Job]  # in an order in which they can run
+
+    def of_step(self, step: str) -> list[Job]:
+        return [job for job in self.jobs.values() if job.step == step]
+
+    @property
+    def steps(self) -> list[str]:
+        return list(dict.fromkeys(job.step for job in self.jobs.values()))
+
+    def before(self, job: Job) -> Iterator[Job]:
+        """The jobs that a job directly waits for."""
+        return (self.jobs[name] for name in job.after)
+
+    @classmethod
+    def of(cls, jobs: Iterable[Job]) -> "Graph":
+        """Checks that every job comes after those that it waits for, and that no name is used twice."""
+        known: dict[str, Job] = {}
+        for job in jobs:
+            assert job.name not in known, f"two jobs are named {job.name}"
+            for name in job.after:
+                assert name in known, f"{job.name} waits for {name}, which does not come before it"
+            known[job.name] = job
+        return cls(known)

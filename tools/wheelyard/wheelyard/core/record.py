@@ -22,8 +22,7 @@ from typing import Any
 from wheelyard.core import digest
 from wheelyard.core.digest import sha256
 from wheelyard.core.disk import flush
-from wheelyard.core.graph import Graph
-from wheelyard.core.job import Job, Made, Passed, Source
+from wheelyard.core.job import Graph, Job, Made, Passed, Source
 from wheelyard.problem import Problem
 
 Facts = dict[str, Any]

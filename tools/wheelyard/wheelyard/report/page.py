@@ -1,4 +1,8 @@
-"""The report's HTML: plain, static, readable without colour, JavaScript or a wide screen."""
+"""The report: what was made, what it serves and how each claim is known. Plain HTML, static, readable without colour,
+JavaScript or a wide screen.
+
+It is made from the record alone, also where steps failed or have not run.
+"""
 
 import itertools
 import re
@@ -13,12 +17,25 @@ from wheelyard.core.record import Facts, Record
 from wheelyard.plan.cells import Cell
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import counted
-from wheelyard.report import timeline
+from wheelyard.report import facts as known
+from wheelyard.report import static_index, timeline
 from wheelyard.report.facts import WAYS, File
 from wheelyard.steps import ORDER, STEPS
 from wheelyard.tools import evidence
 
 TEMPLATE = Path(__file__).with_name("report.html")
+
+
+def write(plan: Plan, record: Record) -> Path:
+    """Writes report.html and the static index into the release folder; returns the page's path."""
+    files = known.files(plan, record)
+    target = record.folder / "report.html"
+    record.folder.mkdir(parents=True, exist_ok=True)
+    target.write_text(render(plan, record, files, known.grid(plan, record)))
+    static_index.write_all(
+        record.folder / "simple", plan.project.name, [file.path for file in files]
+    )
+    return target
 
 
 def render(plan: Plan, record: Record, files: list[File], grid: dict[Cell, str]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wheelyard.core import record as records
-from wheelyard.core.graph import Graph
+from wheelyard.core.job import Graph
 from wheelyard.core.record import Facts, Record
 from wheelyard.problem import Problem
 

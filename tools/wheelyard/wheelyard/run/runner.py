@@ -15,8 +15,7 @@ from typing import Protocol
 
 from wheelyard.core import engine, guard
 from wheelyard.core.disk import temporary_files_in
-from wheelyard.core.graph import Graph
-from wheelyard.core.job import Job
+from wheelyard.core.job import Graph, Job
 from wheelyard.core.lock import only_one
 from wheelyard.core.progress import Display, StepDisplay
 from wheelyard.core.record import Facts, Record

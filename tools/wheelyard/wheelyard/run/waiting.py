@@ -1,7 +1,8 @@
 """The jobs that are still to start: which may be next, once what they wait for is over and there is room."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Mapping
+from graphlib import TopologicalSorter
 from typing import Protocol
 
 from wheelyard.core.job import Job
@@ -29,11 +30,8 @@ class Waiting:
         self._room = room
         self._jobs = {job.name: job for job in jobs}
         self._kind = {job.name: room.kind(job) for job in jobs}
-        self._before = {j.name: {n for n in j.after if n in self._jobs} for j in jobs}
-        self._followers: dict[str, list[str]] = defaultdict(list)
-        for name, before in self._before.items():
-            for earlier in before:
-                self._followers[earlier].append(name)
+        self._order = TopologicalSorter({j.name: self._jobs.keys() & set(j.after) for j in jobs})
+        self._order.prepare()
         steps = list(dict.fromkeys(job.step for job in jobs))
         self._number = {step: number for number, step in enumerate(steps)}
         self._left = Counter(job.step for job in jobs)
@@ -45,7 +43,7 @@ class Waiting:
             ahead = remaining(jobs, took)
             names.sort(key=lambda name: (-self._number[self._jobs[name].step], -ahead[name]))
         self._rank = {name: rank for rank, name in enumerate(names)}
-        self._ready = [name for name in names if not self._before[name]]
+        self._ready = sorted(self._order.get_ready(), key=self._rank.__getitem__)
         self._running: Counter[Hashable] = Counter()
 
     def next(self) -> Job | None:
@@ -69,11 +67,8 @@ class Waiting:
         if not passed:
             self._last = min(self._last, self._number[job.step])
             return
-        for name in self._followers[job.name]:
-            self._before[name].discard(job.name)
-            if not self._before[name]:
-                self._ready.append(name)
-        self._ready.sort(key=self._rank.__getitem__)
+        self._order.done(job.name)
+        self._ready = sorted((*self._ready, *self._order.get_ready()), key=self._rank.__getitem__)
 
     def left(self, step: str) -> int:
         """How many jobs of a step are not over."""

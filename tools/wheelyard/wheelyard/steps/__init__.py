@@ -8,8 +8,7 @@ may also have `check(plan, record)`: what must hold before it is started.
 import importlib
 from types import ModuleType
 
-from wheelyard.core import graph
-from wheelyard.core.graph import Graph
+from wheelyard.core.job import Graph
 from wheelyard.plan.plan import Plan
 
 STEPS = {
@@ -50,7 +49,7 @@ def planned(plan: Plan, last: str = "install") -> Graph:
     steps = [step for step in ORDER[: ORDER.index(last) + 1] if is_there(step, plan)]
     if last not in steps:  # asked for by its name
         steps.append(last)
-    return graph.make(job for step in steps for job in module(step).jobs(plan))
+    return Graph.of(job for step in steps for job in module(step).jobs(plan))
 
 
 def is_there(step: str, plan: Plan) -> bool:

@@ -5,6 +5,7 @@ import os
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from wheelyard.core import shell
 from wheelyard.core.engine import Engine
 from wheelyard.core.lock import turn
 
@@ -15,9 +16,14 @@ def file() -> Path:
 
 
 def is_ours(engine: Engine, tag: str) -> bool:
-    """Whether the engine's image of this tag is the one that was made here, and no other that was given its name."""
-    found = engine.image_id(tag)
-    return found is not None and _read().get(tag) == found
+    """Whether the engine has the image that was made here under this tag. Where another user has made one too, which
+    moves the tag, it is moved back."""
+    noted = _read().get(tag)
+    if noted is None or engine.image_id(noted) != noted:
+        return False
+    if engine.image_id(tag) != noted:
+        shell.capture([engine.command, "tag", noted, tag])
+    return engine.image_id(tag) == noted
 
 
 def turn_of(name: str) -> AbstractContextManager[None]:

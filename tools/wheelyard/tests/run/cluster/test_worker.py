@@ -12,7 +12,7 @@ from repository import ROOT, TOOL
 from wheelyard.core.engine import Engine
 from wheelyard.problem import Problem
 from wheelyard.run.cluster import keys, worker
-from wheelyard.run.cluster.image_cache import KEPT, ImageCache
+from wheelyard.run.cluster.service import KEPT, ImageCache
 
 
 def wheelyard(*words: str) -> subprocess.CompletedProcess[str]:

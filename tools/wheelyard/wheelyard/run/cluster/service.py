@@ -6,6 +6,7 @@ anywhere; or there was a `fault` of this machine, and another one may do better.
 
 import base64
 import errno
+import json
 import shutil
 import subprocess
 import tempfile
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from wheelyard.core import engine as containers
-from wheelyard.core import guard
+from wheelyard.core import guard, shell
 from wheelyard.core import job as jobs
 from wheelyard.core.digest import EXECUTABLE, LINK
 from wheelyard.core.engine import Engine
@@ -26,13 +27,13 @@ from wheelyard.core.job import Job
 from wheelyard.core.record import acceptable
 from wheelyard.core.workspace import Workspace
 from wheelyard.problem import Problem
-from wheelyard.run.cluster.image_cache import ImageCache
 from wheelyard.run.cluster.store import Store, pack, trim
 from wheelyard.run.local import StepModule
 
 PATIENCE_SECONDS = 120  # how long a job waits for the next of its files
 FULL = 64 << 20  # bytes left on a disk that is as good as full
 NO_SPACE = "No space left on device"
+KEPT = 24  # images
 
 Order = dict[str, Any]
 Outcome = dict[str, Any]
@@ -41,6 +42,25 @@ Tell = Callable[[Order], None]
 
 class Fault(Exception):
     """This machine cannot do a job, which is not the job's fault."""
+
+
+class ImageCache:
+    """A worker's images: those that its jobs used last stay, the others go; a release may have hundreds."""
+
+    def __init__(self, note: Path) -> None:
+        self._note, self._lock = note, threading.Lock()
+
+    def used(self, tag: str, engine: Engine) -> None:
+        """Notes an image that a job has used; what was used longest ago is removed, unless a container has it."""
+        with self._lock:
+            try:
+                known: list[str] = json.loads(self._note.read_text())
+            except (OSError, ValueError):
+                known = []
+            known = [tag, *(other for other in known if other != tag)]
+            for old in known[KEPT:]:
+                shell.capture([engine.command, "image", "rm", old])
+            self._note.write_text(json.dumps(known[:KEPT]))
 
 
 @dataclass
