@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from real_releases import pytest_xdist_make_scheduler
 from rehearsed import indexes, origin, rehearsal
 from repository import ROOT
 from wheelyard.core import shell
@@ -14,7 +13,7 @@ from wheelyard.plan.plan import Options, Plan
 from wheelyard.tools import index
 from wheelyard.tools.index import Index
 
-__all__ = ["indexes", "origin", "pytest_xdist_make_scheduler", "rehearsal"]
+__all__ = ["indexes", "origin", "rehearsal"]
 collect_ignore = ["demo", "ordinary"]  # other projects, with tests of their own
 
 

@@ -1,12 +1,16 @@
-"""The release workflow, rehearsed: each job in a clean clone, a real index for both public ones."""
+"""The release workflow, rehearsed: each job in a clean clone, a real index for both public ones. What is wrong, or what
+a compromised job hands on, reaches neither."""
 
 import dataclasses
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from faulty_index import faulty_proxy
+from hostile_jobs import ATTACKS, LATER_ATTACKS
 from real_releases import real_release
 from rehearsal import Failed, Rehearsal, jobs
 from rehearsed import PUBLIC, git, stand_ins
@@ -63,27 +67,33 @@ def test_a_file_that_was_cut_off_is_sent_again_before_the_page_is_public(
 # --- What must stop before anything is uploaded ---------------------------------------------------
 
 
-@pytest.fixture
-def spoilt(
-    rehearsal: Rehearsal, new_index: Callable[[str], Index], tmp_path: Path
-) -> Iterator[Rehearsal]:
-    """The same run with all of its own, to be spoilt; nothing may reach its empty indexes."""
-    for name in ("artifacts", "made"):
-        shutil.copytree(rehearsal.folder / name, tmp_path / name, symlinks=True)
-    shutil.copy(rehearsal.signatures, tmp_path)
-    shutil.copytree(rehearsal.origin, tmp_path / "origin")
-    shutil.copytree(rehearsal.workflows, tmp_path / "workflows")
-    empty = [new_index(f"{tmp_path.name.replace('_', '-')}-{name}") for name in PUBLIC]
-    yield dataclasses.replace(
+@pytest.fixture(scope="module")
+def empty(new_index: Callable[[str], Index]) -> list[Index]:
+    """Two indexes that stay as they are."""
+    return [new_index(f"empty-{name}") for name in PUBLIC]
+
+
+def again(rehearsal: Rehearsal, indexes: list[Index], folder: Path) -> Rehearsal:
+    """The finished run with artifacts and an origin of its own, before anything was published."""
+    shutil.copytree(rehearsal.artifacts, folder / "artifacts")
+    shutil.copytree(rehearsal.origin, folder / "origin")
+    shutil.copy(rehearsal.signatures, folder)
+    (folder / "made").symlink_to(rehearsal.made)
+    return dataclasses.replace(
         rehearsal,
-        origin=tmp_path / "origin",
-        folder=tmp_path,
-        environment=stand_ins(tmp_path, empty),
-        workflows=tmp_path / "workflows",
+        origin=folder / "origin",
+        folder=folder,
+        environment=stand_ins(folder, indexes),
         outputs=dict(rehearsal.outputs),
         uploaders=dict(rehearsal.uploaders),
         printed={},
     )
+
+
+@pytest.fixture
+def spoilt(rehearsal: Rehearsal, empty: list[Index], tmp_path: Path) -> Iterator[Rehearsal]:
+    """A run to be spoilt; nothing of it may reach an index."""
+    yield again(rehearsal, empty, tmp_path)
     assert [where.files("demo_ext") for where in empty] == [{}, {}]
     assert not (tmp_path / "github").exists()
 
@@ -141,3 +151,49 @@ def test_wheels_of_other_sources(spoilt: Rehearsal) -> None:
     for record in spoilt.artifacts.glob("*/release.json"):  # each names the commit
         record.write_text(record.read_text().replace(old, git(spoilt.origin, "rev-parse", "HEAD")))
     stops(spoilt, "built from another state of the sources", "testpypi", at="testpypi")
+
+
+# --- Compromised jobs -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("attack", [*ATTACKS, *LATER_ATTACKS])
+def test_nothing_of_a_compromised_job_is_published(spoilt: Rehearsal, attack: str) -> None:
+    """And the message names the job."""
+    spoil, message = (ATTACKS | LATER_ATTACKS)[attack]
+    spoil(spoilt.artifacts)
+    for artifact in spoilt.artifacts.iterdir():
+        spoilt.uploaders.setdefault(artifact.name, "verify")
+    for job in ["pypi", *(["testpypi"] if attack in ATTACKS else [])]:
+        with pytest.raises(Failed, match=f"(?s){message}") as failed:
+            spoilt.run_job(job)
+        assert "Traceback" not in failed.value.output
+
+
+def test_without_an_attack_it_would_be_published(
+    rehearsal: Rehearsal, new_index: Callable[[str], Index], tmp_path: Path
+) -> None:
+    """The suite could not fail if its runs stopped for another reason."""
+    open_ones = [new_index(f"open-{name}") for name in PUBLIC]
+    run = again(rehearsal, open_ones, tmp_path)
+    for job in PUBLIC:
+        run.run_job(job)
+    published = [where.files("demo_ext") for where in open_ones]
+    assert published == [rehearsal.signed, rehearsal.signed], "what was signed where it was made"
+
+
+@pytest.mark.parametrize("fault", [{"drop_every": 3}, {"serve_after": 30}], ids=str)
+def test_an_index_that_behaves_badly(
+    rehearsal: Rehearsal,
+    new_index: Callable[[str], Index],
+    tmp_path: Path,
+    fault: dict[str, int],
+) -> None:
+    """That is no attack: the same jobs publish to it all the same."""
+    slow_ones = [new_index(f"{'-'.join(fault).replace('_', '-')}-{name}") for name in PUBLIC]
+    run = again(rehearsal, slow_ones, tmp_path)
+    for job, where in zip(PUBLIC, slow_ones, strict=True):
+        with faulty_proxy(where.upload, **fault) as address:
+            run.environment[f"INDEX_{job.upper()}"] = address + urlsplit(where.upload).path
+            run.run_job(job)
+        assert "3 files uploaded" in run.printed[job]
+        assert where.files("demo_ext") == rehearsal.signed

@@ -260,21 +260,3 @@ def test_a_job_with_an_identity_installs_few_packages(lock: str) -> None:
     tools = (ROOT / "ci/tools.lock").read_text()
     for name, version in pinned:
         assert f"{name}=={version} " in tools, "the same versions as everywhere"
-
-
-def test_artifacts_are_handed_on_by_a_job_that_comes_before() -> None:
-    """Each download names what a needed job, or one that it needed, uploads."""
-    jobs = rehearsal.jobs(ROOT / ".github/workflows")
-    uploads = {
-        step["with"]["name"].partition("${{")[0]: name
-        for name, job in jobs.items()
-        for step in job["steps"]
-        if "upload-artifact" in step.get("uses", "")
-    }
-    for name, job in jobs.items():
-        before = rehearsal.needed(jobs, name)
-        for step in job["steps"]:
-            if "download-artifact" in step.get("uses", ""):
-                wanted = step["with"].get("name") or step["with"]["pattern"]
-                for artifact in wanted.strip("{}").split(","):
-                    assert uploads[artifact.rstrip("*")] in before, f"{name} downloads {artifact}"
