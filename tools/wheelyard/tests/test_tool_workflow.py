@@ -6,7 +6,7 @@ import platform
 import shutil
 import subprocess
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,22 +63,24 @@ def released(new_index: Callable[[str], Index], tmp_path_factory: pytest.TempPat
 
 
 @pytest.fixture
-def again(released: Tools, new_index: Callable[[str], Index], tmp_path: Path) -> Tools:
-    """The same run with all of its own, before anything was signed or sent."""
+def again(released: Tools, new_index: Callable[[str], Index], tmp_path: Path) -> Iterator[Tools]:
+    """The same run, where it was, as an environment knows its folder; with an origin of its own and nothing sent yet."""
     shutil.copytree(released.artifacts, tmp_path / "artifacts")
-    shutil.copytree(released.origin, tmp_path / "origin")
-    (tmp_path / "made").symlink_to(released.made)
     shutil.copy(released.signatures, tmp_path)
+    shutil.copytree(released.origin, tmp_path / "origin")
     empty = [new_index(f"{tmp_path.name.replace('_', '-')}-{name}") for name in PUBLIC]
-    return dataclasses.replace(
+    yield dataclasses.replace(
         released,
-        folder=tmp_path,
         origin=tmp_path / "origin",
         environment=stand_ins(tmp_path, empty),
         outputs=dict(released.outputs),
         uploaders=dict(released.uploaders),
         signed={},
     )
+    assert [where.files(tool) for where in empty for tool in TOOLS] == [{}] * 6
+    shutil.rmtree(released.artifacts)
+    shutil.copytree(tmp_path / "artifacts", released.artifacts)
+    shutil.copy(tmp_path / released.signatures.name, released.signatures)
 
 
 def test_four_wheels_of_three_tools_each_from_one_job(released: Tools) -> None:
