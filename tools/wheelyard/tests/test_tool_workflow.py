@@ -64,7 +64,7 @@ def released(new_index: Callable[[str], Index], tmp_path_factory: pytest.TempPat
 
 @pytest.fixture
 def again(released: Tools, new_index: Callable[[str], Index], tmp_path: Path) -> Iterator[Tools]:
-    """The same run, where it was, as an environment knows its folder; with an origin of its own and nothing sent yet."""
+    """The same run where it was, as its environments know their folder, with an origin of its own and nothing sent."""
     shutil.copytree(released.artifacts, tmp_path / "artifacts")
     shutil.copy(released.signatures, tmp_path)
     shutil.copytree(released.origin, tmp_path / "origin")
