@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from repository import ROOT
+from repository import ROOT, committed
 from wheelyard.core import engine
 
 DEMO = Path(__file__).with_name("demo")
@@ -24,10 +24,7 @@ def copy_of_demo(folder: Path) -> Path:
     shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "ci/torch.lock", folder / "ci")
     (folder / ".gitignore").write_text("/build/\n/wheelhouse/\n*.egg-info/\n__pycache__/\n")
-    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
-    for words in (["init", "--quiet"], ["add", "--all"], [*who, "commit", "--quiet", "-m", "demo"]):
-        subprocess.run(["git", *words], cwd=folder, check=True)
-    return folder
+    return committed(folder)
 
 
 def wheelyard(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:

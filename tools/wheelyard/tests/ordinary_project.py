@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from repository import committed, git
+
 ORDINARY = Path(__file__).with_name("ordinary")
 TORCHES = {"2.12": "cu130", "2.15": "cu132"}
 PYTHONS = ["3.11", "3.13"]
@@ -20,14 +22,7 @@ def copy(folder: Path) -> Path:
     """The project in a git repository of its own, tagged."""
     shutil.copytree(ORDINARY, folder)
     (folder / ".gitignore").write_text("/build/\n")
-    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
-    for words in (
-        ["init", "--quiet"],
-        ["add", "--all"],
-        [*who, "commit", "--quiet", "-m", "first"],
-        [*who, "tag", "-m", "first", "v1.2.0"],
-    ):
-        subprocess.run(["git", *words], cwd=folder, check=True)
+    git(committed(folder), "tag", "-m", "first", "v1.2.0")
     return folder
 
 

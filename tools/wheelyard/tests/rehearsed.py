@@ -8,18 +8,11 @@ from pathlib import Path
 import pytest
 from demo_project import copy_of_demo
 from rehearsal import Failed, Rehearsal, use_tools_of
-from repository import ROOT
+from repository import ROOT, git
 from wheelyard.tools import index
 from wheelyard.tools.index import Index
 
 PUBLIC = ("testpypi", "pypi")  # the indexes, and the jobs that publish to them
-
-
-def git(folder: Path, *words: str) -> str:
-    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
-    command = ["git", *who, *words]
-    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
 
 
 def stand_ins(folder: Path, indexes: list[Index]) -> dict[str, str]:

@@ -1,6 +1,33 @@
-"""Where wheelyard's project lies, and the repository around it, whose matrix and workflows some tests read."""
+"""Where wheelyard's project lies, and the repository around it, whose matrix and workflows some tests read; and other
+repositories, to be made."""
 
+import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 TOOL = Path(__file__).resolve().parents[1]
 ROOT = TOOL.parents[1]
+
+
+def write(folder: Path, texts: Mapping[str, str]) -> Path:
+    """Files with these texts."""
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def git(folder: Path, *words: str) -> str:
+    """What git prints, as somebody's."""
+    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
+    command = ["git", *who, *words]
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def committed(folder: Path) -> Path:
+    """All files of a folder, as the first commit of a repository."""
+    git(folder, "init")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--message", "first")
+    return folder

@@ -11,7 +11,7 @@ from shlex import quote
 import pytest
 from demo_wheel import make_wheel
 from recorded import passed
-from repository import ROOT
+from repository import ROOT, committed, write
 from wheelyard import cli
 from wheelyard.core.digest import sha256
 from wheelyard.core.progress import Display
@@ -44,13 +44,7 @@ def small_project(folder: Path, **texts: str) -> Path:
         "ci/policy.toml": "",
         **texts,
     }
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    git = ["git", "-c", "user.name=test", "-c", "user.email=test@localhost"]
-    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
-        subprocess.run([*git, *words], cwd=folder, check=True)
-    return folder
+    return committed(write(folder, files))
 
 
 def call(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":

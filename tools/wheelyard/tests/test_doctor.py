@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from repository import committed, git, write
 
 WORKFLOW = """jobs:
   sign:
@@ -96,18 +97,10 @@ def project(tmp_path: Path) -> Path:
         "pyproject.toml": '[project]\nname = "mine"\nversion = "1.0.0"\n',
         "CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n\n- New.\n",
     }
-    for name, text in texts.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    for words in (
-        ["init", "--quiet"],
-        ["remote", "add", "origin", "git@github.com:me/mine.git"],
-        ["config", "user.name", "me"],
-        ["config", "user.email", "me@localhost"],
-        ["add", "--all"],
-        ["commit", "--quiet", "--message", "start"],
-    ):
-        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    committed(write(tmp_path, texts))
+    git(tmp_path, "remote", "add", "origin", "git@github.com:me/mine.git")
+    git(tmp_path, "config", "user.name", "me")
+    git(tmp_path, "config", "user.email", "me@localhost")
     return tmp_path
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-from repository import ROOT
+from repository import ROOT, committed
 from wheelyard.core import digest
 from wheelyard.core.job import Graph, Job, Needs, from_json
 from wheelyard.core.progress import Display
@@ -65,9 +65,7 @@ class Bench:
         (self.project / "docs/evidence").mkdir(parents=True)  # a project that is new has none
         (self.project / "docs/evidence/x86_64.json").write_text("{}")
         copy(digest.PACKAGE, self.tool / "wheelyard")
-        who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
-        for words in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "all of it"]):
-            subprocess.run(["git", *words], cwd=self.project, check=True)
+        committed(self.project)
         run(self.planned(), folder / "released")
 
     def planned(self) -> Graph:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import workspaces
+import recorded
 from real_releases import real_release
 from repository import ROOT
 from tools.release import wheels as tool_wheels
@@ -49,7 +49,7 @@ def inside(
     folder = tmp_path_factory.mktemp("alone")
     shutil.copytree(wheels, folder / "the wheels")
     engine = engines.ready(folder, print)
-    image = suite.ensure(request.param, engine, workspaces.workspace(folder, {}))
+    image = suite.ensure(request.param, engine, recorded.workspace(folder, {}))
     settings = host_settings.files(folder)
     caches = known_images.file().parents[1]  # what this machine has downloaded and built
     shared = [folder, caches / "wheelyard", caches / "pip", Path("/var/run/docker.sock")]

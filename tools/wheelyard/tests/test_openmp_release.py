@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import repository
 from real_releases import real_release
 from repository import ROOT
 from wheelyard.tools import sbom, wheelscope
@@ -102,9 +103,7 @@ def write(folder: Path, name: str) -> None:
         + "from ._C import threads\n",
         "tests/test_threads.py": TEST.format(name=name, places=PLACES[name]),
     }
-    for path, text in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
+    repository.write(folder, files)
     (folder / "ci").mkdir()
     shutil.copy(ROOT / "ci/torch.lock", folder / "ci")  # so that images share torch's layers
 

@@ -15,6 +15,7 @@ from types import ModuleType
 
 import pytest
 from demo_wheel import make_wheel
+from recorded import workspace
 from wheelyard import steps
 from wheelyard.core.job import Job, Source
 from wheelyard.plan import github
@@ -26,7 +27,6 @@ from wheelyard.report import static_index
 from wheelyard.steps import build, gate, install, publish, repair, smoke
 from wheelyard.tools import images, index
 from wheelyard.tools.index import Index
-from workspaces import workspace
 
 ORDINARY = Path(__file__).with_name("ordinary")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from rehearsal import Failed, Rehearsal, jobs
-from rehearsed import PUBLIC, git, stand_ins
-from repository import ROOT
+from rehearsed import PUBLIC, stand_ins
+from repository import ROOT, git
 from wheelyard.core.digest import sha256
 from wheelyard.plan import project
 from wheelyard.tools.index import Index

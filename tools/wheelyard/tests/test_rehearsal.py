@@ -13,7 +13,8 @@ from faulty_index import faulty_proxy
 from hostile_jobs import ATTACKS, LATER_ATTACKS
 from real_releases import real_release
 from rehearsal import Failed, Rehearsal, jobs
-from rehearsed import PUBLIC, git, stand_ins
+from rehearsed import PUBLIC, stand_ins
+from repository import git
 from wheelyard.tools.index import Index
 
 pytestmark = real_release()

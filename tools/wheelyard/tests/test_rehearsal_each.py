@@ -8,8 +8,8 @@ import pytest
 from demo_project import copy_of_demo
 from real_releases import real_release
 from rehearsal import Rehearsal
-from rehearsed import git, run_whole
-from repository import ROOT
+from rehearsed import run_whole
+from repository import ROOT, git
 from wheelyard.core.digest import sha256
 from wheelyard.init import files
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from repository import committed, git, write
 from wheelyard import tag
 from wheelyard.problem import Problem
 
@@ -14,25 +15,18 @@ CHANGELOG = "# Changelog\n\n## [Unreleased]\n\n- New.\n\n## [1.0.0] - 2026-01-01
 PYPROJECT = '[project]\nname = "demo"\nversion = "1.0.0"\n'
 
 
-def git(folder: Path, *words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
-
-
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A small project in git."""
-    folder = tmp_path / "project"
-    (folder / "ci").mkdir(parents=True)
-    (folder / "ci/matrix.toml").write_text('[arch.x86_64]\n[torch."2.15"]\n')
-    (folder / "CHANGELOG.md").write_text(CHANGELOG)
-    (folder / "pyproject.toml").write_text(PYPROJECT)
-    (folder / ".gitignore").write_text("__pycache__/\n")
-    git(folder, "init", "--quiet")
+    texts = {
+        "ci/matrix.toml": '[arch.x86_64]\n[torch."2.15"]\n',
+        "CHANGELOG.md": CHANGELOG,
+        "pyproject.toml": PYPROJECT,
+        ".gitignore": "__pycache__/\n",
+    }
+    folder = committed(write(tmp_path / "project", texts))
     git(folder, "config", "user.name", "test")
     git(folder, "config", "user.email", "test@localhost")
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--message", "start")
     return folder
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import workspaces
+import recorded
 from real_releases import real_release
 from tools.release import publish
 from tools.release import wheels as tool_wheels
@@ -56,7 +56,7 @@ def engine(release: Path) -> Iterator[Engine]:
 def image(python: str, engine: Engine, folder: Path) -> str:
     """Debian's suite that has this Python, with that Python and nothing else."""
     tag = f"wheelyard-python:{python}"
-    base = suite.ensure(PYTHONS[python], engine, workspaces.workspace(folder, {}))
+    base = suite.ensure(PYTHONS[python], engine, recorded.workspace(folder, {}))
     with tempfile.TemporaryDirectory() as name:
         settings = host_settings.files(Path(name))
         words = [f"--secret=id=apt,src={settings['apt']}", f"--build-arg=PYTHON={python}"]

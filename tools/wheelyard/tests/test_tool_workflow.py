@@ -14,8 +14,8 @@ import pytest
 import yaml
 from real_releases import real_release
 from rehearsal import REPOSITORY, STAND_INS, Failed, Rehearsal
-from rehearsed import PUBLIC, git, stand_ins
-from repository import ROOT
+from rehearsed import PUBLIC, stand_ins
+from repository import ROOT, git
 from wheelyard import __version__
 from wheelyard.core.digest import sha256
 from wheelyard.tools.index import Index

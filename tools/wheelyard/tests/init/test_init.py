@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from repository import ROOT
+from repository import ROOT, committed, git, write
 from wheelyard.config import matrix, policy
 from wheelyard.config.matrix import KNOWN
 from wheelyard.init import sources
@@ -41,13 +41,6 @@ OTHER_IMPORT = {
 }
 
 
-def project(folder: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
-
-
 def init(folder: Path) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "wheelyard", "init"], cwd=folder, capture_output=True, text=True
@@ -57,7 +50,7 @@ def init(folder: Path) -> str:
 
 
 def test_names_are_found_without_a_project_table(tmp_path: Path) -> None:
-    found = sources.read(project(tmp_path, NO_PROJECT_TABLE))
+    found = sources.read(write(tmp_path, NO_PROJECT_TABLE))
     assert (found.name, found.import_name) == ("their_ext", "their_ext")
     assert found.reasons["name"] == "setup.py, setup(name=...)"
     assert found.tests == ["test"]
@@ -65,7 +58,7 @@ def test_names_are_found_without_a_project_table(tmp_path: Path) -> None:
 
 
 def test_the_import_name_is_not_the_distributions(tmp_path: Path) -> None:
-    found = sources.read(project(tmp_path, OTHER_IMPORT))
+    found = sources.read(write(tmp_path, OTHER_IMPORT))
     assert (found.name, found.import_name) == ("their-ext", "theirs")
     choice = choose(found, tomllib.loads(KNOWN.read_text()))
     assert all(float(python) >= 3.12 for python in choice.pythons)
@@ -75,7 +68,7 @@ def test_the_import_name_is_not_the_distributions(tmp_path: Path) -> None:
 def test_the_strategy_follows_from_the_sources(
     tmp_path: Path, files: dict[str, str], strategy: str
 ) -> None:
-    found = sources.read(project(tmp_path, files))
+    found = sources.read(write(tmp_path, files))
     choice = choose(found, tomllib.loads(KNOWN.read_text()))
     assert choice.strategy == strategy
     assert "ops.cpp" in choice.reasons["strategy"] or "setup.py" in choice.reasons["strategy"]
@@ -83,7 +76,7 @@ def test_the_strategy_follows_from_the_sources(
 
 @pytest.mark.parametrize("files", [NO_PROJECT_TABLE, LIMITED, OTHER_IMPORT])
 def test_what_is_written_is_sound(tmp_path: Path, files: dict[str, str]) -> None:
-    said = init(project(tmp_path, files))
+    said = init(write(tmp_path, files))
     assert "written: ci/matrix.toml" in said
     plan = planning.load(Options(), tmp_path)
     assert len(plan.matrix.torch) == 2
@@ -103,25 +96,20 @@ def test_the_workflows_are_called_at_the_commit_of_their_tag(
 ) -> None:
     """GitHub is a folder here; a tag may be an object of its own."""
     theirs = tmp_path / "github/cuda-ext-example/cuda_ext_example"
-    theirs.mkdir(parents=True)
-    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
-    git = ["git", "-C", str(theirs), *who]
+    committed(write(theirs, {"a": ""}))
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
     monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{tmp_path}/github/.insteadOf")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://github.com/")
-    subprocess.run([*git, "init", "--quiet"], check=True)
-    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "--message", "x"], check=True)
-    said = init(project(tmp_path / "before", NO_PROJECT_TABLE))
+    said = init(write(tmp_path / "before", NO_PROJECT_TABLE))
     assert f"GitHub does not tell the commit of {RELEASE}" in " ".join(said.split())
-    subprocess.run([*git, "tag", "--annotate", RELEASE, "--message", "x"], check=True)
-    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True).stdout
-    init(project(tmp_path / "after", NO_PROJECT_TABLE))
+    git(theirs, "tag", "--annotate", RELEASE, "--message", "x")
+    init(write(tmp_path / "after", NO_PROJECT_TABLE))
     workflow = (tmp_path / "after/.github/workflows/wheels.yml").read_text()
-    assert workflow.count(f".yml@{head.strip()} # {RELEASE}\n") == 2
+    assert workflow.count(f".yml@{git(theirs, 'rev-parse', 'HEAD')} # {RELEASE}\n") == 2
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
-    project(tmp_path, NO_PROJECT_TABLE)
+    write(tmp_path, NO_PROJECT_TABLE)
     init(tmp_path)
     file = tmp_path / matrix.FILE
     file.write_text(file.read_text() + "# mine\n")
@@ -129,7 +117,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert file.read_text().endswith("# mine\n")
 
 
-def test_no_python_project(tmp_path: Path) -> None:
+def test_no_python_write(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "wheelyard", "init"], cwd=tmp_path, capture_output=True, text=True
     )
@@ -147,7 +135,7 @@ def test_without_a_matrix_every_command_names_init(tmp_path: Path) -> None:
 
 def test_a_project_without_cuda_code_runs_beside_any_build_of_torch(tmp_path: Path) -> None:
     """PyPI's torch is a CUDA build; a wheel without device code serves its users too."""
-    folder = project(tmp_path, NO_PROJECT_TABLE)
+    folder = write(tmp_path, NO_PROJECT_TABLE)
     init(folder)
     plan = planning.load(Options(base="debian"), folder)
     assert {torch.cuda[0] for torch in plan.matrix.torch.values()} == {"cpu"}
@@ -161,7 +149,7 @@ def test_calls_of_nvidias_libraries_are_cuda_without_device_code(tmp_path: Path)
     """As torch-batch-svd is made: CUDAExtension, and C++ that calls cuSOLVER. A gate cannot ask for device code."""
     extension = "ext_modules = [CUDAExtension('their_ext._C', ['their_ext/csrc/ops.cpp'])]\n"
     files = {**NO_PROJECT_TABLE, "setup.py": extension + NO_PROJECT_TABLE["setup.py"]}
-    init(project(tmp_path, files))
+    init(write(tmp_path, files))
     matrix_file = tomllib.loads((tmp_path / matrix.FILE).read_text())
     assert "cpu" not in {cuda for torch in matrix_file["torch"].values() for cuda in torch["cuda"]}
     written = tomllib.loads((tmp_path / policy.FILE).read_text())
@@ -171,7 +159,7 @@ def test_calls_of_nvidias_libraries_are_cuda_without_device_code(tmp_path: Path)
 
 def test_submodules_that_were_not_cloned_are_named(tmp_path: Path) -> None:
     """As in a plain clone of flash-attention, whose kernels need CUTLASS."""
-    other, origin = project(tmp_path / "other", {"a.h": ""}), project(tmp_path / "origin", LIMITED)
+    other, origin = write(tmp_path / "other", {"a.h": ""}), write(tmp_path / "origin", LIMITED)
     who = [
         "-c",
         "user.name=test",
@@ -195,8 +183,8 @@ def test_submodules_that_were_not_cloned_are_named(tmp_path: Path) -> None:
 
 
 def test_cuda_code_beside_the_project_is_found_through_a_link(tmp_path: Path) -> None:
-    project(tmp_path, {"engine/kernel.cu": "", "engine/loop/.keep": ""})
-    project(tmp_path / "python", NO_PROJECT_TABLE)
+    write(tmp_path, {"engine/kernel.cu": "", "engine/loop/.keep": ""})
+    write(tmp_path / "python", NO_PROJECT_TABLE)
     (tmp_path / "python/engine").symlink_to("../engine")
     (tmp_path / "engine/loop/back").symlink_to("../..")
     found = sources.read(tmp_path / "python")
@@ -206,9 +194,9 @@ def test_cuda_code_beside_the_project_is_found_through_a_link(tmp_path: Path) ->
 
 def test_a_setup_that_drives_cmake_beside_it_has_its_sources_there(tmp_path: Path) -> None:
     """No link leads to them: only setup.py knows where they are."""
-    project(tmp_path, {"engine/src/kernel.cu": "", "engine/CMakeLists.txt": ""})
+    write(tmp_path, {"engine/src/kernel.cu": "", "engine/CMakeLists.txt": ""})
     setup = {"pyproject.toml": '[project]\nname = "their-torch"\n', "their/torch/__init__.py": ""}
-    project(tmp_path / "python/their_torch", setup)
+    write(tmp_path / "python/their_torch", setup)
     found = sources.read(tmp_path, "python/their_torch")
     assert found.reasons["cuda"] == "engine/src/kernel.cu is CUDA code"
     assert found.repository == tmp_path
@@ -228,7 +216,7 @@ STABLE = {
 
 def written(folder: Path, files: dict[str, str]) -> dict[str, Any]:
     """The matrix that init writes, as the plan reads it."""
-    init(project(folder, files))
+    init(write(folder, files))
     planning.load(Options(base="debian"), folder)
     return tomllib.loads((folder / matrix.FILE).read_text())
 
@@ -236,7 +224,7 @@ def written(folder: Path, files: dict[str, str]) -> dict[str, Any]:
 def refused(folder: Path, files: dict[str, str]) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "wheelyard", "init"],
-        cwd=project(folder, files), capture_output=True, text=True,
+        cwd=write(folder, files), capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
@@ -276,11 +264,11 @@ def test_a_wheel_for_every_python_is_universal_unless_it_is_bound_to_torch(
     files: dict[str, str], tmp_path: Path
 ) -> None:
     known = tomllib.loads(KNOWN.read_text())
-    chosen = choose(sources.read(project(tmp_path, files)), known)
+    chosen = choose(sources.read(write(tmp_path, files)), known)
     assert chosen.strategy == "universal"
     assert "py3" in chosen.reasons["strategy"]
     for bound in ("#include <torch/library.h>\n", "#include <Python.h>\n"):
-        project(tmp_path, {"their_ext/library.c": bound})
+        write(tmp_path, {"their_ext/library.c": bound})
         assert choose(sources.read(tmp_path), known).strategy == "each"
 
 
@@ -300,7 +288,7 @@ def test_a_requirement_with_quotes_is_written_whole(tmp_path: Path) -> None:
 
 
 def test_the_comment_of_a_choice_says_what_made_it_so(tmp_path: Path) -> None:
-    init(project(tmp_path, LIMITED))
+    init(write(tmp_path, LIMITED))
     lines = (tmp_path / matrix.FILE).read_text().splitlines()
     assert (
         'default = "abi3"  # setup.py\'s py_limited_api is cp310, and no source includes pybind11'
@@ -318,7 +306,7 @@ NOT_ABI3 = {
 @pytest.mark.parametrize("what", NOT_ABI3)
 def test_a_limited_api_that_is_not_used_does_not_count(tmp_path: Path, what: str) -> None:
     files = {**LIMITED, "setup.py": NO_PROJECT_TABLE["setup.py"] + NOT_ABI3[what]}
-    assert not sources.read(project(tmp_path, files)).limited_api
+    assert not sources.read(write(tmp_path, files)).limited_api
 
 
 @pytest.mark.parametrize(("api", "python"), [("cp310", "3.11"), ("cp312", "3.13")])
@@ -337,7 +325,7 @@ def test_scikit_builds_limited_api_counts(tmp_path: Path, api: str, python: str)
 
 def test_a_script_named_test_is_no_test(tmp_path: Path) -> None:
     files = {k: v for k, v in NO_PROJECT_TABLE.items() if "test_it" not in k}
-    assert sources.read(project(tmp_path, {**files, "tests/test.py": ""})).tests == []
+    assert sources.read(write(tmp_path, {**files, "tests/test.py": ""})).tests == []
 
 
 def test_pins_of_torch_and_python_decide(tmp_path: Path) -> None:
@@ -353,7 +341,7 @@ def test_pins_of_torch_and_python_decide(tmp_path: Path) -> None:
 
 def test_a_python_that_debian_lacks_is_not_every_python(tmp_path: Path) -> None:
     text = OTHER_IMPORT["pyproject.toml"].replace(">=3.12", "==3.12.*")
-    init(project(tmp_path, {**OTHER_IMPORT, "pyproject.toml": text}))
+    init(write(tmp_path, {**OTHER_IMPORT, "pyproject.toml": text}))
     assert tomllib.loads((tmp_path / matrix.FILE).read_text())["python"]["versions"] == ["3.12"]
 
 

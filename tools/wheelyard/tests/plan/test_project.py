@@ -2,11 +2,11 @@
 
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from repository import git, write
 from wheelyard.plan import project
 from wheelyard.problem import Problem
 
@@ -22,12 +22,10 @@ def repository(tmp_path: Path) -> Path:
         ".gitignore": "build/\n",
         "python/build/old.o": "",
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    write(tmp_path, files)
     (tmp_path / "python/library").symlink_to("../library")
-    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
-    subprocess.run(["git", "add", "."], cwd=tmp_path, check=True)
+    git(tmp_path, "init")
+    git(tmp_path, "add", ".")
     return tmp_path
 
 
@@ -71,14 +69,6 @@ def test_names_of_the_matrix_win(repository: Path) -> None:
 def test_no_git(tmp_path: Path) -> None:
     with pytest.raises(Problem, match="is not a git repository; `git init`"):
         project.load(tmp_path, "theirs").files()
-
-
-def git(folder: Path, *words: str) -> str:
-    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
-    done = subprocess.run(
-        ["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True
-    )
-    return done.stdout.strip()
 
 
 def untracked(folder: Path, _: pytest.MonkeyPatch) -> None:
@@ -174,8 +164,7 @@ def test_an_uncommitted_chmod_is_another_input(repository: Path) -> None:
 
 def test_changes_are_named_and_the_wheelhouse_is_none(repository: Path) -> None:
     python = repository / "python"
-    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
-    subprocess.run(["git", *who, "commit", "-qm", "first"], cwd=repository, check=True)
+    git(repository, "commit", "-qm", "first")
     made = project.load(python, "theirs")
     (python / "wheelhouse").mkdir()
     (python / "wheelhouse/a.whl").touch()

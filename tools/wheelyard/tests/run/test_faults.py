@@ -88,6 +88,7 @@ def test_a_full_disk(tmp_path: Path, whole: tuple[dict[str, str], float], kiloby
         done = subprocess.run(words, env=environment, capture_output=True, text=True)
         assert done.returncode != 0
         assert "the disk is full" in done.stderr
+        assert "run the same command again" in done.stderr.replace("\n", " ")
         assert "Traceback" not in done.stderr
         subprocess.run(["mount", "-o", "remount,size=8M", house], check=True)
         assert finish(house) == whole[0]

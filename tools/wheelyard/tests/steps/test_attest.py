@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from demo_wheel import make_wheel
 from pypi_attestations import Attestation, Distribution
+from recorded import workspace
 from sigstore.dsse import Statement
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 from wheelyard.steps import attest
-from workspaces import workspace
 
 
 class Signed(Exception):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from cibuildwheel.environment import parse_environment
 from cibuildwheel.oci_container import OCIContainerEngineConfig
+from repository import committed, git, write
 from wheelyard.core.engine import Engine
 from wheelyard.plan.cells import Wheel
 from wheelyard.plan.plan import Options, Plan
@@ -122,14 +123,8 @@ def test_tags_are_seen_from_a_worktree(tmp_path: Path) -> None:
     """Its .git is a file, whose folder is shown at the same path."""
     main, tree, sources = (tmp_path / name for name in ("main", "a tree", "sources"))
     sources.mkdir()
-    git = ["git", "-c", "user.name=test", "-c", "user.email=test@localhost"]
-    for words in (
-        ["init", "-q", main],
-        ["-C", main, "commit", "-q", "--allow-empty", "-m", "1"],
-        ["-C", main, "tag", "v1.2.0"],
-        ["-C", main, "worktree", "add", "-q", "-b", "other", tree],
-    ):
-        subprocess.run([*git, *words], check=True)
+    git(committed(write(main, {"a": ""})), "tag", "v1.2.0")
+    git(main, "worktree", "add", "-b", "other", str(tree))
     assert build.git_mounts(tree, sources) == [f"--volume={main}/.git:{main}/.git:ro"]
     said = subprocess.run(
         ["git", "describe", "--tags"], cwd=sources, capture_output=True, text=True
@@ -145,9 +140,7 @@ def test_memory_that_a_cgroup_limits_is_not_free(tmp_path: Path) -> None:
         "sys/fs/cgroup/slice/memory.current": str(6 << 30),
         "sys/fs/cgroup/slice/unit/memory.max": "max",
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    write(tmp_path, files)
     assert build.free_memory(tmp_path) == 2 << 30
     (tmp_path / "sys/fs/cgroup/slice/memory.max").write_text("max")
     assert build.free_memory(tmp_path) == 100 << 30

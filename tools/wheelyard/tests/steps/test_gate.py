@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from demo_wheel import make_wheel
+from recorded import workspace
 from wheelyard.core.job import Job, Needs
 from wheelyard.core.record import Facts
 from wheelyard.problem import Problem
 from wheelyard.steps import gate
 from wheelyard.tools import wheelscope
-from workspaces import workspace
 
 ORDINARY = {
     "a module beside the package": ("demo_ops.cpython-311-x86_64-linux-gnu.so",),

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from recorded import workspace
 from wheelyard.core.digest import sha256
 from wheelyard.core.job import Job, Needs
 from wheelyard.problem import Problem
 from wheelyard.steps import gpu
 from wheelyard.tools import evidence
-from workspaces import workspace
 
 SMOKE = {"spec": "python -m my_ext --smoke-spec", "checks": [], "timing": None, "command": None}
 JOB = Job("gpu", "x86_64", Needs("x86_64", gpu=True), {})

@@ -14,6 +14,7 @@ import pytest
 from demo_wheel import make_wheel
 from faulty_index import faulty_proxy
 from proof import proof
+from recorded import workspace
 from rehearsal import STAND_INS
 from wheelyard import steps
 from wheelyard.core.digest import sha256
@@ -23,7 +24,6 @@ from wheelyard.problem import Problem
 from wheelyard.steps import publish
 from wheelyard.tools import index
 from wheelyard.tools.index import Index
-from workspaces import workspace
 
 NAME = "demo_ext"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from shlex import quote
 
 import pytest
+from recorded import workspace
 from wheelyard.config.matrix import RunCell
 from wheelyard.plan.plan import Plan
 from wheelyard.steps import verify
-from workspaces import workspace
 
 NAME = "torch-2.11.0-cp311-cp311-manylinux_2_28_x86_64.whl"
 # Stands in for the modules of a free-threaded Python, one of which has the GIL on.

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from clusters import Machines, machines, run
 from disks import small_disk
+from repository import committed, git
 from wheelyard.core.digest import of_source
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Record
@@ -64,9 +65,7 @@ def test_files_of_jobs_and_of_the_project_reach_a_worker(
     (project / "deep/run.sh").chmod(0o755)
     (project / "empty").touch()
     (project / "link").symlink_to("deep/run.sh")
-    who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
-    for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "all"], ["tag", "v7"]):
-        subprocess.run(["git", *words], cwd=project, check=True)
+    git(committed(project), "tag", "v7")
     files = {path: of_source(project / path) for path in ("deep/run.sh", "empty", "link")}
     look = """
 import os, subprocess
