@@ -1,5 +1,6 @@
 """Compromised jobs of the release workflow: what each does to the artifacts of a run, and how it is found out."""
 
+import functools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,28 @@ from tampering import (
 
 Attack = Callable[[Path], None]  # on the folder of all artifacts
 
+
+def hands_on_a_wheel(artifact: str) -> tuple[Attack, str]:
+    """Another job's, altered; its record agrees."""
+    taken = "build-aarch64" if artifact == "build-x86_64" else "build-x86_64"
+    name = taken.replace("build-", "repair/")
+    message = f"{artifact} hands on `{name}`, which it is not for"
+    return lambda artifacts: as_another_job(artifacts, taken, artifact), message
+
+
+# What evidence from the GPU says, and what is said of it.
+EVIDENCE: dict[str, dict[str, object]] = {
+    "no GPU evidence for demo_ext": {"sha256": "0" * 64},
+    "has no check on a GPU of twice": {"checks": {}},
+    "was made by another version": {"program": "0" * 64},
+    "was made with other checks": {"spec": "0" * 64},
+    "was made with another smoke command": {"command": "true"},
+    "was edited after it was made": {"seal": False, "timing": {"cuda": {}}},
+    "says that checks failed": {"passed": False},
+    "was made without a GPU": {"gpu": None},
+    "was made by an older smoke test": {"schema_version": 2},
+}
+
 # The job that is compromised, what it does, and what is said of it: the message names the artifact, and so the job, or
 # the job of ours whose verdict is wanting.
 ATTACKS: dict[str, tuple[Attack, str]] = {
@@ -41,10 +64,6 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
     "plan: another sdist, record left": (
         lambda a: sdist(a).write_bytes(b"evil"),
         "from sdist is not what its record says",
-    ),
-    "plan: a wheel beside the sdist": (
-        lambda a: leave(a / "sdist", "repair/x86_64", "evil-1.1.0-py3-none-any.whl", b"evil"),
-        "sdist hands on `repair/x86_64`, which it is not for",
     ),
     "plan: the artifact of an older run": (
         lambda a: head(a / "sdist", commit="0" * 40),
@@ -62,10 +81,6 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
     "build: another wheel, record left": (
         lambda a: only_altered(a / "build-aarch64"),
         "from build-aarch64 is not what",
-    ),
-    "build: the other architecture's wheel": (
-        lambda a: as_another_job(a, "build-x86_64", "build-aarch64"),
-        "build-aarch64 hands on `repair/x86_64`, which it is not for",
     ),
     "build: one wheel more": (
         lambda a: leave(
@@ -124,10 +139,6 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
         "the record of repair/x86_64 from build-x86_64 is damaged",
     ),
     # --- gate
-    "gate: a wheel that passed elsewhere": (
-        lambda a: leave(a / "gate", "repair/x86_64", wheel(a / "build-x86_64").name, b"evil"),
-        "gate hands on `repair/x86_64`, which it is not for",
-    ),
     "gate: a verdict left out": (
         lambda a: forget(a / "gate", "gate/x86_64"),
         "`gate/x86_64` has not passed yet",
@@ -186,17 +197,7 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
         lambda a: leave(a / f"smoke-{HERE}", f"smoke/{HERE}", f"evidence/{HERE}.json", b""),
         f"the smoke test's {HERE}.json is empty or cut off",
     ),
-    "smoke: a wheel": (
-        lambda a: leave(
-            a / f"smoke-{HERE}", "repair/x86_64", wheel(a / "build-x86_64").name, b"evil"
-        ),
-        f"smoke-{HERE} hands on `repair/x86_64`, which it is not for",
-    ),
     # --- gpu
-    "gpu: a wheel": (
-        lambda a: as_another_job(a, "build-x86_64", "gpu"),
-        "gpu hands on `repair/x86_64`, which it is not for",
-    ),
     "gpu: a wheel among the evidence": (
         lambda a: leave(a / "gpu", "gpu/x86_64", "evil-1.1.0-py3-none-any.whl", b"evil", keep=True),
         "gpu/x86_64 names the file evil.*, which it is not for",
@@ -209,42 +210,9 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
         lambda a: link(a / "gpu", "evidence", "/etc"),
         "gpu holds the link evidence",
     ),
-    "gpu: evidence of other bytes": (
-        lambda a: see(a, sha256="0" * 64),
-        "no GPU evidence for demo_ext",
-    ),
-    "gpu: evidence without a check": (
-        lambda a: see(a, checks={}),
-        "gpu-x86_64.json has no check on a GPU of twice",
-    ),
     "gpu: evidence with a dtype left out": (
         drop_float64,
         "gpu-x86_64.json has no check on a GPU of twice float64",
-    ),
-    "gpu: evidence of another program": (
-        lambda a: see(a, program="0" * 64),
-        "gpu-x86_64.json was made by another version",
-    ),
-    "gpu: evidence of other checks": (
-        lambda a: see(a, spec="0" * 64),
-        "gpu-x86_64.json was made with other checks",
-    ),
-    "gpu: evidence of another command": (
-        lambda a: see(a, command="true"),
-        "gpu-x86_64.json was made with another smoke command",
-    ),
-    "gpu: a faster time": (
-        lambda a: see(a, seal=False, timing={"cuda": {"gigabytes_per_second": {"twice": 9000}}}),
-        "gpu-x86_64.json was edited after it was made",
-    ),
-    "gpu: checks that failed": (
-        lambda a: see(a, passed=False),
-        "gpu-x86_64.json says that checks failed",
-    ),
-    "gpu: no GPU": (lambda a: see(a, gpu=None), "gpu-x86_64.json was made without a GPU"),
-    "gpu: evidence of an older release": (
-        lambda a: see(a, schema_version=2),
-        "gpu-x86_64.json was made by an older smoke test",
     ),
     "gpu: a torn file": (
         lambda a: leave(a / "gpu", "gpu/x86_64", "evidence/gpu-x86_64.json", b"{"),
@@ -255,14 +223,26 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
         "gpu-x86_64.json of gpu/x86_64 is missing",
     ),
     # --- sign
-    "sign: a wheel": (
-        lambda a: as_another_job(a, "build-x86_64", "sign"),
-        "sign hands on `repair/x86_64`, which it is not for",
-    ),
     "sign: a file that is no attestation": (
         lambda a: leave(a / "sign", "attest/files", "attestations/evil.whl", b"evil"),
         "attest/files names the file attestations/evil.whl, which it is not for",
     ),
+}
+ATTACKS |= {
+    f"{artifact}: a wheel": hands_on_a_wheel(artifact)
+    for artifact in (
+        "sdist",
+        "build-x86_64",
+        "build-aarch64",
+        "gate",
+        f"smoke-{HERE}",
+        "gpu",
+        "sign",
+    )
+}
+ATTACKS |= {
+    f"gpu: evidence, {said}": (functools.partial(see, **changes), said)
+    for said, changes in EVIDENCE.items()
 }
 
 # What the jobs between the two indexes may do to the second one.
@@ -271,20 +251,13 @@ LATER_ATTACKS: dict[str, tuple[Attack, str]] = {
         lambda a: job(a / "testpypi", "publish/pypi"),
         "testpypi hands on `publish/pypi`, which it is not for",
     ),
-    "testpypi: a wheel": (
-        lambda a: as_another_job(a, "build-x86_64", "testpypi"),
-        "testpypi hands on `repair/x86_64`, which it is not for",
-    ),
     "testpypi: evidence": (
         lambda a: leave(a / "testpypi", "gpu/x86_64", "evidence/gpu-x86_64.json", b"{}"),
         "testpypi hands on `gpu/x86_64`, which it is not for",
-    ),
-    "install: a wheel": (
-        lambda a: as_another_job(a, "build-aarch64", "install"),
-        "install hands on `repair/aarch64`, which it is not for",
     ),
     "install: attestations": (
         lambda a: job(a / "install", "attest/files"),
         "install hands on `attest/files`, which it is not for",
     ),
 }
+LATER_ATTACKS |= {f"{job}: a wheel": hands_on_a_wheel(job) for job in ("testpypi", "install")}
