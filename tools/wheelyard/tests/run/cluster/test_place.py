@@ -285,6 +285,41 @@ if not Path({str(tmp_path / "died")!r}).exists():
     assert f"build/x: {victim} went away" in capsys.readouterr().out
 
 
+def test_a_job_whose_machine_dies_waits_for_one_that_can_do_it(
+    there: Machines, record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was sent where its files are. Dask, told to prefer a machine, forgets with it what else a job needs."""
+    monkeypatch.setattr(place, "LOOK_SECONDS", 0.5)
+    there.worker("able")
+    there.worker(
+        "unable",
+        "found = offers.offered(2, network=False)\noffers.offered = lambda *_, **__: found",
+    )
+    died = tmp_path / "died"
+    die_once = f"""
+import os, signal
+from pathlib import Path
+if not Path({str(died)!r}).exists():
+    Path({str(died)!r}).touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    network = Needs(network=True)
+    first = Job("build", "x", network, {"do": WRITE, "text": "x"}, ("x.txt",))
+    second = Job("gate", "x", network, {"do": die_once, "text": made("build/x")})
+
+    def another() -> None:
+        while not died.exists():
+            time.sleep(0.1)
+        time.sleep(2)
+        there.worker("later")
+
+    helper = threading.Thread(target=another)
+    helper.start()
+    run(there, record, first, second)
+    helper.join()
+    assert [machine_of(record, job.name) for job in (first, second)] == ["able", "later"]
+
+
 def test_all_workers_gone(there: Machines, record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place, "ALONE_SECONDS", 1)
     monkeypatch.setattr(place, "LOOK_SECONDS", 0.5)

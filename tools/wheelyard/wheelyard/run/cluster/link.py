@@ -120,17 +120,16 @@ class Link:
         order: dict[str, Any],
         wants: Resources,
         among: list[str],
-        *,
-        only: bool,
         priority: int,
     ) -> Errand:
-        """Gives a job to the scheduler; `among` are workers that should get it, or the only ones that may."""
+        """Gives a job to the scheduler; `among` are the only workers that may get it, if there are any. Dask can also
+        prefer workers, but then takes any other, whatever that offers, once they are gone."""
         errand = Errand(key)
         self._errands[key] = errand
         text = json.dumps({**order, "topic": self._topic})
         errand.future = self._client.submit(
             worker.perform, text, key=key, resources=wants, pure=False, priority=priority,
-            workers=among or None, allow_other_workers=bool(among) and not only,
+            workers=among or None,
         )  # fmt: skip
         errand.future.add_done_callback(lambda _: errand.inbox.put({"kind": "over"}))
         return errand

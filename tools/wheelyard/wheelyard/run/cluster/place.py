@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -33,6 +33,10 @@ SLOW_TIMES = 3  # a job that takes so many times as long as the slowest other of
 SLOW_AFTER = 3  # so many jobs of the step must have passed to compare with
 ALONE_SECONDS = 120  # how long a job waits for a worker when there is none that could take it
 HERE = "here"
+
+
+class Gone(Exception):
+    """The machine that a job was sent to is no more; another begins anew."""
 
 
 class Elsewhere(Exception):
@@ -104,6 +108,8 @@ class Cluster:
             except Elsewhere as fault:
                 avoided[fault.machine] = str(fault)
                 self._say(f"{job.name}: {fault}; trying another machine")
+            except Gone as gone:
+                self._say(f"{job.name}: {gone} went away; another machine begins anew")
             except SchedulerLost:
                 if self._stopped.is_set():
                     raise Problem("it was stopped") from None
@@ -111,7 +117,7 @@ class Cluster:
                 self.link.wait_until_back()
             finally:
                 self.at.pop(job.name, None)
-        why = "; ".join(avoided.values()) or "the scheduler went away each time"
+        why = "; ".join(avoided.values()) or "its machine, or the scheduler, went away each time"
         raise Problem(
             f"no machine finished it: {why}. When that is fixed, run the same command: "
             "it goes on from here"
@@ -128,11 +134,9 @@ class Cluster:
     ) -> Ran:
         among = self._others(job, avoided) if avoided else self._prepared(job, order)
         key = f"{job.name}-{secrets.token_hex(4)}"
-        errand = self.link.send(
-            key, order, offers.wanted(job), among, only=bool(avoided), priority=_priority(job)
-        )
+        errand = self.link.send(key, order, offers.wanted(job), among, _priority(job))
         try:
-            machine, began = self._accompany(job, errand, files, among if avoided else None)
+            machine, began = self._accompany(job, errand, files, among, moves=not avoided)
             try:
                 outcome = errand.outcome()
                 machine = str(outcome.get("machine", machine))
@@ -154,17 +158,26 @@ class Cluster:
             self.link.forget(errand)
 
     def _accompany(
-        self, job: Job, errand: Errand, files: dict[str, Path], among: list[str] | None
+        self,
+        job: Job,
+        errand: Errand,
+        files: dict[str, Path],
+        among: list[str],
+        *,
+        moves: bool,
     ) -> tuple[str, float]:
-        """Waits for the end of a job, and sends files that its worker lacks. Returns where it ran, and since when."""
+        """Waits for the end of a job, and sends files that its worker lacks. Returns where it ran, and since when. One
+        that `moves` may still go to another machine than `among`."""
         machine, began = "", time.time()
         alone_since: float | None = None
         while True:
             try:
                 message = errand.inbox.get(timeout=LOOK_SECONDS)
             except queue.Empty:
-                if machine and among is None and (why := self._too_slow(job, machine, began)):
+                if machine and moves and (why := self._too_slow(job, machine, began)):
                     raise Elsewhere(machine, why) from None
+                if among and moves and self.link.members() and not self._able(job, among):
+                    raise Gone(machine or "its machine") from None
                 if self._able(job, among):
                     alone_since = None
                     continue
@@ -235,10 +248,10 @@ class Cluster:
             if time.monotonic() - began > ALONE_SECONDS or self._stopped.wait(1):
                 raise Problem(self._no_worker(job, sorted(avoided)))
 
-    def _able(self, job: Job, among: list[str] | None = None) -> list[Member]:
-        """The workers that can do a job."""
+    def _able(self, job: Job, among: Sequence[str] = ()) -> list[Member]:
+        """The workers that can do a job; only those of `among`, if there are any."""
         able = self.link.able(offers.wanted(job))
-        return [m for m in able if among is None or m.address in among]
+        return [m for m in able if not among or m.address in among]
 
     def _no_worker(self, job: Job, after: list[str]) -> str:
         what = offers.said(offers.wanted(job))
