@@ -86,16 +86,6 @@ TEST(Show, AnswersWhatMakesItBig) {
                   "loose files"));
 }
 
-TEST(Show, WritesJson) {
-  const auto outcome =
-      run(show, {.paths = {wheel_path("good"), fixture_path("elf/good.so")}, .json = true});
-  const auto document = Json::parse(outcome.out);
-  EXPECT_EQ(document["schema_version"], 2);
-  EXPECT_EQ(document["items"].size(), 2U);
-  EXPECT_EQ(document["items"][0]["torch_abi"]["min"], "2.10");
-  EXPECT_TRUE(document["items"][1]["wheel"].is_null());
-}
-
 TEST(Show, ExitsWith3OnUnreadableInputAndReadsTheRest) {
   const auto outcome =
       run(show, {.paths = {"/nonexistent", wheel_path("good"), fixture_path("zip/truncated.zip")}});

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "fixture.h"
-#include "report/reason_text.h"
+#include "report/text.h"
 
 namespace wheelscope {
 namespace {

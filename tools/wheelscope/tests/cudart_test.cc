@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tables/tables.h"
-#include "text/dotted_version.h"
+#include "text/text.h"
 
 namespace wheelscope {
 namespace {

@@ -41,16 +41,6 @@ INSTANTIATE_TEST_SUITE_P(Elf, SoundElf,
                            return name;
                          });
 
-// GNU ld leaves the hash table of such a library empty: it does not say how many symbols there are.
-TEST(Elf, FindsTheNeedsOfALibraryThatExportsNothing) {
-  const Fixture file("elf/exports-nothing.so");
-  const auto elf = read_elf(file.bytes()).value();
-  EXPECT_TRUE(elf.problems.empty());
-  ASSERT_EQ(elf.symbols.size(), 4U);
-  EXPECT_EQ(elf.symbols[2].name, "torch_call_dispatcher");
-  EXPECT_TRUE(std::ranges::none_of(elf.symbols, &ElfSymbol::defined));
-}
-
 // A tool that rewrites tables may put the names into a segment of their own, far away; the table of
 // symbols then ends where its section does.
 TEST(Elf, FindsTheNeedsOfALibraryWithRewrittenTables) {

@@ -1,5 +1,5 @@
 // The start of a shared library tells what the whole of it does, for the libraries of this system.
-#include "readers/elf_start.h"
+#include "readers/elf_file.h"
 
 #include <gtest/gtest.h>
 

@@ -6,9 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
-#include "commands/commands.h"
 #include "fixture.h"
 #include "packaging/record.h"
 #include "report/json.h"
@@ -225,18 +223,6 @@ TEST(Environment, ALibraryOfAnotherProcessorIsNone) {
   file.put('\xb7');  // e_machine: aarch64
   file.close();
   EXPECT_EQ(made.judge().at("behind").loads, Loads::no);
-}
-
-TEST(Environment, IsACommand) {
-  std::ostringstream out, err;
-  EXPECT_EQ(env({.paths = {"/nonexistent"}}, {out, err}), unreadable);
-  EXPECT_EQ(env({.why = "libnobody-needs-it.so"}, {out, err}), has_findings);
-  EXPECT_EQ(env({.json = true, .why = "libnobody-needs-it.so"}, {out, err}), has_findings);
-  std::ostringstream json, text;
-  EXPECT_LE(env({.json = true}, {json, err}), has_findings) << "whatever Python is here";
-  EXPECT_TRUE(Json::parse(json.str()).contains("distributions"));
-  EXPECT_LE(env({}, {text, err}), has_findings);
-  EXPECT_NE(text.str().find(" sound\n"), std::string::npos);
 }
 
 }  // namespace

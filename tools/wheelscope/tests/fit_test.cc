@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "fixture.h"
-#include "packaging/supported_tags.h"
-#include "report/reason_text.h"
+#include "packaging/tag.h"
+#include "report/text.h"
 
 namespace wheelscope {
 namespace {

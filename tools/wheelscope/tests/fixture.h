@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "commands/read_item.h"
+#include "commands/inputs.h"
 #include "facts/library.h"
 #include "source/files.h"
 

@@ -63,24 +63,6 @@ TEST(Library, AHiddenDefinitionIsNone) {
   for (const auto& symbol : library("hidden-definition.so").symbols) EXPECT_FALSE(symbol.defined);
 }
 
-TEST(Library, NamesThatOverlapAreAProblemAndCostLittle) {
-  const auto item = read_item(fixture_path("elf/overlapping-names.so"), {.symbols = true});
-  EXPECT_EQ(ids(item->findings), Ids{"elf-broken"});
-  std::size_t kept = 0;
-  for (const auto& symbol : item->facts.libraries.at(0).symbols) kept += symbol.name.size();
-  EXPECT_LT(kept, 4U << 20);
-}
-
-TEST(Library, NestedFatBinariesAreReadOnce) {
-  const auto codes = library("nested-fatbins.so").device_code;
-  EXPECT_LE(codes.at(0).count, 300U);
-}
-
-TEST(Library, SectionsOverTheSameBytesAreAProblem) {
-  const auto item = read_item(fixture_path("elf/overlapping-sections.so"), {});
-  EXPECT_EQ(ids(item->findings), Ids{"elf-sections"});
-}
-
 TEST(Library, WhatTheAllowanceDoesNotCoverIsLeftOut) {
   const Fixture file("elf/good.so");
   for (std::uint64_t bytes = 0; bytes < 16000; bytes += 50) {

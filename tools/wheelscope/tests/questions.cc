@@ -10,14 +10,10 @@
 #include <string>
 
 #include "answers/suppliers.h"
-#include "facts/wheel_start.h"
-#include "packaging/marker.h"
-#include "packaging/metadata.h"
+#include "facts/wheel.h"
+#include "packaging/claims.h"
 #include "packaging/requirement.h"
-#include "packaging/specifier.h"
 #include "packaging/tag.h"
-#include "packaging/version.h"
-#include "packaging/wheel_name.h"
 #include "verdicts/verdicts.h"
 
 namespace {

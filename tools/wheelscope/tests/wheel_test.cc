@@ -10,8 +10,7 @@
 #include "packaging/tag.h"
 #include "report/json.h"
 #include "source/parallel.h"
-#include "verdicts/cuda.h"
-#include "verdicts/platform.h"
+#include "verdicts/verdicts.h"
 
 namespace wheelscope {
 namespace {

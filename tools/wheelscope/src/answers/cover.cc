@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "tables/toml.h"
-#include "text/dotted_version.h"
+#include "text/text.h"
 
 namespace wheelscope {
 namespace {

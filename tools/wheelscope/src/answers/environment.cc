@@ -8,13 +8,12 @@
 #include "answers/providers.h"
 #include "answers/wheel_imports.h"
 #include "machine/imports.h"
-#include "packaging/metadata.h"
+#include "packaging/claims.h"
 #include "packaging/record.h"
 #include "packaging/requirement.h"
-#include "packaging/specifier.h"
 #include "source/files.h"
 #include "text/text.h"
-#include "verdicts/cuda.h"
+#include "verdicts/verdicts.h"
 
 namespace wheelscope {
 

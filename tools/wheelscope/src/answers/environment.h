@@ -9,7 +9,6 @@
 #include "answers/explain.h"
 #include "answers/wheel_imports.h"
 #include "machine/distributions.h"
-#include "machine/installed_files.h"
 #include "machine/python_source.h"
 #include "verdicts/verdicts.h"
 

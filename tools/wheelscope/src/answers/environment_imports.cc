@@ -1,5 +1,5 @@
 // Follows the imports of each distribution to the files that are broken.
-#include "answers/environment_imports.h"
+#include "answers/environment_judge.h"
 
 #include <algorithm>
 #include <cstring>

@@ -6,11 +6,45 @@
 #include <set>
 
 #include "answers/environment.h"
-#include "answers/environment_imports.h"
-#include "answers/process.h"
+#include "facts/machine.h"
+#include "loader/disk.h"
 #include "machine/modules_here.h"
 
 namespace wheelscope {
+
+// A process of the environment's Python, as far as the loader goes: started, and with torch
+// imported where that is asked for.
+class PythonProcess {
+ public:
+  // `torch`: what `import torch` loads is loaded.
+  PythonProcess(const MachineFacts& machine, Disk& disk, bool torch);
+
+  // Opens a library as Python opens a module (RTLD_NOW, RTLD_LOCAL), after those in `before`; what
+  // an earlier call loaded is gone.
+  Opening open(const std::string& path, const std::vector<std::string>& before = {});
+
+  const Loader& loader() const { return loader_; }
+
+ private:
+  void import_torch(const MachineFacts& machine);
+
+  Loader loader_;
+  std::size_t started_ = 0;  // how many libraries are there from the start
+};
+
+// What imports make of an environment's libraries that do not load: needed, optional, or decided by
+// Python code.
+struct FilesSeen {
+  std::vector<std::string> libraries;    // all of the environment's
+  std::set<std::string> lost;            // files that Python cannot use, of whatever kind
+  std::set<std::string> opened_by_path;  // by Python code, if at all: libraries that do not load
+  std::set<std::string> loading_families;
+};
+
+// Completes the verdicts: what each broken library is needed for, and whether an import of each
+// distribution loads, also by what it imports from others.
+void judge_imports(std::vector<DistributionVerdict>& verdicts, const FilesSeen& seen,
+                   const PythonFacts& python, Disk& disk);
 
 // NVIDIA's own libraries choose among kernels that they keep in ways of their own: the targets in
 // their fat binaries do not tell which GPUs they serve.

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 
+#include "packaging/claims.h"
 #include "packaging/tag.h"
-#include "packaging/wheel_name.h"
 #include "tables/tables.h"
-#include "text/dotted_version.h"
 #include "text/text.h"
-#include "verdicts/cuda.h"
+#include "verdicts/verdicts.h"
 
 namespace wheelscope {
 namespace {

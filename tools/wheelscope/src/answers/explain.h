@@ -2,12 +2,65 @@
 // machine where there is one.
 #pragma once
 
-#include "answers/symptom.h"
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "facts/machine.h"
 #include "loader/disk.h"
 #include "machine/distributions.h"
 
 namespace wheelscope {
+
+// The messages of installers, loaders, Python, torch and CUDA that say why something does not work,
+// found in a text: a line, or a whole log. data/explain.toml lists them.
+
+// The kinds that the program itself speaks of; all others are keys of data/explain.toml.
+namespace SymptomKind {
+inline constexpr const char* undefined_symbol = "undefined-symbol";
+inline constexpr const char* missing_version = "missing-version";
+inline constexpr const char* missing_library = "missing-library";
+inline constexpr const char* other_machine = "other-machine";
+inline constexpr const char* damaged_file = "damaged-file";
+inline constexpr const char* python_abi = "python-abi";
+inline constexpr const char* numpy_abi = "numpy-abi";
+}  // namespace SymptomKind
+
+// What a message says; a text that it does not say is empty.
+struct Symptom {
+  std::string kind;
+  std::string message;  // the lines that say it
+  std::string library;  // the file that does not load
+  std::string needs;    // the library that it needs: libcudart.so.12, /lib64/libc.so.6
+  std::string symbol, version;
+  std::map<std::string, std::string> parts;  // what else its pattern names
+
+  std::string part(const std::string& name) const;
+  void set(const std::string& name, std::string text);
+};
+
+// A text that a message is recognised by. `{name}` stands for a part, `*` for anything short;
+// blanks, line ends, letter case and the style of quotes do not matter. Matching takes time in
+// proportion to the text, whatever the text is: nothing is ever tried again.
+struct Pattern {
+  std::vector<std::string> literals;  // at least one, in lower case
+  std::vector<std::string> between;   // before each literal and after the last: "", "*" or a name
+};
+
+// One entry of data/explain.toml; the file's head describes the fields.
+struct MessageEntry {
+  std::string kind;
+  std::vector<Pattern> find;
+  std::string what, whose, link, message;
+  std::vector<std::string> because, ask, fix;
+  bool weak = false;
+};
+const std::vector<MessageEntry>& message_entries();  // in the order of the file
+const MessageEntry& entry_of(const std::string& kind);
+
+// Each once, in the order of the text. A part of the text belongs to the first entry that knows it.
+std::vector<Symptom> recognise(std::string_view text);
 
 struct Explanation {
   Symptom symptom;

@@ -5,7 +5,6 @@
 #include "answers/providers.h"
 #include "answers/suppliers.h"
 #include "tables/tables.h"
-#include "text/dotted_version.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -5,9 +5,8 @@
 
 #include "answers/explain.h"
 #include "answers/providers.h"
-#include "facts/symbol_names.h"
+#include "facts/facts.h"
 #include "tables/tables.h"
-#include "text/dotted_version.h"
 #include "text/text.h"
 
 namespace wheelscope {

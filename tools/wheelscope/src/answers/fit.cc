@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "answers/fit_judge.h"
-#include "packaging/specifier.h"
+#include "packaging/requirement.h"
 #include "packaging/tag.h"
-#include "text/dotted_version.h"
+#include "text/text.h"
 
 namespace wheelscope {
 namespace {

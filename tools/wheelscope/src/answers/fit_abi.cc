@@ -9,7 +9,7 @@
 #include "packaging/tag.h"
 #include "tables/tables.h"
 #include "text/text.h"
-#include "verdicts/numpy_abi.h"
+#include "verdicts/verdicts.h"
 
 namespace wheelscope {
 

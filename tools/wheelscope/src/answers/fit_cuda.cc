@@ -4,8 +4,8 @@
 
 #include "answers/fit_judge.h"
 #include "tables/tables.h"
-#include "text/dotted_version.h"
-#include "verdicts/cuda.h"
+#include "text/text.h"
+#include "verdicts/verdicts.h"
 
 namespace wheelscope {
 

@@ -6,9 +6,8 @@
 #include "answers/providers.h"
 #include "facts/wheel.h"
 #include "tables/tables.h"
-#include "text/dotted_version.h"
 #include "text/text.h"
-#include "verdicts/platform.h"
+#include "verdicts/verdicts.h"
 
 namespace wheelscope {
 

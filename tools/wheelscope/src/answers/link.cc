@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "answers/providers.h"
-#include "facts/symbol_names.h"
+#include "facts/facts.h"
 #include "loader/loader.h"
 #include "tables/tables.h"
 #include "text/text.h"

@@ -2,9 +2,12 @@
 // distribution of NVIDIA's.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "findings/findings.h"
 
 namespace wheelscope {
 
@@ -35,5 +38,11 @@ std::vector<std::string> cuda_distributions_of(const std::string& library,
 // The same for libraries beside each other that differ by numbers and by cpu or cuda: one is chosen
 // when the program runs, for the torch or the FFmpeg that is there.
 std::string library_family(const std::string& path);
+
+// Every symbol of every library, with the library that an undefined one is expected from (empty: it
+// cannot be told).
+void for_each_symbol(const Item& item,
+                     const std::function<void(const LibraryFacts& library, const SymbolFact& symbol,
+                                              const std::string& provider)>& use);
 
 }  // namespace wheelscope

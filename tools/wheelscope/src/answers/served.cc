@@ -3,13 +3,11 @@
 
 #include <algorithm>
 
-#include "packaging/marker.h"
-#include "packaging/specifier.h"
+#include "packaging/requirement.h"
 #include "packaging/tag.h"
 #include "tables/tables.h"
-#include "text/dotted_version.h"
 #include "text/text.h"
-#include "verdicts/python_abi.h"
+#include "verdicts/verdicts.h"
 
 namespace wheelscope {
 namespace {

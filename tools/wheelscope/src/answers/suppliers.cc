@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "answers/providers.h"
-#include "packaging/marker.h"
 #include "packaging/requirement.h"
 #include "tables/tables.h"
 

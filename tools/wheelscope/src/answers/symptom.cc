@@ -1,5 +1,5 @@
 // Finds the patterns of data/explain.toml in a text by searching for their literals in order.
-#include "answers/symptom.h"
+#include "answers/explain.h"
 
 #include <algorithm>
 #include <cstring>

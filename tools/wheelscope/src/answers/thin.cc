@@ -11,7 +11,7 @@
 #include "readers/fatbin.h"
 #include "tables/tables.h"
 #include "text/text.h"
-#include "verdicts/cuda.h"
+#include "verdicts/verdicts.h"
 
 namespace wheelscope {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "answers/thin.h"
 #include "tables/tables.h"
-#include "verdicts/cuda.h"
+#include "verdicts/verdicts.h"
 
 namespace wheelscope {
 namespace {

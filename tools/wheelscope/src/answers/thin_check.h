@@ -9,7 +9,7 @@
 
 #include "source/allowance.h"
 #include "source/bytes.h"
-#include "verdicts/cuda.h"
+#include "verdicts/verdicts.h"
 
 namespace wheelscope {
 

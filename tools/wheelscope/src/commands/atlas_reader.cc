@@ -7,11 +7,10 @@
 
 #include "answers/served.h"
 #include "findings/policy.h"
-#include "packaging/supported_tags.h"
-#include "packaging/wheel_name.h"
-#include "report/reason_text.h"
+#include "packaging/claims.h"
+#include "packaging/tag.h"
+#include "report/text.h"
 #include "tables/tables.h"
-#include "text/dotted_version.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -4,50 +4,15 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "commands/dump.h"
-#include "commands/read_item.h"
+#include "commands/inputs.h"
 #include "findings/policy.h"
 #include "report/json.h"
-#include "report/sarif.h"
 #include "report/text.h"
 #include "source/files.h"
 
 namespace wheelscope {
 
-int complain(const Error& error, Streams streams) {
-  streams.err << "wheelscope: " << printable(error.what) << "\n";
-  return unreadable;
-}
-
 namespace {
-
-// Every file that the paths stand for, read; what cannot be is complained about and the rest still
-// read.
-struct Items {
-  std::vector<Item> items;
-  int code = clean;
-};
-
-Items read_items(const std::vector<std::string>& paths, const ScanOptions& scan,
-                 const Options& options, Streams streams) {
-  Items read;
-  for (const auto& path : paths) {
-    const auto files = expand_path(path);
-    if (!files) {
-      read.code = complain(files.error(), streams);
-      continue;
-    }
-    if (files->empty())
-      read.code = complain({0, path + ": no wheel and no ELF file in this folder"}, streams);
-    for (const auto& file : *files) {
-      if (auto item = read_item(file, scan, options.json ? Texts::as_they_are : Texts::printable))
-        read.items.push_back(std::move(*item));
-      else
-        read.code = complain(item.error(), streams);
-    }
-  }
-  return read;
-}
 
 int report_items(const Items& read, const Options& options, Streams streams,
                  std::string (*text)(const Item&, const Style&)) {
@@ -62,41 +27,6 @@ int report_items(const Items& read, const Options& options, Streams streams,
   }
   if (options.json) streams.out << json_document("items", std::move(json));
   return code;
-}
-
-int dump_code(const std::string& path, const std::string& folder, const Options& options,
-              Streams streams) {
-  const bool ptx = options.ptx;
-  const auto file = Source::map(path);
-  if (!file) return complain(file.error(), streams);
-  ProblemList problems;
-  int code = clean;
-  std::size_t count = 0;
-  auto use = [&](const ExtractedCode& extracted) {
-    ++count;
-    if (folder.empty()) {
-      streams.out << (ptx ? "// " + extracted.file_name + "\n" + extracted.contents + "\n"
-                          : extracted.file_name + "  " + std::to_string(extracted.contents.size()) +
-                                " bytes\n");
-    } else if (auto written = write_file(folder + "/" + extracted.file_name, extracted.contents);
-               !written) {
-      code = complain(written.error(), streams);
-    }
-  };
-  const auto kind = ptx ? CodeKind::ptx : CodeKind::sass;
-  if (auto done = extract_code({path, file->bytes()}, kind, use, problems); !done)
-    return complain({0, path + ": " + done.error().what}, streams);
-  std::vector<Finding> findings;
-  findings.reserve(problems.listed.size());
-  for (const auto& problem : problems.listed) findings.push_back(finding_of(problem));
-  for (auto& finding : findings) {
-    finding.place = printable(finding.place);
-    finding.what = printable(finding.what);
-  }
-  streams.err << findings_text(findings, options.style);
-  streams.err << path << ": " << count << (ptx ? " PTX texts" : " cubins")
-              << (folder.empty() ? "" : " written to " + folder) << "\n";
-  return std::max<int>(code, findings.empty() ? clean : has_findings);
 }
 
 }  // namespace
@@ -186,37 +116,15 @@ int diff(const Options& options, Streams streams) {
   return changes.empty() ? clean : has_findings;
 }
 
-int dump(const Options& options, Streams streams) {
-  if (!options.symbols) {
-    int code = clean;
-    std::vector<std::string> files;
-    for (const auto& path : options.paths) {
-      if (const auto found = expand_path(path))
-        files.insert(files.end(), found->begin(), found->end());
-      else
-        code = complain(found.error(), streams);
-    }
-    std::map<std::string, int> uses;  // of each folder: files of several inputs may be named alike
-    for (const auto& file : files) {
-      auto folder = options.output_folder;
-      if (!folder.empty() && files.size() > 1) {
-        folder += "/" + base_name(file);
-        if (const auto use = ++uses[folder]; use > 1) folder += "." + std::to_string(use);
-      }
-      code = std::max(code, dump_code(file, folder, options, streams));
-    }
-    return code;
-  }
-  const auto read = read_items(options.paths, {.symbols = true}, options, streams);
-  auto json = Json::array();
-  for (const auto& item : read.items) {
-    if (options.json)
-      json.push_back(symbols_to_json(item));
-    else
-      streams.out << symbols_text(item);
-  }
-  if (options.json) streams.out << json_document("items", std::move(json));
-  return read.code;
+int machine(const Options& options, Streams streams) {
+  if (asks_two_machines(options, streams)) return usage;
+  const auto facts = asked_machine(options);
+  if (!facts) return complain(facts.error(), streams);
+  if (options.json)
+    streams.out << json_document("machine", to_json(*facts));
+  else
+    streams.out << machine_text(*facts, options.style);
+  return clean;
 }
 
 }  // namespace wheelscope

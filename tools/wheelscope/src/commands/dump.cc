@@ -1,15 +1,25 @@
-// Extracts device code.
-#include "commands/dump.h"
+// `wheelscope dump`: takes PTX and cubins out of wheels, and lists symbols.
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 
+#include "commands/inputs.h"
+#include "facts/wheel.h"
 #include "readers/archive.h"
 #include "readers/fatbin.h"
-#include "text/text.h"
+#include "report/json.h"
+#include "report/text.h"
+#include "source/files.h"
 
 namespace wheelscope {
 namespace {
+
+// One piece of device code, decompressed.
+struct ExtractedCode {
+  std::string file_name;  // pkg/library.so.0001.sm_90a.cubin
+  std::string contents;
+};
 
 std::string numbered(std::size_t number) {
   char text[24];
@@ -70,8 +80,8 @@ class Extractor {
   ProblemList& problems_;
 };
 
-}  // namespace
-
+// All PTX or all cubins of a wheel or file; what cannot be decompressed becomes problems. `use`
+// gets one at a time.
 Result<void> extract_code(const WheelInput& input, CodeKind kind,
                           const std::function<void(const ExtractedCode&)>& use,
                           ProblemList& problems) {
@@ -100,6 +110,76 @@ Result<void> extract_code(const WheelInput& input, CodeKind kind,
       problems.add(data.error());
   }
   return {};
+}
+
+int dump_code(const std::string& path, const std::string& folder, const Options& options,
+              Streams streams) {
+  const bool ptx = options.ptx;
+  const auto file = Source::map(path);
+  if (!file) return complain(file.error(), streams);
+  ProblemList problems;
+  int code = clean;
+  std::size_t count = 0;
+  auto use = [&](const ExtractedCode& extracted) {
+    ++count;
+    if (folder.empty()) {
+      streams.out << (ptx ? "// " + extracted.file_name + "\n" + extracted.contents + "\n"
+                          : extracted.file_name + "  " + std::to_string(extracted.contents.size()) +
+                                " bytes\n");
+    } else if (auto written = write_file(folder + "/" + extracted.file_name, extracted.contents);
+               !written) {
+      code = complain(written.error(), streams);
+    }
+  };
+  const auto kind = ptx ? CodeKind::ptx : CodeKind::sass;
+  if (auto done = extract_code({path, file->bytes()}, kind, use, problems); !done)
+    return complain({0, path + ": " + done.error().what}, streams);
+  std::vector<Finding> findings;
+  findings.reserve(problems.listed.size());
+  for (const auto& problem : problems.listed) findings.push_back(finding_of(problem));
+  for (auto& finding : findings) {
+    finding.place = printable(finding.place);
+    finding.what = printable(finding.what);
+  }
+  streams.err << findings_text(findings, options.style);
+  streams.err << path << ": " << count << (ptx ? " PTX texts" : " cubins")
+              << (folder.empty() ? "" : " written to " + folder) << "\n";
+  return std::max<int>(code, findings.empty() ? clean : has_findings);
+}
+
+}  // namespace
+
+int dump(const Options& options, Streams streams) {
+  if (!options.symbols) {
+    int code = clean;
+    std::vector<std::string> files;
+    for (const auto& path : options.paths) {
+      if (const auto found = expand_path(path))
+        files.insert(files.end(), found->begin(), found->end());
+      else
+        code = complain(found.error(), streams);
+    }
+    std::map<std::string, int> uses;  // of each folder: files of several inputs may be named alike
+    for (const auto& file : files) {
+      auto folder = options.output_folder;
+      if (!folder.empty() && files.size() > 1) {
+        folder += "/" + base_name(file);
+        if (const auto use = ++uses[folder]; use > 1) folder += "." + std::to_string(use);
+      }
+      code = std::max(code, dump_code(file, folder, options, streams));
+    }
+    return code;
+  }
+  const auto read = read_items(options.paths, {.symbols = true}, options, streams);
+  auto json = Json::array();
+  for (const auto& item : read.items) {
+    if (options.json)
+      json.push_back(symbols_to_json(item));
+    else
+      streams.out << symbols_text(item);
+  }
+  if (options.json) streams.out << json_document("items", std::move(json));
+  return read.code;
 }
 
 }  // namespace wheelscope

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "answers/environment.h"
-#include "commands/asked_machine.h"
+#include "commands/inputs.h"
 #include "machine/imports.h"
 #include "machine/machine.h"
 #include "report/json.h"

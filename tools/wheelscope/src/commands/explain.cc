@@ -4,7 +4,7 @@
 #include <iostream>
 #include <iterator>
 
-#include "commands/asked_machine.h"
+#include "commands/inputs.h"
 #include "report/json.h"
 #include "report/text.h"
 

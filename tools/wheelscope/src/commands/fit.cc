@@ -1,12 +1,10 @@
 // `wheelscope fit`: which file of a project works on a machine, and the command that installs it.
 #include <algorithm>
 
-#include "commands/asked_machine.h"
-#include "commands/fit_set.h"
 #include "commands/fitter.h"
-#include "index/pyproject.h"
+#include "commands/inputs.h"
 #include "index/settings.h"
-#include "packaging/wheel_name.h"
+#include "packaging/claims.h"
 #include "report/json.h"
 #include "report/text.h"
 #include "source/files.h"

@@ -1,15 +1,13 @@
 // Joins the resolver with an index and the judge of bytes, and explains the answer.
-#include "commands/fit_set.h"
+#include "commands/fitter.h"
 
 #include <algorithm>
 #include <iterator>
 
-#include "commands/fitter.h"
 #include "commands/package_universe.h"
 #include "commands/set_judge.h"
 #include "machine/distributions.h"
 #include "report/json.h"
-#include "report/pylock.h"
 #include "report/text.h"
 #include "text/text.h"
 

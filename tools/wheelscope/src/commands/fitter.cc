@@ -7,11 +7,10 @@
 #include <algorithm>
 #include <thread>
 
-#include "commands/read_item.h"
+#include "commands/inputs.h"
 #include "index/settings.h"
-#include "packaging/metadata.h"
-#include "packaging/specifier.h"
-#include "packaging/wheel_name.h"
+#include "packaging/claims.h"
+#include "packaging/requirement.h"
 #include "source/parallel.h"
 
 namespace wheelscope {

@@ -6,10 +6,10 @@
 
 #include "answers/fit.h"
 #include "commands/commands.h"
+#include "commands/inputs.h"
 #include "commands/remote_wheel.h"
 #include "commands/required_wheels.h"
-#include "commands/surroundings.h"
-#include "commands/torch_lookup.h"
+#include "facts/machine.h"
 #include "index/candidates.h"
 #include "machine/modules_here.h"
 
@@ -86,5 +86,12 @@ class Fitter {
   std::map<std::string, std::string> addresses_;  // of files that an index has
   bool problems_ = false;
 };
+
+// `wheelscope fit` for several projects: versions of them that work together.
+// Whether the command line asks for a set: for more than one project, or in a way that only sets
+// have.
+bool asks_for_set(const Options& options);
+
+int fit_set(const Options& options, Streams streams, MachineFacts machine);
 
 }  // namespace wheelscope

@@ -6,8 +6,7 @@
 
 #include "answers/fit.h"
 #include "commands/remote_wheel.h"
-#include "packaging/metadata.h"
-#include "packaging/wheel_name.h"
+#include "packaging/claims.h"
 #include "source/source.h"
 #include "text/text.h"
 
@@ -175,8 +174,7 @@ const Result<WheelClaims>& PackageUniverse::claims(const std::string& package,
       const auto source = TRY(Source::map(path));
       text = TRY(read_wheel_metadata({path, source.bytes()}));
     } else {
-      text = metadata_of_index(http_, cache_, wheel->file);
-      if (text.empty()) text = TRY(read_remote_metadata(http_, cache_, on_its_server(wheel->file)));
+      text = TRY(read_metadata(http_, cache_, wheel->file));
     }
     parse_metadata(text, claims);
     return claims;

@@ -9,7 +9,7 @@
 #include "answers/fit_set.h"
 #include "facts/machine.h"
 #include "index/candidates.h"
-#include "packaging/marker.h"
+#include "packaging/requirement.h"
 #include "resolver/resolver.h"
 #include "source/cache.h"
 #include "source/http.h"

@@ -89,7 +89,9 @@ void expect_metadata_of(Http& http, Cache& cache, const IndexFile& file) {
     http.expect(metadata_request(file));
 }
 
-Result<std::string> read_remote_metadata(Http& http, Cache& cache, const RemoteFile& file) {
+Result<std::string> read_metadata(Http& http, Cache& cache, const IndexFile& on_index) {
+  if (auto text = metadata_of_index(http, cache, on_index); !text.empty()) return text;
+  const auto file = on_its_server(on_index);
   const auto remote = TRY(Remote::open(http, cache, file));
   auto text = read_wheel_metadata({file.url, remote.bytes()});
   if (auto failure = remote.failure(); !failure.empty()) return std::unexpected(Error{0, failure});

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "answers/wheel_imports.h"
-#include "facts/wheel_start.h"
+#include "facts/wheel.h"
 #include "findings/findings.h"
 #include "index/page.h"
 #include "source/remote.h"
@@ -32,10 +32,10 @@ RemoteFile on_its_server(const IndexFile& file);
 // The index's copy of METADATA (PEP 658); empty: there is none, and the file has to be asked.
 std::string metadata_of_index(Http& http, Cache& cache, const IndexFile& file);
 
-// Asks for what that, or else read_remote_metadata(), needs first, without waiting for it.
-void expect_metadata_of(Http& http, Cache& cache, const IndexFile& file);
+// That copy, or else METADATA from the file.
+Result<std::string> read_metadata(Http& http, Cache& cache, const IndexFile& file);
 
-// The text of its METADATA alone, from the file.
-Result<std::string> read_remote_metadata(Http& http, Cache& cache, const RemoteFile& file);
+// Asks for what that needs first, without waiting for it.
+void expect_metadata_of(Http& http, Cache& cache, const IndexFile& file);
 
 }  // namespace wheelscope

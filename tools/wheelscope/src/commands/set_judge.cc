@@ -4,12 +4,10 @@
 #include <algorithm>
 
 #include "answers/served.h"
-#include "commands/read_item.h"
+#include "commands/inputs.h"
 #include "commands/required_wheels.h"
-#include "commands/torch_lookup.h"
 #include "source/parallel.h"
 #include "tables/tables.h"
-#include "text/dotted_version.h"
 #include "text/text.h"
 
 namespace wheelscope {

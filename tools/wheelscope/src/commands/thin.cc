@@ -1,16 +1,16 @@
 // `wheelscope thin`: smaller wheels for some GPUs.
 #include <algorithm>
 
-#include "commands/asked_machine.h"
+#include "commands/inputs.h"
 #include "commands/thin_environment.h"
 #include "commands/thin_wheel.h"
 #include "machine/machine.h"
-#include "packaging/variant.h"
+#include "packaging/claims.h"
 #include "report/json.h"
 #include "report/text.h"
 #include "tables/tables.h"
 #include "text/text.h"
-#include "verdicts/cuda.h"
+#include "verdicts/verdicts.h"
 
 namespace wheelscope {
 namespace {

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <unordered_map>
 
+#include "packaging/claims.h"
 #include "packaging/record.h"
-#include "packaging/wheel_name.h"
 #include "report/json.h"
 #include "tables/tables.h"
 #include "text/text.h"

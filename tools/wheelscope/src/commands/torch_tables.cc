@@ -1,5 +1,5 @@
 // Downloads each wheel of torch whole, one after the other: its tables lie behind its code.
-#include "commands/torch_tables.h"
+#include "commands/atlas_reader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,13 +8,12 @@
 
 #include "answers/suppliers.h"
 #include "commands/remote_wheel.h"
-#include "commands/torch_lookup.h"
+#include "commands/required_wheels.h"
 #include "facts/wheel.h"
 #include "index/candidates.h"
-#include "packaging/metadata.h"
+#include "packaging/claims.h"
 #include "packaging/tag.h"
 #include "tables/tables.h"
-#include "text/dotted_version.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -104,14 +103,9 @@ Result<std::vector<TorchTable>> read_torch_tables(Http& http, Cache& cache,
     if (is_newest) {
       auto& table = tables.emplace_back(
           TRY(read_symbols(http, cache, wheel.file, {.minor = minor, .version = version})));
-      auto claims = wheel.claims;
-      auto file = wheel.file;
-      file.has_metadata = true;  // as for TorchLookup
-      auto metadata = metadata_of_index(http, cache, file);
-      if (metadata.empty()) metadata = TRY(read_remote_metadata(http, cache, on_its_server(file)));
-      parse_metadata(metadata, claims);
-      table.cuda = cuda_of_torch(
-          claims, {.architecture = architecture, .python = PythonFacts{.version = "3.11.9"}});
+      table.cuda = TRY(cuda_of_torch(
+          http, cache, wheel,
+          {.architecture = architecture, .python = PythonFacts{.version = "3.11.9"}}));
     }
     auto& pythons = tables.back().pythons;
     for (const auto& text : wheel.claims.file_name_tags) {

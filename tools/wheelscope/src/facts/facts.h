@@ -124,4 +124,13 @@ const char* name_of(Role role);
 const char* name_of(FileKind kind);
 const char* name_of(Facts::Kind kind);
 
+// Whose a symbol is, as far as its name tells: part of Python's C API.
+bool is_python_symbol(std::string_view name);
+
+// A C function of torch's stable ABI.
+bool is_torch_shim(std::string_view name);
+
+// Part of torch: a function of its stable ABI, or anything of its C++ ABI.
+bool is_torch_symbol(std::string_view name);
+
 }  // namespace wheelscope

@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <tuple>
 
-#include "facts/symbol_names.h"
 #include "readers/archive.h"
 #include "readers/cudart.h"
-#include "readers/elf_start.h"
+#include "readers/elf_file.h"
 #include "readers/fatbin.h"
 #include "tables/tables.h"
-#include "text/dotted_version.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -1,5 +1,5 @@
 // A machine: what a computer is, with one Python on it and what that Python's environment brings.
-// Plain data; it can be saved as JSON and read again elsewhere (machine/saved.h).
+// Plain data; it can be saved as JSON and read again elsewhere (machine/machine.h).
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // Tells by a symbol's name whose it is.
-#include "facts/symbol_names.h"
+#include "facts/facts.h"
 
 namespace wheelscope {
 namespace {

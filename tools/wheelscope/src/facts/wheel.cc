@@ -8,12 +8,9 @@
 #include <unordered_map>
 
 #include "facts/library.h"
-#include "packaging/metadata.h"
+#include "packaging/claims.h"
 #include "packaging/record.h"
 #include "packaging/requirement.h"
-#include "packaging/variant.h"
-#include "packaging/version.h"
-#include "packaging/wheel_name.h"
 #include "source/parallel.h"
 #include "text/text.h"
 

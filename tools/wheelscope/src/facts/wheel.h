@@ -1,6 +1,8 @@
 // A whole wheel, or a lone file with machine code, as facts.
 #pragma once
 
+#include <functional>
+
 #include "facts/facts.h"
 #include "readers/zip.h"
 
@@ -21,5 +23,24 @@ std::optional<Facts> read_lone_file(const std::string& path, Bytes bytes,
 
 // Where an installer puts a member: x-1.0.data/purelib/a.py becomes a.py.
 std::string installed_path(const std::string& member);
+
+// A wheel of which not every byte is to be fetched: its directory, its metadata, and of each
+// library what the verdicts on systems, Pythons, torch and the CUDA runtime need.
+
+// Whether a library may be one that wheels need from elsewhere. The first bytes of a library do not
+// tell which of the names in them it needs: one with a name that is nobody's is read whole.
+using KnownLibrary = std::function<bool(const std::string& name)>;
+
+// Told what METADATA says before any library is read, for who can make use of that time.
+using ClaimsReader = std::function<void(const WheelClaims& claims)>;
+
+// The facts have no word on RECORD, and device code only of libraries that had to be read whole.
+// `metadata`: the text of METADATA, if it is known already; an empty one is read. Fails like
+// read_wheel.
+Result<Facts> read_wheel_start(const WheelInput& input, const KnownLibrary& is_known,
+                               std::string metadata = {}, const ClaimsReader& on_claims = {});
+
+// The text of METADATA alone.
+Result<std::string> read_wheel_metadata(const WheelInput& input);
 
 }  // namespace wheelscope

@@ -1,15 +1,14 @@
 // Reads the members that matter, side by side: over a network, time goes by in waiting.
-#include "facts/wheel_start.h"
+#include "facts/wheel.h"
 
 #include <algorithm>
 #include <array>
 #include <set>
 
 #include "facts/library.h"
-#include "packaging/metadata.h"
+#include "packaging/claims.h"
 #include "packaging/requirement.h"
-#include "packaging/wheel_name.h"
-#include "readers/member_start.h"
+#include "readers/zip.h"
 #include "source/parallel.h"
 #include "text/text.h"
 

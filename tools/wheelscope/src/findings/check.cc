@@ -3,17 +3,12 @@
 
 #include <algorithm>
 
-#include "packaging/marker.h"
+#include "packaging/claims.h"
 #include "packaging/requirement.h"
-#include "packaging/specifier.h"
 #include "packaging/tag.h"
-#include "packaging/variant.h"
 #include "tables/tables.h"
-#include "text/dotted_version.h"
 #include "text/text.h"
-#include "verdicts/cuda.h"
-#include "verdicts/platform.h"
-#include "verdicts/python_abi.h"
+#include "verdicts/verdicts.h"
 
 namespace wheelscope {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "packaging/specifier.h"
-#include "packaging/wheel_name.h"
+#include "packaging/claims.h"
+#include "packaging/requirement.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -7,8 +7,6 @@
 #include "facts/facts.h"
 #include "index/page.h"
 #include "packaging/requirement.h"
-#include "packaging/specifier.h"
-#include "packaging/version.h"
 #include "source/http.h"
 
 namespace wheelscope {

@@ -1,5 +1,5 @@
 // Reads lists of requirements from TOML.
-#include "index/pyproject.h"
+#include "index/settings.h"
 
 #include "packaging/requirement.h"
 #include "tables/toml.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "source/bytes.h"
@@ -36,5 +37,12 @@ Result<PipSettings> parse_uv_toml(std::string_view text, bool pyproject = false)
 // cannot judge (-e, addresses of repositories) becomes notes.
 Result<std::vector<std::string>> read_requirements(const std::string& path, PipSettings& settings,
                                                    std::vector<std::string>& notes, int depth = 0);
+
+// The requirements that a pyproject.toml lists.
+// Those of [project].dependencies.
+Result<std::vector<std::string>> project_dependencies(std::string_view text);
+
+// Those of a group in [dependency-groups] (PEP 735), with the groups that it includes.
+Result<std::vector<std::string>> dependency_group(std::string_view text, const std::string& group);
 
 }  // namespace wheelscope

@@ -1,5 +1,5 @@
 // Reads what the kernel, the C library's file and the NVIDIA driver say of a computer.
-#include "machine/host.h"
+#include "machine/machine.h"
 
 #include <sys/utsname.h>
 

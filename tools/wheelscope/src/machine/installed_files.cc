@@ -1,5 +1,5 @@
 // Compares every RECORD of an environment with the disk, distribution by distribution on all cores.
-#include "machine/installed_files.h"
+#include "machine/distributions.h"
 
 #include <sys/stat.h>
 

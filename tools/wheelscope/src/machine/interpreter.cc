@@ -7,14 +7,13 @@
 //   site-packages   below the standard library, or Debian's dist-packages
 //   3.11.7          the whole version: in the headers, or a text in the interpreter or its
 //   libpython
-#include "machine/interpreter.h"
+#include "machine/machine.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
 #include "loader/disk.h"
-#include "machine/pyenv.h"
 #include "packaging/tag.h"
 #include "source/files.h"
 #include "source/program.h"

@@ -1,7 +1,7 @@
 // Chooses a version as `pyenv exec` does: PYENV_VERSION, or else the nearest file .python-version
 // from the current folder upwards, or else the file `version` of pyenv's folder, or else the
 // system's Python. Each may name several, of which the first that has the program counts.
-#include "machine/pyenv.h"
+#include "machine/machine.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,7 +10,6 @@
 
 #include "source/files.h"
 #include "source/program.h"
-#include "text/dotted_version.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -1,9 +1,8 @@
 // Keeps a stack of blocks; what a `try` survives is settled when its handlers end.
-#include "machine/python_blocks.h"
+#include "machine/python_syntax.h"
 
 #include <algorithm>
 
-#include "machine/python_lines.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -1,6 +1,6 @@
 // A recursive parser of Python's expressions. What it does not evaluate it still parses, so that
 // `unknown() and False` is false and `unknown() or f(x)` is unknown; on anything else it gives up.
-#include "machine/python_condition.h"
+#include "machine/python_syntax.h"
 
 #include <algorithm>
 #include <charconv>

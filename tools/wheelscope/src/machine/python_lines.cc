@@ -1,5 +1,5 @@
 // Follows brackets, strings and backslashes from line to line.
-#include "machine/python_lines.h"
+#include "machine/python_syntax.h"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "machine/python_lines.h"
+#include "machine/python_syntax.h"
 #include "text/text.h"
 
 namespace wheelscope {

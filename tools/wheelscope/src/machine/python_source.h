@@ -11,8 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "machine/python_blocks.h"
-#include "machine/python_condition.h"
+#include "machine/python_syntax.h"
 
 namespace wheelscope {
 

@@ -4,12 +4,10 @@
 //   marker     = and-group ("or" and-group)*       and-group = term ("and" term)*
 //   term       = operand operator operand | "(" marker ")"
 //   operand    = a variable's name | a quoted text
-#include "packaging/marker.h"
+#include "packaging/requirement.h"
 
 #include <array>
 
-#include "packaging/requirement.h"
-#include "packaging/specifier.h"
 #include "text/text.h"
 
 namespace wheelscope {

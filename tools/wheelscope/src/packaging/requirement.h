@@ -1,13 +1,87 @@
-// Requirements of a wheel: torch[extra] (>=2.10) ; python_version > "3.9" (PEP 508).
+// Requirements of Python packages, with all that is in them: versions, specifiers, markers.
 #pragma once
 
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
-#include "packaging/marker.h"
-
 namespace wheelscope {
+
+// Versions of Python packages: 1.0, 2.0rc1, 1!3.post2, 2.15.0+cu130 (PEP 440).
+// In the order of the spec: dev releases before pre-releases before the release before its post
+// releases; a local version after the public one.
+struct Version {
+  using Number = std::uint64_t;  // larger ones count as the largest
+  struct Pre {
+    char kind;  // a, b, r (for rc)
+    Number number;
+    auto operator<=>(const Pre&) const = default;
+  };
+
+  Number epoch = 0;
+  std::vector<Number> release;
+  std::optional<Pre> pre;
+  std::optional<Number> post, dev;
+  std::vector<std::variant<std::string, Number>> local;  // words sort before numbers
+
+  bool is_prerelease() const { return pre || dev; }
+  Version public_part() const;  // without the local part
+  Version base() const;         // the epoch and the release alone
+
+  friend std::strong_ordering operator<=>(const Version& a, const Version& b);
+  friend bool operator==(const Version& a, const Version& b) { return (a <=> b) == 0; }
+};
+
+// Takes every spelling that the spec normalises (v1.0-Alpha2); nothing: no version.
+std::optional<Version> parse_version(std::string_view text);
+
+// The normalised spelling.
+std::string to_string(const Version& version);
+
+// Version specifiers of Python packages: ">=3.10", ">=2.10,<3", "==2.15.*" (PEP 440).
+struct Specifier {
+  std::string sign;  // == != <= >= < > ~= ===
+  std::string bound;
+};
+
+// One clause; nothing where it is no specifier.
+std::optional<Specifier> parse_specifier(std::string_view text);
+
+// The clauses; nothing where one is no specifier.
+std::optional<std::vector<Specifier>> parse_specifiers(std::string_view text);
+
+// Whether a version fulfils every clause; pre-releases count like any other version.
+bool fulfils(const Version& version, const std::vector<Specifier>& specifiers);
+
+// The same for a version's text: only === can hold for one that is no version, and compares texts.
+bool fulfils(std::string_view version, const Specifier& clause);
+
+// The same for texts; nothing where the specifiers cannot be understood.
+std::optional<bool> fulfils(std::string_view version, std::string_view specifiers);
+
+// Whether some release of a minor version (2.14 stands for 2.14.0, 2.14.1 ...) fulfils every
+// clause. Clauses that are not understood count as fulfilled.
+bool can_fulfil(std::string_view minor, std::string_view specifiers);
+
+// Environment markers of requirements: python_version < "3.12" and extra == "cuda" (PEP 508).
+// The variables of the spec (python_version, sys_platform ...) that are known.
+using MarkerEnvironment = std::map<std::string, std::string, std::less<>>;
+
+// The environment of a CPython on Linux; nothing is said of the kernel (platform_release,
+// platform_version).
+MarkerEnvironment linux_environment(const std::string& python_version, const std::string& machine);
+
+// Whether the marker holds. Nothing: it is no marker, or depends on a variable that is not known.
+// An empty marker always holds.
+std::optional<bool> holds(std::string_view marker, const MarkerEnvironment& environment);
+
+// Whether its parentheses are nested too deep for it to be read, here and by installers.
+bool nests_too_deep(std::string_view marker);
 
 struct Requirement {
   std::string name;  // as written

@@ -1,5 +1,5 @@
 // Evaluates version specifiers by PEP 440.
-#include "packaging/specifier.h"
+#include "packaging/requirement.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Lists tags as the specification of platform compatibility tags orders them.
-#include "packaging/supported_tags.h"
+#include "packaging/tag.h"
 
 #include <charconv>
 

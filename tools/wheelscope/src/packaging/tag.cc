@@ -5,7 +5,6 @@
 #include <set>
 
 #include "tables/tables.h"
-#include "text/dotted_version.h"
 #include "text/text.h"
 
 namespace wheelscope {

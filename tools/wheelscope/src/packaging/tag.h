@@ -50,4 +50,10 @@ bool is_linux_or_any(std::string_view platform);
 // manylinux than linux.
 bool promises_more(std::string_view a, std::string_view b);
 
+// The tags that an installer on a CPython of a Linux takes wheels for, the best first.
+// `minor` is 3.11; `abi` is that of the interpreter: cp311, cp314t, cp37m, cp311d. The order is
+// that of packaging 26.3, which pip takes candidates by.
+std::vector<std::string> supported_tags(std::string_view minor, const std::string& abi,
+                                        const LinuxSystem& system);
+
 }  // namespace wheelscope

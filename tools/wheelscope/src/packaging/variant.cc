@@ -1,5 +1,5 @@
 // Reads and writes variant.json.
-#include "packaging/variant.h"
+#include "packaging/claims.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // Parses and compares versions by PEP 440.
-#include "packaging/version.h"
+#include "packaging/requirement.h"
 
 #include <algorithm>
 #include <limits>

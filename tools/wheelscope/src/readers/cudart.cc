@@ -9,7 +9,7 @@
 #include <set>
 
 #include "tables/tables.h"
-#include "text/dotted_version.h"
+#include "text/text.h"
 
 namespace wheelscope {
 namespace {

@@ -1,5 +1,5 @@
 // Finds the tables of a shared library by their contents.
-#include "readers/elf_start.h"
+#include "readers/elf_file.h"
 
 #include <elf.h>
 

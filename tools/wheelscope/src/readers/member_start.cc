@@ -1,5 +1,5 @@
 // Inflates a member piece by piece, by zlib: libdeflate takes whole members only.
-#include "readers/member_start.h"
+#include "readers/zip.h"
 
 #include <zlib.h>
 

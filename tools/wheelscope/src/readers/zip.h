@@ -1,6 +1,7 @@
 // The zip reader: the members of an archive, what is wrong with it, and the bytes of a member.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,8 @@
 #include "readers/inflate.h"
 #include "source/problem.h"
 #include "source/source.h"
+
+struct z_stream_s;
 
 namespace wheelscope {
 
@@ -59,5 +62,28 @@ std::optional<Room> room_for(const ZipMember& member, std::uint64_t file_size);
 std::expected<Source, Problem> read_member(Bytes file, const ZipMember& member,
                                            Room room = Room::memory,
                                            std::vector<DeflateBlock>* blocks = nullptr);
+
+// The first bytes of a member of a zip archive, without the rest of it.
+class MemberStart {
+ public:
+  // `member` must have been located.
+  MemberStart(Bytes file, const ZipMember& member);
+  MemberStart(const MemberStart&) = delete;
+  MemberStart& operator=(const MemberStart&) = delete;
+  ~MemberStart();
+
+  // Inflates another block of the archive. False: the member is at its end.
+  Result<bool> grow();
+
+  // What there is so far; grow() makes views of it invalid.
+  Bytes bytes() const { return Bytes(contents_); }
+
+ private:
+  Bytes file_;
+  const ZipMember& member_;
+  std::uint64_t used_ = 0;  // of its compressed bytes
+  std::vector<std::byte> contents_;
+  std::unique_ptr<z_stream_s> stream_;
+};
 
 }  // namespace wheelscope

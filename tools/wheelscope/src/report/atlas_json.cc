@@ -1,6 +1,6 @@
 // Writes a project of the atlas as JSON.
 #include "report/atlas.h"
-#include "report/reason_text.h"
+#include "report/text.h"
 #include "text/text.h"
 
 namespace wheelscope {

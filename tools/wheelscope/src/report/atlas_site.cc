@@ -12,24 +12,12 @@ namespace {
 
 std::string html(std::string_view text) {
   std::string escaped;
-  for (const char c : printable(text)) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
+  for (const char c : printable(text))
+    escaped += c == '&'   ? "&amp;"
+               : c == '<' ? "&lt;"
+               : c == '>' ? "&gt;"
+               : c == '"' ? "&quot;"
+                          : std::string(1, c);
   return escaped;
 }
 
@@ -50,9 +38,13 @@ std::string page(const std::string& title, const std::string& root, const std::s
 }
 
 // A table that scrolls by itself where it is wider than the screen.
-std::string scrolling_table(const std::string& label, const std::string& rows) {
+std::string scrolling_table(const std::string& label, const std::vector<std::string>& columns,
+                            const std::string& rows) {
+  std::string head;
+  for (const auto& column : columns) head += "<th scope=\"col\">" + column + "</th>";
   return "<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"" + html(label) +
-         "\">\n<table>\n" + rows + "</table>\n</div>\n";
+         "\">\n<table>\n<thead><tr>" + head + "</tr></thead>\n<tbody>\n" + rows +
+         "</tbody>\n</table>\n</div>\n";
 }
 
 // 2.10, 2.11, 2.12, 2.14 -> 2.10 - 2.12, 2.14, as neighbours in `all`.
@@ -91,8 +83,10 @@ class Site {
   }
 
  private:
-  static std::string heading(const std::string& build) {
-    return build == "cpu" ? "CPU" : "CUDA " + build;
+  // With one for each build of torch after those.
+  std::vector<std::string> with_builds(std::vector<std::string> columns) const {
+    for (const auto& build : builds_) columns.push_back(build == "cpu" ? "CPU" : "CUDA " + build);
+    return columns;
   }
 
   // The torch versions with which a release works on some Python.
@@ -121,18 +115,13 @@ class Site {
   }
 
   std::string index() const {
-    std::string rows =
-        "<thead><tr><th scope=\"col\">project</th><th scope=\"col\">release</th>"
-        "<th scope=\"col\">ABI of torch</th>";
-    for (const auto& build : builds_) rows += "<th scope=\"col\">" + heading(build) + "</th>";
-    rows +=
-        "<th scope=\"col\">false claims</th><th scope=\"col\">wheels</th></tr></thead>\n<tbody>\n";
-    std::size_t shown = 0;
+    auto columns = with_builds({"project", "release", "ABI of torch"});
+    columns.insert(columns.end(), {"false claims", "wheels"});
+    std::string rows;
     for (const auto& project : atlas_.at("projects")) {
       const auto name = text_of(project, "name");
       rows += "<tr><th scope=\"row\"><a href=\"project/" + html(name) + ".html\">" + html(name) +
               "</a></th>";
-      ++shown;
       if (project.at("releases").empty()) {
         rows += "<td colspan=\"" + std::to_string(builds_.size() + 4) + "\">" +
                 html(text_of(project, "problem")) + "</td></tr>\n";
@@ -158,9 +147,8 @@ class Site {
         "wheels by wheelscope, not from their names. A page for each project has the reasons.</p>\n"
         "<p><label for=\"search\">Search</label> <input id=\"search\" type=\"search\" "
         "autocomplete=\"off\"> <span id=\"count\" role=\"status\">" +
-            counted(shown, "project") + "</span></p>\n" +
-            scrolling_table("Projects", rows + "</tbody>\n") +
-            "<script src=\"atlas.js\"></script>\n");
+            counted(atlas_.at("projects").size(), "project") + "</span></p>\n" +
+            scrolling_table("Projects", columns, rows) + "<script src=\"atlas.js\"></script>\n");
   }
 
   // One row for each torch, one column for each build; reasons as numbers of a list below.
@@ -169,9 +157,7 @@ class Site {
     for (const auto& cell : release.at("cells"))
       cells[{text_of(cell, "torch"), text_of(cell, "cuda")}].push_back(&cell);
     std::vector<std::string> reasons;
-    std::string rows = "<thead><tr><th scope=\"col\">torch</th>";
-    for (const auto& build : builds_) rows += "<th scope=\"col\">" + heading(build) + "</th>";
-    rows += "</tr></thead>\n<tbody>\n";
+    std::string rows;
     for (auto torch = torches_.rbegin(); torch != torches_.rend(); ++torch) {
       rows += "<tr><th scope=\"row\">" + html(*torch) + "</th>";
       for (const auto& build : builds_) {
@@ -199,7 +185,7 @@ class Site {
       }
       rows += "</tr>\n";
     }
-    auto text = scrolling_table(label, rows + "</tbody>\n");
+    auto text = scrolling_table(label, with_builds({"torch"}), rows);
     if (reasons.empty()) return text;
     text += "<ol>\n";
     for (const auto& reason : reasons) text += "<li>" + html(reason) + "</li>\n";
@@ -218,12 +204,7 @@ class Site {
   }
 
   static std::string files(const Json& release) {
-    std::string rows =
-        "<thead><tr><th scope=\"col\">wheel</th><th scope=\"col\">size</th><th "
-        "scope=\"col\">read</th>"
-        "<th scope=\"col\">deserves</th><th scope=\"col\">Python ABI</th><th "
-        "scope=\"col\">requires</th>"
-        "<th scope=\"col\">GPUs</th></tr></thead>\n<tbody>\n";
+    std::string rows;
     for (const auto& file : release.at("files")) {
       const auto problem = text_of(file, "problem");
       rows += "<tr><th scope=\"row\">" + html(text_of(file, "file")) + "</th><td>" +
@@ -235,7 +216,8 @@ class Site {
               "</td></tr>\n";
     }
     return scrolling_table("Wheels of " + text_of(release, "version") + " for x86-64",
-                           rows + "</tbody>\n");
+                           {"wheel", "size", "read", "deserves", "Python ABI", "requires", "GPUs"},
+                           rows);
   }
 
   // What keeps it from the stable ABI, and what that would save.

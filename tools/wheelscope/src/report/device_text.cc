@@ -1,5 +1,5 @@
 // Writes what `show` has to say of device code.
-#include "report/device_text.h"
+#include "report/style.h"
 
 #include <array>
 #include <cstdio>

@@ -1,7 +1,6 @@
 // Writes what `env` has to say.
 #include <map>
 
-#include "report/reason_text.h"
 #include "report/text.h"
 #include "text/text.h"
 

@@ -1,6 +1,5 @@
 // What `fit` has to say, as JSON.
 #include "report/json.h"
-#include "report/reason_text.h"
 #include "report/text.h"
 
 namespace wheelscope {

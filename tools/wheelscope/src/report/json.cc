@@ -1,8 +1,8 @@
 // Writes facts as JSON, keys in a fixed order.
 #include "report/json.h"
 
-#include "answers/symbols.h"
-#include "report/reason_text.h"
+#include "answers/providers.h"
+#include "report/text.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "answers/cover.h"
 #include "answers/diff.h"
@@ -46,5 +48,11 @@ constexpr int schema_version = 2;
 // {"schema_version": 2, <key>: <value>} as text, with a final newline. Bytes that are not UTF-8 are
 // replaced.
 std::string json_document(const char* key, Json value);
+
+// A SARIF 2.1.0 log of one run.
+std::string sarif_document(const std::vector<Item>& items);
+
+// A line of GitHub's workflow commands for each finding.
+std::string annotations(const std::vector<Item>& items);
 
 }  // namespace wheelscope

@@ -1,5 +1,5 @@
 // Escapes the texts of facts.
-#include "report/printable_facts.h"
+#include "report/text.h"
 
 #include "text/text.h"
 

@@ -1,7 +1,7 @@
 // Writes pylock.toml: https://packaging.python.org/en/latest/specifications/pylock-toml/
-#include "report/pylock.h"
+#include "report/text.h"
 
-#include "source/url.h"
+#include "source/http.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -1,5 +1,5 @@
 // Puts reasons into words: what is in the way, and what would have to change.
-#include "report/reason_text.h"
+#include "report/text.h"
 
 #include "answers/providers.h"
 #include "answers/suppliers.h"

@@ -1,9 +1,8 @@
 // Findings as SARIF 2.1.0, which code hosts show beside the sources; and as GitHub's annotations.
-#include "report/sarif.h"
+#include "report/json.h"
 
 #include <map>
 
-#include "report/json.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdio>
 
-#include "report/device_text.h"
+#include "report/style.h"
 #include "report/text.h"
 
 namespace wheelscope {

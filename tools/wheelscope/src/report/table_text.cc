@@ -1,8 +1,7 @@
 // Writes what `cover`, `link`, `diff` and `dump` have to say.
 #include <algorithm>
 
-#include "answers/symbols.h"
-#include "report/reason_text.h"
+#include "answers/providers.h"
 #include "report/text.h"
 
 namespace wheelscope {

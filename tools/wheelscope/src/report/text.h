@@ -1,6 +1,8 @@
 // The answers as text for people: aligned, coloured where the terminal takes it.
 #pragma once
 
+#include <string>
+
 #include "answers/cover.h"
 #include "answers/diff.h"
 #include "answers/environment.h"
@@ -8,8 +10,10 @@
 #include "answers/fit.h"
 #include "answers/fit_set.h"
 #include "answers/link.h"
+#include "answers/reason.h"
 #include "answers/thin.h"
 #include "answers/thin_check.h"
+#include "facts/facts.h"
 #include "facts/machine.h"
 #include "findings/findings.h"
 #include "report/style.h"
@@ -41,5 +45,31 @@ std::string thin_table(const std::string& path, const std::vector<ThinnedWheel>&
 
 // A note, warning or error: what someone must act on. Notes are not.
 bool matters(const Finding& finding);
+
+// The sentences of reasons. Nothing reads them but people.
+// Empty for none.
+std::string reason_text(const Reason& reason);
+
+// What would have to change for the wheel to serve; the reason itself where no more is known.
+std::string change_text(const Reason& reason);
+
+// Escapes what a file could do to a terminal: names and values come from strangers.
+void make_printable(Facts& facts);
+
+// A set of packages as a lock file (PEP 751), which pip and uv install.
+// An error: a file's hash is not known, or it is not on a web server.
+Result<std::string> pylock_text(const SetAnswer& answer, const PythonFacts& python,
+                                const std::string& architecture);
+
+// Device code as text: what is in a wheel, which GPUs it serves, what makes it big.
+void add_targets(const CudaVerdict& cuda, Lines& lines);
+void add_gpus(const CudaVerdict& cuda, const Style& style, Lines& lines);
+
+// A row for each library with device code, a column for each GPU; empty where one library or none
+// has any.
+std::string library_table(const CudaVerdict& cuda, const Style& style);
+
+// sm_80 1.2 MB, compute_90 200 kB
+std::string target_sizes(const std::vector<DeviceTarget>& targets);
 
 }  // namespace wheelscope

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "source/url.h"
+#include "source/http.h"
 #include "text/text.h"
 
 namespace wheelscope {

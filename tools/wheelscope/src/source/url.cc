@@ -1,5 +1,5 @@
 // Takes addresses apart, and has libcurl join them.
-#include "source/url.h"
+#include "source/http.h"
 
 #include <curl/curl.h>
 

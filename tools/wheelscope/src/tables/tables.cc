@@ -7,7 +7,7 @@
 
 #include "tables/embedded.h"
 #include "tables/toml.h"
-#include "text/dotted_version.h"
+#include "text/text.h"
 
 namespace wheelscope {
 namespace {

@@ -40,6 +40,16 @@ bool is_control(std::string_view character) {
          (second == 0x81 && third >= 0xA6 && third <= 0xA9);
 }
 
+std::uint64_t take_number(std::string_view& text) {
+  std::uint64_t number = 0;
+  while (!text.empty() && !is_digit(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_digit(text.front())) {
+    number = number * 10 + static_cast<std::uint64_t>(text.front() - '0');
+    text.remove_prefix(1);
+  }
+  return number;
+}
+
 }  // namespace
 
 std::string joined(const std::vector<std::string>& words, std::string_view separator) {
@@ -172,6 +182,14 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
     }
   }
   return best;
+}
+
+bool older(std::string_view a, std::string_view b) {
+  while (!a.empty() || !b.empty()) {
+    const auto left = take_number(a), right = take_number(b);
+    if (left != right) return left < right;
+  }
+  return false;
 }
 
 }  // namespace wheelscope

@@ -45,6 +45,10 @@ std::string printable(std::string_view text);
 // Two digits a byte, as hashes are written.
 std::string hexadecimal(std::string_view bytes);
 
+// Whether `a` is an older version than `b` (2.9 than 2.10, 525.60.13 than 525.105); missing numbers
+// count as 0, other characters separate numbers.
+bool older(std::string_view a, std::string_view b);
+
 // 484 MB, 1.2 kB.
 std::string human_size(std::uint64_t bytes);
 

@@ -12,13 +12,12 @@
 // "no kernel image" in that one. Loose cubins, PTX files and fat binaries are picked by the program
 // that ships them, so all of them together count as one library. Static libraries and object
 // files run nowhere before they are linked.
-#include "verdicts/cuda.h"
+#include "verdicts/verdicts.h"
 
 #include <algorithm>
 #include <tuple>
 
 #include "tables/tables.h"
-#include "text/dotted_version.h"
 #include "text/text.h"
 
 namespace wheelscope {

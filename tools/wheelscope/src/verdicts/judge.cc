@@ -1,10 +1,5 @@
 // Judges all facts of a file: platform, Python, torch, NumPy, CUDA.
 #include "packaging/tag.h"
-#include "verdicts/cuda.h"
-#include "verdicts/numpy_abi.h"
-#include "verdicts/platform.h"
-#include "verdicts/python_abi.h"
-#include "verdicts/torch_abi.h"
 #include "verdicts/verdicts.h"
 
 namespace wheelscope {

@@ -1,10 +1,10 @@
 // Judges NumPy's ABI: modules built with the headers of NumPy 1 fail beside NumPy 2, those built
 // with the headers of NumPy 2 run beside both, from the version that they were told to support.
-#include "verdicts/numpy_abi.h"
+#include "verdicts/verdicts.h"
 
 #include <algorithm>
 
-#include "text/dotted_version.h"
+#include "text/text.h"
 
 namespace wheelscope {
 

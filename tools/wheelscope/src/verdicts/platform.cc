@@ -1,12 +1,11 @@
 // Judges the platform by auditwheel's rules (PEP 600): the newest of the policies that symbol
 // versions, libraries, forbidden symbols and instructions name.
-#include "verdicts/platform.h"
+#include "verdicts/verdicts.h"
 
 #include <algorithm>
 
 #include "packaging/tag.h"
 #include "tables/tables.h"
-#include "text/dotted_version.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -1,13 +1,12 @@
 // Judges the Python ABI. A module that needs only symbols of the limited API runs on every Python
 // from the one that has them all; a module whose name or symbols go beyond it is bound to one
 // version. A wheel may have a module for each of several Pythons, of which each takes its own.
-#include "verdicts/python_abi.h"
+#include "verdicts/verdicts.h"
 
 #include <algorithm>
 
 #include "packaging/tag.h"
 #include "tables/tables.h"
-#include "text/dotted_version.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -1,13 +1,12 @@
 // Judges the torch ABI: C shims are stable and each has a first version; a C++ name binds to the
 // torch that built it.
-#include "verdicts/torch_abi.h"
+#include "verdicts/verdicts.h"
 
 #include <algorithm>
 #include <array>
 
-#include "facts/symbol_names.h"
+#include "facts/facts.h"
 #include "tables/tables.h"
-#include "text/dotted_version.h"
 #include "text/text.h"
 
 namespace wheelscope {

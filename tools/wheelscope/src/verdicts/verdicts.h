@@ -101,4 +101,64 @@ const char* name_of(NumpyAbi abi);
 const char* name_of(Served served);
 const char* name_of(CudaRuntime runtime);
 
+// The platform tag that a wheel's libraries deserve.
+// `claimed` are the wheel's platform tags: they decide which architecture and C library is meant
+// where the wheel has files for several.
+PlatformVerdict judge_platform(const std::vector<LibraryFacts>& libraries,
+                               const std::vector<std::string>& claimed);
+
+// Whether the wheel's platform tag claims an older system than its libraries deserve. Tags between
+// two of the platform table's policies (manylinux_2_29) are judged by the C library alone.
+bool claims_too_much(const std::string& tag, const PlatformVerdict& verdict);
+
+// The glibc of the oldest systems that have a version of a symbol: 2.34 for GLIBCXX_3.4.29. Empty:
+// the table does not tell.
+std::string glibc_beside(const std::string& version, const std::string& architecture);
+
+// Which Pythons a wheel's extension modules load in, from the symbols they need and their file
+// names.
+// `wheel` names the Python of modules that do not name it themselves.
+PythonVerdict judge_python(const std::vector<LibraryFacts>& libraries,
+                           const std::optional<WheelClaims>& wheel);
+
+// Whether modules load in this build of Python (3.13, 3.14t), or why they do not.
+enum class PythonServes { yes, is_older, is_another, not_said };
+
+PythonServes serves_python(const PythonVerdict& verdict, const std::string& python);
+
+// Which torch a library runs on, from the symbols it needs.
+TorchVerdict judge_torch(const std::vector<LibraryFacts>& libraries);
+
+// Which NumPy a wheel's modules run beside, from what they look for at run time.
+NumpyVerdict judge_numpy(const std::vector<LibraryFacts>& libraries);
+
+// How a library goes with a version of NumPy, by the texts of its headers.
+//   old_headers   built for NumPy 1; `import_array()` fails beside NumPy 2
+//   old_types     the same of Cython's: the import itself fails, as NumPy's types have shrunk
+//   new_headers   built for NumPy 2 alone, beside NumPy 1
+//   new_functions it may use functions that this NumPy does not have; `import_array()` refuses
+enum class NumpyClash { none, old_headers, old_types, new_headers, new_functions };
+
+NumpyClash clash_with_numpy(const NumpyApi& api, const std::string& version);
+
+// The CUDA side of a wheel: runtime, device code, the GPUs and drivers that it serves.
+CudaVerdict judge_cuda(const std::vector<LibraryFacts>& libraries);
+
+// Whether device code for `target` (75, 90a, 100f) runs on a GPU of `capability` (7.5).
+bool sass_serves(const std::string& target, const std::string& capability);
+bool ptx_serves(const std::string& target, const std::string& capability);
+
+// What a GPU takes of code for these targets, whose order is that of target_before: SASS that runs
+// on it, else PTX that its driver compiles; of several the nearest. Code for the same architecture
+// with and without a suffix is equally near. Empty targets: nothing serves it.
+struct Choice {
+  Served served = Served::no;
+  std::vector<std::string> targets;  // the last is the most specific
+};
+Choice choose(const std::vector<std::string>& sass, const std::vector<std::string>& ptx,
+              const std::string& capability);
+
+// The order of targets: 75, 90, 90a, 100f.
+bool target_before(const std::string& a, const std::string& b);
+
 }  // namespace wheelscope

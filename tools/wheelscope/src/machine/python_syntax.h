@@ -1,13 +1,76 @@
-// The blocks of Python code that a statement stands in, and what follows from them: whether it is
-// run, and whether the file goes on where it fails.
+// The syntax of Python as far as python_source.cc needs it: lines, conditions and blocks.
 #pragma once
 
+#include <compare>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace wheelscope {
+
+// A statement with its indentation; comments and the contents of long strings are left out.
+struct LogicalLine {
+  std::size_t indentation = 0;
+  std::string text;
+};
+
+// Whether a statement that starts so is of interest. Of others there is no text, except what
+// follows a semicolon.
+using KeepsLine = bool (*)(std::string_view start);
+
+// Names of Python: whether a character goes on one, and the one that a text starts with.
+bool is_name_character(char c);
+std::string_view first_word(std::string_view text);
+
+class LineReader {
+ public:
+  explicit LineReader(std::string_view text, KeepsLine keeps = nullptr)
+      : text_(text), keeps_(keeps) {}
+
+  std::optional<LogicalLine> next();
+
+ private:
+  std::string_view read_string();
+  void skip_long_string();
+
+  std::string_view text_;
+  KeepsLine keeps_;  // null: all
+  std::size_t at_ = 0;
+};
+
+// Evaluates conditions of Python code as far as they are about the platform and the version of
+// Python: sys.platform == "win32" or sys.version_info < (3, 9). All else is unknown.
+
+// The Python on Linux that would run the code.
+struct PythonTarget {
+  std::vector<long> version{3};  // as many numbers as are known
+  std::string architecture;
+};
+
+PythonTarget target_of(const std::string& version, const std::string& architecture);
+
+// A value that is known; monostate: unknown. A tuple of numbers is a version.
+struct PythonNone {
+  auto operator<=>(const PythonNone&) const = default;
+};
+using PythonValue = std::variant<std::monostate, PythonNone, bool, long, std::string,
+                                 std::vector<long>, std::vector<std::string>>;
+
+// Names of the file whose values are known, by assignments before.
+using PythonConstants = std::map<std::string, PythonValue, std::less<>>;
+
+PythonValue evaluate(std::string_view expression, const PythonTarget& target,
+                     const PythonConstants& constants);
+
+// Nothing: it cannot be told.
+std::optional<bool> truth_of(const PythonValue& value);
+
+// The blocks of Python code that a statement stands in, and what follows from them: whether it is
+// run, and whether the file goes on where it fails.
 
 // Whether an import needs something: `never` and `always` are proved, all else depends on what the
 // text does not tell.

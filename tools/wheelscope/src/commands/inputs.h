@@ -1,0 +1,42 @@
+// What the command line names: files, the machine, and what lies around a wheel on it.
+#pragma once
+
+#include <string>
+
+#include "answers/suppliers.h"
+#include "commands/commands.h"
+#include "facts/machine.h"
+#include "findings/findings.h"
+#include "loader/disk.h"
+
+namespace wheelscope {
+
+// Whether texts from the file are escaped, for a terminal.
+enum class Texts { as_they_are, printable };
+
+// A wheel, or a file with machine code, by its first bytes.
+Result<Item> read_item(const std::string& path, const ScanOptions& options,
+                       Texts texts = Texts::as_they_are);
+
+// Every file that the paths stand for, read; what cannot be is complained about and the rest still
+// read.
+struct Items {
+  std::vector<Item> items;
+  int code = clean;
+};
+
+Items read_items(const std::vector<std::string>& paths, const ScanOptions& scan,
+                 const Options& options, Streams streams);
+
+// This one, with the Python of --python, or the one that --machine names.
+Result<MachineFacts> asked_machine(const Options& options);
+
+// Whether both were given; says so.
+bool asks_two_machines(const Options& options, Streams streams);
+
+// What lies around a wheel on this machine: the system's libraries, Python's symbols, torch's.
+// What the files of this machine say; read at the first question, by one thread at a time. `torch`:
+// the installed one counts.
+Surroundings surroundings_of(const MachineFacts& machine, Disk& disk, bool torch);
+
+}  // namespace wheelscope

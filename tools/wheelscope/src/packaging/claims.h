@@ -1,0 +1,43 @@
+// What a wheel says of itself: by its file name, and in the files of its dist-info folder.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "facts/facts.h"
+
+namespace wheelscope {
+
+// name-version(-build)?-python-abi-platform(-variant)?.whl (PEP 427, and 825 for variants), its
+// compressed tags expanded.
+Result<WheelClaims> parse_wheel_name(std::string_view file_name);
+
+// The files METADATA and WHEEL in a wheel's dist-info folder.
+// Calls use(key, value) for each header, as Python's email parser finds them; the value is trimmed,
+// and a folded one keeps its line ends.
+void for_each_header(std::string_view text,
+                     const std::function<void(std::string_view key, std::string_view value)>& use);
+
+// Adds what the files say.
+void parse_wheel_file(std::string_view text, WheelClaims& claims);
+void parse_metadata(std::string_view text, WheelClaims& claims);
+
+// variant.json: what a wheel variant says of the machines that it is for.
+//
+// Wheel variants are drafts (PEP 817, 825 and 850). What this program follows is variantlib 0.2.2:
+// a label ends the file name, and dist-info has a variant.json whose `variants` maps that label to
+// properties by namespace and feature. NVIDIA's provider has the feature `sm_arch`: `90_real` is
+// for GPUs of the same major version from 9.0 on, `90_virtual` for any GPU of that major version.
+inline constexpr const char* variant_file = "variant.json";
+
+// Adds what the file says.
+void parse_variant_file(std::string_view text, WheelClaims& claims);
+
+// Whether a label may end the name of a wheel.
+bool is_variant_label(std::string_view label);
+
+// The file of a variant with native code for one GPU of a compute capability (9.0).
+std::string variant_file_for(const std::string& label, const std::string& capability);
+
+}  // namespace wheelscope
