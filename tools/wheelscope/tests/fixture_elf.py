@@ -271,30 +271,6 @@ def fatbin(codes: list[Code]) -> bytes:
     return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
 
 
-def nested_fatbins(depth: int) -> bytes:
-    """Containers that each claim all that follows as their body, and hold one small entry."""
-    entry = Code("sass", 80, b"").build()
-    size = len(struct.pack("<IHHQ", 0, 0, 0, 0)) + len(entry)
-    parts = [
-        struct.pack("<IHHQ", 0xBA55ED50, 1, 16, size * (depth - i) - 16) + entry
-        for i in range(depth)
-    ]
-    return b"".join(parts)
-
-
-def overlapping_names(count: int) -> bytes:
-    """A library whose symbols' names are the tails of one long name."""
-    name = "Py" + "_P" * count
-    library = Elf(symbols=[Symbol(name), *(Symbol("x") for _ in range(count))])
-    data = bytearray(library.build())
-    start = data.index(name.encode())
-    table = data.index(struct.pack("<IBBHQQ", 1, 0x12, 0, 0, 0, 0))
-    strings = start - 1
-    for i in range(count):
-        struct.pack_into("<I", data, table + 24 * (i + 1), start - strings + i % len(name))
-    return bytes(data)
-
-
 def archive_of_objects(*objects: bytes) -> bytes:
     """A static library, with a table of symbols that a reader must pass over."""
     members = [(b"/", b"\0\0\0\0"), *((b"x.o/", data) for data in objects)]

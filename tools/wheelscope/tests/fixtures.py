@@ -10,16 +10,9 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from fixture_elf import (
-    Code,
-    Elf,
-    Symbol,
-    archive_of_objects,
-    fatbin,
-    nested_fatbins,
-    overlapping_names,
-)
+from fixture_elf import Code, Elf, Symbol, archive_of_objects, fatbin
 from fixture_zip import Files, archive, patched, zip_files
 
 PTX = b".version 8.4\n.target sm_90\n.address_size 64\n\0"
@@ -158,18 +151,11 @@ def elf_files() -> Iterator[tuple[str, bytes]]:
             ],
         ).build(),
     )
-    yield (
-        "exports-nothing.so",
-        extension(gnu_hash=True, symbols=extension().symbols[:-1]).build(),
-    )
     hidden = [*extension().symbols[:-1], Symbol("my_add", defined=True, visibility=2)]
     yield "hidden-definition.so", extension(symbols=hidden).build()
     rewritten = extension(gnu_hash=True, symbols=extension().symbols[:-1], far_strings=True)
     yield "rewritten-tables.so", rewritten.build()
     yield "split-symbols.so", extension(split_symbols=True).build()
-    yield "overlapping-names.so", overlapping_names(3000)
-    yield "nested-fatbins.so", Elf(sections={".nv_fatbin": nested_fatbins(300)}).build()
-    yield "overlapping-sections.so", overlapping_sections()
     yield "kernel.cubin", Elf(machine="cuda", type=2, flags=80).build()
     yield "kernel-of-cuda-12.cubin", Elf(machine="cuda", type=2, flags=0x5A085A).build()
     accelerated = Elf(machine="cuda", type=2, flags=100 << 8 | 8, abi_version=8)
@@ -200,17 +186,6 @@ def elf_files() -> Iterator[tuple[str, bytes]]:
     far = bytearray(data)
     far[54:56] = struct.pack("<H", 7)
     yield "program-header-size.so", bytes(far)
-
-
-def overlapping_sections() -> bytes:
-    """Many section headers for the same bytes."""
-    data = Elf(sections={f".rodata{i}": b"x" * 2000 for i in range(8)}).build()
-    (table,) = struct.unpack_from("<Q", data, 40)
-    first = data[table + 64 + 24 : table + 64 + 40]  # offset and size
-    size = struct.pack("<QQ", 0, len(data))
-    for i in range(8):
-        data = patched(data, table + 64 * (i + 1) + 24, size if i else first)
-    return data
 
 
 def fatbin_files() -> Iterator[tuple[str, bytes]]:
@@ -276,284 +251,191 @@ def wheel(
     return archive(files, zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED)
 
 
+TAG = "py3-none-manylinux_2_28_x86_64"
+
+
+def named(
+    folder: str, files: Files, tag: str = TAG, version: str = "1.0", **options: Any
+) -> tuple[str, bytes]:
+    """A wheel under the name that its version and tag give it."""
+    contents = wheel(files, tag=tag, version=version, **options)
+    return f"{folder}/pkg-{version}-{tag}.whl", contents
+
+
 def wheel_files() -> Iterator[tuple[str, bytes]]:
     code = {"pkg/__init__.py": b"import torch\n"}
     library = {"pkg/_C.so": extension().build()}
-
-    def name(folder: str, tag: str = "py3-none-manylinux_2_28_x86_64", version: str = "1.0") -> str:
-        return f"{folder}/pkg-{version}-{tag}.whl"
+    both = {**code, **library}
 
     def with_elf(**changes: object) -> Files:
         return {**code, "pkg/_C.so": extension(**changes).build()}
 
-    yield name("good"), wheel({**code, **library})
-    yield name("good-stored"), wheel({**code, **library}, stored=True)
-    yield name("no-device-code"), wheel(with_elf(sections={".rodata": b"\0"}))
-    yield (
-        name("false-tag", "py3-none-manylinux_2_17_x86_64"),
-        wheel({**code, **library}, tag="py3-none-manylinux_2_17_x86_64"),
-    )
-    yield name("tags-differ"), wheel({**code, **library}, tag="py3-none-any")
-    yield (
-        name("any-with-binaries", "py3-none-any"),
-        wheel({**code, **library}, tag="py3-none-any", purelib="true"),
-    )
-    yield (
-        name("too-new-platform", "py3-none-linux_x86_64"),
-        wheel(
-            with_elf(version_needs={"libc.so.6": ["GLIBC_2.17", "GLIBC_2.99"]}),
-            tag="py3-none-linux_x86_64",
-        ),
-    )
-    yield name("other-machine"), wheel(with_elf(machine="aarch64"))
-    yield (
-        name("record-wrong-hash"),
-        wheel(
-            {**code, **library},
-            record_text=b"pkg/_C.so,sha256=AAAA,4\npkg-1.0.dist-info/RECORD,,\n",
-        ),
-    )
-    yield (
-        name("record-bad-lines"),
-        wheel(
-            {**code, **library},
-            record_text=b'"pkg/""x"".py",sha256=AA,1\npkg/__init__.py,md5=AA,13\npkg/__init__.py,,\r\npkg-1.0.dist-info/RECORD,,\n',
-        ),
-    )
+    def with_symbols(*names: str) -> Files:
+        return with_elf(symbols=[Symbol(name) for name in names])
+
+    good = wheel(both)
+    plain = f"pkg-1.0-{TAG}.whl"
+    yield f"good/{plain}", good
+    yield f"one-bad-member/{plain}", patched(good, good.index(b"pkg/_C.so") + 9, b"\x07")
+    yield "badly-named/pkg.whl", good
+    yield f"variant/pkg-1.0-{TAG}-cu129.whl", good
+    yield f"tags-differ/{plain}", wheel(both, tag="py3-none-any")
+    yield f"no-record/{plain}", archive(both)
+    yield named("good-stored", both, stored=True)
+    yield named("no-device-code", with_elf(sections={".rodata": b"\0"}))
+    yield named("false-tag", both, "py3-none-manylinux_2_17_x86_64")
+    yield named("any-with-binaries", both, "py3-none-any", purelib="true")
+    linux = "py3-none-linux_x86_64"
+    yield named("linux-tag", both, linux)
+    newer = {"libc.so.6": ["GLIBC_2.17", "GLIBC_2.99"]}
+    yield named("too-new-platform", with_elf(version_needs=newer), linux)
+    yield named("other-machine", with_elf(machine="aarch64"))
+    short = b"pkg/_C.so,sha256=AAAA,4\npkg-1.0.dist-info/RECORD,,\n"
+    yield named("record-wrong-hash", both, record_text=short)
+    lines = b'"pkg/""x"".py",sha256=AA,1\npkg/__init__.py,md5=AA,13\npkg/__init__.py,,\r\n'
+    yield named("record-bad-lines", both, record_text=lines + b"pkg-1.0.dist-info/RECORD,,\n")
     signature = "pkg-1.0.dist-info/RECORD.jws"
-    yield name("signed"), wheel({**code, signature: b"{}"}, unhashed=signature)
-    for platform in ("win_amd64", "macosx_11_0_arm64"):
-        tag = f"cp310-abi3-{platform}" if platform == "win_amd64" else f"cp311-cp311-{platform}"
-        yield name(platform, tag), wheel({**code, "pkg/_C.pyd": b"MZ"}, tag=tag)
-    yield name("no-record"), archive({**code, **library})
-    yield name("record-sha512"), wheel({**code, **library}, algorithm="sha512")
-    yield name("record-md5"), wheel(code, algorithm="md5")
-    yield (
-        name("record-wrong-size"),
-        wheel(code, record_text=record(code, "pkg-1.0.dist-info").replace(b",13", b",14")),
-    )
-    yield (
-        name("cxx-abi"),
-        wheel(
-            with_elf(
-                symbols=[
-                    Symbol("_ZN3c105ErrorC1ESs"),
-                    Symbol("_ZN2at4_ops3add4callERKNS_6TensorE"),
-                    Symbol("torch_call_dispatcher"),
-                ]
-            )
-        ),
-    )
-    yield (
-        name("cxx-abi-of-2.15", version="1.0+cu130torch2.15"),
-        wheel(with_elf(symbols=[Symbol("_ZN3c105ErrorC1ESs")]), version="1.0+cu130torch2.15"),
-    )
-    yield name("torch-symbol-unknown"), wheel(with_elf(symbols=[Symbol("torch_no_such_function")]))
-    yield (
-        name("torch-too-new"),
-        wheel(
-            with_elf(
-                symbols=[Symbol("torch_call_dispatcher"), Symbol("torch_stream_native_handle")]
-            )
-        ),
-    )
-    yield (
-        name("dynamic-cudart-13"),
-        wheel(with_elf(needed=["libtorch.so", "libcudart.so.13", "libc.so.6"])),
-    )
-    note = b"\0nvlink\0Cuda compilation tools, release 13.2, V13.2.51\0"
-    cubin = Elf(machine="cuda", type=2, sections={".note.nv.tkinfo": note}).build()
-    both = {
-        f"pkg/cuda{major}.so": extension(
-            needed=[f"libcudart.so.{major}", "libc.so.6"],
-            sections={
-                ".nv_fatbin": fatbin([Code("sass", 80, CUBIN), Code("sass", newest, cubin, "zstd")])
-            },
-        ).build()
-        for major, newest in ((12, 90), (13, 100))
+    yield named("signed", {**code, signature: b"{}"}, unhashed=signature)
+    for platform, tag in {"win_amd64": "cp310-abi3", "macosx_11_0_arm64": "cp311-cp311"}.items():
+        yield named(platform, {**code, "pkg/_C.pyd": b"MZ"}, f"{tag}-{platform}")
+    yield named("record-sha512", both, algorithm="sha512")
+    yield named("record-md5", code, algorithm="md5")
+    wrong_size = record(code, "pkg-1.0.dist-info").replace(b",13", b",14")
+    yield named("record-wrong-size", code, record_text=wrong_size)
+    cxx = "_ZN3c105ErrorC1ESs"
+    add = "_ZN2at4_ops3add4callERKNS_6TensorE"
+    yield named("cxx-abi", with_symbols(cxx, add, "torch_call_dispatcher"))
+    yield named("cxx-abi-of-2.15", with_symbols(cxx), version="1.0+cu130torch2.15")
+    yield named("torch-symbol-unknown", with_symbols("torch_no_such_function"))
+    later = with_symbols("torch_call_dispatcher", "torch_stream_native_handle")
+    yield named("torch-too-new", later)
+    yield named("needs-cuda-shim", with_symbols("aoti_torch_get_current_cuda_stream"))
+    thirteen = with_elf(needed=["libtorch.so", "libcudart.so.13", "libc.so.6"])
+    yield named("dynamic-cudart-13", thirteen)
+    ten = with_elf(needed=["libcudart-0f1e2d3c.so.10.2.89", "libc.so.6"])
+    yield named("old-cuda", ten)
+    weak = {"bind_now": False, "relro": False, "executable_stack": True, "text_relocations": True}
+    yield named("weak-hardening", with_elf(symbols=[Symbol("my_add", defined=True)], **weak))
+    sections = {
+        ".rodata": b"\0/home/builder/pkg/ops.cpp\0x/home/no\0",
+        ".debug_info": b"x",
+        ".symtab": b"",
+        ".nv_fatbin": fatbin([Code("sass", 80, CUBIN)]),
     }
-    yield name("one-library-per-cuda"), wheel({**code, **both})
-    yield (
-        name("old-cuda"),
-        wheel(with_elf(needed=["libcudart-0f1e2d3c.so.10.2.89", "libc.so.6"])),
-    )
-    yield (
-        name("needs-cuda-shim"),
-        wheel(with_elf(symbols=[Symbol("aoti_torch_get_current_cuda_stream")])),
-    )
-    yield (
-        name("weak-hardening"),
-        wheel(
-            with_elf(
-                bind_now=False,
-                relro=False,
-                executable_stack=True,
-                text_relocations=True,
-                symbols=[Symbol("my_add", defined=True)],
-            )
-        ),
-    )
-    yield (
-        name("debug-and-paths"),
-        wheel(
-            with_elf(
-                sections={
-                    ".rodata": b"\0/home/builder/pkg/ops.cpp\0x/home/no\0",
-                    ".debug_info": b"x",
-                    ".symtab": b"",
-                    ".nv_fatbin": fatbin([Code("sass", 80, CUBIN)]),
-                },
-                rpath="/usr/local/lib:$ORIGIN/../lib",
-                needed=["libtorch.so", "libfoo.so.1", "libc.so.6"],
-            )
-        ),
-    )
+    needed = ["libtorch.so", "libfoo.so.1", "libc.so.6"]
+    rpath = "/usr/local/lib:$ORIGIN/../lib"
+    yield named("debug-and-paths", with_elf(sections=sections, rpath=rpath, needed=needed))
+    musl = with_elf(needed=["libc.musl-x86_64.so.1"], version_needs={}, symbols=[])
+    yield named("musl", musl, "py3-none-musllinux_1_2_x86_64")
+    for folder, tag, glibc in (
+        ("between-policies-2_29", "2_29", "2.29"),
+        ("between-policies-2_32", "2_32", "2.32"),
+        ("between-policies-false", "2_29", "2.30"),
+    ):
+        needs = {"libc.so.6": ["GLIBC_2.17", f"GLIBC_{glibc}"]}
+        files = with_elf(version_needs=needs, symbols=[])
+        yield named(folder, files, f"py3-none-manylinux_{tag}_x86_64")
+    names = {"pkg/\x1b[2Jx\u202e.txt": b"x", "pkg/\x1b]0;t\x07.so": Elf().build()}
+    yield named("escape-in-a-name", {**code, **names})
+    yield named("broken-library", {**code, "pkg/_C.so": extension().build()[:300]})
+    garbage = b"garbage.garbage." + fatbin([Code("sass", 80, CUBIN)])[:-9]
+    yield named("broken-fatbin", with_elf(sections={".nv_fatbin": garbage}))
+    yield named("pure", code, "py3-none-any", purelib="true")
+    for folder, version, changes in (
+        ("torch", "2.10.0", {}),
+        ("torch-too-old", "2.9.0", {"libtorch_cpu.so": Elf(soname="libtorch_cpu.so")}),
+    ):
+        name = f"torch-{version}-cp311-cp311-manylinux_2_28_x86_64.whl"
+        yield f"{folder}/{name}", wheel(torch_libraries(**changes))
+    yield from python_wheels(code)
+    yield from device_wheels(code)
+    yield from link_wheels(code)
+
+
+def python_wheels(code: Files) -> Iterator[tuple[str, bytes]]:
+    """Modules for one Python and for several, for free-threaded ones, for the limited API of both."""
     module = [
         Symbol("PyInit__C", defined=True),
         Symbol("PyModule_Create2"),
         Symbol("PyObject_GetBuffer"),
     ]
-    yield (
-        name("abi3", "cp310-abi3-manylinux_2_28_x86_64"),
-        wheel(
-            {**code, "pkg/_C.abi3.so": extension(symbols=module).build()},
-            tag="cp310-abi3-manylinux_2_28_x86_64",
-        ),
-    )
     private = [*module[:2], Symbol("_PyObject_GetDictPtr")]
-    yield (
-        name("one-python", "cp311-cp311-manylinux_2_28_x86_64"),
-        wheel(
-            {**code, "pkg/_C.cpython-311-x86_64-linux-gnu.so": extension(symbols=private).build()},
-            tag="cp311-cp311-manylinux_2_28_x86_64",
-        ),
-    )
-    yield (
-        name("one-python-tagged-none"),
-        wheel({**code, "pkg/_C.so": extension(symbols=private).build()}),
-    )
-    yield (
-        name("one-python-unnamed", "cp312-cp312-manylinux_2_28_x86_64"),
-        wheel(
-            {**code, "pkg/_C.so": extension(symbols=private).build()},
-            tag="cp312-cp312-manylinux_2_28_x86_64",
-        ),
-    )
-    yield (
-        name("musl", "py3-none-musllinux_1_2_x86_64"),
-        wheel(
-            with_elf(needed=["libc.musl-x86_64.so.1"], version_needs={}, symbols=[]),
-            tag="py3-none-musllinux_1_2_x86_64",
-        ),
-    )
-    yield from python_wheels(module, private)
-    yield from device_wheels(code)
-    yield from link_wheels(code)
-    linux = "py3-none-linux_x86_64"
-    yield name("linux-tag", linux), wheel({**code, **library}, tag=linux)
-    for glibc in ("2_29", "2_32"):
-        tag = f"py3-none-manylinux_{glibc}_x86_64"
-        needs = {"libc.so.6": ["GLIBC_2.17", f"GLIBC_{glibc.replace('_', '.')}"]}
-        yield (
-            name(f"between-policies-{glibc}", tag),
-            wheel(with_elf(version_needs=needs, symbols=[]), tag=tag),
-        )
-    tag = "py3-none-manylinux_2_29_x86_64"
-    needs = {"libc.so.6": ["GLIBC_2.17", "GLIBC_2.30"]}
-    yield (
-        name("between-policies-false", tag),
-        wheel(with_elf(version_needs=needs, symbols=[]), tag=tag),
-    )
-    label = "py3-none-manylinux_2_28_x86_64"
-    yield f"variant/pkg-1.0-{label}-cu129.whl", wheel({**code, **library})
-    foreign = {
-        "pkg/kernel.hsaco": Elf(machine="amdgpu").build(),
-        "pkg/skel.so": Elf(machine="hexagon", wide=False).build(),
-        "pkg/kernel.cubin": Elf(machine="cuda", type=2, flags=80).build(),
-    }
-    yield (
-        "code-for-other-processors/pkg-1.0-py3-none-any.whl",
-        wheel({**code, **foreign}, tag="py3-none-any", purelib="true", metadata=""),
-    )
-    yield (
-        name("escape-in-a-name"),
-        wheel({**code, "pkg/\x1b[2Jx\u202e.txt": b"x", "pkg/\x1b]0;t\x07.so": Elf().build()}),
-    )
-    yield name("broken-library"), wheel({**code, "pkg/_C.so": extension().build()[:300]})
-    yield (
-        name("broken-fatbin"),
-        wheel(
-            with_elf(
-                sections={
-                    ".nv_fatbin": b"garbage.garbage." + fatbin([Code("sass", 80, CUBIN)])[:-9]
-                }
-            )
-        ),
-    )
-    good = wheel({**code, **library})
-    yield name("one-bad-member"), patched(good, good.index(b"pkg/_C.so") + 9, b"\x07")
-    yield "badly-named/pkg.whl", good
-    yield "pure/pkg-1.0-py3-none-any.whl", wheel(code, tag="py3-none-any", purelib="true")
-    yield "torch/torch-2.10.0-cp311-cp311-manylinux_2_28_x86_64.whl", wheel(torch_libraries())
-    yield (
-        "torch-too-old/torch-2.9.0-cp311-cp311-manylinux_2_28_x86_64.whl",
-        wheel(torch_libraries(**{"libtorch_cpu.so": Elf(soname="libtorch_cpu.so")})),
-    )
-
-
-def python_wheels(module: list[Symbol], private: list[Symbol]) -> Iterator[tuple[str, bytes]]:
-    """Modules for several Pythons, for free-threaded ones, for the limited API of both."""
-    platform = "manylinux_2_28_x86_64"
 
     def one(
-        folder: str, tag: str, files: dict[str, list[Symbol]], requires: str = ""
+        folder: str,
+        tag: str,
+        files: dict[str, list[Symbol]],
+        metadata: str = CLAIMS_CUDA,
+        **changes: object,
     ) -> tuple[str, bytes]:
         contents = {
-            f"pkg/{path}": extension(symbols=symbols).build() for path, symbols in files.items()
+            f"pkg/{path}": extension(symbols=symbols, **changes).build()
+            for path, symbols in files.items()
         }
-        metadata = f"Requires-Python: {requires}\n" if requires else ""
-        tag = f"{tag}-{platform}"
-        return f"{folder}/pkg-1.0-{tag}.whl", wheel(contents, tag=tag, metadata=metadata)
+        return named(
+            folder, {**code, **contents}, f"{tag}-manylinux_2_28_x86_64", metadata=metadata
+        )
 
-    named = {f"_C.cpython-{v}-x86_64-linux-gnu.so": private for v in ("310", "311", "312")}
-    yield one("several-pythons", "py3-none", named, ">=3.10,<3.13")
-    yield one("several-pythons-and-later-ones", "py3-none", named, ">=3.10")
-    yield one("several-pythons-not-the-oldest", "py3-none", named, ">=3.8")
-    yield one("free-threaded", "cp314-cp314t", {"_C.cpython-314t-x86_64-linux-gnu.so": private})
-    yield one("abi3-of-a-newer-python", "cp38-abi3", {"_C.abi3.so": module})
-    yield one("abi3-with-requires-python", "cp38-abi3", {"_C.abi3.so": module}, ">=3.11")
-    yield one("pypy", "pp310-pypy310_pp73", {"_C.pypy310-pp73-x86_64-linux-gnu.so": private})
+    def for_python(version: str) -> str:
+        return f"_C.cpython-{version}-x86_64-linux-gnu.so"
+
+    yield one("abi3", "cp310-abi3", {"_C.abi3.so": module})
+    yield one("one-python", "cp311-cp311", {for_python("311"): private})
+    yield one("one-python-tagged-none", "py3-none", {"_C.so": private})
+    yield one("one-python-unnamed", "cp312-cp312", {"_C.so": private})
+    several = {for_python(version): private for version in ("310", "311", "312")}
+    for folder, requires in {
+        "several-pythons": ">=3.10,<3.13",
+        "several-pythons-and-later-ones": ">=3.10",
+        "several-pythons-not-the-oldest": ">=3.8",
+    }.items():
+        yield one(folder, "py3-none", several, f"Requires-Python: {requires}\n")
+    yield one("free-threaded", "cp314-cp314t", {for_python("314t"): private}, "")
+    yield one("abi3-of-a-newer-python", "cp38-abi3", {"_C.abi3.so": module}, "")
+    newer = "Requires-Python: >=3.11\n"
+    yield one("abi3-with-requires-python", "cp38-abi3", {"_C.abi3.so": module}, newer)
+    pypy = {"_C.pypy310-pp73-x86_64-linux-gnu.so": private}
+    yield one("pypy", "pp310-pypy310_pp73", pypy, "")
     slots = [Symbol("PyModExport__C", defined=True), *module[1:]]
-    yield one("abi3t", "cp315-abi3t", {"_C.abi3t.so": slots})
-    yield one("abi3t-without-slots", "cp315-abi3t", {"_C.abi3t.so": module})
-    yield one("abi3t-of-an-older-python", "cp313-abi3t", {"_C.abi3t.so": slots})
+    yield one("abi3t", "cp315-abi3t", {"_C.abi3t.so": slots}, "")
+    yield one("abi3t-without-slots", "cp315-abi3t", {"_C.abi3t.so": module}, "")
+    yield one("abi3t-of-an-older-python", "cp313-abi3t", {"_C.abi3t.so": slots}, "")
     binding = Symbol("PyBinding_TypeF")
-    mixed = {"_C.abi3.so": [*module, binding], "libb.so": [replace(binding, defined=True)]}
-    yield one("bindings-inside", "cp311-abi3", mixed)
-    outside = extension(symbols=[*module, binding], needed=["libbinding.abi3.so.6", "libc.so.6"])
-    tag = f"cp311-abi3-{platform}"
-    yield f"bindings-outside/pkg-1.0-{tag}.whl", wheel({"pkg/_C.abi3.so": outside.build()}, tag=tag)
-    yield one("bindings-nowhere", "cp311-abi3", {"_C.abi3.so": [*module, binding]})
+    bound = {"_C.abi3.so": [*module, binding]}
+    inside = {**bound, "libb.so": [replace(binding, defined=True)]}
+    yield one("bindings-inside", "cp311-abi3", inside, "")
+    needed = ["libbinding.abi3.so.6", "libc.so.6"]
+    yield one("bindings-outside", "cp311-abi3", bound, needed=needed)
+    yield one("bindings-nowhere", "cp311-abi3", bound, "")
 
 
 def device_wheels(code: Files) -> Iterator[tuple[str, bytes]]:
     """Libraries that serve different GPUs, loose device code, targets of Jetson boards."""
-    tag = "py3-none-manylinux_2_28_x86_64"
 
-    def with_code(*codes: Code, **changes: object) -> bytes:
-        return extension(sections={".nv_fatbin": fatbin(list(codes))}, **changes).build()
+    def with_code(*containers: list[Code], **changes: object) -> bytes:
+        section = b"".join(map(fatbin, containers))
+        return extension(sections={".nv_fatbin": section}, **changes).build()
 
-    wide = with_code(*(Code("sass", sm, CUBIN) for sm in (75, 80, 90)), Code("ptx", 90, PTX))
-    narrow = with_code(Code("sass", 80, CUBIN), Code("ptx", 80, PTX))
+    def sass(*targets: int) -> list[Code]:
+        return [Code("sass", target, CUBIN) for target in targets]
+
+    wide = with_code([*sass(75, 80, 90), Code("ptx", 90, PTX)])
+    narrow = with_code([*sass(80), Code("ptx", 80, PTX)])
     both = {**code, "pkg/wide.so": wide, "pkg/narrow.so": narrow}
-    yield f"one-library-serves-less/pkg-1.0-{tag}.whl", wheel(both)
-    halves = fatbin([Code("sass", 75, CUBIN), Code("sass", 80, CUBIN)]) + fatbin(
-        [Code("sass", 80, CUBIN)]
-    )
-    some = extension(sections={".nv_fatbin": halves}).build()
-    yield f"target-in-some-fatbins/pkg-1.0-{tag}.whl", wheel({**code, "pkg/_C.so": some})
-    jetson = with_code(Code("sass", 72, CUBIN), Code("sass", 87, CUBIN))
-    yield f"jetson/pkg-1.0-{tag}.whl", wheel({**code, "pkg/_C.so": jetson})
+    yield named("one-library-serves-less", both)
+    some = with_code(sass(75, 80), sass(80))
+    yield named("target-in-some-fatbins", {**code, "pkg/_C.so": some})
+    yield named("jetson", {**code, "pkg/_C.so": with_code(sass(72, 87))})
+    note = b"\0nvlink\0Cuda compilation tools, release 13.2, V13.2.51\0"
+    cubin = Elf(machine="cuda", type=2, sections={".note.nv.tkinfo": note}).build()
+    per_cuda = {
+        f"pkg/cuda{major}.so": with_code(
+            [*sass(80), Code("sass", newest, cubin, "zstd")],
+            needed=[f"libcudart.so.{major}", "libc.so.6"],
+        )
+        for major, newest in ((12, 90), (13, 100))
+    }
+    yield named("one-library-per-cuda", {**code, **per_cuda})
     cubins = {
         f"pkg/k{i}.cubin": Elf(
             machine="cuda", type=2, flags=sm << 8 | 8 * (sm == 100), abi_version=8
@@ -561,57 +443,90 @@ def device_wheels(code: Files) -> Iterator[tuple[str, bytes]]:
         for i, sm in enumerate([80, 90] * 8 + [100])
     }
     loose = {"pkg/x.fatbin": fatbin([Code("ptx", 75, PTX)]), "pkg/y.ptx": PTX}
-    objects = archive_of_objects(
-        Elf(type=1, sections={"__nv_relfatbin": fatbin([Code("sass", 70, CUBIN)])}).build()
-    )
-    tag = "py3-none-any"
+    anywhere: dict[str, Any] = {"tag": "py3-none-any", "purelib": "true"}
     metadata = "Requires-Dist: numpy\n"
-    yield (
-        f"loose-device-code/pkg-1.0-{tag}.whl",
-        wheel({**code, **cubins, **loose}, tag=tag, purelib="true", metadata=metadata),
-    )
+    files = {**code, **cubins, **loose}
+    yield named("loose-device-code", files, metadata=metadata, **anywhere)
+    foreign = {
+        "pkg/kernel.hsaco": Elf(machine="amdgpu").build(),
+        "pkg/skel.so": Elf(machine="hexagon", wide=False).build(),
+        "pkg/kernel.cubin": Elf(machine="cuda", type=2, flags=80).build(),
+    }
+    yield named("code-for-other-processors", {**code, **foreign}, metadata="", **anywhere)
+    objects = archive_of_objects(Elf(type=1, sections={"__nv_relfatbin": fatbin(sass(70))}).build())
     tag = "py3-none-manylinux_2_17_x86_64"
-    yield (
-        f"static-library/pkg-1.0-{tag}.whl",
-        wheel({**code, "pkg/libx.a": objects}, tag=tag, metadata=metadata),
-    )
+    yield named("static-library", {**code, "pkg/libx.a": objects}, tag, metadata=metadata)
 
 
 def link_wheels(code: Files) -> Iterator[tuple[str, bytes]]:
     """A module and a library of its own in another folder, with and without a way to it."""
-    tag = "py3-none-manylinux_2_28_x86_64"
     inner = Elf(soname="libinner.so", symbols=[Symbol("inner", defined=True)]).build()
     for folder, runpath in {
         "runpath-leads-to-a-library": "$ORIGIN/../pkg.libs",
         "nothing-leads-to-a-library": "",
     }.items():
-        user = Elf(
-            needed=["libinner.so"],
-            runpath=runpath,
-            symbols=[Symbol("PyInit__C", defined=True), Symbol("inner")],
-        )
+        symbols = [Symbol("PyInit__C", defined=True), Symbol("inner")]
+        user = Elf(needed=["libinner.so"], runpath=runpath, symbols=symbols)
         files = {**code, "pkg/_C.so": user.build(), "pkg.libs/libinner.so": inner}
-        yield f"{folder}/pkg-1.0-{tag}.whl", wheel(files, metadata="")
-    driver = Elf(
-        needed=["libcuda.so.1", "libc.so.6"],
-        symbols=[Symbol(name) for name in ("cuMemAlloc_v2", "dlopen", "pthread_create", "exp")],
-    )
-    yield (
-        f"driver-and-libc-without-versions/pkg-1.0-{tag}.whl",
-        wheel({**code, "pkg/_C.so": driver.build()}, metadata=""),
-    )
-    arm = "py3-none-manylinux_2_28_aarch64"
-    yield (
-        f"aarch64/pkg-1.0-{arm}.whl",
-        wheel({**code, "pkg/_C.so": extension(machine="aarch64").build()}, tag=arm),
-    )
+        yield named(folder, files, metadata="")
+    functions = ("cuMemAlloc_v2", "dlopen", "pthread_create", "exp")
+    driver = Elf(needed=["libcuda.so.1", "libc.so.6"], symbols=[Symbol(name) for name in functions])
+    files = {**code, "pkg/_C.so": driver.build()}
+    yield named("driver-and-libc-without-versions", files, metadata="")
+    arm = {**code, "pkg/_C.so": extension(machine="aarch64").build()}
+    yield named("aarch64", arm, "py3-none-manylinux_2_28_aarch64")
+
+
+OPENS_LIBRARIES = b"""
+from typing import TYPE_CHECKING
+import ctypes, torch; from . import _C
+with suppress(ImportError):
+    from .extra import (one as first,  # why
+        two)
+if TYPE_CHECKING:
+    import numpy
+elif sys.platform == "win32": import winreg
+def load(name):
+    try:
+        torch.ops.load_library(name)
+    except OSError as error:
+        raise ImportError(f"{name} does not load") from error
+if not torch.version.hip: load("libcore.so")
+"""
 
 
 def python_sources() -> Iterator[tuple[str, bytes]]:
-    """Files of Python itself that import or open what may not be there."""
+    """Files of Python itself that import or open what may not be there, and one that opens libraries."""
+    yield "opens_libraries", OPENS_LIBRARIES
     library = Path(os.__file__).parent
     for name in ("ctypes/util.py", "hashlib.py", "platform.py", "pickle.py", "uuid.py"):
         yield Path(name).name, (library / name).read_bytes()
+
+
+METADATA = b"""\
+Metadata-Version: 2.4
+Name: pkg
+Version: 1!2.0rc1.post2.dev3+cu13.1
+Summary: folded
+       \x20
+  over a line of blanks
+Requires-Python: >=3.10,!=3.11.*,~=3.12.1
+Requires-Dist: torch[cuda,x]==2.14.1 ; (python_version < "3.15" and sys_platform == 'linux') or extra == "gpu"
+"""
+
+
+def packaging_texts() -> Iterator[tuple[str, bytes]]:
+    tags = b"cp313.cp315t-abi3.abi3t-manylinux_2_28_x86_64.musllinux_1_2_aarch64"
+    yield "METADATA", METADATA
+    yield "WHEEL", b"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: " + tags + b"\nBuild: 1\n"
+    yield (
+        "RECORD",
+        record({"pkg/a.so": b""}, "pkg-1.0.dist-info") + b'"pkg/a, b.py",sha512=abc,12\n',
+    )
+    yield "marker", b'("3.9" <= python_version and extra == "a") or platform_release in "x"'
+    yield "name", b"pkg-1.0-22local-cp313-abi3-manylinux_2_28_x86_64-cu129.whl"
+    yield "specifiers", b">=3.10,!=3.11.*,~=3.12.1,===x"
+    yield "version", b"1!2.0rc1.post2.dev3+cu13.1"
 
 
 def messages() -> Iterator[tuple[str, bytes]]:
@@ -628,6 +543,7 @@ def main() -> None:
         "fatbin": fatbin_files,
         "zip": zip_files,
         "wheel": wheel_files,
+        "packaging": packaging_texts,
         "python_source": python_sources,
         "explain": messages,
     }

@@ -7,9 +7,8 @@
 #include "commands/thin_wheel.h"
 #include "facts/wheel.h"
 
+namespace wheelscope {
 namespace {
-
-using namespace wheelscope;
 
 const ThinFor hopper{.gpus = {"9.0"}};
 
@@ -46,9 +45,9 @@ void check_wheel(Bytes file) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
-  const Bytes file(std::as_bytes(std::span(data, size)));
+void fuzz_thin(Bytes file) {
   check_file(file);
   check_wheel(file);
-  return 0;
 }
+
+}  // namespace wheelscope
