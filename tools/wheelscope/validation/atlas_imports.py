@@ -85,14 +85,7 @@ def install(python: Path, folder: Path, requirement: str) -> str:
     names = ["torch", "triton", "torchvision", "torchaudio"]
     leave_out.write_text("\n".join(f"{name} ; sys_platform == 'never'" for name in names))
     words = [UV, "pip", "install", "--quiet", "--no-cache", "--python", str(python)]
-    words += [
-        "--target",
-        str(folder / "beside"),
-        "--override",
-        str(leave_out),
-        "--only-binary",
-        ":all:",
-    ]
+    words += [f"--target={folder / 'beside'}", f"--override={leave_out}", "--only-binary=:all:"]
     return run([*words, requirement]).stderr.strip()
 
 
@@ -123,17 +116,8 @@ def main() -> None:
     cells = [cell for cell in cells if cell["torch"] in torches]
     drawn = draw.sample(cells, min(count, len(cells)))
     (folder / "driver").mkdir(parents=True, exist_ok=True)
-    words = [
-        "gcc",
-        "-shared",
-        "-Wl,-soname,libcuda.so.1",
-        "-o",
-        str(folder / "driver/libcuda.so.1"),
-        "-x",
-        "c",
-        "/dev/null",
-    ]
-    subprocess.run(words, check=True)
+    words = ["gcc", "-shared", "-Wl,-soname,libcuda.so.1", "-x", "c", "/dev/null", "-o"]
+    subprocess.run([*words, folder / "driver/libcuda.so.1"], check=True)
     print(
         f"{len(cells):,} cells with torch {', '.join(torches)}; {len(drawn)} are tried",
         file=sys.stderr,

@@ -40,16 +40,7 @@ def machine_with_gpu(folder: Path) -> Path:
 
 def fit(machine: Path, asked: str, cache: Path) -> tuple[Any, float]:
     """The answer, and the seconds that it took."""
-    words: list[str | Path] = [
-        PROGRAM,
-        "fit",
-        "--json",
-        "--machine",
-        machine,
-        "--index",
-        INDEX,
-        asked,
-    ]
+    words = [PROGRAM, "fit", "--json", f"--machine={machine}", f"--index={INDEX}", asked]
     start = time.perf_counter()
     done = subprocess.run(
         words, capture_output=True, env={**os.environ, "XDG_CACHE_HOME": str(cache)}

@@ -17,8 +17,15 @@ from validation.corpus import program
 from validation.corpus.answers import REFERENCES, answers
 from validation.corpus.confirm import is_confirmed
 from validation.corpus.download import fetch, fetched, read_list
-from validation.corpus.explained import Difference, Explanation, explanations
-from validation.corpus.outcome import Outcome, Result, kept_result, summary
+from validation.corpus.outcome import (
+    Difference,
+    Explanation,
+    Outcome,
+    Result,
+    explanations,
+    kept_result,
+    summary,
+)
 from validation.corpus.references.device_code import is_toolbox
 from validation.corpus.references.loader import TORCH
 

@@ -1,22 +1,60 @@
-"""Counts what was compared, and writes it down for people."""
+"""Differences from the references, those of them that tests/differences.toml explains, and all of it as a page."""
 
 import json
+import tomllib
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from validation.corpus import program
 from validation.corpus.answers import REFERENCES, answers
-from validation.corpus.download import read_list
-from validation.corpus.explained import Difference, Explanation
+from validation.corpus.download import ROOT, read_list
 
+EXPLANATIONS = ROOT / "tests/differences.toml"
 HEAD = """# wheelscope on real wheels
 
 What wheelscope says of the wheels of [the list](../tests/corpus.txt), compared with what reference tools
 say of the same files. `make corpus-compare` downloads them, compares and writes this page. It fails on a difference
 that [the list of explained ones](../tests/differences.toml) does not cover.
 """
+
+
+@dataclass(frozen=True)
+class Difference:
+    reference: str
+    wheel: str
+    member: str  # "" for the wheel as a whole
+    fact: str
+    theirs: Any
+    ours: Any
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All may be patterns; `theirs` and `ours` may be left out."""
+
+    reference: str
+    wheel: str
+    fact: str
+    reason: str
+    member: str = "*"
+    theirs: str = "*"
+    ours: str = "*"
+
+    def covers(self, difference: Difference) -> bool:
+        names = ("reference", "wheel", "member", "fact")
+        said = asdict(difference)
+        return all(fnmatchcase(said[name], getattr(self, name)) for name in names) and all(
+            fnmatchcase(str(said[side]), getattr(self, side)) for side in ("theirs", "ours")
+        )
+
+
+def explanations() -> list[Explanation]:
+    listed = tomllib.loads(EXPLANATIONS.read_text()).get("difference", [])
+    return [Explanation(**entry) for entry in listed]
 
 
 @dataclass(frozen=True)

@@ -9,29 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from validation.replay.cases import (
-    ROOT,
-    Case,
-    Environment,
-    load_cases,
-    load_environments,
-    load_reports,
-)
+from validation.corpus.program import WHEELSCOPE, ask
+from validation.replay.cases import Case, Environment, load_cases, load_environments, load_reports
 from validation.replay.machines import machine
 from validation.replay.mixtures import load_mixtures, reproduce_mixtures
 from validation.replay.reproduce import reproduce
 
-PROGRAM = ROOT / "build/bin/wheelscope"
 VERDICTS = ("works", "depends", "fails")
 MOST_FALSE_FAILS = 0.03
-
-
-def ask(*words: str | Path) -> dict[str, Any]:
-    done = subprocess.run([PROGRAM, *words, "--json"], capture_output=True, text=True)
-    if done.returncode not in (0, 1):
-        raise SystemExit(f"error: wheelscope {' '.join(map(str, words))}: {done.stderr}")
-    document: dict[str, Any] = json.loads(done.stdout)
-    return document
 
 
 def judge(case: Case, environment: Environment, machine_file: Path) -> tuple[str, str]:
@@ -55,7 +40,7 @@ def judge(case: Case, environment: Environment, machine_file: Path) -> tuple[str
 
 def recognises(report: dict[str, Any]) -> bool:
     document = subprocess.run(
-        [PROGRAM, "explain", "--json", report["text"]], capture_output=True, text=True
+        [WHEELSCOPE, "explain", "--json", report["text"]], capture_output=True, text=True
     ).stdout
     found = json.loads(document)["explanations"] if document else []
     return any(one["kind"] == report["kind"] for one in found)

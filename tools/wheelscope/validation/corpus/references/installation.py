@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from validation.corpus import program
 from validation.corpus.reference import Facts, Reference
-from validation.corpus.references.metadata import metadata_of
+from validation.corpus.references.claims import metadata_of
 
 ARCHES = ("x86_64", "aarch64", "s390x")
 TORCHES = ("2.10", "2.14", "2.15")

@@ -1,11 +1,15 @@
-"""Python's email parser, as the reference for METADATA."""
+"""What a wheel says of itself: Python's email parser reads METADATA, and `packaging` the file name."""
 
 import email
 import email.policy
 import platform
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from packaging.utils import canonicalize_name, parse_wheel_filename
+from packaging.version import Version
 
 from validation.corpus.reference import Facts, Reference
 
@@ -47,3 +51,30 @@ def ours(item: Any, wheel: Path, theirs: Facts) -> Facts:  # noqa: ARG001
 
 
 EMAIL = Reference("email", platform.python_version, ask, ours)
+
+
+def ask_name(wheel: Path, tree: Path) -> Facts:  # noqa: ARG001 (the name is enough)
+    name, release, build, tags = parse_wheel_filename(wheel.name)
+    return {
+        "": {
+            "file name": name,
+            "file version": str(release),
+            "build": "".join(map(str, build)),
+            "tags": sorted(map(str, tags)),
+        }
+    }
+
+
+def our_name(item: Any, wheel: Path, theirs: Facts) -> Facts:  # noqa: ARG001
+    said = item["wheel"]
+    return {
+        "": {
+            "file name": canonicalize_name(said["name"]),
+            "file version": str(Version(said["version"])),
+            "build": said["build"] or "",
+            "tags": sorted(said["file_name_tags"]),
+        }
+    }
+
+
+PACKAGING = Reference("packaging", lambda: version("packaging"), ask_name, our_name)
