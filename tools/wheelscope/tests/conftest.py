@@ -8,19 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import package_index
 import pytest
 import sample_wheels
 from package_index import Index
-from program import PROGRAM, QUESTIONS, ROOT, Ask, Fit, Scope, run_json
+from program import PROGRAM, QUESTIONS, Ask, Fit, Scope, run_valid, valid
 
 
 @pytest.fixture(scope="session")
 def scope() -> Scope:
     if not PROGRAM.exists():
         pytest.skip("wheelscope is not built; run `make build`")
-    return run_json
+    return run_valid
 
 
 @pytest.fixture(scope="session")
@@ -75,9 +74,7 @@ def fit(tmp_path: Path) -> Fit:
             timeout=100,
         )
         assert done.returncode in (0, 1, 3), done.stderr
-        document = json.loads(done.stdout)
-        schema = json.loads((ROOT / "schema.json").read_text())
-        jsonschema.Draft202012Validator(schema).validate(document)
+        document = valid(json.loads(done.stdout))
         return document.get("fit") or document["fit_set"], done.returncode, done.stderr
 
     return run

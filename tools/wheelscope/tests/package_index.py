@@ -101,10 +101,6 @@ class Index:
         body = json.dumps({"meta": {"api-version": "1.1"}, "name": project, "files": entries})
         self.pages[f"/simple/{project}/"] = ("application/vnd.pypi.simple.v1+json", body.encode())
 
-    def html_page(self, project: str, links: str) -> None:
-        body = f"<!DOCTYPE html><html><body>{links}</body></html>"
-        self.pages[f"/simple/{project}/"] = ("text/html; charset=utf-8", body.encode())
-
 
 @contextmanager
 def serve(tls: ssl.SSLContext | None = None) -> Iterator[Index]:

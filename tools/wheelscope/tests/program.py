@@ -1,26 +1,56 @@
-"""Runs the built wheelscope for the tests."""
+"""Runs the built wheelscope for the tests, and makes what it is run on."""
 
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import jsonschema
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = Path(
     os.environ.get("WHEELSCOPE", ROOT / "build/bin/wheelscope")
 )  # or one that counts its lines
 QUESTIONS = ROOT / "build/wheelscope/wheelscope_questions"
+VALIDATOR = jsonschema.Draft202012Validator(json.loads((ROOT / "schema.json").read_text()))
 
 Scope = Callable[..., Any]
 Ask = Callable[..., Any]
 Fit = Callable[..., Any]
 
 
+def valid(document: Any) -> Any:
+    """The document, if the schema allows it."""
+    VALIDATOR.validate(document)
+    return document
+
+
 def run_json(command: str, *arguments: str | Path, code: int | None = 0) -> Any:
-    """A command's parsed --json output; it must end with `code` (None: 0 or 1)."""
+    """A command's --json output; it must end with `code` (None: 0 or 1)."""
     words = [PROGRAM, command, "--json", *arguments]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
     assert done.returncode in ((0, 1) if code is None else (code,)), done.stderr or done.stdout
     return json.loads(done.stdout)
+
+
+def run_valid(command: str, *arguments: str | Path, code: int | None = 0) -> Any:
+    """The same, as the schema allows it."""
+    return valid(run_json(command, *arguments, code=code))
+
+
+def save_machine(path: Path, python: dict[str, Any] | None = None, **facts: Any) -> Path:
+    """This machine, with other facts, as `machine --json` would have saved it."""
+    document = run_json("machine", "--python", sys.executable)
+    document["machine"] |= facts
+    document["machine"]["python"] |= python or {}
+    path.write_text(json.dumps(document))
+    return path
+
+
+def virtual_environment(prefix: Path, *options: str) -> Path:
+    base = sys._base_executable  # type: ignore[attr-defined]
+    subprocess.run([base, "-m", "venv", "--without-pip", *options, prefix], check=True)
+    return prefix

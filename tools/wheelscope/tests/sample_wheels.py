@@ -1,14 +1,13 @@
 """Small wheels with a library that a real linker made."""
 
-import base64
-import hashlib
-import io
 import os
 import platform
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
+
+from fixture_zip import archive
+from fixtures import record
 
 MACHINE = platform.machine()
 PYTHON = f"cp{sys.version_info.major}{sys.version_info.minor}"
@@ -38,14 +37,4 @@ def wheel(name: str, members: dict[str, bytes], metadata: str = "") -> bytes:
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {project}\nVersion: {version}\n{metadata}".encode(),
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {'-'.join(tags[-3:])}\n".encode(),
     }
-    rows = [
-        f"{path},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip('=')}"
-        f",{len(data)}\n"
-        for path, data in members.items()
-    ]
-    members[f"{info}/RECORD"] = "".join([*rows, f"{info}/RECORD,,\n"]).encode()
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path, data in members.items():
-            archive.writestr(path, data)
-    return buffer.getvalue()
+    return archive({**members, f"{info}/RECORD": record(members, info)})

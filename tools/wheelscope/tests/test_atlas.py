@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import sample_wheels
 from package_index import Index
-from program import PROGRAM, ROOT
+from program import PROGRAM, valid
 
 pytestmark = [
     pytest.mark.usefixtures("scope"),
@@ -57,10 +56,7 @@ def atlas(index: Index, tmp_path: Path) -> Atlas:
         }
         done = subprocess.run(words, env=settings, capture_output=True, text=True, timeout=100)
         assert done.returncode == code, done.stderr
-        document = json.loads((folder / "atlas.json").read_text())
-        schema = json.loads((ROOT / "schema.json").read_text())
-        jsonschema.Draft202012Validator(schema).validate(document)
-        return document["atlas"], folder
+        return valid(json.loads((folder / "atlas.json").read_text()))["atlas"], folder
 
     return run
 

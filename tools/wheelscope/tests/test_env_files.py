@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy
 import pytest
-from program import PROGRAM, Scope, run_json
+from program import PROGRAM, Scope, run_json, virtual_environment
 from test_env import MODULE, SITE, compiled, env, install, site_of
 
 Change = Callable[[Path], object]
@@ -20,9 +19,7 @@ Change = Callable[[Path], object]
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
     """An environment with a copy of this one's NumPy, in a folder with a blank in its name."""
-    prefix = tmp_path / "an env"
-    base = sys._base_executable  # type: ignore[attr-defined]
-    subprocess.run([base, "-m", "venv", "--without-pip", prefix], check=True)
+    prefix = virtual_environment(tmp_path / "an env")
     for folder in SITE.glob("numpy*"):
         shutil.copytree(
             folder, site_of(prefix) / folder.name, ignore=shutil.ignore_patterns("tests")

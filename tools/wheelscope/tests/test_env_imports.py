@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import Scope
+from program import Scope, virtual_environment
 from test_env import MODULE, compiled, env, install, site_of
 
 BROKEN = MODULE + " int nobody_has_it(void); int f(void) { return nobody_has_it(); }"
@@ -54,9 +54,7 @@ PACKAGES |= SOUND
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    prefix = tmp_path_factory.mktemp("imports") / "env"
-    base = sys._base_executable  # type: ignore[attr-defined]
-    subprocess.run([base, "-m", "venv", "--without-pip", prefix], check=True)
+    prefix = virtual_environment(tmp_path_factory.mktemp("imports") / "env")
     site = site_of(prefix)
     broken = compiled(prefix / "broken.so", BROKEN, "-Wl,-z,now").read_bytes()
     sound = compiled(prefix / "sound.so", MODULE).read_bytes()
@@ -88,9 +86,7 @@ def test_the_verdict_is_that_of_import(
 
 def test_the_standard_library_is_there(scope: Scope, tmp_path: Path) -> None:
     """All of it, for other systems too; modules without a file are known from the interpreter's texts."""
-    prefix = tmp_path / "env"
-    base = sys._base_executable  # type: ignore[attr-defined]
-    subprocess.run([base, "-m", "venv", "--without-pip", prefix], check=True)
+    prefix = virtual_environment(tmp_path / "env")
     compiled(site_of(prefix) / "all/_C.so", MODULE)
     text = "".join(f"import {name}\n" for name in sorted(sys.stdlib_module_names))
     (site_of(prefix) / "all/__init__.py").write_text(text)
@@ -100,9 +96,7 @@ def test_the_standard_library_is_there(scope: Scope, tmp_path: Path) -> None:
 
 def test_a_package_beside_the_main_one_may_need_more(scope: Scope, tmp_path: Path) -> None:
     """duckdb brings adbc_driver_duckdb too, which imports what duckdb does not require."""
-    prefix = tmp_path / "env"
-    base = sys._base_executable  # type: ignore[attr-defined]
-    subprocess.run([base, "-m", "venv", "--without-pip", prefix], check=True)
+    prefix = virtual_environment(tmp_path / "env")
     site = site_of(prefix)
     for name, text in {"main": "", "beside": "import nobody_has_this"}.items():
         (site / name).mkdir()
@@ -118,9 +112,7 @@ def test_a_package_beside_the_main_one_may_need_more(scope: Scope, tmp_path: Pat
 
 def test_a_library_that_only_python_code_opens(scope: Scope, tmp_path: Path) -> None:
     """Neither a module nor on torch: it counts if code that is run has its name and opens a library."""
-    prefix = tmp_path / "env"
-    base = sys._base_executable  # type: ignore[attr-defined]
-    subprocess.run([base, "-m", "venv", "--without-pip", prefix], check=True)
+    prefix = virtual_environment(tmp_path / "env")
     site = site_of(prefix)
     path = "from pathlib import Path\ndef find():\n    return str(Path(__file__).parent / 'libplain.so')\n"
     sources = {
@@ -143,9 +135,7 @@ def test_a_library_that_only_python_code_opens(scope: Scope, tmp_path: Path) -> 
 
 def test_machine_code_may_import_what_it_names(scope: Scope, tmp_path: Path) -> None:
     """A sound module imports a source file, which imports a broken module: no text tells for sure."""
-    prefix = tmp_path / "env"
-    base = sys._base_executable  # type: ignore[attr-defined]
-    subprocess.run([base, "-m", "venv", "--without-pip", prefix], check=True)
+    prefix = virtual_environment(tmp_path / "env")
     folder = site_of(prefix) / "chained"
     folder.mkdir()
     (folder / "__init__.py").write_text("from . import _A")

@@ -7,11 +7,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
-from program import PROGRAM, ROOT, Scope
+from program import ROOT, Scope, valid
+from test_env import compiled
 
-SCHEMA = json.loads((ROOT / "schema.json").read_text())
 HERE = Path(__file__).parent
 REPORTS = tomllib.loads((HERE / "reports.toml").read_text())["report"]
 HELD_OUT = tomllib.loads((HERE / "held_out_messages.toml").read_text())
@@ -44,11 +43,8 @@ def machine_of(report: dict[str, Any]) -> dict[str, Any]:
 )
 def test_report(scope: Scope, tmp_path: Path, report: dict[str, Any]) -> None:
     saved = tmp_path / "machine.json"
-    saved.write_text(json.dumps(machine_of(report)))
-    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(saved.read_text()))
-    document = scope("explain", "--machine", saved, report["text"])
-    jsonschema.Draft202012Validator(SCHEMA).validate(document)
-    (found,) = document["explanations"]
+    saved.write_text(json.dumps(valid(machine_of(report))))
+    (found,) = scope("explain", "--machine", saved, report["text"])["explanations"]
     assert found["kind"] == report["kind"]
     if "whose" in report:
         assert found["provider"] == report["whose"]
@@ -76,7 +72,6 @@ def plain_machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_entry_knows_its_own_message(scope: Scope, plain_machine: Path, kind: str) -> None:
     entry = ENTRIES[kind]
     document = scope("explain", "--machine", plain_machine, entry["message"])
-    jsonschema.Draft202012Validator(SCHEMA).validate(document)
     found = document["explanations"][0]
     assert found["kind"] == kind
     assert found["report"] == entry["link"]
@@ -102,13 +97,6 @@ def test_held_out_message(scope: Scope, plain_machine: Path, link: str) -> None:
         assert any(word in answer for word in item.split("|")), (item, answer)
 
 
-def compiled(folder: Path, name: str, source: str, *options: str) -> Path:
-    code, library = folder / f"{name}.c", folder / f"{name}.so"
-    code.write_text(source)
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, code, *options], check=True)
-    return library
-
-
 def loaders_word(library: Path) -> str:
     """What the real loader says of a library."""
     code = f"import ctypes, os; ctypes.CDLL({str(library)!r}, os.RTLD_NOW)"
@@ -123,9 +111,8 @@ def explained(scope: Scope, text: str) -> Any:
 
 
 def test_real_undefined_symbol(scope: Scope, tmp_path: Path) -> None:
-    library = compiled(
-        tmp_path, "needs", "int torch_no_such(void); int f(void) { return torch_no_such(); }"
-    )
+    source = "int torch_no_such(void); int f(void) { return torch_no_such(); }"
+    library = compiled(tmp_path / "needs.so", source)
     found = explained(scope, loaders_word(library))
     assert found["kind"] == "undefined-symbol"
     assert found["library"] == str(library)
@@ -133,10 +120,10 @@ def test_real_undefined_symbol(scope: Scope, tmp_path: Path) -> None:
 
 
 def test_real_missing_library(scope: Scope, tmp_path: Path) -> None:
-    compiled(tmp_path, "libabsent", "int g(void) { return 1; }", "-Wl,-soname,libcudart.so.99")
-    library = compiled(
-        tmp_path, "needs", "int g(void); int f(void) { return g(); }", f"{tmp_path}/libabsent.so"
-    )
+    soname = "-Wl,-soname,libcudart.so.99"
+    absent = compiled(tmp_path / "libabsent.so", "int g(void) { return 1; }", soname)
+    uses = "int g(void); int f(void) { return g(); }"
+    library = compiled(tmp_path / "needs.so", uses, absent)
     found = explained(scope, loaders_word(library))
     assert found["kind"] == "missing-library"
     assert found["needs"] == "libcudart.so.99"
@@ -161,15 +148,3 @@ def test_real_torch_is_compared(scope: Scope) -> None:
         sentence.startswith(f"torch {version} here has c10::Error::Error(c10::SourceLocation, ")
         for sentence in found["because"]
     )
-
-
-@pytest.mark.usefixtures("scope")
-def test_a_traceback_on_the_standard_input() -> None:
-    text = "Traceback (most recent call last):\n  File x\nImportError: a.so: undefined symbol: f\n"
-    done = subprocess.run([PROGRAM, "explain"], input=text, capture_output=True, text=True)
-    assert done.returncode == 0
-    assert "a.so needs f" in done.stdout
-    done = subprocess.run([PROGRAM, "explain"], input="fine\n", capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "no known message" in done.stderr
-    assert len(done.stderr.splitlines()) == 1

@@ -1,6 +1,5 @@
 """`wheelscope fit` picks the file that works, from a real index on loopback, and reads little of it."""
 
-import json
 import shutil
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 import sample_wheels
 from package_index import Handler, Index
-from program import PROGRAM, Fit
+from program import Fit, run_json, save_machine
 from sample_wheels import MACHINE, NAME, PYTHON
 
 pytestmark = pytest.mark.usefixtures("scope")  # skips where the program is not built
@@ -99,7 +98,8 @@ def test_a_second_run_asks_for_the_page_alone(fit: Fit, index: Index, module: by
     asked = len(index.asked)
     second, *_ = fit("sample", "--index", index.simple)
     assert second == first
-    assert [path for path, _ in index.asked[asked:]] == ["/simple/sample/"]
+    paths = {path for path, _ in index.asked[asked:]}
+    assert paths - {"/simple/torch/"} == {"/simple/sample/"}  # torch's, where there is none here
 
 
 def test_a_damaged_cache_is_no_cache(fit: Fit, index: Index, module: bytes, tmp_path: Path) -> None:
@@ -112,7 +112,12 @@ def test_a_damaged_cache_is_no_cache(fit: Fit, index: Index, module: bytes, tmp_
     assert fit("sample", "--index", index.simple)[0] == first
 
 
-def test_metadata_of_the_index_spares_the_file(fit: Fit, index: Index, module: bytes) -> None:
+def test_metadata_of_the_index_spares_the_file(
+    fit: Fit, index: Index, module: bytes, tmp_path: Path
+) -> None:
+    """Where there is a torch: else the file is asked for at once, as it will tell which one comes."""
+    torch = {"path": "/t", "version": "2.15.0", "cuda": None, "rocm": None, "cxx11_abi": True}
+    there = save_machine(tmp_path / "node.json", torch=torch)
     entry = index.add(
         NAME, sample_wheels.wheel(NAME, {"sample.so": module}), **{"core-metadata": True}
     )
@@ -120,7 +125,7 @@ def test_metadata_of_the_index_spares_the_file(fit: Fit, index: Index, module: b
     index.files[f"/files/{NAME}.metadata"] = (
         b"Metadata-Version: 2.1\nName: sample\nVersion: 1.0\nRequires-Python: >=3.99\n"
     )
-    [answer], code, _ = fit("sample", "--index", index.simple)
+    [answer], code, _ = fit("sample", "--index", index.simple, "--machine", there)
     assert code == 1
     assert answer["files"][0]["reason"] == "it requires Python >=3.99"
     assert f"/files/{NAME}" not in [path for path, _ in index.asked]
@@ -162,20 +167,6 @@ def test_yanked_and_prereleases_as_pip_takes_them(fit: Fit, index: Index) -> Non
         assert answer["take"] == f"sample-{taken}-py3-none-any.whl"
 
 
-def test_html_pages(fit: Fit, index: Index) -> None:
-    for name in ("sample-1.0-py3-none-any.whl", "sample-2.0-py3-none-any.whl"):
-        index.add(name, sample_wheels.wheel(name, {"sample.py": b""}))
-    index.html_page(
-        "sample",
-        '<a href="../../files/sample-1.0-py3-none-any.whl#sha256=00" data-requires-python="&gt;=3.8">'
-        "sample-1.0-py3-none-any.whl</a>"
-        "<A HREF='../../files/sample-2.0-py3-none-any.whl' data-requires-python='&lt;3'>"
-        "sample-2.0-py3-none-any.whl</A><a name=x>no link</a><a href='/else'>else",
-    )
-    [answer], _, _ = fit("sample", "--index", index.simple)
-    assert answer["take"] == "sample-1.0-py3-none-any.whl"
-
-
 @pytest.mark.parametrize("where", ["PIP_INDEX_URL", "UV_INDEX_URL", "pip.conf", "uv.toml"])
 def test_index_of_pip_and_uv(fit: Fit, index: Index, where: str, tmp_path: Path) -> None:
     name = "sample-1.0-py3-none-any.whl"
@@ -198,13 +189,9 @@ def test_index_of_pip_and_uv(fit: Fit, index: Index, where: str, tmp_path: Path)
 def test_another_machine(fit: Fit, index: Index, module: bytes, tmp_path: Path) -> None:
     name = NAME.replace("_2_17_", "_2_28_")
     index.page("sample", [index.add(name, sample_wheels.wheel(name, {"sample.so": module}))])
-    words = [PROGRAM, "machine", "--json", "--python", sys.executable]
-    machine = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
-    facts = machine["machine"]
-    facts["libc_version"] = "2.17"
-    facts["python"]["tags"] = [tag for tag in facts["python"]["tags"] if "_2_28_" not in tag]
-    saved = tmp_path / "old.json"
-    saved.write_text(json.dumps(machine))
+    here = run_json("machine", "--python", sys.executable)["machine"]["python"]["tags"]
+    tags = {"tags": [tag for tag in here if "_2_28_" not in tag]}
+    saved = save_machine(tmp_path / "old.json", tags, libc_version="2.17")
     [answer], code, _ = fit("sample", "--index", index.simple, "--machine", saved)
     assert code == 1
     assert "here is glibc 2.17" in answer["files"][0]["reason"]

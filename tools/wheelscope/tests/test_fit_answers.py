@@ -5,11 +5,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sample_wheels
 from package_index import Index
-from program import PROGRAM, Fit
+from program import PROGRAM, Fit, save_machine, virtual_environment
 from sample_wheels import MACHINE, NAME, PYTHON
 
 pytestmark = pytest.mark.usefixtures("scope")  # skips where the program is not built
@@ -136,11 +137,50 @@ def test_a_module_that_nothing_brings(
     index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, files, requires))])
     body = sample_wheels.wheel(helper, {"brought_by_helper.py": b""})
     index.page("helper", [index.add(helper, body)])
-    bare = tmp_path / "bare"
-    base = sys._base_executable  # type: ignore[attr-defined]
-    subprocess.run([base, "-m", "venv", "--without-pip", bare], check=True)
+    bare = virtual_environment(tmp_path / "bare")
     [answer], _, _ = fit("sample", "--index", index.simple, "--python", bare / "bin/python")
     [found] = answer["files"]
     assert found["verdict"] == verdict, found
     if verdict == "fails":
         assert "brought_by_helper, which is not here" in found["reason"]
+
+
+# --- What lies behind the bytes that are read without --deep ---------------------------------------
+GPU_NOTE = "whether it has code for the GPUs here was not looked at: --deep tells"
+
+# What a CUDA runtime needs of the C library, and a module that holds one.
+RUNTIME = """
+    extern void dlvsym(), mkfifo(), nftw(), pthread_rwlockattr_setpshared(), shmget();
+    void (*needs[])() = {dlvsym, mkfifo, nftw, pthread_rwlockattr_setpshared, shmget};
+"""
+
+
+def with_gpu(folder: Path, driver: str) -> Path:
+    gpus = [{"name": "NVIDIA H200", "capability": "9.0"}]
+    return save_machine(folder / f"{driver}.json", driver=driver, gpus=gpus)
+
+
+def test_a_runtime_inside_may_need_a_newer_driver(fit: Fit, index: Index, tmp_path: Path) -> None:
+    module = sample_wheels.library(tmp_path, RUNTIME, "-Wl,--no-as-needed", "-ldl", "-lpthread")
+    index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, {"sample.so": module}))])
+
+    def ask(driver: str) -> tuple[Any, int]:
+        there = with_gpu(tmp_path, driver)
+        [answer], code, _ = fit("sample", "--index", index.simple, "--machine", there)
+        return answer["files"][0], code
+
+    file, code = ask("535.54.03")
+    assert (file["verdict"], file["obstacle"], code) == ("depends", "driver", 1)
+    assert "not known without --deep; 535.54.03 is here" in file["reason"]
+    assert file["read"] < file["size"] / 4
+    file, code = ask("595.45.04")
+    assert (file["verdict"], file["notes"], code) == ("works", [GPU_NOTE], 0)
+
+
+def test_loose_device_code_is_mentioned(fit: Fit, index: Index, tmp_path: Path) -> None:
+    there = with_gpu(tmp_path, "595.45.04")
+    name = "loose-1.0-py3-none-any.whl"
+    for members, notes in (({}, []), ({"kernels/add.cubin": b"\x7fELF" * 200}, [GPU_NOTE])):
+        index.page("loose", [index.add(name, sample_wheels.wheel(name, members))])
+        [answer], _, _ = fit("loose", "--index", index.simple, "--machine", there)
+        assert answer["files"][0]["notes"] == notes

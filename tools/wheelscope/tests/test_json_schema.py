@@ -1,33 +1,19 @@
 """Every --json output is valid under the schema, and the schema refuses what it should."""
 
-import base64
 import copy
-import hashlib
-import json
-import struct
 import subprocess
 import sysconfig
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from program import ROOT, Scope
+import sample_wheels
+from fixture_elf import Code, fatbin
+from program import ROOT, VALIDATOR, Scope
 
-SCHEMA = json.loads((ROOT / "schema.json").read_text())
-VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 MODULE = next(Path(sysconfig.get_path("purelib")).glob("numpy/_core/_multiarray_umath*.so"))
 LIBC = next(Path("/lib").glob("*-linux-gnu/libc.so.6"))
-
-
-def fat_binary() -> bytes:
-    """One PTX text for sm_90, language version 8.0, not compressed."""
-    ptx = b".version 8.0\n.target sm_90\n".ljust(32, b"\0")
-    entry = bytearray(64)
-    struct.pack_into("<HHIQ", entry, 0, 1, 0x101, len(entry), len(ptx))
-    struct.pack_into("<HHI", entry, 24, 0, 8, 90)
-    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entry) + len(ptx)) + entry + ptx
 
 
 @pytest.fixture(scope="module")
@@ -35,64 +21,35 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small wheel: a compiled module of NumPy's with device code put into it."""
     folder = tmp_path_factory.mktemp("wheel")
     code, module = folder / "code.fatbin", folder / "module.so"
-    code.write_bytes(fat_binary())
+    code.write_bytes(fatbin([Code("ptx", 90, b".version 8.0\n.target sm_90\n")]))
     subprocess.run(["objcopy", "--add-section", f".nv_fatbin={code}", MODULE, module], check=True)
-    members = {
-        "sample/module.so": module.read_bytes(),
-        "sample-1.0.dist-info/METADATA": b"Metadata-Version: 2.1\nName: sample\nVersion: 1.0\n",
-        "sample-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: false\n"
-        b"Tag: py3-none-manylinux_2_28_x86_64\n",
-    }
-    rows = [
-        f"{name},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip('=')}"
-        f",{len(data)}\n"
-        for name, data in members.items()
-    ]
-    members["sample-1.0.dist-info/RECORD"] = "".join(
-        [*rows, "sample-1.0.dist-info/RECORD,,\n"]
-    ).encode()
     path = folder / "sample-1.0-py3-none-manylinux_2_28_x86_64.whl"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
+    path.write_bytes(sample_wheels.wheel(path.name, {"sample/module.so": module.read_bytes()}))
     return path
 
 
 def test_schema_is_itself_valid() -> None:
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.Draft202012Validator.check_schema(VALIDATOR.schema)
 
 
-def test_show(scope: Scope, wheel: Path) -> None:
-    output = scope("show", wheel)
-    assert output["items"][0]["cuda"]["ptx"] == ["90"]
-    VALIDATOR.validate(output)
-    VALIDATOR.validate(scope("show", MODULE, LIBC))
+# Each command that reads files, its exit code, and what its answer must have, lest it be empty.
+COMMANDS: dict[str, tuple[list[str | Path], int, list[Any]]] = {
+    "show": (["{}", MODULE, LIBC], 0, ["items", 0, "cuda", "ptx"]),
+    "check": (["--policy", ROOT / "policy.toml", "{}"], 1, ["items", 0, "findings"]),
+    "dump": (["--symbols", "{}"], 0, ["items", 0, "symbols"]),
+    "cover": (["--matrix", ROOT / "tests/matrix.toml", "{}"], 1, ["cells"]),
+    "link": (["{}", LIBC], 1, ["link", "missing"]),  # its BLAS library is not there
+    "diff": (["{}", MODULE], 1, ["changes"]),
+}
 
 
-def test_check(scope: Scope, wheel: Path) -> None:
-    output = scope("check", "--policy", ROOT / "policy.toml", wheel, code=1)
-    assert output["items"][0]["findings"]
-    VALIDATOR.validate(output)
-
-
-def test_dump(scope: Scope, wheel: Path) -> None:
-    VALIDATOR.validate(scope("dump", "--symbols", wheel))
-
-
-def test_cover(scope: Scope, wheel: Path) -> None:
-    VALIDATOR.validate(scope("cover", "--matrix", ROOT / "tests/matrix.toml", wheel, code=1))
-
-
-def test_link(scope: Scope, wheel: Path) -> None:
-    output = scope("link", wheel, LIBC, code=1)  # its BLAS library is not there
-    assert output["link"]["missing"]
-    VALIDATOR.validate(output)
-
-
-def test_diff(scope: Scope, wheel: Path) -> None:
-    output = scope("diff", wheel, MODULE, code=1)
-    assert output["changes"]
-    VALIDATOR.validate(output)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_printed_is_valid(scope: Scope, wheel: Path, command: str) -> None:
+    words, code, path = COMMANDS[command]
+    place = scope(command, *(str(word).format(wheel) for word in words), code=code)
+    for step in path:
+        place = place[step]
+    assert place
 
 
 @pytest.mark.parametrize(

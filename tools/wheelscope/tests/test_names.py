@@ -3,13 +3,13 @@ generated cases."""
 
 import email
 
-from generated import versions
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from packaging import tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 from program import Ask
+from test_packaging import versions
 
 # --- Names and tags -----------------------------------------------------------------------------
 ARCHITECTURES = ["x86_64", "aarch64", "i686", "armv7l", "ppc64le", "s390x", "riscv64"]

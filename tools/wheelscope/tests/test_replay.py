@@ -1,11 +1,9 @@
 """The replay's cases are whole, and its machines are what `wheelscope machine` saves."""
 
-import json
-
-import jsonschema
 import pytest
+from program import valid
 
-from validation.replay.cases import ROOT, Case, load_cases, load_environments
+from validation.replay.cases import Case, load_cases, load_environments
 from validation.replay.machines import machine
 from validation.replay.mixtures import load_mixtures
 
@@ -43,10 +41,8 @@ def test_a_mixture_was_asked() -> None:
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_a_machine_is_one_that_wheelscope_reads(name: str) -> None:
-    schema = json.loads((ROOT / "schema.json").read_text())
     environment = ENVIRONMENTS[name]
-    document = machine(environment)
-    jsonschema.Draft202012Validator(schema).validate(document)
+    document = valid(machine(environment))
     tags = document["machine"]["python"]["tags"]
     abi = "cp" + "".join(environment.python.split(".")[:2])
     glibc = int(environment.glibc.removeprefix("2."))
