@@ -36,37 +36,34 @@ std::string cuda_of_number(std::string_view digits) {
 
 void ask_driver(const Asked& asked, Explanation& explanation) {
   if (asked.machine)
-    explanation.because.push_back(asked.machine->driver.empty()
-                                      ? "there is no NVIDIA driver on this machine"
-                                      : "the driver here is " + asked.machine->driver);
+    explanation.say(asked.machine->driver.empty() ? "there is no NVIDIA driver on this machine"
+                                                  : "the driver here is " + asked.machine->driver);
 }
 
 void ask_torch(const Asked& asked, Explanation& explanation) {
   if (!asked.machine) return;
   const auto& torch = asked.machine->torch;
-  explanation.because.push_back(!torch ? "there is no torch in the environment here"
-                                       : "torch " + torch->version + " here is " +
-                                             (!torch->rocm.empty() ? "built for ROCm " + torch->rocm
-                                              : torch->cuda.empty()
-                                                  ? "a build without CUDA"
-                                                  : "built for CUDA " + torch->cuda));
+  explanation.say(!torch ? "there is no torch in the environment here"
+                         : "torch " + torch->version + " here is " +
+                               (!torch->rocm.empty()  ? "built for ROCm " + torch->rocm
+                                : torch->cuda.empty() ? "a build without CUDA"
+                                                      : "built for CUDA " + torch->cuda));
 }
 
 void ask_python(const Asked& asked, Explanation& explanation) {
   if (asked.machine && asked.machine->python)
-    explanation.because.push_back("Python here is " + asked.machine->python->version + " (" +
-                                  asked.machine->python->abi + ")");
+    explanation.say("Python here is " + asked.machine->python->version + " (" +
+                    asked.machine->python->abi + ")");
 }
 
 void ask_libc(const Asked& asked, Explanation& explanation) {
   if (asked.machine && !asked.machine->libc.empty())
-    explanation.because.push_back("the C library here is " + asked.machine->libc + " " +
-                                  asked.machine->libc_version);
+    explanation.say("the C library here is " + asked.machine->libc + " " +
+                    asked.machine->libc_version);
 }
 
 void ask_processor(const Asked& asked, Explanation& explanation) {
-  if (asked.machine)
-    explanation.because.push_back("Python here is for " + asked.machine->architecture);
+  if (asked.machine) explanation.say("Python here is for " + asked.machine->architecture);
 }
 
 // Which drivers the CUDA of torch, or each CUDA, needs.
@@ -75,16 +72,15 @@ void ask_cuda(const Asked& asked, Explanation& explanation) {
   if (const auto cuda = cuda_of_number(symptom.part("number")); !cuda.empty())
     symptom.set("cuda", cuda);
   if (const auto cuda = symptom.part("cuda"); !cuda.empty()) {
-    explanation.because.push_back("the driver is for CUDA " + cuda);
-    explanation.fixes.push_back("or take builds of torch and of its extensions for CUDA " +
-                                major_of(cuda));
+    explanation.say("the driver is for CUDA " + cuda);
+    explanation.advise("or take builds of torch and of its extensions for CUDA " + major_of(cuda));
   }
   if (asked.machine && !asked.machine->driver.empty()) ask_driver(asked, explanation);
   const auto* machine = asked.machine;
   const auto runtime = machine && machine->torch ? machine->torch->cuda : std::string();
   for (const auto& [major, driver] : cuda_table().drivers) {
     if (runtime.empty() || major == major_of(runtime))
-      explanation.because.push_back("CUDA " + major + " needs driver " + driver + " or newer");
+      explanation.say("CUDA " + major + " needs driver " + driver + " or newer");
   }
   if (!runtime.empty()) ask_torch(asked, explanation);
 }
@@ -94,16 +90,16 @@ void explain_gpu(const std::string& capability, const std::vector<std::string>& 
   const auto& gpus = cuda_table().gpus;
   const auto gpu = std::ranges::find(gpus, capability, &CudaTable::Gpu::capability);
   if (gpu != gpus.end())
-    explanation.because.push_back("compute capability " + capability + ": " + gpu->name +
-                                  "; the first driver that knows it is " + gpu->driver);
+    explanation.say("compute capability " + capability + ": " + gpu->name +
+                    "; the first driver that knows it is " + gpu->driver);
   if (supported.empty()) return;
   const auto serving = std::ranges::find_if(
       supported, [&](const auto& target) { return sass_serves(target, capability); });
-  explanation.because.push_back(serving == supported.end()
-                                    ? "this torch has code for sm_" + joined(supported, ", sm_") +
-                                          ", and none of it runs on " + capability
-                                    : "torch's own sm_" + *serving + " runs on " + capability +
-                                          ": it is another library that lacks it");
+  explanation.say(serving == supported.end()
+                      ? "this torch has code for sm_" + joined(supported, ", sm_") +
+                            ", and none of it runs on " + capability
+                      : "torch's own sm_" + *serving + " runs on " + capability +
+                            ": it is another library that lacks it");
 }
 
 void ask_gpu(const Asked& asked, Explanation& explanation) {
@@ -122,8 +118,8 @@ void ask_gpu(const Asked& asked, Explanation& explanation) {
   }
   for (const auto& capability : capabilities) explain_gpu(capability, supported, explanation);
   if (!capabilities.empty())
-    explanation.fixes.push_back("or build the package here with TORCH_CUDA_ARCH_LIST=\"" +
-                                joined(capabilities, ";") + "\"");
+    explanation.advise("or build the package here with TORCH_CUDA_ARCH_LIST=\"" +
+                       joined(capabilities, ";") + "\"");
 }
 
 void ask_ptx(const Asked& asked, Explanation& explanation) {
@@ -133,29 +129,28 @@ void ask_ptx(const Asked& asked, Explanation& explanation) {
     if (!older(asked.machine->driver, driver) && older(newest, isa)) newest = isa;
   }
   if (!newest.empty())
-    explanation.because.push_back("driver " + asked.machine->driver +
-                                  " compiles PTX up to version " + newest);
+    explanation.say("driver " + asked.machine->driver + " compiles PTX up to version " + newest);
 }
 
 // Which tags the name of a wheel has, and which the Python here takes.
 void ask_wheel(const Asked& asked, Explanation& explanation) {
   const auto claims = parse_wheel_name(base_name(explanation.symptom.part("wheel")));
   if (!claims) {
-    explanation.because.emplace_back(
+    explanation.say(
         "its name is no wheel's: NAME-VERSION-PYTHON-ABI-PLATFORM.whl; a file that was renamed "
         "gets its name back");
     return;
   }
-  explanation.because.push_back("the file is for " + joined(claims->file_name_tags));
+  explanation.say("the file is for " + joined(claims->file_name_tags));
   const auto* python = asked.machine && asked.machine->python ? &*asked.machine->python : nullptr;
   if (!python || python->tags.empty()) return;
   const bool taken = std::ranges::any_of(claims->file_name_tags, [&](const auto& tag) {
     return std::ranges::find(python->tags, tag) != python->tags.end();
   });
-  explanation.because.push_back(taken ? "the Python here, " + python->version +
-                                            ", takes it: the message is of another one"
-                                      : "the Python here, " + python->version + ", takes " +
-                                            python->tags.front() + " and older ones");
+  explanation.say(taken ? "the Python here, " + python->version +
+                              ", takes it: the message is of another one"
+                        : "the Python here, " + python->version + ", takes " +
+                              python->tags.front() + " and older ones");
 }
 
 // The versions of the packages that the message or its entry names (`packages`, or one `package`).
@@ -163,7 +158,7 @@ void ask_packages(const Asked& asked, Explanation& explanation) {
   for (const auto& name : split(explanation.symptom.part("packages"), ' ')) {
     const auto found = std::ranges::find(asked.installed, name, &Distribution::name);
     if (found != asked.installed.end())
-      explanation.because.push_back(name + " " + found->version + " is installed here");
+      explanation.say(name + " " + found->version + " is installed here");
   }
 }
 

@@ -70,6 +70,9 @@ struct Explanation {
   std::vector<std::string> because;  // what is known of it, the strongest first
   std::vector<std::string> fixes;    // what to do; each is one way
   std::string link;                  // a public report of it; empty: none
+
+  void say(std::string why) { because.push_back(std::move(why)); }
+  void advise(std::string fix) { fixes.push_back(std::move(fix)); }
 };
 
 // The machine that a message is explained for.

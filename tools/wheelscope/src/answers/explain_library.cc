@@ -32,30 +32,28 @@ void explain_torch_library(const std::string& name, const MachineFacts* machine,
   explanation.provider = "torch";
   const bool cuda = name.find("cuda") != name.npos;
   if (name == "libtorch_cuda_cu.so" || name == "libtorch_cuda_cpp.so") {
-    explanation.because.emplace_back(
+    explanation.say(
         "only torch 1.10 to 1.13 has this file: the package was built for one of those");
-    explanation.fixes.emplace_back(
+    explanation.advise(
         "install a build of the package for the torch here, or build it again with that torch");
     return;
   }
   if (machine && machine->torch) {
     const auto& torch = *machine->torch;
-    explanation.because.push_back(
-        "torch " + torch.version + " here is " +
-        (torch.cuda.empty() ? "a build without CUDA" : "built for CUDA " + torch.cuda));
+    explanation.say("torch " + torch.version + " here is " +
+                    (torch.cuda.empty() ? "a build without CUDA" : "built for CUDA " + torch.cuda));
     if (cuda && torch.cuda.empty()) {
-      explanation.because.push_back(name + " is in CUDA builds of torch alone");
-      explanation.fixes.emplace_back(
-          "install a CUDA build of torch, or a CPU build of the package");
+      explanation.say(name + " is in CUDA builds of torch alone");
+      explanation.advise("install a CUDA build of torch, or a CPU build of the package");
       return;
     }
   } else if (machine) {
-    explanation.because.emplace_back("there is no torch in the environment here");
+    explanation.say("there is no torch in the environment here");
   }
-  explanation.fixes.emplace_back(
+  explanation.advise(
       "import torch before the package: torch loads its libraries, and a search for them then ends "
       "there");
-  explanation.fixes.emplace_back("if torch lacks the file, the package was made for another torch");
+  explanation.advise("if torch lacks the file, the package was made for another torch");
 }
 
 // Libraries of CUDA: those of the table in any version, and cuDNN's.
@@ -109,43 +107,36 @@ void explain_cuda_library(const std::string& name, const MachineFacts* machine,
   if (distributions.empty()) distributions = former_distributions(name);
   const auto release = release_of(name);
   explanation.provider = distributions.empty() ? release : joined(distributions, " or ");
-  if (!release.empty()) explanation.because.push_back("it is part of " + release);
-  if (!distributions.empty())
-    explanation.because.push_back("on PyPI it comes with " + explanation.provider);
+  if (!release.empty()) explanation.say("it is part of " + release);
+  if (!distributions.empty()) explanation.say("on PyPI it comes with " + explanation.provider);
   if (machine) {
     bool here = false;
     for (const auto& library : machine->cuda_libraries) {
       if (library.name == name) {
-        explanation.because.push_back("the environment here has it: " + library.path +
-                                      "; no RPATH leads there");
-        explanation.fixes.emplace_back(
-            "import torch before the package: it loads the libraries of its CUDA");
+        explanation.say("the environment here has it: " + library.path + "; no RPATH leads there");
+        explanation.advise("import torch before the package: it loads the libraries of its CUDA");
         here = true;
       } else if (stem_of(library.name) == stem_of(name) && library.name != name) {
-        explanation.because.push_back("the environment here has another version: " + library.name +
-                                      " of " + library.distribution + " " + library.version);
+        explanation.say("the environment here has another version: " + library.name + " of " +
+                        library.distribution + " " + library.version);
       }
     }
     if (!cuda.empty())
-      explanation.because.push_back("torch " + machine->torch->version +
-                                    " here is built for CUDA " + cuda);
+      explanation.say("torch " + machine->torch->version + " here is built for CUDA " + cuda);
     if (here) return;
   }
   if (comes_with_cuda(name, cuda)) {
-    explanation.because.emplace_back(
-        "torch requires it: a part of its CUDA was removed or replaced");
-    explanation.fixes.push_back("pip install " + explanation.provider +
-                                " in the version that torch requires (`pip check` names it)");
+    explanation.say("torch requires it: a part of its CUDA was removed or replaced");
+    explanation.advise("pip install " + explanation.provider +
+                       " in the version that torch requires (`pip check` names it)");
     return;
   }
-  explanation.fixes.emplace_back(
-      "take the build of the package for the CUDA that torch is built for");
+  explanation.advise("take the build of the package for the CUDA that torch is built for");
   if (!distributions.empty())
-    explanation.fixes.push_back("or pip install " +
-                                (distributions.front().contains('<')
-                                     ? "'" + explanation.provider + "'"
-                                     : explanation.provider) +
-                                ", and put the folder of its library into LD_LIBRARY_PATH");
+    explanation.advise("or pip install " +
+                       (distributions.front().contains('<') ? "'" + explanation.provider + "'"
+                                                            : explanation.provider) +
+                       ", and put the folder of its library into LD_LIBRARY_PATH");
 }
 
 bool is_libc(std::string_view name) {
@@ -157,18 +148,17 @@ bool is_libc(std::string_view name) {
 
 void explain_other_libc(bool for_musl, Explanation& explanation) {
   explanation.provider = "the C library";
-  explanation.because.push_back(
+  explanation.say(
       for_musl
           ? "it is musl, the C library of Alpine Linux: the file was made for musl, and this "
             "system has glibc"
           : "it is glibc, and this system has musl (Alpine Linux): the file was made for glibc");
-  explanation.fixes.push_back(
+  explanation.advise(
       for_musl ? "install the manylinux wheel of the package with the pip of this Python; a file "
                  "that was copied out of an Alpine image does not run here"
                : "install the musllinux wheel of the package if there is one, or build it here");
   if (!for_musl)
-    explanation.fixes.emplace_back(
-        "or use an image with glibc: python:3-slim, not python:3-alpine");
+    explanation.advise("or use an image with glibc: python:3-slim, not python:3-alpine");
 }
 
 }  // namespace
@@ -181,10 +171,9 @@ void ask_library(const Asked& asked, Explanation& explanation) {
       explanation.symptom.message.find("Error loading shared library") != std::string::npos;
   if (is_driver_library(name)) {
     explanation.provider = "the NVIDIA driver";
-    explanation.because.emplace_back("it is part of the NVIDIA driver; no package has it");
-    if (machine && machine->driver.empty())
-      explanation.because.emplace_back("there is no driver on this machine");
-    explanation.fixes.emplace_back(
+    explanation.say("it is part of the NVIDIA driver; no package has it");
+    if (machine && machine->driver.empty()) explanation.say("there is no driver on this machine");
+    explanation.advise(
         "run on a machine with a GPU and its driver; in a container, start it with --gpus all");
   } else if (is_torch_library(name)) {
     explain_torch_library(name, machine, explanation);
@@ -192,38 +181,38 @@ void ask_library(const Asked& asked, Explanation& explanation) {
     explain_cuda_library(name, machine, explanation);
   } else if (name.starts_with("libpython")) {
     explanation.provider = "Python";
-    explanation.because.emplace_back(
+    explanation.say(
         "the module is linked to a shared Python library; not every Python has one, and each has "
         "its own version");
-    explanation.fixes.emplace_back("install a build of the package that was made for this Python");
-    explanation.fixes.push_back("or use a Python with a shared library: its folder has " + name +
-                                ", or it was configured with --enable-shared");
+    explanation.advise("install a build of the package that was made for this Python");
+    explanation.advise("or use a Python with a shared library: its folder has " + name +
+                       ", or it was configured with --enable-shared");
   } else if (is_musl(name) || (on_musl && is_libc(name))) {
     explain_other_libc(is_musl(name), explanation);
   } else if (needs.starts_with('/')) {
-    explanation.because.emplace_back(
+    explanation.say(
         "it was asked for by its path, and there is no file at that path: it was not built, was "
         "not installed, or was deleted");
-    explanation.fixes.emplace_back(
+    explanation.advise(
         "install the package again, or build it: pip install --force-reinstall --no-cache-dir "
         "NAME");
   } else if (is_platform_library(name) || on_musl) {
     explanation.provider = "the system";
-    explanation.because.emplace_back(
+    explanation.say(
         is_platform_library(name)
             ? "it is a library of the system that wheels may count on; minimal images leave it out"
             : "the message is musl's: the system is Alpine Linux, or one like it");
-    explanation.fixes.push_back(
+    explanation.advise(
         "install the system's package that has " + name +
         (on_musl ? " (`apk add so:" + name + "`)"
                  : " (`apt-file search " + name + "`, `dnf provides '*/" + name + "'`)"));
   } else {
-    explanation.because.emplace_back(
+    explanation.say(
         "it is neither torch's, nor CUDA's, nor one that every Linux has: a wheel should bring it");
-    explanation.fixes.push_back("install the package again: its wheel may bring " + name +
-                                "; a package that was built here needs it installed");
-    explanation.fixes.push_back("or install the system's package that has it (`apt-file search " +
-                                name + "`), or put its folder into LD_LIBRARY_PATH");
+    explanation.advise("install the package again: its wheel may bring " + name +
+                       "; a package that was built here needs it installed");
+    explanation.advise("or install the system's package that has it (`apt-file search " + name +
+                       "`), or put its folder into LD_LIBRARY_PATH");
   }
 }
 
@@ -240,47 +229,46 @@ void ask_version(const Asked& asked, Explanation& explanation) {
   const auto number = line == symptom.version.npos ? "" : symptom.version.substr(line + 1);
   explanation.provider = base_name(symptom.needs);
   if (kind == "GLIBC") {
-    explanation.because.push_back("it runs with glibc " + number +
-                                  " and newer ones, whatever the tag of its wheel says");
+    explanation.say("it runs with glibc " + number +
+                    " and newer ones, whatever the tag of its wheel says");
     if (machine && machine->libc == "glibc")
-      explanation.because.push_back(
+      explanation.say(
           "glibc here is " + machine->libc_version +
           (older(machine->libc_version, number) ? "" : ": the message is of another machine"));
-    explanation.fixes.emplace_back(
+    explanation.advise(
         "take a build for an older system: one whose tag has manylinux_2_N with N at most that of "
         "the glibc there");
-    explanation.fixes.emplace_back(
+    explanation.advise(
         "or build the package on that system; a C library comes with its system alone");
     return;
   }
   if (machine && symptom.needs.starts_with('/')) {
     if (const auto* library = asked.disk.open(symptom.needs)) {
       if (const auto newest = newest_version(*library, kind); !newest.empty())
-        explanation.because.push_back(symptom.needs + " here goes up to " + kind + "_" + newest);
+        explanation.say(symptom.needs + " here goes up to " + kind + "_" + newest);
     }
   }
   if (kind == "GLIBCXX" || kind == "CXXABI") {
-    explanation.because.emplace_back("libstdc++ comes with gcc, and each gcc adds versions to it");
-    explanation.fixes.emplace_back(
+    explanation.say("libstdc++ comes with gcc, and each gcc adds versions to it");
+    explanation.advise(
         "use a newer libstdc++.so.6: in a conda environment, conda install -c conda-forge "
         "libstdcxx-ng; otherwise the system's package of a newer gcc");
-    explanation.fixes.emplace_back(
+    explanation.advise(
         "if the system's own is newer than the one in the message, an environment or "
         "LD_LIBRARY_PATH put the older one first");
     return;
   }
   if (symptom.version == explanation.provider) {
-    explanation.because.push_back(
+    explanation.say(
         "the file under the name " + explanation.provider +
         " is another library's: often a link that leads to a newer or an older release");
-    explanation.fixes.emplace_back(
+    explanation.advise(
         "remove the link, and take a build of the package for this system: one that brings or "
-        "needs "
-        "the release that is here");
+        "needs the release that is here");
     return;
   }
-  explanation.fixes.push_back("install a " + explanation.provider + " that has " + symptom.version +
-                              ", or a build of the package for the one that is here");
+  explanation.advise("install a " + explanation.provider + " that has " + symptom.version +
+                     ", or a build of the package for the one that is here");
 }
 
 }  // namespace wheelscope

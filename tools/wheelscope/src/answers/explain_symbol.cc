@@ -57,57 +57,52 @@ void compare_with_torch(const TorchFacts& torch, Disk& disk, Explanation& explan
   const auto* library = disk.open(torch.path + "/lib/" + explanation.provider);
   const auto here = "torch " + torch.version + " here";
   if (!library) {
-    explanation.because.push_back(here + " has no " + explanation.provider +
-                                  (torch.cuda.empty() ? ": it is a build without CUDA" : ""));
+    explanation.say(here + " has no " + explanation.provider +
+                    (torch.cuda.empty() ? ": it is a build without CUDA" : ""));
     return;
   }
   const bool defined = std::ranges::any_of(
       library->symbols, [&](const SymbolFact& one) { return one.defined && one.name == symbol; });
   if (defined) {
-    explanation.because.push_back(here + " has it in " + explanation.provider +
-                                  ": the message is of another torch, or torch was not imported "
-                                  "before the library");
+    explanation.say(
+        here + " has it in " + explanation.provider +
+        ": the message is of another torch, or torch was not imported before the library");
     return;
   }
-  explanation.because.push_back(here + " does not have it");
+  explanation.say(here + " does not have it");
   for (const auto& variant : variants(*library, explanation.demangled))
-    explanation.because.push_back(here + " has " + variant);
+    explanation.say(here + " has " + variant);
 }
 
 void explain_cxx_abi(const MachineFacts* machine, Explanation& explanation) {
   const auto abi = string_abi(explanation.demangled);
   if (abi == StringAbi::none) return;
   const bool cxx11 = abi == StringAbi::cxx11;
-  explanation.because.emplace_back(
-      cxx11 ? "it was compiled for gcc's C++11 ABI (std::__cxx11::string)"
-            : "it was compiled for gcc's ABI from before C++11 (std::string)");
+  explanation.say(cxx11 ? "it was compiled for gcc's C++11 ABI (std::__cxx11::string)"
+                        : "it was compiled for gcc's ABI from before C++11 (std::string)");
   if (!machine || !machine->torch || !machine->torch->cxx11_abi) return;
   if (*machine->torch->cxx11_abi != cxx11)
-    explanation.because.push_back("torch " + machine->torch->version + " here uses the other one");
+    explanation.say("torch " + machine->torch->version + " here uses the other one");
 }
 
 void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& explanation) {
   const auto& symbol = explanation.symptom.symbol;
   if (const auto shim = torch_shims().find(symbol); shim != torch_shims().end()) {
-    explanation.because.push_back("it is a function of torch's stable ABI since torch " +
-                                  std::string(shim->second.first_version));
-    explanation.fixes.push_back("install torch " + std::string(shim->second.first_version) +
-                                " or newer");
+    explanation.say("it is a function of torch's stable ABI since torch " +
+                    std::string(shim->second.first_version));
+    explanation.advise("install torch " + std::string(shim->second.first_version) + " or newer");
   } else {
-    explanation.because.emplace_back(
+    explanation.say(
         "it is part of torch's C++ ABI, which changes with every minor version of torch");
     explain_cxx_abi(machine, explanation);
   }
   if (machine && machine->torch) compare_with_torch(*machine->torch, disk, explanation);
   const auto torch = machine && machine->torch ? " (" + machine->torch->version + ")" : "";
-  explanation.fixes.push_back(
-      "install the build of the package that was made for the torch here" + torch +
-      ", with the same C++ ABI and CUDA, or the torch that it was made for");
-  explanation.fixes.emplace_back(
-      "or build it here: pip install --no-binary=NAME "
-      "--no-build-isolation NAME");
+  explanation.advise("install the build of the package that was made for the torch here" + torch +
+                     ", with the same C++ ABI and CUDA, or the torch that it was made for");
+  explanation.advise("or build it here: pip install --no-binary=NAME --no-build-isolation NAME");
   if (!machine || !machine->torch)
-    explanation.fixes.emplace_back("import torch before the module: that loads torch's libraries");
+    explanation.advise("import torch before the module: that loads torch's libraries");
 }
 
 void explain_python_symbol(const MachineFacts* machine, Explanation& explanation) {
@@ -115,15 +110,15 @@ void explain_python_symbol(const MachineFacts* machine, Explanation& explanation
   const auto limited = python_abi3().find(symbol);
   explanation.provider = "Python";
   if (limited != python_abi3().end())
-    explanation.because.push_back("it is part of Python's limited API since Python " +
-                                  std::string(limited->second));
+    explanation.say("it is part of Python's limited API since Python " +
+                    std::string(limited->second));
   else
-    explanation.because.emplace_back(
+    explanation.say(
         "it is no part of Python's limited API: it may come and go with any version of Python");
   if (machine && machine->python)
-    explanation.because.push_back("Python here is " + machine->python->version + " (" +
-                                  machine->python->abi + ")");
-  explanation.fixes.emplace_back(
+    explanation.say("Python here is " + machine->python->version + " (" + machine->python->abi +
+                    ")");
+  explanation.advise(
       "install the package again with the pip of this Python, or update Python to the newest "
       "release of its minor version");
 }
@@ -148,10 +143,10 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
     explanation.provider = symptom.version;
   } else if (is_driver_symbol(symptom.symbol)) {
     explanation.provider = "libcuda.so.1";
-    explanation.because.push_back(
+    explanation.say(
         "it is a function of the NVIDIA driver, which is older than the library expects" +
         (machine && !machine->driver.empty() ? ": " + machine->driver + " here" : ""));
-    explanation.fixes.emplace_back("install a newer driver");
+    explanation.advise("install a newer driver");
     return;
   } else if (platform != platform_symbols().end()) {
     explanation.provider = platform->second;
@@ -161,45 +156,43 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
     explanation.provider = cuda_library_of(symptom.symbol);
   }
   if (explanation.provider.empty()) {
-    explanation.because.emplace_back(
+    explanation.say(
         "it is neither Python's, torch's, CUDA's nor the system's: it is the package's own, or of "
-        "a "
-        "library that it uses");
-    explanation.fixes.emplace_back(
+        "a library that it uses");
+    explanation.advise(
         "a package that was built here: build it again from clean sources, with every source file "
         "and library; an older copy of its library may have been found first");
-    explanation.fixes.emplace_back(
+    explanation.advise(
         "otherwise install it again, or another version: pip install --force-reinstall "
         "--no-cache-dir NAME");
-    explanation.fixes.emplace_back(
+    explanation.advise(
         "`wheelscope link PACKAGE.whl ITS-REQUIREMENTS...` tells which of them should have it");
     return;
   }
-  explanation.because.push_back("a " + explanation.provider +
-                                " without it was loaded: another version than the library was "
-                                "linked with");
+  explanation.say("a " + explanation.provider +
+                  " without it was loaded: another version than the library was linked with");
   const auto cuda = machine && machine->torch ? machine->torch->cuda : std::string();
   for (const auto& name : cuda_distributions_of(explanation.provider, cuda))
-    explanation.because.push_back("the environment's own comes with " + name);
-  explanation.fixes.emplace_back(
+    explanation.say("the environment's own comes with " + name);
+  explanation.advise(
       "look for another copy: unset LD_LIBRARY_PATH, or see what LD_DEBUG=libs says");
 }
 
 // What musl's loader says on Alpine Linux, mostly of files that were made for glibc.
 void explain_symbol_on_musl(Explanation& explanation) {
   const auto& symbol = explanation.symptom.symbol;
-  explanation.because.emplace_back("the message is musl's: the system is Alpine Linux, or like it");
+  explanation.say("the message is musl's: the system is Alpine Linux, or like it");
   if (is_cxx_runtime_symbol(symbol) && !platform_symbols().contains(symbol)) {
     explanation.provider = "libstdc++.so.6";
-    explanation.fixes.emplace_back("apk add libstdc++");
+    explanation.advise("apk add libstdc++");
   } else {
-    explanation.because.emplace_back(
+    explanation.say(
         "glibc has this function, musl has not, or only in newer releases: the file was made for "
         "glibc or for a newer musl");
   }
-  explanation.fixes.emplace_back(
+  explanation.advise(
       "install the musllinux wheel of the package with the pip of this Python, or build it here");
-  explanation.fixes.emplace_back(
+  explanation.advise(
       "or use an image with glibc: python:3-slim, not python:3-alpine; or a newer Alpine");
 }
 

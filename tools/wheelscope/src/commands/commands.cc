@@ -11,7 +11,6 @@
 #include "source/files.h"
 
 namespace wheelscope {
-
 namespace {
 
 int report_items(const Items& read, const Options& options, Streams streams,
@@ -70,13 +69,8 @@ int cover(const Options& options, Streams streams) {
   }
   const auto read = read_items(options.paths, {}, options, streams);
   const auto verdicts = cover(read.items, *cells);
-  if (options.json) {
-    auto json = Json::array();
-    for (const auto& verdict : verdicts) json.push_back(to_json(verdict));
-    streams.out << json_document("cells", std::move(json));
-  } else {
-    streams.out << cover_text(verdicts, options.style);
-  }
+  streams.out << (options.json ? json_document("cells", to_json(verdicts))
+                               : cover_text(verdicts, options.style));
   const bool unserved =
       std::ranges::any_of(verdicts, [](const auto& verdict) { return verdict.wheel.empty(); });
   return std::max<int>(read.code, unserved ? has_findings : clean);
@@ -106,13 +100,8 @@ int diff(const Options& options, Streams streams) {
   if (read.items.size() != 2)
     return read.code ? read.code : complain({0, "diff compares two wheels or files"}, streams);
   const auto changes = diff(read.items[0], read.items[1]);
-  if (options.json) {
-    auto json = Json::array();
-    for (const auto& change : changes) json.push_back(to_json(change));
-    streams.out << json_document("changes", std::move(json));
-  } else {
-    streams.out << diff_text(changes, options.style);
-  }
+  streams.out << (options.json ? json_document("changes", to_json(changes))
+                               : diff_text(changes, options.style));
   return changes.empty() ? clean : has_findings;
 }
 
@@ -120,10 +109,8 @@ int machine(const Options& options, Streams streams) {
   if (asks_two_machines(options, streams)) return usage;
   const auto facts = asked_machine(options);
   if (!facts) return complain(facts.error(), streams);
-  if (options.json)
-    streams.out << json_document("machine", to_json(*facts));
-  else
-    streams.out << machine_text(*facts, options.style);
+  streams.out << (options.json ? json_document("machine", to_json(*facts))
+                               : machine_text(*facts, options.style));
   return clean;
 }
 

@@ -16,13 +16,8 @@ namespace {
 int print_searches(const MachineFacts& machine, Disk& disk, const Options& options,
                    Streams streams) {
   const auto searches = searches_for(options.why, machine, disk);
-  if (options.json) {
-    auto json = Json::array();
-    for (const auto& search : searches) json.push_back(to_json(search));
-    streams.out << json_document("searches", std::move(json));
-  } else {
-    streams.out << searches_text(searches, options.style);
-  }
+  streams.out << (options.json ? json_document("searches", to_json(searches))
+                               : searches_text(searches, options.style));
   if (searches.empty())
     streams.err << "wheelscope: nothing that Python opens in this environment needs "
                 << printable(options.why) << "\n";
@@ -76,13 +71,8 @@ int env(const Options& options, Streams streams) {
   if (options.import) {
     for (auto& verdict : verdicts) verdict.imported = import_for_real(*machine->python, verdict);
   }
-  if (options.json) {
-    auto json = Json::array();
-    for (const auto& verdict : verdicts) json.push_back(to_json(verdict));
-    streams.out << json_document("distributions", std::move(json));
-  } else {
-    streams.out << environment_text(verdicts, options.style);
-  }
+  streams.out << (options.json ? json_document("distributions", to_json(verdicts))
+                               : environment_text(verdicts, options.style));
   const bool broken = std::ranges::any_of(verdicts, [](const DistributionVerdict& verdict) {
     return verdict.loads == Loads::no || !verdict.unmet.empty() || !verdict.unserved.empty() ||
            !verdict.files.empty() || verdict.fails_to_import();

@@ -6,6 +6,10 @@
 
 namespace wheelscope {
 
+Json to_json(const AtlasFile& file);
+Json to_json(const AtlasCell& cell);
+Json to_json(const AtlasClaim& claim);
+Json to_json(const AtlasRelease& release);
 Json to_json(const AtlasProject& project);
 
 // The pages are made of what to_json() wrote, so that projects which did not change need not be

@@ -4,7 +4,6 @@
 #include "text/text.h"
 
 namespace wheelscope {
-namespace {
 
 constexpr std::size_t most_symbols = 50;  // that are named
 
@@ -46,31 +45,20 @@ Json to_json(const AtlasClaim& claim) {
   return {{"id", claim.id}, {"what", claim.what}};
 }
 
-template <class T>
-Json listed(const std::vector<T>& values) {
-  auto array = Json::array();
-  for (const auto& value : values) array.push_back(to_json(value));
-  return array;
-}
-
 Json to_json(const AtlasRelease& release) {
   return {{"version", release.version},
           {"wheels", release.wheels},
           {"architectures", release.architectures},
           {"sdist", or_null(release.sdist)},
-          {"files", listed(release.files)},
-          {"false_claims", listed(release.claims)},
-          {"cells", listed(release.cells)}};
+          {"files", to_json(release.files)},
+          {"false_claims", to_json(release.claims)},
+          {"cells", to_json(release.cells)}};
 }
 
-}  // namespace
-
 Json to_json(const AtlasProject& project) {
-  auto releases = Json::array();
-  for (const auto& release : project.releases) releases.push_back(to_json(release));
   return {{"name", project.name},
           {"problem", or_null(project.problem)},
-          {"releases", std::move(releases)}};
+          {"releases", to_json(project.releases)}};
 }
 
 }  // namespace wheelscope

@@ -3,7 +3,6 @@
 #include "report/text.h"
 
 namespace wheelscope {
-namespace {
 
 Json to_json(const FitVerdict& verdict) {
   return {{"file", verdict.file},
@@ -38,20 +37,9 @@ Json to_json(const ChosenPackage& one) {
           {"judged", to_json(one.verdict)}};
 }
 
-template <class T>
-Json array_of(const std::vector<T>& values) {
-  auto array = Json::array();
-  for (const auto& value : values) array.push_back(to_json(value));
-  return array;
-}
-
-}  // namespace
-
 Json to_json(const FitAnswer& answer) {
-  auto files = Json::array();
-  for (const auto& verdict : answer.verdicts) files.push_back(to_json(verdict));
   return {{"asked", answer.asked},
-          {"files", std::move(files)},
+          {"files", to_json(answer.verdicts)},
           {"not_judged", answer.not_judged},
           {"take", or_null(answer.take)},
           {"command", or_null(answer.command)},
@@ -64,12 +52,12 @@ Json to_json(const FitAnswer& answer) {
 Json to_json(const SetAnswer& answer) {
   return {{"asked", answer.asked},
           {"found", answer.found},
-          {"packages", array_of(answer.packages)},
+          {"packages", to_json(answer.packages)},
           {"command", or_null(answer.command)},
-          {"refused", array_of(answer.refused)},
-          {"conflict", array_of(answer.conflict)},
+          {"refused", to_json(answer.refused)},
+          {"conflict", to_json(answer.conflict)},
           {"nearest_asked", answer.nearest_asked},
-          {"nearest", array_of(answer.nearest)},
+          {"nearest", to_json(answer.nearest)},
           {"why", answer.why},
           {"notes", answer.notes},
           {"size", answer.size},

@@ -15,8 +15,6 @@ Json or_null(const std::optional<std::string>& text) {
   return text ? or_null(*text) : Json(nullptr);
 }
 
-namespace {
-
 Json to_json(const DeviceTarget& code) {
   return {{"kind", name_of(code.kind)},
           {"target", code.target},
@@ -26,17 +24,6 @@ Json to_json(const DeviceTarget& code) {
           {"count", code.count},
           {"bytes", code.bytes},
           {"uncompressed_bytes", code.uncompressed_bytes}};
-}
-
-Json to_json(const GpuVerdict& gpu);
-Json to_json(const LibraryFacts& library);
-Json to_json(const LibraryCudaVerdict& library);
-
-template <class T>
-Json list(const std::vector<T>& values) {
-  auto array = Json::array();
-  for (const auto& value : values) array.push_back(to_json(value));
-  return array;
 }
 
 Json to_json(const GpuVerdict& gpu) {
@@ -72,7 +59,7 @@ Json to_json(const LibraryFacts& library) {
               {"text_relocations", library.hardening.text_relocations}}},
             {"debug_sections", library.debug_sections},
             {"stripped", !library.has_symbol_table},
-            {"device_code", list(library.device_code)},
+            {"device_code", to_json(library.device_code)},
             {"toolkit", or_null(library.toolkit)}};
   json["static_cudart"] = library.cudart_version
                               ? Json{{"version", or_null(*library.cudart_version)},
@@ -83,8 +70,8 @@ Json to_json(const LibraryFacts& library) {
 
 Json to_json(const LibraryCudaVerdict& library) {
   return {{"library", library.library},
-          {"targets", list(library.targets)},
-          {"gpus", list(library.gpus)}};
+          {"targets", to_json(library.targets)},
+          {"gpus", to_json(library.gpus)}};
 }
 
 Json to_json(const WheelClaims& wheel) {
@@ -104,8 +91,6 @@ Json to_json(const WheelClaims& wheel) {
           {"claims_cuda", wheel.claims_cuda},
           {"record_verified", wheel.record_verified}};
 }
-
-}  // namespace
 
 Json to_json(const Finding& finding) {
   return {{"id", finding.id},
@@ -139,16 +124,16 @@ Json to_json(const Item& item) {
                   {"sass", cuda.sass},
                   {"ptx", cuda.ptx},
                   {"min_driver", or_null(cuda.min_driver)},
-                  {"targets", list(cuda.targets)},
-                  {"gpus", list(cuda.gpus)},
-                  {"libraries", list(cuda.libraries)}};
+                  {"targets", to_json(cuda.targets)},
+                  {"gpus", to_json(cuda.gpus)},
+                  {"libraries", to_json(cuda.libraries)}};
   json["platform"] = {{"glibc", or_null(platform.glibc)},
                       {"because", platform.because},
                       {"external_libraries", platform.external_libraries}};
   json["wheel"] = facts.wheel ? to_json(*facts.wheel) : Json(nullptr);
   json["size_by_part"] = facts.size_by_part;
-  json["elf"] = list(facts.libraries);
-  json["findings"] = list(item.findings);
+  json["elf"] = to_json(facts.libraries);
+  json["findings"] = to_json(item.findings);
   return json;
 }
 

@@ -25,6 +25,11 @@ using Json = nlohmann::ordered_json;
 Json or_null(const std::string& text);
 Json or_null(const std::optional<std::string>& text);
 
+Json to_json(const DeviceTarget& code);
+Json to_json(const GpuVerdict& gpu);
+Json to_json(const LibraryCudaVerdict& library);
+Json to_json(const LibraryFacts& library);
+Json to_json(const WheelClaims& wheel);
 Json to_json(const Finding& finding);
 Json to_json(const Item& item);
 Json to_json(const CellVerdict& verdict);
@@ -34,7 +39,10 @@ Json to_json(const MachineFacts& machine);
 Json to_json(const Explanation& explanation);
 Json to_json(const DistributionVerdict& verdict);
 Json to_json(const Search& search);
+Json to_json(const FitVerdict& verdict);
 Json to_json(const FitAnswer& answer);
+Json to_json(const ClashLine& line);
+Json to_json(const ChosenPackage& one);
 Json to_json(const SetAnswer& answer);
 Json to_json(const ThinFor& wanted);
 Json to_json(const FileThinning& file);
@@ -42,6 +50,13 @@ Json to_json(const ThinnedWheel& wheel);
 Json to_json(const ThinnedPackage& package);
 Json to_json(const ThinCheck& check);
 Json symbols_to_json(const Item& item);  // its symbols alone
+
+template <class T>
+Json to_json(const std::vector<T>& values) {
+  auto array = Json::array();
+  for (const auto& value : values) array.push_back(to_json(value));
+  return array;
+}
 
 constexpr int schema_version = 2;
 
