@@ -1,5 +1,6 @@
 """Thins wheels for GPUs and compares what is left with cuobjdump's listing, with a second reading of
-the rule for what a GPU chooses, and with `show` before and after: `python -m validation.thin FOLDER`.
+the rule for what a GPU chooses, and what `show` and `cover` say of it with what they said before:
+`python -m validation.thin FOLDER`.
 
 With --download the wheels are those of a list, tests/corpus.txt or largest.txt, each of which is deleted
 when it is done. What was measured is kept in thin.json; --report prints what docs/thin.md says of it.
@@ -7,6 +8,7 @@ when it is done. What was measured is kept in thin.json; --report prints what do
 
 import argparse
 import collections
+import functools
 import io
 import json
 import re
@@ -17,13 +19,13 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from elftools.elf.elffile import ELFFile
 
 from validation.corpus import download
+from validation.corpus.download import ROOT
 from validation.corpus.program import WHEELSCOPE
 from validation.corpus.references.device_code import CUOBJDUMP, is_toolbox, older_cuobjdump
 
@@ -42,11 +44,7 @@ def containers(data: bytes) -> Iterator[list[Entry]]:
         entries, entry = [], at + 16
         while entry + 64 <= end <= len(data):
             kind, header = struct.unpack_from("<HxxI", data, entry)
-            size, arch, flags = (
-                struct.unpack_from("<Q", data, entry + 8)[0],
-                struct.unpack_from("<I", data, entry + 28)[0],
-                struct.unpack_from("<Q", data, entry + 40)[0],
-            )
+            size, arch, flags = struct.unpack_from("<Q12xI8xQ", data, entry + 8)
             suffix = "a" if flags & 0x100000 else "f" if flags & 0x200000 else ""
             entries.append(({1: "ptx", 2: "elf"}.get(kind, "other"), arch, suffix))
             entry += header + size
@@ -100,28 +98,26 @@ def device_code(data: bytes) -> bytes:
     return b"".join(s.data() for s in sections if s.name in (".nv_fatbin", "__nv_relfatbin"))
 
 
-def expected(data: bytes, gpu: int) -> tuple[Counts, int]:
+@functools.lru_cache(100)
+def modules_of(wheel: Path, member: str) -> list[list[Entry]]:
+    with zipfile.ZipFile(wheel) as members:
+        return list(containers(device_code(members.read(member))))
+
+
+def expected(modules: list[list[Entry]], gpu: int) -> tuple[Counts, int]:
     """What must be left, and how many fat binaries have nothing for the GPU: they keep one entry."""
     counts: Counts = collections.Counter()
     unserved = 0
-    for entries in containers(device_code(data)):
+    for entries in modules:
         left = chosen(entries, gpu)
         unserved += bool(entries) and not left
         counts.update(f"{kind} {arch}" for kind, arch, _ in left)
     return counts, unserved
 
 
-@dataclass(frozen=True)
-class Run:
-    """A run of wheelscope: its answer, and what it cost."""
-
-    answer: Any
-    seconds: float  # of the processor
-    megabytes: float  # at its peak
-
-    @property
-    def cost(self) -> list[float]:
-        return [round(self.seconds, 2), round(self.megabytes)]
+class Run(NamedTuple):
+    answer: Any  # of wheelscope
+    cost: list[float]  # seconds of the processor, megabytes at its peak
 
 
 # Runs a program and says what it used. A process begins with the peak of the one that starts it, so that one is small.
@@ -137,58 +133,61 @@ def scope(*words: str | Path) -> Run:
     with tempfile.NamedTemporaryFile() as used:
         command = [sys.executable, "-S", "-c", USED, used.name, WHEELSCOPE, *words, "--json"]
         said = subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout
-        seconds, megabytes = map(float, Path(used.name).read_text().split())
-    return Run(json.loads(said) if said else {}, seconds, megabytes)
+        cost = [round(float(number), 3) for number in Path(used.name).read_text().split()]
+    return Run(json.loads(said) if said else {}, cost)
 
 
-def verdicts(shown: Run, gpu: str) -> dict[str, Any]:
-    [item] = shown.answer["items"]
+ask = functools.lru_cache(4)(scope)  # for commands that write nothing, of two wheels
+
+
+def verdicts(wheel: Path, gpu: str) -> dict[str, Any]:
+    """What the commands say of a wheel: for a GPU, and for users."""
+    [item] = ask("show", wheel).answer["items"]
+    cells = ask("cover", "--matrix", ROOT / "tests/matrix.toml", wheel).answer["cells"]
     return {
-        library["library"]: [
-            (one["served"], one["by"], one.get("fatbins_unserved"))
+        "show": {
+            library["library"]: (one["served"], one["by"], one.get("fatbins_unserved"))
+            for library in item["cuda"]["libraries"]
             for one in library["gpus"]
-            if one["capability"] == gpu
-        ]
-        for library in item["cuda"]["libraries"]
-        if "loose file" not in library["library"]
+            if one["capability"] == gpu and "loose file" not in library["library"]
+        },
+        "cover": [
+            (bool(cell["wheel"]), [one["reason"] for one in cell["reasons"]]) for cell in cells
+        ],
     }
 
 
-def compare(wheel: Path, gpu: str, shown: Run | None, folder: Path) -> dict[str, Any]:
-    """What a thinned wheel is like, and the differences; files that are not loaded as they are
-    (objects, loose code) are left out of those. Without `shown` only sizes are of interest."""
+def compare(wheel: Path, gpu: str, sizes: bool, folder: Path) -> dict[str, Any]:
+    """What a thinned wheel is like, and the differences, unless only sizes are asked for; files that
+    are not loaded as they are (objects, loose code) are left out of those."""
     run = scope("thin", wheel, "--gpu", gpu, "-o", folder)
     if not run.answer.get("thin") or not run.answer["thin"][0]["written"]:
         return {"not thinned": "nothing to cut" if run.answer.get("thin") else "not served"}
     [thin] = run.answer["thin"]
     new = Path(thin["written"])
-    modules = [file["modules"].get(gpu, {}) for file in thin["files"]]
-    measured = {
-        "size": thin["size"],
-        "installed": thin["installed"],
-        "jit": sum(count.get("jit", 0) for count in modules),
-        "cost": run.cost,
-    }
-    if not shown:
+    counts = [file["modules"].get(gpu, {}) for file in thin["files"]]
+    measured = {key: thin[key] for key in ("size", "installed")}
+    measured |= {"jit": sum(count.get("jit", 0) for count in counts), "cost": run.cost}
+    if sizes:
         return measured
     wrong = []
     answer = scope("thin", "--check", wheel, new).answer["thin_check"]
-    served = any(file["modules"].get(gpu, {}).get("native") for file in thin["files"])
+    served = any(count.get("native") for count in counts)
     if not answer["thinning"] or (served and gpu not in answer["same_for"]):
         wrong.append(f"--check says {answer}")
-    if verdicts(shown, gpu) != verdicts(scope("show", new), gpu):
-        wrong.append("show says otherwise of the GPU")
-    with zipfile.ZipFile(wheel) as before, zipfile.ZipFile(new) as after:
+    before, after = verdicts(wheel, gpu), verdicts(new, gpu)
+    wrong += [
+        f"{command} says otherwise" for command in before if before[command] != after[command]
+    ]
+    with zipfile.ZipFile(new) as members:
         for file in thin["files"]:
-            if (
-                file["removed"]
-                or file["keeps_zeros"] == "not-shared"
-                or file["path"].endswith((".o", ".a", ".cubin", ".ptx"))
-            ):
+            loose = file["path"].endswith((".o", ".a", ".cubin", ".ptx"))
+            if file["removed"] or file["keeps_zeros"] == "not-shared" or loose:
                 continue
-            wanted, unserved = expected(before.read(file["path"]), int(gpu.replace(".", "")))
+            modules = modules_of(wheel, file["path"])
+            wanted, unserved = expected(modules, int(gpu.replace(".", "")))
             path = folder / "file"
-            path.write_bytes(after.read(file["path"]))
+            path.write_bytes(members.read(file["path"]))
             found = listed(path, wheel.parent)
             if wanted - found or (found - wanted).total() != unserved:
                 wrong.append(
@@ -199,7 +198,7 @@ def compare(wheel: Path, gpu: str, shown: Run | None, folder: Path) -> dict[str,
 
 def measure(wheel: Path, gpus: tuple[str, ...], sizes: bool) -> dict[str, Any] | None:
     """All that is to be known of a wheel; nothing if it has no device code."""
-    shown = scope("show", wheel)
+    shown = ask("show", wheel)
     if not shown.answer.get("items") or not shown.answer["items"][0]["cuda"]["libraries"]:
         return None
     with zipfile.ZipFile(wheel) as members:
@@ -208,7 +207,7 @@ def measure(wheel: Path, gpus: tuple[str, ...], sizes: bool) -> dict[str, Any] |
     found |= {"show": shown.cost, "gpus": {}}
     for gpu in gpus:
         with tempfile.TemporaryDirectory(dir=wheel.parent) as folder:
-            said = compare(wheel, gpu, None if sizes else shown, Path(folder))
+            said = compare(wheel, gpu, sizes, Path(folder))
         found["gpus"][gpu] = said
         words = said.get("not thinned") or "; ".join(said.get("differences", [])) or "the same"
         print(f"{gpu:5} {wheel.name}: {words}", flush=True)
