@@ -66,62 +66,35 @@ DeviceFile read_device_file(const std::string& path, Bytes file, Loan& loan) {
   return device;
 }
 
-FileRange range_of(Bytes bytes) {
-  return {bytes.origin(), bytes.size()};
-}
-
-// The codes of one fat binary.
-using Codes = std::vector<const DeviceCode*>;
-
-std::vector<std::string> targets_of(const Codes& codes, CodeKind kind) {
-  std::vector<std::string> targets;
-  for (const auto* code : codes) {
-    if (code->kind == kind && std::ranges::find(targets, code->target) == targets.end())
-      targets.push_back(code->target);
-  }
-  return targets;
-}
-
 class FilePlanner {
  public:
   FilePlanner(const ThinFor& wanted, const DeviceFile& device, FileThinning& plan)
       : wanted_(wanted), device_(device), plan_(plan) {}
 
   void run() {
-    const auto& fatbin = device_.fatbin;
-    const auto apart = find_apart();
-    std::vector<Codes> by_container(fatbin.containers.size());
-    for (const auto& code : fatbin.codes) by_container[code.container].push_back(&code);
-    for (std::size_t i = 0; i < fatbin.containers.size(); ++i) {
+    const auto modules = modules_of(device_.fatbin);
+    const auto apart = find_apart(modules);
+    for (std::size_t i = 0; i < modules.size(); ++i) {
       if (!device_.sections_known)
-        keep_whole(StaysWhole::no_sections, by_container[i]);
-      else if (!fatbin.containers[i].sound && device_.form != Form::lone_cubin)
-        keep_whole(StaysWhole::broken, by_container[i]);
+        keep_whole(StaysWhole::no_sections, modules[i]);
+      else if (!modules[i].container.sound && device_.form != Form::lone_cubin)
+        keep_whole(StaysWhole::broken, modules[i]);
       else if (!apart[i])
-        keep_whole(StaysWhole::shared_bytes, by_container[i]);
+        keep_whole(StaysWhole::shared_bytes, modules[i]);
       else
-        plan_container(fatbin.containers[i], by_container[i]);
+        plan_module(modules[i]);
     }
-    std::ranges::sort(plan_.cuts, {}, [](const ContainerCut& cut) { return cut.whole.at; });
   }
 
  private:
-  // Whether each container shares no bytes with another one.
-  std::vector<bool> find_apart() const {
-    const auto& containers = device_.fatbin.containers;
-    std::vector<std::size_t> order(containers.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::ranges::sort(order, {}, [&](std::size_t i) { return containers[i].whole.origin(); });
-    std::vector<bool> apart(containers.size(), true);
-    std::uint64_t end = 0;
-    std::size_t last = 0;
-    for (const auto i : order) {
-      const auto range = range_of(containers[i].whole);
-      if (range.at < end) apart[i] = apart[last] = false;
-      if (range.end() >= end) {
-        end = range.end();
-        last = i;
-      }
+  // Whether each module shares no bytes with another one.
+  static std::vector<bool> find_apart(const std::vector<DeviceModule>& modules) {
+    std::vector<bool> apart(modules.size(), true);
+    std::size_t last = 0;  // the one that ends last of those in front
+    for (std::size_t i = 1; i < modules.size(); ++i) {
+      const auto range = modules[i].range(), before = modules[last].range();
+      if (range.at < before.end()) apart[i] = apart[last] = false;
+      if (range.end() >= before.end()) last = i;
     }
     return apart;
   }
@@ -132,17 +105,16 @@ class FilePlanner {
     sum.bytes += code.payload.size();
   }
 
-  void keep_whole(StaysWhole why, const Codes& codes) {
+  void keep_whole(StaysWhole why, const DeviceModule& module) {
     ++plan_.stays[why];
-    for (const auto* code : codes) count(*code, plan_.kept);
+    for (const auto* code : module.codes) count(*code, plan_.kept);
   }
 
   // Adds what one GPU takes, by kind and target.
   using Taken = std::set<std::pair<CodeKind, std::string>>;
-  void take(const std::string& gpu, const Codes& codes, Taken& taken) {
-    const auto sass = targets_of(codes, CodeKind::sass), ptx = targets_of(codes, CodeKind::ptx),
-               link = targets_of(codes, CodeKind::lto_ir);
-    const auto choice = choose(sass, ptx, gpu);
+  void take(const std::string& gpu, const DeviceModule& module, Taken& taken) {
+    const auto ptx = module.targets(CodeKind::ptx), link = module.targets(CodeKind::lto_ir);
+    const auto choice = choose(module.targets(CodeKind::sass), ptx, gpu);
     auto add = [&](CodeKind kind, const Choice& chosen) {
       for (const auto& target : chosen.targets) taken.emplace(kind, target);
     };
@@ -151,18 +123,18 @@ class FilePlanner {
     if (linker || wanted_.ptx.contains(gpu)) add(CodeKind::ptx, choose({}, ptx, gpu));
     // The driver links it like PTX that it compiles.
     if (linker || choice.served != Served::native) add(CodeKind::lto_ir, choose({}, link, gpu));
-    if (device_.form == Form::linked || codes.front()->relocatable)
-      return;  // runs when it is linked
+    if (linker || module.codes.front()->relocatable) return;  // runs when it is linked
     auto& modules = plan_.modules[gpu];
     ++(choice.served == Served::native ? modules.native
        : choice.served == Served::jit  ? modules.jit
                                        : modules.unserved);
   }
 
-  void plan_container(const FatbinContainer& container, const Codes& codes) {
+  void plan_module(const DeviceModule& module) {
+    const auto& codes = module.codes;
     if (codes.empty()) return;
     Taken taken;
-    for (const auto& gpu : wanted_.gpus) take(gpu, codes, taken);
+    for (const auto& gpu : wanted_.gpus) take(gpu, module, taken);
     if (device_.form == Form::lone_cubin) return plan_lone(*codes.front());
     std::vector<const DeviceCode*> kept;
     for (const auto* code : codes) {
@@ -178,8 +150,8 @@ class FilePlanner {
     for (const auto* code : codes)
       count(*code, std::ranges::find(kept, code) == kept.end() ? plan_.cut : plan_.kept);
     if (kept.size() == codes.size()) return;
-    ContainerCut cut{.whole = range_of(container.whole), .header_size = container.header_size};
-    for (const auto* code : kept) cut.kept.push_back(range_of(code->entry));
+    ContainerCut cut{.whole = module.range(), .header_size = module.container.header_size};
+    for (const auto* code : kept) cut.kept.push_back({code->entry.origin(), code->entry.size()});
     plan_.cuts.push_back(std::move(cut));
   }
 
@@ -280,6 +252,23 @@ Result<ThinFor> parse_arch_list(std::string_view text) {
 
 Fatbin read_all_device_code(const std::string& path, Bytes file, Loan& loan) {
   return read_device_file(path, file, loan).fatbin;
+}
+
+std::vector<std::string> DeviceModule::targets(CodeKind kind) const {
+  std::vector<std::string> targets;
+  for (const auto* code : codes) {
+    if (code->kind == kind && std::ranges::find(targets, code->target) == targets.end())
+      targets.push_back(code->target);
+  }
+  return targets;
+}
+
+std::vector<DeviceModule> modules_of(const Fatbin& fatbin) {
+  std::vector<DeviceModule> modules;
+  for (const auto& container : fatbin.containers) modules.push_back({container, {}});
+  for (const auto& code : fatbin.codes) modules[code.container].codes.push_back(&code);
+  std::ranges::stable_sort(modules, {}, [](const DeviceModule& one) { return one.range().at; });
+  return modules;
 }
 
 std::vector<FileThinning> plan_thinning(const std::string& path, Bytes file,

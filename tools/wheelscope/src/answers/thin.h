@@ -77,6 +77,16 @@ struct FileThinning {
 // The device code of a file of any form.
 Fatbin read_all_device_code(const std::string& path, Bytes file, Loan& loan);
 
+// A fat binary with its entries.
+struct DeviceModule {
+  FatbinContainer container;
+  std::vector<const DeviceCode*> codes;
+
+  FileRange range() const { return {container.whole.origin(), container.whole.size()}; }
+  std::vector<std::string> targets(CodeKind kind) const;  // each once
+};
+std::vector<DeviceModule> modules_of(const Fatbin& fatbin);  // in the order of their bytes
+
 // A plan for each list of GPUs; none where the file has no device code.
 std::vector<FileThinning> plan_thinning(const std::string& path, Bytes file,
                                         const std::vector<ThinFor>& wanted, Allowance& memory);

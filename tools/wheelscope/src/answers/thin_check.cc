@@ -21,28 +21,8 @@ bool all_zero(Span bytes) {
   return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{}; });
 }
 
-// The containers of a file in the order of their bytes, each with its codes.
-struct Module {
-  FatbinContainer container;
-  std::vector<const DeviceCode*> codes;
-};
-
-std::vector<Module> modules_of(const Fatbin& fatbin) {
-  std::vector<Module> modules;
-  for (const auto& container : fatbin.containers) modules.push_back({container, {}});
-  for (const auto& code : fatbin.codes) modules[code.container].codes.push_back(&code);
-  std::ranges::stable_sort(modules, {},
-                           [](const Module& one) { return one.container.whole.origin(); });
-  return modules;
-}
-
-std::vector<Span> chosen_entries(const Module& module, const std::string& gpu) {
-  std::vector<std::string> sass, ptx;
-  for (const auto* code : module.codes) {
-    if (code->kind == CodeKind::sass) sass.push_back(code->target);
-    if (code->kind == CodeKind::ptx) ptx.push_back(code->target);
-  }
-  const auto choice = choose(sass, ptx, gpu);
+std::vector<Span> chosen_entries(const DeviceModule& module, const std::string& gpu) {
+  const auto choice = choose(module.targets(CodeKind::sass), module.targets(CodeKind::ptx), gpu);
   const auto kind = choice.served == Served::native ? CodeKind::sass : CodeKind::ptx;
   std::vector<Span> entries;
   for (const auto* code : module.codes) {
@@ -53,7 +33,8 @@ std::vector<Span> chosen_entries(const Module& module, const std::string& gpu) {
   return entries;
 }
 
-void compare_choices(const Module& original, const Module* thin, Gpus& served, Gpus& lost) {
+void compare_choices(const DeviceModule& original, const DeviceModule* thin, Gpus& served,
+                     Gpus& lost) {
   for (const auto& gpu : cuda_table().gpus) {
     const auto before = chosen_entries(original, gpu.capability);
     if (before.empty()) continue;
@@ -64,7 +45,7 @@ void compare_choices(const Module& original, const Module* thin, Gpus& served, G
 }
 
 // Whether every entry of `thin` is one of `original`, in the same order.
-bool is_part_of(const Module& thin, const Module& original) {
+bool is_part_of(const DeviceModule& thin, const DeviceModule& original) {
   auto next = original.codes.begin();
   for (const auto* code : thin.codes) {
     next = std::find_if(next, original.codes.end(), [&](const DeviceCode* one) {
@@ -244,12 +225,12 @@ std::optional<ThinDifference> compare_thinned(const std::string& path, Bytes ori
     if (!is_part_of(thin_modules[i], modules[i])) return ThinDifference::device_code;
     if (!modules[i].codes.empty() && !modules[i].codes.front()->relocatable)
       compare_choices(modules[i], &thin_modules[i], served, lost);
-    const auto& whole = modules[i].container.whole;
+    const auto whole = modules[i].range();
     // Containers that overlap are compared as other bytes are: they stay as they were.
     if (modules[i].codes.size() == thin_modules[i].codes.size()) continue;
-    device.push_back({whole.origin(), whole.size()});
-    left.push_back(thin_modules[i].container.whole.size());
-    if (left.back() > whole.size()) return ThinDifference::device_code;
+    device.push_back(whole);
+    left.push_back(thin_modules[i].range().size);
+    if (left.back() > whole.size) return ThinDifference::device_code;
   }
   if (device.empty())
     return same_bytes(original.span(), thin.span()) ? std::nullopt
