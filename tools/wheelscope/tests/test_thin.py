@@ -74,7 +74,12 @@ def container(*targets: str, size: int = 100, compression: str = "") -> bytes:
     return fatbin([code(target, size, compression) for target in targets])
 
 
-def library(tmp_path: Path, *containers: bytes) -> bytes:
+def library(
+    tmp_path: Path,
+    *containers: bytes,
+    source: str = SOURCE,
+    compiler: tuple[str, ...] = ("cc", "-g"),
+) -> bytes:
     """A real shared library with two fat binaries, and pointers to them that the loader relocates."""
     folder = tmp_path / "library"
     folder.mkdir(exist_ok=True)
@@ -83,10 +88,10 @@ def library(tmp_path: Path, *containers: bytes) -> bytes:
         '.section .nv_fatbin,"a"\n.balign 8\n.globl fatbins\n.hidden fatbins\nfatbins:\n'
         f'.incbin "{folder}/code.bin"\n.section .note.GNU-stack,"",@progbits\n'
     )
-    source = folder / "host.c"
-    source.write_text(SOURCE)
-    compiler = ["cc", "-O1", "-g", "-shared", "-fPIC", f"-DFIRST={len(containers[0])}"]
-    subprocess.run([*compiler, "-o", folder / "x.so", source, folder / "code.s"], check=True)
+    host = folder / "host.c"
+    host.write_text(source)
+    options = ["-O1", "-shared", "-fPIC", f"-DFIRST={len(containers[0])}", "-o", folder / "x.so"]
+    subprocess.run([*compiler, *options, host, folder / "code.s"], check=True)
     return (folder / "x.so").read_bytes()
 
 
@@ -165,6 +170,38 @@ def test_the_loader_finds_everything_where_it_was(tmp_path: Path, compression: s
     assert not told.stderr
     symbols = [line for line in told.stdout.splitlines() if line.endswith(" call")]
     assert len(symbols) == 2  # in .dynsym and .symtab
+
+
+@pytest.mark.parametrize("data", range(0, PAGE, 512))
+def test_exceptions_find_their_handlers(tmp_path: Path, data: int) -> None:
+    """Unwinding needs the program headers, which glibc may look for in the zeros behind the data."""
+    source = f"""
+        char data[{data + 1}] = {{1}}, zeros[{PAGE}];
+        __attribute__((noinline)) void thrown() {{ throw 42; }}
+        extern "C" int caught() {{ try {{ thrown(); }} catch (int what) {{ return what; }} return 0; }}
+    """
+    fat = container("sm_80", "sm_90", size=20 * PAGE)
+    original = library(tmp_path, fat, source=source, compiler=("g++", "-s"))
+    thin, after = thinned(written(tmp_path, {"pkg/x.so": original}), "--gpu", "9.0")
+    assert thin["files"][0]["keeps_zeros"] is None
+    (tmp_path / "thin.so").write_bytes(after["pkg/x.so"])
+    call = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).caught())"
+    done = subprocess.run(
+        [sys.executable, "-c", call, tmp_path / "thin.so"], capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("42\n", "")
+
+
+def test_check_wants_program_headers_that_the_loader_finds(fat: Path, tmp_path: Path) -> None:
+    _, files = thinned(fat, "--gpu", "9.0")
+    data = bytearray(files["pkg/x y.so"])
+    struct.pack_into("<I", data, struct.unpack_from("<Q", data, 32)[0], 0)  # PT_PHDR is PT_NULL
+    made = ("RECORD", "WHEEL", "METADATA")
+    files = {n: d for n, d in files.items() if not n.endswith(made)} | {"pkg/x y.so": bytes(data)}
+    folder = tmp_path / "other"
+    folder.mkdir()
+    check = thin_json("--check", fat, written(folder, files), code=1)["thin_check"]
+    assert check["differences"] == [{"path": "pkg/x y.so", "difference": "host-code"}]
 
 
 def test_a_file_that_cannot_shrink_keeps_zeros(tmp_path: Path) -> None:

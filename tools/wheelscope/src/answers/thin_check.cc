@@ -126,7 +126,7 @@ bool same_other_segments(const ElfTables& a, const ElfTables& b) {
 }
 
 // Whether each segment that `b` loads is a part of one that `a` loads, with the same rights; but
-// for the one that holds its program headers.
+// for the one that holds its program headers, which PT_PHDR must name.
 bool loads_no_more(const ElfTables& a, const ElfTables& b) {
   std::size_t others = 0;
   for (const auto& one : b.segments) {
@@ -137,7 +137,10 @@ bool loads_no_more(const ElfTables& a, const ElfTables& b) {
              one.p_vaddr - whole.p_vaddr <= whole.p_memsz - one.p_memsz;
     });
     if (part) continue;
-    if (one.p_flags != PF_R || one.p_offset != b.header.e_phoff) return false;
+    const auto& named = b.segments.front();
+    if (one.p_flags != PF_R || one.p_offset != b.header.e_phoff || named.p_type != PT_PHDR ||
+        named.p_vaddr != one.p_vaddr)
+      return false;
     ++others;
   }
   return others <= 1;

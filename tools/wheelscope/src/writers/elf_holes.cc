@@ -11,6 +11,8 @@
 //
 // More segments need a longer table of program headers, for which there is no room at the start of
 // a file. It goes to the end, in a segment of its own behind all others, as patchelf does it too.
+// PT_PHDR says so: without it glibc takes the first segment whose last page has the table's offset,
+// which may be that of .bss, where it finds zeros, and no exception finds its handler.
 // The section that lost bytes is as much shorter.
 #include "writers/elf_holes.h"
 
@@ -150,14 +152,11 @@ std::vector<Elf64_Phdr> split_segments(const ElfTables& tables, const HoleyLayou
                        .p_align = layout.page};
   const auto loads = std::ranges::count(tables.segments, Elf64_Word{PT_LOAD}, &Elf64_Phdr::p_type);
   std::ptrdiff_t seen = 0;
-  std::vector<Elf64_Phdr> segments;
+  std::vector<Elf64_Phdr> segments{own};
+  segments.front().p_type = PT_PHDR;
+  segments.front().p_align = alignof(Elf64_Phdr);
   for (const auto& one : tables.segments) {
-    if (one.p_type == PT_PHDR) {
-      segments.push_back(own);
-      segments.back().p_type = PT_PHDR;
-      segments.back().p_align = alignof(Elf64_Phdr);
-      continue;
-    }
+    if (one.p_type == PT_PHDR) continue;
     if (one.p_type != PT_LOAD) {
       segments.push_back(one);
       segments.back().p_offset = moved(one.p_offset, layout.holes);
@@ -244,7 +243,9 @@ std::expected<HoleyLayout, KeepsZeros> plan_holes(Bytes file, const std::vector<
   if (layout.holes.empty()) return std::unexpected(KeepsZeros::no_room);
   if (hides_tables(*tables, layout.holes)) return std::unexpected(KeepsZeros::unusual);
   layout.copied = sections_are_last(*tables, file.size()) ? own.e_shoff : file.size();
-  layout.segments = tables->segments.size() + layout.holes.size() + 1;
+  const auto old = std::ranges::count(tables->segments, Elf64_Word{PT_PHDR}, &Elf64_Phdr::p_type);
+  layout.segments =
+      tables->segments.size() - static_cast<std::size_t>(old) + layout.holes.size() + 2;
   layout.sections = tables->sections.size();
   if (layout.segments >= PN_XNUM) return std::unexpected(KeepsZeros::unusual);
   layout.segments_at = round_up(moved(layout.copied, layout.holes), 8);
