@@ -12,7 +12,8 @@
 // More segments need a longer table of program headers, for which there is no room at the start of
 // a file. It goes to the end, in a segment of its own behind all others, as patchelf does it too.
 // PT_PHDR says so: without it glibc takes the first segment whose last page has the table's offset,
-// which may be that of .bss, where it finds zeros, and no exception finds its handler.
+// which may be that of .bss, where it finds zeros, and no exception finds its handler. The segment
+// has the section headers too, so that there is room for patchelf to lengthen the table.
 // The section that lost bytes is as much shorter.
 #include "writers/elf_holes.h"
 
@@ -147,13 +148,14 @@ std::vector<Elf64_Phdr> split_segments(const ElfTables& tables, const HoleyLayou
                        .p_offset = layout.segments_at,
                        .p_vaddr = layout.segments_address,
                        .p_paddr = layout.segments_address,
-                       .p_filesz = layout.segments * segment_bytes,
-                       .p_memsz = layout.segments * segment_bytes,
+                       .p_filesz = layout.size - layout.segments_at,
+                       .p_memsz = layout.size - layout.segments_at,
                        .p_align = layout.page};
   const auto loads = std::ranges::count(tables.segments, Elf64_Word{PT_LOAD}, &Elf64_Phdr::p_type);
   std::ptrdiff_t seen = 0;
   std::vector<Elf64_Phdr> segments{own};
   segments.front().p_type = PT_PHDR;
+  segments.front().p_filesz = segments.front().p_memsz = layout.segments * segment_bytes;
   segments.front().p_align = alignof(Elf64_Phdr);
   for (const auto& one : tables.segments) {
     if (one.p_type == PT_PHDR) continue;
