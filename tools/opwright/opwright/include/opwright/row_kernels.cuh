@@ -390,9 +390,9 @@ cudaError_t run_rows(const Function& function, const RowProblem& problem, Stream
       return run(RowShape<16, 1024, 1024, 5, 1, false, true>{}, own);
     }
     if constexpr (is_short) {
-      if (bytes == 8 && problem.size > 256 && problem.size <= 8192)
-        return run(RowShape<8, 256, 256, 8>{}, either);
-      if (bytes == 8 && problem.size > 8192)
+      if (bytes == 8 && problem.size > 256 && problem.size <= 5120)
+        return run(RowShape<8, 256, 256, 5>{}, either);
+      if (bytes == 8 && problem.size > 5120)
         return run(RowShape<8, 512, 512, 5, 2, false, true>{}, either);
     }
   }
