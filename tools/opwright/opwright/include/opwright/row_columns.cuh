@@ -418,7 +418,7 @@ bool with_shape(int64_t row_bytes, int bytes, Use&& use) {
   if (row_bytes <= 256 * one)
     return use(ColumnShape<one, 128, 32, 8, 0, true, 4 * blocks>{}, alone, 1);
   if constexpr (is_short) {
-    if (row_bytes <= 1024 * one) return use(ColumnShape<one, 128, 128, 8, 0, true, 6>{}, alone, 1);
+    if (row_bytes <= 1024 * one) return use(ColumnShape<one, 256, 256, 4, 0, true, 4>{}, alone, 1);
   }
   if (row_bytes <= 4096 * one)
     return use(ColumnShape<one, 1024, 1024, 4, 0, true, blocks>{}, alone, 1);
