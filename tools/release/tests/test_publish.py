@@ -45,3 +45,16 @@ def test_anything_else_is_refused(folder: Path) -> None:
     (folder / "added-1.0-py3-none-any.whl").write_text("more")
     assert "error: added-1.0-py3-none-any.whl is " in check(folder, digests).stderr
     assert "and unknown where the wheels were made" in check(folder, digests).stderr
+
+
+def test_the_release_lists_every_tool(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    release = tmp_path_factory.mktemp("release")
+    command = [sys.executable, "-m", "tools.release.publish", "release", folder]
+    environment = {**os.environ, "RELEASE_FOLDER": str(release)}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    page = (release / "simple/index.html").read_text()
+    for wheel in folder.iterdir():
+        assert (release / "tools" / wheel.name).read_text() == wheel.name
+        assert f'href="{wheel.name.split("-")[0]}/"' in page

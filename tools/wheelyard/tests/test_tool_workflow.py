@@ -6,12 +6,14 @@ import platform
 import shutil
 import subprocess
 import venv
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import yaml
+from demo_project import engine_up
 from real_releases import real_release
 from rehearsal import REPOSITORY, STAND_INS, Failed, Rehearsal
 from rehearsed import PUBLIC, stand_ins
@@ -163,13 +165,39 @@ def test_the_action_installs_what_the_workflow_has_signed(released: Tools, tmp_p
         "-c",
         action["runs"]["steps"][0]["run"],
     ]
-    for digest, is_installed in (("0" * 64, False), (wheelscopes(released), True)):
+    for digest, is_installed in (("0" * 64, False), (sha256(wheelscopes(released)), True)):
         signed.write_text(f"{digest} {asked} --deny-self-hosted-runners\n")
         done = subprocess.run(run, env=told, capture_output=True, text=True)
         assert (done.returncode == 0) == is_installed, done.stderr
         assert (programs / "wheelscope").exists() == is_installed
 
 
-def wheelscopes(released: Tools) -> str:
+def wheelscopes(released: Tools) -> Path:
     (wheel,) = released.artifacts.glob(f"tools-{HERE}/wheelscope-*.whl")
-    return sha256(wheel)
+    return wheel
+
+
+def test_wheelscope_runs_where_there_is_nothing_else(released: Tools, tmp_path: Path) -> None:
+    """No Python, no shell, no C library: an image that holds the program and a wheel."""
+    wheel, program = wheelscopes(released), tmp_path / "wheelscope"
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [n for n in archive.namelist() if n.endswith(".data/data/bin/wheelscope")]
+        program.write_bytes(archive.read(name))
+        assert archive.getinfo(name).external_attr >> 16 & 0o111, "installers would not let it run"
+    program.chmod(0o755)
+    shutil.copy(wheel, tmp_path)
+    pack = ["tar", "-C", tmp_path, "-c", "wheelscope", wheel.name]
+    content = subprocess.run(pack, stdout=subprocess.PIPE, check=True).stdout
+    with engine_up() as docker:
+        loaded = subprocess.run([docker, "import", "-"], input=content, capture_output=True)
+        image = loaded.stdout.decode().strip()
+        run = [docker, "run", "--rm", "--network=none", image, "/wheelscope"]
+        try:
+            for words, answer in (
+                (["--version"], "wheelscope "),
+                (["show", f"/{wheel.name}"], wheel.name),
+            ):
+                done = subprocess.run([*run, *words], capture_output=True, text=True)
+                assert answer in done.stdout, done.stderr
+        finally:
+            subprocess.run([docker, "image", "rm", image], capture_output=True, check=True)
