@@ -25,6 +25,9 @@ LOGS = {
     "#1 2.2 ERROR: No matching distribution found for torch==9\nModuleNotFoundError: No module named 'torch'\n": (
         "ERROR: No matching distribution found for torch==9"
     ),
+    "#9 1.2 ERROR: In --require-hashes mode, all requirements must have their versions pinned\n#9 1.2     attrs\n": (
+        "ERROR: In --require-hashes mode"
+    ),
     "#12 3.1 CMake Error at CMakeLists.txt:4 (find_package):\n#12 3.1   no Eigen\n": "CMake Error at CMakeLists.txt:4",
 }
 

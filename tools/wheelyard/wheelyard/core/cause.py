@@ -12,6 +12,7 @@ CAUSES = [
     re.compile(r"undefined reference to |cannot find -l"),
     re.compile(r"^ERROR: (No matching distribution|Could not find a version|Cannot install) .+"),
     re.compile(r"no trusted hash was provided for"),  # uv
+    re.compile(r"^ERROR: (In --require-hashes mode|THESE PACKAGES DO NOT MATCH THE HASHES)"),  # pip
     re.compile(r"^(E  +)?(ImportError|ModuleNotFoundError|OSError): .+"),
     re.compile(r"^E  +\S"),  # pytest
 ]
@@ -25,6 +26,8 @@ HINTS = {
     "and CPU.",
     "no trusted hash was provided for": "The lock lacks a package: pin all that torch needs in ci/torch.lock, with `uv "
     "pip compile --generate-hashes`.",
+    "In --require-hashes mode": "The lock that `requires` names lacks a package: make it with all that is needed, with "
+    "`uv pip compile --universal --generate-hashes`.",
     "No module named 'torch'": "The build needs torch and does not say so: add it to [build-system] requires.",
 }
 
