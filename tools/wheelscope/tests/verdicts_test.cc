@@ -218,6 +218,9 @@ TEST(PythonAbi, ATagOfOnePythonWithoutAnAbi) {
   EXPECT_EQ(versions("cp311-none-manylinux_2_28_x86_64"), Strings{"3.11"});
   EXPECT_EQ(versions("cp312-cp312-manylinux_2_28_x86_64"), Strings{"3.12"});
   EXPECT_EQ(versions("cp3-none-manylinux_2_28_x86_64"), Strings{});
+  EXPECT_EQ(versions("cp27-cp27mu-manylinux1_x86_64"), Strings{"2.7mu"});
+  const auto old = judge_python(module, WheelClaims{.file_name_tags = {"cp37-cp37m-any"}});
+  EXPECT_EQ(old.min, "3.7") << "a version, as the schema has it";
   EXPECT_EQ(versions("py3-none-manylinux_2_28_x86_64"), Strings{});
 }
 

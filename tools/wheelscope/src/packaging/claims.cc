@@ -1,5 +1,5 @@
-// Reads a wheel's file name, METADATA and WHEEL. The two files have headers as in an email (RFC 822;
-// the spec names Python's parser as its reference).
+// Reads a wheel's file name, METADATA and WHEEL. The two files have headers as in an email (RFC
+// 822; the spec names Python's parser as its reference).
 //
 //   Key: value            a line that starts with a blank or tab goes on with the value, even if
 //    more of the value    there is nothing else on it

@@ -44,7 +44,8 @@ void bind_to(const std::set<std::string>& versions, PythonVerdict& verdict) {
     return older(a, b) || (!older(b, a) && a < b);
   });
   if (verdict.versions.empty()) return;
-  verdict.min = PythonBuild(verdict.versions.front()).version;
+  const auto& oldest = verdict.versions.front();  // 3.14t, or 3.7m and 2.7mu of old Pythons
+  verdict.min = oldest.substr(0, oldest.find_first_not_of("0123456789."));
 }
 
 // A wheel without modules that can be judged here (of another system) is what its tags say.

@@ -143,12 +143,15 @@ void fuzz_zip(Bytes file) {
   }
 }
 
-const std::map<std::string, void (*)(Bytes)> targets{
-    {"archive", fuzz_archive},     {"elf", fuzz_elf},
-    {"explain", fuzz_explain},     {"fatbin", fuzz_fatbin},
-    {"packaging", fuzz_packaging}, {"python_source", fuzz_python_source},
-    {"thin", fuzz_thin},           {"wheel", fuzz_wheel},
-    {"zip", fuzz_zip}};
+const std::map<std::string, void (*)(Bytes)> targets{{"archive", fuzz_archive},
+                                                     {"elf", fuzz_elf},
+                                                     {"explain", fuzz_explain},
+                                                     {"fatbin", fuzz_fatbin},
+                                                     {"packaging", fuzz_packaging},
+                                                     {"python_source", fuzz_python_source},
+                                                     {"thin", fuzz_thin},
+                                                     {"wheel", fuzz_wheel},
+                                                     {"zip", fuzz_zip}};
 
 void (*chosen())(Bytes) {
   const char* name = std::getenv("FUZZ_TARGET");
