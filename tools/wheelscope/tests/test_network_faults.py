@@ -161,6 +161,19 @@ def test_nobody_listens(fit: Fit) -> None:
     assert "tried 3 times" in said
 
 
+@pytest.mark.parametrize(("command", "project"), [("fit", "sample"), ("atlas", "torch")])
+def test_a_proxy_is_asked(index: Index, tmp_path: Path, command: str, project: str) -> None:
+    (tmp_path / "list").write_text("sample\n")
+    words = {
+        "fit": ["sample", "--python", sys.executable],
+        "atlas": [str(tmp_path / "list"), "-o", str(tmp_path / "atlas")],
+    }[command]
+    where = ["--index", "http://index.example/simple/", "--proxy", index.url]
+    done = subprocess.run([PROGRAM, command, *words, *where], env={"HOME": str(tmp_path)})
+    assert done.returncode == 3  # it has no such page
+    assert (f"http://index.example/simple/{project}/", "") in index.asked
+
+
 # A process of its own: one that starts from a large process counts as at least as large.
 PEAK = """
 import resource, subprocess, sys

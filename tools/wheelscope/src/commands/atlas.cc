@@ -8,8 +8,7 @@
 #include <thread>
 
 #include "commands/atlas_reader.h"
-#include "commands/commands.h"
-#include "index/settings.h"
+#include "commands/fitter.h"
 #include "report/atlas.h"
 #include "source/files.h"
 #include "text/text.h"
@@ -39,13 +38,7 @@ class Atlas {
   Atlas(const Options& options, Streams streams)
       : options_(options),
         streams_(streams),
-        indexes_(addresses_of(configured_settings({.index = options.index,
-                                                   .extra = options.extra_indexes,
-                                                   .find_links = options.find_links,
-                                                   .no_index = options.no_index,
-                                                   .prereleases = options.prereleases,
-                                                   .proxy = options.proxy},
-                                                  ""))),
+        indexes_(index_addresses(options)),
         http_(options.timeout),
         cache_(options.output_folder + "/cache", largest_cache) {}
 

@@ -24,7 +24,7 @@ class SetFitter {
   SetFitter(const Options& options, MachineFacts machine)
       : options_(options),
         machine_(std::move(machine)),
-        indexes_(index_addresses(options, machine_)),
+        indexes_(index_addresses(options, *machine_.python)),
         http_(options.timeout),
         cache_(cache_folder()),
         universe_(http_, cache_, indexes_, machine_, options.prereleases),

@@ -16,8 +16,7 @@
 namespace wheelscope {
 
 // The proxy goes where libcurl looks.
-std::vector<std::string> index_addresses(const Options& options, const MachineFacts& machine) {
-  const auto& python = *machine.python;
+std::vector<std::string> index_addresses(const Options& options, const PythonFacts& python) {
   const auto environment = python.prefix != python.base_prefix ? python.prefix : "";
   const auto settings = configured_settings({.index = options.index,
                                              .extra = options.extra_indexes,
@@ -36,7 +35,7 @@ Fitter::Fitter(const Options& options, Streams streams, MachineFacts machine)
     : options_(options),
       streams_(streams),
       machine_(std::move(machine)),
-      indexes_(index_addresses(options, machine_)),
+      indexes_(index_addresses(options, *machine_.python)),
       http_(options.timeout),
       cache_(cache_folder()),
       torches_(http_, cache_, indexes_, machine_),

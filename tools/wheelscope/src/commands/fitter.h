@@ -16,8 +16,8 @@
 namespace wheelscope {
 
 // The indexes and pages of links that the command line names, or that pip and uv are configured
-// for.
-std::vector<std::string> index_addresses(const Options& options, const MachineFacts& machine);
+// for, in the environment of this Python.
+std::vector<std::string> index_addresses(const Options& options, const PythonFacts& python = {});
 
 // How a command begins that installs something for the machine's Python, and the options of the
 // command line that pip needs as well.
