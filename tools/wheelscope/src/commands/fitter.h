@@ -87,9 +87,8 @@ class Fitter {
   bool problems_ = false;
 };
 
-// `wheelscope fit` for several projects: versions of them that work together.
-// Whether the command line asks for a set: for more than one project, or in a way that only sets
-// have.
+// Whether the command line asks for a set of packages that work together: for more than one
+// project, or in a way that only sets have.
 bool asks_for_set(const Options& options);
 
 int fit_set(const Options& options, Streams streams, MachineFacts machine);

@@ -28,15 +28,14 @@ struct Items {
 Items read_items(const std::vector<std::string>& paths, const ScanOptions& scan,
                  const Options& options, Streams streams);
 
-// This one, with the Python of --python, or the one that --machine names.
+// The machine that is asked about: this one, with the Python of --python, or that of --machine.
 Result<MachineFacts> asked_machine(const Options& options);
 
 // Whether both were given; says so.
 bool asks_two_machines(const Options& options, Streams streams);
 
 // What lies around a wheel on this machine: the system's libraries, Python's symbols, torch's.
-// What the files of this machine say; read at the first question, by one thread at a time. `torch`:
-// the installed one counts.
+// Files are read at the first question, by one thread at a time. `torch`: the installed one counts.
 Surroundings surroundings_of(const MachineFacts& machine, Disk& disk, bool torch);
 
 }  // namespace wheelscope

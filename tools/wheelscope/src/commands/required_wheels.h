@@ -66,13 +66,13 @@ class RequiredWheels {
   std::map<std::tuple<std::string, std::string, Depth>, Chosen> known_;
 };
 
-// The torch that a wheel asks for and that is not installed here, as an index knows it.
 // The CUDA that a torch brings, from its version (2.15.0+cu130) or from what it requires: 13.0;
 // empty: none.
 std::string cuda_of_torch(const WheelClaims& torch, const MachineFacts& machine);
 Result<std::string> cuda_of_torch(Http& http, Cache& cache, Candidate torch,
                                   const MachineFacts& machine);
 
+// The torch that a wheel asks for and that is not installed here, as an index knows it.
 class TorchLookup {
  public:
   TorchLookup(Http& http, Cache& cache, const std::vector<std::string>& indexes,

@@ -38,8 +38,7 @@ Result<PipSettings> parse_uv_toml(std::string_view text, bool pyproject = false)
 Result<std::vector<std::string>> read_requirements(const std::string& path, PipSettings& settings,
                                                    std::vector<std::string>& notes, int depth = 0);
 
-// The requirements that a pyproject.toml lists.
-// Those of [project].dependencies.
+// The requirements that a pyproject.toml lists: those of [project].dependencies.
 Result<std::vector<std::string>> project_dependencies(std::string_view text);
 
 // Those of a group in [dependency-groups] (PEP 735), with the groups that it includes.

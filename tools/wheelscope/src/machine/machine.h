@@ -9,10 +9,9 @@
 
 namespace wheelscope {
 
-// The computer itself: its C library, its GPU driver and its GPUs, from files and from the driver's
-// own program.
-// `root` stands before every absolute path: a folder with the files of a machine, or nothing.
-//
+// The computer itself, from files and from the driver's own program. `root` stands before every
+// absolute path: a folder with the files of a machine, or nothing.
+
 // The C library that programs with this interpreter (/lib64/ld-linux-x86-64.so.2) run with; with an
 // empty one, that of the machine's own programs.
 void read_libc(const std::string& root, const std::string& interpreter, MachineFacts& machine);
@@ -30,7 +29,6 @@ std::vector<GpuFacts> read_gpu_names(const std::string& root);
 // and only where there is a driver.
 MachineFacts read_host();
 
-// A Python interpreter and its environment, from files: no Python is started.
 // The interpreter's file that the user means: a path, a name on PATH, or the folder of an
 // environment. Empty: the active virtual environment, else python3 on PATH; and if there is
 // neither, the answer is empty too. A shim of pyenv is followed to the interpreter that it would
@@ -53,11 +51,11 @@ bool is_pyenv_shim(const std::string& file);
 // The interpreter that the shim would start here and now.
 Result<std::string> interpreter_behind_shim(const std::string& shim);
 
-// A machine that `wheelscope machine --json` wrote on another computer.
-// The reverse of report/json.h's to_json for machines. An error says which key is wrong.
+// A machine that `wheelscope machine --json` wrote on another computer: the reverse of to_json in
+// report/json.h. An error says which key is wrong.
 Result<MachineFacts> parse_machine(std::string_view json);
 
-// `python`: as for find_interpreter. No Python is started.
+// All of this machine. `python`: as for find_interpreter.
 Result<MachineFacts> read_machine(const std::string& python);
 
 }  // namespace wheelscope

@@ -13,9 +13,8 @@ namespace wheelscope {
 // compressed tags expanded.
 Result<WheelClaims> parse_wheel_name(std::string_view file_name);
 
-// The files METADATA and WHEEL in a wheel's dist-info folder.
-// Calls use(key, value) for each header, as Python's email parser finds them; the value is trimmed,
-// and a folded one keeps its line ends.
+// Calls use(key, value) for each header of METADATA or WHEEL, as Python's email parser finds them;
+// the value is trimmed, and a folded one keeps its line ends.
 void for_each_header(std::string_view text,
                      const std::function<void(std::string_view key, std::string_view value)>& use);
 

@@ -1,4 +1,14 @@
 // Finds the tables of a shared library by their contents.
+//
+// A linker puts the symbols, their names and the needed versions in front of the code; the dynamic
+// segment, which says where they lie, comes behind it. So these tables are looked for by what is in
+// them. Each needed version has a hash of its name beside it, which makes them certain:
+//
+//   GNU ld, gold, mold    symbols, names, indexes of versions, needed versions, relocations, code
+//   ... lld                   symbols, indexes of versions, needed versions, hash table, names ...
+//
+// Names of the table that no symbol and no version uses are those of needed libraries, the
+// library's own, and its search paths.
 #include "readers/elf_file.h"
 
 #include <elf.h>

@@ -46,8 +46,7 @@ std::string thin_table(const std::string& path, const std::vector<ThinnedWheel>&
 // A note, warning or error: what someone must act on. Notes are not.
 bool matters(const Finding& finding);
 
-// The sentences of reasons. Nothing reads them but people.
-// Empty for none.
+// The sentence of a reason, which nobody reads but people; empty for none.
 std::string reason_text(const Reason& reason);
 
 // What would have to change for the wheel to serve; the reason itself where no more is known.
@@ -56,8 +55,8 @@ std::string change_text(const Reason& reason);
 // Escapes what a file could do to a terminal: names and values come from strangers.
 void make_printable(Facts& facts);
 
-// A set of packages as a lock file (PEP 751), which pip and uv install.
-// An error: a file's hash is not known, or it is not on a web server.
+// A set of packages as a lock file (PEP 751), which pip and uv install. An error: a file's hash is
+// not known, or it is not on a web server.
 Result<std::string> pylock_text(const SetAnswer& answer, const PythonFacts& python,
                                 const std::string& architecture);
 

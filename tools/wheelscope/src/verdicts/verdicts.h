@@ -101,9 +101,8 @@ const char* name_of(NumpyAbi abi);
 const char* name_of(Served served);
 const char* name_of(CudaRuntime runtime);
 
-// The platform tag that a wheel's libraries deserve.
-// `claimed` are the wheel's platform tags: they decide which architecture and C library is meant
-// where the wheel has files for several.
+// The platform tag that a wheel's libraries deserve. `claimed` are the wheel's platform tags: they
+// decide which architecture and C library is meant where the wheel has files for several.
 PlatformVerdict judge_platform(const std::vector<LibraryFacts>& libraries,
                                const std::vector<std::string>& claimed);
 
@@ -116,8 +115,7 @@ bool claims_too_much(const std::string& tag, const PlatformVerdict& verdict);
 std::string glibc_beside(const std::string& version, const std::string& architecture);
 
 // Which Pythons a wheel's extension modules load in, from the symbols they need and their file
-// names.
-// `wheel` names the Python of modules that do not name it themselves.
+// names; `wheel` names the Python of modules that do not name it themselves.
 PythonVerdict judge_python(const std::vector<LibraryFacts>& libraries,
                            const std::optional<WheelClaims>& wheel);
 
