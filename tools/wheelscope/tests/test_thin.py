@@ -101,6 +101,13 @@ def written(tmp_path: Path, files: Files, name: str = NAME, **changes: Any) -> P
     return path
 
 
+def repacked(folder: Path, files: Files) -> Path:
+    """Changed members of a wheel as another one, whose RECORD is true."""
+    folder.mkdir()
+    made = ("RECORD", "WHEEL", "METADATA")
+    return written(folder, {n: data for n, data in files.items() if not n.endswith(made)})
+
+
 def members(path: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(path) as archive:
         assert archive.testzip() is None
@@ -197,11 +204,8 @@ def test_check_wants_program_headers_that_the_loader_finds(fat: Path, tmp_path: 
     data = bytearray(files["pkg/x y.so"])
     first = struct.unpack_from("<Q", data, 32)[0]
     struct.pack_into("<Q", data, first + 16, PAGE)  # PT_PHDR names another address
-    made = ("RECORD", "WHEEL", "METADATA")
-    files = {n: d for n, d in files.items() if not n.endswith(made)} | {"pkg/x y.so": bytes(data)}
-    folder = tmp_path / "other"
-    folder.mkdir()
-    check = thin_json("--check", fat, written(folder, files), code=1)["thin_check"]
+    other = repacked(tmp_path / "other", {**files, "pkg/x y.so": bytes(data)})
+    check = thin_json("--check", fat, other, code=1)["thin_check"]
     assert check["differences"] == [{"path": "pkg/x y.so", "difference": "host-code"}]
 
 
@@ -336,11 +340,7 @@ def test_check_accepts_thinnings_alone(fat: Path, tmp_path: Path) -> None:
         ({**before, "pkg/new.py": b""}, "added"),
         ({name: data for name, data in before.items() if name != "pkg/__init__.py"}, "missing"),
     ):
-        made = ("RECORD", "WHEEL", "METADATA")
-        files = {n: data for n, data in files.items() if not n.endswith(made)}
-        folder = tmp_path / difference
-        folder.mkdir()
-        other, _ = thinned(written(folder, files), "--gpu", "9.0")
+        other, _ = thinned(repacked(tmp_path / difference, files), "--gpu", "9.0")
         check = thin_json("--check", fat, other["written"], code=1)["thin_check"]
         assert [found["difference"] for found in check["differences"]] == [difference]
 
