@@ -23,10 +23,8 @@ RELEASE = Path(
 
 
 def main() -> None:
-    name, folder = (
-        sys.argv[1],
-        Path(sys.argv[2]).resolve(),
-    )  # the programs run in folders of their own
+    # The programs run in folders of their own.
+    name, folder = sys.argv[1], Path(sys.argv[2]).resolve()
     if name not in ("none", "release", "testpypi", "pypi"):
         sys.exit(f"error: {name} is no index of the tools; give release, testpypi or pypi")
     wheels = sorted(folder.glob("*.whl"))
