@@ -3,6 +3,7 @@
 import dataclasses
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -19,13 +20,17 @@ from wheelyard.problem import Problem
 from wheelyard.run import local
 
 
+def sleeper(folder: Path, name: str) -> Path:
+    """A program of that name that does nothing for as many seconds as it is told."""
+    (folder / "sleep").mkdir(exist_ok=True)
+    return Path(shutil.copy("/bin/sleep", folder / "sleep" / name))
+
+
 @contextmanager
-def process(name: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that goes by that name."""
-    running = subprocess.Popen([name, "60"], executable="/bin/sleep")
+def process(folder: Path, name: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process of a program of that name."""
+    running = subprocess.Popen([sleeper(folder, name), "60"])
     try:
-        while not engine._is_running(Path(name).name, running.pid):  # it has no name at first
-            time.sleep(0.01)
         yield running
     finally:
         running.kill()
@@ -37,11 +42,24 @@ def test_a_process_id_that_another_got_is_forgotten(
 ) -> None:
     files = {name: tmp_path / name for name in engine.PIDS}
     monkeypatch.setattr(engine, "PIDS", files)
-    with process("/usr/sbin/dockerd") as right, process("postgres") as wrong:
+    with process(tmp_path, "dockerd") as right, process(tmp_path, "postgres") as wrong:
         files["dockerd"].write_text(f"{right.pid}\n")
         files["containerd"].write_text(f"{wrong.pid}\n")
         engine._forget_stale_pids()
     assert [name for name, file in files.items() if file.exists()] == ["dockerd"]
+
+
+def test_a_process_runs_while_it_becomes_another_program(tmp_path: Path) -> None:
+    """A new engine was taken for one that had ended, when it was asked for in the moment of its exec."""
+    asleep = sleeper(tmp_path, "dockerd")
+    (tmp_path / "again").write_text('[ $1 -lt 500 ] || exec "$2" 60; exec sh "$0" $(($1 + 1)) "$2"')
+    with subprocess.Popen(["sh", tmp_path / "again", "0", asleep]) as changing:
+        names = {"sh"}
+        while names <= {"sh"}:
+            names.add(engine._program(changing.pid))
+        changing.kill()
+        assert names == {"sh", "dockerd"}
+    assert engine._program(changing.pid) == ""
 
 
 def program(folder: Path, name: str, line: str) -> str:
@@ -65,7 +83,7 @@ def ours(tmp_path: Path) -> Iterator[Engine]:
     """An engine that we started: its process, and a program that lists the containers in a file."""
     (tmp_path / "containers").touch()
     docker = program(tmp_path, "docker", f"cat {tmp_path}/containers")
-    with process("dockerd") as daemon, engine.USERS.open("ab") as users:
+    with process(tmp_path, "dockerd") as daemon, engine.USERS.open("ab") as users:
         engine.STARTED.write_text(str(daemon.pid))
         fcntl.flock(users, fcntl.LOCK_SH)
         yield Engine(docker, "label", docker, users)
@@ -132,8 +150,9 @@ def test_an_engine_of_others_is_never_stopped(ours: Engine) -> None:
 def slow_engine(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes a second until it answers."""
     program(folder, "docker", f"[ $1 = ps ] || [ -e {folder}/up ]")
-    start = f"echo $$ >>{folder}/started; sleep 1; touch {folder}/up; exec -a dockerd sleep 60"
-    program(folder, "dockerd", f"exec -a dockerd bash -c '{start}'")
+    asleep = sleeper(folder, "dockerd")
+    start = f"echo $$ >>{folder}/started; sleep 1; touch {folder}/up; exec {asleep} 60"
+    program(folder, "dockerd", start)
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     monkeypatch.setattr(engine, "PIDS", {})
 

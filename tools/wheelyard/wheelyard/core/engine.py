@@ -241,7 +241,7 @@ def _start(log: Path, say: Callable[[str], None]) -> str:
     for _ in range(START_SECONDS * 2):
         if shell.capture(["docker", "info"]) is not None:
             return "docker"
-        if not _command(pid):
+        if not _program(pid):
             STARTED.unlink(missing_ok=True)
             raise Problem(f"dockerd does not start:\n{shell.tail(log)}")
         time.sleep(0.5)
@@ -280,12 +280,16 @@ def _noted(program: str, file: Path) -> int | None:
 
 
 def _is_running(program: str, pid: int) -> bool:
-    return Path(_command(pid)).name == program
+    return _program(pid) == program
 
 
-def _command(pid: int) -> str:
-    """The command of a process; empty for one that has ended, even if nobody has waited for it."""
+def _program(pid: int) -> str:
+    """What a process runs; empty for one that has ended, even if nobody has waited for it.
+
+    /proc/PID/cmdline does not tell: it is empty for a moment in every exec, too.
+    """
     try:
-        return Path(f"/proc/{pid}/cmdline").read_text().partition("\0")[0]
+        name, _, fields = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(") ")
     except OSError:
         return ""
+    return "" if fields[0] in "ZX" else name
