@@ -83,7 +83,7 @@ def test_this_repository_is_hidden(environment: dict[str, str], programs: Path) 
     hide = f"mount -t tmpfs none {shlex.quote(str(ROOT))} && ls -A {shlex.quote(str(ROOT))}"
     seen = subprocess.run(["unshare", "--mount", "sh", "-c", hide], capture_output=True, check=True)
     assert seen.stdout == b""
-    where = [programs / "python", "-c", "import wheelyard; print(wheelyard.__file__)"]
+    where = [programs / "python", "-P", "-c", "import wheelyard; print(wheelyard.__file__)"]
     said = subprocess.run(where, env=environment, capture_output=True, text=True, check=True)
     assert Path(said.stdout).is_relative_to(programs.parent)
 
