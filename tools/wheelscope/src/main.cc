@@ -189,6 +189,10 @@ void add_atlas(CLI::App& app, Options& options, Command& chosen) {
       ->type_name("DIR");
   atlas->add_option("--releases", options.releases, "How many of each project, the newest first")
       ->check(CLI::Range(1, 100));
+  atlas->add_option("--torch", options.torch, "The versions of torch that count: `newest`, >=2.14")
+      ->type_name("VERSIONS");
+  atlas->add_flag("--sarif", options.sarif,
+                  "What is wrong with the newest releases, as SARIF 2.1.0; exit code 1 if any is");
   add_index_options(*atlas, options);
   add_timeout(*atlas, options);
   atlas->callback([&chosen] { chosen = wheelscope::atlas; });

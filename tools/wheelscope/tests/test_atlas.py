@@ -47,15 +47,28 @@ def add_torches(index: Index, folder: Path) -> None:
 def atlas(index: Index, tmp_path: Path) -> Atlas:
     add_torches(index, tmp_path)
 
-    def run(*names: str, code: int = 0) -> tuple[dict[str, Any], Path]:
+    def run(
+        *names: str, code: int = 0, options: tuple[str, ...] = ()
+    ) -> tuple[dict[str, Any], Path]:
         folder = tmp_path / "the atlas"
         (tmp_path / "list.txt").write_text("# projects\n" + "\n".join(names))
-        words = [PROGRAM, "atlas", tmp_path / "list.txt", "-o", folder, "--index", index.simple]
+        words = [
+            PROGRAM,
+            "atlas",
+            tmp_path / "list.txt",
+            "-o",
+            folder,
+            "--index",
+            index.simple,
+            *options,
+        ]
         settings = {
             name: value for name, value in os.environ.items() if not name.startswith("PIP_")
         }
         done = subprocess.run(words, env=settings, capture_output=True, text=True, timeout=100)
         assert done.returncode == code, done.stderr
+        if "--sarif" in options:
+            return json.loads(done.stdout)["runs"][0], folder
         return valid(json.loads((folder / "atlas.json").read_text()))["atlas"], folder
 
     return run
@@ -141,6 +154,30 @@ def test_a_missing_requirement_is_found(atlas: Atlas, index: Index, tmp_path: Pa
     add_sample(index, tmp_path, "kept", metadata="")
     [project] = atlas("sample")[0]["projects"]
     assert [claim["id"] for claim in project["releases"][0]["false_claims"]] == ["requirement"]
+
+
+@pytest.mark.parametrize(
+    ("torch", "metadata", "found"),
+    [
+        ("newest", "torch", []),
+        (">=2.9,<2.10", "torch>=2.9", ["torch", "default"]),  # it needs what came with 2.10
+        ("==2.9.*", "torch>=2.10", ["no-wheel"]),
+        (">=2.0", "torch>=2.10", ["no-wheel"]),
+    ],
+)
+def test_a_maintainer_is_told_what_to_act_on(
+    atlas: Atlas, index: Index, tmp_path: Path, torch: str, metadata: str, found: list[str]
+) -> None:
+    add_sample(index, tmp_path, metadata=f"Requires-Dist: {metadata}\n")
+    run, _ = atlas("sample", code=1 if found else 0, options=("--torch", torch, "--sarif"))
+    assert [result["ruleId"] for result in run["results"]] == found
+    assert all("2.9" in result["message"]["text"] for result in run["results"])
+
+
+@pytest.mark.parametrize(("torch", "code"), [("9", 2), (">=9", 3)])
+def test_a_torch_that_is_none(atlas: Atlas, torch: str, code: int) -> None:
+    with pytest.raises(FileNotFoundError):  # nothing is written
+        atlas("sample", code=code, options=("--torch", torch))
 
 
 def test_only_what_is_new_is_read(atlas: Atlas, index: Index, tmp_path: Path) -> None:

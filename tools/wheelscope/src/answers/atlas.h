@@ -31,6 +31,7 @@ struct AtlasCell {
 struct AtlasClaim {
   std::string id;  // torch, default, requirement; else that of a finding of `check`
   std::string what;
+  std::vector<std::string> torches;  // that it is about: 2.15
 };
 
 struct AtlasRelease {

@@ -9,6 +9,7 @@
 
 #include "commands/atlas_reader.h"
 #include "commands/fitter.h"
+#include "packaging/requirement.h"
 #include "report/atlas.h"
 #include "source/files.h"
 #include "text/text.h"
@@ -33,6 +34,39 @@ Result<std::vector<std::string>> read_list(const std::string& path) {
   return names;
 }
 
+// What a maintainer must act on: promises that the newest release does not keep, and versions of
+// torch for which it has no wheel.
+Item to_act_on(const Json& project, const Json& torches) {
+  Item item;
+  item.facts.file = project.at("name");
+  if (project.at("releases").empty()) return item;
+  const auto& release = project.at("releases").front();
+  item.facts.file += "-" + release.at("version").get<std::string>();
+  for (const auto& claim : release.at("false_claims"))
+    item.findings.push_back({.id = claim.at("id"), .what = claim.at("what")});
+  auto is_said = [&](const Json& minor) {
+    return std::ranges::any_of(release.at("false_claims"), [&](const Json& claim) {
+      return std::ranges::find(claim.at("torches"), minor) != claim.at("torches").end();
+    });
+  };
+  for (const auto& torch : torches) {
+    const auto& minor = torch.at("minor");
+    std::string reason;
+    bool serves = false;
+    for (const auto& cell : release.at("cells")) {
+      if (cell.at("torch") != minor) continue;
+      serves |= cell.at("verdict") == "works" || cell.at("verdict") == "depends";
+      if (reason.empty() && cell.at("reason").is_string()) reason = cell.at("reason");
+    }
+    if (serves || is_said(minor)) continue;
+    item.findings.push_back({.id = "no-wheel",
+                             .level = Finding::Level::warning,
+                             .what = "no wheel of it works with torch " + minor.get<std::string>() +
+                                     (reason.empty() ? "" : ": " + reason)});
+  }
+  return item;
+}
+
 class Atlas {
  public:
   Atlas(const Options& options, Streams streams)
@@ -43,7 +77,9 @@ class Atlas {
         cache_(options.output_folder + "/cache", largest_cache) {}
 
   Result<void> read_torches() {
-    torches_ = TRY(read_torch_tables(http_, cache_, indexes_, atlas_architecture));
+    torches_ = TRY(read_torch_tables(http_, cache_, indexes_, options_.torch, atlas_architecture));
+    if (torches_.empty())
+      return std::unexpected(Error{0, "the index has no wheel of torch " + options_.torch});
     const auto program = TRY(Source::map("/proc/self/exe"));
     judges_ = std::to_string(std::hash<std::string_view>()(program.bytes().text()));
     for (const auto& torch : torches_) judges_ += " " + torch.version;
@@ -123,6 +159,11 @@ int atlas(const Options& options, Streams streams) {
   }
   std::ranges::sort(names);
   names.erase(std::ranges::unique(names).begin(), names.end());
+  if (options.torch != "newest" && !parse_specifiers(options.torch)) {
+    streams.err << "wheelscope: --torch " << printable(options.torch)
+                << ": neither `newest` nor versions such as >=2.14\n";
+    return usage;
+  }
   Atlas atlas(options, streams);
   if (const auto torches = atlas.read_torches(); !torches)
     return complain(torches.error(), streams);
@@ -133,8 +174,10 @@ int atlas(const Options& options, Streams streams) {
     if (const auto written = write_file(options.output_folder + "/" + path, text); !written)
       return complain(written.error(), streams);
   }
+  std::vector<Item> items;
   std::uint64_t wheels = 0, size = 0, read = 0, unread = 0;
   for (const auto& project : json.at("projects")) {
+    items.push_back(to_act_on(project, json.at("torches")));
     unread += !project.at("problem").is_null();
     for (const auto& release : project.at("releases")) {
       for (const auto& file : release.at("files")) {
@@ -144,6 +187,13 @@ int atlas(const Options& options, Streams streams) {
         unread += !file.at("problem").is_null();
       }
     }
+  }
+  if (options.sarif) {
+    streams.out << sarif_document(items);
+    if (in_github_actions()) streams.err << annotations(items);
+    const bool any =
+        std::ranges::any_of(items, [](const Item& item) { return !item.findings.empty(); });
+    return unread ? unreadable : any ? has_findings : clean;
   }
   streams.out << counted(names.size(), "project") << " in " << printable(options.output_folder)
               << "/index.html: " << counted(wheels, "wheel") << " of " << human_size(size) << ", "

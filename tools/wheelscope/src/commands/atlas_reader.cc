@@ -229,11 +229,12 @@ void AtlasReader::find_claims(std::vector<Wheel>& wheels, AtlasRelease& release)
       if (finding.level != Finding::Level::error) continue;  // what a requirement may bring
       if (finding.id == "tag-platform" || finding.id == "tag-python" ||
           finding.id == "tag-machine" || finding.id == "needed")
-        add({finding.id, finding.what});
+        add({.id = finding.id, .what = finding.what});
     }
     TorchRequirements requirements(*item.facts.wheel);
     if (requirements.empty() && item.verdicts.torch.abi != TorchAbi::none)
-      add({"requirement", "it is built on torch, and METADATA does not require torch"});
+      add({.id = "requirement",
+           .what = "it is built on torch, and METADATA does not require torch"});
   }
   // A torch is promised in vain if it fails with every CUDA, and METADATA does not say so.
   std::vector<std::string> in_vain;
@@ -255,8 +256,9 @@ void AtlasReader::find_claims(std::vector<Wheel>& wheels, AtlasRelease& release)
     last = reason;
   }
   if (last)
-    add({"torch", "METADATA allows torch " + joined(in_vain) +
-                      ", with which it fails: " + reason_text(last)});
+    add({"torch",
+         "METADATA allows torch " + joined(in_vain) + ", with which it fails: " + reason_text(last),
+         in_vain});
   if (!newest) return;
   const auto major = newest->cuda.empty() ? "cpu" : newest->cuda.substr(0, newest->cuda.find('.'));
   Reason reason;
@@ -267,9 +269,11 @@ void AtlasReader::find_claims(std::vector<Wheel>& wheels, AtlasRelease& release)
     if (fails_by_bytes(cell)) reason = cell.reason;
   }
   if (!loads && reason)
-    add({"default", "an installer adds torch " + newest->version + " with " +
-                        (newest->cuda.empty() ? "no CUDA" : "CUDA " + newest->cuda) +
-                        ", with which it fails: " + reason_text(reason)});
+    add({"default",
+         "an installer adds torch " + newest->version + " with " +
+             (newest->cuda.empty() ? "no CUDA" : "CUDA " + newest->cuda) +
+             ", with which it fails: " + reason_text(reason),
+         {newest->minor}});
 }
 
 AtlasRelease AtlasReader::read(const ReleaseFiles& files) {

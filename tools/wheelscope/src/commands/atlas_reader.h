@@ -31,9 +31,11 @@ struct TorchTable {
   std::vector<std::string> builds() const;
 };
 
-// All from 2.0 on, for Linux with glibc on an architecture; the oldest first.
+// Of the versions that are wanted (>=2.0, or `newest`), the last release of each minor one, for
+// Linux with glibc on an architecture; the oldest first.
 Result<std::vector<TorchTable>> read_torch_tables(Http& http, Cache& cache,
                                                   const std::vector<std::string>& indexes,
+                                                  const std::string& wanted,
                                                   const std::string& architecture);
 
 // What all machines of the atlas have: a Linux of 2023 (Debian 12) with a current driver.

@@ -50,8 +50,7 @@ int check(const Options& options, Streams streams) {
   }
   auto read = read_items(options.paths, {.build_prefixes = policy.build_paths}, options, streams);
   for (auto& item : read.items) item.findings = check(item, policy);
-  const char* github = std::getenv("GITHUB_ACTIONS");
-  if (github && std::string_view(github) == "true") streams.err << annotations(read.items);
+  if (in_github_actions()) streams.err << annotations(read.items);
   if (!options.sarif) return report_items(read, options, streams, check_text);
   streams.out << sarif_document(read.items);
   const bool found = std::ranges::any_of(

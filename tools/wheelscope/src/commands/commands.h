@@ -17,7 +17,7 @@ enum ExitCode { clean = 0, has_findings = 1, usage = 2, unreadable = 3 };
 struct Options {
   std::vector<std::string> paths;
   bool json = false;
-  bool sarif = false;  // check
+  bool sarif = false;  // check, atlas
   Style style;
   std::string policy, matrix;  // files
   bool by_size = false;        // show
@@ -42,6 +42,7 @@ struct Options {
   bool environment = false, write = false;                  // thin
   std::string save, undo;                                   // thin: folders of originals
   std::size_t releases = 2;                                 // atlas: of each project
+  std::string torch = ">=2.0";                              // atlas: versions, or `newest`
 };
 
 // Answers go to `out`; what cannot be read is named on `err`.

@@ -89,16 +89,19 @@ std::vector<std::string> TorchTable::builds() const {
 
 Result<std::vector<TorchTable>> read_torch_tables(Http& http, Cache& cache,
                                                   const std::vector<std::string>& indexes,
+                                                  const std::string& wanted,
                                                   const std::string& architecture) {
+  const bool only_newest = wanted == "newest";
+  const auto requirement = parse_requirement("torch" + (only_newest ? ">=2.0" : wanted));
   std::vector<std::string> notes;
-  const auto found =
-      TRY(find_candidates(http, indexes, parse_requirement("torch>=2.0"), notes));  // newest first
+  const auto found = TRY(find_candidates(http, indexes, requirement, notes));  // newest first
   std::vector<TorchTable> tables;
   for (const auto& wheel : found.wheels) {
     if (!is_for(wheel, architecture)) continue;
     const auto& version = wheel.claims.version;
     const auto minor = version.substr(0, version.find('.', version.find('.') + 1));
     const bool is_newest = tables.empty() || tables.back().minor != minor;
+    if (only_newest && is_newest && !tables.empty()) break;
     if (!is_newest && tables.back().version != version) continue;
     if (is_newest) {
       auto& table = tables.emplace_back(

@@ -42,7 +42,7 @@ Json to_json(const AtlasCell& cell) {
 }
 
 Json to_json(const AtlasClaim& claim) {
-  return {{"id", claim.id}, {"what", claim.what}};
+  return {{"id", claim.id}, {"what", claim.what}, {"torches", claim.torches}};
 }
 
 Json to_json(const AtlasRelease& release) {

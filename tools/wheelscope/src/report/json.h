@@ -67,6 +67,9 @@ std::string json_document(const char* key, Json value);
 // A SARIF 2.1.0 log of one run.
 std::string sarif_document(const std::vector<Item>& items);
 
+// Whether a workflow of GitHub runs this, which shows such lines beside its log.
+bool in_github_actions();
+
 // A line of GitHub's workflow commands for each finding.
 std::string annotations(const std::vector<Item>& items);
 

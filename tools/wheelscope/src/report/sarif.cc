@@ -1,6 +1,7 @@
 // Findings as SARIF 2.1.0, which code hosts show beside the sources; and as GitHub's annotations.
 #include "report/json.h"
 
+#include <cstdlib>
 #include <map>
 
 #include "text/text.h"
@@ -56,6 +57,11 @@ std::string sarif_document(const std::vector<Item>& items) {
        {{{"tool", {{"driver", {{"name", "wheelscope"}, {"rules", std::move(rules)}}}}},
          {"results", std::move(results)}}}}};
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+bool in_github_actions() {
+  const char* value = std::getenv("GITHUB_ACTIONS");
+  return value && std::string_view(value) == "true";
 }
 
 std::string annotations(const std::vector<Item>& items) {
