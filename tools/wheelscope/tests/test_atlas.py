@@ -180,6 +180,19 @@ def test_a_torch_that_is_none(atlas: Atlas, torch: str, code: int) -> None:
         atlas("sample", code=code, options=("--torch", torch))
 
 
+def test_what_a_new_torch_broke_forecasts_the_next(
+    atlas: Atlas, index: Index, tmp_path: Path
+) -> None:
+    add_sample(index, tmp_path, "kept")
+    document, folder = atlas("sample")
+    [project] = document["projects"]
+    [file] = project["releases"][0]["files"]
+    assert (file["known_symbols"], file["lacking"]) == (1, {"2.9": 0, "2.10": 0})
+    assert project["releases"][0]["forecast"] == {"loaded": 1, "broke": 0, "expected": False}
+    assert document["forecast"]["classes"][0] == {"symbols": 1, "loaded": 1, "broke": 0}
+    assert "0 of 1 did not load" in (folder / "project/sample.html").read_text()
+
+
 def test_only_what_is_new_is_read(atlas: Atlas, index: Index, tmp_path: Path) -> None:
     add_sample(index, tmp_path)
     first = atlas("sample")[0]

@@ -65,10 +65,10 @@ def main() -> None:
         "any:",
         sum(bool(release["false_claims"]) for release in on_torch),
     )
-    wheels = sum(release["wheels"] for release in newest if abi_of(release) == "cxx")
+    wheels = sum(release["linux_wheels"] for release in newest if abi_of(release) == "cxx")
     left = sum(release["architectures"] for release in newest if abi_of(release) == "cxx")
     print(
-        f"wheels of the newest releases on the C++ ABI: {wheels}; one for each architecture: {left}"
+        f"wheels for Linux of the newest releases on the C++ ABI: {wheels}; one for each architecture: {left}"
     )
     minors = [torch["minor"] for torch in atlas["torches"]]
     all_releases = [release for project in projects for release in project["releases"]]

@@ -11,6 +11,8 @@ struct AtlasFile {
   std::uint64_t size = 0, read = 0;
   std::string problem;  // why it could not be read
   TorchVerdict torch;
+  std::uint64_t known_symbols = 0;               // of the C++ symbols that it needs: in some torch
+  std::map<std::string, std::uint64_t> lacking;  // torch -> how many of those it does not have
   PythonVerdict python;
   std::string platform;                     // the tag that its libraries deserve
   std::vector<std::string> requires_torch;  // as METADATA has it
@@ -37,6 +39,7 @@ struct AtlasClaim {
 struct AtlasRelease {
   std::string version;
   std::uint64_t wheels = 0;         // of all systems
+  std::uint64_t linux_wheels = 0;   // for Linux with glibc
   std::string sdist;                // empty: there is none
   std::uint64_t architectures = 0;  // of Linux with glibc
   std::vector<AtlasFile> files;

@@ -67,6 +67,57 @@ Item to_act_on(const Json& project, const Json& torches) {
   return item;
 }
 
+// With which torch some wheel of a release finds all its symbols; nothing for one that is not bound
+// to torch's C++ ABI.
+std::optional<BoundRelease> bound_release(const Json& release, const Json& torches) {
+  BoundRelease binding{.loads = std::vector<bool>(torches.size())};
+  for (const auto& file : release.at("files")) {
+    if (file.at("torch_abi") == "stable") return std::nullopt;
+    const auto symbols = file.at("known_symbols").get<std::uint64_t>();
+    if (!symbols) continue;
+    binding.symbols = binding.symbols ? std::min(binding.symbols, symbols) : symbols;
+    for (std::size_t i = 0; i < torches.size(); ++i)
+      if (file.at("lacking").at(torches[i].at("minor").get<std::string>()) == 0)
+        binding.loads[i] = true;
+  }
+  if (!binding.symbols) return std::nullopt;
+  return binding;
+}
+
+// Adds to each release what may come of the next torch, and to the atlas what that is worth.
+void add_forecast(Json& atlas) {
+  const auto& torches = atlas.at("torches");
+  std::vector<BoundRelease> newest;  // of each project
+  for (const auto& project : atlas.at("projects")) {
+    if (project.at("releases").empty()) continue;
+    if (auto binding = bound_release(project.at("releases").front(), torches))
+      newest.push_back(std::move(*binding));
+  }
+  const auto last = torches.size() - 1;
+  const Forecast forecast(newest, last);
+  for (auto& project : atlas.at("projects")) {
+    for (auto& release : project.at("releases")) {
+      const auto binding = bound_release(release, torches);
+      release["forecast"] = nullptr;
+      if (!binding || !binding->loads[last] || !forecast.of(*binding).loaded) continue;
+      release["forecast"] = to_json(forecast.of(*binding));
+      release["forecast"]["expected"] = forecast.expects_break(*binding);
+    }
+  }
+  auto classes = Json::array(), tests = Json::array();
+  for (std::size_t i = 0; i < forecast_classes.size(); ++i) {
+    classes.push_back(to_json(forecast.classes[i]));
+    classes.back()["symbols"] = forecast_classes[i];
+  }
+  for (std::size_t i = 2; i < torches.size(); ++i) {
+    const auto test = back_test(newest, i);
+    tests.push_back({{"torch", torches[i].at("minor")},
+                     {"all", to_json(test.all)},
+                     {"expected", to_json(test.expected)}});
+  }
+  atlas["forecast"] = {{"classes", std::move(classes)}, {"back_test", std::move(tests)}};
+}
+
 class Atlas {
  public:
   Atlas(const Options& options, Streams streams)
@@ -109,7 +160,9 @@ class Atlas {
                          {"cuda", or_null(torch.cuda)},
                          {"builds", torch.builds()},
                          {"pythons", torch.pythons}});
-    return Json{{"torches", std::move(torches)}, {"projects", std::move(projects)}};
+    Json atlas{{"torches", std::move(torches)}, {"projects", std::move(projects)}};
+    add_forecast(atlas);
+    return atlas;
   }
 
  private:

@@ -107,6 +107,20 @@ AtlasReader::AtlasReader(Http& http, Cache& cache, const std::vector<std::string
   }
 }
 
+void AtlasReader::count_symbols(AtlasFile& file) const {
+  if (file.torch.abi != TorchAbi::cxx) return;
+  std::vector<const std::string*> known;
+  for (const auto& symbol : file.torch.symbols) {
+    if (std::ranges::any_of(torches_,
+                            [&](const TorchTable& torch) { return torch.has(symbol, true); }))
+      known.push_back(&symbol);
+  }
+  file.known_symbols = known.size();
+  for (const auto& torch : torches_)
+    file.lacking[torch.minor] = static_cast<std::uint64_t>(std::ranges::count_if(
+        known, [&](const std::string* symbol) { return !torch.has(*symbol, true); }));
+}
+
 AtlasReader::Wheel AtlasReader::open(const Candidate& candidate, AtlasFile& file) {
   file.file = candidate.file.name;
   file.size = candidate.file.size.value_or(0);
@@ -123,6 +137,7 @@ AtlasReader::Wheel AtlasReader::open(const Candidate& candidate, AtlasFile& file
   drop_other_definitions(item);
   file.size = item.facts.size;
   file.torch = item.verdicts.torch;
+  count_symbols(file);
   file.python = item.verdicts.python;
   file.platform = item.verdicts.platform.tag;
   for (const auto& text : item.facts.wheel->requires_dist) {
@@ -284,6 +299,7 @@ AtlasRelease AtlasReader::read(const ReleaseFiles& files) {
   for (const auto& candidate : files.wheels) {
     const bool is_pure_wheel = is_pure(candidate.claims);
     if (!is_pure_wheel && !is_for_glibc(candidate.claims)) continue;
+    release.linux_wheels += !is_pure_wheel;
     bool is_ours = is_pure_wheel;
     for (const auto& tag : candidate.claims.file_name_tags) {
       const auto architecture = architecture_of_tag(split_tag(tag).platform);

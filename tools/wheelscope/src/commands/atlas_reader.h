@@ -78,6 +78,7 @@ class AtlasReader {
   };
 
   Wheel open(const Candidate& candidate, AtlasFile& file);
+  void count_symbols(AtlasFile& file) const;
   FitVerdict judge(Wheel& wheel, const std::string& python, const TorchTable& torch,
                    const std::string& cuda);
   void judge_cells(std::vector<Wheel>& wheels, AtlasRelease& release);

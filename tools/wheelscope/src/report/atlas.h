@@ -2,6 +2,7 @@
 #pragma once
 
 #include "answers/atlas.h"
+#include "answers/forecast.h"
 #include "report/json.h"
 
 namespace wheelscope {
@@ -11,6 +12,7 @@ Json to_json(const AtlasCell& cell);
 Json to_json(const AtlasClaim& claim);
 Json to_json(const AtlasRelease& release);
 Json to_json(const AtlasProject& project);
+Json to_json(const Breaks& breaks);
 
 // The pages are made of what to_json() wrote, so that projects which did not change need not be
 // read again.

@@ -24,6 +24,8 @@ Json to_json(const AtlasFile& file) {
           {"torch_min", or_null(file.torch.min)},
           {"cxx_symbols", file.torch.abi == TorchAbi::cxx ? file.torch.symbols.size() : 0},
           {"cxx_symbols_first", std::move(symbols)},
+          {"known_symbols", file.known_symbols},
+          {"lacking", file.lacking},
           {"requires_torch", file.requires_torch},
           {"python_abi", name_of(file.python.abi)},
           {"platform", or_null(file.platform)},
@@ -48,11 +50,16 @@ Json to_json(const AtlasClaim& claim) {
 Json to_json(const AtlasRelease& release) {
   return {{"version", release.version},
           {"wheels", release.wheels},
+          {"linux_wheels", release.linux_wheels},
           {"architectures", release.architectures},
           {"sdist", or_null(release.sdist)},
           {"files", to_json(release.files)},
           {"false_claims", to_json(release.claims)},
           {"cells", to_json(release.cells)}};
+}
+
+Json to_json(const Breaks& breaks) {
+  return {{"loaded", breaks.loaded}, {"broke", breaks.broke}};
 }
 
 Json to_json(const AtlasProject& project) {

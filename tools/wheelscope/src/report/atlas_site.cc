@@ -1,6 +1,7 @@
 // Plain pages: tables, one style sheet, and a search that hides rows. What an index says is escaped
 // wherever it is put in.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "report/atlas.h"
@@ -114,16 +115,25 @@ class Site {
                            : "no symbols of torch";
   }
 
+  // Of releases like it, how many broke: 20 %.
+  static std::string risk(const Json& release) {
+    const auto& forecast = release.at("forecast");
+    if (forecast.is_null()) return {};
+    const auto percent =
+        100 * forecast.at("broke").get<double>() / forecast.at("loaded").get<double>();
+    return std::to_string(std::lround(percent)) + " % risk";
+  }
+
   std::string index() const {
     auto columns = with_builds({"project", "release", "ABI of torch"});
-    columns.insert(columns.end(), {"false claims", "wheels"});
+    columns.insert(columns.end(), {"the next torch", "false claims", "wheels"});
     std::string rows;
     for (const auto& project : atlas_.at("projects")) {
       const auto name = text_of(project, "name");
       rows += "<tr><th scope=\"row\"><a href=\"project/" + html(name) + ".html\">" + html(name) +
               "</a></th>";
       if (project.at("releases").empty()) {
-        rows += "<td colspan=\"" + std::to_string(builds_.size() + 4) + "\">" +
+        rows += "<td colspan=\"" + std::to_string(builds_.size() + 5) + "\">" +
                 html(text_of(project, "problem")) + "</td></tr>\n";
         continue;
       }
@@ -136,15 +146,17 @@ class Site {
                               : "<td class=\"works\">" + html(works) + "</td>";
       }
       const auto claims = release.at("false_claims").size();
-      rows += "<td>" + (claims ? std::to_string(claims) : "") + "</td><td>" +
-              release.at("wheels").dump() + "</td></tr>\n";
+      rows += "<td>" + risk(release) + "</td><td>" + (claims ? std::to_string(claims) : "") +
+              "</td><td>" + release.at("wheels").dump() + "</td></tr>\n";
     }
     return page(
         "Extensions of torch on PyPI", "",
         "<h1>Extensions of torch on PyPI</h1>\n<p>With which torch the newest release of each "
         "project "
         "loads, for some Python, on Linux with an x86-64 processor: judged from the bytes of its "
-        "wheels by wheelscope, not from their names. A page for each project has the reasons.</p>\n"
+        "wheels by wheelscope, not from their names. A page for each project has the reasons. "
+        "Under \u201cthe next torch\u201d "
+        "is how often a new torch broke releases with about as many C++ symbols of it.</p>\n"
         "<p><label for=\"search\">Search</label> <input id=\"search\" type=\"search\" "
         "autocomplete=\"off\"> <span id=\"count\" role=\"status\">" +
             counted(atlas_.at("projects").size(), "project") + "</span></p>\n" +
@@ -228,7 +240,7 @@ class Site {
     }
     if (!most || most->at("cxx_symbols") == 0) return {};
     const auto count = most->at("cxx_symbols").get<std::uint64_t>();
-    const auto wheels = release.at("wheels").get<std::uint64_t>();
+    const auto wheels = release.at("linux_wheels").get<std::uint64_t>();
     const auto left = release.at("architectures").get<std::uint64_t>();
     auto text = "<p>" + counted(count, "C++ symbol") +
                 " of torch bind it to the torch that it was built for. On the stable ABI, " +
@@ -262,6 +274,11 @@ class Site {
         body += "</ul>\n";
       }
       body += "<h3>Where it loads</h3>\n" + matrix(release, name + " " + version);
+      if (const auto& forecast = release.at("forecast"); !forecast.is_null())
+        body += "<p>It loads with torch " + html(torches_.back()) +
+                ". Of releases with about as many C++ symbols of torch, " +
+                forecast.at("broke").dump() + " of " + forecast.at("loaded").dump() +
+                " did not load with the next torch, the last five times.</p>\n";
       if (!release.at("files").empty()) body += "<h3>Wheels for x86-64</h3>\n" + files(release);
       body += port(release);
     }
