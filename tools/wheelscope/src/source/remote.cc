@@ -14,7 +14,7 @@
 namespace wheelscope {
 namespace {
 
-constexpr std::uint64_t tail_size = 1 << 20;  // holds the directory and the metadata of most wheels
+constexpr std::uint64_t tail_size = 64 << 10;  // holds the directory and METADATA of most wheels
 constexpr std::uint64_t largest_file = std::uint64_t{64} << 30;
 constexpr std::uint64_t largest_of_unknown_size = std::uint64_t{256} << 20;
 
