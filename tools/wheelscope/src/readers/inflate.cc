@@ -69,24 +69,30 @@ class Bits {
 
 // What a code stands for: a literal, the end of the block, or a length or distance with more bits.
 struct Symbol {
-  static constexpr std::uint8_t literal = 0x80, end = 0x40;
-  std::uint8_t code_bits = 0;  // 0: no such code, or one that is longer than the table's
-  std::uint8_t kind = 0;       // one of the two above, or the number of more bits
-  std::uint16_t value = 0;
+  static constexpr std::uint32_t literal = 0x8000, end = 0x4000;
+  std::uint32_t word = 0;  // all in one, for one load
+
+  constexpr unsigned code_bits() const { return word & 0xFF; }  // 0: none, or more than the table's
+  constexpr unsigned more_bits() const { return word >> 8 & 0x3F; }
+  constexpr unsigned value() const { return word >> 16; }
+  constexpr bool is(std::uint32_t kind) const { return word & kind; }
 };
+
+constexpr Symbol number(std::size_t value, std::uint32_t more_bits = 0) {
+  return {static_cast<std::uint32_t>(value << 16 | more_bits << 8)};
+}
 
 constexpr auto lengths_and_literals = [] {
   std::array<Symbol, 288> symbols{};
-  for (std::uint16_t i = 0; i < last_symbol; ++i)
-    symbols[i] = {.kind = Symbol::literal, .value = i};
-  symbols[last_symbol].kind = Symbol::end;
+  for (std::uint16_t i = 0; i < last_symbol; ++i) symbols[i] = {number(i).word | Symbol::literal};
+  symbols[last_symbol] = {Symbol::end};
   std::uint16_t value = 3;
   for (std::size_t i = last_symbol + 1; i < 285; ++i) {
     const std::uint8_t extra = i < 265 ? 0 : (i - 261) / 4;
-    symbols[i] = {.kind = extra, .value = value};
+    symbols[i] = number(value, extra);
     value += 1 << extra;
   }
-  symbols[285] = {.value = 258};
+  symbols[285] = number(258);
   return symbols;
 }();
 
@@ -95,7 +101,7 @@ constexpr auto distances = [] {
   std::uint16_t value = 1;
   for (std::size_t i = 0; i < 30; ++i) {
     const std::uint8_t extra = i < 4 ? 0 : (i - 2) / 2;
-    symbols[i] = {.kind = extra, .value = value};
+    symbols[i] = number(value, extra);
     value += 1 << extra;
   }
   return symbols;
@@ -103,7 +109,7 @@ constexpr auto distances = [] {
 
 constexpr auto plain_numbers = [] {
   std::array<Symbol, 19> symbols{};
-  for (std::uint16_t i = 0; i < symbols.size(); ++i) symbols[i].value = i;
+  for (std::uint16_t i = 0; i < symbols.size(); ++i) symbols[i] = number(i);
   return symbols;
 }();
 
@@ -131,8 +137,7 @@ class Code {
     for (std::size_t i = 0; i < lengths.size(); ++i) {
       const auto length = lengths[i];
       if (!length) continue;
-      auto symbol = symbols[i];
-      symbol.code_bits = length;
+      const Symbol symbol{symbols[i].word | length};
       sorted_[first[length]++] = symbol;
       unsigned reversed = 0;
       for (unsigned code = next[length]++, bit = 0; bit < length; ++bit, code >>= 1)
@@ -147,8 +152,7 @@ class Code {
   Symbol look_up(const Bits& bits) const { return table_[bits.peek(table_bits)]; }
 
   // A code that look_up() did not know; without code bits, if it is none.
-  Symbol count_out(const Bits& bits) const {
-    auto rest = bits.peek();
+  Symbol count_out(std::uint64_t rest) const {
     int code = 0, first = 0, index = 0;
     for (unsigned length = 1; length <= longest_code; ++length, rest >>= 1) {
       code |= rest & 1;
@@ -162,8 +166,8 @@ class Code {
 
   Symbol next(Bits& bits) const {
     auto symbol = look_up(bits);
-    if (!symbol.code_bits) symbol = count_out(bits);
-    bits.skip(symbol.code_bits);
+    if (!symbol.code_bits()) symbol = count_out(bits.peek());
+    bits.skip(symbol.code_bits());
     return symbol;
   }
 
@@ -238,15 +242,16 @@ class Inflater {
     for (std::size_t i = 0; i < literals + repeats;) {
       bits_.refill();
       const auto symbol = lengths_code_.next(bits_);
-      if (!symbol.code_bits || (symbol.value == 16 && i == 0)) return false;
-      const auto value = symbol.value < 16 ? symbol.value : symbol.value == 16 ? lengths[i - 1] : 0;
-      const auto times = symbol.value < 16    ? 1
-                         : symbol.value == 16 ? 3 + bits_.take(2)
-                         : symbol.value == 17 ? 3 + bits_.take(3)
-                                              : 11 + bits_.take(7);
+      const auto value = symbol.value();
+      if (!symbol.code_bits() || (value == 16 && i == 0)) return false;
+      const auto length = value < 16 ? value : value == 16 ? lengths[i - 1] : 0;
+      const auto times = value < 16    ? 1
+                         : value == 16 ? 3 + bits_.take(2)
+                         : value == 17 ? 3 + bits_.take(3)
+                                       : 11 + bits_.take(7);
       if (times > literals + repeats - i) return false;
       std::fill_n(lengths.begin() + static_cast<std::ptrdiff_t>(i), times,
-                  static_cast<std::uint8_t>(value));
+                  static_cast<std::uint8_t>(length));
       i += times;
     }
     return lengths[last_symbol] && build(lengths, literals, repeats);
@@ -258,58 +263,60 @@ class Inflater {
   }
 
   bool symbols() {
-    auto bits = bits_;  // in registers
-    auto* out = out_;
+    auto bits = bits_;  // copies, for registers: a byte that is written might change a member
+    auto *out = out_, *const end = end_;
+    const std::byte *const start = start_, *lowest = lowest_;
     auto add_literal = [&](Symbol symbol) {
-      *out++ = static_cast<std::byte>(symbol.value);
-      bits.skip(symbol.code_bits);
+      *out++ = static_cast<std::byte>(symbol.value());
+      bits.skip(symbol.code_bits());
       return literals_.look_up(bits);
     };
-    for (;;) {
-      bits.refill();
-      auto symbol = literals_.look_up(bits);
-      if (symbol.kind & Symbol::literal && end_ - out > 3) {  // often in groups; four are ready
+    bits.refill();
+    for (auto symbol = literals_.look_up(bits);;) {
+      if (symbol.is(Symbol::literal) &&
+          end - out > 3) {  // often in groups; bits for five are ready
         symbol = add_literal(symbol);
-        if (symbol.kind & Symbol::literal) symbol = add_literal(symbol);
-        if (symbol.kind & Symbol::literal) symbol = add_literal(symbol);
-        if (symbol.kind & Symbol::literal) {
-          add_literal(symbol);
-          continue;
-        }
+        if (symbol.is(Symbol::literal)) symbol = add_literal(symbol);
+        if (symbol.is(Symbol::literal)) symbol = add_literal(symbol);
+        const bool more = symbol.is(Symbol::literal);
+        if (more) symbol = add_literal(symbol);
         bits.refill();
+        if (more) continue;
       }
-      if (!symbol.code_bits) symbol = literals_.count_out(bits);
-      if (!symbol.code_bits) return false;
-      if (symbol.kind & Symbol::literal) {
-        if (out == end_) return false;
-        add_literal(symbol);
+      if (!symbol.code_bits()) symbol = literals_.count_out(bits.peek());
+      if (!symbol.code_bits()) return false;
+      if (symbol.is(Symbol::literal)) {
+        if (out == end) return false;
+        symbol = add_literal(symbol);
+        bits.refill();
         continue;
       }
-      bits.skip(symbol.code_bits);
-      if (symbol.kind & Symbol::end) break;
-      const std::size_t length = symbol.value + bits.take(symbol.kind);
+      bits.skip(symbol.code_bits());
+      if (symbol.is(Symbol::end)) break;
+      const std::size_t length = symbol.value() + bits.take(symbol.more_bits());
       const auto farther = distances_.next(bits);
-      const std::size_t distance = farther.value + bits.take(farther.kind);
-      if (!farther.code_bits || !distance || distance > static_cast<std::size_t>(out - start_) ||
-          !length || length > static_cast<std::size_t>(end_ - out))
+      const std::size_t distance = farther.value() + bits.take(farther.more_bits());
+      if (!farther.code_bits() || !distance || distance > static_cast<std::size_t>(out - start) ||
+          !length || length > static_cast<std::size_t>(end - out))
         return false;
-      lowest_ = std::min<const std::byte*>(lowest_, out - distance);
-      repeat(out, distance, length);
+      bits.refill();
+      symbol = literals_.look_up(bits);  // before the copy, which takes as long
+      lowest = std::min<const std::byte*>(lowest, out - distance);
+      repeat(out, end, distance, length);
       out += length;
     }
     bits_ = bits;
     out_ = out;
+    lowest_ = lowest;
     return true;
   }
 
-  void repeat(std::byte* to, std::size_t distance, std::size_t length) const {
-    constexpr std::size_t word = 8;
+  static void repeat(std::byte* to, const std::byte* end, std::size_t distance,
+                     std::size_t length) {
+    constexpr std::size_t word = 16;
     const auto* from = to - distance;
-    if (distance >= word && static_cast<std::size_t>(end_ - to) >= length + 2 * word) {
-      auto* const stop = to + length;
-      std::memcpy(to, from, word);
-      std::memcpy(to + word, from + word, word);
-      for (to += 2 * word, from += 2 * word; to < stop; to += word, from += word)
+    if (distance >= word && static_cast<std::size_t>(end - to) >= length + word) {
+      for (auto* const stop = to + length; to < stop; to += word, from += word)
         std::memcpy(to, from, word);
     } else if (distance == 1) {
       std::memset(to, std::to_integer<int>(*from), length);
