@@ -276,6 +276,25 @@ def test_the_new_wheel_is_sound_and_says_what_was_cut(fat: Path, tmp_path: Path)
     assert json.loads(done.stdout)["items"][0]["findings"] == []
 
 
+@pytest.mark.parametrize(
+    ("sbom", "noted"),
+    [
+        (b'{"bomFormat": "CycloneDX", "comment": "", "metadata": {"properties": [{}]}}', True),
+        (b'{\n  "spdxVersion": "SPDX-2.3"\n}\n', True),
+        (b'{"spdxVersion": "SPDX-2.3", "comment": "of its own"}', False),
+        (
+            b'{"spdxVersion": ' + 300_000 * b"[" + 300_000 * b"]" + b"}",
+            False,
+        ),  # deep enough to crash
+    ],
+)
+def test_check_knows_the_note_of_an_sbom(tmp_path: Path, sbom: bytes, noted: bool) -> None:
+    path = written(tmp_path, {"pkg/x.fatbin": container("sm_80", "sm_90"), SBOM: sbom})
+    thin, after = thinned(path, "--gpu", "9.0")
+    assert (b"device code for 9.0 alone" in after[SBOM]) is noted
+    assert thin_json("--check", path, thin["written"])["thin_check"]["thinning"] is True
+
+
 def test_equal_wheels_give_equal_bytes(fat: Path, tmp_path: Path) -> None:
     run(fat, "--gpu", "9.0", "-o", tmp_path / "one")
     shutil.copy(fat, tmp_path / "library")

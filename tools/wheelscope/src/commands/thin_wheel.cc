@@ -107,31 +107,34 @@ class CheckedWheel {
   std::unordered_map<std::string, RecordLine> lines_;
 };
 
-Json properties_of(const ThinnedWheel& thin) {
-  return Json{{"name", thin_property},
-              {"value", "device code for " + joined(thin.wanted.gpus) +
-                            " alone, cut from sha256:" + thin.sha256}};
+std::string note_of(const ThinnedWheel& thin) {
+  return "device code for " + joined(thin.wanted.gpus) + " alone, cut from sha256:" + thin.sha256;
 }
 
-// An SBOM with a note; nothing where the file is none that is known.
-std::optional<std::string> noted_sbom(std::string_view text, const ThinnedWheel& thin) {
+// No object where the text is none, or so large or deep that the library would recurse too often.
+Json parse_sbom(std::string_view text) {
   constexpr std::size_t largest = 16 << 20, deepest = 100;
-  std::size_t depth = 0;  // of brackets, those in texts too: the library would recurse as deeply
+  std::size_t depth = 0;  // of brackets, those in texts too
   for (const char c : text) {
     if (c == '{' || c == '[') ++depth;
     if (c == '}' || c == ']') depth -= depth > 0;
-    if (depth > deepest || text.size() > largest) return std::nullopt;
+    if (depth > deepest || text.size() > largest) return {};
   }
-  auto sbom = Json::parse(text, nullptr, false);
+  return Json::parse(text, nullptr, false);
+}
+
+// An SBOM with a note; nothing where the file is none that is known.
+std::optional<std::string> noted_sbom(std::string_view text, const std::string& note) {
+  auto sbom = parse_sbom(text);
   if (!sbom.is_object()) return std::nullopt;
   if (sbom.value("bomFormat", Json()) == "CycloneDX") {
     auto& metadata = sbom["metadata"];
     if (!metadata.is_object() && !metadata.is_null()) return std::nullopt;
     auto& properties = metadata["properties"];
     if (!properties.is_array() && !properties.is_null()) return std::nullopt;
-    properties.push_back(properties_of(thin));
+    properties.push_back({{"name", thin_property}, {"value", note}});
   } else if (sbom.contains("spdxVersion") && !sbom.contains("comment")) {
-    sbom["comment"] = properties_of(thin)["value"];
+    sbom["comment"] = note;
   } else {
     return std::nullopt;
   }
@@ -140,28 +143,16 @@ std::optional<std::string> noted_sbom(std::string_view text, const ThinnedWheel&
          (lines ? "\n" : "");
 }
 
-// Whether an SBOM is another one with a note.
+// Whether an SBOM is another one with a note, whatever that says.
 bool is_noted(std::string_view original, std::string_view noted) {
-  const auto before = Json::parse(original, nullptr, false);
-  auto after = Json::parse(noted, nullptr, false);
-  if (!before.is_object() || !after.is_object()) return false;
-  if (before.value("bomFormat", Json()) != "CycloneDX") {
-    after.erase("comment");
-    return before == after;
-  }
-  auto& metadata = after["metadata"];
-  if (!metadata.is_object() || !metadata.value("properties", Json()).is_array() ||
-      metadata["properties"].empty())
-    return false;
-  auto& properties = metadata["properties"];
-  if (properties.back().value("name", Json()) != thin_property) return false;
-  properties.erase(properties.size() - 1);
-  for (const bool without : {false, true}) {  // empty lists may not have been there
-    if (before == after) return true;
-    if (!without && properties.empty()) metadata.erase("properties");
-  }
-  if (metadata.empty()) after.erase("metadata");
-  return before == after;
+  auto of = [](const Json& json, const char* key) {
+    return json.is_object() ? json.value(key, Json()) : Json();
+  };
+  const auto sbom = parse_sbom(noted);
+  const auto properties = of(of(sbom, "metadata"), "properties");
+  const auto note = properties.is_array() && !properties.empty() ? of(properties.back(), "value")
+                                                                 : of(sbom, "comment");
+  return note.is_string() && noted_sbom(original, note.get<std::string>()) == noted;
 }
 
 std::string statement_of(const ThinnedWheel& thin) {
@@ -270,7 +261,7 @@ class WheelWriter {
     }
     if (!member.is_folder() && member.name.starts_with(wheel_.dist_info() + "/sboms/")) {
       const auto data = TRY(wheel_.contents(member));
-      if (const auto noted = noted_sbom(data.bytes().text(), thin_)) {
+      if (const auto noted = noted_sbom(data.bytes().text(), note_of(thin_))) {
         thin_.installed += noted->size() - member.size;
         return replace(member, std::as_bytes(std::span(*noted)), {});
       }
