@@ -321,29 +321,14 @@ Pieces thinned(Bytes file, const FileThinning& plan) {
 }
 
 const char* name_of(StaysWhole why) {
-  switch (why) {
-    case StaysWhole::no_sections:
-      return "no-sections";
-    case StaysWhole::broken:
-      return "broken";
-    case StaysWhole::shared_bytes:
-      return "shared-bytes";
-    case StaysWhole::unknown_kind:
-      return "unknown-kind";
-    default:
-      return "unserved";
-  }
+  static constexpr const char* names[] = {"no-sections", "broken", "shared-bytes", "unknown-kind",
+                                          "unserved"};
+  return names[static_cast<std::size_t>(why)];
 }
 
 const char* name_of(KeepsZeros why) {
-  switch (why) {
-    case KeepsZeros::no_room:
-      return "no-room";
-    case KeepsZeros::not_shared:
-      return "not-shared";
-    default:
-      return "unusual";
-  }
+  static constexpr const char* names[] = {"no-room", "not-shared", "unusual"};
+  return names[static_cast<std::size_t>(why)];
 }
 
 }  // namespace wheelscope

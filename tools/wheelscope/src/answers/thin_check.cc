@@ -259,18 +259,9 @@ std::optional<ThinDifference> compare_removed(const std::string& path, Bytes ori
 }
 
 const char* name_of(ThinDifference difference) {
-  switch (difference) {
-    case ThinDifference::missing:
-      return "missing";
-    case ThinDifference::added:
-      return "added";
-    case ThinDifference::contents:
-      return "contents";
-    case ThinDifference::host_code:
-      return "host-code";
-    default:
-      return "device-code";
-  }
+  static constexpr const char* names[] = {"missing", "added", "contents", "host-code",
+                                          "device-code"};
+  return names[static_cast<std::size_t>(difference)];
 }
 
 }  // namespace wheelscope

@@ -32,15 +32,10 @@ std::string sentence_of(StaysWhole why, std::uint64_t count) {
   }
 }
 
-std::string sentence_of(KeepsZeros why) {
-  switch (why) {
-    case KeepsZeros::no_room:
-      return "no range of them is large enough to cut";
-    case KeepsZeros::not_shared:
-      return "not a shared library";
-    default:
-      return "an unusual layout";
-  }
+const char* sentence_of(KeepsZeros why) {
+  static constexpr const char* sentences[] = {"no range of them is large enough to cut",
+                                              "not a shared library", "an unusual layout"};
+  return sentences[static_cast<std::size_t>(why)];
 }
 
 std::uint64_t device_bytes(const ThinnedWheel& wheel, bool kept_alone) {
@@ -59,18 +54,11 @@ ModuleCount modules_of(const ThinnedWheel& wheel) {
 }
 
 const char* sentence_of(ThinDifference difference) {
-  switch (difference) {
-    case ThinDifference::missing:
-      return "is missing";
-    case ThinDifference::added:
-      return "is not in the original";
-    case ThinDifference::contents:
-      return "has other contents";
-    case ThinDifference::host_code:
-      return "differs in more than its device code";
-    default:
-      return "has device code that the original does not have at that place";
-  }
+  static constexpr const char* sentences[] = {
+      "is missing", "is not in the original", "has other contents",
+      "differs in more than its device code",
+      "has device code that the original does not have at that place"};
+  return sentences[static_cast<std::size_t>(difference)];
 }
 
 }  // namespace
