@@ -32,7 +32,8 @@ COMMANDS = {
     "diff": ["diff", "{}", "{}"],
     "symbols": ["dump", "--symbols", "--json", "{}"],
     "ptx": ["dump", "--ptx", "{}"],
-    "thin": ["thin", "--dry-run", "{}"],
+    "thin": ["thin", "{}", "--gpu", "8.0", "-o", "{}.thin"],
+    "thin --dry-run": ["thin", "--dry-run", "{}"],
 }
 
 # They ask for much, and nothing in them is false: they are read as any other, without a finding.
