@@ -19,6 +19,40 @@ def load(path):
 load(__file__.replace('__init__.py', '_C' + '.so'))
 """
 
+MANAGED = """
+class Forgiving:
+    def __enter__(self): pass
+    def __exit__(self, *error): return True
+with Forgiving():
+    import nobody_has_this
+"""
+
+OTHERWISE = """
+try:
+    import nobody_has_this
+except ImportError:
+    pass
+else:
+    from nobody_has_this import part
+    import nor_this
+"""
+
+INNER = """
+def missing():
+    def f():
+        raise ImportError
+    return f
+def quiet(x=True):
+    if x:
+        return
+    raise ImportError
+try:
+    import nobody_has_this
+except ImportError:
+    f = missing()
+    quiet()
+"""
+
 # A package with a broken module _C: its files, and whether an import of it works.
 PACKAGES: dict[str, tuple[dict[str, str], bool]] = {
     "direct": ({"__init__.py": "from . import _C"}, False),
@@ -47,6 +81,12 @@ SOUND: dict[str, tuple[dict[str, str], bool]] = {
     "standard": ({"__init__.py": "import sys, _sre, _io, json.decoder, zlib, encodings.idna"}, True),
     "paths": ({"__init__.py": "import sys\nsys.path.append(__path__[0])\nimport inner", "inner.py": ""}, True),
     "looped": ({"__init__.py": "for x in (1, 2):\n    if x > 1:\n        break\nelse:\n    raise ImportError"}, True),
+    "named": ({"__init__.py": "from typing import NobodyHasThis"}, False),
+    "deeper": ({"__init__.py": "from .a import b", "a/__init__.py": "", "a/b.py": "import nobody_has_this"}, False),
+    "managed": ({"__init__.py": MANAGED}, True),
+    "dotted": ({"__init__.py": "from collections import abc, OrderedDict as O\nfrom os import path, getpid"}, True),
+    "otherwise": ({"__init__.py": OTHERWISE}, True),
+    "inner": ({"__init__.py": INNER}, True),
     "shared.part": ({"__init__.py": "import shared.absent"}, False),
 }  # fmt: skip
 PACKAGES |= SOUND
@@ -106,7 +146,13 @@ def test_a_package_beside_the_main_one_may_need_more(scope: Scope, tmp_path: Pat
     with next(site.glob("main-*/RECORD")).open("a") as record:
         record.write("beside/__init__.py,,\n")
     found = env(scope, prefix, code=0)["main"]
-    part = {"file": "beside/__init__.py", "module": "nobody_has_this", "need": "never"}
+    part = {
+        "file": "beside/__init__.py",
+        "module": "nobody_has_this",
+        "name": None,
+        "library": None,
+        "need": "never",
+    }
     assert (found["loads"], found["refusal"]) == ("yes", part)
 
 

@@ -112,16 +112,24 @@ DistributionVerdict PackageJudge::judge(const Distribution& distribution,
 
 void PackageJudge::find_refusal(DistributionVerdict& verdict) {
   const auto& folder = verdict.distribution.folder;
-  WheelFiles files{.read = [&](const std::string& name) -> std::optional<std::string> {
-    auto text = read_text(folder + "/" + name);
-    return text ? std::optional(std::move(*text)) : std::nullopt;
-  }};
+  WheelFiles files{.names = {base_name(verdict.distribution.dist_info) + "/RECORD"},
+                   .read = [&](const std::string& name) -> std::optional<std::string> {
+                     auto text = read_text(folder + "/" + name);
+                     return text ? std::optional(std::move(*text)) : std::nullopt;
+                   }};
   if (const auto record = read_text(verdict.distribution.dist_info + "/RECORD")) {
     for (auto& line : parse_record(*record)) files.names.push_back(std::move(line.path));
   }
-  const auto need = (verdict.refusal = refusal_in(files, *machine_.python, [&](const auto& name) {
-                       return modules_.may_have(name);
-                     })).need;
+  const OtherModules others{[&](const std::string& module) { return modules_.may_have(module); },
+                            [&](const std::string& module, const std::string& name) {
+                              return modules_.may_have(module, name);
+                            },
+                            [&](const std::string& library) {
+                              return places_.contains(library) ||
+                                     !process_for({}).loader().search(library, nullptr).empty();
+                            }};
+  verdict.refusal = refusal_in(files, *machine_.python, others);
+  const auto need = verdict.refusal.need;
   if (need != Need::never)
     verdict.loads = std::max(verdict.loads, need == Need::always ? Loads::no : Loads::depends);
 }

@@ -1,5 +1,6 @@
 // Files of a distribution that are missing, cut off, or for another Python or processor.
 #include <algorithm>
+#include <filesystem>
 
 #include "answers/environment_judge.h"
 #include "machine/imports.h"
@@ -12,6 +13,10 @@ void PackageJudge::lose(const std::string& path, const std::string& kind, Loads 
                         const std::string& what, DistributionVerdict& verdict) {
   const auto& [name, version, folder, dist_info] = verdict.distribution;
   seen_.lost.insert(path);
+  // Python imports a folder of the module's name in its place, as one without code.
+  std::error_code error;
+  if (std::filesystem::is_directory(path.substr(0, path.find('.', path.rfind('/'))), error))
+    loads = Loads::depends;
   verdict.broken.push_back(
       {.path = path,
        .loads = loads,

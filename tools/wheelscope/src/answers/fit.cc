@@ -72,14 +72,12 @@ void CandidateJudge::run() {
     return;
   if (surroundings_.refusal) {
     const auto refusal = surroundings_.refusal();
-    const Reason reason{.why = refusal.module.empty() ? Why::refuses : Why::module_absent,
-                        .who = refusal.file,
-                        .what = refusal.module};
-    if (!refusal.module.empty() && refusal.need == Need::never)
-      verdict_.notes.push_back("an optional part cannot be imported: " + refusal.file + " needs " +
-                               refusal.module + ", which nothing requires");
-    if (refusal.need == Need::always) return (void)stop(Obstacle::python, reason);
-    if (refusal.need == Need::depends) doubt(Obstacle::python, reason);
+    const auto& [reason, need] = refusal;
+    if (need == Need::always) return (void)stop(Obstacle::python, reason);
+    if (need == Need::depends) doubt(Obstacle::python, reason);
+    if (need == Need::never && reason && reason.why != Why::refuses)
+      verdict_.notes.push_back("an optional part cannot be imported: " + reason.who + " needs " +
+                               reason.what + ", which is not here");
   }
   if (open_question_) stop(open_obstacle_, open_question_, Fits::depends);
 }

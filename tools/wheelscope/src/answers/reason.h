@@ -45,6 +45,8 @@ enum class Why {
   numpy_absent,            // who
   refuses,                 // who: a file of Python code
   module_absent,           // who: a file of Python code, what
+  name_absent,             // who: a file of Python code, what: a name of the module `here`
+  library_opened,          // who: a package, what: a library that its Python code opens
   library_absent,          // who, what
   library_of_system,       // who, what
   library_of_cuda,         // who, what, here: torch's CUDA

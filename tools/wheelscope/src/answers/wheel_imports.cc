@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "packaging/requirement.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -15,82 +16,194 @@ std::string stem(const std::string& path) {
   return name.substr(0, name.find('.'));
 }
 
+// The wheel's files as a folder of site-packages.
+class WheelTree {
+ public:
+  explicit WheelTree(const WheelFiles& files) : files_(files) {
+    for (const auto& name : files.names) {
+      for (auto path = std::string(site) + "/" + name; path.size() > site.size();) {
+        const auto slash = path.rfind('/');
+        if (!folders_[path.substr(0, slash)].insert(path.substr(slash + 1)).second) break;
+        path.resize(slash);
+      }
+    }
+  }
+
+  static PythonFacts python_in(PythonFacts python) {
+    python.site_packages = {std::string(site)};
+    return python;
+  }
+  SourceTree tree() {
+    return {.files_in = [this](const std::string& folder) { return folders_[folder]; },
+            .read = [this](const std::string& path) { return read(path); }};
+  }
+  std::optional<std::string> read(const std::string& path) const {
+    return files_.read ? files_.read(path.substr(site.size() + 1)) : std::nullopt;
+  }
+  // A file that makes Python look for modules in other folders of the wheel, too.
+  bool has_pth() {
+    return std::ranges::any_of(folders_[std::string(site)],
+                               [](const std::string& name) { return name.ends_with(".pth"); });
+  }
+
+ private:
+  const WheelFiles& files_;
+  std::map<std::string, std::set<std::string>> folders_;
+};
+
 // The modules of a wheel, by the folders and files that it has.
 class OwnModules {
  public:
   explicit OwnModules(const std::vector<std::string>& files) {
     for (const auto& file : files) {
       for (auto end = file.find('/'); end != file.npos; end = file.find('/', end + 1))
-        names_.insert(file.substr(0, end));
+        folders_.insert(file.substr(0, end));
       const auto slash = file.rfind('/') + 1;  // 0: none
-      names_.insert(file.substr(0, file.find('.', slash)));
+      files_.insert(file.substr(0, file.find('.', slash)));
+      if (file.find(".so", slash) != file.npos) libraries_.insert(stem(file));
     }
   }
 
+  const std::set<std::string>& libraries() const { return libraries_; }
+
+  bool has(const std::string& name) const {
+    return folders_.contains(name) || files_.contains(name);
+  }
+
   // The first module of `a.b` that is not there; empty: none, as far as files tell.
-  std::string first_missing(const std::string& module, const HasModule& may_be_there) const {
+  std::string first_missing(const std::string& module, const OtherModules& others) const {
     const auto dot = module.find('.');
     const auto top = module.substr(0, dot);
-    if (!names_.contains(top)) return may_be_there(top) ? "" : top;
-    if (dot == module.npos || names_.contains(top + "/__init__")) return {};
+    if (!has(top)) return others.may_be_there(top) ? "" : top;
+    // A module with code of its own may make others.
+    if (dot == module.npos || files_.contains(top) || files_.contains(top + "/__init__")) return {};
     const auto next = module.substr(dot + 1, module.find('.', dot + 1) - dot - 1);
-    if (names_.contains(top + "/" + next) || may_be_there(top + "." + next)) return {};
+    if (has(top + "/" + next) || others.may_be_there(top + "." + next)) return {};
     return top + "." + next;
   }
 
  private:
-  std::set<std::string> names_;  // with slashes, without endings
+  std::set<std::string> folders_, files_;  // with slashes, without endings
+  std::set<std::string> libraries_;        // by the first part of their names
 };
+
+// Code that changes where modules are found, or makes some.
+bool may_make_modules(std::string_view text) {
+  constexpr std::string_view ways[] = {"sys.path", "sys.modules", "meta_path", "path_hooks"};
+  return std::ranges::any_of(ways, [&](auto way) { return text.find(way) != text.npos; });
+}
+
+// What keeps one package of a wheel from being imported.
+class PackageRefusal {
+ public:
+  PackageRefusal(WheelTree& tree, Imports& imports, const OwnModules& own,
+                 const OtherModules& others)
+      : tree_(tree), imports_(imports), own_(own), others_(others) {}
+
+  Refusal of(const std::string& package) {
+    worst_ = absent_ = {};
+    if (!others_.may_be_there) return by_first_file(package);
+    const auto run = imports_.files_run_by({package});
+    std::vector<const PythonSource*> sources;
+    for (const auto& [path, need] : run) {
+      if (!path.ends_with(".py") || need == Need::never) continue;
+      const auto& source = imports_.source_of(path);
+      keep(worst_, {.why = Why::refuses, .who = path}, std::min(need, source.refuses));
+      sources.push_back(&source);
+      for (const auto& statement : source.imports)
+        if (statement.dots == 0) look_at(statement, path, std::min(need, statement.need));
+    }
+    if (absent_.need > worst_.need && std::ranges::any_of(run, [&](const auto& file) {
+          const auto text = tree_.read(file.first);
+          return text && may_make_modules(*text);
+        }))
+      absent_.need = Need::depends;
+    const auto opened = Openings(sources, own_.libraries()).libraries_elsewhere();
+    if (!opened.empty() && std::ranges::none_of(opened, others_.may_open))
+      keep(worst_,
+           {.why = Why::library_opened,
+            .who = std::string(site) + "/" + package,
+            .what = *opened.begin()},
+           Need::depends);
+    return absent_.need > worst_.need ? absent_ : worst_;
+  }
+
+ private:
+  Refusal by_first_file(std::string package) {
+    std::ranges::replace(package, '.', '/');
+    for (const auto* ending : {"/__init__.py", ".py"}) {
+      const auto path = std::string(site) + "/" + package + ending;
+      if (const auto text = tree_.read(path))
+        keep(worst_, {.why = Why::refuses, .who = path}, imports_.read(*text).refuses);
+    }
+    return worst_;
+  }
+
+  static void keep(Refusal& worst, Reason reason, Need need) {
+    if (need <= worst.need) return;
+    worst = {std::move(reason), need};
+    worst.reason.who.erase(0, site.size() + 1);
+  }
+
+  void look_at(const ImportStatement& statement, const std::string& path, Need need) {
+    if (need != Need::always) return;
+    if (const auto missing = own_.first_missing(statement.module, others_); !missing.empty())
+      return tree_.has_pth()
+                 ? void()
+                 : keep(absent_, {.why = Why::module_absent, .who = path, .what = missing}, need);
+    if (own_.has(statement.module.substr(0, statement.module.find('.')))) return;
+    for (const auto& name : statement.names) {
+      if (name != "*" && !others_.may_have(statement.module, name))
+        keep(worst_, {.why = Why::name_absent, .who = path, .what = name, .here = statement.module},
+             need);
+    }
+  }
+
+  WheelTree& tree_;
+  Imports& imports_;
+  const OwnModules& own_;
+  const OtherModules& others_;
+  Refusal worst_, absent_;  // proved; a module that is nowhere
+};
+
+// The name of the distribution, as its .dist-info has it; empty: it is not there.
+std::string distribution_in(const std::vector<std::string>& files) {
+  for (const auto& file : files) {
+    const auto folder = file.substr(0, file.find('/'));
+    if (folder.ends_with(".dist-info")) return canonical_name(folder.substr(0, folder.find('-')));
+  }
+  return {};
+}
 
 }  // namespace
 
-Refusal refusal_in(const WheelFiles& files, const PythonFacts& python,
-                   const HasModule& may_be_there) {
-  const auto target = target_of(python.version, python.architecture);
+Refusal refusal_in(const WheelFiles& files, const PythonFacts& python, const OtherModules& others) {
+  WheelTree tree(files);
+  const auto inside = WheelTree::python_in(python);
+  Imports imports(inside, tree.tree());
   const OwnModules own(files.names);
-  Refusal worst;
-  std::size_t packages = 0, without_module = 0;
-  for (auto name : import_names(files.names)) {
-    ++packages;
-    std::ranges::replace(name, '.', '/');
-    for (const auto& file : {name + "/__init__.py", name + ".py"}) {
-      const auto text = files.read ? files.read(file) : std::nullopt;
-      if (!text) continue;
-      const auto source = read_python_source(*text, target);
-      if (source.refuses > worst.need) worst = {file, "", source.refuses};
-      if (!may_be_there || text->find("sys.path") != text->npos) break;
-      for (const auto& statement : source.imports) {
-        if (statement.dots > 0 || statement.need != Need::always) continue;
-        const auto missing = own.first_missing(statement.module, may_be_there);
-        if (missing.empty()) continue;
-        ++without_module;
-        if (worst.file.empty()) worst = {file, missing};
-        break;
-      }
-      break;
-    }
+  const auto distribution = distribution_in(files.names);
+  PackageRefusal packages(tree, imports, own, others);
+  Refusal first, main;
+  bool has_main = false, all = true;
+  for (const auto& name : import_names(files.names)) {
+    const bool is_main = canonical_name(name) == distribution ||
+                         canonical_name(name.substr(0, name.find('.'))) == distribution;
+    auto refusal = packages.of(name);
+    has_main |= is_main;
+    all &= refusal.need == Need::always;
+    if (is_main && refusal.need > main.need) main = refusal;
+    if (refusal.need > first.need) first = std::move(refusal);
   }
-  if (!worst.module.empty() && without_module == packages) worst.need = Need::always;
-  return worst;
+  if (has_main && main.need == Need::never) first.need = Need::never;
+  if (!has_main && !all) first.need = std::min(first.need, Need::depends);
+  return main.need != Need::never ? main : first;
 }
 
 WheelImports::WheelImports(const PythonFacts& python, const WheelFiles& files) {
-  auto inside = python;
-  inside.site_packages = {std::string(site)};
-  std::map<std::string, std::set<std::string>> folders;
-  std::set<std::string> libraries;
-  for (const auto& name : files.names) {
-    if (name.find(".so") != name.npos) libraries.insert(stem(name));
-    for (auto path = std::string(site) + "/" + name; path.size() > site.size();) {
-      const auto slash = path.rfind('/');
-      if (!folders[path.substr(0, slash)].insert(path.substr(slash + 1)).second) break;
-      path.resize(slash);
-    }
-  }
-  Imports imports(
-      inside,
-      {.files_in = [&](const std::string& folder) { return folders[folder]; },
-       .read = [&](const std::string& path) { return files.read(path.substr(site.size() + 1)); }});
+  WheelTree tree(files);
+  const auto inside = WheelTree::python_in(python);
+  Imports imports(inside, tree.tree());
   run_ = imports.files_run_by(import_names(files.names));
   std::vector<const PythonSource*> sources;
   for (const auto& [path, need] : run_) {
@@ -101,7 +214,7 @@ WheelImports::WheelImports(const PythonFacts& python, const WheelFiles& files) {
       if (scope.raises && scope.asks_for_cuda) asks_for_cuda_ = path.substr(site.size() + 1);
     }
   }
-  openings_ = std::make_unique<Openings>(sources, libraries);
+  openings_ = std::make_unique<Openings>(sources, OwnModules(files.names).libraries());
 }
 
 Need WheelImports::imported(const std::string& path) const {

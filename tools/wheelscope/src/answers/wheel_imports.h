@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "answers/reason.h"
 #include "facts/machine.h"
 #include "machine/imports.h"
 #include "machine/openings.h"
@@ -22,19 +23,24 @@ struct WheelFiles {
   std::function<std::optional<std::string>(const std::string& name)> read;
 };
 
-// Why an import of a package fails by itself: a file of its own raises an error, or imports a
-// module that is nowhere.
+// Why an import of a package fails by itself: a file of its own raises an error, or imports or
+// opens what is nowhere.
 struct Refusal {
-  std::string file, module;  // no module: it raises an error
-  Need need = Need::never;   // `never` with a file: other packages of the wheel can be imported
+  Reason reason;            // none: it does not
+  Need need = Need::never;  // with a reason: it is not about the package of the wheel's name
 };
 
-// Whether a module may be there that is not the wheel's own: `utils`, or `google.utils` where
-// `google` has no code. An empty function: nobody looks.
-using HasModule = std::function<bool(const std::string& name)>;
+// Modules and libraries that are not the wheel's own. Empty functions: nobody looks, and no file is
+// read but the first of each package.
+struct OtherModules {
+  // `utils`, or `google.utils` where `google` has no code.
+  std::function<bool(const std::string& module)> may_be_there = {};
+  std::function<bool(const std::string& module, const std::string& name)> may_have = {};
+  std::function<bool(const std::string& library)> may_open = {};
+};
 
 Refusal refusal_in(const WheelFiles& files, const PythonFacts& python,
-                   const HasModule& may_be_there = {});
+                   const OtherModules& others = {});
 
 class WheelImports {
  public:

@@ -250,10 +250,20 @@ FitVerdict Fitter::judge(const Item& wheel, const WheelFiles& files) {
   };
   const auto may_have = [&](const std::string& module) {
     return (module == "torch" && machine_.torch) || modules_->may_have(module) ||
-           required_.bring_module(claims, extras_, module) != Brought::no;
+           required_.bring_module(
+               claims, extras_, module == "distutils" ? "_distutils_hack" : module) != Brought::no;
   };
   surroundings.refusal = [&] {
-    return refusal_in(files, *machine_.python, modules_ ? HasModule(may_have) : HasModule());
+    if (!modules_) return refusal_in(files, *machine_.python);
+    return refusal_in(files, *machine_.python,
+                      {may_have,
+                       [&](const std::string& module, const std::string& name) {
+                         return modules_->may_have(module, name);
+                       },
+                       [&](const std::string& library) {
+                         return surroundings_.system_library(library) ||
+                                required_.bring(claims, extras_, library) != Brought::no;
+                       }});
   };
   if (machine_.torch && TorchRequirements(claims).exact() != "") {
     const auto plain = machine_.torch->version.substr(0, machine_.torch->version.find('+'));

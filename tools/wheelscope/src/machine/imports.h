@@ -58,6 +58,8 @@ class Imports {
     return walk(names, false);
   }
 
+  PythonSource read(std::string_view text) const { return read_python_source(text, target_); }
+
   // What was read of a file that was run below a name.
   const PythonSource& source_of(const std::string& path) { return modules_[by_path_[path]].source; }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "machine/python_source.h"
 #include "source/files.h"
 #include "source/source.h"
 #include "text/text.h"
@@ -71,7 +72,23 @@ bool ModulesHere::may_have(const std::string& name) {
   return known->second;
 }
 
-bool ModulesHere::find(const std::string& name) const {
+bool ModulesHere::may_have(const std::string& module, const std::string& name) {
+  const auto [known, is_new] = known_.try_emplace(module + ":" + name, true);
+  if (!is_new || name.starts_with("__") || module.starts_with("distutils")) return known->second;
+  auto path = module;
+  std::ranges::replace(path, '.', '/');
+  for (const auto& folder : standard_libraries(python_)) {
+    const auto package = folder + "/" + path;
+    std::error_code error;
+    const bool is_package = fs::exists(package + "/__init__.py", error);
+    const auto text = read_text(package + (is_package ? "/__init__.py" : ".py"));
+    if (!text) continue;
+    known->second = may_bind(*text, name) || (is_package && has_module(package, name));
+  }
+  return known->second;
+}
+
+bool ModulesHere::find(const std::string& name) {
   auto path = name;
   std::ranges::replace(path, '.', '/');
   auto folders = python_.site_packages;
@@ -89,7 +106,8 @@ bool ModulesHere::find(const std::string& name) const {
     // A package of that name with code of its own may make modules as it likes.
     if (parent != folder && has_module(parent, "__init__")) return true;
   }
-  return is_in_interpreter(name);
+  // setuptools has a distutils of its own, which it puts in place of Python's.
+  return name == "distutils" ? may_have("_distutils_hack") : is_in_interpreter(name);
 }
 
 bool ModulesHere::is_in_interpreter(const std::string& name) const {

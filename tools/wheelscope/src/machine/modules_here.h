@@ -17,8 +17,11 @@ class ModulesHere {
   // `google`.
   bool may_have(const std::string& name);
 
+  // Whether a module may have a name in it. False: one of the standard library surely has not.
+  bool may_have(const std::string& module, const std::string& name);
+
  private:
-  bool find(const std::string& name) const;
+  bool find(const std::string& name);
   bool is_in_interpreter(const std::string& name) const;
 
   const PythonFacts& python_;

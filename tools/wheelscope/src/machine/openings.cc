@@ -11,7 +11,7 @@ namespace wheelscope {
 namespace {
 
 struct Routine {
-  std::set<std::string> calls, optional_calls, libraries;
+  std::set<std::string> calls, optional_calls, libraries, modules, elsewhere;
   bool opens = false, opens_optionally = false, opens_modules = false;
 };
 
@@ -52,7 +52,15 @@ Openings::Openings(const std::vector<const PythonSource*>& sources,
       for (const auto& text : scope.texts) {
         const auto name_in_text = base_name(text);
         const auto stem = name_in_text.substr(0, name_in_text.find('.'));
-        if (!libraries.contains(stem)) continue;
+        // The name of a module, such as numpy.core._tests, for a function that imports it.
+        if (const auto last = name_in_text.substr(name_in_text.rfind('.') + 1);
+            last != stem && libraries.contains(last))
+          routine.modules.insert(last);
+        if (!libraries.contains(stem)) {
+          if (text.starts_with("lib") && text.find(".so") != text.npos)
+            routine.elsewhere.insert(text);
+          continue;
+        }
         routine.libraries.insert(stem);
         if (name_in_text.find(".so") != name_in_text.npos) routine.libraries.insert(stem + ".so");
       }
@@ -74,6 +82,9 @@ Openings::Openings(const std::vector<const PythonSource*>& sources,
   for (const auto& name : run) {
     const auto found = routines.find(name);
     if (found == routines.end()) continue;
+    const auto& routine = found->second;
+    mentioned_.insert(routine.modules.begin(), routine.modules.end());
+    if (routine.opens) elsewhere_.insert(routine.elsewhere.begin(), routine.elsewhere.end());
     for (const auto& library : found->second.libraries) {
       mentioned_.insert(library);
       if (found->second.opens_modules) opened_.insert(library + ".so");

@@ -25,13 +25,15 @@ class Openings {
   }
   // Whether code that is run has the name, for whatever purpose.
   bool mentions(const std::string& name) const { return mentioned_.contains(name); }
+  // Libraries of other places that the import opens, by names that the code has.
+  const std::set<std::string>& libraries_elsewhere() const { return elsewhere_; }
   // The same of a module, which is imported as a rule: it is opened only by the name of its file.
   bool must_open_module(const std::string& module) const {
     return opened_.contains(module + ".so");
   }
 
  private:
-  std::set<std::string> named_, opened_, mentioned_;
+  std::set<std::string> named_, opened_, mentioned_, elsewhere_;
   bool opens_unnamed_ = false;  // by names that are put together at run time
 };
 

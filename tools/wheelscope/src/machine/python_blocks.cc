@@ -120,16 +120,20 @@ void PythonBlocks::enter(std::size_t indentation, std::string_view word, std::st
   } else if (word == "else") {
     if (last_left_.branch)
       enter_branch("", Need::always, last_left_.others, block);  // others always run
-    else if (last_left_.kind != Block::Kind::handler)
+    else if (last_left_.kind == Block::Kind::handler)
+      block.runs = Need::depends;  // on what was tried
+    else
       block.runs = last_left_.runs;  // of a loop: it is skipped by `break`
   } else if (word == "case" || word == "for" || word == "while") {
     block.runs = Need::depends;
   } else if (word == "with") {
+    begin_attempt(block);
+    auto& attempt = attempts_.back();
     if (const auto suppress = head.find("suppress("); suppress != head.npos) {
-      begin_attempt(block);
-      auto& attempt = attempts_.back();
       attempt.survives_import = catches(head.substr(suppress + 9), "ImportError");
       attempt.survives_library = catches(head.substr(suppress + 9), "OSError");
+    } else if (head.find("catch_warnings(") == head.npos) {
+      attempt.survives_import = Certainty::maybe;  // it may be made to
     }
   } else if (word == "try") {
     begin_attempt(block);
@@ -154,6 +158,11 @@ Certainty PythonBlocks::certainty_within(Block::Kind kind) const {
       certainty = Certainty::maybe;
   }
   return Certainty::no;
+}
+
+Certainty PythonBlocks::certainty_in_function() const {
+  const bool is_nested = std::ranges::count(blocks_, Block::Kind::function, &Block::kind) > 1;
+  return is_nested ? Certainty::maybe : certainty_within(Block::Kind::function);
 }
 
 void PythonBlocks::raise_in_handler(Certainty certainty) {

@@ -100,7 +100,9 @@ class SourceReader {
       source_.refuses = std::max(source_.refuses, place.runs);
     if (const auto* name = blocks_.function()) {
       auto& raises = raising_[*name];
-      raises = std::max({raises, Certainty::maybe, blocks_.certainty_in_function()});
+      const bool may_end = returning_.contains(*name);  // before it comes here
+      raises = std::max(
+          {raises, Certainty::maybe, may_end ? Certainty::no : blocks_.certainty_in_function()});
     }
     blocks_.raise_in_handler(Certainty::yes);
   }
@@ -127,6 +129,9 @@ class SourceReader {
         assign(target, evaluate(trim(text.substr(text.find('=') + 1)), target_, constants_));
       if (word == "raise") {
         raise_here();
+      } else if (word == "return" && blocks_.function()) {
+        returning_.insert(*blocks_.function());
+        mentions(text);
       } else if (word == "global") {
         for (const auto& name : split(text.substr(6), ',')) poison(trim(name));
       } else if (word == "import" || word == "from") {
@@ -292,6 +297,7 @@ class SourceReader {
   std::vector<PythonPlace> openings_;  // of libraries
   std::vector<PythonPlace> module_openings_;
   std::map<std::string, Certainty> raising_;  // functions
+  std::set<std::string> returning_;           // functions that have returned by now, maybe
   std::vector<std::pair<std::string, PythonPlace>> calls_;
   PythonConstants constants_;
   std::set<std::string, std::less<>> poisoned_;  // names with several values
@@ -302,6 +308,29 @@ class SourceReader {
 PythonSource read_python_source(std::string_view text, const PythonTarget& target,
                                 PythonReading reading) {
   return SourceReader(text, target, reading).run();
+}
+
+bool may_bind(std::string_view text, std::string_view name) {
+  constexpr std::string_view ways[] = {
+      "import *", "globals().", "vars()", "sys.modules[__name__]", "_convert_(", "exec("};
+  LineReader lines(text);
+  while (const auto line = lines.next()) {
+    const std::string_view code = line->text;
+    if (code.starts_with("globals()[") || code.ends_with("globals()") ||
+        (line->indentation == 0 && code.starts_with("def __getattr__(")) ||
+        std::ranges::any_of(ways, [&](auto way) { return code.find(way) != code.npos; }))
+      return true;
+    for (std::size_t at = 0; at < code.size();) {
+      const char c = code[at];
+      const auto word = first_word(code.substr(at));
+      if (word == name && (at == 0 || code[at - 1] != '.')) return true;
+      at += std::max<std::size_t>(word.size(), 1);
+      if (c != '"' && c != '\'') continue;
+      while (at < code.size() && code[at] != c) at += code[at] == '\\' ? 2 : 1;
+      ++at;
+    }
+  }
+  return false;
 }
 
 }  // namespace wheelscope

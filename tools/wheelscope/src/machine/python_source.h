@@ -48,4 +48,8 @@ enum class PythonReading { all, imports };
 PythonSource read_python_source(std::string_view text, const PythonTarget& target = {},
                                 PythonReading reading = PythonReading::all);
 
+// Whether a file may give a name to those who import it from there. False: its code has the name
+// nowhere but behind a dot, and no way to make names up.
+bool may_bind(std::string_view text, std::string_view name);
+
 }  // namespace wheelscope

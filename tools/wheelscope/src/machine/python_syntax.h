@@ -100,7 +100,8 @@ class PythonBlocks {
   const std::string* function() const;  // that the line stands in; null: none
   bool in_handler() const { return !handlers_.empty(); }
   bool asks_modules() const;  // a condition asks whether another module was imported before
-  Certainty certainty_in_function() const { return certainty_within(Block::Kind::function); }
+  // Whether a statement here is run whenever the function that the line stands in is called.
+  Certainty certainty_in_function() const;
   void raise_in_handler(Certainty certainty);
 
   // Known at the end of the file.

@@ -44,11 +44,9 @@ std::string verdict_text(const DistributionVerdict& verdict, const Style& style)
   if (!verdict.imports.empty())
     lines.add("because", "it imports " + verdict.imports + ", which does not load" +
                              (verdict.loads == Loads::depends ? " for sure, or not always" : ""));
-  const auto& [file, module, need] = verdict.refusal;
-  if (!file.empty()) {
-    const Reason reason{module.empty() ? Why::refuses : Why::module_absent, file, module};
-    lines.add(need == Need::never ? "optional" : "because", printable(reason_text(reason)));
-  }
+  if (const auto& reason = verdict.refusal.reason)
+    lines.add(verdict.refusal.need == Need::never ? "optional" : "because",
+              printable(reason_text(reason)));
   constexpr std::size_t most = 5;
   std::size_t needed = 0;
   std::vector<std::string> optional;

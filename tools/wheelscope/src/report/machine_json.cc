@@ -56,9 +56,14 @@ Json to_json(const Explanation& explanation) {
 }
 
 Json to_json(const Refusal& refusal) {
-  if (refusal.file.empty()) return nullptr;
-  return {
-      {"file", refusal.file}, {"module", or_null(refusal.module)}, {"need", name_of(refusal.need)}};
+  const auto& [why, who, what, version, here] = refusal.reason;
+  if (!refusal.reason) return nullptr;
+  auto where = [&](Why wanted) { return or_null(why == wanted ? what : ""); };
+  return {{"file", who},
+          {"module", why == Why::name_absent ? Json(here) : where(Why::module_absent)},
+          {"name", where(Why::name_absent)},
+          {"library", where(Why::library_opened)},
+          {"need", name_of(refusal.need)}};
 }
 
 Json to_json(const DistributionVerdict& verdict) {

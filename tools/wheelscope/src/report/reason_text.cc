@@ -107,6 +107,11 @@ std::string reason_text(const Reason& reason) {
              " raises an error when it is imported, unless another module was imported before";
     case Why::module_absent:
       return who + " imports " + what + ", which is not here and which nothing requires";
+    case Why::name_absent:
+      return who + " imports " + what + " from " + here + ", which has no such name in this Python";
+    case Why::library_opened:
+      return who + " opens " + what +
+             ", which nothing here brings, or another library in its place";
     case Why::library_absent:
       return needs + ", which nothing here brings";
     case Why::library_of_system:
@@ -170,6 +175,7 @@ std::string change_text(const Reason& reason) {
     case Why::python_unnamed:
     case Why::python_built:
     case Why::python_private:
+    case Why::name_absent:
       return "another Python";
     case Why::torch_absent:
       return "pip install torch";
@@ -199,6 +205,7 @@ std::string change_text(const Reason& reason) {
       return "import the package that it belongs to";
     case Why::module_absent:
       return "pip install the package that has " + what;
+    case Why::library_opened:
     case Why::library_absent:
     case Why::library_of_system:
     case Why::library_of_cuda:
