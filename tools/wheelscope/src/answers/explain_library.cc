@@ -137,6 +137,9 @@ void explain_cuda_library(const std::string& name, const MachineFacts* machine,
                        (distributions.front().contains('<') ? "'" + explanation.provider + "'"
                                                             : explanation.provider) +
                        ", and put the folder of its library into LD_LIBRARY_PATH");
+  else if (!release.empty())
+    explanation.advise("or install " + release +
+                       ", and put the folder of its library into LD_LIBRARY_PATH");
 }
 
 bool is_libc(std::string_view name) {
