@@ -19,39 +19,8 @@ def load(path):
 load(__file__.replace('__init__.py', '_C' + '.so'))
 """
 
-MANAGED = """
-class Forgiving:
-    def __enter__(self): pass
-    def __exit__(self, *error): return True
-with Forgiving():
-    import nobody_has_this
-"""
-
-OTHERWISE = """
-try:
-    import nobody_has_this
-except ImportError:
-    pass
-else:
-    from nobody_has_this import part
-    import nor_this
-"""
-
-INNER = """
-def missing():
-    def f():
-        raise ImportError
-    return f
-def quiet(x=True):
-    if x:
-        return
-    raise ImportError
-try:
-    import nobody_has_this
-except ImportError:
-    f = missing()
-    quiet()
-"""
+MANAGED = "class F:\n    __enter__ = lambda s: s\n    __exit__ = lambda *e: True\n"
+TRY = "try: import nobody_has_this\nexcept ImportError: "
 
 # A package with a broken module _C: its files, and whether an import of it works.
 PACKAGES: dict[str, tuple[dict[str, str], bool]] = {
@@ -83,10 +52,13 @@ SOUND: dict[str, tuple[dict[str, str], bool]] = {
     "looped": ({"__init__.py": "for x in (1, 2):\n    if x > 1:\n        break\nelse:\n    raise ImportError"}, True),
     "named": ({"__init__.py": "from typing import NobodyHasThis"}, False),
     "deeper": ({"__init__.py": "from .a import b", "a/__init__.py": "", "a/b.py": "import nobody_has_this"}, False),
-    "managed": ({"__init__.py": MANAGED}, True),
+    "managed": ({"__init__.py": MANAGED + "with F():\n    import nobody_has_this"}, True),
     "dotted": ({"__init__.py": "from collections import abc, OrderedDict as O\nfrom os import path, getpid"}, True),
-    "otherwise": ({"__init__.py": OTHERWISE}, True),
-    "inner": ({"__init__.py": INNER}, True),
+    "otherwise": ({"__init__.py": TRY + "pass\nelse: import nor_this"}, True),
+    "called": ({"__init__.py": "if '.' in __name__:\n    import nobody_has_this\nelse:\n    import os"}, True),
+    "absent": ({"__init__.py": "try:\n    import nobody_has_this\nexcept ModuleNotFoundError:\n    pass"}, True),
+    "inner": ({"__init__.py": "def g():\n    def f(): raise OSError\n    return f\n" + TRY + "g()"}, True),
+    "quiet": ({"__init__.py": "def g(x=1):\n    if x: return\n    raise OSError\n" + TRY + "g()"}, True),
     "shared.part": ({"__init__.py": "import shared.absent"}, False),
 }  # fmt: skip
 PACKAGES |= SOUND

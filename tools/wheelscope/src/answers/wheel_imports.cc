@@ -103,7 +103,7 @@ class PackageRefusal {
   Refusal of(const std::string& package) {
     worst_ = absent_ = {};
     if (!others_.may_be_there) return by_first_file(package);
-    const auto run = imports_.files_run_by({package});
+    const auto run = imports_.files_run_by({package}, PythonReading::openings);
     std::vector<const PythonSource*> sources;
     for (const auto& [path, need] : run) {
       if (!path.ends_with(".py") || need == Need::never) continue;
@@ -147,10 +147,11 @@ class PackageRefusal {
 
   void look_at(const ImportStatement& statement, const std::string& path, Need need) {
     if (need != Need::always) return;
-    if (const auto missing = own_.first_missing(statement.module, others_); !missing.empty())
-      return tree_.has_pth()
-                 ? void()
-                 : keep(absent_, {.why = Why::module_absent, .who = path, .what = missing}, need);
+    if (const auto missing = own_.first_missing(statement.module, others_); !missing.empty()) {
+      if (!tree_.has_pth() && statement.need_if_absent == Need::always)
+        keep(absent_, {.why = Why::module_absent, .who = path, .what = missing}, need);
+      return;
+    }
     if (own_.has(statement.module.substr(0, statement.module.find('.')))) return;
     for (const auto& name : statement.names) {
       if (name != "*" && !others_.may_have(statement.module, name))

@@ -193,7 +193,8 @@ void Imports::link(std::size_t index, PythonSource source) {
 
 // Level by level, so that files are read side by side. A module is visited again where a second way
 // to it is surer than the first.
-std::map<std::string, Need> Imports::walk(const std::vector<std::string>& names, bool below) {
+std::map<std::string, Need> Imports::walk(const std::vector<std::string>& names, bool below,
+                                          PythonReading reading) {
   auto is_below = [&](const std::string& module) {
     return std::ranges::any_of(names, [&](const std::string& name) {
       return (module + ".").starts_with(name + ".") || name.starts_with(module + ".");
@@ -211,7 +212,7 @@ std::map<std::string, Need> Imports::walk(const std::vector<std::string>& names,
       known->second = need;
       level.push_back(index);
     }
-    read(level, below ? PythonReading::all : PythonReading::imports);
+    read(level, reading);
     found.clear();
     for (const auto index : level) {
       for (const auto& [next, need] : modules_[index].imports)

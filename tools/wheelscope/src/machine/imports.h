@@ -49,13 +49,14 @@ class Imports {
 
   // The files of the modules below these names that an import of them runs, and whether it fails
   // with them. To be asked before `reached`, which reads less of a file.
-  std::map<std::string, Need> files_run_by(const std::vector<std::string>& names) {
-    return walk(names, true);
+  std::map<std::string, Need> files_run_by(const std::vector<std::string>& names,
+                                           PythonReading reading = PythonReading::all) {
+    return walk(names, true, reading);
   }
 
   // The same, in whatever packages the files lie.
   std::map<std::string, Need> reached(const std::vector<std::string>& names) {
-    return walk(names, false);
+    return walk(names, false, PythonReading::imports);
   }
 
   PythonSource read(std::string_view text) const { return read_python_source(text, target_); }
@@ -77,7 +78,8 @@ class Imports {
   const std::set<std::string>& files_in(const std::string& folder);
   void add_with_parents(const std::string& name, Need need,
                         std::vector<std::pair<std::size_t, Need>>& found);
-  std::map<std::string, Need> walk(const std::vector<std::string>& names, bool below);
+  std::map<std::string, Need> walk(const std::vector<std::string>& names, bool below,
+                                   PythonReading reading);
   void read(const std::vector<std::size_t>& modules, PythonReading reading);
   void link(std::size_t index, PythonSource source);
 

@@ -28,16 +28,6 @@ std::vector<std::string> standard_libraries(const PythonFacts& python) {
   return folders;
 }
 
-// As x/, x.py or x.cpython-311-x86_64-linux-gnu.so.
-bool has_module(const std::string& folder, const std::string& name) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const auto file = entry.path().filename().string();
-    if (file == name || file.starts_with(name + ".")) return true;
-  }
-  return false;
-}
-
 // Whether files beside the packages make Python look elsewhere too: editable installs, mostly.
 bool leads_elsewhere(const std::string& folder) {
   std::error_code error;
@@ -66,36 +56,53 @@ bool has_text(const std::string& path, const std::string& name) {
 
 }  // namespace
 
+ModulesHere::ModulesHere(const PythonFacts& python)
+    : python_(python),
+      standard_(standard_libraries(python)),
+      is_open_(standard_.empty() || std::getenv("PYTHONPATH") ||
+               std::ranges::any_of(python.site_packages, leads_elsewhere)) {}
+
+// As x/, x.py or x.cpython-311-x86_64-linux-gnu.so.
+bool ModulesHere::has_module(const std::string& folder, const std::string& name) {
+  const auto [known, is_new] = folders_.try_emplace(folder);
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(is_new ? folder : "", error)) {
+    const auto file = entry.path().filename().string();
+    known->second.insert(file.substr(0, file.find('.')));
+  }
+  return known->second.contains(name);
+}
+
 bool ModulesHere::may_have(const std::string& name) {
   const auto [known, is_new] = known_.try_emplace(name);
-  if (is_new) known->second = find(name);
-  return known->second;
+  if (is_new) known->second = is_open_ || find(name);
+  return known_[name];
 }
 
 bool ModulesHere::may_have(const std::string& module, const std::string& name) {
-  const auto [known, is_new] = known_.try_emplace(module + ":" + name, true);
-  if (!is_new || name.starts_with("__") || module.starts_with("distutils")) return known->second;
+  // setuptools has a distutils of its own, which it puts in place of Python's.
+  if (name.starts_with("__") || module.starts_with("distutils")) return true;
   auto path = module;
   std::ranges::replace(path, '.', '/');
-  for (const auto& folder : standard_libraries(python_)) {
+  for (const auto& folder : standard_) {
     const auto package = folder + "/" + path;
-    std::error_code error;
-    const bool is_package = fs::exists(package + "/__init__.py", error);
-    const auto text = read_text(package + (is_package ? "/__init__.py" : ".py"));
-    if (!text) continue;
-    known->second = may_bind(*text, name) || (is_package && has_module(package, name));
+    const bool is_package = has_module(package, "__init__");
+    const auto [known, is_new] = names_.try_emplace(package);
+    if (is_new) {
+      const auto text = read_text(package + (is_package ? "/__init__.py" : ".py"));
+      if (text) known->second = names_in(*text);
+    }
+    const auto& names = known->second;
+    if (names && !names->contains(name) && !(is_package && has_module(package, name))) return false;
   }
-  return known->second;
+  return true;
 }
 
 bool ModulesHere::find(const std::string& name) {
   auto path = name;
   std::ranges::replace(path, '.', '/');
   auto folders = python_.site_packages;
-  if (std::getenv("PYTHONPATH") || std::ranges::any_of(folders, leads_elsewhere)) return true;
-  const auto standard = standard_libraries(python_);
-  if (standard.empty()) return true;
-  for (const auto& folder : standard) {
+  for (const auto& folder : standard_) {
     folders.push_back(folder);
     folders.push_back(folder + "/lib-dynload");
   }
@@ -106,7 +113,6 @@ bool ModulesHere::find(const std::string& name) {
     // A package of that name with code of its own may make modules as it likes.
     if (parent != folder && has_module(parent, "__init__")) return true;
   }
-  // setuptools has a distutils of its own, which it puts in place of Python's.
   return name == "distutils" ? may_have("_distutils_hack") : is_in_interpreter(name);
 }
 

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "facts/machine.h"
 
@@ -11,7 +14,7 @@ namespace wheelscope {
 
 class ModulesHere {
  public:
-  explicit ModulesHere(const PythonFacts& python) : python_(python) {}
+  explicit ModulesHere(const PythonFacts& python);
 
   // False: surely not. Names of two parts are asked of packages without code of their own, such as
   // `google`.
@@ -22,10 +25,15 @@ class ModulesHere {
 
  private:
   bool find(const std::string& name);
+  bool has_module(const std::string& folder, const std::string& name);
   bool is_in_interpreter(const std::string& name) const;
 
   const PythonFacts& python_;
+  std::vector<std::string> standard_;  // folders of the standard library
+  bool is_open_;                       // Python looks in places that are not known here
   std::map<std::string, bool> known_;
+  std::map<std::string, std::set<std::string>> folders_;               // what has a name in each
+  std::map<std::string, std::optional<std::set<std::string>>> names_;  // in each module
 };
 
 }  // namespace wheelscope

@@ -59,6 +59,7 @@ void PythonBlocks::leave() {
     const auto& handler = handlers_.back();
     auto& attempt = attempts_[handler.attempt];
     settle(handler.import, handler.raises, attempt.survives_import, attempt.import_settled);
+    settle(handler.absence, handler.raises, attempt.survives_absence, attempt.absence_settled);
     settle(handler.library, handler.raises, attempt.survives_library, attempt.library_settled);
     handlers_.pop_back();
   }
@@ -131,9 +132,11 @@ void PythonBlocks::enter(std::size_t indentation, std::string_view word, std::st
     auto& attempt = attempts_.back();
     if (const auto suppress = head.find("suppress("); suppress != head.npos) {
       attempt.survives_import = catches(head.substr(suppress + 9), "ImportError");
+      attempt.survives_absence = std::max(
+          attempt.survives_import, catches(head.substr(suppress + 9), "ModuleNotFoundError"));
       attempt.survives_library = catches(head.substr(suppress + 9), "OSError");
     } else if (head.find("catch_warnings(") == head.npos) {
-      attempt.survives_import = Certainty::maybe;  // it may be made to
+      attempt.survives_import = attempt.survives_absence = Certainty::maybe;  // it may be made to
     }
   } else if (word == "try") {
     begin_attempt(block);
@@ -141,9 +144,11 @@ void PythonBlocks::enter(std::size_t indentation, std::string_view word, std::st
     block.kind = Block::Kind::handler;
     block.runs = Need::depends;
     block.id = last_left_.id;
-    handlers_.push_back({.attempt = block.id,
-                         .import = catches(head, "ImportError"),
-                         .library = catches(head, "OSError")});
+    handlers_.push_back(
+        {.attempt = block.id,
+         .import = catches(head, "ImportError"),
+         .library = catches(head, "OSError"),
+         .absence = std::max(catches(head, "ImportError"), catches(head, "ModuleNotFoundError"))});
   }
   blocks_.push_back(block);
 }
@@ -178,9 +183,17 @@ bool PythonBlocks::survives_library(const PythonPlace& place) const {
 }
 
 Need PythonBlocks::need_at(const PythonPlace& place) const {
+  return need_at(place, &Attempt::survives_import);
+}
+
+Need PythonBlocks::need_of_absent_at(const PythonPlace& place) const {
+  return need_at(place, &Attempt::survives_absence);
+}
+
+Need PythonBlocks::need_at(const PythonPlace& place, Certainty Attempt::* what) const {
   auto need = place.runs;
   for (const auto id : place.attempts) {
-    const auto survives = attempts_[id].survives_import;
+    const auto survives = attempts_[id].*what;
     if (survives == Certainty::yes) return Need::never;
     if (survives == Certainty::maybe) need = std::min(need, Need::depends);
   }

@@ -12,6 +12,9 @@ namespace {
 
 using Unknown = std::monostate;
 
+// What __name__ is taken for: it is not __main__, and nothing else is known of it.
+constexpr std::string_view imported_name = "<imported>";
+
 struct PythonToken {
   enum class Kind { name, number, text, sign, end } kind = Kind::end;
   std::string text;
@@ -150,7 +153,7 @@ class Evaluator {
       const auto* text = std::get_if<std::string>(&a);
       const auto* list = std::get_if<std::vector<std::string>>(&b);
       const auto* whole = std::get_if<std::string>(&b);
-      if (!text || (!list && !whole)) return {};
+      if (!text || (!list && !whole) || (whole && *whole == imported_name)) return {};
       const bool inside =
           list ? std::ranges::find(*list, *text) != list->end() : whole->find(*text) != whole->npos;
       return inside == (sign == "in");
@@ -270,7 +273,7 @@ class Evaluator {
   static PythonValue method(const PythonValue& value, const std::string& name,
                             const PythonValue& argument) {
     const auto* text = std::get_if<std::string>(&value);
-    if (!text) return {};
+    if (!text || *text == imported_name) return {};
     if (name == "lower") return lower(*text);
     std::vector<std::string> wanted;
     if (const auto* one = std::get_if<std::string>(&argument)) wanted = {*one};
@@ -306,7 +309,7 @@ class Evaluator {
     if (const auto known = constants_.find(path); known != constants_.end()) return known->second;
     if (path == "TYPE_CHECKING" || path.ends_with(".TYPE_CHECKING")) return false;
     if (path == "__debug__") return true;
-    if (path == "__name__") return std::string("<imported>");
+    if (path == "__name__") return std::string(imported_name);
     if (path == "sys.platform" || path == "platform" || path == "_sys.platform")
       return std::string("linux");
     if (path == "os.name" || path == "_os.name") return std::string("posix");

@@ -272,6 +272,7 @@ class SourceReader {
     for (std::size_t i = 0; i < source_.imports.size(); ++i) {
       auto& statement = source_.imports[i];
       statement.need = blocks_.need_at(places_[i]);
+      statement.need_if_absent = blocks_.need_of_absent_at(places_[i]);
       if (!places_[i].scope.empty())
         statement.need = called.contains(places_[i].scope) ? std::min(statement.need, Need::depends)
                                                            : Need::never;
@@ -307,30 +308,35 @@ class SourceReader {
 
 PythonSource read_python_source(std::string_view text, const PythonTarget& target,
                                 PythonReading reading) {
+  if (reading == PythonReading::openings) {
+    const bool opens = text.find("CDLL(") != text.npos || text.find("LoadLibrary(") != text.npos;
+    reading = opens ? PythonReading::all : PythonReading::imports;
+  }
   return SourceReader(text, target, reading).run();
 }
 
-bool may_bind(std::string_view text, std::string_view name) {
+std::optional<std::set<std::string>> names_in(std::string_view text) {
   constexpr std::string_view ways[] = {
       "import *", "globals().", "vars()", "sys.modules[__name__]", "_convert_(", "exec("};
+  std::set<std::string> names;
   LineReader lines(text);
   while (const auto line = lines.next()) {
     const std::string_view code = line->text;
     if (code.starts_with("globals()[") || code.ends_with("globals()") ||
         (line->indentation == 0 && code.starts_with("def __getattr__(")) ||
         std::ranges::any_of(ways, [&](auto way) { return code.find(way) != code.npos; }))
-      return true;
+      return std::nullopt;
     for (std::size_t at = 0; at < code.size();) {
       const char c = code[at];
       const auto word = first_word(code.substr(at));
-      if (word == name && (at == 0 || code[at - 1] != '.')) return true;
+      if (!word.empty() && (at == 0 || code[at - 1] != '.')) names.emplace(word);
       at += std::max<std::size_t>(word.size(), 1);
       if (c != '"' && c != '\'') continue;
       while (at < code.size() && code[at] != c) at += code[at] == '\\' ? 2 : 1;
       ++at;
     }
   }
-  return false;
+  return names;
 }
 
 }  // namespace wheelscope

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +22,7 @@ struct ImportStatement {
   std::size_t dots = 0;            // before it, or alone: from ..a import c, from . import c
   std::vector<std::string> names;  // that are taken from it; any of them may be a module
   Need need = Need::always;        // for the import of the file to succeed
+  Need need_if_absent = need;      // the same, where the module is not found
 };
 
 // The body of a function, nested ones included, or what stands outside of all functions.
@@ -43,13 +46,14 @@ struct PythonSource {
   bool describes_operators = false;  // of torch that must be there: register_fake("ns::op")
 };
 
-// All of that, or the imports alone, for which the bodies of functions do not count.
-enum class PythonReading { all, imports };
+// All of that, or the imports alone, for which the bodies of functions do not count; or all of
+// files that open libraries, and of others the imports.
+enum class PythonReading { all, imports, openings };
 PythonSource read_python_source(std::string_view text, const PythonTarget& target = {},
                                 PythonReading reading = PythonReading::all);
 
-// Whether a file may give a name to those who import it from there. False: its code has the name
-// nowhere but behind a dot, and no way to make names up.
-bool may_bind(std::string_view text, std::string_view name);
+// The names that a file may give to those who import them from there: all that its code has not
+// only behind a dot. Nothing: it may make names up.
+std::optional<std::set<std::string>> names_in(std::string_view text);
 
 }  // namespace wheelscope

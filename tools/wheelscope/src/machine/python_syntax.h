@@ -107,6 +107,7 @@ class PythonBlocks {
   // Known at the end of the file.
   bool survives_library(const PythonPlace& place) const;
   Need need_at(const PythonPlace& place) const;
+  Need need_of_absent_at(const PythonPlace& place) const;  // of a module that is not found
 
  private:
   struct Block {
@@ -122,16 +123,20 @@ class PythonBlocks {
   // A `try`, with what its handlers do: whether the file goes on.
   struct Attempt {
     Certainty survives_import = Certainty::no, survives_library = Certainty::no;
+    Certainty survives_absence = Certainty::no;
     bool import_settled = false, library_settled = false;  // a handler has it for sure
+    bool absence_settled = false;
   };
   struct Handler {
     std::size_t attempt = 0;
-    Certainty import = Certainty::no, library = Certainty::no, raises = Certainty::no;
+    Certainty import = Certainty::no, library = Certainty::no, absence = Certainty::no;
+    Certainty raises = Certainty::no;
   };
 
   void leave();
   void enter_branch(std::string_view condition, Need holds, Need before, Block& block);
   void begin_attempt(Block& block);
+  Need need_at(const PythonPlace& place, Certainty Attempt::* survives) const;
   Certainty certainty_within(Block::Kind kind) const;
 
   std::vector<Block> blocks_;
