@@ -114,7 +114,7 @@ class PackageRefusal {
         if (statement.dots == 0) look_at(statement, path, std::min(need, statement.need));
     }
     if (absent_.need > worst_.need && std::ranges::any_of(run, [&](const auto& file) {
-          const auto text = tree_.read(file.first);
+          const auto text = file.first.ends_with(".py") ? tree_.read(file.first) : std::nullopt;
           return text && may_make_modules(*text);
         }))
       absent_.need = Need::depends;
