@@ -55,7 +55,7 @@ SOUND: dict[str, tuple[dict[str, str], bool]] = {
     "managed": ({"__init__.py": MANAGED + "with F():\n    import nobody_has_this"}, True),
     "dotted": ({"__init__.py": "from collections import abc, OrderedDict as O\nfrom os import path, getpid"}, True),
     "otherwise": ({"__init__.py": TRY + "pass\nelse: import nor_this"}, True),
-    "called": ({"__init__.py": "if '.' in __name__:\n    import nobody_has_this\nelse:\n    import os"}, True),
+    "called": ({"__init__.py": "from . import a", "a.py": "if '.' not in __name__: import nobody_has_this"}, True),
     "absent": ({"__init__.py": "try:\n    import nobody_has_this\nexcept ModuleNotFoundError:\n    pass"}, True),
     "inner": ({"__init__.py": "def g():\n    def f(): raise OSError\n    return f\n" + TRY + "g()"}, True),
     "quiet": ({"__init__.py": "def g(x=1):\n    if x: return\n    raise OSError\n" + TRY + "g()"}, True),
@@ -177,3 +177,27 @@ def test_parts_and_neighbours_are_named(verdicts: dict[str, dict[str, object]]) 
         broken = verdicts[name]["broken"]
         assert isinstance(broken, list)
         assert [one["need"] for one in broken] == [need]
+
+
+def test_what_only_running_tells(scope: Scope, tmp_path: Path) -> None:
+    """A module named in a text, as numpy 1.26 does; a library that nothing has; a folder in place of a module."""
+    prefix = virtual_environment(tmp_path / "env")
+    site = site_of(prefix)
+    texts = {
+        "told": "def add(place):\n    __import__(place)\nadd('told._C')",
+        "opens": "import ctypes\ndef load():\n    return ctypes.CDLL('libnobody.so.7')\nlib = load()",
+        "folder": "",
+    }
+    for name, text in texts.items():
+        (site / name).mkdir()
+        (site / name / "__init__.py").write_text(text)
+        compiled(site / name / "_C.so", BROKEN if name == "told" else MODULE, "-Wl,-z,now")
+        install(prefix, name)
+    (site / "folder/__init__.py").rename(site / "folder/__init__.pyi")
+    (site / "folder-1.0.dist-info/RECORD").write_text(
+        "folder/__init__.pyi,,\nfolder.cpython-38-x86_64-linux-gnu.so,,\n"
+    )
+    (site / "folder/_C.so").rename(site / "folder.cpython-38-x86_64-linux-gnu.so")
+    found = env(scope, prefix)
+    assert {name: found[name]["loads"] for name in texts} == dict.fromkeys(texts, "depends")
+    assert found["opens"]["refusal"]["library"] == "libnobody.so.7"
