@@ -226,6 +226,14 @@ CHANGES: dict[str, tuple[Change, Iterable[str]]] = {
     "build.environment_cpu": ((MATRIX, 'OPWRIGHT_CUDA = "off"', 'OPWRIGHT_CUDA = "no"'), SDIST),
     "a wheel that the build requires": ((f"project/{GIVEN_WHEEL}", "", ""), SDIST | FROM_BUILD),
     "build.before": ((MATRIX, "[build]\n", '[build]\nbefore = "true"\n'), SDIST | FROM_BUILD),
+    "build.downloads": (
+        (
+            MATRIX,
+            "[build]\n",
+            f'[build]\ndownloads = [{{ url = "https://a/b", sha256 = "{"0" * 64}" }}]\n',
+        ),
+        SDIST | FROM_BUILD,
+    ),
     "build.source_date_epoch": ((MATRIX, "1580601600", "1580601601"), SDIST | FROM_BUILD),
     "repair.exclude": (
         (MATRIX, "[publish]\n", '[repair]\nexclude = ["libx.so"]\n\n[publish]\n'),
@@ -244,6 +252,7 @@ CHANGES: dict[str, tuple[Change, Iterable[str]]] = {
     "the step build": ((f"{TOOL}/steps/build.py", "", ""), SDIST | FROM_BUILD),
     "the step repair": ((f"{TOOL}/steps/repair.py", "", ""), FROM_REPAIR),
     "the SBOM's code": ((f"{TOOL}/tools/sbom.py", "", ""), FROM_REPAIR),
+    "what fetches downloads": ((f"{TOOL}/tools/downloads.py", "", ""), SDIST | FROM_BUILD),
     "the code that writes wheels": ((f"{TOOL}/tools/wheelfile.py", "", ""), SDIST | FROM_BUILD),
     "the step gate": ((f"{TOOL}/steps/gate.py", "", ""), {"gate"} | PUBLISHED),
     "the step verify": ((f"{TOOL}/steps/verify.py", "", ""), {"verify"} | PUBLISHED),

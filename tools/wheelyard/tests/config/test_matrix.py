@@ -8,6 +8,8 @@ from wheelyard.config import matrix
 from wheelyard.problem import Problem
 
 FILE = ROOT / matrix.FILE
+URL, SHA = "https://host.example", "0" * 64
+TWICE = f'{{ url = "{URL}/x/a%20b.tgz?y=z", sha256 = "{SHA}" }}'
 
 
 def edited(tmp_path: Path, old: str, new: str) -> Path:
@@ -39,6 +41,10 @@ def test_the_committed_file_is_sound() -> None:
         ('OPWRIGHT_TARGET = "{arch}"', 'OPWRIGHT_TARGET = "{foo}"', "OPWRIGHT_TARGET names {foo}; it may name {arch}"),
         ('OPWRIGHT_TARGET = "{arch}"', 'OPWRIGHT_TARGET = "a}"', "OPWRIGHT_TARGET has a single brace"),
         ("[smoke]", '[smoke]\nchecks = [{ call = "x", reference = "x" }]', "lacks the key `name`: What is checked."),
+        ("[build]\n", f'[build]\ndownloads = [{{ url = "{URL}/a.tgz", sha256 = "x" }}]\n', "is `x`; it has 64 digits"),
+        ("[build]\n", f'[build]\ndownloads = [{{ url = "{URL}/", sha256 = "{SHA}" }}]\n', "needs a file's name"),
+        ("[build]\n", f'[build]\ndownloads = [{{ url = "file:///a", sha256 = "{SHA}" }}]\n', "`file:///a` is no"),
+        ("[build]\n", f'[build]\ndownloads = [{TWICE}, {TWICE}]\n', "two files are named a b.tgz; give one another"),
     ],
 )  # fmt: skip
 def test_a_bad_key_names_its_line(tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -54,6 +54,15 @@ def test_it_names_the_libraries_that_were_copied_into_the_wheel(tmp_path: Path) 
     assert sbom.linked_in(wheel)[1:] == ["libyaml-0.so.2.0.9"]
 
 
+def test_it_names_what_the_build_was_given() -> None:
+    files = {"fmt.tgz": ["https://host.example/fmt.tgz", "0" * 64]}
+    made = sbom.document(facts("none", None), PINNED, sbom.downloaded(files))
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(json.dumps(made)) is None
+    (given,) = made["components"]
+    assert (given["name"], given["hashes"][0]["content"]) == ("fmt.tgz", "0" * 64)
+    assert given["externalReferences"][0]["url"] == "https://host.example/fmt.tgz"
+
+
 def test_a_runtime_that_is_not_the_pinned_one_is_refused() -> None:
     with pytest.raises(Problem, match=r"has CUDA runtime 12\.8, but its toolkit pins 12\.9\."):
         sbom.document(facts(version="12.8"), PINNED)

@@ -1,12 +1,14 @@
 """ci/matrix.toml: whom a project serves, what it builds for them, and how that is verified."""
 
 import copy
+import re
 import string
 import tomllib
 import typing
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from wheelyard.config.schema import Source, key, parse, read
 
@@ -96,6 +98,17 @@ class Strategy:
 
 
 @dataclass(frozen=True)
+class Download:
+    url: str = key("Where it is, for HTTP or HTTPS; redirects are followed.")
+    sha256: str = key("Its sha256; other bytes are refused.")
+    name: str = key("Its name in /downloads; by default the end of the URL.", "")
+
+    @property
+    def file(self) -> str:
+        return self.name or PurePosixPath(unquote(urlsplit(self.url).path)).name
+
+
+@dataclass(frozen=True)
 class Build:
     python: str = key("The Python that runs the build of wheels that serve every Python.", "")
     base: str = key(
@@ -114,6 +127,11 @@ class Build:
         "A folder of the project with wheels that the build requires and no index has. Those that the requirements "
         "name are installed, offline and without dependencies, before the sdist and each wheel is made.",
         "",
+    )
+    downloads: list[Download] = key(
+        "Files that the build would download. Its container has no network: they are fetched before, and lie in "
+        "/downloads there, which cannot be written.",
+        [],
     )
     apt: list[str] = key("Debian packages that the build needs.", [])
     before: str = key(
@@ -364,6 +382,22 @@ def _wrong_fields(text: str) -> str:
     return f"names {{{wrong[0]}}}; it may name {names}" if wrong else ""
 
 
+def _wrong_download(downloads: list[Download]) -> str:
+    """What is wrong with the files to be fetched; empty if nothing."""
+    names: set[str] = set()
+    for url, digest, download in ((d.url, d.sha256, d) for d in downloads):
+        if not re.fullmatch(r"https?://[^/\s\[\]]+/\S*", url):
+            return f"`{url}` is no address for HTTP or HTTPS"
+        if not re.fullmatch("[0-9a-f]{64}", digest):
+            return f"the sha256 of {url} is `{digest}`; it has 64 digits, 0-9 and a-f"
+        if "/" in (name := download.file) or name in ("", ".", ".."):
+            return f"{url} needs a file's name in /downloads, not `{name}`: give it as `name`"
+        if name in names:
+            return f"two files are named {name}; give one another `name`"
+        names.add(name)
+    return ""
+
+
 def _check_references(matrix: Matrix, source: Source) -> None:
     """Names used in one table must exist in the other."""
 
@@ -381,6 +415,8 @@ def _check_references(matrix: Matrix, source: Source) -> None:
         for name, text in getattr(matrix.build, table).items():
             if problem := _wrong_fields(text):
                 raise source.problem(["build", table, name], f"build.{table}.{name} {problem}")
+    if problem := _wrong_download(matrix.build.downloads):
+        raise source.problem(["build", "downloads"], f"build.downloads: {problem}")
     strategy = matrix.strategy
     if strategy.universal.torch:
         need(strategy.universal.torch, matrix.torch, "strategy", "universal", "torch")

@@ -28,6 +28,8 @@ HINTS = {
     "pip compile --generate-hashes`.",
     "In --require-hashes mode": "The lock that `requires` names lacks a package: make it with all that is needed, with "
     "`uv pip compile --universal --generate-hashes`.",
+    "FetchContent.cmake": "A build has no network. If this is a download, name its URL and sha256 in the matrix, as "
+    '[[build.downloads]], and tell CMake where it lies: CMAKE_ARGS = "-DFETCHCONTENT_SOURCE_DIR_<NAME>=...".',
     "No module named 'torch'": "The build needs torch and does not say so: add it to [build-system] requires.",
 }
 

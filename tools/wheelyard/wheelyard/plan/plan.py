@@ -127,6 +127,11 @@ class Plan:
             raise Problem(f"no wheel of the plan is named {patterns}; names are like {names}")
         return found
 
+    @property
+    def downloads(self) -> dict[str, list[str]]:
+        """The URL and sha256 of each file that a build is given, by its name there."""
+        return {d.file: [d.url, d.sha256] for d in self.matrix.build.downloads}
+
     def variants(self, wheel: Wheel) -> list[Variant]:
         """The variants of a wheel: one for each GPU target of its build."""
         if self.matrix.wheels.variants == "none" or wheel.toolkit is None:

@@ -22,7 +22,7 @@ from wheelyard.plan import requirements
 from wheelyard.plan.cells import Wheel, python_tag
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
-from wheelyard.tools import images, metadata, wheelfile
+from wheelyard.tools import downloads, images, metadata, wheelfile
 
 CACHE_MOUNT = "/compiler-cache"
 CUDA_HOME = "/opt/cuda"  # in an image that has torch
@@ -63,6 +63,7 @@ def _sdist_job(plan: Plan) -> Job:
         "git": plan.project.described,
         "image": recipe,
         "wheels": Source(requirements.given_wheels(plan)),
+        "downloads": plan.downloads,
         "before": plan.matrix.build.before,
         "epoch": plan.matrix.build.source_date_epoch,
         "compressor": digest.COMPRESSOR,
@@ -72,7 +73,8 @@ def _sdist_job(plan: Plan) -> Job:
         "tools": digest.tools("twine"),
         "code": digest.code(__name__),
     }
-    return Job("build", "sdist", Needs(recipe["machine"], engine=True), inputs, ("*.tar.gz",))
+    needs = Needs(recipe["machine"], engine=True, network=bool(plan.downloads))
+    return Job("build", "sdist", needs, inputs, ("*.tar.gz",))
 
 
 def make_sdist(workspace: Workspace) -> Facts:
@@ -82,7 +84,7 @@ def make_sdist(workspace: Workspace) -> Facts:
     before = with_wheels(workspace.inputs["wheels"], workspace.inputs["before"])
     script = sdist_script(workspace.inputs["folder"], before)
     sources = workspace.sources("sources")
-    options = ["--network=none", f"--volume={sources}:/source:ro", *wheel_mounts(workspace)]
+    options = ["--network=none", f"--volume={sources}:/source:ro", *given_mounts(workspace)]
     options += [f"--volume={output}:/out", *(f"--env={setting}" for setting in GIT_TRUST)]
     options += git_mounts(workspace.project, sources)
     workspace.engine.run(tag, options, ["sh", "-c", script], workspace.log, what="making the sdist")
@@ -122,13 +124,13 @@ def with_wheels(wheels: Mapping[str, str], before: str) -> str:
     return " && ".join(filter(None, [INSTALL_WHEELS if wheels else "", before]))
 
 
-def wheel_mounts(workspace: Workspace) -> list[str]:
-    """The project's own wheels, in one folder of the container."""
-    wheels = workspace.inputs["wheels"]
+def given_mounts(workspace: Workspace) -> list[str]:
+    """The project's own wheels, and what was downloaded for it, each in one folder of the container."""
+    fetched, wheels = downloads.mounts(workspace), workspace.inputs["wheels"]
     if not wheels:
-        return []
+        return fetched
     folder = workspace.sources("wheels") / Path(next(iter(wheels))).parent
-    return [f"--volume={folder}:{WHEELS_MOUNT}:ro"]
+    return [f"--volume={folder}:{WHEELS_MOUNT}:ro", *fetched]
 
 
 def normalise(sdist: Path, target: Path, epoch: int) -> None:
@@ -164,6 +166,7 @@ def _wheel_job(plan: Plan, wheel: Wheel) -> Job:
         "sdist": made("build/sdist"),
         "image": recipe,
         "wheels": Source(requirements.given_wheels(plan)),
+        "downloads": plan.downloads,
         "wheel": wheel.name,
         "python": python_tag(wheel.python or plan.build_python),
         "environment": environment(plan, wheel),
@@ -176,7 +179,8 @@ def _wheel_job(plan: Plan, wheel: Wheel) -> Job:
         "code": digest.code(__name__),
     }
     memory = -(-plan.matrix.build.job_memory_mb // 1024)  # for one compiler at least
-    needs = Needs(recipe["machine"], engine=True, memory_gib=memory)
+    network = bool(plan.downloads)
+    needs = Needs(recipe["machine"], engine=True, network=network, memory_gib=memory)
     return Job("build", wheel.name, needs, inputs, (f"built/{wheel.name}/*.whl",))
 
 
@@ -245,8 +249,9 @@ def make_wheel(workspace: Workspace) -> Facts:
     no_settings.touch()
     output = workspace.out / "built" / inputs["wheel"]
     command = isolated("cibuildwheel", "--config-file", no_settings, "--output-dir", output, source)
+    mounts = given_mounts(workspace)
     with engine.labels() as labels:
-        told = settings(inputs, tag, engine.command, [*labels, *wheel_mounts(workspace)])
+        told = settings(inputs, tag, engine.command, [*labels, *mounts])
         shell.run(
             command, workspace.log, what=f"building the {inputs['wheel']} wheel",
             cwd=Path(source).parent, env=engine.told | told, allow=ENGINE,

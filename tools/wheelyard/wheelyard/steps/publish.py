@@ -12,6 +12,7 @@ from wheelyard import tag
 from wheelyard.core import digest, shell
 from wheelyard.core.environment import CREDENTIALS, NETWORK, isolated
 from wheelyard.core.job import Job, Needs, Source, made, passed
+from wheelyard.core.patience import Broken, patiently
 from wheelyard.core.record import Facts, Record
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.cells import index_of_file
@@ -19,7 +20,7 @@ from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem, counted
 from wheelyard.steps import attest, gate, gpu, smoke, verify
 from wheelyard.tools import evidence, index
-from wheelyard.tools.index import Broken, Index, patiently
+from wheelyard.tools.index import Index
 
 MEANINGS = {
     "401 ": "The index refuses the user name or password.",

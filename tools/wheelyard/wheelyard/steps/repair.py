@@ -56,6 +56,7 @@ def _job(plan: Plan, wheel: Wheel) -> Job:
         "epoch": plan.matrix.build.source_date_epoch,
         "toolkit": wheel.toolkit,
         "runtime": sbom.pinned_runtime(wheel.toolkit),
+        "downloads": plan.downloads,
         "torch": wheel.torch,
         "local_version": wheel.local_version,
         "python": python_tag(wheel.python) if wheel.python else None,
@@ -113,7 +114,8 @@ def run(job: Job, workspace: Workspace) -> Facts:
     if inputs["torch"]:
         wheel = wheelfile.bind_to_torch(wheel, inputs["local_version"], inputs["torch"], epoch)
     seen = wheelscope.show(wheel)
-    sbom.add(wheel, sbom.document(seen, inputs["runtime"], sbom.grafted(wheel)), epoch)
+    parts = [*sbom.grafted(wheel), *sbom.downloaded(inputs["downloads"])]
+    sbom.add(wheel, sbom.document(seen, inputs["runtime"], parts), epoch)
     shutil.move(wheel, workspace.out / wheel.name)
     return {"verdict": wheel.name}
 

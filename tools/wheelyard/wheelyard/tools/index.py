@@ -20,36 +20,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from wheelyard.core import environment, shell
 from wheelyard.core.digest import sha256
 from wheelyard.core.disk import flush
+from wheelyard.core.patience import ANSWER_SECONDS, Broken, patiently
 from wheelyard.problem import Problem
 
 START_SECONDS = 300  # a busy machine may take minutes; one that ends is noticed at once
-ANSWER_SECONDS = 120
-PAUSES = (0.5, 2, 8)  # seconds before an index is asked again
 USER = "root"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 PROGRAMS = Path(sys.executable).parent
-
-
-class Broken(Problem):
-    """A connection that broke, which may hold the next time."""
-
-
-Result = TypeVar("Result")
-
-
-def patiently(attempt: Callable[[], Result]) -> Result:
-    """Tries again where a connection broke, with pauses between."""
-    for pause in PAUSES:
-        try:
-            return attempt()
-        except Broken:
-            time.sleep(pause)
-    return attempt()
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,15 @@
 """SBOM: a CycloneDX list of what is inside a wheel, kept in its .dist-info/sboms (PEP 770).
 
-The wheel itself names no dependency that is linked or copied into it: the static CUDA runtime and grafted libraries
-are invisible to pip and to scanners. They are named here: the runtime with the version that its toolkit's lock file
-pins, a library with its digest. The same wheel always gets the same bytes.
+The wheel itself names no dependency that is linked or copied into it: the static CUDA runtime, grafted libraries and
+what the build was given are invisible to pip and to scanners. They are named here: the runtime with the version that
+its toolkit's lock file pins, a library or download with its digest. The same wheel always gets the same bytes.
 """
 
 import hashlib
 import json
 import re
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,10 @@ RUNTIME = re.compile(r"^(nvidia-cuda-runtime(?:-cu12)?)==([0-9.]+)", re.MULTILIN
 
 
 def document(
-    facts: dict[str, Any], runtime: list[str] | None, grafted: Iterable[dict[str, Any]] = ()
+    facts: dict[str, Any], runtime: list[str] | None, others: Iterable[dict[str, Any]] = ()
 ) -> dict[str, Any]:
-    """The SBOM of a wheel, from what `wheelscope show` saw in it, the runtime that its toolkit pins, and the libraries
-    that were copied into it."""
+    """The SBOM of a wheel, from what `wheelscope show` saw in it, the runtime that its toolkit pins, and what else it
+    was made from."""
     about = facts["wheel"]
     root = f"pkg:pypi/{canonicalize_name(about['name'])}@{about['version']}"
     ours = {
@@ -43,7 +43,7 @@ def document(
         ours["licenses"] = [{"expression": about["license"]}]
     is_static = facts["cuda"]["runtime"] == "static"
     parts = [_cuda_runtime(facts["cuda"]["runtime_version"], runtime)] if is_static else []
-    parts += grafted
+    parts += others
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
@@ -69,12 +69,29 @@ def grafted(wheel: Path) -> list[dict[str, Any]]:
                 "name": f"{parts['name']}{parts['end']}",
                 "description": "copied from the image that the wheel was built in",
                 "scope": "required",
-                "hashes": [
-                    {"alg": "SHA-256", "content": hashlib.sha256(archive.read(path)).hexdigest()}
-                ],
+                "hashes": _hashes(hashlib.sha256(archive.read(path)).hexdigest()),
             }
             for path, parts in sorted(found.items())
         ]
+
+
+def downloaded(files: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    """The files that were fetched for the build, each with its URL and sha256."""
+    return [
+        {
+            "type": "file",
+            "bom-ref": f"downloads/{name}",
+            "name": name,
+            "description": "given to the build, which decides how much of it is in the wheel",
+            "hashes": _hashes(digest),
+            "externalReferences": [{"type": "distribution", "url": url}],
+        }
+        for name, (url, digest) in sorted(files.items())
+    ]
+
+
+def _hashes(sha256: str) -> list[dict[str, str]]:
+    return [{"alg": "SHA-256", "content": sha256}]
 
 
 def pinned_runtime(toolkit: str | None) -> list[str] | None:
