@@ -13,9 +13,8 @@ from pathlib import Path
 
 from wheelyard.core.digest import sha256
 from wheelyard.problem import Problem
-from wheelyard.report import static_index
 from wheelyard.steps import publish
-from wheelyard.tools import index
+from wheelyard.tools import index, static_index
 
 RELEASE = Path(
     os.environ.get("RELEASE_FOLDER") or Path(__file__).resolve().parents[2] / "build/release"

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,9 @@ def check(folder: Path, digests: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name in ("opwright-0.1.0-py3-none-any.whl", "wheelyard-0.1.0-py3-none-any.whl"):
-        (tmp_path / name).write_text(name)
+    for name in ("opwright-0.1.0", "wheelyard-0.1.0"):
+        with zipfile.ZipFile(tmp_path / f"{name}-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(f"{name}.dist-info/METADATA", f"Name: {name}\n")
     return tmp_path
 
 
@@ -56,5 +58,5 @@ def test_the_release_lists_every_tool(
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
     page = (release / "simple/index.html").read_text()
     for wheel in folder.iterdir():
-        assert (release / "tools" / wheel.name).read_text() == wheel.name
+        assert (release / "tools" / wheel.name).read_bytes() == wheel.read_bytes()
         assert f'href="{wheel.name.split("-")[0]}/"' in page

@@ -20,12 +20,14 @@ def make_wheel(
     module: str = "",
     beside: tuple[str, ...] = (),
     gpus: tuple[str, ...] = (),
+    pythons: str = "",
 ) -> Path:
     """A real wheel of one module, and of files `beside` it; another `text` gives other bytes. One with code for `gpus`
     has a library, too."""
     folder.mkdir(parents=True, exist_ok=True)
     info = f"{name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: {text}\n"
+    metadata += f"Requires-Python: {pythons}\n" if pythons else ""
     tag = f"py3-none-linux_{os.uname().machine}" if gpus else "py3-none-any"
     texts = {
         f"{name}.py": module or f"text = {text!r}\n",

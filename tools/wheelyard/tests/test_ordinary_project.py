@@ -23,9 +23,8 @@ from wheelyard.plan import plan as planning
 from wheelyard.plan.github import chunks
 from wheelyard.plan.plan import Options, Plan
 from wheelyard.problem import Problem
-from wheelyard.report import static_index
 from wheelyard.steps import build, gate, install, publish, repair, smoke
-from wheelyard.tools import images, index
+from wheelyard.tools import images, index, static_index
 from wheelyard.tools.index import Index
 
 ORDINARY = Path(__file__).with_name("ordinary")

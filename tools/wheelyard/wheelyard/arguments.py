@@ -75,6 +75,18 @@ def parse() -> argparse.Namespace:
         commands.add_parser(name, parents=[placed], help=help_text)
     for name, help_text in OTHERS.items():
         commands.add_parser(name, parents=[run], help=help_text)
+    adding = commands.add_parser(
+        "append",
+        parents=[run],
+        help="add the release to the package index of plain files in a folder",
+    )
+    adding.add_argument(
+        "site", type=Path, help="that a web server serves; simple/ in it is the index"
+    )
+    adding.add_argument(
+        "--files-at", dest="address", default="", metavar="URL",
+        help="where the files lie already, such as the release page; else they are copied into the folder",
+    )  # fmt: skip
     joining = commands.add_parser(
         "join",
         parents=[run],

@@ -86,6 +86,9 @@ def _dispatch(arguments: argparse.Namespace) -> int:
         return 0
     if vars(arguments).get("cluster"):
         return _on_cluster(arguments)
+    if arguments.command == "append":
+        arguments.command, arguments.index = "publish", "folder"
+        arguments.site = arguments.site.resolve()
     return _planned(arguments, planning.load(_options(arguments)), local.Local)
 
 

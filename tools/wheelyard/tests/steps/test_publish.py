@@ -14,7 +14,7 @@ import pytest
 from demo_wheel import make_wheel
 from faulty_index import faulty_proxy
 from proof import proof
-from recorded import workspace
+from recorded import job, workspace
 from rehearsal import STAND_INS
 from wheelyard import steps
 from wheelyard.core.digest import sha256
@@ -266,3 +266,43 @@ def test_no_check_of_evidence_is_true_of_nothing(tmp_path: Path, lacks: str, mes
     }
     with pytest.raises(Problem, match=message):
         publish.check_evidence(workspace(tmp_path, made, **told, gpu_evidence=["x86_64"]))
+
+
+def test_a_folder_asks_for_as_much_as_an_index(plan: Plan, tmp_path: Path) -> None:
+    options = Options(index=publish.FOLDER, site=tmp_path)
+    (job,), (embedded,) = (
+        publish.jobs(dataclasses.replace(plan, options=o)) for o in (options, plan.options)
+    )
+    assert set(embedded.after) <= set(job.after)
+    assert job.inputs["gpu_evidence"] == ["x86_64"]
+
+
+def test_a_folder_gets_the_release_when_its_evidence_is_there(tmp_path: Path) -> None:
+    wheel, site, seen = make_wheel(tmp_path), tmp_path / "site", tmp_path / "gpu.json"
+    seen.write_text(json.dumps(proof(sha256="of another")))
+    made = {
+        "files": [wheel],
+        "needing_evidence": [wheel],
+        "evidence_of_jobs": [seen],
+        "smoke_tests": [seen],
+    }
+    told = {
+        "smoke": {"command": ""},
+        "program": proof()["program"],
+        "evidence": {},
+        "torches": ["2.11"],
+    }
+    told |= {
+        "index": publish.FOLDER,
+        "site": str(site),
+        "address": "",
+        "project": NAME,
+        "gpu_evidence": ["x86_64"],
+    }
+    with pytest.raises(Problem, match="no GPU evidence for demo_ext"):
+        publish.run(job("publish/folder"), workspace(tmp_path, made, **told))
+    assert not site.exists()
+    seen.write_text(json.dumps(proof(sha256=sha256(wheel))))
+    facts = publish.run(job("publish/folder"), workspace(tmp_path, made, **told))
+    assert facts["verdict"] == f"1 file added to the index in {site}"
+    assert (site / wheel.name).read_bytes() == wheel.read_bytes()

@@ -70,6 +70,10 @@ class Options:
     toolkit: str | None = None  # for universal wheels, in place of the matrix's choice
     wanted: tuple[str, ...] = ()  # patterns of wheels' names; none: all
     index: str = "embedded"
+    site: Path | None = (
+        None  # the folder of that index, and the address of the files, if they lie elsewhere
+    )
+    address: str = ""
     place: str = "here"
     offered: tuple[str, ...] = ()  # what the machines of a cluster have: architectures, "gpu"
     slow: bool = False  # also the cells that the matrix calls slow

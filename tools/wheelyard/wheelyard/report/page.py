@@ -18,10 +18,10 @@ from wheelyard.plan.cells import Cell
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import counted
 from wheelyard.report import facts as known
-from wheelyard.report import static_index, timeline
+from wheelyard.report import timeline
 from wheelyard.report.facts import WAYS, File
 from wheelyard.steps import ORDER, STEPS
-from wheelyard.tools import evidence
+from wheelyard.tools import evidence, static_index
 
 TEMPLATE = Path(__file__).with_name("report.html")
 

@@ -19,7 +19,7 @@ from wheelyard.plan.cells import index_of_file
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem, counted
 from wheelyard.steps import attest, gate, gpu, smoke, verify
-from wheelyard.tools import evidence, index
+from wheelyard.tools import evidence, index, static_index
 from wheelyard.tools.index import Index
 
 MEANINGS = {
@@ -32,6 +32,7 @@ MEANINGS = {
 # What twine says of a connection that broke, and of a file that the index has.
 BROKEN = ("ConnectionError", "Connection aborted", "ReadTimeout", "502 ", "503 ", "504 ")
 ALREADY_THERE = ("409 ", "already exists")
+FOLDER = "folder"  # what `append` publishes to
 SERVED_WITHIN_SECONDS = 600  # a public index sits behind caches
 ASK_AGAIN_SECONDS = 3
 
@@ -42,8 +43,8 @@ def check(plan: Plan, record: Record) -> None:
     if plan.options.index in ("testpypi", "pypi") and plan.strategy != "universal":
         raise Problem(
             f"{plan.options.index} refuses local versions such as +cu130torch2.15, which tell the wheels of strategy "
-            f"`{plan.strategy}` apart; publish with `--index own` to an index that the matrix names, or put "
-            "build/release/ with its simple/ on any web server"
+            f"`{plan.strategy}` apart; publish with `--index own` to an index that the matrix names, or "
+            "with `wheelyard append FOLDER` to one of plain files, for any web server"
         )
     if plan.options.index == "embedded":
         return
@@ -51,7 +52,7 @@ def check(plan: Plan, record: Record) -> None:
         raise Problem(
             f"--cache is for trial builds; what goes to {plan.options.index} is built without one: leave it out"
         )
-    if plan.options.index != "own":
+    if plan.options.index in ("testpypi", "pypi"):
         tag.check_agreement(plan.project)
     sdist = record.jobs.get("build/sdist")
     if sdist and sdist["inputs"].get("sources") != plan.project.files():
@@ -67,15 +68,21 @@ def check(plan: Plan, record: Record) -> None:
 def jobs(plan: Plan) -> list[Job]:
     target = plan.options.index
     judged = [job.name for step in (gate, verify, smoke) for job in step.jobs(plan)]
-    staying = len(plan.released) - len(plan.uploaded)
+    files = plan.released if target == FOLDER else plan.uploaded
+    staying = len(plan.released) - len(files)
     inputs = {
-        "files": made(*plan.uploaded),
+        "files": made(*files),
         "sdist": made("build/sdist"),
         "judged": passed(*judged),
         "index": target,
         "own": {"upload": plan.matrix.publish.upload, "simple": plan.matrix.publish.simple},
         "project": plan.project.name,
         **({"variants": staying} if staying else {}),
+        **(
+            {"site": str(plan.options.site), "address": plan.options.address}
+            if target == FOLDER
+            else {}
+        ),
         **(_leaving(plan) if target != "embedded" else {}),
         "tools": digest.tools("twine"),
         "code": digest.code(__name__),
@@ -86,7 +93,7 @@ def jobs(plan: Plan) -> list[Job]:
 def _leaving(plan: Plan) -> dict[str, Any]:
     """What else a public index asks for: evidence from a GPU, and attestations where they can be signed."""
     committed = plan.project.files(evidence.FOLDER)
-    on_github = plan.options.place == "github"
+    signs = plan.options.place == "github" and plan.options.index != FOLDER
     gpus = [job.name for job in gpu.jobs(plan)] if plan.has_step("gpu") else []
     wanted = plan.matrix.publish.gpu_evidence
     return {
@@ -97,7 +104,7 @@ def _leaving(plan: Plan) -> dict[str, Any]:
         "torches": list(plan.matrix.torch),
         "evidence": Source(committed),
         "evidence_of_jobs": made(*gpus),
-        "attestations": made(*(job.name for job in attest.jobs(plan))) if on_github else made(),
+        "attestations": made(*(job.name for job in attest.jobs(plan))) if signs else made(),
     }
 
 
@@ -105,6 +112,12 @@ def run(job: Job, workspace: Workspace) -> Facts:
     inputs, files = workspace.inputs, workspace.recorded("files")
     if inputs["index"] != "embedded":
         check_evidence(workspace)
+    if inputs["index"] == FOLDER:
+        site, address = inputs["site"], inputs["address"]
+        new = static_index.append(Path(site), inputs["project"], list(files), address)
+        verdict = f"{counted(len(new), 'file')} added to the index in {site}"
+        return {"uploaded": new, "index": site, "address": address, "verdict": verdict}
+    if inputs["index"] != "embedded":
         _add_attestations(workspace, files)
     (sdist,) = inputs["sdist"].values()
     place = workspace.lasting / "index"

@@ -15,10 +15,9 @@ from wheelyard.core.workspace import Workspace
 from wheelyard.plan.cells import Variant, split_label
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
-from wheelyard.report import static_index
 from wheelyard.steps import smoke
 from wheelyard.steps.install import OWN_PLACE, ordinary_user
-from wheelyard.tools import images
+from wheelyard.tools import images, static_index
 
 
 def job(plan: Plan, variant: Variant, cell: RunCell) -> Job:

@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 from wheelyard.core import shell
 from wheelyard.core.environment import isolated
 from wheelyard.problem import Problem
+from wheelyard.tools import wheelfile
 
 TWINE = "twine"  # the id of its warnings in the policy's levels
 
@@ -36,7 +37,7 @@ def check_sdist(
 ) -> None:
     """Refuses an sdist that an index or pip would refuse, or that is not of the project that the matrix names."""
     check(sdist, levels, log)
-    said = _fields(sdist)
+    said = fields(sdist)
     if canonicalize_name(said["Name"]) != canonicalize_name(name):
         raise Problem(
             f"the build calls the project {said['Name']}, and ci/matrix.toml or pyproject.toml {name}; correct it there"
@@ -50,9 +51,12 @@ def check_sdist(
         )
 
 
-def _fields(sdist: Path) -> email.message.Message:
-    with tarfile.open(sdist) as archive:
-        top = sdist.name.removesuffix(".tar.gz")
+def fields(file: Path) -> email.message.Message:
+    """The metadata of a wheel or an sdist."""
+    if file.suffix == ".whl":
+        return wheelfile.fields(file)
+    with tarfile.open(file) as archive:
+        top = file.name.removesuffix(".tar.gz")
         member = archive.extractfile(f"{top}/PKG-INFO")
         assert member is not None
         return email.message_from_bytes(member.read())

@@ -9,6 +9,7 @@ files make the same bytes under any umask, time zone and builder; what compresse
 import base64
 import csv
 import email
+import email.message
 import hashlib
 import io
 import re
@@ -137,11 +138,15 @@ def _edited(line: str, local_version: str, torch: str) -> str:
 
 def requirements(wheel: Path) -> list[str]:
     """The normalised names of the packages that a wheel requires for everyone, without an extra."""
+    wanted = (Requirement(text) for text in fields(wheel).get_all("Requires-Dist", []))
+    return [canonicalize_name(r.name) for r in wanted if "extra" not in str(r.marker)]
+
+
+def fields(wheel: Path) -> email.message.Message:
+    """What METADATA says."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (n for n in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", n))
-        fields = email.message_from_bytes(archive.read(name))
-    wanted = (Requirement(text) for text in fields.get_all("Requires-Dist", []))
-    return [canonicalize_name(r.name) for r in wanted if "extra" not in str(r.marker)]
+        return email.message_from_bytes(archive.read(name))
 
 
 def _names_torch(line: str) -> bool:
