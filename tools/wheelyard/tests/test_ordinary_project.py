@@ -24,7 +24,7 @@ from wheelyard.plan.github import chunks
 from wheelyard.plan.plan import Options, Plan
 from wheelyard.problem import Problem
 from wheelyard.steps import build, gate, install, publish, repair, smoke
-from wheelyard.tools import images, index, static_index
+from wheelyard.tools import images, index
 from wheelyard.tools.index import Index
 
 ORDINARY = Path(__file__).with_name("ordinary")
@@ -340,21 +340,6 @@ def test_each_torch_has_an_index_of_its_own_on_any_host(
 def test_an_index_of_ones_own_must_say_where_it_is() -> None:
     with pytest.raises(Problem, match=r"publish\.upload and publish\.simple.*\{index\}"):
         index.named({"upload": "https://host/", "simple": ""})
-
-
-def test_the_static_index_keeps_torches_apart(tmp_path: Path) -> None:
-    versions = ("1.0+cu130torch2.9", "1.0+cu132torch2.15")
-    wheels = [make_wheel(tmp_path, version=version) for version in versions]
-    static_index.write_all(tmp_path / "simple", "demo_ext", wheels)
-    for part, wheel in zip(("cu130-torch2.9", "cu132-torch2.15"), wheels, strict=True):
-        listing = json.loads((tmp_path / f"simple/{part}/demo-ext/index.json").read_text())
-        (file,) = listing["files"]
-        assert file["filename"] == wheel.name
-        there = tmp_path / f"simple/{part}/demo-ext" / file["url"].replace("%2B", "+")
-        assert there.resolve() == wheel.resolve()
-    page = (tmp_path / "simple/index.html").read_text()
-    assert page.index("<td>2.9</td><td>cu130</td>") < page.index("<td>2.15</td><td>cu132</td>")
-    assert not (tmp_path / "simple/demo-ext").exists()
 
 
 def taken(name: str, digest: str) -> dict[str, object]:

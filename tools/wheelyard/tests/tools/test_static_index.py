@@ -156,7 +156,7 @@ def releases(folder: Path) -> list[list[Path]]:
     ]
 
 
-LOCALS = ("cu130torch2.14", "cu132torch2.15")
+LOCALS = ("cu130torch2.9", "cu132torch2.15")
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -181,9 +181,14 @@ def test_a_release_is_added_to_earlier_ones(tmp_path: Path) -> None:
                 assert done.returncode == 0, done.stderr  # of 1.0: this Python is not for 1.1
                 (found,) = (tmp_path / get.__name__ / old.stem).glob("demo_ext-*")
                 assert found.name.startswith(old.name.partition("-py3")[0])
-            refused = get(f"{url}cu130-torch2.14/", "demo-ext==1.1", tmp_path / "no")
+            refused = get(f"{url}cu130-torch2.9/", "demo-ext==1.1", tmp_path / "no")
             assert "3.99" in refused.stderr, refused.stderr
-    assert "<td>2.14</td><td>cu130</td>" in (site / "simple/index.html").read_text()
+    page = (site / "simple/index.html").read_text()
+    assert page.index("<td>2.9</td><td>cu130</td>") < page.index("<td>2.15</td><td>cu132</td>")
+    for part in ("cu130-torch2.9", "cu132-torch2.15"):
+        listing = json.loads((site / f"simple/{part}/demo-ext/index.json").read_text())
+        assert [file["requires-python"] for file in listing["files"]] == [">=3.9", ">=3.99"]
+        assert listing["versions"] == [f"{v}+{part.replace('-', '')}" for v in ("1.0", "1.1")]
     assert static_index.append(site, "demo_ext", second) == []
     assert tree(site) == after
 
@@ -193,7 +198,7 @@ def test_another_file_of_the_same_name_is_refused(tmp_path: Path) -> None:
     first, _ = releases(tmp_path)
     static_index.append(site, "demo_ext", first)
     before = tree(site)
-    new = make_wheel(tmp_path / "new", version="2.0+cu130torch2.14")
+    new = make_wheel(tmp_path / "new", version="2.0+cu130torch2.9")
     other = make_wheel(tmp_path / "other", version="1.0+cu132torch2.15", text="other")
     for address in ("", "https://host.example/files"):
         with pytest.raises(Problem, match="with other bytes; a published file cannot change"):
@@ -202,7 +207,7 @@ def test_another_file_of_the_same_name_is_refused(tmp_path: Path) -> None:
     (site / first[0].name).unlink()  # only the page still knows it
     with pytest.raises(Problem, match="with other bytes"):
         static_index.append(
-            site, "demo_ext", [make_wheel(tmp_path / "x", version="1.0+cu130torch2.14", text="y")]
+            site, "demo_ext", [make_wheel(tmp_path / "x", version="1.0+cu130torch2.9", text="y")]
         )
 
 
