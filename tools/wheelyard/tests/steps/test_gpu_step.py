@@ -23,6 +23,7 @@ def run(folder: Path, about: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
     committed.write_text(json.dumps({"sha256": about, "gpu": {"name": "a GPU"}}))
     given = {str(committed.relative_to(folder)): sha256(committed)}
     inputs = {"committed": given, "smoke": SMOKE, "import_name": "my_ext"}
+    inputs["gpu_tests"] = {"command": "pytest tests", "files": "0"}
     return gpu.run(
         JOB, workspace(folder, {"wheel": [folder / "my_ext-1-py3-none-any.whl"]}, **inputs)
     )
@@ -48,4 +49,5 @@ def test_without_a_gpu_and_without_evidence_it_says_what_to_do(
     assert "smoke.py my_ext-1-py3-none-any.whl --import-name my_ext --spec-command" in str(
         problem.value
     )
+    assert "--tests-command 'pytest tests' --tests FOLDER --evidence" in str(problem.value)
     assert "gpu_runner" in str(problem.value)

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 from demo_wheel import make_wheel
+from repository import write
+from wheelyard.core import digest
 from wheelyard.steps.smoke import PROGRAM
 
 pytest.importorskip("torch", reason="runs ops")
@@ -190,3 +192,45 @@ def test_an_installation_that_is_not_the_wheels(tmp_path: Path) -> None:
     seen = json.loads(done.stdout)
     assert seen["installed"]
     assert list(seen["loaded"]) == ["there_ext.py"]
+
+
+TESTS = """
+import pytest, {name}
+def test_the_wheel() -> None:
+    assert {name}.__version__ == "1.0" and not {wrong}
+@pytest.mark.skip(reason="no")
+def test_skipped() -> None: ...
+"""
+
+
+@pytest.mark.parametrize(("wrong", "passed"), [(False, 1), (True, 0)])
+def test_the_projects_own_tests_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: bool, passed: int
+) -> None:
+    """And named by their files, as the plan names them."""
+    (tmp_path / "my tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "my tmp"))
+    tests = {"a b/test_it.py": TESTS.format(name="own_ext", wrong=wrong), "a b/own_ext.txt": "data"}
+    write(tmp_path / "given", tests)
+    told = (
+        "--tests",
+        str(tmp_path / "given"),
+        "--tests-command",
+        "cd 'a b' && python -m pytest -q",
+    )
+    code, evidence, _ = smoke(tmp_path, "own_ext", "a + b", *told)
+    seen = evidence["tests"]
+    assert (seen["passed"], seen["failed"], seen["skipped"]) == (passed, 1 - passed, 1)
+    assert seen["files"] == digest.of(
+        {n: hashlib.sha256(t.encode()).hexdigest() for n, t in tests.items()}
+    )
+    assert (code, evidence["passed"]) == (1 - passed, bool(passed))
+    assert seen["failures"] == (["test_it::test_the_wheel"] if wrong else [])
+    assert not list((tmp_path / "given").rglob("__pycache__")), "they run in a copy"
+
+
+def test_tests_that_do_not_run_are_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "given").mkdir()
+    code, evidence, _ = smoke(tmp_path, "none_ext", "a + b", "--tests", str(tmp_path / "given"))
+    assert code == 1
+    assert evidence["failures"] == ["the tests: 0 passed, 0 failed, exit code 5"]

@@ -47,7 +47,7 @@ def test_a_cell_has_its_own_command_or_that_of_all(plan: Plan) -> None:
     assert default.startswith("python -m pytest")
     beside = dataclasses.replace(facts, command="", tests=["a b/tests", "README.rst", "one.py"])
     named = dataclasses.replace(plan, matrix=dataclasses.replace(plan.matrix, verify=beside))
-    assert verify.default_command(named).endswith("no:cacheprovider 'a b/tests' one.py")
+    assert named.test_command.endswith("no:cacheprovider 'a b/tests' one.py")
 
 
 HINTS = {

@@ -57,6 +57,27 @@ def test_anything_else_is_no_evidence_and_says_why(tmp_path: Path, reason: str) 
     assert evidence.why_none(WANTED, [file]) == [f"x.json {reason.strip()}"]
 
 
+TESTS = {"command": "pytest", "files": "of them"}
+
+
+@pytest.mark.parametrize(
+    "ran",
+    [
+        None,
+        "yes",
+        {**TESTS, "passed": 0},
+        {**TESTS, "files": "x", "passed": 3},
+        {**TESTS, "command": "true"},
+    ],
+)
+def test_the_tests_of_the_release_must_have_passed_there_too(tmp_path: Path, ran: object) -> None:
+    wanted = dataclasses.replace(WANTED, tests=TESTS)
+    file = write(tmp_path / "x.json", proof(tests=ran))
+    assert evidence.why_none(wanted, [file]) == ["x.json has no run of this release's tests"]
+    write(file, proof(tests={**TESTS, "passed": 3, "failed": 0}))
+    assert evidence.why_none(wanted, [file]) == []
+
+
 def test_evidence_of_other_bytes_is_left_alone(tmp_path: Path) -> None:
     file = write(tmp_path / "x.json", proof(sha256="def"))
     assert (evidence.on_gpu(WANTED, [file]), evidence.why_none(WANTED, [file])) == ([], [])

@@ -281,6 +281,10 @@ class Publish:
         [],
         ("x86_64", "aarch64"),
     )
+    gpu_tests: bool = key(
+        "Whether that evidence must also say that the tests of [verify] passed on the GPU, by its command.",
+        False,
+    )
     gpu_runner: list[str] = key(
         "Labels of the runner on which the release workflow calls `wheelyard gpu`. Without a GPU that hands on the "
         "evidence committed in docs/evidence, which somebody made in a notebook or on another machine.",

@@ -3,10 +3,11 @@
 import os
 import platform
 import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from packaging.utils import (
     InvalidSdistFilename,
@@ -19,6 +20,7 @@ from packaging.version import InvalidVersion, Version
 
 from wheelyard.config import matrix as matrix_file
 from wheelyard.config.matrix import Matrix, RunCell
+from wheelyard.core import digest
 from wheelyard.plan import project as project_facts
 from wheelyard.plan import torch_lock
 from wheelyard.plan.cells import (
@@ -135,6 +137,28 @@ class Plan:
     def downloads(self) -> dict[str, list[str]]:
         """The URL and sha256 of each file that a build is given, by its name there."""
         return {d.file: [d.url, d.sha256] for d in self.matrix.build.downloads}
+
+    @property
+    def test_command(self) -> str:
+        """Runs pytest where there are tests, else an import; other files that the tests need are no tests."""
+        if self.matrix.verify.command:
+            return self.matrix.verify.command
+        named = self.matrix.verify.tests
+        if folders := shlex.join(n for n in named if PurePath(n).suffix in ("", ".py")):
+            return f"python -m pytest -q --durations=5 -p no:cacheprovider {folders}"
+        name = self.project.import_name
+        return f"""python -c 'import torch, {name}; print("{name} was imported; there are no tests")'"""
+
+    @property
+    def gpu_tests(self) -> dict[str, str] | None:
+        """The tests that GPU evidence must have, by their command and the digest of their files; None: it need not."""
+        if not self.matrix.publish.gpu_tests:
+            return None
+        files = self.project.files(*self.matrix.verify.tests) if self.matrix.verify.tests else {}
+        plain = {
+            p: d.removesuffix(digest.EXECUTABLE) for p, d in files.items() if digest.LINK not in d
+        }
+        return {"command": self.test_command, "files": digest.of(plain)}
 
     def variants(self, wheel: Wheel) -> list[Variant]:
         """The variants of a wheel: one for each GPU target of its build."""

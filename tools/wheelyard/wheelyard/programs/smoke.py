@@ -7,6 +7,7 @@ It needs nothing but Python >= 3.10, torch and the wheel:
 A spec is JSON: `checks`, each with a `call` and the `reference` that gives the right answer, Python expressions over
 torch, the tensors x and y and the number n; and `timing`, one check to be timed. `--spec FILE` reads it from a file.
 `--command` runs a command instead, which succeeds where the package works. With neither, the package is imported.
+`--tests FOLDER` also has pytest run the tests in a copy of that folder, beside the wheel alone.
 
 The evidence names each file of the wheel that was loaded, by the sha256 of the very file, and is refused where another
 one was: an editable installation of the same name, or a library found elsewhere. It also keeps how earlier runs of the
@@ -22,11 +23,14 @@ import json
 import os
 import platform
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
+import xml.etree.ElementTree as ElementTree
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +44,8 @@ EXACT_IN_DOUBLE = (
 )  # whole numbers beyond it lose bits where an op computes in floating point
 REPEATS = 20  # measurements, of which the best counts
 CALLS = 5  # of each measurement on a GPU
+PYTEST = "python -m pytest -q -p no:cacheprovider"
+NAMED = 20  # tests that failed
 
 
 def main() -> int:
@@ -51,6 +57,8 @@ def main() -> int:
     parser.add_argument("--spec", type=Path, help="the checks: a JSON file, or a matrix.toml")
     parser.add_argument("--spec-command", help="a command of the package that prints them")
     parser.add_argument("--command", help="a command that succeeds where the package works")
+    parser.add_argument("--tests", type=Path, help="a folder of tests to run, too")
+    parser.add_argument("--tests-command", default=PYTEST, help="what runs pytest there")
     parser.add_argument("--evidence", type=Path, help="write what was seen to this JSON file")
     parser.add_argument("--installed", action="store_true", help="use the installed package")
     arguments = parser.parse_args()
@@ -94,16 +102,46 @@ def read_spec(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(command: str) -> subprocess.CompletedProcess[str]:
-    """A command of the package, with this Python as `python`."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        command, shell=True, capture_output=True, text=True, env={**os.environ, "PATH": path}
-    )
+    """A command of the package."""
+    done = _call(command)
     if done.returncode != 0:
         raise RuntimeError(
             f"`{command}` failed (exit code {done.returncode})\n{done.stdout}{done.stderr}"
         )
     return done
+
+
+def _call(
+    command: str, env: dict[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """A command with this Python as `python`."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    told = {**os.environ, "PATH": path, **(env or {})}
+    return subprocess.run(command, shell=True, env=told, cwd=cwd, capture_output=True, text=True)
+
+
+def run_tests(folder: Path, command: str) -> dict[str, Any]:
+    """What pytest counts, and which files these tests are."""
+    files = {f.relative_to(folder).as_posix(): f for f in folder.rglob("*") if f.is_file()}
+    own = {n: f for n, f in files.items() if "__pycache__" not in n and not f.is_symlink()}
+    digests = {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in own.items()}
+    with tempfile.TemporaryDirectory() as place:
+        copy = shutil.copytree(folder, Path(place, "tests"), symlinks=True)
+        report = Path(place, "report.xml")
+        done = _call(command, {"PYTEST_ADDOPTS": shlex.quote(f"--junitxml={report}")}, copy)
+        print(done.stdout + done.stderr, file=sys.stderr)
+        cases = list(ElementTree.parse(report).iter("testcase")) if report.exists() else []
+    wrong = [c for c in cases if c.find("failure") is not None or c.find("error") is not None]
+    skipped = sum(case.find("skipped") is not None for case in cases)
+    return {
+        "files": _digest_of(digests),
+        "command": command,
+        "exit_code": done.returncode,
+        "passed": len(cases) - len(wrong) - skipped,
+        "failed": len(wrong),
+        "skipped": skipped,
+        "failures": [f"{case.get('classname')}::{case.get('name')}" for case in wrong[:NAMED]],
+    }
 
 
 def earlier_runs(file: Path | None, digest: str) -> list[dict[str, Any]]:
@@ -149,6 +187,12 @@ def see(package: str, arguments: argparse.Namespace) -> dict[str, Any]:
                         failures.append(f"{key}: {str(error).strip().splitlines()[:1]}")
     if imported and arguments.command:
         attempt("the command", lambda: run(arguments.command))
+    tests = None
+    if imported and arguments.tests:
+        tests = attempt("the tests", lambda: run_tests(arguments.tests, arguments.tests_command))
+        if tests and (tests["exit_code"] != 0 or not tests["passed"]):
+            counts = f"{tests['passed']} passed, {tests['failed']} failed, exit code {tests['exit_code']}"
+            failures.append(f"the tests: {counts}")
     if imported:
         loaded = attempt("the loaded files", lambda: loaded_from(arguments.wheel, imported)) or {}
     return {
@@ -164,6 +208,7 @@ def see(package: str, arguments: argparse.Namespace) -> dict[str, Any]:
         "command": arguments.command,
         "loaded": loaded,
         "checks": passed,
+        "tests": tests,
         "timing": {d: _timing(torch, spec, d) for d in devices} if spec.get("timing") else {},
         "failures": failures,
     }

@@ -69,7 +69,8 @@ def on_gpu(plan: Plan, record: Record, path: str, wheel: str) -> list[Facts]:
         spec = evidence.spec_of(record.files(*passed))
     except Problem:  # what must be checked is not known
         return []
-    wanted = evidence.wanted(smoke.spec(plan), plan.matrix.torch, Path(path).name, wheel, spec)
+    told = smoke.spec(plan) | {"gpu_tests": plan.gpu_tests}
+    wanted = evidence.wanted(told, plan.matrix.torch, Path(path).name, wheel, spec)
     return evidence.on_gpu(wanted, evidence_files(plan, record))
 
 

@@ -30,6 +30,8 @@ def _job(plan: Plan, name: str, arch: str) -> Job:
     inputs = {
         "wheel": made(f"repair/{name}"),
         "committed": Source(plan.project.files(evidence.FOLDER)),
+        "gpu_tests": plan.gpu_tests,
+        "tests": Source(plan.project.files(*plan.matrix.verify.tests) if plan.gpu_tests else {}),
         **smoke.spec(plan),
         "code": digest.code(__name__),
     }
@@ -40,9 +42,11 @@ def run(job: Job, workspace: Workspace) -> Facts:
     wheel = workspace.file("wheel")
     file = workspace.out / f"evidence/gpu-{job.unit}.json"
     folder = workspace.scratch("spec")
+    tests = workspace.inputs["gpu_tests"]
+    told = ["--tests-command", tests["command"], "--tests"] if tests else []
     if not gpus.capabilities():
-        told = shlex.join(smoke.words(workspace.inputs, folder, "."))
-        return _handed_on(wheel, workspace.sources("committed"), file, told)
+        shown = [*smoke.words(workspace.inputs, folder, "."), *told, *(["FOLDER"] if tests else [])]
+        return _handed_on(wheel, workspace.sources("committed"), file, shlex.join(shown))
     python = os.environ.get("TORCH_PYTHON", "python3")
     command = [
         python,
@@ -50,6 +54,8 @@ def run(job: Job, workspace: Workspace) -> Facts:
         smoke.PROGRAM,
         wheel,
         *smoke.words(workspace.inputs, folder, str(folder)),
+        *told,
+        *([workspace.sources("tests")] if tests else []),
     ]
     what = f"the smoke test of {wheel.name}"
     shell.run([*command, "--evidence", file], workspace.log, what=what, cwd=folder, allow=GPU)

@@ -98,6 +98,7 @@ def _leaving(plan: Plan) -> dict[str, Any]:
     wanted = plan.matrix.publish.gpu_evidence
     return {
         **smoke.spec(plan),
+        "gpu_tests": plan.gpu_tests,
         "smoke_tests": made(*(job.name for job in smoke.jobs(plan))),
         "gpu_evidence": [wheel.name for wheel in plan.wheels if wheel.arch in wanted],
         "needing_evidence": made(*(f"repair/{w.name}" for w in plan.wheels if w.arch in wanted)),

@@ -5,7 +5,7 @@ import itertools
 import re
 import shlex
 import shutil
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import ModuleType
 
 from wheelyard.config.matrix import RunCell
@@ -75,21 +75,11 @@ def _run_job(plan: Plan, wheel: Wheel, cell: RunCell, tests: Source) -> Job:
 def command(plan: Plan, cell: RunCell) -> str:
     """The tests of a cell. Where the Python has no GIL, it is first seen that the package leaves it so; the tests then
     have it off whatever they import: triton, which torch's compiler is made with, switches it on."""
-    tests = cell.command or plan.matrix.verify.command or default_command(plan)
+    tests = cell.command or plan.test_command
     if not cell.python.endswith("t"):
         return tests
     program = GIL_IS_OFF.format(name=plan.project.import_name)
     return f"python -c {shlex.quote(program)} || exit 1\nexport PYTHON_GIL=0\n{tests}"
-
-
-def default_command(plan: Plan) -> str:
-    """Runs pytest where there are tests, else an import; other files that the tests need are no tests."""
-    named = plan.matrix.verify.tests
-    folders = shlex.join(n for n in named if PurePath(n).suffix in ("", ".py"))
-    if folders:
-        return f"python -m pytest -q --durations=5 -p no:cacheprovider {folders}"
-    name = plan.project.import_name
-    return f"""python -c 'import torch, {name}; print("{name} was imported; there are no tests")'"""
 
 
 def _test(workspace: Workspace) -> Facts:

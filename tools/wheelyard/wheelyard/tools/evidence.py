@@ -18,9 +18,12 @@ from wheelyard.problem import Problem
 FOLDER = "docs/evidence"
 SCHEMA = 4
 SEAL = "digest"  # of all else that a piece of evidence says
-# Earlier smoke tests that checked no less than today's, so that what they said still counts: this one failed where
-# torch has loaded a library of the same name as one of the wheel's.
-AS_GOOD = ("f4c1c0fb6f3f25694fe54d3aed9c6b44cb6f60d2fae674ed1d5549f4932b8cbc",)
+# Earlier smoke tests that checked no less than today's, so that what they said still counts: the first failed where
+# torch has loaded a library of the same name as one of the wheel's, the second had no tests to run.
+AS_GOOD = (
+    "f4c1c0fb6f3f25694fe54d3aed9c6b44cb6f60d2fae674ed1d5549f4932b8cbc",
+    "274886dc38a2acd80453ecbca42875700077c269f8f5ed63e3a6e89720c426bc",
+)
 TEXTS = ("wheel", "machine", "python", "torch")
 
 
@@ -42,6 +45,9 @@ class Wanted:
     spec: Spec | None  # None: nothing has been smoke-tested here
     file: str  # the wheel's name, which ends in its architecture
     torches: tuple[str, ...]  # those that it may be run beside, such as 2.15
+    tests: Mapping[str, Any] | None = (
+        None  # that were run, too: their command and the digest of their files
+    )
 
 
 def wanted(
@@ -51,7 +57,8 @@ def wanted(
     `torches` those of the matrix."""
     own = file.split("-")[1].partition("torch")[2]  # of a wheel for one torch
     beside = (own,) if own else tuple(torches)
-    return Wanted(wheel, inputs["program"], inputs["smoke"]["command"], spec, file, beside)
+    tests, command = inputs.get("gpu_tests"), inputs["smoke"]["command"]
+    return Wanted(wheel, inputs["program"], command, spec, file, beside, tests)
 
 
 def spec_of(files: Iterable[Path]) -> Spec | None:
@@ -142,6 +149,14 @@ def _lacks(seen: dict[str, Any], wanted: Wanted) -> str:
         return "was made with another smoke command"
     if wanted.spec and seen.get("spec") != wanted.spec.digest:
         return "was made with other checks than this release has"
+    tests = seen.get("tests")
+    ran = (
+        isinstance(tests, dict)
+        and tests.get("passed")
+        and (wanted.tests or {}).items() <= tests.items()
+    )
+    if wanted.tests and not ran:
+        return "has no run of this release's tests"
     there = {_op_and_dtype(key) for key, count in seen["checks"].items() if _is_on_gpu(key, count)}
     missing = sorted((wanted.spec.checks if wanted.spec else set()) - there)
     if missing:

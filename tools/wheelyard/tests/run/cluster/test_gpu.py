@@ -27,6 +27,7 @@ SPEC: dict[str, Any] = {
     "smoke": {"spec": None, "checks": [CHECK], "timing": {"name": "plus"}, "command": None},
     "import_name": "plain_ext",
     "program": sha256(PROGRAM),
+    "gpu_tests": None,
 }
 
 
