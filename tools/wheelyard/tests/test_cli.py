@@ -1,22 +1,28 @@
 """The command `wheelyard` among other programs."""
 
+import json
 import os
 import platform
 import shlex
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from shlex import quote
 
 import pytest
+from demo_project import copy_of_demo
 from demo_wheel import make_wheel
+from proof import proof
 from recorded import passed
 from repository import ROOT, committed, write
-from wheelyard import cli
+from wheelyard import cli, steps
 from wheelyard.core.digest import sha256
+from wheelyard.core.job import Job
 from wheelyard.core.progress import Display
 from wheelyard.core.record import Record
-from wheelyard.plan.plan import Plan
+from wheelyard.plan import plan as planning
+from wheelyard.plan.plan import Options, Plan
 from wheelyard.steps import publish
 from wheelyard.tools import index
 
@@ -122,3 +128,42 @@ def test_commands_that_publish_need_no_build_packages() -> None:
     missing = ("build", "pyproject_hooks", "auditwheel")
     program = f"import sys\nfor n in {missing}: sys.modules[n] = None\nimport wheelyard.cli"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def made_by(job: Job, folder: Path) -> Path:
+    """What a job of the demo project leaves."""
+    (pattern,) = job.outputs or ("none",)
+    file = folder / pattern.replace("*", "x")
+    file.parent.mkdir(parents=True)
+    if job.name == "build/sdist":
+        (file.parent / "PKG-INFO").write_text("Name: demo_ext\nRequires-Python: >=3.10\n")
+        with tarfile.open(file.with_name("demo_ext-1.0.tar.gz"), "w:gz") as archive:
+            archive.add(file.parent / "PKG-INFO", "demo_ext-1.0/PKG-INFO")
+        (file.parent / "PKG-INFO").unlink()
+    elif job.step == "repair":
+        name = f"demo_ext-1.0-py3-none-manylinux_2_28_{job.unit}.whl"
+        make_wheel(file.parent, text=job.unit).rename(file.with_name(name))
+    elif job.outputs:
+        file.write_text(json.dumps(proof(gpu=None)) if job.step == "smoke" else job.name)
+    return folder
+
+
+def test_append_wants_every_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RELEASE_FOLDER", raising=False)
+    project, site = copy_of_demo(tmp_path / "my project"), tmp_path / "my site"
+    plan = planning.load(Options(), project)
+    plan.project.release_folder.mkdir(parents=True)
+    record, jobs = Record(plan.project.release_folder), steps.planned(plan, "smoke").jobs.values()
+    for number, job in enumerate(jobs):
+        if job.step == "smoke":  # the last one
+            done = call(project, "append", str(site))
+            assert "has not passed yet; run `wheelyard smoke` first" in done.stderr, done.stderr
+        record.passed(job, record.resolve(job), made_by(job, tmp_path / str(number)), {}, 1.0)
+    done = call(project, "append", str(site))
+    assert done.returncode == 0, done.stderr
+    assert "3 files added to the index" in done.stdout
+    page = (site / "simple/demo-ext/index.html").read_text()
+    assert page.count('data-requires-python="&gt;=3.10">demo_ext-1.0.tar.gz') == 1
+    assert {file.name for file in site.glob("demo_ext-1.0*")} == {
+        file.name for file in record.files(*plan.released)
+    }
