@@ -5,7 +5,6 @@ import json
 import os
 import socket
 import time
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -92,16 +91,6 @@ def test_uploads_once_and_serves_hashes(devpi: Index, tmp_path: Path) -> None:
     assert send(devpi, [wheel], tmp_path) == [wheel.name]
     assert send(devpi, [wheel], tmp_path) == []
     assert devpi.files(NAME)[wheel.name] == sha256(wheel)
-
-
-def test_pep_691(devpi: Index, tmp_path: Path) -> None:
-    wheel = make_wheel(tmp_path, version="1.1")
-    send(devpi, [wheel], tmp_path)
-    accept = {"Accept": "application/vnd.pypi.simple.v1+json"}
-    request = urllib.request.Request(f"{devpi.simple}demo-ext/", headers=accept)
-    with urllib.request.urlopen(request) as answer:
-        assert answer.headers["Content-Type"].startswith("application/vnd.pypi.simple.v1+json")
-        assert json.load(answer)["meta"]["api-version"].startswith("1.")
 
 
 def test_other_bytes_under_a_used_name_are_refused(devpi: Index, tmp_path: Path) -> None:
