@@ -270,8 +270,9 @@ def report() -> None:
             for one in row["gpus"].values()
             if "cost" in one
         ]
-        median, most = statistics.median(ratios), max(ratios)
-        print(f"{what} of thin by those of show: median {median:.2f}, at most {most:.2f}")
+        above = sum(ratio > 2 for ratio in ratios)
+        print(f"{what} of thin by those of show: median {statistics.median(ratios):.2f},", end=" ")
+        print(f"at most {max(ratios):.2f}, above 2 in {above} of {len(ratios)} runs")
     print("\n".join(table()))
 
 
