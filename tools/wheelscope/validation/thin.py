@@ -3,7 +3,8 @@ the rule for what a GPU chooses, and what `show` and `cover` say of it with what
 `python -m validation.thin FOLDER`.
 
 With --download the wheels are those of a list, tests/corpus.txt or largest.txt, each of which is deleted
-when it is done. What was measured is kept in thin.json; --report prints what docs/thin.md says of it.
+when it is done. What was measured of wheels with device code is kept in thin.json; --report prints what docs/thin.md
+says of it.
 """
 
 import argparse
@@ -231,8 +232,8 @@ def read() -> dict[str, Any]:
     return dict(json.loads(MEASURED.read_text())) if MEASURED.exists() else {}
 
 
-def keep(name: str, found: dict[str, Any] | None) -> None:
-    """A line for each wheel; that of a wheel without device code is null."""
+def keep(name: str, found: dict[str, Any]) -> None:
+    """A line for each wheel."""
     rows = read() | {name: found}
     lines = ",\n".join(f"{json.dumps(n)}: {json.dumps(rows[n])}" for n in sorted(rows))
     MEASURED.write_text(f"{{\n{lines}\n}}\n")
@@ -257,10 +258,10 @@ def megabytes(row: dict[str, Any]) -> str:
 
 
 def report() -> None:
-    rows = [row for row in read().values() if row]
+    rows = read().values()
     said = [one for row in rows for one in row["gpus"].values()]
     compared = [one["differences"] for one in said if "differences" in one]
-    print(f"{len(read())} wheels, {len(rows)} with device code")
+    print(f"{len(rows)} wheels with device code")
     print(f"{len(compared)} thinned wheels compared, {sum(map(bool, compared))} with differences")
     print(collections.Counter(one.get("not thinned", "thinned") for one in said))
     for number, what in enumerate(("seconds", "megabytes")):
@@ -288,8 +289,9 @@ def main() -> None:
         report()
         return
     for wheel in wheels(arguments):
-        keep(wheel.name, measure(wheel, tuple(arguments.gpu or GPUS), arguments.sizes))
-    said = [one for row in read().values() if row for one in row["gpus"].values()]
+        if found := measure(wheel, tuple(arguments.gpu or GPUS), arguments.sizes):
+            keep(wheel.name, found)
+    said = [one for row in read().values() for one in row["gpus"].values()]
     sys.exit(any(one.get("differences") for one in said))
 
 
