@@ -18,6 +18,7 @@ import torch
 
 from cuda_ext_example._ops import OPS
 from cuda_ext_example._opwright.ops import Op, joined
+from cuda_ext_example._opwright.testing_cases import needs_gpu as needs_gpu
 
 QUICK = os.environ.get("OPWRIGHT_TESTS") == "quick"  # one dtype of each kind
 FLOATING = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
@@ -25,8 +26,6 @@ INTEGER = [torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8]
 COMPLEX = [torch.complex64, torch.complex128]
 DTYPES = FLOATING + INTEGER + COMPLEX
 DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
-
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 
 @pytest.fixture(params=DEVICES)

@@ -148,18 +148,6 @@ def test_a_weight_of_another_dtype(floating, device, weight_dtype, size):
     check_gradients(x, weight, floating)
 
 
-@pytest.mark.parametrize("shape", [(4, 6), (2, 3, 5), (7,), (1, 1), (40, 129)], ids=str)
-def test_gradients(floating, device, shape):
-    check_gradients(*pair(shape, floating, device), floating)
-
-
-def test_gradients_numerically(device):
-    x, weight = (t.requires_grad_() for t in pair((3, 5), torch.float64, device))
-    assert torch.autograd.gradcheck(rms_norm, (x, weight), check_forward_ad=True)
-    assert torch.autograd.gradgradcheck(rms_norm, (x, weight))
-    assert torch.autograd.gradcheck(rms_norm, (x,), check_batched_grad=True)
-
-
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_gradient_for_one_input_only(device, which):
     inputs = list(pair((3, 5), torch.float32, device))
@@ -373,9 +361,7 @@ def test_out_when_compiled(device):
             RuntimeError,
             "dtype int64 is not supported; use one of float",
         ),
-        (lambda x, _: (x.long(),), RuntimeError, "dtype int64 is not supported; use one of float"),
         (lambda x, _: (x[0, 0],), RuntimeError, "x must have at least one dimension"),
-        (lambda x, _: (x.to_sparse(),), RuntimeError, "only dense tensors are supported"),
     ],
 )
 def test_errors(device, arguments, error, message):
