@@ -20,21 +20,23 @@ BUILD = ROOT / "build"
 
 
 def load(with_cuda: bool | None = None, build: Path = BUILD) -> None:
-    """Makes torch.ops.cuda_ext_jit.my_add; with CUDA where torch has it and sees a GPU."""
+    """Makes the ops of torch.ops.cuda_ext_jit; with CUDA where torch has it and sees a GPU."""
     if with_cuda is None:
         with_cuda = torch.cuda.is_available()
     folder = build / ("jit-cuda" if with_cuda else "jit-cpu")
     folder.mkdir(parents=True, exist_ok=True)
     here = Path(__file__).parent
-    sources = [here / "my_add.cpp", ENGINE / "src/arguments.cpp", ENGINE / "src/layout.cpp"]
+    binding = ("arguments", "elementwise", "layout", "library")
+    sources = [here.parent / "on_cpu.cpp", *(ENGINE / f"src/{name}.cpp" for name in binding)]
     flags = ["-O3", "-std=c++17", "-DTORCH_TARGET_VERSION=0x020a000000000000"]
     if with_cuda:
-        sources += [here / "my_add.cu", ENGINE / "src/driver.cpp", ENGINE / "src/cuda_error.cpp"]
+        sources.append(here.parent / "on_cuda.cu")
+        sources += [ENGINE / "src/driver.cpp", ENGINE / "src/cuda_error.cpp"]
         flags.append("-DOPWRIGHT_WITH_CUDA")
     cpp_extension.load(
         name="cuda_ext_jit",
         sources=[str(source) for source in sources],
-        extra_include_paths=[str(CSRC), str(ENGINE / "include"), str(here)],
+        extra_include_paths=[str(here), str(CSRC), str(ENGINE / "include")],
         extra_cflags=flags,
         extra_cuda_cflags=[*flags, "--expt-relaxed-constexpr"],
         # The binding's one function of libtorch_cuda is weak, so a linker may think it not needed.

@@ -16,9 +16,12 @@ from pathlib import Path
 sys.path.insert(0, {examples!r})
 import load
 load.load(with_cuda={device!r} == "cuda", build=Path({build!r}))
+ops = torch.ops.cuda_ext_jit
 for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.int64, torch.complex128):
-    a, b = (torch.randn(1000, device={device!r}).mul(100).to(dtype) for _ in range(2))
-    assert torch.equal(torch.ops.cuda_ext_jit.my_add(a, b), a + b), dtype
+    a, b = (torch.randn(40, 25, device={device!r}).mul(100).to(dtype) for _ in range(2))
+    for add in (ops.my_add, ops.my_fast_add):
+        assert torch.equal(add(a, b), a + b), dtype
+        assert torch.equal(add(a[:, ::2], b[0, ::2]), a[:, ::2] + b[0, ::2]), dtype
 """
 
 
@@ -51,6 +54,6 @@ def test_right_results_and_a_second_process_compiles_nothing(device: str, tmp_pa
     check(device, tmp_path)
     folder = tmp_path / f"jit-{device}"
     first = {file: file.stat().st_mtime_ns for file in folder.glob("*.o")}
-    assert len(first) == (6 if device == "cuda" else 3)
+    assert len(first) == (8 if device == "cuda" else 5)
     check(device, tmp_path)
     assert {file: file.stat().st_mtime_ns for file in folder.glob("*.o")} == first
