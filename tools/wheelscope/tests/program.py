@@ -28,12 +28,18 @@ def valid(document: Any) -> Any:
     return document
 
 
-def run_json(command: str, *arguments: str | Path, code: int | None = 0) -> Any:
-    """A command's --json output; it must end with `code` (None: 0 or 1)."""
-    words = [PROGRAM, command, "--json", *arguments]
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+def run(
+    *words: str | Path, code: int | None = 0, **options: Any
+) -> "subprocess.CompletedProcess[str]":
+    """What a command prints; it must end with `code` (None: 0 or 1)."""
+    command = [str(word) for word in (PROGRAM, *words)]
+    done = subprocess.run(command, capture_output=True, text=True, **options)
     assert done.returncode in ((0, 1) if code is None else (code,)), done.stderr or done.stdout
-    return json.loads(done.stdout)
+    return done
+
+
+def run_json(command: str, *arguments: str | Path, code: int | None = 0) -> Any:
+    return json.loads(run(command, "--json", *arguments, code=code).stdout)
 
 
 def run_valid(command: str, *arguments: str | Path, code: int | None = 0) -> Any:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import sample_wheels
 from package_index import Index
-from program import PROGRAM, Fit
+from program import PROGRAM, Fit, run
 from sample_wheels import MACHINE, NAME, PYTHON
 
 pytestmark = pytest.mark.usefixtures("scope")
@@ -27,10 +27,6 @@ COMMANDS = [
     "env",
     "thin",
 ]
-
-
-def run(*words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([PROGRAM, *words], capture_output=True, text=True)
 
 
 def test_the_version_has_a_short_option() -> None:
@@ -92,10 +88,8 @@ def test_requirement_files(fit: Fit, folder: Path, tmp_path: Path) -> None:
     [answer], code, errors = fit("-r", outer)
     assert (answer["take"], code) == (NAME, 0)
     assert "'-e .' is not judged" in errors
-    done = run("fit", "-r", str(tmp_path / "absent.txt"))
-    assert done.returncode == 3
-    assert "absent.txt" in done.stderr
-    assert run("fit").returncode == 2
+    assert "absent.txt" in run("fit", "-r", tmp_path / "absent.txt", code=3).stderr
+    run("fit", code=2)
 
 
 def test_uv_settings(fit: Fit, index: Index, module: bytes, tmp_path: Path) -> None:
@@ -113,33 +107,23 @@ def test_uv_settings(fit: Fit, index: Index, module: bytes, tmp_path: Path) -> N
 
 def test_a_folder_of_an_environment_is_no_program(index: Index, module: bytes) -> None:
     index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, {"sample.so": module}))])
-    done = subprocess.run(
-        [PROGRAM, "fit", "--python", sys.prefix, "-i", index.simple, "sample"],
-        capture_output=True,
-        text=True,
-    )
+    done = run("fit", "--python", sys.prefix, "-i", index.simple, "sample")
     command = next(line for line in done.stdout.splitlines() if " -m pip install " in line)
     program = Path(command.split(" -m pip")[0].split()[-1])
     assert program.is_file(), command
 
 
 # --- Shells complete what the program has, and the manual page names it -----------------------------
-def output(*words: str) -> str:
-    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=True).stdout
-
-
 def commands() -> list[str]:
-    listed = (
-        output("--help").partition("SUBCOMMANDS:")[2]
-        or output("--help").partition("Subcommands:")[2]
-    )
+    page = run("--help").stdout
+    listed = page.partition("SUBCOMMANDS:")[2] or page.partition("Subcommands:")[2]
     return re.findall(r"^  (\w+) ", listed.partition("Examples:")[0], re.MULTILINE)
 
 
 def completed(*words: str) -> list[str]:
     """What bash offers for the last word."""
     script = (
-        output("completions", "bash")
+        run("completions", "bash").stdout
         + f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}\n"
         + '_wheelscope; printf "%s\\n" "${COMPREPLY[@]}"'
     )
@@ -156,7 +140,7 @@ def test_bash_completes_commands_and_options() -> None:
 
 @pytest.mark.parametrize(("shell", "check"), [("zsh", "-n"), ("fish", "--no-execute")])
 def test_other_shells_take_their_script(shell: str, check: str) -> None:
-    script = output("completions", shell)
+    script = run("completions", shell).stdout
     assert all(command in script for command in commands())
     if not shutil.which(shell):
         pytest.skip(f"{shell} is not installed")
@@ -164,7 +148,7 @@ def test_other_shells_take_their_script(shell: str, check: str) -> None:
 
 
 def test_the_manual_names_every_command() -> None:
-    page = output("man")
+    page = run("man").stdout
     assert len(commands()) > 8
     for command in commands():
         assert f".SS {command}\n" in page
@@ -176,6 +160,4 @@ def test_the_manual_names_every_command() -> None:
 
 
 def test_an_unknown_shell_is_refused() -> None:
-    done = subprocess.run([PROGRAM, "completions", "tcsh"], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "fish" in done.stderr
+    assert "fish" in run("completions", "tcsh", code=2).stderr

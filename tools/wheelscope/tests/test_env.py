@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program import PROGRAM, Scope, save_machine, virtual_environment
+from program import Scope, run, save_machine, virtual_environment
 
 SITE = Path(sysconfig.get_path("platlib"))
 
@@ -189,6 +189,12 @@ def test_a_made_environment(scope: Scope, environment: Path) -> None:
             assert broken["explanation"]["kind"] == kind
             assert part in broken["explanation"]["message"]
             assert part in word
+    text = run("env", environment, code=1).stdout
+    assert "symbol 1.0  does not load" in text
+    assert "lost 1.0  depends on Python code" in text
+    assert "undefined symbol: helper" in text
+    assert "5 distributions" in text
+    assert "1 sound" in text
 
 
 def test_requirements(scope: Scope, environment: Path) -> None:
@@ -267,23 +273,19 @@ def test_why_follows_the_loader_folder_by_folder(scope: Scope, environment: Path
         os.path.normpath(path) for path in tried
     ]
     assert search["found"] == search["steps"][-1]["path"]
-    text = subprocess.run(
-        [PROGRAM, "env", environment, "--why", "libx.so.1"], capture_output=True, text=True
-    ).stdout
+    text = run("env", environment, "--why", "libx.so.1").stdout
     assert "absent" in text
     assert "RUNPATH of" in text
-    none = subprocess.run(
-        [PROGRAM, "env", environment, "--why", "liby.so"], capture_output=True, text=True
-    )
-    assert none.returncode == 1
+    none = run("env", environment, "--why", "liby.so", code=1)
     assert "nothing that Python opens" in none.stderr
+    shutil.rmtree(site / "pkg/two")
+    shutil.rmtree(site / "pkg/three")
+    assert "found nowhere" in run("env", environment, "--why", "libx.so.1", code=None).stdout
 
 
-def test_no_environment(scope: Scope, tmp_path: Path) -> None:
-    done = subprocess.run([PROGRAM, "env", tmp_path], capture_output=True, text=True)
-    assert done.returncode == 3
-    assert "no Python environment" in done.stderr
-    assert scope
+@pytest.mark.usefixtures("scope")
+def test_no_environment(tmp_path: Path) -> None:
+    assert "no Python environment" in run("env", tmp_path, code=3).stderr
 
 
 @pytest.mark.skipif(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 import pytest
-from program import PROGRAM, Scope, run_json, virtual_environment
+from program import Scope, run, run_json, virtual_environment
 from test_env import MODULE, SITE, compiled, env, install, site_of
 
 Change = Callable[[Path], object]
@@ -77,7 +77,7 @@ def test_what_breaks_numpy(name: str, scope: Scope, environment: Path) -> None:
     assert found["loads"] == "no"
     assert not imports(environment)
     assert (state, str(path)) in [(one["state"], one["path"]) for one in found["files"]]
-    text = subprocess.run([PROGRAM, "env", environment], capture_output=True, text=True).stdout
+    text = run("env", environment, code=1).stdout
     assert f"pip install --force-reinstall --no-deps numpy=={numpy.__version__}" in text
 
 

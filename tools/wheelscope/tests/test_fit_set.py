@@ -10,7 +10,7 @@ import pytest
 import sample_wheels
 from package_index import Index
 from packaging.pylock import Pylock
-from program import PROGRAM, Fit
+from program import Fit, run, virtual_environment
 from sample_wheels import MACHINE, PYTHON
 
 PLATFORM = f"{PYTHON}-{PYTHON}-manylinux_2_17_{MACHINE}"
@@ -124,14 +124,8 @@ def test_code_for_gpus_that_was_not_looked_at_is_said(fit: Fit, stocked: Index) 
 
 
 def test_lock_file(stocked: Index, tmp_path: Path) -> None:
-    words = [PROGRAM, "fit", "--format", "pylock", "--python", sys.executable, "sample", "idle"]
-    done = subprocess.run(
-        [*map(str, words), "--index", stocked.simple],
-        capture_output=True,
-        check=True,
-        env={"HOME": str(tmp_path)},
-        text=True,
-    )
+    words = ["--format", "pylock", "--python", sys.executable, "--index", stocked.simple]
+    done = run("fit", *words, "sample", "idle", env={"HOME": str(tmp_path)})
     lock = Pylock.from_dict(tomllib.loads(done.stdout))
     assert [(one.name, str(one.version)) for one in lock.packages] == [
         ("sample", "1.0"),
@@ -152,8 +146,7 @@ def test_why(fit: Fit, stocked: Index) -> None:
 
 
 def test_keeps_what_is_installed(fit: Fit, stocked: Index, tmp_path: Path) -> None:
-    environment = tmp_path / "env"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    environment = virtual_environment(tmp_path / "env")
     [packages] = environment.glob("lib/python*/site-packages")
     info = packages / "torch-2.11.0.dist-info"
     info.mkdir()
@@ -182,9 +175,7 @@ def test_groups_of_a_pyproject(
     answer, _, _ = fit("-r", "pyproject.toml", "--group", "base", *options)
     assert answer["asked"] == ["idle", "torch<2.12"]
     for group, words in {"loop": "includes itself", "none": "the groups are: base, gpu"}.items():
-        done = subprocess.run([PROGRAM, "fit", "--group", group], capture_output=True, text=True)
-        assert done.returncode == 3
-        assert words in done.stderr
+        assert words in run("fit", "--group", group, code=3).stderr
 
 
 def test_torch_for_the_cuda_and_the_driver(fit: Fit, stocked: Index) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import hostile
 import pytest
-from program import PROGRAM, ROOT, run_json
+from program import PROGRAM, ROOT, run, run_json
 
 MEBIBYTE = 1 << 20
 # The measuring process is a small one: what a child inherits at its start counts as its peak.
@@ -116,8 +116,7 @@ def test_each_is_found_out(wheels: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("name", sorted(PACKED))
 def test_packed_ones_are_found_out(wheels: dict[str, Path], name: str) -> None:
-    done = subprocess.run([PROGRAM, "dump", "--ptx", wheels[name]], capture_output=True, text=True)
-    assert done.returncode == 1
+    done = run("dump", "--ptx", wheels[name], code=1)
     assert "error [fatbin-broken] pkg/a.so: device code claims 1073741824 bytes" in done.stderr
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program import PROGRAM, Scope, virtual_environment
+from program import PROGRAM, Scope, run, run_json, save_machine, virtual_environment
 
 pytestmark = pytest.mark.usefixtures("scope")  # skips where the program is not built
 
@@ -95,19 +95,21 @@ def test_virtual_environment(scope: Scope, tmp_path: Path, options: list[str], n
     compare(machine(scope, environment), words)
 
 
-def run(arguments: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
+def facts_with(**variables: str) -> Any:
+    """The machine that is seen with other variables."""
     environment = {key: value for key, value in os.environ.items() if key != "VIRTUAL_ENV"}
-    return subprocess.run(
-        [PROGRAM, "machine", *arguments],
-        capture_output=True,
-        text=True,
-        env={**environment, **variables},
-    )
+    return json.loads(run("machine", "--json", env={**environment, **variables}).stdout)["machine"]
 
 
 def test_the_active_environment_comes_first() -> None:
-    active = run(["--json"], VIRTUAL_ENV=sys.prefix)
-    assert json.loads(active.stdout)["machine"]["python"]["prefix"] == sys.prefix
+    assert facts_with(VIRTUAL_ENV=sys.prefix)["python"]["prefix"] == sys.prefix
+
+
+def test_what_is_printed_and_saved(tmp_path: Path) -> None:
+    assert "C library" in run("machine").stdout
+    saved = save_machine(tmp_path / "machine.json", notes=["a note"])
+    assert run_json("machine", "--machine", saved) == json.loads(saved.read_text())
+    run("machine", "--machine", "/bin/ls", code=3)
 
 
 @pytest.mark.parametrize("python", pyenv_interpreters(), ids=str)
@@ -118,12 +120,11 @@ def test_shims_of_pyenv_are_followed(python: Path) -> None:
         pytest.skip("pyenv has no shims here")
     minor = version.rpartition(".")[0]
     for chosen in (version, minor, f"9.9.9:{version}"):
-        found = run(["--json"], PATH=f"{shims}:/usr/bin:/bin", PYENV_VERSION=chosen)
-        facts = json.loads(found.stdout)["machine"]["python"]
+        facts = facts_with(PATH=f"{shims}:/usr/bin:/bin", PYENV_VERSION=chosen)["python"]
         assert facts["executable"] == str(python), chosen
-    system = run(["--json"], PATH=f"{shims}:/usr/bin:/bin", PYENV_VERSION="system")
+    system = facts_with(PATH=f"{shims}:/usr/bin:/bin", PYENV_VERSION="system")
     if Path("/usr/bin/python3").exists():
-        assert json.loads(system.stdout)["machine"]["python"]["base_prefix"] == "/usr"
+        assert system["python"]["base_prefix"] == "/usr"
 
 
 def test_torch_and_its_cuda(scope: Scope) -> None:
@@ -173,16 +174,12 @@ def test_what_is_no_interpreter(tmp_path: Path) -> None:
         ("no-such-python", "no such program on PATH"),
         ("/bin/ls", "is no Python interpreter"),
     ]:
-        done = run(["--python", str(given)])
-        assert done.returncode == 3, given
-        assert message in done.stderr, given
-    both = run(["--python", "python3", "--machine", "x"])
-    assert both.returncode == 2
+        assert message in run("machine", "--python", given, code=3).stderr, given
+    run("machine", "--python", "python3", "--machine", "x", code=2)
 
 
 def test_a_machine_without_python(tmp_path: Path) -> None:
-    done = run(["--json"], PATH=str(tmp_path))
-    facts = json.loads(done.stdout)["machine"]
+    facts = facts_with(PATH=str(tmp_path))
     assert facts["python"] is None
     assert facts["libc"] in ("glibc", "musl")
     assert any("--python" in note for note in facts["notes"])

@@ -2,6 +2,7 @@
 and hashlib judge what it wrote."""
 
 import ctypes
+import functools
 import hashlib
 import json
 import os
@@ -14,12 +15,12 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import program
 import pytest
 from fixture_elf import Code, Elf, archive_of_objects, fatbin
 from fixture_zip import Files
 from fixtures import record, wheel
-from program import PROGRAM, ROOT
+from program import run_json, virtual_environment
 
 from validation.thin import containers
 
@@ -38,17 +39,8 @@ int call(void) { return ++calls; }
 """
 
 
-def run(*words: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([PROGRAM, "thin", *map(str, words)], capture_output=True, text=True)
-    assert done.returncode == code, done.stderr or done.stdout
-    return done
-
-
-def thin_json(*words: str | Path, code: int = 0) -> Any:
-    document = json.loads(run(*words, "--json", code=code).stdout)
-    schema = json.loads((ROOT / "schema.json").read_text())
-    jsonschema.Draft202012Validator(schema).validate(document)
-    return document
+run = functools.partial(program.run, "thin")
+thin_json = functools.partial(program.run_valid, "thin")
 
 
 def thinned(path: Path, *words: str) -> tuple[Any, dict[str, bytes]]:
@@ -272,8 +264,7 @@ def test_the_new_wheel_is_sound_and_says_what_was_cut(fat: Path, tmp_path: Path)
         for old in old_zip.infolist():
             for field in ("date_time", "external_attr", "compress_type"):
                 assert getattr(new_zip.getinfo(old.filename), field) == getattr(old, field)
-    done = subprocess.run([PROGRAM, "show", "--json", new], capture_output=True, text=True)
-    assert json.loads(done.stdout)["items"][0]["findings"] == []
+    assert run_json("show", new)["items"][0]["findings"] == []
 
 
 @pytest.mark.parametrize(
@@ -298,10 +289,8 @@ def test_check_knows_the_note_of_an_sbom(tmp_path: Path, sbom: bytes, noted: boo
 def test_equal_wheels_give_equal_bytes(fat: Path, tmp_path: Path) -> None:
     run(fat, "--gpu", "9.0", "-o", tmp_path / "one")
     shutil.copy(fat, tmp_path / "library")
-    words = [PROGRAM, "thin", NAME, "--arch-list", "9.0", "-o", tmp_path / "two"]
-    subprocess.run(
-        list(map(str, words)), cwd=tmp_path / "library", env={"TZ": "Asia/Tokyo"}, check=True
-    )
+    there = {"cwd": tmp_path / "library", "env": {"TZ": "Asia/Tokyo"}}
+    run(NAME, "--arch-list", "9.0", "-o", tmp_path / "two", **there)
     assert (tmp_path / "one" / NAME).read_bytes() == (tmp_path / "two" / NAME).read_bytes()
 
 
@@ -418,8 +407,7 @@ def test_a_variant_has_code_for_all_that_would_get_it(tmp_path: Path) -> None:
 
 
 def findings(path: Path) -> dict[str, str]:
-    done = subprocess.run([PROGRAM, "check", "--json", path], capture_output=True, text=True)
-    [item] = json.loads(done.stdout)["items"]
+    [item] = run_json("check", path, code=None)["items"]
     return {
         found["id"]: found["what"]
         for found in item["findings"]
@@ -480,8 +468,7 @@ OWNER = (1234, 1234) if os.getuid() == 0 else (os.getuid(), os.getgid())
 
 def unpacked(path: Path, folder: Path) -> tuple[Path, Path]:
     """A virtual environment with the wheel unpacked as pip would, and its site-packages."""
-    prefix = folder / "an env"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
+    prefix = virtual_environment(folder / "an env")
     [site] = prefix.glob("lib/python3*/site-packages")
     with zipfile.ZipFile(path) as archive:
         archive.extractall(site)
