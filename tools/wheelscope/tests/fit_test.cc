@@ -64,24 +64,6 @@ TEST(Fit, TellsTheObstacle) {
         "it needs driver 580.65.06; 535.54.03 is here");
 }
 
-TEST(Fit, ARuntimeWhoseVersionWasNotRead) {
-  auto wheel = read_wheel_fixture("good", {.symbols = true});
-  auto& library = wheel.facts.libraries.front();
-  library.in_part = true;
-  library.cudart_version = "";
-  wheel.verdicts = judge(wheel.facts);
-  const auto newest = fit(wheel, machine_with(), {});
-  EXPECT_EQ(newest.fits, Fits::works) << reason_text(newest.reason);
-  EXPECT_EQ(newest.notes.front(),
-            "whether it has code for the GPUs here was not looked at: --deep tells");
-  auto machine = machine_with();
-  machine.driver = "535.54.03";
-  const auto older = fit(wheel, machine, {});
-  EXPECT_EQ(older.fits, Fits::depends);
-  EXPECT_EQ(older.obstacle, Obstacle::driver);
-  EXPECT_TRUE(reason_text(older.reason).ends_with("not known without --deep; 535.54.03 is here"));
-}
-
 TEST(Fit, AnOldSystem) {
   auto old = machine_with();
   old.libc_version = "2.5";

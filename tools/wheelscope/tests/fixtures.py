@@ -76,7 +76,6 @@ def environment_files() -> Iterator[tuple[str, bytes]]:
     on_torch = Elf(symbols=[module, Symbol("_ZN3c105ErrorC1ESs")], needed=["libc10.so"])
     yield "module-on-torch.so", on_torch.build()
     yield "libfixture.so.1", Elf(soname="libfixture.so.1", symbols=[library]).build()
-    yield "libfixture-empty.so.1", Elf(soname="libfixture.so.1").build()
     yield "torch-deps.so", Elf(needed=["libcudart.so.12"]).build()
     yield (
         "torch-module.so",

@@ -3,9 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <sstream>
 
-#include "commands/commands.h"
 #include "fixture.h"
 #include "machine/distributions.h"
 #include "machine/machine.h"
@@ -195,26 +193,6 @@ TEST(Interpreter, IsReadFromItsFolder) {
   EXPECT_FALSE(read_interpreter("/nonexistent"));
 }
 
-TEST(Interpreter, OfAVirtualEnvironmentMayBeALinkOrACopy) {
-  const Interpreters files("environment");
-  const auto settings = "home = " + files.path("/base/bin") + "\nversion = 3.11.9\n";
-  files.root.write("/env/pyvenv.cfg", settings);
-  fs::create_directories(files.path("/env/lib/python3.11/site-packages"));
-  fs::create_directories(files.path("/env/bin"));
-  fs::create_symlink(files.path("/base/bin/python3.11"), files.path("/env/bin/python"));
-  const auto link = read_interpreter(find_interpreter(files.path("/env")).value()).value().facts;
-  EXPECT_EQ(link.prefix, files.path("/env"));
-  EXPECT_EQ(link.base_prefix, fs::canonical(files.path("/base")));
-  EXPECT_EQ(link.site_packages, std::vector{files.path("/env/lib/python3.11/site-packages")});
-  fs::remove(files.path("/env/bin/python"));
-  fs::copy(files.path("/base/bin/python3.11"), files.path("/env/bin/python"));
-  files.root.write("/env/pyvenv.cfg", settings + "include-system-site-packages = True\n");
-  const auto copy = read_interpreter(files.path("/env/bin/python")).value().facts;
-  EXPECT_EQ(copy.base_prefix, fs::canonical(files.path("/base")));
-  EXPECT_EQ(copy.site_packages.back(),
-            fs::canonical(files.path("/base")).string() + "/lib/python3.11/site-packages");
-}
-
 TEST(Interpreter, BehindAShimOfPyenvIsTheChosenOne) {
   const Interpreters files("pyenv");
   for (const auto* version : {"3.11.2", "3.11.10", "3.12.0"})
@@ -242,22 +220,6 @@ TEST(Interpreter, BehindAShimOfPyenvIsTheChosenOne) {
   fs::remove(files.path("/project/.python-version"));
   EXPECT_EQ(chosen(""), files.path("/versions/3.12.0/bin/python3"));
   fs::current_path(folder);
-}
-
-TEST(Machine, IsPrinted) {
-  std::ostringstream out, err;
-  EXPECT_EQ(machine({}, {out, err}), clean) << err.str();
-  EXPECT_NE(out.str().find("C library"), std::string::npos);
-  std::ostringstream json, none;
-  EXPECT_EQ(machine({.json = true}, {json, none}), clean);
-  const auto file = testing::TempDir() + "/machine.json";
-  ASSERT_TRUE(write_file(file, json.str()));
-  std::ostringstream again;
-  EXPECT_EQ(machine({.json = true, .machine = file}, {again, none}), clean);
-  EXPECT_EQ(again.str(), json.str());
-  EXPECT_EQ(machine({.python = "python3", .machine = file}, {out, err}), usage);
-  EXPECT_EQ(machine({.machine = fixture_path("elf/good.so")}, {out, err}), unreadable);
-  EXPECT_EQ(machine({.python = "/nonexistent"}, {out, err}), unreadable);
 }
 
 TEST(Machine, RefusesWhatIsNone) {

@@ -90,8 +90,6 @@ TEST(Verdict, Platform) {
 }
 
 TEST(Verdict, TagsPromise) {
-  EXPECT_TRUE(promises_more("manylinux2014_x86_64", "manylinux_2_28_x86_64"));
-  EXPECT_FALSE(promises_more("manylinux_2_28_x86_64", "manylinux2014_x86_64"));
   EXPECT_TRUE(promises_more("manylinux_2_28_x86_64", "linux_x86_64"));
   EXPECT_FALSE(promises_more("linux_x86_64", "manylinux_2_28_x86_64"));
   EXPECT_TRUE(promises_more("manylinux_2_17_x86_64", "musllinux_1_2_x86_64"));
