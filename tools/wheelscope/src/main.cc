@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -257,7 +256,7 @@ bool complain_about_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return false;
   std::vector<std::string> names;
   for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());
-  if (std::ranges::find(names, argv[1]) != names.end()) return false;
+  if (wheelscope::contains(names, argv[1])) return false;
   const auto meant = wheelscope::nearest(argv[1], names);
   std::cerr << "wheelscope: there is no command '" << wheelscope::printable(argv[1]) << "'"
             << (meant.empty() ? "; the commands are " + wheelscope::joined(names)

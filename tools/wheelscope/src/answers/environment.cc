@@ -69,8 +69,7 @@ std::vector<Search> PackageJudge::searches_for(const std::string& name) {
       auto& process = process_for(*library);
       const auto opening = process.open(path);
       for (const auto* one : opening.scope) {
-        if (std::ranges::find(one->facts->needed, name) != one->facts->needed.end() &&
-            asked.insert(one->path).second)
+        if (contains(one->facts->needed, name) && asked.insert(one->path).second)
           searches.push_back(search(process.loader(), name, *one));
       }
     }

@@ -13,11 +13,6 @@
 namespace wheelscope {
 namespace {
 
-std::string stem_of_file(const std::string& path) {
-  const auto name = base_name(path);
-  return name.substr(0, name.find('.'));
-}
-
 class ImportJudge {
  public:
   ImportJudge(const FilesSeen& seen, const PythonFacts& python, Disk& disk)
@@ -60,8 +55,7 @@ class ImportJudge {
     if (const auto found = run.find(path); found != run.end()) return found->second;
     if (library.trouble != Trouble::file && must_open(openings, path)) return Need::always;
     if (path.ends_with(".py") || seen_.opened_by_path.contains(path)) return Need::never;
-    return openings.mentions(stem_of_file(path)) ||
-                   is_named_in_machine_code(stem_of_file(path), run)
+    return openings.mentions(stem_of(path)) || is_named_in_machine_code(stem_of(path), run)
                ? Need::depends
                : Need::never;
   }
@@ -168,10 +162,10 @@ class ImportJudge {
   }
 
   bool must_open(const Openings& openings, const std::string& path) {
-    if (seen_.opened_by_path.contains(path)) return openings.must_open_by_name(stem_of_file(path));
+    if (seen_.opened_by_path.contains(path)) return openings.must_open_by_name(stem_of(path));
     const bool another_loads = seen_.loading_families.contains(library_family(path));
-    return disk_.open(path)->python_module ? openings.must_open_module(stem_of_file(path))
-                                           : openings.must_open(stem_of_file(path), another_loads);
+    return disk_.open(path)->python_module ? openings.must_open_module(stem_of(path))
+                                           : openings.must_open(stem_of(path), another_loads);
   }
 
   // The libraries that the distribution's own files open.
@@ -188,7 +182,7 @@ class ImportJudge {
     }
     std::set<std::string> libraries;
     for (const auto& path : shared_libraries_of(verdict.distribution))
-      libraries.insert(stem_of_file(path));
+      libraries.insert(stem_of(path));
     return {sources, libraries};
   }
 

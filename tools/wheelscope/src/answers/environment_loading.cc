@@ -8,6 +8,7 @@
 #include "answers/suppliers.h"
 #include "facts/facts.h"
 #include "machine/imports.h"
+#include "source/files.h"
 #include "text/text.h"
 #include "verdicts/verdicts.h"
 
@@ -53,10 +54,8 @@ LoaderWorld world_of(const MachineFacts& machine, Disk& disk) {
 }
 
 std::string module_of(const std::string& folder, const std::string& name) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const auto file = entry.path().filename().string();
-    if (file.starts_with(name + ".") && file.ends_with(".so")) return entry.path().string();
+  for (const auto& file : entries_of(folder)) {
+    if (file.starts_with(name + ".") && file.ends_with(".so")) return folder + "/" + file;
   }
   return {};
 }
@@ -76,7 +75,7 @@ bool PackageJudge::may_be_opened(const Distribution& distribution, const Library
   const auto name = library.soname.empty() ? base_name(library.path) : library.soname;
   return std::ranges::none_of(files, [&](const std::string& path) {
     const auto* other = disk_.open(path);
-    return other && std::ranges::find(other->needed, name) != other->needed.end();
+    return other && contains(other->needed, name);
   });
 }
 

@@ -23,7 +23,7 @@ std::string newest_version(const LibraryFacts& library, const std::string& kind)
 }
 
 // libcudart for libcudart.so.12 and libcudart-1a2b3c4d.so.12
-std::string stem_of(const std::string& library) {
+std::string library_stem(const std::string& library) {
   return library.substr(0, library.find_first_of("-."));
 }
 
@@ -58,16 +58,16 @@ void explain_torch_library(const std::string& name, const MachineFacts* machine,
 
 // Libraries of CUDA: those of the table in any version, and cuDNN's.
 bool is_cuda_library(const std::string& name) {
-  return stem_of(name).starts_with("libcudnn") ||
+  return library_stem(name).starts_with("libcudnn") ||
          std::ranges::any_of(cuda_libraries(), [&](const auto& known) {
-           return stem_of(std::string(known.first)) == stem_of(name);
+           return library_stem(std::string(known.first)) == library_stem(name);
          });
 }
 
 // Which CUDA or cuDNN a library is of that the table does not have: CUDA 11 for libcublas.so.11.
 // The numbers of cufft, curand, cusolver and cusparse are their own.
 std::string release_of(const std::string& name) {
-  const auto stem = stem_of(name);
+  const auto stem = library_stem(name);
   const auto number = name.find(".so.") == name.npos ? "" : name.substr(name.find(".so.") + 4);
   const auto major = number.substr(0, number.find('.'));
   if (major.empty()) return {};
@@ -85,7 +85,7 @@ std::vector<std::string> former_distributions(const std::string& name) {
   if (release != "CUDA 11") return {};
   for (const auto& [library, entry] : cuda_libraries()) {
     const auto distribution = std::string(entry.distribution);
-    if (entry.cuda == "12" && stem_of(std::string(library)) == stem_of(name) &&
+    if (entry.cuda == "12" && library_stem(std::string(library)) == library_stem(name) &&
         distribution.ends_with("-cu12"))
       return {distribution.substr(0, distribution.size() - 1) + "1"};
   }
@@ -116,7 +116,7 @@ void explain_cuda_library(const std::string& name, const MachineFacts* machine,
         explanation.say("the environment here has it: " + library.path + "; no RPATH leads there");
         explanation.advise("import torch before the package: it loads the libraries of its CUDA");
         here = true;
-      } else if (stem_of(library.name) == stem_of(name) && library.name != name) {
+      } else if (library_stem(library.name) == library_stem(name) && library.name != name) {
         explanation.say("the environment here has another version: " + library.name + " of " +
                         library.distribution + " " + library.version);
       }

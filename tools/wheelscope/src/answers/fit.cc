@@ -112,7 +112,7 @@ FitVerdict fit_by_name(const WheelClaims& claims, const std::string& file,
                        const MachineFacts& machine) {
   const auto& tags = machine.python->tags;
   for (const auto& tag : claims.file_name_tags) {
-    if (std::ranges::find(tags, tag) == tags.end()) continue;
+    if (!contains(tags, tag)) continue;
     FitVerdict verdict{.file = file};
     if (claims.requires_python.empty() ||
         fulfils(machine.python->version, claims.requires_python) != false)

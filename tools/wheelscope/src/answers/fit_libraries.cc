@@ -60,7 +60,7 @@ bool CandidateJudge::is_one_of_several(const LibraryFacts& library) {
 
 bool CandidateJudge::is_external(const std::string& name) const {
   const auto& external = wheel_.verdicts.platform.external_libraries;
-  return std::ranges::find(external, name) != external.end();
+  return contains(external, name);
 }
 
 // A module that code of the package chooses among several, as its name is none that Python itself
@@ -144,8 +144,7 @@ bool CandidateJudge::leads_to(const LibraryFacts& user, const LibraryFacts& want
     if (next == &wanted) return true;
     for (const auto& other : wheel_.facts.libraries) {
       const auto& name = other.soname.empty() ? base_name(other.path) : other.soname;
-      if ((std::ranges::find(next->needed, name) != next->needed.end() ||
-           std::ranges::find(next->needed, base_name(other.path)) != next->needed.end()) &&
+      if ((contains(next->needed, name) || contains(next->needed, base_name(other.path))) &&
           seen.insert(&other).second)
         waiting.push_back(&other);
     }

@@ -59,29 +59,30 @@ bool is_platform_library(const std::string& name) {
 }
 
 bool is_cxx_runtime_symbol(std::string_view name) {
-  for (const std::string_view start : {"_ZSt",
-                                       "_ZNSt",
-                                       "_ZNKSt",
-                                       "_ZTISt",
-                                       "_ZTVSt",
-                                       "_ZTSSt",
-                                       "_ZTINSt",
-                                       "_ZTVNSt",
-                                       "_ZTSNSt",
-                                       "_ZGVNSt",
-                                       "_ZTTNSt",
-                                       "_Zna",
-                                       "_Znw",
-                                       "_Zda",
-                                       "_Zdl",
-                                       "__cxa_",
-                                       "__gxx_",
-                                       "__dynamic_cast",
-                                       "_ZTVN10__cxxabiv1",
-                                       "_ZN10__cxxabiv1",
-                                       "_ZN9__gnu_cxx",
-                                       "_ZTI",
-                                       "_ZTS"}) {
+  static constexpr std::string_view starts[] = {"_ZSt",
+                                                "_ZNSt",
+                                                "_ZNKSt",
+                                                "_ZTISt",
+                                                "_ZTVSt",
+                                                "_ZTSSt",
+                                                "_ZTINSt",
+                                                "_ZTVNSt",
+                                                "_ZTSNSt",
+                                                "_ZGVNSt",
+                                                "_ZTTNSt",
+                                                "_Zna",
+                                                "_Znw",
+                                                "_Zda",
+                                                "_Zdl",
+                                                "__cxa_",
+                                                "__gxx_",
+                                                "__dynamic_cast",
+                                                "_ZTVN10__cxxabiv1",
+                                                "_ZN10__cxxabiv1",
+                                                "_ZN9__gnu_cxx",
+                                                "_ZTI",
+                                                "_ZTS"};
+  for (const auto start : starts) {
     if (!name.starts_with(start)) continue;
     // _ZTIi: the type information of a basic type.
     return start.size() > 4 || name.size() <= 6 || (start != "_ZTI" && start != "_ZTS");
@@ -122,8 +123,6 @@ std::vector<std::string> cuda_distributions_of(const std::string& library,
   return names;
 }
 
-// Libraries beside each other that differ by numbers and by cpu or cuda: one is chosen when the
-// program runs, for the torch or the FFmpeg that is there.
 std::string library_family(const std::string& path) {
   auto family = path;
   for (const std::string_view variant : {"cpu", "cuda"}) {

@@ -1,8 +1,6 @@
 // Judges a wheel for one user, by its tags, its metadata and its verdicts.
 #include "answers/served.h"
 
-#include <algorithm>
-
 #include "packaging/requirement.h"
 #include "packaging/tag.h"
 #include "tables/tables.h"
@@ -116,8 +114,7 @@ Reason why_not_without_cuda(const Item& wheel) {
       const bool cuda_library = name.starts_with("libtorch_cuda") ||
                                 name.starts_with("libc10_cuda") || name.starts_with("libcudart") ||
                                 name.starts_with("libcublas");
-      if (cuda_library && std::ranges::find(wheel.verdicts.platform.external_libraries, name) !=
-                              wheel.verdicts.platform.external_libraries.end()) {
+      if (cuda_library && contains(wheel.verdicts.platform.external_libraries, name)) {
         return {.why = Why::cpu_torch, .who = library.path, .what = name};
       }
     }
@@ -136,8 +133,7 @@ Reason why_not_runtime(const Item& wheel, const Cell& cell) {
   if (!cuda.runtime_version)
     return {.why = cuda.runtime == CudaRuntime::none ? Why::none : Why::runtime_unknown};
   const auto own = cuda.runtime_version->substr(0, cuda.runtime_version->find('.'));
-  if (cuda.runtime == CudaRuntime::dynamic &&
-      std::ranges::find(cuda.runtime_choices, major) == cuda.runtime_choices.end())
+  if (cuda.runtime == CudaRuntime::dynamic && !contains(cuda.runtime_choices, major))
     return {.why = Why::runtime_other, .version = own, .here = cell.cuda};
   // A static runtime stands alone: it needs the driver of its major version, which users of a later
   // CUDA have.

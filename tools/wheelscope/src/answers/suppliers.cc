@@ -6,6 +6,7 @@
 #include "answers/providers.h"
 #include "packaging/requirement.h"
 #include "tables/tables.h"
+#include "text/text.h"
 
 namespace wheelscope {
 
@@ -14,8 +15,7 @@ bool Suppliers::requires_any(const std::vector<std::string>& distributions) cons
   const auto environment = linux_environment(python, machine_.architecture);
   return std::ranges::any_of(wheel_.requires_dist, [&](const std::string& text) {
     const auto requirement = parse_requirement(text);
-    return std::ranges::find(distributions, canonical_name(requirement.name)) !=
-               distributions.end() &&
+    return contains(distributions, canonical_name(requirement.name)) &&
            holds(requirement.marker, environment) == true;
   });
 }
@@ -36,9 +36,8 @@ Brought Suppliers::brings(const std::string& name) const {
     return cuda && machine_.torch->cuda.empty() ? Brought::no : Brought::yes;
   }
   if (is_driver_library(name)) return machine_.driver.empty() ? Brought::no : Brought::yes;
-  if (std::ranges::find(machine_.cuda_libraries, name, &CudaLibraryFacts::name) !=
-          machine_.cuda_libraries.end() ||
-      torch_brings(name) || requires_any(cuda_distributions_of(name)))
+  if (contains(machine_.cuda_libraries, name, &CudaLibraryFacts::name) || torch_brings(name) ||
+      requires_any(cuda_distributions_of(name)))
     return Brought::yes;
   const bool of_cuda = cuda_libraries().contains(name);
   if (of_cuda && !machine_.torch && requires_any({"torch"}) && !surroundings_.required_wheels)

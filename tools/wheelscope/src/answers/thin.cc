@@ -147,8 +147,7 @@ class FilePlanner {
       kept.push_back(*std::ranges::min_element(
           codes, {}, [](const DeviceCode* code) { return code->entry.size(); }));
     }
-    for (const auto* code : codes)
-      count(*code, std::ranges::find(kept, code) == kept.end() ? plan_.cut : plan_.kept);
+    for (const auto* code : codes) count(*code, !contains(kept, code) ? plan_.cut : plan_.kept);
     if (kept.size() == codes.size()) return;
     ContainerCut cut{.whole = module.range(), .header_size = module.container.header_size};
     for (const auto* code : kept) cut.kept.push_back({code->entry.origin(), code->entry.size()});
@@ -239,10 +238,10 @@ Result<ThinFor> parse_arch_list(std::string_view text) {
     if (word.size() > 1 && (word.back() == 'a' || word.back() == 'f')) word.pop_back();
     std::vector<std::string> known;
     for (const auto& gpu : cuda_table().gpus) known.push_back(gpu.capability);
-    if (std::ranges::find(known, word) == known.end())
+    if (!contains(known, word))
       return fail(0, "'" + printable(word) +
                          "' is no compute capability of a known GPU; they are " + joined(known));
-    if (std::ranges::find(wanted.gpus, word) == wanted.gpus.end()) wanted.gpus.push_back(word);
+    if (!contains(wanted.gpus, word)) wanted.gpus.push_back(word);
     if (ptx) wanted.ptx.insert(word);
   }
   std::ranges::sort(wanted.gpus, target_before);
@@ -257,8 +256,7 @@ Fatbin read_all_device_code(const std::string& path, Bytes file, Loan& loan) {
 std::vector<std::string> DeviceModule::targets(CodeKind kind) const {
   std::vector<std::string> targets;
   for (const auto* code : codes) {
-    if (code->kind == kind && std::ranges::find(targets, code->target) == targets.end())
-      targets.push_back(code->target);
+    if (code->kind == kind && !contains(targets, code->target)) targets.push_back(code->target);
   }
   return targets;
 }

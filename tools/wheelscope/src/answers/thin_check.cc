@@ -1,11 +1,11 @@
 // Compares two files as a loader and a driver see them: by address, and fat binary by fat binary.
-#include "answers/thin_check.h"
+#include "answers/thin.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "answers/thin.h"
 #include "tables/tables.h"
+#include "text/text.h"
 #include "verdicts/verdicts.h"
 
 namespace wheelscope {
@@ -26,8 +26,7 @@ std::vector<Span> chosen_entries(const DeviceModule& module, const std::string& 
   const auto kind = choice.served == Served::native ? CodeKind::sass : CodeKind::ptx;
   std::vector<Span> entries;
   for (const auto* code : module.codes) {
-    if (code->kind == kind &&
-        std::ranges::find(choice.targets, code->target) != choice.targets.end())
+    if (code->kind == kind && contains(choice.targets, code->target))
       entries.push_back(code->entry.span());
   }
   return entries;

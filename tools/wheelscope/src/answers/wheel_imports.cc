@@ -11,11 +11,6 @@ namespace {
 
 constexpr std::string_view site = "wheel:";
 
-std::string stem(const std::string& path) {
-  const auto name = base_name(path);
-  return name.substr(0, name.find('.'));
-}
-
 // The wheel's files as a folder of site-packages.
 class WheelTree {
  public:
@@ -60,7 +55,7 @@ class OwnModules {
         folders_.insert(file.substr(0, end));
       const auto slash = file.rfind('/') + 1;  // 0: none
       files_.insert(file.substr(0, file.find('.', slash)));
-      if (file.find(".so", slash) != file.npos) libraries_.insert(stem(file));
+      if (file.find(".so", slash) != file.npos) libraries_.insert(stem_of(file));
     }
   }
 
@@ -226,7 +221,7 @@ Need WheelImports::imported(const std::string& path) const {
 Need WheelImports::need_of(const std::string& path, bool is_module) const {
   const auto found = run_.find(std::string(site) + "/" + path);
   if (found != run_.end()) return found->second;
-  const auto name = stem(path);
+  const auto name = stem_of(path);
   if (is_module && openings_->must_open_module(name)) return Need::always;
   // A package may import the module that bears its own name by that name: cv2/cv2.abi3.so.
   const bool bears_name = base_name(folder_of(path)) == name;

@@ -2,7 +2,6 @@
 // wheel asks for them.
 #include "commands/inputs.h"
 
-#include <filesystem>
 #include <unordered_set>
 
 #include "facts/wheel.h"
@@ -36,11 +35,9 @@ void add_definitions(const LibraryFacts* library, Names& names) {
 
 Names symbols_of_torch(const TorchFacts& torch, Disk& disk) {
   Names names;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(torch.path + "/lib", error)) {
-    if (is_torch_library(entry.path().filename().string()))
-      add_definitions(disk.open(entry.path()), names);
-  }
+  const auto folder = torch.path + "/lib";
+  for (const auto& name : entries_of(folder))
+    if (is_torch_library(name)) add_definitions(disk.open(folder + "/" + name), names);
   return names;
 }
 

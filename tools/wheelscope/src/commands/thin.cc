@@ -2,8 +2,7 @@
 #include <algorithm>
 
 #include "commands/inputs.h"
-#include "commands/thin_environment.h"
-#include "commands/thin_wheel.h"
+#include "commands/thin.h"
 #include "machine/machine.h"
 #include "packaging/claims.h"
 #include "report/json.h"

@@ -1,6 +1,6 @@
 // Thins installed packages in place. Each original goes into a folder before its file is replaced,
 // with a list of what belongs where; a file is put back only while it is what was written.
-#include "commands/thin_environment.h"
+#include "commands/thin.h"
 
 #include <unistd.h>
 

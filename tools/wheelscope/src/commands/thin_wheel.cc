@@ -1,8 +1,7 @@
 // Writes thinned wheels: members are copied as they lie in the archive, except libraries that lose
 // device code, RECORD, and what is said about the cut.
-#include "commands/thin_wheel.h"
+#include "commands/thin.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <unordered_map>
 
@@ -45,8 +44,7 @@ class CheckedWheel {
   const std::string& record_text() const { return text_; }
   const std::string& dist_info() const { return dist_info_; }
   bool has(const std::string& file) const {  // in dist-info
-    return std::ranges::find(archive_.members, dist_info_ + "/" + file, &ZipMember::name) !=
-           archive_.members.end();
+    return contains(archive_.members, dist_info_ + "/" + file, &ZipMember::name);
   }
   bool is_signature(const ZipMember& member) const {
     return member.name == dist_info_ + "/RECORD.jws" || member.name == dist_info_ + "/RECORD.p7s";

@@ -41,7 +41,7 @@ System system_of(const LibraryFacts& library) {
       (versions != library.version_needs.end() && versions->second.contains("LIBC")))
     return System::android;
   if (loader.starts_with("ld-musl-") || needs("libc.musl-") || needs("ld-musl-") ||
-      std::ranges::find(library.needed, "libc.so") != library.needed.end())
+      contains(library.needed, "libc.so"))
     return System::musl;
   if (!loader.empty() || needs("libc.so.6") || needs("ld-linux") || needs("ld64.so."))
     return System::glibc;

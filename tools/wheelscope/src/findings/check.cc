@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::size_t most_letters = 100;  // of a name that a wheel decides
 
-bool contains(const std::vector<std::string>& list, const std::string& value) {
-  return std::ranges::find(list, value) != list.end();
-}
-
 class Checker {
  public:
   Checker(const Item& item, const Policy& policy)

@@ -10,8 +10,7 @@ namespace wheelscope {
 namespace {
 
 bool has_name(const Loaded& library, const std::string& name) {
-  return library.facts->soname == name ||
-         std::ranges::find(library.names, name) != library.names.end();
+  return library.facts->soname == name || contains(library.names, name);
 }
 
 std::string join_path(const std::string& folder, const std::string& name) {
@@ -163,7 +162,7 @@ void Loader::load_needed(Loaded& library, Opening& opening, std::vector<Loaded*>
       continue;
     }
     library.needed.push_back(found);
-    if (std::ranges::find(queue, found) == queue.end()) queue.push_back(found);
+    if (!contains(queue, found)) queue.push_back(found);
   }
 }
 
@@ -202,8 +201,7 @@ Opening Loader::bring(const std::string& path, bool is_name, bool global) {
     } else {
       for (const auto& name : library.absent) opening.missing_libraries.push_back({name, &library});
       for (const auto* needed : library.needed) {
-        if (std::ranges::find(queue, needed) == queue.end())
-          queue.push_back(const_cast<Loaded*>(needed));
+        if (!contains(queue, needed)) queue.push_back(const_cast<Loaded*>(needed));
       }
     }
   }
@@ -211,7 +209,7 @@ Opening Loader::bring(const std::string& path, bool is_name, bool global) {
   for (const auto* library : opening.scope) check_versions(*library, opening);
   if (global) {
     for (const auto* library : opening.scope) {
-      if (std::ranges::find(global_, library) == global_.end()) global_.push_back(library);
+      if (!contains(global_, library)) global_.push_back(library);
     }
   }
   return opening;

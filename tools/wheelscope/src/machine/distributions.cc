@@ -60,16 +60,15 @@ std::optional<bool> uses_cxx11_abi(const std::string& libc10) {
 std::vector<Distribution> list_distributions(const std::vector<std::string>& site_packages) {
   std::map<std::string, Distribution> found;
   for (const auto& folder : site_packages) {
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(folder, error)) {
-      const auto file = entry.path().filename().string();
+    for (const auto& file : entries_of(folder)) {
       constexpr std::string_view suffix = ".dist-info";
       if (!file.ends_with(suffix)) continue;
       const auto stem = file.substr(0, file.size() - suffix.size());
       const auto dash = stem.find('-');
       if (dash == stem.npos) continue;
       auto name = canonical_name(stem.substr(0, dash));
-      found.try_emplace(name, Distribution{name, stem.substr(dash + 1), folder, entry.path()});
+      found.try_emplace(name,
+                        Distribution{name, stem.substr(dash + 1), folder, fs::path(folder) / file});
     }
   }
   std::vector<Distribution> distributions;
@@ -114,13 +113,12 @@ std::vector<CudaLibraryFacts> find_cuda_libraries(const std::vector<std::string>
         libraries.push_back({base_name(path), path, distribution.name, distribution.version});
     }
   }
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(torch ? torch->path + "/lib" : "", error)) {
-    const auto name = entry.path().filename().string();
+  const auto own = torch ? torch->path + "/lib" : "";
+  for (const auto& name : entries_of(own)) {
     for (const auto* start : {"libcudart", "libcublas", "libcudnn", "libnvrtc", "libcufft",
                               "libcurand", "libcusparse", "libcusolver", "libnccl", "libcupti"}) {
       if (name.starts_with(start))
-        libraries.push_back({name, entry.path().string(), "torch", torch->version});
+        libraries.push_back({name, own + "/" + name, "torch", torch->version});
     }
   }
   std::ranges::sort(libraries, {}, &CudaLibraryFacts::name);

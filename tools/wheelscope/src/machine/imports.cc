@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <thread>
 #include <utility>
 
@@ -14,8 +13,6 @@
 
 namespace wheelscope {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::string parent_of(const std::string& name) {
   const auto dot = name.rfind('.');
@@ -76,11 +73,8 @@ std::vector<std::string> import_names(const Distribution& distribution) {
 SourceTree tree_of_disk() {
   return {.files_in =
               [](const std::string& folder) {
-                std::set<std::string> files;
-                std::error_code error;
-                for (const auto& entry : fs::directory_iterator(folder, error))
-                  files.insert(entry.path().filename().string());
-                return files;
+                const auto names = entries_of(folder);
+                return std::set(names.begin(), names.end());
               },
           .read = [](const std::string& path) -> std::optional<std::string> {
             auto text = read_text(path);

@@ -84,12 +84,10 @@ std::optional<StandardLibrary> find_standard_library(const fs::path& base, const
                                                      const std::string& version) {
   std::vector<fs::path> folders;
   for (const auto* lib : {"lib", "lib64"}) {
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(base / lib, error)) {
-      const auto own = entry.path().filename().string();
-      if (!own.starts_with("python3.") || !is_there(entry.path() / "os.py")) continue;
-      if (own == name) return StandardLibrary{base, entry.path()};
-      folders.push_back(entry.path());
+    for (const auto& own : entries_of(base / lib)) {
+      if (!own.starts_with("python3.") || !is_there(base / lib / own / "os.py")) continue;
+      if (own == name) return StandardLibrary{base, base / lib / own};
+      folders.push_back(base / lib / own);
     }
   }
   std::erase_if(folders, [&](const fs::path& folder) {
@@ -106,12 +104,10 @@ std::optional<StandardLibrary> find_standard_library(const fs::path& base, const
 // usual one has a file of its own.
 std::string abi_of(const fs::path& standard_library, const std::string& minor) {
   std::vector<fs::path> files;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(standard_library, error)) {
-    const auto name = entry.path().filename().string();
+  for (const auto& name : entries_of(standard_library)) {
     if (name.starts_with("_sysconfigdata_") && name.ends_with(".py") &&
         !name.starts_with("_sysconfigdata_d_"))
-      files.push_back(entry.path());
+      files.push_back(standard_library / name);
   }
   std::ranges::sort(files);
   for (const auto& file : files) {
@@ -191,7 +187,7 @@ std::vector<std::string> existing_once(const std::vector<fs::path>& folders) {
   for (const auto& folder : folders) {
     std::error_code error;
     const auto real = fs::canonical(folder, error);
-    if (error || std::ranges::find(seen, real) != seen.end()) continue;
+    if (error || contains(seen, real)) continue;
     seen.push_back(real);
     names.push_back(folder.string());
   }

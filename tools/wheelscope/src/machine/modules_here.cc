@@ -30,13 +30,11 @@ std::vector<std::string> standard_libraries(const PythonFacts& python) {
 
 // Whether files beside the packages make Python look elsewhere too: editable installs, mostly.
 bool leads_elsewhere(const std::string& folder) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const auto name = entry.path().filename().string();
+  for (const auto& name : entries_of(folder)) {
     if (name.ends_with(".egg-link") || (name.starts_with("__editable__") && name.ends_with(".pth")))
       return true;
     if (!name.ends_with(".pth")) continue;
-    const auto text = read_text(entry.path().string());
+    const auto text = read_text(folder + "/" + name);
     if (!text) return true;
     for (const auto& line : split(*text, '\n')) {
       const auto words = trim(line);
@@ -65,11 +63,7 @@ ModulesHere::ModulesHere(const PythonFacts& python)
 // As x/, x.py or x.cpython-311-x86_64-linux-gnu.so.
 bool ModulesHere::has_module(const std::string& folder, const std::string& name) {
   const auto [known, is_new] = folders_.try_emplace(folder);
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(is_new ? folder : "", error)) {
-    const auto file = entry.path().filename().string();
-    known->second.insert(file.substr(0, file.find('.')));
-  }
+  for (const auto& file : entries_of(is_new ? folder : "")) known->second.insert(stem_of(file));
   return known->second.contains(name);
 }
 
@@ -120,10 +114,9 @@ bool ModulesHere::is_in_interpreter(const std::string& name) const {
   std::error_code error;
   std::vector<std::string> files = {fs::canonical(python_.executable, error).string()};
   for (const auto* lib : {"/lib", "/lib64"}) {
-    for (const auto& entry : fs::directory_iterator(python_.base_prefix + lib, error)) {
-      if (entry.path().filename().string().starts_with("libpython3"))
-        files.push_back(entry.path().string());
-    }
+    const auto folder = python_.base_prefix + lib;
+    for (const auto& name : entries_of(folder))
+      if (name.starts_with("libpython3")) files.push_back(folder + "/" + name);
   }
   auto has = [&](const std::string& text) {
     return std::ranges::any_of(files, [&](const auto& file) { return has_text(file, text); });

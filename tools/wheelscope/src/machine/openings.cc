@@ -2,7 +2,6 @@
 // the same name count as one.
 #include "machine/openings.h"
 
-#include <algorithm>
 #include <map>
 
 #include "text/text.h"
@@ -50,8 +49,7 @@ Openings::Openings(const std::vector<const PythonSource*>& sources,
       for (const auto& call : scope.calls)
         (call.optional ? routine.optional_calls : routine.calls).insert(call.name);
       for (const auto& text : scope.texts) {
-        const auto name_in_text = base_name(text);
-        const auto stem = name_in_text.substr(0, name_in_text.find('.'));
+        const auto name_in_text = base_name(text), stem = stem_of(text);
         // The name of a module, such as numpy.core._tests, for a function that imports it.
         if (const auto last = name_in_text.substr(name_in_text.rfind('.') + 1);
             last != stem && libraries.contains(last))

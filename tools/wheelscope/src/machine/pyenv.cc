@@ -45,8 +45,7 @@ fs::path folder_of_version(const fs::path& root, const std::string& version) {
   auto exact = root / "versions" / version;
   if (fs::is_directory(exact, error)) return exact;
   std::string newest;
-  for (const auto& entry : fs::directory_iterator(root / "versions", error)) {
-    const auto name = entry.path().filename().string();
+  for (const auto& name : entries_of(root / "versions")) {
     if (name.starts_with(version + ".") && older(newest, name)) newest = name;
   }
   return newest.empty() ? fs::path() : root / "versions" / newest;

@@ -28,7 +28,7 @@ Certainty catches(std::string_view handler, std::string_view wanted) {
     if (name == "Exception" || name == "BaseException" || name == wanted ||
         (is_os && wanted == "OSError"))
       return Certainty::yes;
-    if (std::ranges::find(others, name) == std::end(others)) result = Certainty::maybe;
+    if (!contains(others, name)) result = Certainty::maybe;
   }
   return result;
 }

@@ -47,7 +47,7 @@ std::vector<PythonToken> tokens_of(std::string_view text) {
     } else {
       constexpr std::string_view two[] = {"==", "!=", "<=", ">=", "**",
                                           "//", "<<", ">>", ":=", "->"};
-      if (std::ranges::find(two, text.substr(i, 2)) != std::end(two)) ++end;
+      if (contains(two, text.substr(i, 2))) ++end;
       tokens.push_back({Kind::sign, std::string(text.substr(i, end - i))});
     }
     i = end;
@@ -154,8 +154,7 @@ class Evaluator {
       const auto* list = std::get_if<std::vector<std::string>>(&b);
       const auto* whole = std::get_if<std::string>(&b);
       if (!text || (!list && !whole) || (whole && *whole == imported_name)) return {};
-      const bool inside =
-          list ? std::ranges::find(*list, *text) != list->end() : whole->find(*text) != whole->npos;
+      const bool inside = list ? contains(*list, *text) : whole->find(*text) != whole->npos;
       return inside == (sign == "in");
     }
     if (sign == "==" || sign == "is") return a == b;
@@ -171,7 +170,7 @@ class Evaluator {
     while (token().kind == Kind::sign) {
       constexpr std::string_view signs[] = {"+",  "-",  "*", "/", "%", "**", "//",
                                             "<<", ">>", "|", "&", "^", "@"};
-      if (std::ranges::find(signs, token().text) == std::end(signs)) break;
+      if (!contains(signs, token().text)) break;
       const auto sign = token().text;
       ++at_;
       const auto right = atom();

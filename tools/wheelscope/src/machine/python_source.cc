@@ -46,7 +46,7 @@ std::string_view assigned_name(std::string_view line) {
 bool matters_to_imports(std::string_view line) {
   const auto word = first_word(line);
   return word == "import" || word == "from" || word == "raise" || word == "async" ||
-         word == "global" || std::ranges::find(headers, word) != std::end(headers) ||
+         word == "global" || contains(headers, word) ||
          !assigned_name(line.substr(0, line.find('\n'))).empty();
 }
 
@@ -76,8 +76,7 @@ class SourceReader {
       text = trim(text.substr(5));
       word = first_word(text);
     }
-    if (std::ranges::find(headers, word) == std::end(headers) || blocks_.is_deepest())
-      return simple(text);
+    if (!contains(headers, word) || blocks_.is_deepest()) return simple(text);
     const auto end = header_end(text);
     if (end == text.npos) return simple(text);
     const auto head = trim(text.substr(word.size(), end - word.size()));

@@ -112,7 +112,7 @@ std::string algorithm_of(std::string_view hash) {
 bool is_strong(std::string_view algorithm) {
   static constexpr std::string_view strong[] = {"sha256",   "sha384",   "sha512",  "sha3_256",
                                                 "sha3_384", "sha3_512", "blake2b", "blake2s"};
-  return std::ranges::find(strong, algorithm) != std::end(strong);
+  return contains(strong, algorithm);
 }
 
 std::string record_hash(const Pieces& contents, const std::string& algorithm) {

@@ -14,6 +14,8 @@
 #include <cstring>
 #include <functional>
 
+#include "text/text.h"
+
 namespace wheelscope {
 namespace {
 
@@ -576,7 +578,7 @@ bool is_host_machine(const Elf& elf) {
   static constexpr std::array hosts{EM_X86_64, EM_AARCH64, EM_386,    EM_ARM,      EM_PPC,
                                     EM_PPC64,  EM_S390,    EM_RISCV,  EM_MIPS,     EM_SPARCV9,
                                     EM_SPARC,  EM_IA_64,   EM_PARISC, em_loongarch};
-  return std::ranges::find(hosts, int{elf.machine}) != hosts.end();
+  return contains(hosts, int{elf.machine});
 }
 
 const char* name_of(ElfHardening::Relro relro) {

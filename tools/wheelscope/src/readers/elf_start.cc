@@ -34,7 +34,7 @@ std::uint32_t elf_hash(std::string_view name) {
 }
 
 // libx.so.1, libx.so.1.2.3 and libx.cpython-311.so are names of one library.
-std::string_view stem_of(std::string_view name) {
+std::string_view library_stem(std::string_view name) {
   return name.substr(0, name.find('.'));
 }
 
@@ -243,7 +243,7 @@ class Finder {
       }
       const bool library = name.find(".so") != name.npos && name.find_first_of("$:") == name.npos;
       // A library that defines versions has its own name among its symbols too.
-      if (library && stem_of(name) == stem_of(own_name_) && !known.contains(name))
+      if (library && library_stem(name) == library_stem(own_name_) && !known.contains(name))
         elf_.soname = name;
       else if (library && !used_.contains(offset) && known.insert(name).second)
         elf_.needed.push_back(name);

@@ -13,7 +13,6 @@
 #include "answers/fit_set.h"
 #include "answers/link.h"
 #include "answers/thin.h"
-#include "answers/thin_check.h"
 #include "facts/machine.h"
 #include "findings/findings.h"
 

@@ -3,6 +3,7 @@
 
 #include "answers/providers.h"
 #include "report/text.h"
+#include "text/text.h"
 
 namespace wheelscope {
 namespace {
@@ -50,8 +51,7 @@ std::string cover_text(const std::vector<CellVerdict>& verdicts, const Style& st
   Numbers numbers;
   std::vector<std::string> pythons;
   for (const auto& verdict : verdicts) {
-    if (std::ranges::find(pythons, verdict.cell.python) == pythons.end())
-      pythons.push_back(verdict.cell.python);
+    if (!contains(pythons, verdict.cell.python)) pythons.push_back(verdict.cell.python);
   }
   std::ranges::sort(pythons, [](const std::string& a, const std::string& b) {
     return a.size() != b.size() && a.substr(0, 4) == b.substr(0, 4) ? a.size() < b.size() : a < b;

@@ -12,7 +12,6 @@
 #include "answers/link.h"
 #include "answers/reason.h"
 #include "answers/thin.h"
-#include "answers/thin_check.h"
 #include "facts/facts.h"
 #include "facts/machine.h"
 #include "findings/findings.h"

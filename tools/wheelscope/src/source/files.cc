@@ -48,6 +48,14 @@ Result<std::vector<std::string>> expand_path(const std::string& path) {
   return files;
 }
 
+std::vector<std::string> entries_of(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    names.push_back(entry.path().filename().string());
+  return names;
+}
+
 Result<std::string> read_text(const std::string& path) {
   constexpr std::uintmax_t largest = 16 << 20;
   std::error_code error;

@@ -12,6 +12,9 @@ namespace wheelscope {
 // code, sorted.
 Result<std::vector<std::string>> expand_path(const std::string& path);
 
+// The names of what is in a folder, in no order; none: it cannot be read.
+std::vector<std::string> entries_of(const std::string& folder);
+
 Result<std::string> read_text(const std::string& path);
 
 // Replaces a file at once, with its mode and owner: whoever has it open, or linked elsewhere, keeps

@@ -3,7 +3,6 @@
 
 #include <cxxabi.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -92,6 +91,11 @@ std::string padded(std::string text, std::size_t width) {
 
 std::string base_name(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
+}
+
+std::string stem_of(std::string_view path) {
+  const auto name = base_name(path);
+  return name.substr(0, name.find('.'));
 }
 
 std::string folder_of(std::string_view path) {

@@ -1,11 +1,18 @@
-// Small operations on text that several parts share: splitting, joining, names for people.
+// Small operations on text and lists that several parts share: splitting, joining, names for
+// people.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace wheelscope {
+
+template <class List, class Value, class Projection = std::identity>
+bool contains(const List& list, const Value& value, Projection projection = {}) {
+  return std::ranges::find(list, value, projection) != std::ranges::end(list);
+}
 
 std::string joined(const std::vector<std::string>& words, std::string_view separator = ", ");
 std::vector<std::string> split(std::string_view text, char separator);
@@ -31,6 +38,9 @@ std::string padded(std::string text, std::size_t width);
 // pkg/lib/x.so -> x.so, and pkg/lib; a name without a slash has an empty folder.
 std::string base_name(std::string_view path);
 std::string folder_of(std::string_view path);
+
+// x of pkg/lib/x.so.1
+std::string stem_of(std::string_view path);
 
 // name, name@@VERSION (the default version) or name@VERSION, as nm writes it.
 std::string spelled(std::string_view symbol, std::string_view version, bool is_default);

@@ -331,7 +331,7 @@ CudaVerdict judge_cuda(const std::vector<LibraryFacts>& libraries) {
     auto loaded = all;  // with this version of libcudart
     std::erase_if(loaded, [&](const LibraryFacts* library) {
       const auto needed = dynamic_versions({library});
-      return !needed.empty() && std::ranges::find(needed, version) == needed.end();
+      return !needed.empty() && !contains(needed, version);
     });
     CudaVerdict with_this_one;
     judge_runtime(loaded, with_this_one);

@@ -75,7 +75,7 @@ class PolicyFinder {
       const auto [first, last] = table_.forbidden.equal_range(symbol);
       for (auto rule = first; rule != last; ++rule) {
         const auto [provider, policy] = rule->second;
-        if (std::ranges::find(library.needed, provider) != library.needed.end())
+        if (contains(library.needed, provider))
           require(policy, symbol + ", which is private to " + std::string(provider) + ", in " +
                               library.path);
       }

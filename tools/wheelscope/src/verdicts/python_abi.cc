@@ -147,9 +147,7 @@ PythonServes serves_python(const PythonVerdict& verdict, const std::string& pyth
                  : PythonServes::yes;
     default:
       if (verdict.versions.empty()) return PythonServes::not_said;
-      return std::ranges::find(verdict.versions, python) != verdict.versions.end()
-                 ? PythonServes::yes
-                 : PythonServes::is_another;
+      return contains(verdict.versions, python) ? PythonServes::yes : PythonServes::is_another;
   }
 }
 

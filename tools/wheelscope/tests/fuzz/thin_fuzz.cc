@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "commands/thin_wheel.h"
+#include "commands/thin.h"
 #include "facts/wheel.h"
 
 namespace wheelscope {

@@ -1,10 +1,10 @@
-// A wheel without the device code that some GPUs have no use for.
+// A wheel, or an environment, without the device code that some GPUs have no use for.
 #pragma once
 
 #include <functional>
 
 #include "answers/thin.h"
-#include "answers/thin_check.h"
+#include "commands/commands.h"
 #include "facts/wheel.h"
 
 namespace wheelscope {
@@ -34,5 +34,14 @@ Result<ThinCheck> check_thinning(const WheelInput& original, const WheelInput& t
 
 // The name of the statement in dist-info.
 inline constexpr const char* thin_statement = "wheelscope-thin.json";
+
+// --- What is installed in an environment
+
+// Reports what each package would save; with options.write, saves the originals in options.save and
+// thins the files.
+int thin_environment(const ThinFor& wanted, const Options& options, Streams streams);
+
+// Puts back what the folder options.undo has.
+int undo_thinning(const Options& options, Streams streams);
 
 }  // namespace wheelscope
