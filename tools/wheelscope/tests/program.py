@@ -28,6 +28,28 @@ def valid(document: Any) -> Any:
     return document
 
 
+# The measuring process is a small one: what a child inherits at its start counts as its peak.
+MEASURE = """
+import json, os, resource, subprocess, sys
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+null = open(os.devnull, "w")
+done = subprocess.run(sys.argv[1:], stdout=null, stderr=null)
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+print(json.dumps([done.returncode, peak * 1024]))
+"""
+
+
+def measure(*words: str) -> tuple[int, int]:
+    """The exit code of a command, and the bytes of its largest moment."""
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", MEASURE, PROGRAM, *words], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    code, peak = json.loads(done.stdout)
+    return code, peak
+
+
 def run(
     *words: str | Path, code: int | None = 0, **options: Any
 ) -> "subprocess.CompletedProcess[str]":
@@ -60,3 +82,12 @@ def virtual_environment(prefix: Path, *options: str) -> Path:
     base = sys._base_executable  # type: ignore[attr-defined]
     subprocess.run([base, "-m", "venv", "--without-pip", *options, prefix], check=True)
     return prefix
+
+
+def compiled(library: Path, source: str, *options: str | Path) -> Path:
+    library.parent.mkdir(parents=True, exist_ok=True)
+    code = library.with_suffix(".c")
+    code.write_text(source)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, code, *options], check=True)
+    code.unlink()
+    return library

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program import Scope, run, save_machine, virtual_environment
+from program import Scope, compiled, run, save_machine, virtual_environment
 
 SITE = Path(sysconfig.get_path("platlib"))
 
@@ -102,15 +102,6 @@ def test_requirements_are_those_that_pip_check_finds(here: dict[str, Any]) -> No
     }
     ours = {name for name, distribution in here.items() if distribution["unmet"]}
     assert ours == {name for name in unhappy if name in here}
-
-
-def compiled(library: Path, source: str, *options: str | Path) -> Path:
-    library.parent.mkdir(parents=True, exist_ok=True)
-    code = library.with_suffix(".c")
-    code.write_text(source)
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, code, *options], check=True)
-    code.unlink()
-    return library
 
 
 MODULE = (

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy
 import pytest
-from program import Scope, run, run_json, virtual_environment
-from test_env import MODULE, SITE, compiled, env, install, site_of
+from program import Scope, compiled, run, run_json, virtual_environment
+from test_env import MODULE, SITE, env, install, site_of
 
 Change = Callable[[Path], object]
 

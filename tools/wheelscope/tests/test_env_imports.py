@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import Scope, virtual_environment
-from test_env import MODULE, compiled, env, install, site_of
+from program import Scope, compiled, virtual_environment
+from test_env import MODULE, env, install, site_of
 
 BROKEN = MODULE + " int nobody_has_it(void); int f(void) { return nobody_has_it(); }"
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program import ROOT, Scope, valid
-from test_env import compiled
+from program import ROOT, Scope, compiled, valid
 
 HERE = Path(__file__).parent
 REPORTS = tomllib.loads((HERE / "reports.toml").read_text())["report"]

@@ -1,7 +1,6 @@
 """`wheelscope fit` picks the file that works, from a real index on loopback, and reads little of it."""
 
 import shutil
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 import sample_wheels
 from package_index import Handler, Index
-from program import Fit, run_json, save_machine
+from program import Fit, compiled, run_json, save_machine
 from sample_wheels import MACHINE, NAME, PYTHON
 
 pytestmark = pytest.mark.usefixtures("scope")  # skips where the program is not built
@@ -135,10 +134,8 @@ def test_metadata_of_the_index_spares_the_file(
 def test_says_what_would_have_to_change(
     fit: Fit, index: Index, tmp_path: Path, soname: str
 ) -> None:
-    absent, code = tmp_path / "libabsent.so.7", tmp_path / "absent.c"
-    code.write_text("void absent(void) {}")
     flags = [f"-Wl,-soname,{soname}"] if soname else []  # without one, a path is needed
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", absent, code, *flags], check=True)
+    absent = compiled(tmp_path / "libabsent.so.7", "void absent(void) {}", *flags)
     needy = sample_wheels.library(
         tmp_path, "void absent(void); void call(void) { absent(); }", str(absent)
     )
@@ -222,11 +219,7 @@ def test_a_wheel_on_the_disk(fit: Fit, module: bytes, tmp_path: Path) -> None:
 @pytest.mark.skipif(not shutil.which("ld.lld"), reason="needs ld.lld, of Debian's package lld")
 def test_names_behind_an_erased_search_path(fit: Fit, index: Index, tmp_path: Path) -> None:
     """CMake writes zeros over the search path of what it installs; with lld, libraries follow."""
-    subprocess.run(
-        ["gcc", "-shared", "-xc", "/dev/null", "-Wl,-soname,libabsent.so.9", "-olibabsent.so"],
-        cwd=tmp_path,
-        check=True,
-    )
+    compiled(tmp_path / "libabsent.so", "", "-Wl,-soname,libabsent.so.9")
     path = "/where/it/was/built"
     flags = ("-fuse-ld=lld", f"-Wl,-rpath,{path},--no-as-needed", f"-L{tmp_path}", "-labsent")
     module = sample_wheels.library(tmp_path, "", *flags)

@@ -1,7 +1,6 @@
 """What `wheelscope fit` prints for people, and what it says of the torch and the Python that a wheel will meet."""
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 import sample_wheels
 from package_index import Index
-from program import PROGRAM, Fit, save_machine, virtual_environment
+from program import Fit, compiled, run, save_machine, virtual_environment
 from sample_wheels import MACHINE, NAME, PYTHON
 
 pytestmark = pytest.mark.usefixtures("scope")  # skips where the program is not built
@@ -22,18 +21,13 @@ Printed = Callable[..., str]
 def printed(index: Index, tmp_path: Path) -> Printed:
     """What fit prints of a project of the index; it must end with `code`."""
 
-    def run(*arguments: str, code: int = 0) -> str:
-        words = [PROGRAM, "fit", *arguments, "--index", index.simple, "--python", sys.executable]
-        done = subprocess.run(
-            [str(word) for word in words],
-            capture_output=True,
-            text=True,
-            env={**os.environ, "HOME": str(tmp_path)},
-        )
-        assert done.returncode == code, done.stderr
+    def of(*arguments: str, code: int = 0) -> str:
+        where = ("--index", index.simple, "--python", sys.executable)
+        home = {**os.environ, "HOME": str(tmp_path)}
+        done = run("fit", *arguments, *where, code=code, env=home)
         return done.stdout + done.stderr
 
-    return run
+    return of
 
 
 def test_the_file_to_take(printed: Printed, index: Index, module: bytes) -> None:
@@ -113,9 +107,7 @@ def test_a_package_may_import_the_module_of_its_name(
     fit: Fit, index: Index, tmp_path: Path
 ) -> None:
     """As cv2 does: its native module is imported by name, in a function."""
-    absent, source = tmp_path / "libabsent.so", tmp_path / "absent.c"
-    source.write_text("void absent(void) {}")
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", absent, source], check=True)
+    compiled(tmp_path / "libabsent.so", "void absent(void) {}")
     call = "void absent(void); void call(void) { absent(); }"
     native = sample_wheels.library(tmp_path, call, f"-L{tmp_path}", "-l:libabsent.so")
     package = b'import importlib\ndef load(name): importlib.import_module(name)\nload("sample")\n'

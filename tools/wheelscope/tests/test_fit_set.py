@@ -1,7 +1,6 @@
 """`wheelscope fit` for several projects, on wheels with libraries that a real linker made."""
 
 import json
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 import sample_wheels
 from package_index import Index
 from packaging.pylock import Pylock
-from program import Fit, run, virtual_environment
+from program import Fit, compiled, run, virtual_environment
 from sample_wheels import MACHINE, PYTHON
 
 PLATFORM = f"{PYTHON}-{PYTHON}-manylinux_2_17_{MACHINE}"
@@ -20,11 +19,8 @@ PLATFORM = f"{PYTHON}-{PYTHON}-manylinux_2_17_{MACHINE}"
 def cuda_module(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A module that needs libcudart.so.12."""
     folder = tmp_path_factory.mktemp("cuda")
-    stub = folder / "libcudart.so"
     soname = "-Wl,-soname,libcudart.so.12"
-    code = folder / "stub.c"
-    code.write_text("void cudaFree(void) {}")
-    subprocess.run(["gcc", "-shared", "-fPIC", soname, "-o", stub, code], check=True)
+    compiled(folder / "libcudart.so", "void cudaFree(void) {}", soname)
     call = "void cudaFree(void); void call(void) { cudaFree(); }"
     return sample_wheels.library(folder, call, f"-L{folder}", "-lcudart")
 

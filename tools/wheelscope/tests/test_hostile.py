@@ -1,28 +1,15 @@
 """Small wheels that are built to exhaust memory: wheelscope stays within what their size justifies,
 and ends with findings or as unreadable, never by a signal. None is taken for a healthy wheel."""
 
-import json
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import hostile
 import pytest
-from program import PROGRAM, ROOT, run, run_json
+from program import PROGRAM, ROOT, measure, run, run_json
 
 MEBIBYTE = 1 << 20
-# The measuring process is a small one: what a child inherits at its start counts as its peak.
-MEASURE = """
-import json, os, resource, subprocess, sys
-resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
-null = open(os.devnull, "w")
-done = subprocess.run(sys.argv[1:], stdout=null, stderr=null)
-peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-print(json.dumps([done.returncode, peak * 1024]))
-"""
 COMMANDS = {
     "show": ["show", "{}"],
     "show as JSON": ["show", "--json", "{}"],
@@ -69,21 +56,12 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {path.parent.name: path for path in hostile.write(tmp_path_factory.mktemp("hostile"))}
 
 
-def measure(words: list[str | Path]) -> tuple[int, int]:
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", MEASURE, *map(str, words)], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    code, peak = json.loads(done.stdout)
-    return code, peak
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_memory_is_what_the_size_justifies(wheels: dict[str, Path], command: str) -> None:
     wrong = []
     for name, path in wheels.items():
         words = [word.format(path) for word in COMMANDS[command]]
-        code, peak = measure([PROGRAM, *words])
+        code, peak = measure(*words)
         limit = 4 * path.stat().st_size * words.count(str(path)) + 256 * MEBIBYTE
         if code not in (0, 1, 3):
             wrong.append(f"{name}: ended with {code}")

@@ -2,7 +2,6 @@
 
 import base64
 import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -11,7 +10,7 @@ import package_index
 import pytest
 import sample_wheels
 from package_index import Fault, Index
-from program import PROGRAM, Fit
+from program import Fit, measure, run
 from sample_wheels import NAME
 
 pytestmark = pytest.mark.usefixtures("scope")
@@ -169,22 +168,8 @@ def test_a_proxy_is_asked(index: Index, tmp_path: Path, command: str, project: s
         "atlas": [str(tmp_path / "list"), "-o", str(tmp_path / "atlas")],
     }[command]
     where = ["--index", "http://index.example/simple/", "--proxy", index.url]
-    done = subprocess.run([PROGRAM, command, *words, *where], env={"HOME": str(tmp_path)})
-    assert done.returncode == 3  # it has no such page
+    run(command, *words, *where, code=3, env={"HOME": str(tmp_path)})  # it has no such page
     assert (f"http://index.example/simple/{project}/", "") in index.asked
-
-
-# A process of its own: one that starts from a large process counts as at least as large.
-PEAK = """
-import resource, subprocess, sys
-subprocess.run(sys.argv[1:], capture_output=True)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-"""
-
-
-def peak(*arguments: str) -> int:
-    command = [sys.executable, "-c", PEAK, PROGRAM, *arguments]
-    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def test_an_endless_answer_costs_little(fit: Fit, stocked: Index) -> None:
@@ -192,6 +177,5 @@ def test_an_endless_answer_costs_little(fit: Fit, stocked: Index) -> None:
     start = time.monotonic()
     fit("sample", "--index", stocked.simple)
     assert time.monotonic() - start < 30
-    assert (
-        peak("fit", "--timeout=2", "sample", f"--index={stocked.simple}") < 512 << 10
-    )  # kilobytes
+    _, peak = measure("fit", "--timeout=2", "sample", f"--index={stocked.simple}")
+    assert peak < 512 << 20
