@@ -1,4 +1,4 @@
-"""The library itself: what it needs, what it says of itself, how fast it loads."""
+"""The library itself: what it says of itself, what it exports, how fast it loads."""
 
 import importlib.metadata
 import os
@@ -28,48 +28,13 @@ def test_build_info():
         assert set(info["ptx"]) <= set(info["sass"])
 
 
-def readelf(*options: str) -> list[str]:
-    if not shutil.which("readelf"):
-        pytest.skip("needs readelf (binutils)")
-    command = ["readelf", "--wide", *options, str(cuda_ext_example.library_path())]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-
-
-def test_needs_only_libtorch_and_the_system():
-    needed = {line.split("[")[1].rstrip("]") for line in readelf("--dynamic") if "(NEEDED)" in line}
-    system = {
-        "libc.so.6",
-        "libm.so.6",
-        "libstdc++.so.6",
-        "libgcc_s.so.1",
-        "libdl.so.2",
-        "libpthread.so.0",
-        "librt.so.1",
-    }
-    loaders = {"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
-    assert "libtorch.so" in needed
-    assert needed <= {"libtorch.so"} | system | loaders
-
-
-def test_binds_to_no_cxx_symbol_of_torch_and_to_no_python():
-    symbols = [
-        line.split()[-1]
-        for line in readelf("--dyn-syms")
-        if " UND " in line and len(line.split()) > 7
-    ]
-    assert any(symbol.startswith("aoti_torch_") for symbol in symbols)
-    foreign = [
-        s
-        for s in symbols
-        if s.startswith(("Py", "_Py", "cuda", "cu"))
-        or any(f"{len(n)}{n}" in s for n in ("torch", "c10", "at"))
-    ]
-    assert foreign == []
-
-
+@pytest.mark.skipif(not shutil.which("readelf"), reason="needs readelf (binutils)")
 def test_exports_nothing():
-    defined = [line for line in readelf("--dyn-syms") if " GLOBAL " in line and " UND " not in line]
-    assert defined == []
+    """What it needs is the gate's to judge: ci/policy.toml."""
+    command = ["readelf", "--wide", "--dyn-syms", str(cuda_ext_example.library_path())]
+    symbols = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert " UND " in symbols
+    assert not [s for s in symbols.splitlines() if " GLOBAL " in s and " UND " not in s]
 
 
 TIME_IMPORTS = """
