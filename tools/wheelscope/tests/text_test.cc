@@ -31,6 +31,7 @@ TEST(Text, SplitsAndJoins) {
   EXPECT_EQ(joined({"", "b"}), ", b");
   EXPECT_EQ(trim(" \t x\r\n"), "x");
   EXPECT_EQ(base_name("a/b.so"), "b.so");
+  EXPECT_EQ(stem_of("a/b.so.1"), "b");
   EXPECT_EQ(folder_of("a/b.so"), "a");
   EXPECT_EQ(folder_of("b.so"), "");
   EXPECT_EQ(counted(1, "file"), "1 file");
