@@ -16,6 +16,7 @@ os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 import torch
 
+from cuda_ext_example import my_add, my_fast_add
 from cuda_ext_example._ops import OPS
 from cuda_ext_example._opwright.ops import Op, joined
 from cuda_ext_example._opwright.testing_cases import needs_gpu as needs_gpu
@@ -38,6 +39,11 @@ def device(request: pytest.FixtureRequest) -> str:
     ids=lambda dtype: str(dtype).removeprefix("torch."),
 )
 def dtype(request: pytest.FixtureRequest) -> torch.dtype:
+    return request.param
+
+
+@pytest.fixture(params=[my_add, my_fast_add], ids=["my_add", "my_fast_add"])
+def add(request: pytest.FixtureRequest) -> Callable[..., torch.Tensor]:
     return request.param
 
 

@@ -11,12 +11,7 @@ import pytest
 import torch
 
 import cuda_ext_example
-from cuda_ext_example import cust_add, my_add, my_fast_add, rms_norm
-
-
-@pytest.fixture(params=[my_add, my_fast_add], ids=["my_add", "my_fast_add"])
-def add(request):
-    return request.param
+from cuda_ext_example import cust_add, my_add, rms_norm
 
 
 @pytest.fixture(autouse=True)

@@ -9,11 +9,6 @@ from cuda_ext_example import add_rms_norm, cust_add, my_add, my_fast_add, rms_no
 OPS = torch.ops.cuda_ext_example
 
 
-@pytest.fixture(params=[my_add, my_fast_add], ids=["my_add", "my_fast_add"])
-def add(request):
-    return request.param
-
-
 def test_no_grad_records_nothing(add):
     a = torch.randn(3, requires_grad=True)
     assert add(a, a).grad_fn.name() == f"{add.__name__}Backward"
