@@ -101,6 +101,10 @@ void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& 
   explanation.advise("install the build of the package that was made for the torch here" + torch +
                      ", with the same C++ ABI and CUDA, or the torch that it was made for");
   explanation.advise("or build it here: pip install --no-binary=NAME --no-build-isolation NAME");
+  if (explanation.provider == "libtorch_python.so")
+    explanation.advise(
+        "a library of your own: link it to torch_python, which CMake's find_package(Torch) leaves "
+        "out");
   if (!machine || !machine->torch)
     explanation.advise("import torch before the module: that loads torch's libraries");
 }
@@ -118,6 +122,13 @@ void explain_python_symbol(const MachineFacts* machine, Explanation& explanation
   if (machine && machine->python)
     explanation.say("Python here is " + machine->python->version + " (" + machine->python->abi +
                     ")");
+  if (limited != python_abi3().end() && limited->second == "3.2") {
+    explanation.say(
+        "every Python 3 has it: the module was loaded where Python's own symbols are not seen");
+    explanation.advise("nothing, if `ldd` printed it: ldd does not load Python");
+    explanation.advise(
+        "a program that embeds Python: link it to libpython, or open that with RTLD_GLOBAL");
+  }
   explanation.advise(
       "install the package again with the pip of this Python, or update Python to the newest "
       "release of its minor version");
@@ -157,8 +168,11 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
   }
   if (explanation.provider.empty()) {
     explanation.say(
-        "it is neither Python's, torch's, CUDA's nor the system's: it is the package's own, or of "
-        "a library that it uses");
+        symptom.kind == "symbol-on-macos"
+            ? "it is neither Python's nor torch's: it is the package's own, or of a library or a "
+              "framework of macOS that it was not linked to"
+            : "it is neither Python's, torch's, CUDA's nor the system's: it is the package's own, "
+              "or of a library that it uses");
     explanation.advise(
         "a package that was built here: build it again from clean sources, with every source file "
         "and library; an older copy of its library may have been found first");
@@ -209,7 +223,7 @@ void ask_symbol(const Asked& asked, Explanation& explanation) {
     explain_torch_symbol(asked.machine, asked.disk, explanation);
   else if (is_python_symbol(symptom.symbol))
     explain_python_symbol(asked.machine, explanation);
-  else if (symptom.message.find("Error relocating") != std::string::npos)
+  else if (symptom.kind == "musl-symbol")
     explain_symbol_on_musl(explanation);
   else
     explain_other_symbol(asked.machine, explanation);
