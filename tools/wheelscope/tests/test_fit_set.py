@@ -12,6 +12,8 @@ from packaging.pylock import Pylock
 from program import Fit, compiled, run, virtual_environment
 from sample_wheels import MACHINE, PYTHON
 
+from validation.tables import layout
+
 PLATFORM = f"{PYTHON}-{PYTHON}-manylinux_2_17_{MACHINE}"
 
 
@@ -196,3 +198,49 @@ def test_a_wheel_on_the_disk_in_a_set(fit: Fit, stocked: Index, tmp_path: Path) 
         "torch": "2.10.0",
         "nvidia-cuda-runtime-cu12": "12.8.90",
     }
+
+
+@pytest.mark.skipif(MACHINE != "x86_64", reason="the table is of torch's x86_64 wheels")
+def test_a_symbol_that_newer_torches_lack(fit: Fit, stocked: Index, tmp_path: Path) -> None:
+    table = layout.read_csv("torch_symbols.csv")
+    symbol = next(name for name, _, last in table if last == "2.11")
+    code = f'void gone(void) __asm__("{symbol}"); void call(void) {{ gone(); }}'
+    name = f"sample-9.0-{PLATFORM}.whl"
+    path = tmp_path / name
+    members = {"sample.so": sample_wheels.library(tmp_path, code)}
+    path.write_bytes(sample_wheels.wheel(name, members, "Requires-Dist: torch\n"))
+    answer, code, _ = fit("torch", path, "--index", stocked.simple)
+    assert versions(answer)["torch"] == "2.11.0"
+    [refused] = answer["refused"]
+    assert (refused["other"], refused["other_versions"]) == ("torch", "2.12.0")
+    [sample] = [one for one in answer["packages"] if one["name"] == "sample"]
+    assert sample["judged"]["verdict"] == "depends"
+
+
+def test_an_old_torch_is_built_for_numpy_one(fit: Fit, index: Index) -> None:
+    for project, releases in {"torch": ["2.2.0"], "numpy": ["1.26.4", "2.4.0"]}.items():
+        names = [f"{project}-{release}-{PLATFORM}.whl" for release in releases]
+        index.page(project, [index.add(name, sample_wheels.wheel(name, {})) for name in names])
+    answer, code, _ = fit("torch", "numpy", "--index", index.simple)
+    assert code == 0
+    assert versions(answer) == {"torch": "2.2.0", "numpy": "1.26.4"}
+    [refused] = answer["refused"]
+    assert refused["text"] == (
+        "torch 2.2.0 with numpy 2.4.0: torch is built for NumPy 1; it will meet NumPy 2.4.0"
+    )
+
+
+def test_a_module_that_is_opened_as_a_library(
+    fit: Fit, stocked: Index, cuda_module: bytes, tmp_path: Path
+) -> None:
+    name = f"sample-9.0-{PLATFORM}.whl"
+    opening = b'import torch\nfrom . import find\ntorch.ops.load_library(\n    find("_core")\n)\n'
+    members = {
+        "sample/__init__.py": opening,
+        "sample/find.py": b"",
+        "sample/_core.abi3.so": cuda_module,
+    }
+    path = tmp_path / name
+    path.write_bytes(sample_wheels.wheel(name, members, "Requires-Dist: torch\n"))
+    answer, _, _ = fit("torch", path, "--index", stocked.simple)
+    assert versions(answer)["torch"] == "2.10.0"

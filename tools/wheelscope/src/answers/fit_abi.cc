@@ -131,8 +131,8 @@ bool CandidateJudge::misses_torch() {
   if (surroundings_.torch_has) {
     if (misses_symbols()) return true;
   } else if (auto reason = why_not_torch(wheel_, cell_, requirements_)) {
-    const auto fits = reason.why == Why::torch_unsaid ? Fits::depends : Fits::fails;
-    return stop(Obstacle::torch, std::move(reason), fits);
+    if (reason.why != Why::torch_unsaid) return stop(Obstacle::torch, std::move(reason));
+    return misses_symbols() || stop(Obstacle::torch, std::move(reason), Fits::depends);
   }
   const auto* imports = surroundings_.imports ? surroundings_.imports() : nullptr;
   if (imports && !imports->asks_for_cuda().empty() && !surroundings_.same_cuda_as_index)
@@ -149,6 +149,19 @@ bool CandidateJudge::misses_any_torch() {
   return false;
 }
 
+// By torch's libraries where they were read. Of a torch that is still to be installed, the symbols
+// are known that came or went, as far as many extensions use them.
+bool CandidateJudge::torch_has(const std::string& symbol) const {
+  if (surroundings_.torch_has) return surroundings_.torch_has(symbol);
+  const auto known = torch_symbols().find(symbol);
+  if (known == torch_symbols().end() || machine_.architecture != "x86_64" ||
+      machine_.torch->cxx11_abi)
+    return true;
+  const auto& [first, last] = known->second;
+  const auto minor = minor_of(machine_.torch->version);
+  return !older(minor, first) && (last.empty() || !older(last, minor));
+}
+
 // What torch's own libraries do not define, and no library of the wheel does. Of libraries that
 // differ by numbers, one that lacks nothing is enough: torch-2.9/x.so, torch-2.10/x.so.
 bool CandidateJudge::misses_symbols() {
@@ -157,8 +170,7 @@ bool CandidateJudge::misses_symbols() {
     if (!std::ranges::any_of(library.needed, is_torch_library) && !library.python_module) continue;
     Reason reason;
     for (const auto& [symbol, needed] : library.torch_symbols) {
-      if (!needed || inside_.contains(symbol) || surroundings_.torch_has(symbol) ||
-          is_declared_elsewhere(symbol))
+      if (!needed || inside_.contains(symbol) || torch_has(symbol) || is_declared_elsewhere(symbol))
         continue;
       reason = {.why = Why::torch_symbol,
                 .who = library.path,

@@ -44,6 +44,7 @@ class CandidateJudge {
   bool is_torchs(const std::string& symbol) const;
   bool misses_torch();
   bool misses_any_torch();
+  bool torch_has(const std::string& symbol) const;
   bool misses_symbols();
   bool misses_numpy();
 

@@ -10,10 +10,6 @@
 namespace wheelscope {
 namespace {
 
-std::string minor_of(const std::string& version) {
-  return version.substr(0, version.find('.', version.find('.') + 1));
-}
-
 // The torch that a wheel bound to its C++ ABI was built for: from a local version (+cu130torch2.15)
 // or an exact requirement.
 std::string torch_built_for(const WheelClaims& wheel, const TorchRequirements& requirements) {

@@ -225,7 +225,11 @@ Need WheelImports::need_of(const std::string& path, bool is_module) const {
   if (is_module && openings_->must_open_module(name)) return Need::always;
   // A package may import the module that bears its own name by that name: cv2/cv2.abi3.so.
   const bool bears_name = base_name(folder_of(path)) == name;
-  if (is_module) return bears_name && openings_->mentions(name) ? Need::depends : Need::never;
+  // Others are opened by torch.ops.load_library, which takes modules too.
+  if (is_module)
+    return (bears_name && openings_->mentions(name)) || openings_->must_open(name, true)
+               ? Need::depends
+               : Need::never;
   if (openings_->must_open_by_name(name)) return Need::always;
   // Code that is run has its name, or makes up names of libraries when it is run.
   return openings_->mentions(name) || openings_->must_open(name, false) ? Need::depends

@@ -172,8 +172,7 @@ std::string cuda_of_torch(const WheelClaims& torch, const MachineFacts& machine)
       continue;
     const auto specifiers = parse_specifiers(requirement.specifiers);
     if (!specifiers || specifiers->empty()) continue;
-    const auto& version = specifiers->front().bound;
-    return version.substr(0, version.find('.', version.find('.') + 1));
+    return minor_of(specifiers->front().bound);
   }
   return {};
 }

@@ -210,8 +210,18 @@ std::optional<Clash> SetJudge::clash_of(const std::string& package, const Soluti
 
 std::vector<Clash> SetJudge::check(const Solution& solution) {
   std::vector<Clash> clashes;
-  if (const auto torch = solution.find("torch"); torch != solution.end())
-    judge_torch(torch->second, clashes);
+  const auto torch = solution.find("torch"), numpy = solution.find("numpy");
+  if (torch != solution.end()) judge_torch(torch->second, clashes);
+  if (torch != solution.end() && numpy != solution.end()) {
+    // torch is not read: its wheels up to 2.2 are built for NumPy 1.
+    const auto old = universe_.allowed("torch", "<2.3"), later = universe_.allowed("numpy", ">=2");
+    const auto& here = universe_.release("numpy", numpy->second).spelled;
+    if (old.contains(torch->second) && later.contains(numpy->second))
+      clashes.push_back(
+          {{{"torch", old}, {"numpy", later}},
+           universe_.because({.kind = ClashReason::Kind::judged,
+                              .reason = {.why = Why::numpy_one, .who = "torch", .here = here}})});
+  }
   if (!clashes.empty()) return clashes;
   look_into(solution);
   for (const auto& [package, version] : solution) {

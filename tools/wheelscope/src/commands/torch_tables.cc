@@ -99,7 +99,7 @@ Result<std::vector<TorchTable>> read_torch_tables(Http& http, Cache& cache,
   for (const auto& wheel : found.wheels) {
     if (!is_for(wheel, architecture)) continue;
     const auto& version = wheel.claims.version;
-    const auto minor = version.substr(0, version.find('.', version.find('.') + 1));
+    const auto minor = minor_of(version);
     const bool is_newest = tables.empty() || tables.back().minor != minor;
     if (only_newest && is_newest && !tables.empty()) break;
     if (!is_newest && tables.back().version != version) continue;

@@ -9,6 +9,7 @@
 EMBED(manylinux, "manylinux.csv")
 EMBED(cuda, "cuda.toml")
 EMBED(torch_shims, "torch_shims.csv")
+EMBED(torch_symbols, "torch_symbols.csv")
 EMBED(python_abi3, "python_abi3.csv")
 EMBED(cudart, "cudart.json")
 EMBED(platform_symbols, "platform_symbols.csv")

@@ -14,6 +14,7 @@ namespace wheelscope::embedded {
 EMBEDDED(manylinux)
 EMBEDDED(cuda)
 EMBEDDED(torch_shims)
+EMBEDDED(torch_symbols)
 EMBEDDED(python_abi3)
 EMBEDDED(cudart)
 EMBEDDED(platform_symbols)

@@ -135,6 +135,17 @@ const std::map<std::string_view, TorchShim>& torch_shims() {
   return table;
 }
 
+const std::map<std::string_view, TorchSpan>& torch_symbols() {
+  static const auto table = [] {
+    std::map<std::string_view, TorchSpan> spans;
+    for_each_row<3>(embedded::torch_symbols(), [&](const auto& fields) {
+      spans.emplace(fields[0], TorchSpan{fields[1], fields[2]});
+    });
+    return spans;
+  }();
+  return table;
+}
+
 const std::map<std::string_view, std::string_view>& python_abi3() {
   static const auto table = parse_pairs(embedded::python_abi3());
   return table;

@@ -36,6 +36,13 @@ struct TorchShim {
 };
 const std::map<std::string_view, TorchShim>& torch_shims();
 
+// data/torch_symbols.csv, `symbols,first_version,last_version`: C++ symbols of torch that some of
+// its versions have.
+struct TorchSpan {
+  std::string_view first, last;  // no last: the newest torch has it
+};
+const std::map<std::string_view, TorchSpan>& torch_symbols();
+
 // data/python_abi3.csv, `symbols,first_version`: the symbols of Python's limited API.
 const std::map<std::string_view, std::string_view>& python_abi3();
 
