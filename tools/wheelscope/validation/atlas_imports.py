@@ -1,13 +1,14 @@
-"""Imports cells of an atlas for real, and compares: `python -m validation.atlas_imports ATLAS.json FOLDER SEED CELLS`.
+"""Imports cells of an atlas for real: `python -m validation.atlas_imports ATLAS.json FOLDER SEED CELLS >TRIED.csv`.
 
 A few versions of torch are drawn, then cells from those that can be tried without a GPU, on one Python: of projects
-that link to torch, with the CUDA of the index's build of torch, where METADATA allows that torch. For each torch an
-environment with it is made in FOLDER and deleted after use; what is drawn is installed beside it, with all that it
-requires but torch. Its packages are imported, and its libraries that link to torch opened.
+that link to torch, with the CUDA of the index's build of torch, where METADATA allows that torch. Each cell gets a
+fresh environment, with that torch and all that the project requires. Its packages are imported, and then its libraries
+that link to torch are opened, one by one.
 
-A file with the name of the driver's library, and nothing in it, lies where the loader looks.
+The driver's library is Debian's, in FOLDER/driver; there is no GPU behind it.
 """
 
+import csv
 import json
 import os
 import random
@@ -19,32 +20,32 @@ from pathlib import Path
 from typing import Any
 
 PYTHON = "3.11"  # which every torch has wheels for
-TORCHES = 6  # that are drawn first: an environment with one has five gigabytes
+TORCHES = 6  # that are drawn first: one has five gigabytes
+DRIVER = "pool/non-free/n/nvidia-graphics-drivers/libcuda1_550.163.01-2_amd64.deb"
 UV = shutil.which("uv") or "uv"
 # What an import of the wheel's packages says, and what the loader says of its libraries.
 TRY = r"""
-import ctypes, importlib, json, pathlib, sys
+import ctypes, importlib, importlib.metadata, json, sys
 import torch
-root = pathlib.Path(sys.argv[1])
-own = [line.split(",")[0] for line in (root / sys.argv[2] / "RECORD").read_text().splitlines()]
-heads = {path.split("/")[0] for path in own if path.endswith("/__init__.py") and path.count("/") == 1}
-heads |= {path.split(".")[0] for path in own if "/" not in path and path.endswith((".py", ".so"))}
-seen = {"import": "works", "open": "works"}
+own = [(str(path), path.locate()) for path in importlib.metadata.files(sys.argv[1])]
+heads = {path.split("/")[0] for path, _ in own if path.endswith("/__init__.py") and path.count("/") == 1}
+heads |= {path.split(".")[0] for path, _ in own if "/" not in path and path.endswith((".py", ".so"))}
+seen = {"import": "works", "open": ""}
 for head in sorted(heads):
     try:
         importlib.import_module(head)
     except BaseException as problem:
         seen["import"] = f"{head}: {type(problem).__name__}: {problem}"
         break
-for path in own:
-    file = root / path
-    if path.endswith(".so") and file.exists() and any(n in file.read_bytes() for n in (b"libtorch", b"libc10")):
+print("\n" + json.dumps(seen), flush=True)
+for path, file in own:
+    links = path.endswith(".so") and any(name in file.read_bytes() for name in (b"libtorch", b"libc10"))
+    if links or file.name == sys.argv[2]:
         try:
             ctypes.CDLL(str(file))
         except OSError as problem:
-            seen["open"] = f"{path}: {problem}"
-            break
-print("\n" + json.dumps(seen))
+            seen["open"] += f"{path}: {problem}; "
+print("\n" + json.dumps(seen | {"open": seen["open"] or "works"}), flush=True)
 """
 
 
@@ -72,39 +73,53 @@ def population(atlas: dict[str, Any]) -> list[dict[str, str]]:
                             "project": project["name"],
                             "version": release["version"],
                             "torch": torch["version"],
-                            "verdict": cell["verdict"],
+                            "said": cell["verdict"],
                             "reason": cell["reason"] or "",
                         }
                     )
     return sorted(cells, key=lambda cell: [cell["project"], cell["torch"]])
 
 
-def install(python: Path, folder: Path, requirement: str) -> str:
-    """Beside the torch of an environment; what is wrong, if it fails."""
-    leave_out = folder / "leave_out.txt"
-    names = ["torch", "triton", "torchvision", "torchaudio"]
-    leave_out.write_text("\n".join(f"{name} ; sys_platform == 'never'" for name in names))
-    words = [UV, "pip", "install", "--quiet", "--no-cache", "--python", str(python)]
-    words += [f"--target={folder / 'beside'}", f"--override={leave_out}", "--only-binary=:all:"]
-    return run([*words, requirement]).stderr.strip()
-
-
-def try_cell(cell: dict[str, str], python: Path, folder: Path) -> dict[str, str]:
-    beside = folder / "beside"
-    shutil.rmtree(beside, ignore_errors=True)
-    if problem := install(python, folder, f"{cell['project']}=={cell['version']}"):
-        return {"install": problem}
-    name = re.sub(r"[-_.]+", "_", cell["project"])
-    infos = [path.name for path in beside.glob("*.dist-info")]
-    own = [one for one in infos if re.sub(r"[-_.]+", "_", one.split("-")[0]).lower() == name]
-    settings = {**os.environ, "PYTHONPATH": str(beside), "LD_LIBRARY_PATH": str(folder / "driver")}
+def try_cell(cell: dict[str, str], folder: Path) -> dict[str, str]:
+    """In an environment that shares torch's files with the cache."""
+    environment = folder / "environment"
+    shutil.rmtree(environment, ignore_errors=True)
+    settings = {
+        **os.environ,
+        "UV_CACHE_DIR": str(folder / "cache"),
+        "VIRTUAL_ENV": str(environment),
+        "PYTHONPYCACHEPREFIX": str(folder / "cache/bytecode"),
+        "LD_LIBRARY_PATH": str(folder / "driver"),
+    }
+    run([UV, "venv", "--quiet", "--python", PYTHON, str(environment)], env=settings, check=True)
+    words = [
+        UV,
+        "pip",
+        "install",
+        "--quiet",
+        f"--only-binary={cell['project']}",
+        "setuptools<81",
+        "numpy",
+    ]
+    words += [f"torch=={cell['torch']}", f"{cell['project']}=={cell['version']}"]
     try:
-        words = [str(python), "-c", TRY, str(beside), *own]
+        made = run(words, env=settings, timeout=900)
+        if made.returncode:
+            return {"import": f"not installed: {made.stderr.strip()}"}
+        library = re.match(r"(\S+\.so\S*) ", cell["reason"])
+        words = [
+            str(environment / "bin/python"),
+            "-c",
+            TRY,
+            cell["project"],
+            library[1] if library else "",
+        ]
         done = run(words, env=settings, timeout=300, cwd=folder)
     except subprocess.TimeoutExpired:
-        return {"import": "takes longer than five minutes"}
-    seen: dict[str, str] = {"import": done.stderr[-500:]}
-    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else seen
+        return {"import": "not decided: it takes too long"}
+    answers = [line for line in done.stdout.splitlines() if line.startswith('{"import')]
+    seen: dict[str, str] = json.loads(answers[-1]) if answers else {"import": done.stderr[-500:]}
+    return seen if done.returncode == 0 else seen | {"open": f"exit code {done.returncode}"}
 
 
 def main() -> None:
@@ -115,27 +130,29 @@ def main() -> None:
     torches = draw.sample(sorted({cell["torch"] for cell in cells}), TORCHES)
     cells = [cell for cell in cells if cell["torch"] in torches]
     drawn = draw.sample(cells, min(count, len(cells)))
-    (folder / "driver").mkdir(parents=True, exist_ok=True)
-    words = ["gcc", "-shared", "-Wl,-soname,libcuda.so.1", "-x", "c", "/dev/null", "-o"]
-    subprocess.run([*words, folder / "driver/libcuda.so.1"], check=True)
-    print(
-        f"{len(cells):,} cells with torch {', '.join(torches)}; {len(drawn)} are tried",
-        file=sys.stderr,
+    drawn.sort(key=lambda cell: [torches.index(cell["torch"]), cell["project"]])
+    print(f"{len(cells):,} cells with torch {', '.join(torches)}", file=sys.stderr)
+    (folder / "driver").mkdir(parents=True)
+    fetch = (
+        f"curl -sSfL deb.debian.org/debian/{DRIVER} -o driver.deb && dpkg-deb -x driver.deb driver"
     )
-    for torch in torches:
-        environment = folder / "environment"
-        shutil.rmtree(environment, ignore_errors=True)
-        run([UV, "venv", "--quiet", "--python", PYTHON, str(environment)], check=True)
-        interpreter = environment / "bin/python"
-        words = [UV, "pip", "install", "--quiet", "--no-cache", "--python", str(interpreter)]
-        made = run([*words, f"torch=={torch}", "numpy", "setuptools<81"])
-        for cell in drawn:
-            if cell["torch"] != torch:
-                continue
-            no_torch = {"torch": made.stderr}
-            seen = no_torch if made.returncode else try_cell(cell, interpreter, folder)
-            print(json.dumps({**cell, **seen}), flush=True)
-        shutil.rmtree(environment)
+    subprocess.run(
+        f"{fetch} && find driver -name 'libcuda.so.*' -exec cp -P {{}} driver ';'",
+        shell=True,
+        cwd=folder,
+        check=True,
+    )
+    rows = csv.DictWriter(
+        sys.stdout, ["project", "version", "torch", "said", "reason", "import", "open"]
+    )
+    rows.writeheader()
+    torch = ""
+    for cell in drawn:
+        if cell["torch"] != torch:
+            torch = cell["torch"]
+            shutil.rmtree(folder / "cache", ignore_errors=True)
+        rows.writerow(cell | try_cell(cell, folder))
+        sys.stdout.flush()
     shutil.rmtree(folder)
 
 
