@@ -33,7 +33,7 @@ struct ColumnShape {
 };
 
 // Blocks of a cluster share a row: each has a part of its columns. GPUs from 9.0 on.
-constexpr int max_cluster = 8;
+constexpr int max_cluster = 16;  // above 8 where the device has them
 struct Cluster {
   unsigned rank = 0, size = 1;
 
@@ -351,8 +351,10 @@ int64_t fitting_blocks(Grid grid, int cluster, int most_each, int device) {
   if (error == cudaSuccess && cluster > 1) {
     cudaLaunchAttribute attribute;
     const auto config = cluster_config(attribute, grid, cluster, nullptr);
-    error = major < 9 ? cudaErrorNotSupported
-                      : cudaOccupancyMaxActiveClusters(&blocks, function, &config);
+    error = major < 9
+                ? cudaErrorNotSupported
+                : cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    if (error == cudaSuccess) error = cudaOccupancyMaxActiveClusters(&blocks, function, &config);
   } else if (error == cudaSuccess) {
     error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, grid.threads,
                                                           grid.shared_bytes);
@@ -385,7 +387,7 @@ bool with_shape(int64_t row_bytes, int bytes, Use&& use) {
   constexpr std::false_type alone{};
   constexpr bool is_short = sizeof(T) == 2;
   const int64_t vectors = row_bytes / 16;
-  [[maybe_unused]] const auto use_cluster = [&](auto shape) {
+  const auto use_cluster = [&](auto shape) {
     using Shape = decltype(shape);
     for (int cluster = 2; cluster <= max_cluster; cluster *= 2) {
       if (row_bytes <= int64_t{cluster} * Shape::vectors * Shape::threads * Shape::bytes)
@@ -411,18 +413,19 @@ bool with_shape(int64_t row_bytes, int bytes, Use&& use) {
   if constexpr (is_short) {
     if (bytes == 8 && row_bytes > 512 && row_bytes <= 1280 * 8)
       return use(ColumnShape<8, 256, 256, 5, 2, true, 4>{}, alone, 1);
-    if (bytes == 8 && row_bytes > 1280 * 8 && row_bytes <= 2560 * 8)
-      return use(ColumnShape<8, 512, 512, 5, 2, true, 2>{}, alone, 1);
+    using Long = ColumnShape<8, 512, 512, 5, 2, true, 2>;
+    if (bytes == 8 && row_bytes > 1280 * 8)
+      return row_bytes <= 2560 * 8 ? use(Long{}, alone, 1) : use_cluster(Long{});
   }
   constexpr int one = sizeof(T), blocks = one == 8 ? 1 : 2;
   if (row_bytes <= 256 * one)
     return use(ColumnShape<one, 128, 32, 8, 0, true, 4 * blocks>{}, alone, 1);
-  if constexpr (is_short) {
-    if (row_bytes <= 1024 * one) return use(ColumnShape<one, 256, 256, 4, 0, true, 4>{}, alone, 1);
+  if constexpr (sizeof(T) <= 4) {
+    if (row_bytes <= 1024 * one) return use(ColumnShape<one, 128, 128, 8, 0, true, 6>{}, alone, 1);
   }
-  if (row_bytes <= 4096 * one)
-    return use(ColumnShape<one, 1024, 1024, 4, 0, true, blocks>{}, alone, 1);
-  if constexpr (is_short) return use_cluster(ColumnShape<one, 1024, 1024, 4, 0, true, blocks>{});
+  using Longest = ColumnShape<one, 1024, 1024, 4, 0, true, blocks>;
+  if (row_bytes <= 4096 * one) return use(Longest{}, alone, 1);
+  if constexpr (sizeof(T) != 4) return use_cluster(Longest{});
   return false;
 }
 

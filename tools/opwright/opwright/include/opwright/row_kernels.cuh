@@ -378,16 +378,16 @@ cudaError_t run_rows(const Function& function, const RowProblem& problem, Stream
       if constexpr (is_short) {
         if (problem.wide_weight && vectors <= 2560)
           return run(RowShape<16, 512, 512, 5, 2>{}, wide);
-        if (problem.wide_weight) return run(RowShape<16, 1024, 1024, 5, 1, false, true>{}, wide);
       }
-      if (vectors <= 2048) return run(RowShape<16, 512, 512, 4, 2>{}, own);
-      if constexpr (is_short) {
-        if (vectors <= 2560) return run(RowShape<16, 512, 512, 5, 2>{}, own);
-        if (vectors <= 4096) return run(RowShape<16, 1024, 1024, 4, 1, true>{}, own);
-      } else {
-        if (vectors <= 4096) return run(RowShape<16, 512, 512, 8, 2>{}, own);
+      if (!problem.wide_weight) {
+        if (vectors <= 2048) return run(RowShape<16, 512, 512, 4, 2>{}, own);
+        if constexpr (is_short) {
+          if (vectors <= 2560) return run(RowShape<16, 512, 512, 5, 2>{}, own);
+        } else {
+          if (vectors <= 4096) return run(RowShape<16, 512, 512, 8, 2>{}, own);
+        }
       }
-      return run(RowShape<16, 1024, 1024, 5, 1, false, true>{}, own);
+      return run(RowShape<16, 1024, 1024, 5, 1, false, true>{}, either);
     }
     if constexpr (is_short) {
       if (bytes == 8 && problem.size > 256 && problem.size <= 5120)
