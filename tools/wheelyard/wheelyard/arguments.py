@@ -47,9 +47,7 @@ def parse() -> argparse.Namespace:
     run.add_argument("--verbose", action="store_true", help="a line for each finished job")
 
     placed = argparse.ArgumentParser(add_help=False, parents=[run])
-    placed.add_argument(
-        "--cluster", metavar="ADDRESS", help="run the jobs there: a Dask scheduler, or its file"
-    )
+    placed.add_argument("--cluster", metavar="ADDRESS", help="run the jobs there: a Dask scheduler")
     placed.add_argument("--keys", type=Path, default=KEYS, help=KEYS_HELP)
 
     parser = argparse.ArgumentParser(prog="wheelyard", description=ABOUT)
@@ -166,20 +164,13 @@ def _add_cluster_commands(commands: Any) -> None:
         "--host", default="127.0.0.1", help="where it listens; 0.0.0.0: everywhere"
     )
     scheduler.add_argument("--port", type=int, default=8786)
-    scheduler.add_argument(
-        "--file", type=Path, help="write its address there, for who shares a disk"
-    )
     worker = commands.add_parser("worker", help="offer this machine to a cluster")
-    worker.add_argument("address", help="the scheduler's address, or its file")
-    # The second spellings are those of Dask's own workers, which dask-jobqueue writes into its scripts.
-    folder = ("--folder", "--local-directory")
-    worker.add_argument(*folder, type=Path, dest="folder", default=caches / "wheelyard/worker")
+    worker.add_argument("address", help="the scheduler's address")
+    worker.add_argument("--folder", type=Path, default=caches / "wheelyard/worker")
     worker.add_argument("--name", help="of this worker, in tables and messages")
     jobs_help = "at a time; else two more than there are cores"
-    worker.add_argument("--jobs", "--nthreads", type=int, dest="jobs", help=jobs_help)
+    worker.add_argument("--jobs", type=int, help=jobs_help)
     worker.add_argument("--memory-limit", help="that it offers, such as 64GB; else the machine's")
-    patience_help = "without a scheduler, before it gives up"
-    worker.add_argument("--death-timeout", type=float, default=600, help=patience_help)
     worker.add_argument("--cache-gb", type=float, default=20, help="for files, and for downloads")
     worker.add_argument(
         "--no-network", dest="network", action="store_false", help="take no job that downloads"

@@ -170,13 +170,12 @@ def _cluster_command(arguments: argparse.Namespace) -> None:
         return
     worker = _of_cluster("worker")
     if arguments.command == "scheduler":
-        worker.schedule(arguments.host, arguments.port, arguments.keys, arguments.file, print)
+        worker.schedule(arguments.host, arguments.port, arguments.keys, print)
         return
     settings = worker.Settings(
         keys.address(arguments.address), arguments.keys, arguments.folder,
         arguments.name or worker.default_name(), arguments.jobs or local.slots(),
         int(arguments.cache_gb * 1e9), arguments.network, arguments.memory_limit,
-        arguments.death_timeout,
     )  # fmt: skip
     worker.work(settings, steps.module, Display().say)
 

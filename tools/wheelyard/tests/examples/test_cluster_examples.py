@@ -1,6 +1,5 @@
-"""Set-ups of a cluster, checked as far as it goes without one: Slurm's script, Kubernetes' manifest by its schema."""
+"""Kubernetes' manifest, checked as far as it goes without a cluster: by its schema."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,26 +16,6 @@ def parsed(words: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, objec
     """What wheelyard makes of a command line."""
     monkeypatch.setattr(sys, "argv", words)
     return vars(arguments.parse())
-
-
-def test_the_slurm_script_starts_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = subprocess.run(
-        [sys.executable, EXAMPLES / "slurm.py", "tls://login:8786"],
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    subprocess.run(["bash", "-n"], input=script, text=True, check=True)
-    assert "#SBATCH --cpus-per-task=16" in script
-    (line,) = (line for line in script.splitlines() if "-m wheelyard" in line)
-    environment = (
-        "SLURM_JOB_NAME=w SLURM_ARRAY_TASK_ID=3 SLURM_JOB_ID=7 TMPDIR=/scratch HOME=/home/me"
-    )
-    words = subprocess.run(
-        ["bash", "-c", f"{environment}; printf '%s\\n' {line}"], capture_output=True, text=True
-    ).stdout.splitlines()
-    given = parsed(words[2:], monkeypatch)
-    assert (given["address"], given["name"], given["jobs"]) == ("tls://login:8786", "w-3", 16)
-    assert given["folder"] == Path("/scratch/wheelyard-7")
-    assert given["keys"] == Path("/home/me/.config/wheelyard/cluster")
 
 
 @pytest.mark.parametrize(

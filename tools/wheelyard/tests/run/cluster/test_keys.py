@@ -1,6 +1,5 @@
 """Who belongs to a cluster: without keys nothing starts, also on one machine."""
 
-import json
 import ssl
 from pathlib import Path
 
@@ -9,15 +8,9 @@ from wheelyard.problem import Problem
 from wheelyard.run.cluster import keys
 
 
-def test_the_address_of_a_scheduler(tmp_path: Path) -> None:
+def test_the_address_of_a_scheduler() -> None:
     assert keys.address("tls://host:8786") == "tls://host:8786"
     assert keys.address("localhost:8786") == "tls://localhost:8786"
-    file = tmp_path / "scheduler.json"
-    file.write_text(json.dumps({"address": "tls://there:1"}))
-    assert keys.address(str(file)) == "tls://there:1"
-    file.write_text("{}")
-    with pytest.raises(Problem, match=r"scheduler\.json is no file of a Dask scheduler"):
-        keys.address(str(file))
 
 
 @pytest.mark.parametrize("given", ["http://host:80", "tls://host", "tls://host:port", "nothing"])

@@ -6,7 +6,6 @@ own key is thrown away, so nobody can add a member later; new keys make a new cl
 
 import datetime
 import ipaddress
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -62,22 +61,12 @@ def make(folder: Path) -> list[str]:
 
 
 def address(given: str) -> str:
-    """The scheduler's address: as given, or from the file that a Dask scheduler wrote."""
-    file = Path(given)
-    if "://" not in given and file.is_file():
-        try:
-            return str(json.loads(file.read_text())["address"])
-        except (ValueError, KeyError, TypeError):
-            raise Problem(
-                f"{file} is no file of a Dask scheduler; `wheelyard scheduler --file {file}` writes one"
-            ) from None
+    """The scheduler's address, with its protocol."""
     if "://" not in given:
         given = f"tls://{given}"
     parts = urlsplit(given)
     if parts.scheme not in ("tcp", "tls") or not parts.hostname or not _port(parts):
-        raise Problem(
-            f"{given} is no address of a scheduler, which looks like tls://host:8786; nor is there such a file"
-        )
+        raise Problem(f"{given} is no address of a scheduler, which looks like tls://host:8786")
     return given
 
 

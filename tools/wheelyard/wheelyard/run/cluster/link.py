@@ -236,7 +236,7 @@ def _pieces(files: Iterable[tuple[str, Path]]) -> Iterator[tuple[str, int, bytes
 
 @contextmanager
 def joined(given: str, folder: Path) -> Iterator[Link]:
-    """A link to the scheduler at an address, or of a scheduler file."""
+    """A link to the scheduler at an address."""
     address = keys.address(given)
     security = keys.security(address, folder)
     with dask.config.set(

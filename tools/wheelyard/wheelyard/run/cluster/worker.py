@@ -29,6 +29,7 @@ from wheelyard.run.cluster import keys, offers
 from wheelyard.run.cluster.service import Service
 
 LOOK_AGAIN_SECONDS = 3
+PATIENCE_SECONDS = 600  # without a scheduler
 # A job that outlived this many workers is not given to yet another.
 ALLOWED_FAILURES = 3
 # How long Dask takes a silent machine for alive: a minute without a network must not cost hours of building.
@@ -59,7 +60,6 @@ class Settings:
     limit: int  # bytes of each cache
     network: bool = True
     memory: str | None = None  # such as 64GB; None: the machine's
-    patience: float = 600  # seconds without a scheduler
 
 
 def perform(order: str) -> None:
@@ -107,7 +107,7 @@ async def member(settings: Settings, service: Service, resources: offers.Resourc
         security=keys.security(settings.address, settings.keys), memory_limit=0,
         host="127.0.0.1" if keys.is_loopback(settings.address) else None,
         local_directory=str(settings.folder / "dask"), plugins=(Programs(),), dashboard=False,
-        death_timeout=settings.patience,
+        death_timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     worker.wheelyard = service
     return await worker
@@ -144,9 +144,9 @@ async def _serve(
         try:
             worker = await member(settings, service, resources)
         except (OSError, ValueError, RuntimeError, TimeoutError) as error:
-            if time.monotonic() - seen > settings.patience:
+            if time.monotonic() - seen > PATIENCE_SECONDS:
                 raise Problem(
-                    f"there has been no scheduler at {settings.address} for {settings.patience:.0f} seconds ({error}); "
+                    f"there has been no scheduler at {settings.address} for {PATIENCE_SECONDS} seconds ({error}); "
                     "`wheelyard scheduler` starts one"
                 ) from None
             await _pause(ended)
@@ -188,9 +188,7 @@ def default_name() -> str:
     return f"{platform.node()}-{os.getpid()}"
 
 
-def schedule(
-    host: str, port: int, folder: Path, file: Path | None, say: Callable[[str], None]
-) -> None:
+def schedule(host: str, port: int, folder: Path, say: Callable[[str], None]) -> None:
     """Runs a Dask scheduler until someone ends it; one for this machine alone makes its keys if there are none."""
     _quiet()
     if not (folder / keys.MEMBER).exists() and keys.is_loopback(f"tls://{host}:{port}"):
@@ -205,7 +203,7 @@ def schedule(
         try:
             scheduler = await distributed.Scheduler(
                 host=host, port=port, protocol="tls://", security=security,
-                dashboard_address="127.0.0.1:8787", scheduler_file=str(file) if file else None,
+                dashboard_address="127.0.0.1:8787",
             )  # fmt: skip
         except OSError as error:
             raise Problem(f"no scheduler at {host}:{port}: {error}") from None
