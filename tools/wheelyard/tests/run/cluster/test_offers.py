@@ -36,13 +36,6 @@ def test_a_gpu_is_offered_with_its_capability(
     assert (found["gpu"], found["gpu-9.0"]) == (2, 2)
 
 
-def test_a_job_that_a_worker_can_do() -> None:
-    assert (
-        offers.lacking(Job("build", "x", Needs(platform.machine()), {}), [member()], ADDRESS)
-        is None
-    )
-
-
 def test_a_need_that_nobody_offers() -> None:
     job = Job("gpu", "x", Needs("s390x", gpu=True), {})
     said = offers.lacking(job, [member(gpu=0)], ADDRESS)

@@ -1,7 +1,6 @@
 """Jobs on a real cluster: what they see, what comes back, and every way in which a machine lets a release down."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -372,46 +371,6 @@ def test_a_worker_that_sends_other_bytes(
     assert "liar sent x0.txt with other bytes than it said" in capsys.readouterr().out
 
 
-def test_a_machine_that_is_far_too_slow(
-    there: Machines,
-    record: Record,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """Once three others of its step are done, a job that takes many times as long goes to a machine that is free."""
-    monkeypatch.setattr(place, "LOOK_SECONDS", 0.5)
-    monkeypatch.setattr(place, "SLOW_SECONDS", 3)
-    quick, ran = [toy(f"build/{unit}") for unit in "abc"], tmp_path / "ran"
-    stuck = f"""
-import time
-from pathlib import Path
-ran = Path({str(ran)!r})
-if not ran.exists():
-    ran.touch()
-    time.sleep(600)
-{WRITE}
-"""
-    there.worker("slow")
-
-    def add() -> None:
-        while not ran.exists():
-            time.sleep(0.1)
-        there.worker("quick")
-
-    helper = threading.Thread(target=add)
-    helper.start()
-    began = time.monotonic()
-    run(there, record, *quick, toy("build/x", stuck))
-    helper.join()
-    assert time.monotonic() - began < 120
-    assert machine_of(record, "build/x") == "quick"
-    assert re.search(
-        r"build/x: slow has not done it in \d+ seconds, and quick is free; trying another machine",
-        capsys.readouterr().out,
-    )
-
-
 def test_the_scheduler_restarts(
     there: Machines, record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -498,24 +457,3 @@ def test_stopped_by_hand_nothing_runs_on(there: Machines, record: Record) -> Non
     while sleeps() and time.monotonic() - began < 45:
         time.sleep(0.1)
     assert not sleeps()
-
-
-# --- Who belongs to it --------------------------------------------------------------------------------
-
-
-def test_with_keys_a_release_is_the_same_and_others_stay_out(
-    tmp_path: Path, record: Record
-) -> None:
-    folder = tmp_path / "machines"
-    folder.mkdir()
-    keys.make(folder / "keys")
-    with machines(folder) as there:
-        there.worker("one")
-        run(there, record, toy("build/x"))
-        keys.make(tmp_path / "others")
-        there.keys = tmp_path / "others"
-        with pytest.raises(Problem, match="no scheduler answers at tls://"):
-            run(there, record, toy("build/y"))
-        there.address = there.address.replace("tls:", "tcp:")
-        with pytest.raises(Problem, match="neither encrypted nor checked"):
-            run(there, record, toy("build/y"))

@@ -55,14 +55,6 @@ def test_a_scheduler_of_this_machine_lets_in_who_has_its_keys(tmp_path: Path) ->
             assert client.run_on_scheduler(int) == 0
 
 
-def test_a_worker_comes_back_to_a_scheduler_that_restarts(tmp_path: Path) -> None:
-    with machines(tmp_path) as there:
-        there.worker("one")
-        there.kill("scheduler")
-        there.scheduler()
-        there.wait_for("one", "joined", times=2)
-
-
 def test_the_images_that_were_used_last_stay(tmp_path: Path) -> None:
     program = tmp_path / "docker"
     program.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/removed\n')

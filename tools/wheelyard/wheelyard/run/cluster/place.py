@@ -28,9 +28,6 @@ from wheelyard.steps import ORDER
 AHEAD = 1  # jobs that wait at a worker; Dask gives them to another one that is free earlier
 ATTEMPTS = 3
 LOOK_SECONDS = 5
-SLOW_SECONDS = 900  # before that, no job is taken from its machine
-SLOW_TIMES = 3  # a job that takes so many times as long as the slowest other of its step is its machine's fault
-SLOW_AFTER = 3  # so many jobs of the step must have passed to compare with
 ALONE_SECONDS = 120  # how long a job waits for a worker when there is none that could take it
 HERE = "here"
 
@@ -58,7 +55,6 @@ class Cluster:
     _stopped: threading.Event = field(default_factory=threading.Event)
     _turn: threading.Lock = field(default_factory=threading.Lock)
     _orders: Orders = field(init=False)
-    _took: dict[str, list[float]] = field(default_factory=dict)  # of each step's jobs that passed
     _has: dict[str, set[str]] = field(default_factory=dict)  # of each worker: images, files
 
     def __post_init__(self) -> None:
@@ -150,7 +146,6 @@ class Cluster:
                     raise Problem(f"on {machine}: {text}")
                 self._take_files(job, outcome, folder / "out")
                 self._note(job, outcome)
-                self._took.setdefault(job.step, []).append(time.time() - began)
             except Lost as lost:
                 raise Elsewhere(machine, str(lost)) from None
             return Ran(dict(outcome["facts"]), machine, began)
@@ -174,8 +169,6 @@ class Cluster:
             try:
                 message = errand.inbox.get(timeout=LOOK_SECONDS)
             except queue.Empty:
-                if machine and moves and (why := self._too_slow(job, machine, began)):
-                    raise Elsewhere(machine, why) from None
                 if among and moves and self.link.members() and not self._able(job, among):
                     raise Gone(machine or "its machine") from None
                 if self._able(job, among):
@@ -205,17 +198,6 @@ class Cluster:
                     return machine or "a worker", began
                 case "stopped":
                     raise Problem("it was stopped")
-
-    def _too_slow(self, job: Job, machine: str, began: float) -> str | None:
-        """Why a job should move, once, to a machine that is free; None if not. It may simply be a long job."""
-        took, busy = self._took.get(job.step, []), Counter(self.at.values())
-        limit = max(SLOW_SECONDS, SLOW_TIMES * max(took, default=0))
-        if len(took) < SLOW_AFTER or time.time() - began < limit:
-            return None
-        free = [m for m in self._able(job) if m.name != machine and busy[m.name] < m.slots]
-        return (
-            f"has not done it in {limit:.0f} seconds, and {free[0].name} is free" if free else None
-        )
 
     def _prepared(self, job: Job, order: Facts) -> list[str]:
         """The worker that has most of what a job uses, its image above all, if it has room: it fetches the least."""
