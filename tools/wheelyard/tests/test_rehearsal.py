@@ -6,10 +6,8 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
-from faulty_index import faulty_proxy
 from hostile_jobs import ATTACKS, LATER_ATTACKS
 from real_releases import real_release
 from rehearsal import Failed, Rehearsal, jobs
@@ -127,20 +125,6 @@ def test_a_tag_that_disagrees_with_the_version(spoilt: Rehearsal) -> None:
     stops(spoilt, advice, "testpypi", at="testpypi")
 
 
-def test_a_dirty_tree(spoilt: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
-    clean = Rehearsal.clone
-
-    def dirty(self: Rehearsal, whole: bool) -> Path:
-        clone = clean(self, whole=whole)
-        (clone / "stray.txt").touch()
-        return clone
-
-    monkeypatch.setattr(Rehearsal, "clone", dirty)
-    advice = "uncommitted changes; commit them, tag, and build again"
-    stops(spoilt, advice, "check", at="check")
-    stops(spoilt, advice, "testpypi", at="testpypi")
-
-
 def test_wheels_of_other_sources(spoilt: Rehearsal) -> None:
     """The tag was moved to a commit whose sources are not those of the wheels."""
     with (spoilt.origin / "demo_ext/demo.c").open("a") as source:
@@ -180,21 +164,3 @@ def test_without_an_attack_it_would_be_published(
         run.run_job(job)
     published = [where.files("demo_ext") for where in open_ones]
     assert published == [rehearsal.signed, rehearsal.signed], "what was signed where it was made"
-
-
-@pytest.mark.parametrize("fault", [{"drop_every": 3}, {"serve_after": 30}], ids=str)
-def test_an_index_that_behaves_badly(
-    rehearsal: Rehearsal,
-    new_index: Callable[[str], Index],
-    tmp_path: Path,
-    fault: dict[str, int],
-) -> None:
-    """That is no attack: the same jobs publish to it all the same."""
-    slow_ones = [new_index(f"{'-'.join(fault).replace('_', '-')}-{name}") for name in PUBLIC]
-    run = again(rehearsal, slow_ones, tmp_path)
-    for job, where in zip(PUBLIC, slow_ones, strict=True):
-        with faulty_proxy(where.upload, **fault) as address:
-            run.environment[f"INDEX_{job.upper()}"] = address + urlsplit(where.upload).path
-            run.run_job(job)
-        assert "3 files uploaded" in run.printed[job]
-        assert where.files("demo_ext") == rehearsal.signed
