@@ -166,24 +166,6 @@ def test_image_registry_unreachable(released: Path, tmp_path: Path) -> None:
     assert "is not reachable; use --base debian" in done.stderr
 
 
-def test_engine_missing(released: Path, tmp_path: Path) -> None:
-    done = wheelyard(released, "image", RELEASE_FOLDER=str(tmp_path), PATH="/nonexistent")
-    assert done.returncode == 1
-    assert "no container engine" in done.stderr
-    assert "apt-get install docker.io" in done.stderr
-
-
-def test_an_unknown_key_names_line_and_key(released: Path) -> None:
-    matrix = released / "ci/matrix.toml"
-    text = matrix.read_text()
-    matrix.write_text(text.replace("environment_cpu", "enviroment_cpu"))
-    try:
-        done = wheelyard(released, "plan")
-    finally:
-        matrix.write_text(text)
-    assert "unknown key `enviroment_cpu` in build; did you mean `environment_cpu`?" in done.stderr
-
-
 def with_gpu_code(project: Path) -> Path:
     """Gives the project a CUDA toolkit and a fat binary; the images are those of this repository."""
     matrix, source = project / "ci/matrix.toml", project / "demo_ext/demo.c"
@@ -215,15 +197,3 @@ def test_variants_are_made_gated_installed_and_listed(tmp_path: Path) -> None:
     listed = json.loads((place / "demo_ext-1.0-variants.json").read_text())
     assert set(listed["variants"]) == {"sm80", "sm90"}
     assert (place / "index.html").read_text().count("<a ") == 3 + 4 + 1
-
-
-@real_release(large=True)
-def test_each_makes_a_wheel_for_one_python_torch_and_cuda(released: Path, tmp_path: Path) -> None:
-    name = f"{os.uname().machine}-cputorch2.10-cp311"
-    for step in ("build", "repair"):
-        done = wheelyard(
-            released, step, "--strategy", "each", "--wheel", name, RELEASE_FOLDER=str(tmp_path)
-        )
-        assert done.returncode == 0, done.stderr
-    (wheel,) = tmp_path.glob("*.whl")
-    assert wheel.name.startswith("demo_ext-1.0+cputorch2.10-cp311-cp311-manylinux")

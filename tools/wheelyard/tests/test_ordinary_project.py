@@ -5,7 +5,6 @@ The project in ordinary/ is planned here; test_ordinary_release.py releases it.
 
 import dataclasses
 import importlib.util
-import json
 import os
 import shutil
 import subprocess
@@ -18,9 +17,7 @@ from demo_wheel import make_wheel
 from recorded import workspace
 from wheelyard import steps
 from wheelyard.core.job import Job, Source
-from wheelyard.plan import github
 from wheelyard.plan import plan as planning
-from wheelyard.plan.github import chunks
 from wheelyard.plan.plan import Options, Plan
 from wheelyard.problem import Problem
 from wheelyard.steps import build, gate, install, publish, repair, smoke
@@ -296,12 +293,6 @@ def test_a_python_that_the_base_lacks_is_no_wheel_of_the_plan(ordinary: Plan) ->
     assert [wheel.python for wheel in plan.wheels] == ["3.13"]
     (without,) = (w for w in plan.all_wheels if w.arch == plan.machine and w not in plan.wheels)
     assert plan.why_not(without) == "Debian has no Python 3.12: --base pypa"
-
-
-def test_more_jobs_than_a_github_matrix_takes_come_in_chunks(ordinary: Plan) -> None:
-    limits = [len(json.loads(c["jobs"])["include"]) for c in chunks([{}] * 298)["include"]]
-    assert limits == [256, 42]
-    assert len(github.matrices(ordinary)["build"]["include"]) == 1
 
 
 # --- Publishing and installing --------------------------------------------------------------------

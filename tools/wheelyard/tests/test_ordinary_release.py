@@ -5,20 +5,15 @@ beyond torch. Nothing of this repository but the installed tool is used.
 """
 
 import email
-import functools
-import http.server
-import os
 import subprocess
 import sys
-import threading
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import ordinary_project
 import pytest
-from ordinary_project import CELLS, TORCHES
+from ordinary_project import CELLS
 from real_releases import real_release
 
 pytestmark = real_release(large=True)
@@ -98,45 +93,3 @@ def test_what_builds_a_wheel_is_what_its_torch_requires(jobs: dict[str, Any]) ->
         words = ["docker", "run", "--rm", "--network=none", image, "python", "-m", "pip", "check"]
         checked = subprocess.run(words, capture_output=True, text=True)
         assert checked.returncode == 0, checked.stdout
-
-
-@pytest.fixture
-def web_server(project: Path) -> Iterator[str]:
-    """The release folder on a plain web server, as people host it."""
-    handler = functools.partial(
-        http.server.SimpleHTTPRequestHandler, directory=project / "build/release"
-    )
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/simple"
-        server.shutdown()
-
-
-def test_pip_takes_each_wheel_from_its_static_index(
-    web_server: str, wheels: dict[tuple[str, str], Path], tmp_path: Path
-) -> None:
-    for (torch, python), wheel in wheels.items():
-        index = f"{web_server}/{TORCHES[torch]}-torch{torch}/"
-        target = tmp_path / f"{torch}-{python}"
-        platform = wheel.stem.split("-")[-1].split(".")[0]
-        words = ["download", "--quiet", "--no-deps", "--only-binary=:all:", f"--dest={target}"]
-        words += [f"--platform={platform}", f"--python-version={python}", f"--index-url={index}"]
-        environment = {n: v for n, v in os.environ.items() if n != "PIP_FIND_LINKS"}
-        subprocess.run(
-            [sys.executable, "-m", "pip", *words, "ordinary-ext"], check=True, env=environment
-        )
-        (taken,) = target.iterdir()
-        assert (taken.name, taken.read_bytes()) == (wheel.name, wheel.read_bytes())
-
-
-def test_people_find_their_row(project: Path) -> None:
-    page = (project / "build/release/simple/index.html").read_text()
-    for torch, cuda in TORCHES.items():
-        assert f"<td>{torch}</td><td>{cuda}</td><td>cp311, cp313</td>" in page
-
-
-def test_a_second_run_does_nothing(project: Path) -> None:
-    before = ordinary_project.jobs(project)
-    done = ordinary_project.release(project, COMMAND)
-    assert done.returncode == 0, done.stderr
-    assert ordinary_project.jobs(project) == before

@@ -125,14 +125,6 @@ def test_no_python_write(tmp_path: Path) -> None:
     assert "no pyproject.toml and no setup.py" in done.stderr
 
 
-def test_without_a_matrix_every_command_names_init(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "wheelyard", "plan"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 1
-    assert "`wheelyard init` writes one" in done.stderr
-
-
 def test_a_project_without_cuda_code_runs_beside_any_build_of_torch(tmp_path: Path) -> None:
     """PyPI's torch is a CUDA build; a wheel without device code serves its users too."""
     folder = write(tmp_path, NO_PROJECT_TABLE)

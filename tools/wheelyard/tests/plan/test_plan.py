@@ -23,27 +23,6 @@ def with_options(plan: Plan, cross: bool = True, variants: str = "none", **optio
     return dataclasses.replace(plan, matrix=matrix, options=Options(**options))  # type: ignore[arg-type]
 
 
-def test_a_build_that_cannot_cross_is_native(plan: Plan) -> None:
-    native = with_options(plan, cross=False)
-    assert {wheel.arch for wheel in native.wheels} == {plan.machine}
-    on_github = with_options(plan, cross=False, place="github")
-    assert {wheel.arch for wheel in on_github.wheels} == set(plan.matrix.arch)
-    assert all(on_github.builder(wheel.arch) == wheel.arch for wheel in on_github.wheels)
-
-
-def test_a_python_that_the_base_lacks_is_left_out_and_said(plan: Plan) -> None:
-    each = with_options(plan, strategy="each", base="debian")
-    assert {wheel.python for wheel in each.wheels} <= set(plan.matrix.python.debian)
-    reasons = Counter(each.why_not(wheel) for wheel in each.all_wheels)
-    assert reasons["Debian has no Python 3.10: --base pypa"] > 0
-    lacking = sum(count for why, count in reasons.items() if why.startswith("Debian has no"))
-    assert (
-        lacking == 154 // 2
-    )  # the other half is of the other architecture, and not built here either
-    with_all = with_options(plan, strategy="each", base="pypa", place="github")
-    assert with_all.wheels == with_all.all_wheels
-
-
 @pytest.mark.parametrize("strategy", ["universal", "abi3", "each"])
 @pytest.mark.parametrize("place", ["here", "github"])
 @pytest.mark.parametrize("index", ["embedded", "pypi"])

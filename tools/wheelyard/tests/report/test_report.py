@@ -193,13 +193,6 @@ def test_axe_finds_no_serious_fault(page: Path, driver: Chrome) -> None:
     assert serious == []
 
 
-@in_browser
-def test_axe_would_find_one(page: Path, driver: Chrome) -> None:
-    driver.get(page.as_uri())
-    driver.execute_script("document.documentElement.removeAttribute('lang')")
-    assert "html-has-lang" in [found["id"] for found in Axe().run(driver)["violations"]]
-
-
 def test_a_wheel_is_told_with_its_sbom_and_its_gpu(plan: Plan, record: Record) -> None:
     text = finish(plan, record).read_text()
     assert text.count("<dt>SBOM</dt><dd>a-static-library 12.9.79</dd>") == 2
