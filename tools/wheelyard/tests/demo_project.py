@@ -1,10 +1,8 @@
 """The demo project: a copy of it in git, commands on it, and what a release of it recorded."""
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -25,20 +23,6 @@ def copy_of_demo(folder: Path) -> Path:
     shutil.copy(ROOT / "ci/torch.lock", folder / "ci")
     (folder / ".gitignore").write_text("/build/\n/wheelhouse/\n*.egg-info/\n__pycache__/\n")
     return committed(folder)
-
-
-def wheelyard(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "wheelyard", *words],
-        cwd=folder,
-        env={**outer_environment(), **environment},
-        capture_output=True,
-        text=True,
-    )
-
-
-def outer_environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name != "RELEASE_FOLDER"}
 
 
 def record(folder: Path) -> dict[str, dict[str, Any]]:

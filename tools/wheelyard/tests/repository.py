@@ -1,7 +1,9 @@
 """Where wheelyard's project lies, and the repository around it, whose matrix and workflows some tests read; and other
-repositories, to be made."""
+repositories, to be made, and to call wheelyard in."""
 
+import os
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -31,3 +33,14 @@ def committed(folder: Path) -> Path:
     git(folder, "add", "--all")
     git(folder, "commit", "--message", "first")
     return folder
+
+
+def wheelyard(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A command of wheelyard in a project; all releases are made there."""
+    command = [sys.executable, "-m", "wheelyard", *words]
+    told = {**outer_environment(), **environment}
+    return subprocess.run(command, cwd=folder, env=told, capture_output=True, text=True)
+
+
+def outer_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "RELEASE_FOLDER"}

@@ -15,7 +15,7 @@ from demo_project import copy_of_demo
 from demo_wheel import make_wheel
 from proof import proof
 from recorded import passed
-from repository import ROOT, committed, write
+from repository import ROOT, committed, wheelyard, write
 from wheelyard import cli, steps
 from wheelyard.core.digest import sha256
 from wheelyard.core.job import Job
@@ -53,33 +53,27 @@ def small_project(folder: Path, **texts: str) -> Path:
     return committed(write(folder, files))
 
 
-def call(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "wheelyard", *words]
-    env = {n: v for n, v in os.environ.items() if n != "RELEASE_FOLDER"} | {"COLUMNS": "200"}
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
-
-
 def test_wheels_that_no_image_can_be_made_for_are_said_before_anything_starts(
     tmp_path: Path,
 ) -> None:
     folder = small_project(tmp_path / "a b")
-    said = call(folder, "plan", "--base", "debian").stdout
+    said = wheelyard(folder, "plan", "--base", "debian", COLUMNS="200").stdout
     assert "cannot be made yet: PyPI's torch 2.14" in said
     assert "1 wheels" not in said
-    done = call(folder, "release", "--base", "debian")
+    done = wheelyard(folder, "release", "--base", "debian")
     assert done.returncode == 1
     assert "is cu130, not cu126; take it out" in done.stderr
 
 
 def test_a_step_without_a_job_is_an_error(tmp_path: Path) -> None:
-    done = call(small_project(tmp_path), "gpu", "--base", "debian")
+    done = wheelyard(small_project(tmp_path), "gpu", "--base", "debian")
     assert done.returncode == 1
     assert "this plan has no job of `gpu`: it runs the wheels of the architectures" in done.stderr
 
 
 def test_what_a_release_makes_is_ignored_by_git(tmp_path: Path) -> None:
     folder = small_project(tmp_path)
-    call(folder, "gpu", "--base", "debian")
+    wheelyard(folder, "gpu", "--base", "debian")
     assert (folder / "build/release").is_dir()
     said = subprocess.run(["git", "status", "--porcelain"], cwd=folder, capture_output=True)
     assert said.stdout == b""
@@ -88,7 +82,7 @@ def test_what_a_release_makes_is_ignored_by_git(tmp_path: Path) -> None:
 def test_a_place_where_no_release_can_be_made_is_named(tmp_path: Path) -> None:
     folder = small_project(tmp_path)
     (folder / "build").write_text("a file")
-    done = call(folder, "gpu", "--base", "debian")
+    done = wheelyard(folder, "gpu", "--base", "debian")
     assert done.returncode == 1
     assert "build/release cannot be written (Not a directory)" in done.stderr
     assert "Traceback" not in done.stderr
@@ -156,10 +150,10 @@ def test_append_wants_every_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     record, jobs = Record(plan.project.release_folder), steps.planned(plan, "smoke").jobs.values()
     for number, job in enumerate(jobs):
         if job.step == "smoke":  # the last one
-            done = call(project, "append", str(site))
+            done = wheelyard(project, "append", str(site))
             assert "has not passed yet; run `wheelyard smoke` first" in done.stderr, done.stderr
         record.passed(job, record.resolve(job), made_by(job, tmp_path / str(number)), {}, 1.0)
-    done = call(project, "append", str(site))
+    done = wheelyard(project, "append", str(site))
     assert done.returncode == 0, done.stderr
     assert "3 files added to the index" in done.stdout
     page = (site / "simple/demo-ext/index.html").read_text()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from clusters import Machines
-from demo_project import copy_of_demo, wheelyard
+from demo_project import copy_of_demo
 from rehearsed import git
-from repository import ROOT
+from repository import ROOT, wheelyard
 from two_networks import BOXES, marks, release, there
 from wheelyard.core.digest import sha256
 

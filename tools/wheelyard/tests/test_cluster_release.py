@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from clusters import Machines, run
-from demo_project import copy_of_demo, wheelyard
+from demo_project import copy_of_demo
+from repository import wheelyard
 from two_networks import BOXES, INSIDE, cut_off, marks, release, there
 from wheelyard.core.digest import sha256
 from wheelyard.core.job import Job, Needs

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from demo_project import containers, copy_of_demo, record, wheelyard
+from demo_project import containers, copy_of_demo, record
 from real_releases import real_release
+from repository import wheelyard
 from wheelyard.core.digest import sha256
 
 pytestmark = real_release()

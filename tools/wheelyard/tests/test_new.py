@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from demo_wheel import make_wheel
+from repository import git
 from wheelyard import new
 from wheelyard.core.digest import sha256
 from wheelyard.problem import Problem
@@ -17,25 +18,9 @@ from wheelyard.tools import index
 from wheelyard.tools.index import Index
 
 
-def git(folder: Path, *words: str) -> str:
-    return subprocess.run(
-        ["git", *words], cwd=folder, check=True, capture_output=True, text=True
-    ).stdout
-
-
-def commit(folder: Path) -> None:
+def commit(folder: Path, *words: str) -> None:
     git(folder, "add", "--all")
-    git(
-        folder,
-        "-c",
-        "user.name=me",
-        "-c",
-        "user.email=me@localhost",
-        "commit",
-        "--quiet",
-        "--message",
-        "Mine",
-    )
+    git(folder, "commit", "--quiet", "--message", "Mine", *words)
 
 
 def newer_template(monkeypatch: pytest.MonkeyPatch, **changed: str) -> None:
@@ -183,7 +168,7 @@ def test_update_keeps_both_sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     newer_template(monkeypatch, README="newest\n")
     new.update(tmp_path)  # the second update starts from the first
     assert (tmp_path / "README.md").read_text() == "newest\n"
-    assert git(tmp_path, "worktree", "list").count("\n") == 1
+    assert len(git(tmp_path, "worktree", "list").splitlines()) == 1
 
 
 def test_a_conflict_is_gits_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -210,19 +195,7 @@ def test_a_squashed_history_has_nothing_to_merge_from(
 ):
     new.new("my-ext", tmp_path)
     (tmp_path / "mine").write_text("mine")
-    git(tmp_path, "add", "--all")
-    git(
-        tmp_path,
-        "-c",
-        "user.name=me",
-        "-c",
-        "user.email=me@localhost",
-        "commit",
-        "--quiet",
-        "--amend",
-        "--message",
-        "All",
-    )
+    commit(tmp_path, "--amend")
     newer_template(monkeypatch, README="newer\n")
     with pytest.raises(Problem, match="nothing to merge from"):
         new.update(tmp_path)

@@ -3,11 +3,10 @@
 import datetime
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from repository import committed, git, write
+from repository import committed, git, wheelyard, write
 from wheelyard import tag
 from wheelyard.problem import Problem
 
@@ -31,9 +30,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def call(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "wheelyard", "tag", *words]
-    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    return wheelyard(folder, "tag", *words, GIT_CONFIG_GLOBAL=os.devnull)
 
 
 def test_bumps_commits_and_tags(tree: Path) -> None:

@@ -15,9 +15,9 @@ from pathlib import Path
 import ordinary_project
 import pytest
 import yaml
-from demo_project import copy_of_demo, outer_environment
+from demo_project import copy_of_demo
 from real_releases import real_release
-from repository import ROOT
+from repository import ROOT, outer_environment
 from tools.release import wheels as tool_wheels
 from wheelyard.core.digest import sha256
 from wheelyard.tools import index

@@ -1,14 +1,12 @@
 """`wheelyard init`: what a project is, by its files; what is written is sound, and nothing is overwritten."""
 
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from repository import ROOT, committed, git, write
+from repository import ROOT, committed, git, wheelyard, write
 from wheelyard.config import matrix, policy
 from wheelyard.config.matrix import KNOWN
 from wheelyard.init import sources
@@ -42,9 +40,7 @@ OTHER_IMPORT = {
 
 
 def init(folder: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "wheelyard", "init"], cwd=folder, capture_output=True, text=True
-    )
+    done = wheelyard(folder, "init")
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -117,14 +113,6 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert file.read_text().endswith("# mine\n")
 
 
-def test_no_python_write(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "wheelyard", "init"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 1
-    assert "no pyproject.toml and no setup.py" in done.stderr
-
-
 def test_a_project_without_cuda_code_runs_beside_any_build_of_torch(tmp_path: Path) -> None:
     """PyPI's torch is a CUDA build; a wheel without device code serves its users too."""
     folder = write(tmp_path, NO_PROJECT_TABLE)
@@ -152,24 +140,12 @@ def test_calls_of_nvidias_libraries_are_cuda_without_device_code(tmp_path: Path)
 def test_submodules_that_were_not_cloned_are_named(tmp_path: Path) -> None:
     """As in a plain clone of flash-attention, whose kernels need CUTLASS."""
     other, origin = write(tmp_path / "other", {"a.h": ""}), write(tmp_path / "origin", LIMITED)
-    who = [
-        "-c",
-        "user.name=test",
-        "-c",
-        "user.email=test@localhost",
-        "-c",
-        "protocol.file.allow=always",
-    ]
-    for folder, *words in (
-        (other, "init"),
-        (other, "add", "--all"),
-        (other, "commit", "-m", "first"),
-        (origin, "init"),
-        (origin, "submodule", "add", str(other), "csrc/headers"),
-        (origin, "commit", "-m", "first"),
-        (tmp_path, "clone", str(origin), "clone"),
-    ):
-        subprocess.run(["git", *who, *words], cwd=folder, check=True)
+    allowed = ("-c", "protocol.file.allow=always")
+    committed(other)
+    git(origin, "init")
+    git(origin, *allowed, "submodule", "add", str(other), "csrc/headers")
+    git(origin, "commit", "-m", "first")
+    git(tmp_path, "clone", str(origin), "clone")
     assert sources.empty_submodules(origin) == []
     assert sources.empty_submodules(tmp_path / "clone") == ["csrc/headers"]
 
@@ -214,10 +190,7 @@ def written(folder: Path, files: dict[str, str]) -> dict[str, Any]:
 
 
 def refused(folder: Path, files: dict[str, str]) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "wheelyard", "init"],
-        cwd=write(folder, files), capture_output=True, text=True,
-    )  # fmt: skip
+    done = wheelyard(write(folder, files), "init")
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert not (folder / matrix.FILE).exists()
@@ -338,6 +311,7 @@ def test_a_python_that_debian_lacks_is_not_every_python(tmp_path: Path) -> None:
 
 
 REFUSED = {
+    "no project": ({}, "no pyproject.toml and no setup.py"),
     "a pure project": (
         {"theirs/__init__.py": "", "pyproject.toml": '[project]\nname = "theirs"\n'},
         "pure Python",

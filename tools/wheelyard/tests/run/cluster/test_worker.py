@@ -8,17 +8,11 @@ from pathlib import Path
 import distributed
 import pytest
 from clusters import machines
-from repository import ROOT, TOOL
+from repository import ROOT, TOOL, wheelyard
 from wheelyard.core.engine import Engine
 from wheelyard.problem import Problem
 from wheelyard.run.cluster import keys, worker
 from wheelyard.run.cluster.service import KEPT, ImageCache
-
-
-def wheelyard(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "wheelyard", *words], capture_output=True, text=True, cwd=ROOT
-    )
 
 
 def test_one_worker_for_a_folder(tmp_path: Path) -> None:
@@ -34,7 +28,7 @@ def test_one_worker_for_a_folder(tmp_path: Path) -> None:
     "words", [["scheduler", "--host=0.0.0.0"], ["worker", "tcp://127.0.0.1:8786"]]
 )
 def test_without_keys_nothing_listens(words: list[str], tmp_path: Path) -> None:
-    done = wheelyard(*words, "--keys", str(tmp_path))
+    done = wheelyard(ROOT, *words, "--keys", str(tmp_path))
     assert done.returncode == 1
     assert "`wheelyard cluster-keys" in done.stderr
     assert "Traceback" not in done.stderr
