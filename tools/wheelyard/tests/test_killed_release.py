@@ -1,13 +1,13 @@
 """Real releases, killed, out of disk or without power at any moment of any step: the same command then finishes.
 
-KILLS=100 asks for that many kills; `pytest -s` shows where they hit.
+KILLS=100 asks for about that many kills; `pytest -s` shows where they hit.
 """
 
 import fcntl
 import itertools
-import math
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -18,34 +18,25 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import held_release
 import pytest
-from demo_project import (
-    containers,
-    copy_of_demo,
-    engine_up,
-    engines,
-    outer_environment,
-    processes,
-    record,
-    wheelyard,
-)
+from demo_project import containers, copy_of_demo, engine_up, engines, processes, record
 from disks import Disk
+from held_release import PLACES, REACHED
 from real_releases import real_release
+from repository import outer_environment, wheelyard
 from wheelyard.core import engine
 from wheelyard.core.digest import sha256
 from wheelyard.steps import STEPS
 from wheelyard.tools import index
 
 pytestmark = real_release()
-PLACES = ("between jobs", *STEPS, "report")  # where a release can be hit, in this order
-KILLS = int(os.environ.get("KILLS", "10"))
-IN_A_ROW = min(math.ceil(KILLS / len(PLACES)), 4)  # in one place of one release
-# Writing the report is soon over, so that a kill easily misses it.
-TRIES = Counter(dict.fromkeys(PLACES, IN_A_ROW) | {"report": IN_A_ROW + 6})
+KILLS = int(os.environ.get("KILLS", "20"))
+ROUNDS = 2  # releases that are killed again and again; where the first is killed, the second loses its power
+IN_A_ROW = max(KILLS // ROUNDS // len(PLACES), 1)  # in one place of one release
 STOPPED_IN = ("build", "build", "repair", "verify", "verify")
 LONGEST_DELAY = 12  # seconds until a kill, where a step takes longer
 ROOM = (8, 48, 96, 160, 256)  # KiB; a whole release takes more
-SUMMARY = "verdict"  # a word of the table that is printed before the report is written
 RAN_BEFORE = engines()
 moments = random.Random(15)
 
@@ -65,12 +56,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     project = copy_of_demo(tmp_path_factory.mktemp("whole") / "project")
     matrix = project / "ci/matrix.toml"
     matrix.write_text(matrix.read_text().replace("[verify]", '[verify]\nrequires = ["iniconfig"]'))
-    running = Running(project, tmp_path_factory.mktemp("tmp"))
-    running.wait_in("report", 0)
-    began = time.monotonic()
-    assert running.process.wait() == 0, running.printed.read_text()
+    done = wheelyard(project, "release")
+    assert done.returncode == 0, done.stdout + done.stderr
     seconds = {step: min(took(project, step), LONGEST_DELAY) for step in STEPS}
-    seconds |= {"between jobs": 1.5, "report": time.monotonic() - began}
+    seconds |= {"start": 1.5, "report": 0.2}
     return Whole(project, made(project), seconds)
 
 
@@ -117,35 +106,25 @@ def remove_verify_image(whole: Whole) -> None:
 class Running:
     """`wheelyard release`, and where it is."""
 
-    def __init__(self, project: Path, temporary: Path) -> None:
-        self.work, self.printed = project / "build/release/work", temporary.with_suffix(".printed")
-        self.before = self.jobs()
+    def __init__(self, project: Path, temporary: Path, place: str) -> None:
+        """It will not pass that place."""
+        self.printed = temporary.with_suffix(".printed")
+        command = [sys.executable, "-P", Path(held_release.__file__), place]
         with self.printed.open("wb") as output:
             self.process = subprocess.Popen(
                 # A test that runs in the background would pass on that Ctrl-C is ignored.
-                ["env", "--default-signal=INT", sys.executable, "-m", "wheelyard", "release"],
+                ["env", "--default-signal=INT", *command],
                 cwd=project, env={**outer_environment(), "TMPDIR": str(temporary)},
                 stdout=output, stderr=subprocess.STDOUT,
             )  # fmt: skip
 
-    def jobs(self) -> set[str]:
-        """The folders of jobs that run, or ran when they were killed."""
-        try:
-            return {folder.name for folder in self.work.iterdir() if "-" in folder.name}
-        except FileNotFoundError:  # a run that starts removes what was left
-            return set()
-
-    def place(self) -> str:
-        steps = [name.split("-")[0] for name in self.jobs() - self.before]
-        if steps:
-            return max(steps, key=PLACES.index)
-        return "report" if SUMMARY in self.printed.read_text() else "between jobs"
-
-    def wait_in(self, place: str, seconds: float) -> None:
-        """Until a random moment after it came there."""
-        while self.process.poll() is None and PLACES.index(self.place()) < PLACES.index(place):
+    def wait(self, seconds: dict[str, float]) -> str:
+        """Until a random moment after it came to its place, or to a later one if there was nothing to do; which."""
+        while not (lines := re.findall(f"{REACHED}(.+)\n", self.printed.read_text())):
+            assert self.process.poll() is None, self.printed.read_text()
             time.sleep(0.01)
-        time.sleep(moments.uniform(0, seconds))
+        time.sleep(moments.uniform(0, seconds[lines[0]]))
+        return str(lines[0])
 
     def end(self) -> int:
         self.process.kill()
@@ -153,42 +132,31 @@ class Running:
 
 
 def test_killed_in_every_step(whole: Whole, tmp_path: Path) -> None:
-    """Again and again in one folder until it is through, then in a new one; every second kill takes the power."""
-    hits, rounds = {place: Counter[bool]() for place in PLACES}, 0
-    power_fails = itertools.cycle((False, True))
+    """Again and again in one folder until it is through; every second kill takes the power."""
+    hits = {place: Counter[bool]() for place in PLACES}
     (tmp_path / "tmp").mkdir()
-
-    def is_wanted(place: str) -> bool:
-        return not hits[place] or sum(map(Counter.total, hits.values())) < KILLS
-
-    while any(map(is_wanted, PLACES)):
-        assert rounds < KILLS, f"too many kills miss their step: {hits}"
+    for number in range(ROUNDS):
         with closing(Disk(tmp_path / "disk")) as disk:
-            project = another(whole, disk.folder / "project", with_downloads=rounds != 1)
-            if is_wanted("image"):
-                remove_verify_image(whole)
-            for place in TRIES.elements():
-                if not is_wanted(place):
-                    continue
-                running, loses_power = Running(project, tmp_path / "tmp"), next(power_fails)
-                running.wait_in(place, whole.seconds[place])
-                hit = running.place()
+            project = another(whole, disk.folder / "project", with_downloads=number == 0)
+            remove_verify_image(whole)
+            power_fails = itertools.cycle((number == 0, number != 0))
+            for place in (place for place in PLACES for _ in range(IN_A_ROW)):
+                running, loses_power = Running(project, tmp_path / "tmp", place), next(power_fails)
+                hit = running.wait(whole.seconds)
                 if loses_power:
                     disk.lose_power()
                 ended = running.end()
                 if loses_power:
                     end_all_of(project)
                     disk.start_again()
-                if ended == 0:
-                    continue
                 assert loses_power or ended == -signal.SIGKILL, running.printed.read_text()
                 hits[hit][loses_power] += 1
             finishes(project, whole)
             is_tidy(project)
             assert not list((tmp_path / "tmp").iterdir())
-        rounds += 1
-    print(f"\n{rounds} releases; how often they were killed, and how often they lost power:")
+    print(f"\n{ROUNDS} releases; how often they were killed, and how often they lost power:")
     print(*(f"  {place:14}{n[False]:4}{n[True]:4}" for place, n in hits.items()), sep="\n")
+    assert all(n.total() >= ROUNDS for n in hits.values())
 
 
 def end_all_of(project: Path) -> None:
@@ -258,10 +226,10 @@ def test_nothing_runs_on_after_a_release_was_stopped(
     (tmp_path / "tmp").mkdir()
     project = another(whole, tmp_path / "project", with_downloads=True)
     for place in STOPPED_IN:
-        running = Running(project, tmp_path / "tmp")
-        running.wait_in(place, min(whole.seconds[place], 4))
+        running = Running(project, tmp_path / "tmp", place)
+        running.wait({step: min(seconds, 4) for step, seconds in whole.seconds.items()})
         running.process.send_signal(sign)
-        assert running.process.wait(60) != 0, f"it was over before it came to {place}"
+        assert running.process.wait(60) != 0
         end = time.monotonic() + (20 if sign == signal.SIGKILL else 0)
         while time.monotonic() < end and (processes(project) or engine.is_left_over()):
             time.sleep(0.2)
