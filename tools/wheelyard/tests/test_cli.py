@@ -117,13 +117,6 @@ def test_what_serve_prints_installs_this_file_whoever_has_the_name_elsewhere(
     assert f"#sha256={sha256(made)}'" in said[0]
 
 
-def test_commands_that_publish_need_no_build_packages() -> None:
-    """The jobs that sign or upload have a lock of their own, with few packages."""
-    missing = ("build", "pyproject_hooks", "auditwheel")
-    program = f"import sys\nfor n in {missing}: sys.modules[n] = None\nimport wheelyard.cli"
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
 def made_by(job: Job, folder: Path) -> Path:
     """What a job of the demo project leaves."""
     (pattern,) = job.outputs or ("none",)
