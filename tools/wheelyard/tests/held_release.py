@@ -24,7 +24,9 @@ def main(first: str) -> int:
     def come_to(place: str) -> None:
         if not reached and PLACES.index(place) >= PLACES.index(first):
             reached.append(place)
-            print(f"{REACHED}{place}", flush=True)
+            # In one piece: print() writes the end of a line apart, and other threads write too.
+            sys.stdout.write(f"{REACHED}{place}\n")
+            sys.stdout.flush()
 
     def held(place: str, work: Callable[[], None]) -> None:
         come_to(place)

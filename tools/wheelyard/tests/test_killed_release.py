@@ -120,7 +120,7 @@ class Running:
 
     def wait(self, seconds: dict[str, float]) -> str:
         """Until a random moment after it came to its place, or to a later one if there was nothing to do; which."""
-        while not (lines := re.findall(f"{REACHED}(.+)\n", self.printed.read_text())):
+        while not (lines := re.findall(rf"{REACHED}(\w+)\n", self.printed.read_text())):
             assert self.process.poll() is None, self.printed.read_text()
             time.sleep(0.01)
         time.sleep(moments.uniform(0, seconds[lines[0]]))
