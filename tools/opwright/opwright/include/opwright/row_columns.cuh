@@ -387,7 +387,7 @@ bool with_shape(int64_t row_bytes, int bytes, Use&& use) {
   constexpr std::false_type alone{};
   constexpr bool is_short = sizeof(T) == 2;
   const int64_t vectors = row_bytes / 16;
-  const auto use_cluster = [&](auto shape) {
+  [[maybe_unused]] const auto use_cluster = [&](auto shape) {
     using Shape = decltype(shape);
     for (int cluster = 2; cluster <= max_cluster; cluster *= 2) {
       if (row_bytes <= int64_t{cluster} * Shape::vectors * Shape::threads * Shape::bytes)
@@ -425,7 +425,7 @@ bool with_shape(int64_t row_bytes, int bytes, Use&& use) {
   }
   using Longest = ColumnShape<one, 1024, 1024, 4, 0, true, blocks>;
   if (row_bytes <= 4096 * one) return use(Longest{}, alone, 1);
-  if constexpr (sizeof(T) != 4) return use_cluster(Longest{});
+  if constexpr (is_short) return use_cluster(Longest{});
   return false;
 }
 
