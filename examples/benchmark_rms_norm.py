@@ -30,7 +30,10 @@ from torch.nn import functional
 
 import cuda_ext_example
 
-SHAPES = ((16384, 4096), (8192, 8192), (65536, 1024), (4096, 16384), (262144, 128))
+SHAPES = (  # of 64 Mi elements, or about as many: the rows of language models, then longer and odd ones
+    *((16384, 4096), (8192, 8192), (65536, 1024), (4096, 16384), (262144, 128), (13107, 5120)),
+    *((3640, 18432), (1638, 40960), (512, 131072), (16388, 4095), (16368, 4100)),
+)
 DTYPES = ("bfloat16", "float32")
 EPS = 1e-5
 Norm = Callable[[Tensor, Tensor], Tensor]
@@ -227,7 +230,7 @@ def plot(result: dict[str, Any], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, grid = plt.subplots(
-        len(PASSES), len(DTYPES), figsize=(14, 9), squeeze=False, layout="constrained"
+        len(PASSES), len(DTYPES), figsize=(24, 9), squeeze=False, layout="constrained"
     )
     names = [name for name in LOADERS if name not in result["missing"]]
     for panel, (direction, dtype) in zip(
