@@ -230,6 +230,35 @@ def test_an_old_torch_is_built_for_numpy_one(fit: Fit, index: Index) -> None:
     )
 
 
+@pytest.mark.parametrize(("helper", "fits"), [("8.0", "works"), ("9.0", "depends")])
+def test_a_module_that_only_another_set_brings(
+    fit: Fit, index: Index, tmp_path: Path, helper: str, fits: str
+) -> None:
+    """What it requires brings the module in one version, by another package, and not in the next."""
+    members = {
+        "sample/__init__.py": b"from clack_of_tests import echo\n",
+        "sample/_core.abi3.so": sample_wheels.library(tmp_path, "void nothing(void) {}"),
+    }
+    wheels = {
+        f"sample-9.0-{PLATFORM}.whl": (members, "Requires-Dist: helper\n"),
+        "helper-8.0-py3-none-any.whl": ({"helper.py": b""}, "Requires-Dist: clacker\n"),
+        "helper-9.0-py3-none-any.whl": ({"helper.py": b""}, ""),
+        "clacker-1.0-py3-none-any.whl": ({"clack_of_tests/__init__.py": b""}, ""),
+    }
+    pages: dict[str, list[object]] = {}
+    for name, (files, needs) in wheels.items():
+        entry = index.add(name, sample_wheels.wheel(name, files, needs))
+        pages.setdefault(name.split("-")[0], []).append(entry)
+    for project, entries in pages.items():
+        index.page(project, entries)
+    python = virtual_environment(tmp_path / "env")
+    words = ("sample", f"helper=={helper}", "--index", index.simple, "--python", python)
+    answer, _, complaint = fit(*words)
+    (sample,) = (one for one in answer["packages"] if one["name"] == "sample")
+    assert sample["judged"]["verdict"] == fits, complaint
+    assert ("clack_of_tests" in json.dumps(sample)) == (fits == "depends")
+
+
 def test_a_module_that_is_opened_as_a_library(
     fit: Fit, stocked: Index, cuda_module: bytes, tmp_path: Path
 ) -> None:

@@ -28,7 +28,7 @@ class SetFitter {
         http_(options.timeout),
         cache_(cache_folder()),
         universe_(http_, cache_, indexes_, machine_, options.prereleases),
-        judge_(universe_, http_, cache_, machine_,
+        judge_(universe_, http_, cache_, machine_, options.machine.empty(),
                options.machine.empty() ? surroundings_of(machine_, disk_, false) : Surroundings(),
                {.cuda = options.cuda, .deep = options.deep}) {
     if (options.keep) {
@@ -122,7 +122,7 @@ class SetFitter {
       if (!PackageUniverse::extra_of(name).empty()) continue;
       const auto& release = universe_.release(name, version);
       const auto& newest = universe_.release(name, 0).spelled;
-      auto judged = judge_.judged(name, solution);
+      auto judged = judge_.judged(name, solution, is_asked(name));
       ChosenPackage one{.name = name,
                         .version = release.spelled,
                         .asked = is_asked(name),

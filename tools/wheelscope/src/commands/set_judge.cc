@@ -6,6 +6,7 @@
 #include "answers/served.h"
 #include "commands/inputs.h"
 #include "commands/required_wheels.h"
+#include "packaging/requirement.h"
 #include "source/parallel.h"
 #include "tables/tables.h"
 #include "text/text.h"
@@ -129,6 +130,52 @@ Brought SetJudge::brings(const std::string& package, const Solution& solution,
   return brought;
 }
 
+const std::optional<std::vector<std::string>>& SetJudge::all_files_of(const std::string& package,
+                                                                      std::size_t version) {
+  const auto [found, is_new] = all_names_.try_emplace({package, version});
+  const auto& wheel = universe_.release(package, version).wheel;
+  if (!is_new || !wheel) return found->second;
+  if (wheel->file.url.starts_with(local_file)) return found->second = files_of(package, version);
+  if (const auto remote = Remote::open(http_, cache_, on_its_server(wheel->file))) {
+    if (auto files = files_of_wheel(remote->bytes(), nullptr))
+      found->second = std::move(files->names);
+  }
+  return found->second;
+}
+
+// Whether a package of the set has a module, or may have it.
+bool SetJudge::may_bring_module(const Solution& solution, const std::string& module) {
+  const auto bears_its_name = [&](const auto& one) {
+    return one.first == canonical_name(module.substr(0, module.find('.')));
+  };
+  if (std::ranges::any_of(solution, bears_its_name)) return true;
+  auto start = module;
+  std::ranges::replace(start, '.', '/');
+  return std::ranges::any_of(solution, [&](const auto& one) {
+    if (!PackageUniverse::extra_of(one.first).empty()) return false;
+    const auto& names = all_files_of(one.first, one.second);
+    return !names || std::ranges::any_of(*names, [&](const std::string& name) {
+      return name.starts_with(start + "/") || name.starts_with(start + ".");
+    });
+  });
+}
+
+// What keeps a package from being imported, beside what is here and what the set brings.
+Refusal SetJudge::refusal_of(const WheelFiles& files, const std::string& package,
+                             const Solution& solution) {
+  return refusal_in(files, *machine_.python,
+                    {[&](const std::string& module) {
+                       return modules_->may_have(module) || may_bring_module(solution, module);
+                     },
+                     [&](const std::string& module, const std::string& name) {
+                       return modules_->may_have(module, name);
+                     },
+                     [&](const std::string& library) {
+                       return surroundings_.system_library(library) ||
+                              brings(package, solution, library) != Brought::no;
+                     }});
+}
+
 FitVerdict SetJudge::judge(const std::string& package, const Solution& solution) {
   auto& looked = looked_into_.at({package, solution.at(package)});
   const auto& name = universe_.release(package, solution.at(package)).wheel->file.name;
@@ -236,9 +283,22 @@ std::vector<Clash> SetJudge::check(const Solution& solution) {
   return clashes;
 }
 
-SetJudge::Judged SetJudge::judged(const std::string& package, const Solution& solution) {
+SetJudge::Judged SetJudge::judged(const std::string& package, const Solution& solution,
+                                  bool is_imported) {
   const auto version = solution.at(package);
-  if (looked_into_.contains({package, version})) return {judge(package, solution), true};
+  if (const auto looked = looked_into_.find({package, version}); looked != looked_into_.end()) {
+    auto verdict = judge(package, solution);
+    // Another set may bring what is missing, so that this one is a doubt rather than a failure.
+    if (verdict.fits == Fits::works && is_imported && modules_) {
+      const auto refusal = refusal_of(looked->second.files, package, solution);
+      if (refusal.need != Need::never) {
+        verdict.fits = Fits::depends;
+        verdict.obstacle = Obstacle::python;
+        verdict.reason = refusal.reason;
+      }
+    }
+    return {std::move(verdict), true};
+  }
   const auto& release = universe_.release(package, version);
   if (release.wheel) return {{.file = release.wheel->file.name}, false};
   return {{.file = release.sdist ? release.sdist->name : "",

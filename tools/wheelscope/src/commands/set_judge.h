@@ -4,6 +4,7 @@
 #include "answers/suppliers.h"
 #include "commands/package_universe.h"
 #include "commands/remote_wheel.h"
+#include "machine/modules_here.h"
 
 namespace wheelscope {
 
@@ -15,15 +16,17 @@ struct SetWishes {
 
 class SetJudge {
  public:
-  // All of these must outlive it.
+  // All of these must outlive it. `is_here`: the machine is this one.
   SetJudge(PackageUniverse& universe, Http& http, Cache& cache, const MachineFacts& machine,
-           Surroundings surroundings, SetWishes wishes)
+           bool is_here, Surroundings surroundings, SetWishes wishes)
       : universe_(universe),
         http_(http),
         cache_(cache),
         machine_(machine),
         surroundings_(std::move(surroundings)),
-        wishes_(std::move(wishes)) {}
+        wishes_(std::move(wishes)) {
+    if (is_here) modules_.emplace(*machine_.python);
+  }
 
   // Reads the wheels of the set that have libraries, side by side. Each failure rules out as many
   // versions of torch or NumPy as it holds for.
@@ -36,12 +39,14 @@ class SetJudge {
   }
   bool had_doubts() const { return had_doubts_; }  // that counted
 
-  // The verdict on a package of a set, and whether its bytes were read.
+  // The verdict on a package of a set, and whether its bytes were read. Whether it finds all
+  // modules is looked at where it is to be imported: those who only require a package may never do
+  // that.
   struct Judged {
     FitVerdict verdict;
     bool by_bytes = false;
   };
-  Judged judged(const std::string& package, const resolver::Solution& solution);
+  Judged judged(const std::string& package, const resolver::Solution& solution, bool is_imported);
 
   std::uint64_t read() const;  // bytes
   std::uint64_t size() const;  // of the files that they are of
@@ -63,11 +68,16 @@ class SetJudge {
   LookedInto look_into(const Candidate& wheel);
   const std::optional<std::vector<std::string>>& files_of(const std::string& package,
                                                           std::size_t version);
+  const std::optional<std::vector<std::string>>& all_files_of(const std::string& package,
+                                                              std::size_t version);
   std::optional<TorchFacts> torch_facts(std::size_t version);
   void judge_torch(std::size_t version, std::vector<resolver::Clash>& clashes);
   FitVerdict judge(const std::string& package, const resolver::Solution& solution);
   Brought brings(const std::string& package, const resolver::Solution& solution,
                  const std::string& library);
+  bool may_bring_module(const resolver::Solution& solution, const std::string& module);
+  Refusal refusal_of(const WheelFiles& files, const std::string& package,
+                     const resolver::Solution& solution);
   std::optional<resolver::Clash> clash_of(const std::string& package,
                                           const resolver::Solution& solution,
                                           const FitVerdict& verdict);
@@ -80,7 +90,9 @@ class SetJudge {
   SetWishes wishes_;
   bool avoid_doubts_ = false, had_doubts_ = false;
   std::map<Key, LookedInto> looked_into_;
-  std::map<Key, std::optional<std::vector<std::string>>> names_;  // of files
+  // Names of files: of wheels that may have libraries, and of all.
+  std::map<Key, std::optional<std::vector<std::string>>> names_, all_names_;
+  std::optional<ModulesHere> modules_;  // of this machine, if the question is about it
 };
 
 }  // namespace wheelscope
