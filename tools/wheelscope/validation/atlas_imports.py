@@ -5,12 +5,11 @@ that link to torch, with the CUDA of the index's build of torch, where METADATA 
 fresh environment, with that torch and all that the project requires. Its packages are imported, and then its libraries
 that link to torch are opened, one by one.
 
-The driver's library is Debian's, in FOLDER/driver; there is no GPU behind it.
+The driver's library is Debian's libcuda1, by apt, whose sources must have non-free; there is no GPU behind it.
 """
 
 import csv
 import json
-import os
 import random
 import re
 import shutil
@@ -19,10 +18,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PYTHON = "3.11"  # which every torch has wheels for
+from validation.fresh import PYTHON, UV, fresh_environment, run
+
 TORCHES = 6  # that are drawn first: one has five gigabytes
-DRIVER = "pool/non-free/n/nvidia-graphics-drivers/libcuda1_550.163.01-2_amd64.deb"
-UV = shutil.which("uv") or "uv"
 # What an import of the wheel's packages says, and what the loader says of its libraries.
 TRY = r"""
 import ctypes, importlib, importlib.metadata, json, sys
@@ -47,10 +45,6 @@ for path, file in own:
             seen["open"] += f"{path}: {problem}; "
 print("\n" + json.dumps(seen | {"open": seen["open"] or "works"}), flush=True)
 """
-
-
-def run(words: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(words, capture_output=True, text=True, **options)
 
 
 def population(atlas: dict[str, Any]) -> list[dict[str, str]]:
@@ -81,17 +75,8 @@ def population(atlas: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def try_cell(cell: dict[str, str], folder: Path) -> dict[str, str]:
-    """In an environment that shares torch's files with the cache."""
-    environment = folder / "environment"
-    shutil.rmtree(environment, ignore_errors=True)
-    settings = {
-        **os.environ,
-        "UV_CACHE_DIR": str(folder / "cache"),
-        "VIRTUAL_ENV": str(environment),
-        "PYTHONPYCACHEPREFIX": str(folder / "cache/bytecode"),
-        "LD_LIBRARY_PATH": str(folder / "driver"),
-    }
-    run([UV, "venv", "--quiet", "--python", PYTHON, str(environment)], env=settings, check=True)
+    python, settings = fresh_environment(folder)
+    settings["LD_LIBRARY_PATH"] = str(folder / "driver")
     words = [
         UV,
         "pip",
@@ -107,13 +92,7 @@ def try_cell(cell: dict[str, str], folder: Path) -> dict[str, str]:
         if made.returncode:
             return {"import": f"not installed: {made.stderr.strip()}"}
         library = re.match(r"(\S+\.so\S*) ", cell["reason"])
-        words = [
-            str(environment / "bin/python"),
-            "-c",
-            TRY,
-            cell["project"],
-            library[1] if library else "",
-        ]
+        words = [python, "-c", TRY, cell["project"], library[1] if library else ""]
         done = run(words, env=settings, timeout=300, cwd=folder)
     except subprocess.TimeoutExpired:
         return {"import": "not decided: it takes too long"}
@@ -133,15 +112,9 @@ def main() -> None:
     drawn.sort(key=lambda cell: [torches.index(cell["torch"]), cell["project"]])
     print(f"{len(cells):,} cells with torch {', '.join(torches)}", file=sys.stderr)
     (folder / "driver").mkdir(parents=True)
-    fetch = (
-        f"curl -sSfL deb.debian.org/debian/{DRIVER} -o driver.deb && dpkg-deb -x driver.deb driver"
-    )
-    subprocess.run(
-        f"{fetch} && find driver -name 'libcuda.so.*' -exec cp -P {{}} driver ';'",
-        shell=True,
-        cwd=folder,
-        check=True,
-    )
+    fetch = "apt-get download --quiet=2 libcuda1 && dpkg-deb -x libcuda1_*.deb driver"
+    flatten = "find driver -name 'libcuda.so.*' -exec cp -P {} driver ';'"
+    subprocess.run(f"{fetch} && {flatten}", shell=True, cwd=folder, check=True)
     rows = csv.DictWriter(
         sys.stdout, ["project", "version", "torch", "said", "reason", "import", "open"]
     )

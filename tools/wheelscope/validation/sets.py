@@ -8,7 +8,6 @@ of it.
 
 import csv
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -16,18 +15,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from validation.fresh import PYTHON, UV, fresh_environment, run
+
 LIST = Path(__file__).with_name("sets.csv")
-UV = shutil.which("uv") or "uv"
-PYTHON = "3.11"
 COMPLAINT = re.compile(
     r"undefined symbol|cannot open shared object|can't load|compiled using NumPy 1"
     r"|_ARRAY_API not found|Skipping import of cpp extensions"
 )
 Row = dict[str, Any]
-
-
-def run(words: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(words, capture_output=True, text=True, **options)
 
 
 def fit(program: str, asked: list[str]) -> Row:
@@ -78,15 +73,7 @@ def theirs(asked: list[str]) -> tuple[list[str], str]:
 
 
 def tried(pins: list[str], imports: list[str], folder: Path) -> str:
-    environment = folder / "environment"
-    shutil.rmtree(environment, ignore_errors=True)
-    settings = {
-        **os.environ,
-        "UV_CACHE_DIR": str(folder / "cache"),
-        "VIRTUAL_ENV": str(environment),
-        "PYTHONPYCACHEPREFIX": str(folder / "cache/bytecode"),
-    }
-    run([UV, "venv", "--quiet", "--python", PYTHON, str(environment)], env=settings, check=True)
+    python, settings = fresh_environment(folder)
     made = run([UV, "pip", "install", "--quiet", "--no-deps", *pins], env=settings, timeout=1200)
     if made.returncode:
         return f"not installed: {made.stderr.strip()[-300:]}"
@@ -94,9 +81,7 @@ def tried(pins: list[str], imports: list[str], folder: Path) -> str:
         ["try: import torch", "except ImportError: pass", *(f"import {one}" for one in imports)]
     )
     try:
-        done = run(
-            [str(environment / "bin/python"), "-c", code], env=settings, timeout=600, cwd=folder
-        )
+        done = run([python, "-c", code], env=settings, timeout=600, cwd=folder)
     except subprocess.TimeoutExpired:
         return "not decided: it takes too long"
     complaints = [line.strip() for line in done.stderr.splitlines() if COMPLAINT.search(line)]
