@@ -5,7 +5,5 @@
 #include "add.h"
 
 namespace opwright {
-template <typename... Op>
-struct OpList {};
 using ElementwiseOps = OpList<my_fast_add, my_add>;
 }  // namespace opwright

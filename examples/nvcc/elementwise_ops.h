@@ -7,8 +7,6 @@
 #include "silu_mul.h"
 
 namespace opwright {
-template <typename... Op>
-struct OpList {};
 using ElementwiseOps = OpList<my_fast_add, my_add, cust_add_int, cust_add_float, cust_add_complex,
                               silu_mul, _silu_mul_backward>;
 }  // namespace opwright

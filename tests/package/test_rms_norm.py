@@ -241,7 +241,7 @@ def test_a_parameter_takes_the_fast_way_without_gradients(mode, monkeypatch):
     """Neither the op nor its entry is called."""
     from cuda_ext_example import _rms_norm
 
-    monkeypatch.setattr(_rms_norm._rms_norm, "op", None)
+    monkeypatch.setattr(_rms_norm._norm.entry, "op", None)
     x, weight = torch.randn(3, 4), torch.nn.Parameter(torch.ones(4))
     with mode():
         assert torch.equal(rms_norm(x, weight), rms_norm(x, weight.detach()))
@@ -315,7 +315,7 @@ def test_out_that_shares_memory_is_refused(device):
 def test_statistics_of_another_layout_are_refused(device):
     x = torch.randn(6, 4, device=device)
     for rstd in (torch.ones(12, device=device)[::2], torch.ones(5, device=device)):
-        with pytest.raises(RuntimeError, match="rstd must hold one float32 for each row of x"):
+        with pytest.raises(RuntimeError, match="state must hold one float32 for each row of x"):
             OPS._rms_norm_backward(x, x, None, rstd, True, False)
 
 

@@ -46,8 +46,9 @@ def overload(name: str) -> Any:
     except AttributeError:
         missing[name] = message = (
             f"{name}: the library of {NAMESPACE} does not have this op, only {', '.join(library_ops())}; add "
-            f"OPWRIGHT_ELEMENTWISE({name.replace('.', '_')}) below its struct, or OPWRIGHT_KERNEL(LAUNCH_FUNCTION, "
-            f'"{name}(...) -> Tensor") to its .cu file, and build again (without CUDA, .cu files are left out)'
+            f"OPWRIGHT_ELEMENTWISE({name.replace('.', '_')}) or OPWRIGHT_ROWS below its struct, or "
+            f'OPWRIGHT_KERNEL(LAUNCH_FUNCTION, "{name}(...) -> Tensor") to its .cu file, and build again (without '
+            "CUDA, .cu files are left out)"
         )
 
     def refuse(*_: Any, **__: Any) -> Any:

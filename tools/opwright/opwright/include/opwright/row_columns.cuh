@@ -1,5 +1,4 @@
-// The CUDA engine for row ops that also sum over the rows, for each column: rows.h says what an op
-// is.
+// Kernels for row ops that also sum over the rows, for each column.
 //
 // As many blocks as fit walk over the rows, with their columns' sums in registers, while the next
 // rows are on their way into shared memory: the inputs are read once. Each block leaves one partial

@@ -1,4 +1,4 @@
-// The CUDA engine for row ops: rows.h says what an op is.
+// Kernels for row ops.
 //
 // A row is moved in accesses of 16 bytes where every row starts and ends at such an address, and in
 // narrower ones elsewhere: no access reaches over a row's ends. One block takes one row, or several
@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "rows.cuh"
+#include "row_access.cuh"
 #include "rows.h"
 
 namespace opwright {

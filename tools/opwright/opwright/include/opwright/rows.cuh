@@ -1,205 +1,62 @@
-// What kernels that reduce rows share: elements as one access to memory moves them, sums over the
-// threads of a row, and copies that are on their way while the threads compute.
+// The CUDA engine for row ops: rows.h says what an op is.
 #pragma once
 
-#include "launch.cuh"
-#include "walk.cuh"
-
-// For lambdas that clang would otherwise call, with a copy of the kernel's arguments on the stack.
-#define OPWRIGHT_ALWAYS __attribute__((always_inline))
+#define OPWRIGHT_DEFINE_ROWS(op)                  \
+  OPWRIGHT_FORWARD_ON_CUDA(op) {                  \
+    return run_forward<op>(problem, stream);      \
+  }                                               \
+  OPWRIGHT_BACKWARD_ON_CUDA(op) {                 \
+    return run_backward<op>(problem, stream);     \
+  }                                               \
+  OPWRIGHT_ADDS_ON_CUDA(op) {                     \
+    return adds_in_kernel<op>(problem, backward); \
+  }                                               \
+  OPWRIGHT_PARTIALS_ON_CUDA(op) {                 \
+    return count_partials<op>(problem, stream);   \
+  }
+#include "row_columns.cuh"
 
 namespace opwright {
 
-// So many bytes, as one access to memory moves them.
-template <int bytes>
-struct BitsOf;
-template <>
-struct BitsOf<16> {
-  using Type = uint4;
-};
-template <>
-struct BitsOf<8> {
-  using Type = uint2;
-};
-template <>
-struct BitsOf<4> {
-  using Type = uint32_t;
-};
-template <>
-struct BitsOf<2> {
-  using Type = uint16_t;
-};
-template <int bytes>
-using Bits = typename BitsOf<bytes>::Type;
-
-// The elements of one access as numbers, and back. The 16-bit floats go two at a time, as GPUs from
-// 8.0 on have instructions for.
-template <typename T, typename Bits>
-__device__ __forceinline__ void unpack(const Bits& bits, Compute<T>* numbers) {
-  if constexpr (std::is_same_v<T, BFloat16> && sizeof(Bits) >= 4) {
-    const auto* words = reinterpret_cast<const uint32_t*>(&bits);
-#pragma unroll
-    for (int e = 0; e < static_cast<int>(sizeof(Bits) / 4); ++e) {
-      numbers[2 * e] = __uint_as_float(words[e] << 16);
-      numbers[2 * e + 1] = __uint_as_float(words[e] & 0xffff0000u);
-    }
-  } else if constexpr (std::is_same_v<T, Half> && sizeof(Bits) >= 4) {
-    const auto* pairs = reinterpret_cast<const __half2*>(&bits);
-#pragma unroll
-    for (int e = 0; e < static_cast<int>(sizeof(Bits) / 4); ++e) {
-      const float2 pair = __half22float2(pairs[e]);
-      numbers[2 * e] = pair.x;
-      numbers[2 * e + 1] = pair.y;
-    }
-  } else {
-    const auto* elements = reinterpret_cast<const T*>(&bits);
-#pragma unroll
-    for (int e = 0; e < static_cast<int>(sizeof(Bits) / sizeof(T)); ++e)
-      numbers[e] = load(elements[e]);
-  }
-}
-template <typename T, typename Bits>
-__device__ __forceinline__ Bits pack(const Compute<T>* numbers) {
-  Bits bits;
-  if constexpr (std::is_same_v<T, BFloat16> && sizeof(Bits) >= 4) {
-#if __CUDA_ARCH__ >= 800
-    auto* pairs = reinterpret_cast<__nv_bfloat162*>(&bits);
-#pragma unroll
-    for (int e = 0; e < static_cast<int>(sizeof(Bits) / 4); ++e)
-      pairs[e] = __floats2bfloat162_rn(numbers[2 * e], numbers[2 * e + 1]);
-#else
-    auto* words = reinterpret_cast<uint32_t*>(&bits);
-#pragma unroll
-    for (int e = 0; e < static_cast<int>(sizeof(Bits) / 4); ++e)
-      words[e] = __byte_perm(round_to_bfloat16(numbers[2 * e]),
-                             round_to_bfloat16(numbers[2 * e + 1]), 0x7632);
-#endif
-  } else if constexpr (std::is_same_v<T, Half> && sizeof(Bits) >= 4) {
-    auto* pairs = reinterpret_cast<__half2*>(&bits);
-#pragma unroll
-    for (int e = 0; e < static_cast<int>(sizeof(Bits) / 4); ++e)
-      pairs[e] = __floats2half2_rn(numbers[2 * e], numbers[2 * e + 1]);
-  } else {
-    auto* elements = reinterpret_cast<T*>(&bits);
-#pragma unroll
-    for (int e = 0; e < static_cast<int>(sizeof(Bits) / sizeof(T)); ++e)
-      elements[e] = store<T>(numbers[e]);
-  }
-  return bits;
+// Calls `use(T{})` with the type of the elements.
+template <typename Op, typename Result, typename Use>
+Result with_type(const RowProblem& problem, Use&& use) {
+  return with_element_type<Op::dtypes.bits, Result>(problem.dtype, use);
 }
 
-// The sums of the elements of two accesses, each rounded once.
-template <typename T, typename Bits>
-__device__ __forceinline__ Bits add_elements(const Bits& a, const Bits& b) {
-  constexpr bool is_bfloat16 = std::is_same_v<T, BFloat16>;
-#if __CUDA_ARCH__ >= 800
-  constexpr bool in_pairs = is_bfloat16 || std::is_same_v<T, Half>;
-#else
-  constexpr bool in_pairs = std::is_same_v<T, Half>;
-#endif
-  if constexpr (in_pairs && sizeof(Bits) >= 4) {
-    using Pair = std::conditional_t<is_bfloat16, __nv_bfloat162, __half2>;
-    Bits sums;
-#pragma unroll
-    for (int e = 0; e < static_cast<int>(sizeof(Bits) / 4); ++e)
-      reinterpret_cast<Pair*>(&sums)[e] =
-          __hadd2(reinterpret_cast<const Pair*>(&a)[e], reinterpret_cast<const Pair*>(&b)[e]);
-    return sums;
-  } else {
-    constexpr int count = sizeof(Bits) / sizeof(T);
-    Compute<T> numbers[count], others[count];
-    unpack<T>(a, numbers);
-    unpack<T>(b, others);
-#pragma unroll
-    for (int e = 0; e < count; ++e) numbers[e] += others[e];
-    return pack<T, Bits>(numbers);
-  }
+template <typename Op>
+cudaError_t run_forward(const RowProblem& problem, Stream stream) {
+  return with_type<Op, cudaError_t>(problem, [&](auto element) {
+    using T = decltype(element);
+    return run_rows<T>(typename Op::template Forward<Compute<T>>(problem), problem, stream);
+  });
 }
 
-// The sum over the `threads` neighbouring threads that share a row; each of them gets it. Above a
-// warp, a row has the whole block; `partial` holds a number for each of its warps. Calls that
-// follow each other need two of these in turn: one barrier suffices then.
-template <int threads, typename Number>
-__device__ __forceinline__ Number sum_over_row(Number value, Number* partial) {
-  constexpr unsigned all = 0xffffffffu;
-#pragma unroll
-  for (int d = (threads < 32 ? threads : 32) / 2; d > 0; d /= 2)
-    value += __shfl_xor_sync(all, value, d);
-  if constexpr (threads > 32) {
-    constexpr int warps = threads / 32;
-    const int lane = threadIdx.x % 32;
-    if (lane == 0) partial[threadIdx.x / 32] = value;
-    __syncthreads();
-    value = partial[lane % warps];
-#pragma unroll
-    for (int d = warps / 2; d > 0; d /= 2) value += __shfl_xor_sync(all, value, d);
-  }
-  return value;
+template <typename Op>
+cudaError_t run_backward(const RowProblem& problem, Stream stream) {
+  return with_type<Op, cudaError_t>(problem, [&](auto element) {
+    using T = decltype(element);
+    return run_columns<T>(typename Op::template Backward<Compute<T>>(problem), problem, stream);
+  });
 }
 
-// Writes an access of a result. Where `evict_first`, the L2 cache drops it before other data, on
-// GPUs from 8.0 on.
-template <bool evict_first, typename Bits>
-__device__ __forceinline__ void store_bits(Bits* to, const Bits& bits) {
-#if __CUDA_ARCH__ >= 800
-  if constexpr (evict_first && sizeof(Bits) == 16) {
-    uint64_t policy;
-    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to),
-                 "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w), "l"(policy)
-                 : "memory");
-    return;
-  }
-#endif
-  *to = bits;
+template <typename Op>
+bool adds_in_kernel(const RowProblem& problem, bool backward) {
+  return with_type<Op, bool>(problem, [&](auto element) {
+    using T = decltype(element);
+    using C = Compute<T>;
+    return backward ? adds_in_kernel<T, typename Op::template Backward<C>>(problem)
+                    : adds_in_kernel<T, typename Op::template Forward<C>>(problem);
+  });
 }
 
-// Copies an access to shared memory, or zeros where it is not `wanted`; from GPUs of 8.0 on without
-// waiting for it. `from` can be read in either case. No branch: others would have to wait behind
-// it.
-template <typename Bits>
-__device__ __forceinline__ void copy_async(Bits* to, const Bits* from, bool wanted) {
-#if __CUDA_ARCH__ >= 800
-  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-  const unsigned bytes = wanted ? sizeof(Bits) : 0;
-  if constexpr (sizeof(Bits) == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from),
-                 "r"(bytes)
-                 : "memory");
-  } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address), "l"(from),
-                 "n"(sizeof(Bits)), "r"(bytes)
-                 : "memory");
-  }
-#else
-  *to = wanted ? *from : Bits{};
-#endif
-}
-// Ends a group of copies.
-__device__ __forceinline__ void commit_copies() {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-// Waits until at most `groups` groups of this thread's copies are still on their way.
-template <int groups>
-__device__ __forceinline__ void wait_for_copies() {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
-#endif
-}
-
-// Where the row of each input starts, in elements. Most rows lie evenly: that takes no branch that
-// others would have to wait behind.
-template <int inputs>
-__device__ __forceinline__ void row_offsets(const Walk<inputs>& rows, int64_t row,
-                                            int64_t (&offsets)[inputs]) {
-#pragma unroll
-  for (int i = 0; i < inputs; ++i) offsets[i] = row * rows.strides[i][0];
-  if (rows.dims == 1) return;
-#pragma unroll
-  for (int i = 0; i < inputs; ++i) offsets[i] = 0;
-  rows.add_offsets(static_cast<uint32_t>(row), 0, offsets);
+template <typename Op>
+int64_t count_partials(const RowProblem& problem, Stream stream) {
+  return with_type<Op, int64_t>(problem, [&](auto element) {
+    using T = decltype(element);
+    using Function = typename Op::template Backward<Compute<T>>;
+    return plan_columns<T, Function>(problem, stream).partials();
+  });
 }
 
 }  // namespace opwright

@@ -1,9 +1,28 @@
-// Row ops: what a function object says of one, and what the kernels are told. No torch here.
+// Row ops: what a header of an extension says of one, and the kernels' interface. No torch here.
 //
-// A row op sums a term over each row of its inputs, makes the row's state of the sum, and then each
-// element of its outputs. It may also sum over the rows, for each column. As a function object of
-// the type C that elements are computed in:
+// A norm over rows is a struct with two function objects:
 //
+//   struct rms_norm {
+//     static constexpr const char* number = "eps";  // its own number, as users call it
+//     static constexpr DTypes dtypes = floating_dtypes;
+//     template <typename C>
+//     static constexpr C default_number = ...;      // for elements that are computed as C
+//     using Add = my_fast_add;                      // an elementwise op, for rows whose kernels
+//                                                   // do not add a residual themselves
+//     template <typename C>
+//     struct Forward { ... };   // of x; its state is a C
+//     template <typename C>
+//     struct Backward { ... };  // of grad and x, given Forward's state; sums over the rows, too
+//   };
+//   OPWRIGHT_ROWS(rms_norm)
+//
+// CMake compiles each header that has the macro with both engines, and src/rows.cpp binds the ops
+// that follow from it to torch.
+//
+// A function object sums a term over each row of its inputs, makes the row's state of the sum, and
+// then each element of its outputs. It may also sum over the rows, for each column:
+//
+//   explicit Forward(const RowProblem&);
 //   static constexpr int inputs = 1, outputs = 1;
 //   static constexpr Added added = Added::nowhere;          // where one more tensor may be added
 //   using State = C;                                        // what the elements of a row share
@@ -12,7 +31,7 @@
 //   void apply(const C* in, C weight, State, C* out) const; // one element of each output
 //   C column(const C* in, C given) const;                   // summed over the rows, or nothing
 //
-// The engines give it every length, alignment and stride of the rows: row_kernels.cuh on CUDA,
+// The engines give it every length, alignment and stride of the rows: rows.cuh on CUDA,
 // rows_cpu.h on the CPU. Nothing is summed by atomics: the same inputs give the same bits in every
 // run.
 #pragma once
@@ -51,27 +70,57 @@ struct RowProblem {
   double number = 0;                // the op's own
 };
 
+// The kernels of an op. On the CPU the caller's thread pool divides the work: forward, the rows
+// [begin, end); backward, one of the `column_parts` parts that the rows are divided into, and then
+// the sum over the parts for the columns [begin, end).
+#define OPWRIGHT_FORWARD_ON_CPU(op) \
+  void forward_on_cpu(op, const RowProblem& problem, int64_t begin, int64_t end)
+#define OPWRIGHT_BACKWARD_ON_CPU(op) \
+  void backward_on_cpu(op, const RowProblem& problem, int64_t part)
+#define OPWRIGHT_SUM_ON_CPU(op) \
+  void sum_on_cpu(op, const RowProblem& problem, int64_t begin, int64_t end)
+
+// On CUDA, launched on `stream`. `adds_on_cuda`: whether the kernel adds what `problem.added`
+// names, which must be null elsewhere. `partials_on_cuda`: how many rows of `size` float32
+// (float64) values `problem.partial` must hold.
+#define OPWRIGHT_FORWARD_ON_CUDA(op) \
+  cudaError_t forward_on_cuda(op, const RowProblem& problem, Stream stream)
+#define OPWRIGHT_BACKWARD_ON_CUDA(op) \
+  cudaError_t backward_on_cuda(op, const RowProblem& problem, Stream stream)
+#define OPWRIGHT_ADDS_ON_CUDA(op) bool adds_on_cuda(op, const RowProblem& problem, bool backward)
+#define OPWRIGHT_PARTIALS_ON_CUDA(op) \
+  int64_t partials_on_cuda(op, const RowProblem& problem, Stream stream)
+
+// The op's name, and that of the one that adds a residual first.
+template <typename Op>
+constexpr const char* row_names[2] = {};
+
+// Declares the op's kernels; the engines define what they compile.
+#if !defined(OPWRIGHT_DEFINE_ROWS)
+#define OPWRIGHT_DEFINE_ROWS(op)
+#endif
+#if defined(OPWRIGHT_WITH_CUDA)
+#define OPWRIGHT_DECLARE_CUDA_ROWS(op) \
+  OPWRIGHT_FORWARD_ON_CUDA(op);        \
+  OPWRIGHT_BACKWARD_ON_CUDA(op);       \
+  OPWRIGHT_ADDS_ON_CUDA(op);           \
+  OPWRIGHT_PARTIALS_ON_CUDA(op);
+#else
+#define OPWRIGHT_DECLARE_CUDA_ROWS(op)
+#endif
+#define OPWRIGHT_ROWS(op)                                            \
+  template <>                                                        \
+  inline constexpr const char* row_names<op>[2] = {#op, "add_" #op}; \
+  OPWRIGHT_FORWARD_ON_CPU(op);                                       \
+  OPWRIGHT_BACKWARD_ON_CPU(op);                                      \
+  OPWRIGHT_SUM_ON_CPU(op);                                           \
+  OPWRIGHT_DECLARE_CUDA_ROWS(op)                                     \
+  OPWRIGHT_DEFINE_ROWS(op)
+
 namespace cpu {
 // The CPU divides the rows into as many parts and sums each in float64: `partial` holds that many
 // rows of float64.
 constexpr int64_t column_parts = 64;
 }  // namespace cpu
-
-template <typename T>
-using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
-
-// Calls `use(T{}, W{})` with the types of the elements and of the weight.
-template <uint32_t dtypes, typename Result, typename Use>
-inline __attribute__((always_inline)) Result with_row_types(const RowProblem& problem, Use&& use) {
-  return with_element_type<dtypes, Result>(problem.dtype,
-                                           [&](auto element) __attribute__((always_inline)) {
-                                             using T = decltype(element);
-                                             if constexpr (!std::is_same_v<T, Wide<T>>) {
-                                               if (problem.wide_weight)
-                                                 return use(element, Wide<T>{});
-                                             }
-                                             return use(element, element);
-                                           });
-}
 
 }  // namespace opwright

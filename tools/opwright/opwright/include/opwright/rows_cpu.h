@@ -5,9 +5,33 @@
 
 #include "every_cpu.h"
 #include "float16.h"
+
+#define OPWRIGHT_DEFINE_ROWS(op)                    \
+  OPWRIGHT_EVERY_CPU OPWRIGHT_FORWARD_ON_CPU(op) {  \
+    cpu::compute_rows<op>(problem, begin, end);     \
+  }                                                 \
+  OPWRIGHT_EVERY_CPU OPWRIGHT_BACKWARD_ON_CPU(op) { \
+    cpu::compute_part<op>(problem, part);           \
+  }                                                 \
+  OPWRIGHT_EVERY_CPU OPWRIGHT_SUM_ON_CPU(op) {      \
+    cpu::sum_parts<op>(problem, begin, end);        \
+  }
 #include "rows.h"
 
 namespace opwright::cpu {
+
+// Calls `use(T{}, W{})` with the types of the elements and of the weight.
+template <typename Op, typename Use>
+OPWRIGHT_INLINE void with_row_types(const RowProblem& problem, Use&& use) {
+  with_element_type<Op::dtypes.bits, void>(problem.dtype,
+                                           [&](auto element) __attribute__((always_inline)) {
+                                             using C = Compute<decltype(element)>;
+                                             if constexpr (!std::is_same_v<decltype(element), C>) {
+                                               if (problem.wide_weight) return use(element, C{});
+                                             }
+                                             use(element, element);
+                                           });
+}
 
 // The sum of `term(i)` over a row: blocks in eight interleaved parts, which vectorise, and pairs of
 // equally long sums, so that rounding errors grow with the logarithm of the length.
@@ -98,27 +122,43 @@ OPWRIGHT_INLINE void compute_row(const Function& function, const RowProblem& pro
   }
 }
 
-template <typename T, typename W, typename Function>
-OPWRIGHT_INLINE void compute_part(const Function& function, const RowProblem& problem,
-                                  int64_t part) {
+template <typename Op>
+OPWRIGHT_INLINE void compute_rows(const RowProblem& problem, int64_t begin, int64_t end) {
+  with_row_types<Op>(problem, [&](auto element, auto weight) __attribute__((always_inline)) {
+    using T = decltype(element);
+    const typename Op::template Forward<Compute<T>> function(problem);
+    for (int64_t row = begin; row < end; ++row)
+      compute_row<T, decltype(weight)>(function, problem, row, nullptr);
+  });
+}
+
+template <typename Op>
+OPWRIGHT_INLINE void compute_part(const RowProblem& problem, int64_t part) {
   double* columns = nullptr;
   if (problem.column_out) {
     columns = static_cast<double*>(problem.partial) + part * problem.size;
     std::fill(columns, columns + problem.size, 0.0);
   }
   const int64_t rows = problem.rows.numel;
-  for (int64_t row = rows * part / column_parts; row < rows * (part + 1) / column_parts; ++row)
-    compute_row<T, W>(function, problem, row, columns);
+  with_row_types<Op>(problem, [&](auto element, auto weight) __attribute__((always_inline)) {
+    using T = decltype(element);
+    const typename Op::template Backward<Compute<T>> function(problem);
+    for (int64_t row = rows * part / column_parts; row < rows * (part + 1) / column_parts; ++row)
+      compute_row<T, decltype(weight)>(function, problem, row, columns);
+  });
 }
 
-template <typename W>
+template <typename Op>
 OPWRIGHT_INLINE void sum_parts(const RowProblem& problem, int64_t begin, int64_t end) {
-  for (int64_t i = begin; i < end; ++i) {
-    double sum = 0;
-    for (int64_t part = 0; part < column_parts; ++part)
-      sum += static_cast<const double*>(problem.partial)[part * problem.size + i];
-    static_cast<W*>(problem.column_out)[i] = Store<W>::from(static_cast<Compute<W>>(sum));
-  }
+  with_row_types<Op>(problem, [&](auto, auto weight) __attribute__((always_inline)) {
+    using W = decltype(weight);
+    for (int64_t i = begin; i < end; ++i) {
+      double sum = 0;
+      for (int64_t part = 0; part < column_parts; ++part)
+        sum += static_cast<const double*>(problem.partial)[part * problem.size + i];
+      static_cast<W*>(problem.column_out)[i] = Store<W>::from(static_cast<Compute<W>>(sum));
+    }
+  });
 }
 
 }  // namespace opwright::cpu

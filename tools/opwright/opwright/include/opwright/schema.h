@@ -117,6 +117,9 @@ constexpr bool is_schema_of(const char* schema, const char* name) {
   return !*name && *schema == '(';
 }
 
+template <typename... Op>
+struct OpList {};
+
 // One message per problem: the compiler shows the one that applies.
 template <typename Text>
 constexpr bool check_schema() {
@@ -128,7 +131,7 @@ constexpr bool check_schema() {
                 "each argument in the schema needs a type, one space and a name");
   static_assert(problem != SchemaProblem::optional,
                 "the engine has no optional arguments (`Tensor?`); write an overload without the "
-                "argument, or bind the op by hand as rms_norm is");
+                "argument");
   static_assert(problem != SchemaProblem::type,
                 "the schema's argument types are Tensor, int, float and bool");
   static_assert(problem != SchemaProblem::too_many, "a schema has at most 16 arguments");
