@@ -334,17 +334,18 @@ void check_rms_norm(DType dtype, const RowCase& which, Stream stream) {
 void check_rms_norm(Stream stream) {
   std::vector<RowCase> cases = {{2000, 512}, {2000, 130, 0, 1}, {0, 64}, {3, 140000}};
   for (const int64_t size : {9000, 18432, 20484, 20001})
-    for (const int64_t size : {1, 7, 64, 128, 200, 256, 1000, 1024, 2048, 4095, 4096, 4097, 8192,
-                               16384, 20000, 40001, 70000}) {
-      for (const int64_t gap : {0, 1, 16}) {
-        for (const bool wide_weight : {false, true}) {
-          for (const size_t offset : {0, 1}) {
-            cases.push_back({size > 10000 ? 5 : 37, size, gap, offset, wide_weight});
-            cases.push_back({size > 10000 ? 5 : 37, size, gap, offset, wide_weight, true});
-          }
+    cases.push_back({400, size});  // several rows per cluster
+  for (const int64_t size : {1, 7, 64, 128, 200, 256, 1000, 1024, 2048, 4095, 4096, 4097, 8192,
+                             16384, 20000, 40001, 70000}) {
+    for (const int64_t gap : {0, 1, 16}) {
+      for (const bool wide_weight : {false, true}) {
+        for (const size_t offset : {0, 1}) {
+          cases.push_back({size > 10000 ? 5 : 37, size, gap, offset, wide_weight});
+          cases.push_back({size > 10000 ? 5 : 37, size, gap, offset, wide_weight, true});
         }
       }
     }
+  }
   for (int d = 0; d < dtype_count; ++d) {
     if (!rms_norm::dtypes.has(static_cast<DType>(d))) continue;
     for (const auto& which : cases) check_rms_norm(static_cast<DType>(d), which, stream);

@@ -42,14 +42,16 @@ struct Cluster {
     asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
 #endif
   }
-  __device__ __forceinline__ void wait() const {
+  // Waits for all blocks.
+  __device__ __forceinline__ void meet() const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 #endif
   }
-  // The sum over the blocks. Calls that follow each other need two of `sums` in turn.
+  // Sends a number to all blocks, to be summed by `sum` behind the next `wait`. Numbers that follow
+  // each other need two of `sums` in turn.
   template <typename Number>
-  __device__ __forceinline__ Number sum(Number value, [[maybe_unused]] Number* sums) const {
+  __device__ __forceinline__ void send(Number value, [[maybe_unused]] Number* sums) const {
 #if __CUDA_ARCH__ >= 900
     if (threadIdx.x < size) {
       const auto own = static_cast<unsigned>(__cvta_generic_to_shared(sums + rank));
@@ -61,8 +63,14 @@ struct Cluster {
         asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(other), "d"(value) : "memory");
       }
     }
-    wait();
-    value = 0;
+    asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+#endif
+  }
+  template <typename Number>
+  __device__ __forceinline__ Number sum([[maybe_unused]] const Number* sums) const {
+    Number value = 0;
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
     for (unsigned r = 0; r < size; ++r) value += sums[r];
 #endif
     return value;
@@ -72,13 +80,22 @@ struct Cluster {
 template <typename Function, typename T, typename Shape, bool clustered>
 __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
     columns_kernel(RowArguments<Function, T> problem) {
-#if __CUDA_ARCH__ < 900
-  if constexpr (clustered) return;  // never launched there
+  // Long rows, which stay in shared memory, have clusters on GPUs from 9.0 on: what is never
+  // launched is not compiled.
+#if __CUDA_ARCH__ >= 900
+  if constexpr (!clustered && !Shape::in_registers) return;
+#else
+  if constexpr (clustered) return;
 #endif
   using C = Compute<T>;
   using Access = Bits<Shape::bytes>;
-  constexpr int inputs = Function::inputs, outputs = Function::outputs, threads = Shape::threads;
-  constexpr int row_threads = Shape::row_threads, vectors = Shape::vectors, stages = Shape::stages;
+  constexpr int inputs = Function::inputs, outputs = Function::outputs;
+  constexpr int vectors = Shape::vectors, stages = Shape::stages;
+  // A cluster's sum takes about as long as a row. Where rows stay in shared memory, the row before
+  // is finished in that time.
+  constexpr bool deferred = clustered && !Shape::in_registers;
+  const int threads = deferred ? static_cast<int>(blockDim.x) : Shape::threads;
+  const int row_threads = deferred ? threads : Shape::row_threads;
   constexpr int count = Shape::bytes / sizeof(T);  // elements of an access
   extern __shared__ uint4 buffer[];
   __shared__ C sums[2][32], cluster_sums[2][max_cluster];
@@ -93,7 +110,8 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
   const int64_t blocks = clustered ? gridDim.x / cluster.size : gridDim.x;
   const int64_t block = clustered ? blockIdx.x / cluster.size : blockIdx.x;
   const int64_t step = blocks * Shape::rows;
-  if constexpr (clustered) cluster.wait();  // until all of them have shared memory
+  if (deferred && threadIdx.x < 64) sums[0][threadIdx.x] = 0;  // of warps that there may not be
+  if constexpr (clustered) cluster.meet();  // until all of them have shared memory
 
   Access own[Shape::in_registers ? vectors : 1][inputs];
   const auto at = [&](int stage, int i, int j) -> Access& {
@@ -145,28 +163,17 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
       load_weights<T, Shape::bytes>(problem, problem.wide_weight, begin / count + c, weights[j]);
   }
 
-  C next_given = first + group < problem.rows ? problem.given[first + group] : C(0);
-  for (int stage = 0, turn = 0; first < problem.rows; first += step, turn ^= 1) {
-    const int64_t row = first + group;
-    const int own_vectors = row < problem.rows ? row_vectors : 0;
-    const C row_given = next_given;
-    if (row + step < problem.rows) next_given = problem.given[row + step];
-    find_next(row + stages * step);
-    if constexpr (stages == 0) {
-      fetch(0);
-    } else {
-      wait_for_copies<stages - 1>();
-    }
-    const auto read = [&](int j, Access(&bits)[inputs]) {
+  const auto read = [&](int stage, int j, Access(&bits)[inputs]) OPWRIGHT_ALWAYS {
 #pragma unroll
-      for (int i = 0; i < inputs; ++i) bits[i] = at(stage, i, j);
-    };
-
+    for (int i = 0; i < inputs; ++i) bits[i] = at(stage, i, j);
+  };
+  // The thread's part of the sum over the row. Where that is in registers, the next copies start.
+  const auto sum_own = [&](int stage) OPWRIGHT_ALWAYS {
     C sum = 0;
     if constexpr (Shape::in_registers) {
       if constexpr (stages > 0) {
 #pragma unroll
-        for (int j = 0; j < vectors; ++j) read(j, own[j]);
+        for (int j = 0; j < vectors; ++j) read(stage, j, own[j]);
         fetch(stage);
       }
 #pragma unroll
@@ -175,14 +182,17 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
 #pragma unroll
       for (int j = 0; j < vectors; ++j) {
         Access bits[inputs];
-        read(j, bits);
+        read(stage, j, bits);
         sum += sum_terms<T>(problem.function, bits, weights[j]);
       }
     }
-    sum = sum_over_row<row_threads>(sum, sums[turn]);
-    if constexpr (clustered) sum = cluster.sum(sum, cluster_sums[turn]);
-    const auto state = problem.function.finish(sum, row_given);
-
+    return sum;
+  };
+  // Writes a row's results and adds to the columns' sums. Where the row is in shared memory, the
+  // next copies take its place.
+  const auto finish = [&](int64_t row, int stage, C given, C sum) OPWRIGHT_ALWAYS {
+    const int own_vectors = row < problem.rows ? row_vectors : 0;
+    const auto state = problem.function.finish(sum, given);
     const int64_t place = row * problem.size + begin;  // of the results
 #pragma unroll
     for (int j = 0; j < vectors; ++j) {
@@ -192,13 +202,12 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
 #pragma unroll
         for (int i = 0; i < inputs; ++i) bits[i] = own[j][i];
       } else {
-        read(j, bits);
+        read(stage, j, bits);
         fetch_vector(stage, 0, j);
       }
       if (c >= own_vectors) continue;
-      for_each_element<T>(bits, [&](int e, const C* in) {
-        columns[j][e] += problem.function.column(in, row_given);
-      });
+      for_each_element<T>(
+          bits, [&](int e, const C* in) { columns[j][e] += problem.function.column(in, given); });
       apply<T>(problem.function, bits, weights[j], state, results);
       if (Function::added == Added::to_output && Shape::adds && problem.added)
         results[0] =
@@ -215,6 +224,37 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
         for (int j = 0; j < vectors; ++j) fetch_vector(stage, i, j);
       }
       commit_copies();
+    }
+  };
+
+  constexpr int ahead = deferred ? stages - 1 : stages;  // rows whose copies are on their way
+  const int64_t start = first, end = problem.rows + (deferred ? step : 0);
+  C next_given = first + group < problem.rows ? problem.given[first + group] : C(0);
+  C given_before = 0;
+  for (int stage = 0, before = 0, turn = 0; first < end; first += step, turn ^= 1) {
+    const int64_t row = first + group;
+    const bool is_row = !deferred || first < problem.rows;
+    const C given = next_given;
+    if (row + step < problem.rows) next_given = problem.given[row + step];
+    find_next(row + ahead * step);
+    C sum = 0;
+    if constexpr (stages == 0) fetch(0);
+    if (is_row) {
+      if constexpr (stages > 0) wait_for_copies<ahead - 1>();
+      sum = sum_over_row<Shape::row_threads>(sum_own(stage), sums[turn]);
+    }
+    if constexpr (deferred) {
+      const C sum_before = first > start ? cluster.sum(cluster_sums[turn ^ 1]) : C(0);
+      if (is_row) cluster.send(sum, cluster_sums[turn]);
+      if (first > start) finish(row - step, before, given_before, sum_before);
+      given_before = given;
+      before = stage;
+    } else {
+      if constexpr (clustered) {
+        cluster.send(sum, cluster_sums[turn]);
+        sum = cluster.sum(cluster_sums[turn]);
+      }
+      finish(row, stage, given, sum);
     }
     stage = stage + 1 >= stages ? 0 : stage + 1;
   }
@@ -309,9 +349,8 @@ __global__ void __launch_bounds__(1024)
 // --- the launch --------------------------------------------------
 
 template <typename Function, typename T, typename Shape>
-constexpr int shared_bytes() {
-  const int staged =
-      Shape::stages * Function::inputs * Shape::vectors * Shape::threads * Shape::bytes;
+constexpr int shared_bytes(int threads = Shape::threads) {
+  const int staged = Shape::stages * Function::inputs * Shape::vectors * threads * Shape::bytes;
   const int summed = Shape::vectors * (Shape::bytes / static_cast<int>(sizeof(T))) *
                      Shape::threads * static_cast<int>(sizeof(Compute<T>));
   return Shape::rows > 1 ? std::max(staged, summed) : staged;
@@ -334,18 +373,17 @@ inline cudaLaunchConfig_t cluster_config(cudaLaunchAttribute& attribute, Grid gr
 // How many blocks, or clusters, of a kernel fit on the device at once, asked once for each of the
 // first 64 devices and each size of the cluster; 0 where the device cannot run it.
 template <auto kernel>
-int64_t fitting_blocks(Grid grid, int cluster, int most_each, int device) {
+int64_t fitting_blocks(Grid grid, int most_shared, int cluster, int most_each, bool whole,
+                       int device) {
   constexpr int known_devices = 64;
-  static std::atomic<int> known[known_devices][max_cluster] = {};
-  if (device < known_devices) {
-    const int blocks = known[device][cluster - 1].load(std::memory_order_relaxed);
-    if (blocks > 0) return blocks - 1;  // 0 is for "not asked yet"
-  }
+  static std::atomic<int> known[known_devices][2][max_cluster] = {};
+  auto* answer = device < known_devices ? &known[device][whole][cluster - 1] : nullptr;
+  if (answer && *answer > 0) return *answer - 1;  // 0 is for "not asked yet"
   int blocks = 0, multiprocessors = 0, major = 0;
   const auto* function = reinterpret_cast<const void*>(kernel);
   cudaError_t error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
   if (error == cudaSuccess && grid.shared_bytes > 0 &&
-      allow_shared<kernel>(grid.shared_bytes, device) < grid.shared_bytes)
+      allow_shared<kernel>(most_shared, device) < most_shared)
     error = cudaErrorInvalidConfiguration;
   if (error == cudaSuccess && cluster > 1) {
     cudaLaunchAttribute attribute;
@@ -365,7 +403,7 @@ int64_t fitting_blocks(Grid grid, int cluster, int most_each, int device) {
     cudaGetLastError();
     blocks = 0;
   }
-  if (device < known_devices) known[device][cluster - 1].store(blocks + 1);
+  if (answer) *answer = blocks + 1;
   return blocks;
 }
 
@@ -373,58 +411,69 @@ int64_t fitting_blocks(Grid grid, int cluster, int most_each, int device) {
 // that read twice, in `parts` parts.
 struct ColumnPlan {
   int64_t blocks = 0;
-  int cluster = 1, column_blocks = 0, parts = 0;
+  bool has_clusters = false;
+  int column_blocks = 0, parts = 0;
 
   int64_t partials() const { return blocks > 0 ? blocks : parts; }
 };
 
-// Calls `use(shape, clustered, cluster)` with what is for rows of that many bytes and accesses of
-// `bytes` or fewer; returns what it returns, or false where there is nothing. Shapes are chosen
-// from a sweep on an H200; neighbouring lengths share one, to keep the library small.
+// Calls `use(shape, clustered, cluster, threads)` with what is for rows of that many bytes and
+// accesses of `bytes` or fewer, on a GPU with or without clusters; returns what it returns, or
+// false where there is nothing. Shapes are chosen from a sweep on an H200; neighbouring lengths
+// share one, to keep the library small.
 template <typename T, typename Use>
-bool with_shape(int64_t row_bytes, int bytes, Use&& use) {
-  constexpr std::false_type alone{};
+bool with_shape(int64_t row_bytes, int bytes, bool has_clusters, Use&& use) {
   constexpr bool is_short = sizeof(T) == 2;
-  const int64_t vectors = row_bytes / 16;
+  const auto use_block = [&](auto shape) {
+    return use(shape, std::false_type{}, 1, decltype(shape)::threads);
+  };
+  // The smallest cluster of small blocks, of which several fit on a multiprocessor, or of large
+  // ones.
   [[maybe_unused]] const auto use_cluster = [&](auto shape) {
     using Shape = decltype(shape);
-    for (int cluster = 2; cluster <= max_cluster; cluster *= 2) {
-      if (row_bytes <= int64_t{cluster} * Shape::vectors * Shape::threads * Shape::bytes)
-        return use(shape, std::true_type{}, cluster);
+    for (int threads = Shape::in_registers ? Shape::threads : Shape::threads / 2;
+         has_clusters && threads <= Shape::threads; threads *= 2) {
+      const int64_t cluster = divide_up(row_bytes, Shape::vectors * threads * Shape::bytes);
+      if (cluster <= max_cluster)
+        return use(shape, std::true_type{}, std::max(static_cast<int>(cluster), 2), threads);
     }
     return false;
   };
   if constexpr (sizeof(T) <= 4) {
     if (bytes == 16) {
-      if (vectors <= 16) return use(ColumnShape<16, 256, 16, 1, 2, true, 4>{}, alone, 1);
-      if (vectors <= 64) return use(ColumnShape<16, 128, 32, 2, 2, true, 16>{}, alone, 1);
-      if (vectors <= 256) return use(ColumnShape<16, 128, 128, 2, 2, true, 8>{}, alone, 1);
-      if (vectors <= 512) return use(ColumnShape<16, 512, 512, 1, 1, true, 3>{}, alone, 1);
-      if (vectors <= 768) return use(ColumnShape<16, 512, 512, 2, 2, true, 1>{}, alone, 1);
-      if (vectors <= 1024) return use(ColumnShape<16, 1024, 1024, 1, 1, true, 1>{}, alone, 1);
-      if (vectors <= 2048) return use(ColumnShape<16, 512, 512, 4, 1, false, 1>{}, alone, 1);
+      const int64_t vectors = row_bytes / 16;
+      if (vectors <= 16) return use_block(ColumnShape<16, 256, 16, 1, 2, true, 4>{});
+      if (vectors <= 64) return use_block(ColumnShape<16, 128, 32, 2, 2, true, 16>{});
+      if (vectors <= 256) return use_block(ColumnShape<16, 128, 128, 2, 2, true, 8>{});
+      if (vectors <= 512) return use_block(ColumnShape<16, 512, 512, 1, 1, true, 3>{});
+      if (vectors <= 768) return use_block(ColumnShape<16, 512, 512, 2, 2, true, 1>{});
+      if (vectors <= 1024) return use_block(ColumnShape<16, 1024, 1024, 1, 1, true, 1>{});
+      if (has_clusters) return use_cluster(ColumnShape<16, 512, 512, 4, 3, false, 1>{});
+      if (vectors <= 2048) return use_block(ColumnShape<16, 512, 512, 4, 1, false, 1>{});
       if constexpr (!is_short) {
-        if (vectors <= 4096) return use(ColumnShape<16, 512, 512, 8, 1, false, 1>{}, alone, 1);
+        if (vectors <= 4096) return use_block(ColumnShape<16, 512, 512, 8, 1, false, 1>{});
       }
-      return use_cluster(ColumnShape<16, 512, 512, 4, 2, false, 1>{});
+      return false;
     }
   }
   if constexpr (is_short) {
-    if (bytes == 8 && row_bytes > 512 && row_bytes <= 1280 * 8)
-      return use(ColumnShape<8, 256, 256, 5, 2, true, 4>{}, alone, 1);
-    using Long = ColumnShape<8, 512, 512, 5, 2, true, 2>;
-    if (bytes == 8 && row_bytes > 1280 * 8)
-      return row_bytes <= 2560 * 8 ? use(Long{}, alone, 1) : use_cluster(Long{});
+    if (bytes == 8 && row_bytes > 512) {
+      if (row_bytes <= 1280 * 8) return use_block(ColumnShape<8, 256, 256, 5, 2, true, 4>{});
+      if (row_bytes <= 2560 * 8) return use_block(ColumnShape<8, 512, 512, 5, 2, true, 2>{});
+      return use_cluster(ColumnShape<8, 512, 512, 8, 3, false, 1>{});
+    }
   }
   constexpr int one = sizeof(T), blocks = one == 8 ? 1 : 2;
-  if (row_bytes <= 256 * one)
-    return use(ColumnShape<one, 128, 32, 8, 0, true, 4 * blocks>{}, alone, 1);
+  if (row_bytes <= 256 * one) return use_block(ColumnShape<one, 128, 32, 8, 0, true, 4 * blocks>{});
   if constexpr (sizeof(T) <= 4) {
-    if (row_bytes <= 1024 * one) return use(ColumnShape<one, 128, 128, 8, 0, true, 6>{}, alone, 1);
+    if (row_bytes <= 1024 * one) return use_block(ColumnShape<one, 128, 128, 8, 0, true, 6>{});
   }
   using Longest = ColumnShape<one, 1024, 1024, 4, 0, true, blocks>;
-  if (row_bytes <= 4096 * one) return use(Longest{}, alone, 1);
+  if (row_bytes <= 4096 * one) return use_block(Longest{});
   if constexpr (is_short) return use_cluster(Longest{});
+  if constexpr (one == 8) {
+    if (bytes == 16) return use_cluster(ColumnShape<16, 512, 512, 4, 3, false, 1>{});
+  }
   return false;
 }
 
@@ -433,18 +482,20 @@ ColumnPlan plan_columns(const RowProblem& problem, Stream stream) {
   ColumnPlan plan;
   const int64_t rows = problem.rows.numel;
   if (rows == 0) return plan;
-  with_shape<T>(
-      problem.size * sizeof(T), access_bytes<T, Function>(problem),
-      [&](auto shape, auto clustered, int cluster) {
-        using Chosen = decltype(shape);
-        constexpr auto kernel = columns_kernel<Function, T, Chosen, decltype(clustered)::value>;
-        constexpr int bytes = shared_bytes<Function, T, Chosen>();
-        plan.cluster = cluster;
-        plan.blocks = std::min(divide_up(rows, Chosen::rows),
-                               fitting_blocks<kernel>({max_cluster, Chosen::threads, bytes},
-                                                      cluster, Chosen::blocks, stream.device));
-        return plan.blocks > 0;
-      });
+  const auto count_blocks = [&](auto shape, auto clustered, int cluster, int threads) {
+    using Chosen = decltype(shape);
+    constexpr auto kernel = columns_kernel<Function, T, Chosen, decltype(clustered)::value>;
+    const Grid grid{max_cluster, threads, shared_bytes<Function, T, Chosen>(threads)};
+    plan.blocks =
+        std::min(divide_up(rows, Chosen::rows),
+                 fitting_blocks<kernel>(grid, shared_bytes<Function, T, Chosen>(), cluster,
+                                        Chosen::blocks, threads == Chosen::threads, stream.device));
+    return plan.blocks > 0;
+  };
+  const int64_t row_bytes = problem.size * sizeof(T);
+  const int bytes = access_bytes<T, Function>(problem);
+  plan.has_clusters = with_shape<T>(row_bytes, bytes, true, count_blocks);
+  if (!plan.has_clusters) with_shape<T>(row_bytes, bytes, false, count_blocks);
   plan.column_blocks = static_cast<int>(divide_up(problem.size, threads_per_block));
   plan.parts = static_cast<int>(std::min<int64_t>(rows, divide_up(2048, plan.column_blocks)));
   return plan;
@@ -465,11 +516,11 @@ cudaError_t run_columns(const Function& function, const RowProblem& problem, Str
   if (plan.blocks > 0) {
     RowArguments<Function, T> arguments(function, problem);
     with_shape<T>(
-        problem.size * sizeof(T), access_bytes<T, Function>(problem),
-        [&](auto shape, auto clustered, int cluster) {
+        problem.size * sizeof(T), access_bytes<T, Function>(problem), plan.has_clusters,
+        [&](auto shape, auto clustered, int cluster, int threads) {
           using Chosen = decltype(shape);
           constexpr auto kernel = columns_kernel<Function, T, Chosen, decltype(clustered)::value>;
-          const Grid grid{plan.blocks, Chosen::threads, shared_bytes<Function, T, Chosen>()};
+          const Grid grid{plan.blocks, threads, shared_bytes<Function, T, Chosen>(threads)};
           if constexpr (decltype(clustered)::value) {
             cudaLaunchAttribute attribute;
             const auto config = cluster_config(attribute, grid, cluster, stream.handle);
