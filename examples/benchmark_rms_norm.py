@@ -2,6 +2,8 @@
 
     python examples/benchmark_rms_norm.py [--check] [--peers FOLDER] [--output FOLDER]
 
+Then more rows beside torch eager alone: odd ones, views, other dtypes.
+
 Needs a GPU. --peers names a folder of unpacked wheels (liger-kernel, quack-kernels and what they
 need); peers that cannot be imported are left out, and the report says why. Times are the GPU's, in
 alternating rounds with the host kept ahead (opwright's bench/clock.py). Bandwidth counts two passes over x
@@ -18,7 +20,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +126,52 @@ def measure(
     return rows + [{**where, "name": name, "error": why} for name, why in failed.items()]
 
 
+def other_rows() -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Rows that peers take few of, about 64 Mi elements each, with a weight."""
+    make = functools.partial(torch.randn, device="cuda")
+    bfloat16 = functools.partial(make, dtype=torch.bfloat16)
+    sizes = {
+        torch.bfloat16: (
+            *(128, 257, 516, 1001, 1004, 1024, 2052, 3004, 4095, 4096, 4097, 4100, 5120, 5124),
+            *(8190, 8192, 8196, 12292, 16384, 16388, 18432, 40001, 40004, 40960, 131072),
+        ),
+        torch.float16: (4096,),
+        torch.float32: (257, 1001, 1024, 4095, 4096, 5120, 16384, 40001, 40960, 131072),
+        torch.float64: (4096, 18432),
+    }
+    for dtype, own in sizes.items():
+        for size in own:
+            x = make((1 << 26) // size, size, dtype=dtype)
+            yield f"{str(dtype)[6:]}, {size}", x, make(size, dtype=dtype)
+    for size in (4096, 5120, 18432):
+        yield (
+            f"bfloat16, float32 weight, {size}",
+            bfloat16((1 << 26) // size, size),
+            make(size),
+        )
+    moved = bfloat16((1 << 26) + 1)[1:].view(8192, 8192)
+    yield "bfloat16, 8192, moved by one element", moved, bfloat16(8192)
+    k = bfloat16(1 << 16, 48, 128)[:, 32:40]
+    yield "bfloat16, a view of k, by token", k, bfloat16(128)
+    yield "bfloat16, a view of k, heads first", k.detach().transpose(0, 1), bfloat16(128)
+
+
+def beside_eager(rounds: int) -> list[dict[str, Any]]:
+    norms = {"ours": load_ours(), "torch eager": eager}
+    rows = []
+    for what, x, weight in other_rows():
+        x, weight, grad = x.requires_grad_(), weight.requires_grad_(), torch.randn_like(x)
+        for direction, (passes, prepare) in PASSES.items():
+            calls = [repeat(prepare(norm, x, weight, grad)) for norm in norms.values()]
+            times = rounds_of(gpu_clock(), calls, 5, rounds)
+            speeds = [passes * x.nbytes / statistics.median(own) / 1e12 for own in times]
+            rows.append(
+                {"rows": what, "direction": direction, **dict(zip(norms, speeds, strict=True))}
+            )
+        torch.cuda.empty_cache()
+    return rows
+
+
 def host_times(norms: dict[str, Norm], rounds: int) -> list[dict[str, Any]]:
     """The host's time of a call on 1 x 4,096."""
     rows = []
@@ -191,6 +239,9 @@ def judge(result: dict[str, Any]) -> list[dict[str, Any]]:
                 check(what, ratios[-1], ">=", 0.97)
             ahead = sum(ratio > 1 for ratio in ratios)
             check(f"{direction}, {dtype}: shapes on which ours is ahead", ahead, ">=", 2)
+    for row in result["beside_eager"]:
+        ratio = row["ours"] / row["torch eager"]
+        check(f"{row['direction']}, {row['rows']}: ours / torch eager", ratio, ">=", 1)
     host = {(row["name"], row["gradient"]): row["us"] for row in result["host"]}
     ratio = host["ours", False] / host["torch eager", False]
     check("a call on 1 x 4,096, host time / torch eager's", ratio, "<=", 1.1)
@@ -215,6 +266,11 @@ def text(result: dict[str, Any]) -> str:
                 }
                 label = f"{shape[0]} x {shape[1]}"
                 lines.append(f"  {label:<28}" + "".join(f"{cells.get(n, '-'):>15}" for n in names))
+    lines += ["", "Beside torch eager, TB/s: ours (torch), forward and backward"]
+    speeds: dict[str, list[str]] = {}
+    for row in result["beside_eager"]:
+        speeds.setdefault(row["rows"], []).append(f"{row['ours']:.2f} ({row['torch eager']:.2f})")
+    lines += [f"  {what:<40}{'   '.join(both)}" for what, both in speeds.items()]
     lines += ["", "Host time of a call on 1 x 4,096, microseconds; with a gradient"]
     host = {(row["name"], row["gradient"]): row["us"] for row in result["host"]}
     lines += [f"  {n:<20}{host[n, False]:10.1f}{host[n, True]:10.1f}" for n in names]
@@ -284,6 +340,7 @@ def main() -> int:
     result: dict[str, Any] = {
         **{"schema_version": 1, "device": torch.cuda.get_device_name()},
         **{"torch": torch.__version__, "missing": missing, "rows": rows},
+        "beside_eager": beside_eager(options.rounds),
         "host": host_times(norms, options.rounds),
         "first_calls": [first_call(name, options.peers) for name in norms],
     }

@@ -51,7 +51,8 @@ struct Cluster {
   // Sends a number to all blocks, to be summed by `sum` behind the next `wait`. Numbers that follow
   // each other need two of `sums` in turn.
   template <typename Number>
-  __device__ __forceinline__ void send(Number value, [[maybe_unused]] Number* sums) const {
+  __device__ __forceinline__ void send([[maybe_unused]] Number value,
+                                       [[maybe_unused]] Number* sums) const {
 #if __CUDA_ARCH__ >= 900
     if (threadIdx.x < size) {
       const auto own = static_cast<unsigned>(__cvta_generic_to_shared(sums + rank));
