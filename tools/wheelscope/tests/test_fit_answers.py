@@ -137,6 +137,93 @@ def test_a_module_that_nothing_brings(
         assert "brought_by_helper, which is not here" in found["reason"]
 
 
+# A module that uses the API of NumPy 2.0.
+NUMPY_TWO = """
+    void PyCapsule_GetPointer(void);
+    void (*get)(void) = PyCapsule_GetPointer;
+    const char *texts[] = {"numpy._core._multiarray_umath", "numpy.core._multiarray_umath", "_ARRAY_API",
+        "module was compiled against NumPy C-API version 0x%x (NumPy 2.0) but the running NumPy"};
+"""
+PACKED = 'const char *packed = "LZSS string data decompression failed";'
+OWN = {"sample/__init__.py": b""}
+SHARED = {"shared/sample/__init__.py": b"from . import code"}
+
+
+@pytest.mark.parametrize(
+    ("own", "source", "helper", "verdict", "reason"),
+    [
+        (OWN, "", {"1.0": {}}, "works", None),
+        (OWN, "", {"0.9": {}}, "fails", "it requires helper>=1, which the index does not have"),
+        (OWN, "", {"1.0": {"helper.so": NUMPY_TWO}}, "depends", "helper.so needs NumPy 2.0"),
+        ({"sample.so": b""}, NUMPY_TWO, {"1.0": {}}, "fails", "sample.so needs NumPy 2.0"),
+        (
+            {"sample.so": b""},
+            'const char *import = "helper.part";',
+            {"1.0": {"helper/part.py": "from sample import name"}},
+            "depends",
+            "helper/part.py imports name from sample, which imports that file",
+        ),
+        (
+            {**SHARED, "shared/sample/code.so": b""},
+            'const char *import = "shared.other";',
+            {"1.0": {"shared/helper.py": ""}},
+            "depends",
+            "code.so names shared.other, which is not here",
+        ),
+        (
+            {**SHARED, "shared/sample/code.so": b""},
+            'const char *imports = "shared.helpershared.sample.code";',
+            {"1.0": {"shared/helper.py": ""}},
+            "works",
+            None,
+        ),
+        (
+            {**SHARED, "shared/sample/code.so": b""},
+            PACKED,
+            {"1.0": {"shared/helper.py": ""}},
+            "depends",
+            "code.so hides which modules it imports",
+        ),
+    ],
+)
+def test_what_is_required_counts(
+    fit: Fit,
+    index: Index,
+    tmp_path: Path,
+    own: dict[str, bytes],
+    source: str,
+    helper: dict[str, dict[str, str]],
+    verdict: str,
+    reason: str | None,
+) -> None:
+    """Beside NumPy 1.26, the wheels that a package requires are looked at too."""
+    native = sample_wheels.library(tmp_path, source)
+    members = {
+        name: body or (native if name.endswith(".so") else b"") for name, body in own.items()
+    }
+    wheel = sample_wheels.wheel(NAME, members, "Requires-Dist: helper>=1\n")
+    index.page("sample", [index.add(NAME, wheel)])
+    files = []
+    for version, texts in helper.items():
+        name = NAME.replace("sample-1.0", f"helper-{version}")
+        body = {
+            path: sample_wheels.library(tmp_path, text) if path.endswith(".so") else text.encode()
+            for path, text in texts.items()
+        }
+        files.append(
+            index.add(name, sample_wheels.wheel(name, {"helper/__init__.py": b"", **body}))
+        )
+    index.page("helper", files)
+    bare = virtual_environment(tmp_path / "bare")
+    [site] = bare.glob("lib/python*/site-packages")
+    (site / "numpy-1.26.4.dist-info").mkdir()
+    (site / "numpy-1.26.4.dist-info/METADATA").write_text("Name: numpy\nVersion: 1.26.4\n")
+    [answer], _, _ = fit("sample", "--index", index.simple, "--python", bare / "bin/python")
+    [found] = answer["files"]
+    assert found["verdict"] == verdict, found
+    assert reason is None or reason in found["reason"]
+
+
 # --- What lies behind the bytes that are read without --deep ---------------------------------------
 GPU_NOTE = "whether it has code for the GPUs here was not looked at: --deep tells"
 

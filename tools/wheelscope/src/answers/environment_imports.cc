@@ -67,17 +67,8 @@ class ImportJudge {
     if (!library || !library->python_module || seen_.lost.contains(path)) return;
     const auto source = Source::map(path);
     if (!source) return;
-    const auto bytes = source->bytes().text();
-    std::set<std::string> found;
-    for (const auto& name : names) {
-      const auto start = name + ".";
-      for (auto at = bytes.find(start); at != bytes.npos; at = bytes.find(start, at + 1)) {
-        const auto end = bytes.find_first_not_of(
-            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.", at);
-        found.emplace(bytes.substr(at, end - at));
-      }
-    }
-    for (const auto& name : found) imports.add_import(path, name, Need::depends);
+    for (const auto& name : modules_named_in(source->bytes().text(), {names.begin(), names.end()}))
+      imports.add_import(path, name, Need::depends);
   }
 
   // Whether a module that the import runs has a name among its texts, and so may import what is

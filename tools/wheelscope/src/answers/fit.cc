@@ -73,8 +73,10 @@ void CandidateJudge::run() {
   if (surroundings_.refusal) {
     const auto refusal = surroundings_.refusal();
     const auto& [reason, need] = refusal;
-    if (need == Need::always) return (void)stop(Obstacle::python, reason);
-    if (need == Need::depends) doubt(Obstacle::python, reason);
+    const bool of_numpy = reason.why >= Why::numpy_one && reason.why <= Why::numpy_absent;
+    const auto obstacle = of_numpy ? Obstacle::numpy : Obstacle::python;
+    if (need == Need::always) return (void)stop(obstacle, reason);
+    if (need == Need::depends) doubt(obstacle, reason);
     if (need == Need::never && reason && reason.why != Why::refuses)
       verdict_.notes.push_back("an optional part cannot be imported: " + reason.who + " needs " +
                                reason.what + ", which is not here");

@@ -198,23 +198,11 @@ bool CandidateJudge::misses_numpy() {
     if (!library.numpy || library.machine != machine_.architecture) continue;
     const auto version = surroundings_.numpy();
     if (!version) return false;
-    Reason reason{.who = library.path, .version = library.numpy->min, .here = *version};
-    switch (clash_with_numpy(*library.numpy, *version)) {
-      case NumpyClash::none:
-        if (!version->empty()) continue;
-        reason.why = Why::numpy_absent;
-        break;
-      case NumpyClash::old_headers:
-      case NumpyClash::old_types:
-        reason.why = Why::numpy_one;
-        break;
-      case NumpyClash::new_headers:
-        reason.why = Why::numpy_two;
-        break;
-      case NumpyClash::new_functions:
-        reason.why = Why::numpy_older;
-        break;
-    }
+    Reason reason{.why = why_not_numpy(*library.numpy, *version),
+                  .who = library.path,
+                  .version = library.numpy->min,
+                  .here = *version};
+    if (!reason) continue;
     const auto need = library.python_module ? need_of(library, true) : Need::depends;
     if (need == Need::always) return stop(Obstacle::numpy, std::move(reason));
     if (need == Need::depends) doubt(Obstacle::numpy, std::move(reason));

@@ -45,6 +45,10 @@ enum class Why {
   numpy_absent,            // who
   refuses,                 // who: a file of Python code
   module_absent,           // who: a file of Python code, what
+  imports_hidden,          // who: a file of machine code
+  module_named,            // who: a file of machine code, what
+  imports_in_circle,       // who: a file of Python code, what: a name of the module `here`
+  requirement_unmet,       // what
   name_absent,             // who: a file of Python code, what: a name of the module `here`
   library_opened,          // who: a package, what: a library that its Python code opens
   library_absent,          // who, what

@@ -160,4 +160,20 @@ Reason why_not_arch(const Item& wheel, const Cell& cell) {
   return reason;
 }
 
+Why why_not_numpy(const NumpyApi& api, const std::string& version) {
+  if (version.empty()) return Why::numpy_absent;
+  switch (clash_with_numpy(api, version)) {
+    case NumpyClash::none:
+      return Why::none;
+    case NumpyClash::old_headers:
+    case NumpyClash::old_types:
+      return Why::numpy_one;
+    case NumpyClash::new_headers:
+      return Why::numpy_two;
+    case NumpyClash::new_functions:
+      return Why::numpy_older;
+  }
+  return Why::none;
+}
+
 }  // namespace wheelscope

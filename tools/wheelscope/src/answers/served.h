@@ -42,7 +42,8 @@ class TorchRequirements {
 Reason why_not_arch(const Item& wheel, const Cell& cell);
 Reason why_not_python(const Item& wheel, const Cell& cell);
 Reason why_not_torch(const Item& wheel, const Cell& cell, TorchRequirements& requirements);
-Reason why_not_without_cuda(const Item& wheel);  // on a CPU build of torch
+Reason why_not_without_cuda(const Item& wheel);                      // on a CPU build of torch
+Why why_not_numpy(const NumpyApi& api, const std::string& version);  // empty: there is none
 Reason why_not_runtime(const Item& wheel,
                        const Cell& cell);  // with the CUDA that torch brings
 

@@ -2,6 +2,7 @@
 #include "answers/wheel_imports.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "packaging/requirement.h"
 #include "text/text.h"
@@ -63,6 +64,15 @@ class OwnModules {
 
   bool has(const std::string& name) const {
     return folders_.contains(name) || files_.contains(name);
+  }
+
+  // Whether a module `a.b` is there for the text `a.bc`: Cython's texts follow on each other.
+  bool has_start_of(std::string text) const {
+    std::ranges::replace(text, '.', '/');
+    for (const auto least = text.find('/') + 1; text.size() > least; text.pop_back()) {
+      if (has(text)) return true;
+    }
+    return false;
   }
 
   // The first module of `a.b` that is not there; empty: none, as far as files tell.
@@ -162,6 +172,105 @@ class PackageRefusal {
   Refusal worst_, absent_;  // proved; a module that is nowhere
 };
 
+// Follows machine code, of which its texts tell what it may import, into required wheels: those
+// that share a folder with the wheel, and those that a package which is one module of machine code
+// names. What is found there is never more than a doubt.
+class MachineCodeImports {
+ public:
+  MachineCodeImports(const WheelFiles& files, const PythonFacts& python, const OtherModules& others)
+      : files_(files), python_(python), others_(others) {}
+
+  Refusal doubt() {
+    std::vector<std::string> modules;
+    for (const auto& name : import_names(files_.names)) {
+      if (const auto dot = name.find('.'); dot != name.npos) shared_.insert(name.substr(0, dot));
+      for (const auto& file : files_.names) {
+        if (!file.starts_with(name + ".") || !file.ends_with(".so")) continue;
+        compiled_.insert(name);
+        modules.push_back(file);
+      }
+    }
+    if (shared_.empty() && modules.empty()) return {};
+    auto packages = shared_;
+    std::string texts;  // of the modules, read if anything is required
+    const auto required = others_.required([&](const std::vector<std::string>& names) {
+      for (const auto& file : std::exchange(modules, {})) texts += files_.read(file).value_or("");
+      bool wanted = std::ranges::any_of(names, [&](const auto& name) {
+        return shared_.contains(name.substr(0, name.find('/')));
+      });
+      for (const auto& name : import_names(names)) {
+        if (texts.find(name + ".") == texts.npos) continue;
+        packages.insert(name);
+        wanted = true;
+      }
+      return wanted;
+    });
+    return required.empty() && shared_.empty() ? Refusal() : doubt_among(required, packages);
+  }
+
+ private:
+  Refusal doubt_among(const std::vector<WheelFiles>& required,
+                      const std::set<std::string>& packages) {
+    std::map<std::string, const WheelFiles*> owners;
+    for (const auto& name : files_.names) owners.emplace(name, &files_);
+    for (const auto& one : required) {
+      for (const auto& name : one.names) owners.emplace(name, &one);
+    }
+    WheelFiles all{.read = [&](const std::string& name) { return owners.at(name)->read(name); }};
+    for (const auto& [name, owner] : owners) all.names.push_back(name);
+    WheelTree folder(all);
+    auto tree = folder.tree();
+    tree.named_in = [&](const std::string& path) {
+      return modules_named_in(folder.read(path).value_or(""), packages);
+    };
+    const auto inside = WheelTree::python_in(python_);
+    Imports imports(inside, std::move(tree));
+    const OwnModules modules(all.names);
+    for (const auto& [path, need] : imports.reached(import_names(files_.names))) {
+      if (need == Need::never) continue;
+      const auto name = path.substr(site.size() + 1);
+      if (is_shared(name, '/') && hides_names(path, folder))
+        return {{.why = Why::imports_hidden, .who = name}, Need::depends};
+      for (const auto& statement : imports.source_of(path).imports) {
+        if (statement.dots > 0) continue;
+        if (auto reason = reason_for(statement, name, owners.at(name) == &files_, modules))
+          return {std::move(reason), Need::depends};
+      }
+    }
+    return {};
+  }
+
+  bool is_shared(const std::string& name, char end) const {
+    return shared_.contains(name.substr(0, name.find(end)));
+  }
+
+  // Cython packs the texts of a module from 3.3 on.
+  static bool hides_names(const std::string& path, const WheelTree& folder) {
+    return path.ends_with(".so") && folder.read(path).value_or("").find(
+                                        "LZSS string data decompression failed") != path.npos;
+  }
+
+  Reason reason_for(const ImportStatement& statement, const std::string& file, bool is_own,
+                    const OwnModules& modules) const {
+    const auto& module = statement.module;
+    if (!is_own && compiled_.contains(module) && !statement.names.empty())
+      return {.why = Why::imports_in_circle,
+              .who = file,
+              .what = statement.names.front(),
+              .here = module};
+    if (!file.ends_with(".so") || !is_shared(module, '.')) return {};
+    auto missing = modules.first_missing(module, others_);
+    if (missing.empty() || modules.has_start_of(missing)) return {};
+    return {.why = Why::module_named, .who = file, .what = std::move(missing)};
+  }
+
+  const WheelFiles& files_;
+  const PythonFacts& python_;
+  const OtherModules& others_;
+  std::set<std::string> shared_;    // folders that several distributions have modules in
+  std::set<std::string> compiled_;  // packages that are one module of machine code
+};
+
 // The name of the distribution, as its .dist-info has it; empty: it is not there.
 std::string distribution_in(const std::vector<std::string>& files) {
   for (const auto& file : files) {
@@ -193,6 +302,9 @@ Refusal refusal_in(const WheelFiles& files, const PythonFacts& python, const Oth
   }
   if (has_main && main.need == Need::never) first.need = Need::never;
   if (!has_main && !all) first.need = std::min(first.need, Need::depends);
+  if (main.need == Need::never && first.need == Need::never && others.required) {
+    if (auto doubt = MachineCodeImports(files, python, others).doubt(); doubt.reason) return doubt;
+  }
   return main.need != Need::never ? main : first;
 }
 

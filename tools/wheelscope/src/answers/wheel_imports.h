@@ -37,6 +37,9 @@ struct OtherModules {
   std::function<bool(const std::string& module)> may_be_there = {};
   std::function<bool(const std::string& module, const std::string& name)> may_have = {};
   std::function<bool(const std::string& library)> may_open = {};
+  // The required wheels that are wanted, by the names of their files.
+  using IsWanted = std::function<bool(const std::vector<std::string>& names)>;
+  std::function<std::vector<WheelFiles>(const IsWanted& is_wanted)> required = {};
 };
 
 Refusal refusal_in(const WheelFiles& files, const PythonFacts& python,

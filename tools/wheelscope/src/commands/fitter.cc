@@ -104,7 +104,8 @@ FitVerdict Fitter::judge_remote(const RemoteFile& file, const std::string& name,
   show_progress("reading " + printable(name));
   std::jthread ahead;  // looks up the torch that comes with it, while libraries are read
   auto wheel =
-      read_remote_wheel(http_, cache_, file, name, std::move(metadata), options_.deep,
+      read_remote_wheel(http_, cache_, file, name, std::move(metadata),
+                        {.deep = options_.deep, .numpy = required_.has_here("numpy")},
                         [&](const WheelClaims& claims) {
                           if (auto torch = torch_that_comes_with(claims); !torch.empty())
                             ahead = std::jthread([this, torch] { (void)torches_.find(torch); });
@@ -254,6 +255,10 @@ FitVerdict Fitter::judge(const Item& wheel, const WheelFiles& files) {
                claims, extras_, module == "distutils" ? "_distutils_hack" : module) != Brought::no;
   };
   surroundings.refusal = [&] {
+    if (auto unmet = required_.unmet(claims, extras_); !unmet.empty())
+      return Refusal{{.why = Why::requirement_unmet, .what = std::move(unmet)}, Need::always};
+    if (auto clash = required_.numpy_clash(claims, extras_))
+      return Refusal{std::move(clash), Need::depends};
     if (!modules_) return refusal_in(files, *machine_.python);
     return refusal_in(files, *machine_.python,
                       {may_have,
@@ -263,6 +268,9 @@ FitVerdict Fitter::judge(const Item& wheel, const WheelFiles& files) {
                        [&](const std::string& library) {
                          return surroundings_.system_library(library) ||
                                 required_.bring(claims, extras_, library) != Brought::no;
+                       },
+                       [&](const OtherModules::IsWanted& is_wanted) {
+                         return required_.files_of(claims, extras_, is_wanted);
                        }});
   };
   if (machine_.torch && TorchRequirements(claims).exact() != "") {

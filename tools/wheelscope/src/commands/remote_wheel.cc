@@ -8,19 +8,20 @@
 namespace wheelscope {
 
 Result<RemoteWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile& file,
-                                      const std::string& name, std::string metadata, bool deep,
-                                      const ClaimsReader& on_claims) {
-  const auto keeper = std::make_shared<const Remote>(TRY(Remote::open(http, cache, file, deep)));
+                                      const std::string& name, std::string metadata,
+                                      const WheelReading& reading, const ClaimsReader& on_claims) {
+  const auto keeper =
+      std::make_shared<const Remote>(TRY(Remote::open(http, cache, file, reading.deep)));
   const auto& remote = *keeper;
   const WheelInput input{name, remote.bytes()};
-  auto facts = remote.is_whole()
-                   ? read_wheel(input, {.symbols = true})
-                   : read_wheel_start(input, is_known_library, std::move(metadata), on_claims);
+  auto facts = remote.is_whole() ? read_wheel(input, {.symbols = true})
+                                 : read_wheel_start(input, is_known_library, std::move(metadata),
+                                                    reading.numpy, on_claims);
   if (auto failure = remote.failure(); !failure.empty()) return std::unexpected(Error{0, failure});
   if (!facts)
     return std::unexpected(
         Error{facts.error().offset, shown_url(file.url) + ": " + facts.error().what});
-  RemoteWheel wheel{.gave_ranges = deep || !remote.is_whole()};
+  RemoteWheel wheel{.gave_ranges = reading.deep || !remote.is_whole()};
   wheel.item = examine(std::move(*facts));
   wheel.files = TRY(files_of_wheel(remote.bytes(), keeper));
   wheel.remote = keeper;

@@ -18,10 +18,16 @@ struct RemoteWheel {
   bool gave_ranges = true;
 };
 
-// What verdicts without device code need of it; `deep`: all of it. `name` is its file name,
-// `metadata` its METADATA, if that is known.
+// How much of a wheel is read: what verdicts without device code need.
+struct WheelReading {
+  bool deep = false;   // all of it
+  bool numpy = false;  // which NumPy it is built for, even if it requires none
+};
+
+// `name` is its file name, `metadata` its METADATA, if that is known.
 Result<RemoteWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile& file,
-                                      const std::string& name, std::string metadata, bool deep,
+                                      const std::string& name, std::string metadata,
+                                      const WheelReading& reading,
                                       const ClaimsReader& on_claims = {});
 
 // The files of a wheel whose bytes somebody keeps. Nothing: it is no archive.

@@ -64,6 +64,15 @@ Brought RequiredWheels::bring_module(const WheelClaims& wheel,
 Brought RequiredWheels::bring_file(const WheelClaims& wheel, const std::vector<std::string>& extras,
                                    Depth depth,
                                    const std::function<bool(const std::string& path)>& is_it) {
+  const auto all_known = walk(wheel, extras, depth, [&](const Requirement&, const Chosen& chosen) {
+    return std::ranges::any_of(chosen.files.names, is_it);
+  });
+  return !all_known ? Brought::yes : *all_known ? Brought::no : Brought::unknown;
+}
+
+std::optional<bool> RequiredWheels::walk(const WheelClaims& wheel,
+                                         const std::vector<std::string>& extras, Depth depth,
+                                         const Visit& visit) {
   constexpr std::size_t most = 60;  // wheels that are looked into
   struct Step {
     std::vector<std::string> requires_dist, extras;
@@ -78,14 +87,58 @@ Brought RequiredWheels::bring_file(const WheelClaims& wheel, const std::vector<s
       const auto requirement = parse_requirement(text);
       const auto name = canonical_name(requirement.name);
       if (!holds_here(requirement.marker, step.extras) || !seen.insert(name).second) continue;
-      if (seen.size() > most) return Brought::unknown;
+      if (seen.size() > most) return false;
       const auto& chosen = choose(name, requirement.specifiers, depth);
       all_known &= chosen.known;
-      if (std::ranges::any_of(chosen.files, is_it)) return Brought::yes;
+      if (visit(requirement, chosen)) return std::nullopt;
       waiting.push_back({chosen.requires_dist, requirement.extras});
     }
   }
-  return all_known ? Brought::no : Brought::unknown;
+  return all_known;
+}
+
+std::string RequiredWheels::unmet(const WheelClaims& wheel,
+                                  const std::vector<std::string>& extras) {
+  std::vector<Requirement> all;
+  for (const auto& text : wheel.requires_dist) {
+    auto requirement = parse_requirement(text);
+    const auto name = canonical_name(requirement.name);
+    if (!requirement.url.empty() || name == canonical_name(wheel.name) ||
+        !holds_here(requirement.marker, extras))
+      continue;
+    if (!installed_.contains(name)) expect_candidates(http_, indexes_, name);
+    all.push_back(std::move(requirement));
+  }
+  for (const auto& one : all) {
+    if (choose(canonical_name(one.name), one.specifiers, Depth::version).is_none)
+      return one.name + one.specifiers;
+  }
+  return {};
+}
+
+Reason RequiredWheels::numpy_clash(const WheelClaims& wheel,
+                                   const std::vector<std::string>& extras) {
+  const auto here = installed_.find("numpy");
+  if (here == installed_.end()) return {};
+  Reason clash;
+  const auto all_known =
+      walk(wheel, extras, Depth::numpy, [&](const Requirement& requirement, const Chosen& chosen) {
+        if (!clash) clash = chosen.numpy_clash;
+        return canonical_name(requirement.name) == "numpy" &&
+               fulfils(here->second.version, requirement.specifiers) == false;
+      });
+  return all_known ? clash : Reason();  // an installer would replace it
+}
+
+std::vector<WheelFiles> RequiredWheels::files_of(
+    const WheelClaims& wheel, const std::vector<std::string>& extras,
+    const std::function<bool(const std::vector<std::string>& names)>& is_wanted) {
+  std::vector<WheelFiles> found;
+  walk(wheel, extras, Depth::files, [&](const Requirement&, const Chosen& chosen) {
+    if (is_wanted(chosen.files.names)) found.push_back(chosen.files);
+    return false;
+  });
+  return found;
 }
 
 std::optional<std::string> RequiredWheels::version_of(const WheelClaims& wheel,
@@ -126,8 +179,12 @@ RequiredWheels::Chosen RequiredWheels::look_up(const std::string& name,
       parse_metadata(*text, claims);
     chosen.requires_dist = std::move(claims.requires_dist);
     if (const auto record = read_text(here->second.dist_info + "/RECORD")) {
-      for (auto& line : parse_record(*record)) chosen.files.push_back(std::move(line.path));
+      for (auto& line : parse_record(*record)) chosen.files.names.push_back(std::move(line.path));
     }
+    chosen.files.read = [folder = here->second.folder](const std::string& name) {
+      auto text = read_text(folder + "/" + name);
+      return text ? std::optional(std::move(*text)) : std::nullopt;
+    };
     return chosen;
   }
   std::vector<std::string> notes;
@@ -141,19 +198,41 @@ RequiredWheels::Chosen RequiredWheels::look_up(const std::string& name,
         (!best || rank_of(candidate.claims, tags) < rank_of(best->claims, tags)))
       best = &candidate;
   }
-  if (!best) return {};
+  if (!best) return {.is_none = notes.empty() && found->sdist.empty()};
   Chosen chosen{.version = best->claims.version, .known = true};
   if (depth == Depth::version) return chosen;
   const auto metadata = read_metadata(http_, cache_, best->file).value_or("");
   parse_metadata(metadata, claims);
   chosen.requires_dist = std::move(claims.requires_dist);
+  if (depth == Depth::numpy) {
+    const bool says = std::ranges::any_of(chosen.requires_dist, [](const std::string& text) {
+      return canonical_name(parse_requirement(text).name) == "numpy";
+    });
+    if (!says && name != "numpy" && !is_pure(best->claims))
+      chosen.numpy_clash = numpy_clash_of(*best);
+    return chosen;
+  }
   if (depth == Depth::libraries && is_pure(best->claims)) return chosen;
-  const auto remote = Remote::open(http_, cache_, on_its_server(best->file));
-  const auto files = remote ? files_of_wheel(remote->bytes(), nullptr)
-                            : Result<WheelFiles>(std::unexpected(remote.error()));
+  auto files = [&]() -> Result<WheelFiles> {
+    const auto remote =
+        std::make_shared<const Remote>(TRY(Remote::open(http_, cache_, on_its_server(best->file))));
+    return files_of_wheel(remote->bytes(), remote);
+  }();
   chosen.known = files.has_value() && !metadata.empty();
-  if (files) chosen.files = std::move(files->names);
+  if (files) chosen.files = std::move(*files);
   return chosen;
+}
+
+Reason RequiredWheels::numpy_clash_of(const Candidate& wheel) const {
+  const auto read = read_remote_wheel(http_, cache_, on_its_server(wheel.file), wheel.file.name, {},
+                                      {.numpy = true});
+  const auto& here = installed_.at("numpy").version;
+  for (const auto& library : read ? read->item.facts.libraries : std::vector<LibraryFacts>()) {
+    if (!library.numpy || library.machine != machine_.architecture) continue;
+    if (auto why = why_not_numpy(*library.numpy, here); why != Why::none)
+      return {.why = why, .who = library.path, .version = library.numpy->min, .here = here};
+  }
+  return {};
 }
 
 std::string cuda_of_torch(const WheelClaims& torch, const MachineFacts& machine) {

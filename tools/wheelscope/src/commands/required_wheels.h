@@ -36,6 +36,20 @@ class RequiredWheels {
   Brought bring_module(const WheelClaims& wheel, const std::vector<std::string>& extras,
                        const std::string& module);
 
+  bool has_here(const std::string& name) const { return installed_.contains(name); }
+
+  // A requirement of the wheel's own that the indexes surely cannot fulfil here; empty: none.
+  std::string unmet(const WheelClaims& wheel, const std::vector<std::string>& extras);
+
+  // A library of a required wheel that the NumPy which is here, and stays, does not suit. Wheels
+  // that say which NumPy they require are taken at their word.
+  Reason numpy_clash(const WheelClaims& wheel, const std::vector<std::string>& extras);
+
+  // The files of required wheels that `is_wanted` picks by the names of their files.
+  std::vector<WheelFiles> files_of(
+      const WheelClaims& wheel, const std::vector<std::string>& extras,
+      const std::function<bool(const std::vector<std::string>& names)>& is_wanted);
+
   // The version of a distribution that the wheel will meet; empty: it requires none, and none is
   // here. Nothing: it cannot be told.
   std::optional<std::string> version_of(const WheelClaims& wheel, const std::string& name);
@@ -45,17 +59,25 @@ class RequiredWheels {
   struct Chosen {
     std::string version;
     std::vector<std::string> requires_dist;
-    std::vector<std::string> files;
-    bool known = false;  // there is one, and it could be read
+    WheelFiles files;
+    bool known = false;    // there is one, and it could be read
+    bool is_none = false;  // the indexes were read, and have none
+    Reason numpy_clash = {};
   };
 
   // How much of it is read; those for any machine have no libraries.
-  enum class Depth { version, libraries, files };
+  enum class Depth { version, libraries, files, numpy };
 
+  // Visits what is required, directly or not, until `visit` says that it is enough. Nothing: that
+  // came to pass; else whether all that is required was known.
+  using Visit = std::function<bool(const Requirement& requirement, const Chosen& chosen)>;
+  std::optional<bool> walk(const WheelClaims& wheel, const std::vector<std::string>& extras,
+                           Depth depth, const Visit& visit);
   Brought bring_file(const WheelClaims& wheel, const std::vector<std::string>& extras, Depth depth,
                      const std::function<bool(const std::string& path)>& is_it);
   const Chosen& choose(const std::string& name, const std::string& specifiers, Depth depth);
   Chosen look_up(const std::string& name, const std::string& specifiers, Depth depth);
+  Reason numpy_clash_of(const Candidate& wheel) const;
   bool holds_here(const std::string& marker, const std::vector<std::string>& extras) const;
 
   Http& http_;

@@ -54,7 +54,7 @@ const std::optional<std::vector<std::string>>& SetJudge::files_of(const std::str
   return names;
 }
 
-SetJudge::LookedInto SetJudge::look_into(const Candidate& wheel) {
+SetJudge::LookedInto SetJudge::look_into(const Candidate& wheel, bool numpy) {
   const auto& file = wheel.file;
   if (file.url.starts_with(local_file)) {
     const auto path = file.url.substr(local_file.size());
@@ -65,7 +65,8 @@ SetJudge::LookedInto SetJudge::look_into(const Candidate& wheel) {
     auto files = files_of_wheel(source->bytes(), source);
     return {.item = std::move(*item), .files = files ? std::move(*files) : WheelFiles()};
   }
-  auto read = read_remote_wheel(http_, cache_, on_its_server(file), file.name, {}, wishes_.deep);
+  auto read = read_remote_wheel(http_, cache_, on_its_server(file), file.name, {},
+                                {.deep = wishes_.deep, .numpy = numpy});
   if (!read) return {.problem = read.error().what};
   return {.item = std::move(read->item),
           .files = std::move(read->files),
@@ -84,8 +85,9 @@ void SetJudge::look_into(const Solution& solution) {
   }
   std::vector<LookedInto> found(keys.size());
   const unsigned files_at_once = wishes_.deep ? 1 : 8;
-  run_within_budget(std::vector<std::uint64_t>(keys.size()), 0, files_at_once,
-                    [&](std::size_t i) { found[i] = look_into(*wheels[i]); });
+  run_within_budget(std::vector<std::uint64_t>(keys.size()), 0, files_at_once, [&](std::size_t i) {
+    found[i] = look_into(*wheels[i], solution.contains("numpy"));
+  });
   for (std::size_t i = 0; i < keys.size(); ++i)
     looked_into_.emplace(std::move(keys[i]), std::move(found[i]));
 }

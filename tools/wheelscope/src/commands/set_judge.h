@@ -65,7 +65,7 @@ class SetJudge {
 
   bool is_read(const std::string& package, std::size_t version);
   void look_into(const resolver::Solution& solution);
-  LookedInto look_into(const Candidate& wheel);
+  LookedInto look_into(const Candidate& wheel, bool numpy);
   const std::optional<std::vector<std::string>>& files_of(const std::string& package,
                                                           std::size_t version);
   const std::optional<std::vector<std::string>>& all_files_of(const std::string& package,

@@ -35,10 +35,11 @@ using KnownLibrary = std::function<bool(const std::string& name)>;
 using ClaimsReader = std::function<void(const WheelClaims& claims)>;
 
 // The facts have no word on RECORD, and device code only of libraries that had to be read whole.
-// `metadata`: the text of METADATA, if it is known already; an empty one is read. Fails like
-// read_wheel.
+// `metadata`: the text of METADATA, if it is known already; an empty one is read. `numpy`: whether
+// a wheel that does not require NumPy may meet one. Fails like read_wheel.
 Result<Facts> read_wheel_start(const WheelInput& input, const KnownLibrary& is_known,
-                               std::string metadata = {}, const ClaimsReader& on_claims = {});
+                               std::string metadata = {}, bool numpy = false,
+                               const ClaimsReader& on_claims = {});
 
 // The text of METADATA alone.
 Result<std::string> read_wheel_metadata(const WheelInput& input);

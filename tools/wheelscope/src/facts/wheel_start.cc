@@ -58,13 +58,13 @@ class StartReader {
         memory_(Allowance::facts_for(input.bytes.size())),
         budget_(Allowance::contents_for(input.bytes.size())) {}
 
-  void run(std::string metadata, const ClaimsReader& on_claims) {
+  void run(std::string metadata, bool numpy, const ClaimsReader& on_claims) {
     if (metadata.empty()) metadata = read_text("METADATA");
     parse_metadata(metadata, *facts_.wheel);
     if (on_claims) on_claims(*facts_.wheel);
-    requires_numpy_ = std::ranges::any_of(facts_.wheel->requires_dist, [](const auto& text) {
-      return canonical_name(parse_requirement(text).name) == "numpy";
-    });
+    meets_numpy_ = numpy || std::ranges::any_of(facts_.wheel->requires_dist, [](const auto& text) {
+                     return canonical_name(parse_requirement(text).name) == "numpy";
+                   });
     parse_wheel_file(read_text("WHEEL"), *facts_.wheel);
     for (const auto& member : archive_.members) inside_.insert(base_name(member.name));
     std::vector<ZipMember*> members;
@@ -194,7 +194,7 @@ class StartReader {
   // Which NumPy a module was built for its texts tell, behind the first bytes.
   bool may_use_numpy(const LibraryFacts& library) const {
     constexpr std::uint64_t largest = 64 << 20;
-    return requires_numpy_ && library.size <= largest &&
+    return meets_numpy_ && library.size <= largest &&
            std::ranges::any_of(library.symbols, [](const SymbolFact& symbol) {
              return !symbol.defined && symbol.name == "PyCapsule_GetPointer";
            });
@@ -213,20 +213,20 @@ class StartReader {
   Allowance memory_;
   std::uint64_t budget_;
   std::set<std::string> inside_;
-  bool requires_numpy_ = false;
+  bool meets_numpy_ = false;
 };
 
 }  // namespace
 
 Result<Facts> read_wheel_start(const WheelInput& input, const KnownLibrary& is_known,
-                               std::string metadata, const ClaimsReader& on_claims) {
+                               std::string metadata, bool numpy, const ClaimsReader& on_claims) {
   auto archive = TRY(read_zip(input.bytes, {}, LocalHeaders::left));
   Facts facts{.file = input.path, .kind = Facts::Kind::wheel, .size = input.bytes.size()};
   facts.problems = archive.problems;
   auto claims = parse_wheel_name(base_name(input.path));
   if (!claims) facts.problems.add({.id = "wheel-name", .what = claims.error().what});
   facts.wheel = claims ? *claims : WheelClaims{};
-  StartReader(input, is_known, archive, facts).run(std::move(metadata), on_claims);
+  StartReader(input, is_known, archive, facts).run(std::move(metadata), numpy, on_claims);
   return facts;
 }
 

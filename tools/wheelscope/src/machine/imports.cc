@@ -82,6 +82,22 @@ SourceTree tree_of_disk() {
           }};
 }
 
+std::set<std::string> modules_named_in(std::string_view machine_code,
+                                       const std::set<std::string>& packages) {
+  std::set<std::string> found;
+  for (const auto& package : packages) {
+    const auto start = package + ".";
+    for (auto at = machine_code.find(start); at != machine_code.npos;
+         at = machine_code.find(start, at + 1)) {
+      const auto end = machine_code.find_first_not_of(
+          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.", at);
+      const auto name = machine_code.substr(at, end - at);
+      if (name.size() > start.size()) found.emplace(name);
+    }
+  }
+  return found;
+}
+
 const std::set<std::string>& Imports::files_in(const std::string& folder) {
   const auto [found, is_new] = folders_.try_emplace(folder);
   if (is_new) found->second = tree_.files_in(folder);
@@ -153,6 +169,11 @@ void Imports::read(const std::vector<std::size_t>& modules, PythonReading readin
     if (path.ends_with(".py")) unread.push_back(index);
     if (const auto native = native_imports_.find(path); native != native_imports_.end()) {
       link(index, {.imports = native->second});
+    } else if (tree_.named_in && path.ends_with(".so")) {
+      PythonSource source;
+      for (const auto& name : tree_.named_in(path))
+        source.imports.push_back({.module = name, .need = Need::depends});
+      link(index, std::move(source));
     }
   }
   std::vector<PythonSource> sources(unread.size());

@@ -28,8 +28,14 @@ std::vector<std::string> import_names(const Distribution& distribution);
 struct SourceTree {
   std::function<std::set<std::string>(const std::string& folder)> files_in;
   std::function<std::optional<std::string>(const std::string& path)> read;
+  // Modules that a file of machine code may import; an empty function: none.
+  std::function<std::set<std::string>(const std::string& path)> named_in = {};
 };
 SourceTree tree_of_disk();
+
+// The modules below these packages that machine code names.
+std::set<std::string> modules_named_in(std::string_view machine_code,
+                                       const std::set<std::string>& packages);
 
 class Imports {
  public:

@@ -107,6 +107,16 @@ std::string reason_text(const Reason& reason) {
              " raises an error when it is imported, unless another module was imported before";
     case Why::module_absent:
       return who + " imports " + what + ", which is not here and which nothing requires";
+    case Why::imports_hidden:
+      return who + " hides which modules it imports; whether they are all required is not known";
+    case Why::module_named:
+      return who + " names " + what +
+             ", which is not here and which nothing requires; whether it imports that is not known";
+    case Why::imports_in_circle:
+      return who + " imports " + what + " from " + here +
+             ", which imports that file; whether it has the name by then is not known";
+    case Why::requirement_unmet:
+      return "it requires " + what + ", which the index does not have for this machine";
     case Why::name_absent:
       return who + " imports " + what + " from " + here + ", which has no such name in this Python";
     case Why::library_opened:
@@ -203,7 +213,13 @@ std::string change_text(const Reason& reason) {
       return "pip install numpy";
     case Why::refuses:
       return "import the package that it belongs to";
+    case Why::imports_hidden:
+    case Why::imports_in_circle:
+      return "try it: `env --import` tells for sure once it is installed";
+    case Why::requirement_unmet:
+      return "another version of it, or an index that has " + what;
     case Why::module_absent:
+    case Why::module_named:
       return "pip install the package that has " + what;
     case Why::library_opened:
     case Why::library_absent:
