@@ -1,5 +1,6 @@
 // Explains libraries that are not found or are too old: whose they are, and what is here instead.
 #include <algorithm>
+#include <cctype>
 
 #include "answers/explain.h"
 #include "answers/providers.h"
@@ -131,7 +132,11 @@ void explain_cuda_library(const std::string& name, const MachineFacts* machine,
                        " in the version that torch requires (`pip check` names it)");
     return;
   }
-  explanation.advise("take the build of the package for the CUDA that torch is built for");
+  explanation.advise(cuda.empty()
+                         ? "take the build of the package for the CUDA that is here; beside "
+                           "torch, for that of torch"
+                         : "take the build of the package for the CUDA that torch is built "
+                           "for");
   if (!distributions.empty())
     explanation.advise("or pip install " +
                        (distributions.front().contains('<') ? "'" + explanation.provider + "'"
@@ -172,7 +177,14 @@ void ask_library(const Asked& asked, Explanation& explanation) {
   const auto name = base_name(needs);
   const bool on_musl =
       explanation.symptom.message.find("Error loading shared library") != std::string::npos;
-  if (is_driver_library(name)) {
+  if (std::ranges::none_of(name, [](unsigned char c) { return std::isalpha(c) || c >= 0x80; })) {
+    explanation.say(
+        "that is no name of a library: the file that asks for it is damaged, by a download or an "
+        "installation that was cut off, or by patchelf or strip");
+    explanation.advise(
+        "install the package again, or another version of it: pip install --force-reinstall "
+        "--no-cache-dir NAME");
+  } else if (is_driver_library(name)) {
     explanation.provider = "the NVIDIA driver";
     explanation.say("it is part of the NVIDIA driver; no package has it");
     if (machine && machine->driver.empty()) explanation.say("there is no driver on this machine");
@@ -199,6 +211,19 @@ void ask_library(const Asked& asked, Explanation& explanation) {
     explanation.advise(
         "install the package again, or build it: pip install --force-reinstall --no-cache-dir "
         "NAME");
+  } else if (const auto small = lower(name); small.ends_with(".dll") || small.ends_with(".dylib")) {
+    const bool on_windows = small.ends_with(".dll");
+    explanation.say(on_windows ? "it is a file of Windows' kind, or one that it needs is missing"
+                               : "it is a file of macOS' kind");
+    explanation.advise(
+        "install the package again: pip install --force-reinstall --no-cache-dir NAME; its wheel "
+        "may bring " +
+        name);
+    explanation.advise(on_windows
+                           ? "or install what has it, and add its folder: PATH, and for Python 3.8 "
+                             "and newer os.add_dll_directory; the Visual C++ Redistributable for "
+                             "msvcp140.dll and vcruntime140.dll"
+                           : "or install what has it: brew search, brew install");
   } else if (is_platform_library(name) || on_musl) {
     explanation.provider = "the system";
     explanation.say(

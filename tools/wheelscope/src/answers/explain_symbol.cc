@@ -186,8 +186,18 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
   explanation.say("a " + explanation.provider +
                   " without it was loaded: another version than the library was linked with");
   const auto cuda = machine && machine->torch ? machine->torch->cuda : std::string();
-  for (const auto& name : cuda_distributions_of(explanation.provider, cuda))
+  std::set<std::string> names;
+  for (const auto& [library, entry] : cuda_libraries()) {
+    const bool same_cuda = cuda.empty() || entry.cuda == cuda.substr(0, cuda.find('.'));
+    if (same_cuda && library.substr(0, library.find('.')) ==
+                         explanation.provider.substr(0, explanation.provider.find('.')))
+      names.emplace(entry.distribution);
+  }
+  for (const auto& name : names) {
     explanation.say("the environment's own comes with " + name);
+    explanation.advise("if that is older than what the library was built with: pip install -U " +
+                       name + " (`pip check` shows who requires which)");
+  }
   explanation.advise(
       "look for another copy: unset LD_LIBRARY_PATH, or see what LD_DEBUG=libs says");
 }

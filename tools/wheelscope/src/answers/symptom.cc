@@ -158,6 +158,9 @@ void add_outer_parts(const Pattern& pattern, const PlainText& text, Match& match
     auto word = std::string_view(text.text).substr(line, match.begin - line);
     while (word.ends_with(' ') || word.ends_with(':')) word.remove_suffix(1);
     match.parts[name] = without_quotes(last_word(word));
+    // "error: cannot allocate ..." names no file.
+    if (name == "library" && match.parts[name].find_first_of("./") == std::string::npos)
+      match.parts[name].clear();
   }
   if (const auto& name = pattern.between.back(); !name.empty() && name != "*") {
     const auto word = trim(std::string_view(text.text).substr(match.end, most_between));
