@@ -113,6 +113,16 @@ def test_a_version_that_does_not_exist_is_said_with_those_that_do(fit: Fit, stoc
     )
 
 
+def test_every_byte_that_came_is_counted(fit: Fit, stocked: Index) -> None:
+    """Pages and files that were not chosen too; files are kept for the next time, pages are not."""
+    first, second = (fit("torch", "sample", "--index", stocked.simple)[0] for _ in range(2))
+    pages = {path for path, _ in stocked.asked if path in stocked.pages}
+    least = sum(len(stocked.pages[path][1]) for path in pages)
+    assert first["received"] > first["read"] + least
+    assert second["read"] == first["read"]
+    assert least <= second["received"] < first["read"]
+
+
 def test_code_for_gpus_that_was_not_looked_at_is_said(fit: Fit, stocked: Index) -> None:
     asked = ("torch", "idle", "--index", stocked.simple)
     assert fit(*asked, "--gpu", "9.0")[0]["notes"] == [

@@ -44,6 +44,7 @@ struct SetAnswer {
   std::vector<std::string> why;  // lines for --why
   std::vector<std::string> notes;
   std::uint64_t read = 0, size = 0;  // bytes of the files that were looked into
+  std::uint64_t received = 0;        // bytes that came over the network, for whatever question
 };
 
 }  // namespace wheelscope

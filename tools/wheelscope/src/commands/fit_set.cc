@@ -56,6 +56,7 @@ class SetFitter {
           "whether there is code for the GPUs here was not looked at: --deep tells");
     answer.read = judge_.read();
     answer.size = judge_.size();
+    answer.received = http_.received();
     return answer;
   }
 

@@ -61,7 +61,8 @@ Json to_json(const SetAnswer& answer) {
           {"why", answer.why},
           {"notes", answer.notes},
           {"size", answer.size},
-          {"read", answer.read}};
+          {"read", answer.read},
+          {"received", answer.received}};
 }
 
 }  // namespace wheelscope

@@ -128,7 +128,9 @@ std::string fit_set_text(const SetAnswer& answer, const Style& style) {
     text += table(answer.packages, style);
     for (const auto& line : answer.refused) lines.add("not", printable(clash_text(line)));
     for (const auto& line : answer.why) lines.add("why", printable(line));
-    if (answer.size) lines.add("read", human_size(answer.read) + " of " + human_size(answer.size));
+    if (answer.size)
+      lines.add("read", human_size(answer.read) + " of " + human_size(answer.size) + "; " +
+                            human_size(answer.received) + " came over the network");
     lines.add("type", printable(answer.command));
   } else {
     text += "  " + style.bad("no set of versions works here") + "\n";

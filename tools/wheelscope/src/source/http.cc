@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <map>
@@ -111,6 +112,8 @@ class Http::Exchange {
     expected_.insert_or_assign(name_of(request), std::move(pending));
   }
 
+  std::uint64_t received() const { return received_; }
+
   // What expect() started, else a new one.
   std::shared_ptr<Pending> take_up(const HttpRequest& request) {
     {
@@ -133,6 +136,9 @@ class Http::Exchange {
       while (const auto* message = curl_multi_info_read(multi_, &count)) {
         auto* handle = message->easy_handle;
         const auto code = message->data.result;
+        curl_off_t size = 0;
+        curl_easy_getinfo(handle, CURLINFO_SIZE_DOWNLOAD_T, &size);
+        received_ += static_cast<std::uint64_t>(size);
         curl_multi_remove_handle(multi_, handle);
         if (auto done = running_.extract(handle)) done.mapped()->promise.set_value(code);
       }
@@ -153,6 +159,7 @@ class Http::Exchange {
   std::map<std::string, std::shared_ptr<Pending>> expected_;
   std::map<CURL*, std::shared_ptr<Pending>> running_;  // the thread's own
   std::jthread thread_;
+  std::atomic<std::uint64_t> received_ = 0;
 };
 
 Http::Http(int timeout) {
@@ -161,6 +168,10 @@ Http::Http(int timeout) {
 }
 
 Http::~Http() = default;
+
+std::uint64_t Http::received() const {
+  return exchange_->received();
+}
 
 void Http::expect(const HttpRequest& request) {
   exchange_->expect(request);

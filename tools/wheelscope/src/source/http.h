@@ -65,6 +65,9 @@ class Http {
   // Starts a request without waiting: a get() of the same one, later, takes up its answer.
   void expect(const HttpRequest& request);
 
+  // Bytes of all answers so far, those that nobody took up included.
+  std::uint64_t received() const;
+
  private:
   class Exchange;
   std::unique_ptr<Exchange> exchange_;
