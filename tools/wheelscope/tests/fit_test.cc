@@ -26,8 +26,8 @@ MachineFacts machine_with(const std::string& python = "3.13", const std::string&
 }
 
 FitVerdict verdict(const std::string& wheel, const MachineFacts& machine,
-                   const Surroundings& surroundings = {}) {
-  return fit(read_wheel_fixture(wheel, {.symbols = true}), machine, surroundings);
+                   const Lookups& lookups = {}) {
+  return fit(read_wheel_fixture(wheel, {.symbols = true}), machine, lookups);
 }
 
 TEST(Fit, SaysThatItWorks) {
@@ -102,11 +102,11 @@ TEST(Fit, WithoutTorch) {
 }
 
 TEST(Fit, AsksTheTorchThatIsHere) {
-  Surroundings surroundings;
-  surroundings.torch_has = [](const std::string&) { return true; };
-  EXPECT_NE(verdict("cxx-abi", machine_with(), surroundings).obstacle, Obstacle::torch);
-  surroundings.torch_has = [](const std::string&) { return false; };
-  const auto found = verdict("cxx-abi", machine_with(), surroundings);
+  Lookups lookups;
+  lookups.torch_has = [](const std::string&) { return true; };
+  EXPECT_NE(verdict("cxx-abi", machine_with(), lookups).obstacle, Obstacle::torch);
+  lookups.torch_has = [](const std::string&) { return false; };
+  const auto found = verdict("cxx-abi", machine_with(), lookups);
   EXPECT_EQ(found.obstacle, Obstacle::torch);
   EXPECT_EQ(found.reason.why, Why::torch_symbol);
   EXPECT_EQ(found.reason.here, "2.15.0");
@@ -121,11 +121,11 @@ TEST(Fit, ModulesBeyondTheLimitedApiDependOnThePython) {
   wheel.verdicts.python.versions = {"3.10"};
   const auto unknown = fit(wheel, machine_with(), {});
   EXPECT_EQ(unknown.fits, Fits::depends) << reason_text(unknown.reason);
-  Surroundings surroundings;
-  surroundings.python_has = [](const std::string& name) { return name == "_PyPrivate_Thing"; };
-  EXPECT_NE(fit(wheel, machine_with(), surroundings).obstacle, Obstacle::python);
-  surroundings.python_has = [](const std::string&) { return false; };
-  EXPECT_EQ(fit(wheel, machine_with(), surroundings).fits, Fits::fails);
+  Lookups lookups;
+  lookups.python_has = [](const std::string& name) { return name == "_PyPrivate_Thing"; };
+  EXPECT_NE(fit(wheel, machine_with(), lookups).obstacle, Obstacle::python);
+  lookups.python_has = [](const std::string&) { return false; };
+  EXPECT_EQ(fit(wheel, machine_with(), lookups).fits, Fits::fails);
 }
 
 TEST(Fit, AModuleOfAnotherPythonAmongOthers) {
@@ -152,13 +152,13 @@ Item with_missing_library(const std::string& path = "pkg/_C.so") {
   return wheel;
 }
 
-Surroundings bringing(Brought brought) {
-  Surroundings surroundings;
-  surroundings.system_library = [](const std::string&) { return nullptr; };
-  surroundings.required_wheels = [brought](const std::string& name) {
+Lookups bringing(Brought brought) {
+  Lookups lookups;
+  lookups.system_library = [](const std::string&) { return nullptr; };
+  lookups.required_wheels = [brought](const std::string& name) {
     return name == "libelsewhere.so.1" ? brought : Brought::no;
   };
-  return surroundings;
+  return lookups;
 }
 
 TEST(Fit, ARequiredWheelBringsTheLibrary) {
@@ -173,13 +173,13 @@ TEST(Fit, ARequiredWheelBringsTheLibrary) {
 TEST(Fit, OnlyWhatAnImportOpensMustLoad) {
   const auto wheel = with_missing_library();
   auto fits = [&](const std::string& code) {
-    auto surroundings = bringing(Brought::no);
+    auto lookups = bringing(Brought::no);
     const auto machine = machine_with();
     const WheelFiles files{.names = {"pkg/__init__.py", "pkg/_C.so"},
                            .read = [&](const std::string&) { return std::optional(code); }};
     const WheelImports imports(*machine.python, files);
-    surroundings.imports = [&] { return &imports; };
-    return fit(wheel, machine, surroundings).fits;
+    lookups.imports = [&] { return &imports; };
+    return fit(wheel, machine, lookups).fits;
   };
   EXPECT_EQ(fits("from . import _C\n"), Fits::fails);
   EXPECT_EQ(fits("if x:\n  from . import _C\n"), Fits::depends);
@@ -197,9 +197,9 @@ TEST(Fit, AFileThatIsImportedMustBeAModule) {
     const WheelFiles files{.names = {"pkg/__init__.py", "pkg/_C.abi3.so"},
                            .read = [&](const std::string&) { return std::optional(code); }};
     const WheelImports imports(*machine.python, files);
-    Surroundings surroundings;
-    surroundings.imports = [&] { return &imports; };
-    return fit(wheel, machine, surroundings).reason.why == Why::python_no_init;
+    Lookups lookups;
+    lookups.imports = [&] { return &imports; };
+    return fit(wheel, machine, lookups).reason.why == Why::python_no_init;
   };
   EXPECT_TRUE(fits("from ._C import *\n", false));
   EXPECT_FALSE(fits("from ._C import *\n", true));
@@ -225,25 +225,25 @@ TEST(Fit, OneOfSeveralModulesMustLoad) {
   const WheelFiles files{.names = {"pkg/__init__.py"},
                          .read = [](const std::string&) { return std::optional<std::string>(""); }};
   const WheelImports imports(*machine.python, files);
-  auto surroundings = bringing(Brought::no);
-  surroundings.imports = [&] { return &imports; };
-  EXPECT_EQ(fit(wheel, machine, surroundings).fits, Fits::depends);
+  auto lookups = bringing(Brought::no);
+  lookups.imports = [&] { return &imports; };
+  EXPECT_EQ(fit(wheel, machine, lookups).fits, Fits::depends);
   auto other = wheel.facts.libraries.front();
   other.path = "pkg/MPI.openmpi.cpython-313-x86_64-linux-gnu.so";
   std::erase(other.needed, "libelsewhere.so.1");
   wheel.facts.libraries.push_back(other);
-  EXPECT_EQ(fit(wheel, machine, surroundings).fits, Fits::works);
+  EXPECT_EQ(fit(wheel, machine, lookups).fits, Fits::works);
 }
 
 TEST(Fit, NumpyMustBeTheOneThatModulesWereBuiltFor) {
   auto wheel = read_wheel_fixture("abi3", {.symbols = true});
-  Surroundings surroundings;
+  Lookups lookups;
   std::string version;
-  surroundings.numpy = [&] { return std::optional(version); };
+  lookups.numpy = [&] { return std::optional(version); };
   auto why = [&](NumpyApi api, const std::string& numpy) {
     version = numpy;
     wheel.facts.libraries.front().numpy = std::move(api);
-    const auto found = fit(wheel, machine_with(), surroundings);
+    const auto found = fit(wheel, machine_with(), lookups);
     EXPECT_EQ(found.fits == Fits::fails, found.obstacle == Obstacle::numpy);
     return found.reason.why;
   };

@@ -21,6 +21,7 @@ COMMANDS = {
     "ptx": ["dump", "--ptx", "{}"],
     "thin": ["thin", "{}", "--gpu", "8.0", "-o", "{}.thin"],
     "thin --dry-run": ["thin", "--dry-run", "{}"],
+    "thin --check": ["thin", "--check", "{}", "{}"],
 }
 
 # They ask for much, and nothing in them is false: they are read as any other, without a finding.

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "answers/environment_judge.h"
-#include "answers/providers.h"
+#include "answers/owners.h"
 #include "answers/wheel_imports.h"
 #include "machine/imports.h"
 #include "packaging/claims.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "answers/providers.h"
+#include "answers/owners.h"
 #include "machine/imports.h"
 #include "machine/openings.h"
 #include "source/source.h"

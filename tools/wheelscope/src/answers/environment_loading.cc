@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "answers/environment_judge.h"
-#include "answers/providers.h"
-#include "answers/suppliers.h"
+#include "answers/lookups.h"
+#include "answers/owners.h"
 #include "facts/facts.h"
 #include "machine/imports.h"
 #include "source/files.h"

@@ -3,8 +3,8 @@
 #include <cctype>
 
 #include "answers/explain.h"
-#include "answers/providers.h"
-#include "answers/suppliers.h"
+#include "answers/lookups.h"
+#include "answers/owners.h"
 #include "tables/tables.h"
 #include "text/text.h"
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "answers/explain.h"
-#include "answers/providers.h"
+#include "answers/owners.h"
 #include "facts/facts.h"
 #include "tables/tables.h"
 #include "text/text.h"

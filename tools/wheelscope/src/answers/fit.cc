@@ -54,14 +54,14 @@ FitVerdict other_tags(const WheelClaims& claims, const std::string& file,
 }  // namespace
 
 CandidateJudge::CandidateJudge(const Item& wheel, const MachineFacts& machine,
-                               const Surroundings& surroundings, FitVerdict& verdict)
+                               const Lookups& lookups, FitVerdict& verdict)
     : wheel_(wheel),
       claims_(*wheel.facts.wheel),
       machine_(machine),
-      surroundings_(surroundings),
+      lookups_(lookups),
       cell_(cell_of(machine)),
       requirements_(claims_),
-      suppliers_(machine, claims_, surroundings),
+      sources_(machine, claims_, lookups),
       verdict_(verdict) {}
 
 void CandidateJudge::run() {
@@ -70,8 +70,8 @@ void CandidateJudge::run() {
   if (is_damaged() || misses_system() || misses_python() || misses_init() || misses_torch() ||
       misses_numpy() || misses_libraries() || misses_runtime() || misses_driver() || misses_gpus())
     return;
-  if (surroundings_.refusal) {
-    const auto refusal = surroundings_.refusal();
+  if (lookups_.refusal) {
+    const auto refusal = lookups_.refusal();
     const auto& [reason, need] = refusal;
     const bool of_numpy = reason.why >= Why::numpy_one && reason.why <= Why::numpy_absent;
     const auto obstacle = of_numpy ? Obstacle::numpy : Obstacle::python;
@@ -127,14 +127,14 @@ FitVerdict fit_by_name(const WheelClaims& claims, const std::string& file,
   return other_tags(claims, file, machine);
 }
 
-FitVerdict fit(const Item& wheel, const MachineFacts& machine, const Surroundings& surroundings) {
+FitVerdict fit(const Item& wheel, const MachineFacts& machine, const Lookups& lookups) {
   if (!wheel.facts.wheel)
     return {.file = wheel.facts.file,
             .fits = Fits::fails,
             .obstacle = Obstacle::unreadable,
             .reason = {.why = Why::not_a_wheel}};
   auto verdict = fit_by_name(*wheel.facts.wheel, wheel.facts.file, machine);
-  if (verdict.fits == Fits::works) CandidateJudge(wheel, machine, surroundings, verdict).run();
+  if (verdict.fits == Fits::works) CandidateJudge(wheel, machine, lookups, verdict).run();
   return verdict;
 }
 

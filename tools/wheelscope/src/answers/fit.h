@@ -4,8 +4,8 @@
 
 #include <span>
 
+#include "answers/lookups.h"
 #include "answers/served.h"
-#include "answers/suppliers.h"
 
 namespace wheelscope {
 
@@ -48,7 +48,7 @@ FitVerdict fit_by_name(const WheelClaims& claims, const std::string& file,
                        const MachineFacts& machine);
 
 // `wheel` must have been read with its symbols.
-FitVerdict fit(const Item& wheel, const MachineFacts& machine, const Surroundings& surroundings);
+FitVerdict fit(const Item& wheel, const MachineFacts& machine, const Lookups& lookups);
 
 const char* name_of(Fits fits);
 const char* name_of(Obstacle obstacle);

@@ -47,7 +47,7 @@ bool CandidateJudge::misses_python() {
 // A file that its name makes a module and that is imported, but exports nothing that Python could
 // call.
 bool CandidateJudge::misses_init() {
-  const auto* imports = surroundings_.imports ? surroundings_.imports() : nullptr;
+  const auto* imports = lookups_.imports ? lookups_.imports() : nullptr;
   if (!imports) return false;
   for (const auto& library : wheel_.facts.libraries) {
     const bool is_named_so =
@@ -86,11 +86,11 @@ bool CandidateJudge::misses_private_symbols() {
   for (const auto& library : wheel_.facts.libraries) {
     for (const auto& [symbol, needed] : library.python_symbols) {
       if (!needed || python_abi3().contains(symbol)) continue;
-      if (!surroundings_.python_has)
+      if (!lookups_.python_has)
         return stop(Obstacle::python,
                     {.why = Why::python_private_unsure, .who = library.path, .what = symbol},
                     Fits::depends);
-      if (!surroundings_.python_has(symbol))
+      if (!lookups_.python_has(symbol))
         return stop(Obstacle::python,
                     {.why = Why::python_private, .who = library.path, .what = symbol});
     }
@@ -128,14 +128,14 @@ bool CandidateJudge::misses_torch() {
     return stop(Obstacle::torch, std::move(reason));
   }
   if (!uses_torch()) return false;
-  if (surroundings_.torch_has) {
+  if (lookups_.torch_has) {
     if (misses_symbols()) return true;
   } else if (auto reason = why_not_torch(wheel_, cell_, requirements_)) {
     if (reason.why != Why::torch_unsaid) return stop(Obstacle::torch, std::move(reason));
     return misses_symbols() || stop(Obstacle::torch, std::move(reason), Fits::depends);
   }
-  const auto* imports = surroundings_.imports ? surroundings_.imports() : nullptr;
-  if (imports && !imports->asks_for_cuda().empty() && !surroundings_.same_cuda_as_index)
+  const auto* imports = lookups_.imports ? lookups_.imports() : nullptr;
+  if (imports && !imports->asks_for_cuda().empty() && !lookups_.same_cuda_as_index)
     doubt(Obstacle::torch, {.why = Why::torch_asked, .who = imports->asks_for_cuda()});
   return false;
 }
@@ -152,7 +152,7 @@ bool CandidateJudge::misses_any_torch() {
 // By torch's libraries where they were read. Of a torch that is still to be installed, the symbols
 // are known that came or went, as far as many extensions use them.
 bool CandidateJudge::torch_has(const std::string& symbol) const {
-  if (surroundings_.torch_has) return surroundings_.torch_has(symbol);
+  if (lookups_.torch_has) return lookups_.torch_has(symbol);
   const auto known = torch_symbols().find(symbol);
   if (known == torch_symbols().end() || machine_.architecture != "x86_64" ||
       machine_.torch->cxx11_abi)
@@ -193,10 +193,10 @@ bool CandidateJudge::misses_symbols() {
 // Modules that were built for another NumPy than they will meet. A library that is no module
 // imports NumPy's API when something calls it, and may go on without.
 bool CandidateJudge::misses_numpy() {
-  if (canonical_name(claims_.name) == "numpy" || !surroundings_.numpy) return false;
+  if (canonical_name(claims_.name) == "numpy" || !lookups_.numpy) return false;
   for (const auto& library : wheel_.facts.libraries) {
     if (!library.numpy || library.machine != machine_.architecture) continue;
-    const auto version = surroundings_.numpy();
+    const auto version = lookups_.numpy();
     if (!version) return false;
     Reason reason{.why = why_not_numpy(*library.numpy, *version),
                   .who = library.path,

@@ -10,7 +10,7 @@ namespace wheelscope {
 
 class CandidateJudge {
  public:
-  CandidateJudge(const Item& wheel, const MachineFacts& machine, const Surroundings& surroundings,
+  CandidateJudge(const Item& wheel, const MachineFacts& machine, const Lookups& lookups,
                  FitVerdict& verdict);
 
   void run();
@@ -72,10 +72,10 @@ class CandidateJudge {
   const Item& wheel_;
   const WheelClaims& claims_;
   const MachineFacts& machine_;
-  const Surroundings& surroundings_;
+  const Lookups& lookups_;
   Cell cell_;
   TorchRequirements requirements_;
-  Suppliers suppliers_;
+  LibrarySources sources_;
   FitVerdict& verdict_;
   std::set<std::string_view> inside_;  // symbols that the wheel defines
   Obstacle open_obstacle_ = Obstacle::none;

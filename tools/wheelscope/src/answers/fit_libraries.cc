@@ -3,7 +3,7 @@
 #include <map>
 
 #include "answers/fit_judge.h"
-#include "answers/providers.h"
+#include "answers/owners.h"
 #include "facts/wheel.h"
 #include "tables/tables.h"
 #include "text/text.h"
@@ -14,7 +14,7 @@ namespace wheelscope {
 // Whether an import fails where a library does not load. Without the wheel's Python code, what
 // is known is that modules are imported, and all else may be.
 Need CandidateJudge::need_of(const LibraryFacts& library, bool is_opened) const {
-  const auto* imports = surroundings_.imports ? surroundings_.imports() : nullptr;
+  const auto* imports = lookups_.imports ? lookups_.imports() : nullptr;
   if (imports) return imports->need_of(installed_path(library.path), library.python_module);
   return is_opened ? Need::always : Need::depends;
 }
@@ -53,7 +53,7 @@ bool CandidateJudge::is_one_of_several(const LibraryFacts& library) {
     return &other != &library && other.loadable() &&
            library_family(other.path) == library_family(library.path) &&
            std::ranges::all_of(other.needed, [&](const std::string& name) {
-             return !is_external(name) || suppliers_.brings(name) == Brought::yes;
+             return !is_external(name) || sources_.brings(name) == Brought::yes;
            });
   });
 }
@@ -81,7 +81,7 @@ bool CandidateJudge::misses_libraries() {
     bool lacks_one = false;
     for (const auto& name : library.needed) {
       if (!is_external(name)) continue;
-      const auto brought = suppliers_.brings(name);
+      const auto brought = sources_.brings(name);
       if (brought == Brought::yes) continue;
       if (misses_library(library, name, brought, sure)) return true;
       lacks_one = true;
@@ -154,13 +154,13 @@ bool CandidateJudge::leads_to(const LibraryFacts& user, const LibraryFacts& want
 
 // Versions of symbols that the system's libraries do not have: libstdc++'s for one.
 bool CandidateJudge::misses_versions(const LibraryFacts& library) {
-  if (!surroundings_.system_library) {
+  if (!lookups_.system_library) {
     doubt_versions(library);
     return false;
   }
   for (const auto& [name, versions] : library.version_needs) {
     if (!is_platform_library(name)) continue;
-    const auto* provider = surroundings_.system_library(name);
+    const auto* provider = lookups_.system_library(name);
     if (!provider || provider->version_definitions.empty()) continue;
     for (const auto& version : versions) {
       if (provider->version_definitions.contains(version)) continue;

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "answers/providers.h"
+#include "answers/owners.h"
 #include "facts/facts.h"
 #include "loader/loader.h"
 #include "tables/tables.h"

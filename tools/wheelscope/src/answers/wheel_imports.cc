@@ -282,6 +282,13 @@ std::string distribution_in(const std::vector<std::string>& files) {
 
 }  // namespace
 
+bool has_module(const std::vector<std::string>& names, std::string module) {
+  std::ranges::replace(module, '.', '/');
+  return std::ranges::any_of(names, [&](const std::string& name) {
+    return name.starts_with(module + "/") || name.starts_with(module + ".");
+  });
+}
+
 Refusal refusal_in(const WheelFiles& files, const PythonFacts& python, const OtherModules& others) {
   WheelTree tree(files);
   const auto inside = WheelTree::python_in(python);

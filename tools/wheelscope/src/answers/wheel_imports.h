@@ -23,6 +23,9 @@ struct WheelFiles {
   std::function<std::optional<std::string>(const std::string& name)> read;
 };
 
+// Whether files of these names have a module; `google.utils` is google/utils.
+bool has_module(const std::vector<std::string>& names, std::string module);
+
 // Why an import of a package fails by itself: a file of its own raises an error, or imports or
 // opens what is nowhere.
 struct Refusal {

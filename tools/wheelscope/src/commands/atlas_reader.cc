@@ -161,26 +161,26 @@ FitVerdict AtlasReader::judge(Wheel& wheel, const std::string& python, const Tor
       TorchFacts{.version = torch.version + (has_cuda ? "" : "+cpu"), .cuda = has_cuda ? cuda : ""};
   if (has_cuda) machine.driver = std::ranges::max(std::views::values(cuda_table().drivers), older);
   const auto& files = wheel.remote.files;
-  Surroundings surroundings;
-  surroundings.torch_has = [&](const std::string& symbol) { return torch.has(symbol, has_cuda); };
-  surroundings.required_wheels = [&](const std::string& library) {
+  Lookups lookups;
+  lookups.torch_has = [&](const std::string& symbol) { return torch.has(symbol, has_cuda); };
+  lookups.required_wheels = [&](const std::string& library) {
     return user.required->bring(claims, {}, library);
   };
-  surroundings.numpy = [&] { return user.required->version_of(claims, "numpy"); };
-  surroundings.imports = [&]() -> const WheelImports* {
+  lookups.numpy = [&] { return user.required->version_of(claims, "numpy"); };
+  lookups.imports = [&]() -> const WheelImports* {
     auto& imports = wheel.imports[python];
     if (!imports && files.read)
       imports = std::make_unique<WheelImports>(*user.machine.python, files);
     return imports.get();
   };
-  surroundings.refusal = [&] {
+  lookups.refusal = [&] {
     const auto [known, is_new] = wheel.refusals.try_emplace(python);
     if (is_new) known->second = refusal_in(files, *user.machine.python);
     return known->second;
   };
-  surroundings.same_cuda_as_index =
+  lookups.same_cuda_as_index =
       torch.cuda.starts_with(cuda) && !TorchRequirements(claims).exact().empty();
-  return fit(item, machine, surroundings);
+  return fit(item, machine, lookups);
 }
 
 void AtlasReader::judge_cells(std::vector<Wheel>& wheels, AtlasRelease& release) {

@@ -29,7 +29,7 @@ class SetFitter {
         cache_(cache_folder()),
         universe_(http_, cache_, indexes_, machine_, options.prereleases),
         judge_(universe_, http_, cache_, machine_, options.machine.empty(),
-               options.machine.empty() ? surroundings_of(machine_, disk_, false) : Surroundings(),
+               options.machine.empty() ? lookups_on(machine_, disk_, false) : Lookups(),
                {.cuda = options.cuda, .deep = options.deep}) {
     if (options.keep) {
       for (const auto& one : list_distributions(machine_.python->site_packages))

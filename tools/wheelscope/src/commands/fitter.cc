@@ -46,8 +46,7 @@ Fitter::Fitter(const Options& options, Streams streams, MachineFacts machine)
 }
 
 FitAnswer Fitter::answer(const std::string& asked) {
-  if (options_.machine.empty())
-    surroundings_ = surroundings_of(machine_, disk_, options_.with.empty());
+  if (options_.machine.empty()) lookups_ = lookups_on(machine_, disk_, options_.with.empty());
   FitAnswer answer{.asked = asked};
   extras_ = is_url(asked) || asked.ends_with(".whl") ? std::vector<std::string>()
                                                      : parse_requirement(asked).extras;
@@ -238,14 +237,14 @@ FitVerdict Fitter::judge(const Item& wheel, const WheelFiles& files) {
   const auto claims = wheel.facts.wheel.value_or(WheelClaims());
   const auto version = torch_that_comes_with(claims);
   const auto torch = version.empty() ? Result<TorchFacts>() : torches_.find(version);
-  const std::scoped_lock lock(judging_);  // the surroundings are read by one thread at a time
-  auto surroundings = surroundings_;
-  surroundings.required_wheels = [&](const std::string& library) {
+  const std::scoped_lock lock(judging_);  // files are looked up by one thread at a time
+  auto lookups = lookups_;
+  lookups.required_wheels = [&](const std::string& library) {
     return required_.bring(claims, extras_, library);
   };
-  surroundings.numpy = [&] { return required_.version_of(claims, "numpy"); };
+  lookups.numpy = [&] { return required_.version_of(claims, "numpy"); };
   std::unique_ptr<WheelImports> imports;
-  surroundings.imports = [&]() -> const WheelImports* {
+  lookups.imports = [&]() -> const WheelImports* {
     if (!imports && files.read) imports = std::make_unique<WheelImports>(*machine_.python, files);
     return imports.get();
   };
@@ -254,7 +253,7 @@ FitVerdict Fitter::judge(const Item& wheel, const WheelFiles& files) {
            required_.bring_module(
                claims, extras_, module == "distutils" ? "_distutils_hack" : module) != Brought::no;
   };
-  surroundings.refusal = [&] {
+  lookups.refusal = [&] {
     if (auto unmet = required_.unmet(claims, extras_); !unmet.empty())
       return Refusal{{.why = Why::requirement_unmet, .what = std::move(unmet)}, Need::always};
     if (auto clash = required_.numpy_clash(claims, extras_))
@@ -266,7 +265,7 @@ FitVerdict Fitter::judge(const Item& wheel, const WheelFiles& files) {
                          return modules_->may_have(module, name);
                        },
                        [&](const std::string& library) {
-                         return surroundings_.system_library(library) ||
+                         return lookups_.system_library(library) ||
                                 required_.bring(claims, extras_, library) != Brought::no;
                        },
                        [&](const OtherModules::IsWanted& is_wanted) {
@@ -276,14 +275,14 @@ FitVerdict Fitter::judge(const Item& wheel, const WheelFiles& files) {
   if (machine_.torch && TorchRequirements(claims).exact() != "") {
     const auto plain = machine_.torch->version.substr(0, machine_.torch->version.find('+'));
     const auto usual = torches_.find(plain);
-    surroundings.same_cuda_as_index = usual && usual->cuda == machine_.torch->cuda;
+    lookups.same_cuda_as_index = usual && usual->cuda == machine_.torch->cuda;
   } else if (machine_.torch) {
-    surroundings.same_cuda_as_index = false;
+    lookups.same_cuda_as_index = false;
   }
-  if (version.empty() || !torch) return wheelscope::fit(wheel, machine_, surroundings);
+  if (version.empty() || !torch) return wheelscope::fit(wheel, machine_, lookups);
   auto machine = machine_;
   machine.torch = *torch;
-  auto verdict = wheelscope::fit(wheel, machine, surroundings);
+  auto verdict = wheelscope::fit(wheel, machine, lookups);
   verdict.notes.push_back("installs torch " + version +
                           (torch->cuda.empty() ? "" : " with CUDA " + torch->cuda));
   return verdict;

@@ -78,7 +78,7 @@ class Fitter {
   Cache cache_;
   Disk disk_;
   std::mutex telling_, judging_;  // what one thread does at a time
-  Surroundings surroundings_;
+  Lookups lookups_;
   TorchLookup torches_;
   RequiredWheels required_;
   std::optional<ModulesHere> modules_;  // of this machine, if the question is about it

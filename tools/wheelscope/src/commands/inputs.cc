@@ -42,14 +42,14 @@ Names symbols_of_torch(const TorchFacts& torch, Disk& disk) {
 }
 
 // An interpreter has the symbols itself, or in a library beside it.
-Names symbols_of_python(const PythonFacts& python, Disk& disk, const Surroundings& surroundings) {
+Names symbols_of_python(const PythonFacts& python, Disk& disk, const Lookups& lookups) {
   Names names;
   const auto* program = disk.open(python.executable);
   add_definitions(program, names);
   for (const auto& name : program ? program->needed : std::vector<std::string>()) {
     if (!name.starts_with("libpython")) continue;
     const auto* beside = disk.open(python.base_prefix + "/lib/" + name);
-    add_definitions(beside ? beside : surroundings.system_library(name), names);
+    add_definitions(beside ? beside : lookups.system_library(name), names);
   }
   return names;
 }
@@ -102,10 +102,10 @@ Result<MachineFacts> asked_machine(const Options& options) {
   return machine;
 }
 
-Surroundings surroundings_of(const MachineFacts& machine, Disk& disk, bool torch) {
+Lookups lookups_on(const MachineFacts& machine, Disk& disk, bool torch) {
   auto world = std::make_shared<LoaderWorld>(disk.world(machine.architecture));
-  Surroundings surroundings;
-  surroundings.system_library = [world](const std::string& name) -> const LibraryFacts* {
+  Lookups lookups;
+  lookups.system_library = [world](const std::string& name) -> const LibraryFacts* {
     if (const auto cached = world->cached(name); !cached.empty()) {
       if (const auto* library = world->open(cached)) return library;
     }
@@ -120,13 +120,13 @@ Surroundings surroundings_of(const MachineFacts& machine, Disk& disk, bool torch
       return names->contains(symbol);
     };
   };
-  surroundings.python_has = asking([python = *machine.python, &disk, surroundings] {
-    return symbols_of_python(python, disk, surroundings);
+  lookups.python_has = asking([python = *machine.python, &disk, lookups] {
+    return symbols_of_python(python, disk, lookups);
   });
   if (torch && machine.torch)
-    surroundings.torch_has =
+    lookups.torch_has =
         asking([facts = *machine.torch, &disk] { return symbols_of_torch(facts, disk); });
-  return surroundings;
+  return lookups;
 }
 
 }  // namespace wheelscope

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "answers/suppliers.h"
+#include "answers/lookups.h"
 #include "commands/commands.h"
 #include "facts/machine.h"
 #include "findings/findings.h"
@@ -36,6 +36,6 @@ bool asks_two_machines(const Options& options, Streams streams);
 
 // What lies around a wheel on this machine: the system's libraries, Python's symbols, torch's.
 // Files are read at the first question, by one thread at a time. `torch`: the installed one counts.
-Surroundings surroundings_of(const MachineFacts& machine, Disk& disk, bool torch);
+Lookups lookups_on(const MachineFacts& machine, Disk& disk, bool torch);
 
 }  // namespace wheelscope

@@ -47,25 +47,22 @@ bool RequiredWheels::holds_here(const std::string& marker,
 
 Brought RequiredWheels::bring(const WheelClaims& wheel, const std::vector<std::string>& extras,
                               const std::string& library) {
-  return bring_file(wheel, extras, Depth::libraries,
-                    [&](const std::string& path) { return base_name(path) == library; });
+  return bring(wheel, extras, Depth::libraries, [&](const std::vector<std::string>& names) {
+    return std::ranges::find(names, library, base_name) != names.end();
+  });
 }
 
 Brought RequiredWheels::bring_module(const WheelClaims& wheel,
                                      const std::vector<std::string>& extras,
                                      const std::string& module) {
-  auto start = module;
-  std::ranges::replace(start, '.', '/');
-  return bring_file(wheel, extras, Depth::files, [&](const std::string& path) {
-    return path.starts_with(start + "/") || path.starts_with(start + ".");
-  });
+  return bring(wheel, extras, Depth::files,
+               [&](const std::vector<std::string>& names) { return has_module(names, module); });
 }
 
-Brought RequiredWheels::bring_file(const WheelClaims& wheel, const std::vector<std::string>& extras,
-                                   Depth depth,
-                                   const std::function<bool(const std::string& path)>& is_it) {
+Brought RequiredWheels::bring(const WheelClaims& wheel, const std::vector<std::string>& extras,
+                              Depth depth, const OtherModules::IsWanted& is_it) {
   const auto all_known = walk(wheel, extras, depth, [&](const Requirement&, const Chosen& chosen) {
-    return std::ranges::any_of(chosen.files.names, is_it);
+    return is_it(chosen.files.names);
   });
   return !all_known ? Brought::yes : *all_known ? Brought::no : Brought::unknown;
 }
@@ -130,9 +127,9 @@ Reason RequiredWheels::numpy_clash(const WheelClaims& wheel,
   return all_known ? clash : Reason();  // an installer would replace it
 }
 
-std::vector<WheelFiles> RequiredWheels::files_of(
-    const WheelClaims& wheel, const std::vector<std::string>& extras,
-    const std::function<bool(const std::vector<std::string>& names)>& is_wanted) {
+std::vector<WheelFiles> RequiredWheels::files_of(const WheelClaims& wheel,
+                                                 const std::vector<std::string>& extras,
+                                                 const OtherModules::IsWanted& is_wanted) {
   std::vector<WheelFiles> found;
   walk(wheel, extras, Depth::files, [&](const Requirement&, const Chosen& chosen) {
     if (is_wanted(chosen.files.names)) found.push_back(chosen.files);

@@ -5,7 +5,7 @@
 #include <map>
 #include <mutex>
 
-#include "answers/suppliers.h"
+#include "answers/lookups.h"
 #include "facts/facts.h"
 #include "facts/machine.h"
 #include "index/candidates.h"
@@ -46,9 +46,8 @@ class RequiredWheels {
   Reason numpy_clash(const WheelClaims& wheel, const std::vector<std::string>& extras);
 
   // The files of required wheels that `is_wanted` picks by the names of their files.
-  std::vector<WheelFiles> files_of(
-      const WheelClaims& wheel, const std::vector<std::string>& extras,
-      const std::function<bool(const std::vector<std::string>& names)>& is_wanted);
+  std::vector<WheelFiles> files_of(const WheelClaims& wheel, const std::vector<std::string>& extras,
+                                   const OtherModules::IsWanted& is_wanted);
 
   // The version of a distribution that the wheel will meet; empty: it requires none, and none is
   // here. Nothing: it cannot be told.
@@ -73,8 +72,8 @@ class RequiredWheels {
   using Visit = std::function<bool(const Requirement& requirement, const Chosen& chosen)>;
   std::optional<bool> walk(const WheelClaims& wheel, const std::vector<std::string>& extras,
                            Depth depth, const Visit& visit);
-  Brought bring_file(const WheelClaims& wheel, const std::vector<std::string>& extras, Depth depth,
-                     const std::function<bool(const std::string& path)>& is_it);
+  Brought bring(const WheelClaims& wheel, const std::vector<std::string>& extras, Depth depth,
+                const OtherModules::IsWanted& is_it);
   const Chosen& choose(const std::string& name, const std::string& specifiers, Depth depth);
   Chosen look_up(const std::string& name, const std::string& specifiers, Depth depth);
   Reason numpy_clash_of(const Candidate& wheel) const;

@@ -42,12 +42,12 @@ const std::optional<std::vector<std::string>>& SetJudge::files_of(const std::str
                                                                   std::size_t version) {
   const auto [found, is_new] = names_.try_emplace({package, version});
   auto& names = found->second;
-  if (!is_new) return names;
   const auto& wheel = universe_.release(package, version).wheel;
+  if (!is_new || !wheel) return names;
   if (const auto looked = looked_into_.find({package, version}); looked != looked_into_.end()) {
     if (looked->second.problem.empty()) names = looked->second.files.names;
-  } else if (!wheel || is_pure(wheel->claims) || package == "torch") {
-    names.emplace();
+  } else if (wheel->file.url.starts_with(local_file)) {
+    names = look_into(*wheel, false).files.names;
   } else if (const auto remote = Remote::open(http_, cache_, on_its_server(wheel->file))) {
     if (auto files = files_of_wheel(remote->bytes(), nullptr)) names = std::move(files->names);
   }
@@ -125,24 +125,13 @@ Brought SetJudge::brings(const std::string& package, const Solution& solution,
   auto brought = Brought::no;
   for (const auto& [name, version] : solution) {
     if (name == package || !PackageUniverse::extra_of(name).empty()) continue;
+    const auto& wheel = universe_.release(name, version).wheel;
+    if (!wheel || is_pure(wheel->claims) || name == "torch") continue;
     const auto& names = files_of(name, version);
     if (!names) brought = Brought::unknown;
     if (names && std::ranges::find(*names, library, base_name) != names->end()) return Brought::yes;
   }
   return brought;
-}
-
-const std::optional<std::vector<std::string>>& SetJudge::all_files_of(const std::string& package,
-                                                                      std::size_t version) {
-  const auto [found, is_new] = all_names_.try_emplace({package, version});
-  const auto& wheel = universe_.release(package, version).wheel;
-  if (!is_new || !wheel) return found->second;
-  if (wheel->file.url.starts_with(local_file)) return found->second = files_of(package, version);
-  if (const auto remote = Remote::open(http_, cache_, on_its_server(wheel->file))) {
-    if (auto files = files_of_wheel(remote->bytes(), nullptr))
-      found->second = std::move(files->names);
-  }
-  return found->second;
 }
 
 // Whether a package of the set has a module, or may have it.
@@ -151,14 +140,10 @@ bool SetJudge::may_bring_module(const Solution& solution, const std::string& mod
     return one.first == canonical_name(module.substr(0, module.find('.')));
   };
   if (std::ranges::any_of(solution, bears_its_name)) return true;
-  auto start = module;
-  std::ranges::replace(start, '.', '/');
   return std::ranges::any_of(solution, [&](const auto& one) {
     if (!PackageUniverse::extra_of(one.first).empty()) return false;
-    const auto& names = all_files_of(one.first, one.second);
-    return !names || std::ranges::any_of(*names, [&](const std::string& name) {
-      return name.starts_with(start + "/") || name.starts_with(start + ".");
-    });
+    const auto& names = files_of(one.first, one.second);
+    return !names || has_module(*names, module);
   });
 }
 
@@ -173,7 +158,7 @@ Refusal SetJudge::refusal_of(const WheelFiles& files, const std::string& package
                        return modules_->may_have(module, name);
                      },
                      [&](const std::string& library) {
-                       return surroundings_.system_library(library) ||
+                       return lookups_.system_library(library) ||
                               brings(package, solution, library) != Brought::no;
                      }});
 }
@@ -190,26 +175,26 @@ FitVerdict SetJudge::judge(const std::string& package, const Solution& solution)
   machine.cuda_libraries.clear();
   const auto torch = solution.find("torch");
   machine.torch = torch == solution.end() ? std::nullopt : torch_facts(torch->second);
-  auto surroundings = surroundings_;
-  surroundings.required_wheels = [&](const std::string& library) {
+  auto lookups = lookups_;
+  lookups.required_wheels = [&](const std::string& library) {
     return brings(package, solution, library);
   };
-  surroundings.numpy = [&]() -> std::optional<std::string> {
+  lookups.numpy = [&]() -> std::optional<std::string> {
     const auto numpy = solution.find("numpy");
     return numpy == solution.end() ? "" : universe_.release("numpy", numpy->second).spelled;
   };
-  surroundings.imports = [&] {
+  lookups.imports = [&] {
     if (!looked.imports && looked.files.read)
       looked.imports = std::make_shared<WheelImports>(*machine_.python, looked.files);
     return looked.imports.get();
   };
-  surroundings.refusal = [&] {
+  lookups.refusal = [&] {
     if (!looked.refusal) looked.refusal = refusal_in(looked.files, *machine_.python);
     return *looked.refusal;
   };
   const auto& claims = looked.item.facts.wheel;
-  surroundings.same_cuda_as_index = claims && !TorchRequirements(*claims).exact().empty();
-  auto verdict = wheelscope::fit(looked.item, machine, surroundings);
+  lookups.same_cuda_as_index = claims && !TorchRequirements(*claims).exact().empty();
+  auto verdict = wheelscope::fit(looked.item, machine, lookups);
   verdict.size = looked.item.facts.size;
   verdict.read = looked.remote ? looked.remote->read() : verdict.size;
   return verdict;

@@ -1,7 +1,7 @@
 // Judges a set of packages by the bytes of their wheels, which show what metadata leaves out.
 #pragma once
 
-#include "answers/suppliers.h"
+#include "answers/lookups.h"
 #include "commands/package_universe.h"
 #include "commands/remote_wheel.h"
 #include "machine/modules_here.h"
@@ -18,12 +18,12 @@ class SetJudge {
  public:
   // All of these must outlive it. `is_here`: the machine is this one.
   SetJudge(PackageUniverse& universe, Http& http, Cache& cache, const MachineFacts& machine,
-           bool is_here, Surroundings surroundings, SetWishes wishes)
+           bool is_here, Lookups lookups, SetWishes wishes)
       : universe_(universe),
         http_(http),
         cache_(cache),
         machine_(machine),
-        surroundings_(std::move(surroundings)),
+        lookups_(std::move(lookups)),
         wishes_(std::move(wishes)) {
     if (is_here) modules_.emplace(*machine_.python);
   }
@@ -68,8 +68,6 @@ class SetJudge {
   LookedInto look_into(const Candidate& wheel, bool numpy);
   const std::optional<std::vector<std::string>>& files_of(const std::string& package,
                                                           std::size_t version);
-  const std::optional<std::vector<std::string>>& all_files_of(const std::string& package,
-                                                              std::size_t version);
   std::optional<TorchFacts> torch_facts(std::size_t version);
   void judge_torch(std::size_t version, std::vector<resolver::Clash>& clashes);
   FitVerdict judge(const std::string& package, const resolver::Solution& solution);
@@ -86,12 +84,11 @@ class SetJudge {
   Http& http_;
   Cache& cache_;
   const MachineFacts& machine_;
-  Surroundings surroundings_;
+  Lookups lookups_;
   SetWishes wishes_;
   bool avoid_doubts_ = false, had_doubts_ = false;
   std::map<Key, LookedInto> looked_into_;
-  // Names of files: of wheels that may have libraries, and of all.
-  std::map<Key, std::optional<std::vector<std::string>>> names_, all_names_;
+  std::map<Key, std::optional<std::vector<std::string>>> names_;  // of files
   std::optional<ModulesHere> modules_;  // of this machine, if the question is about it
 };
 

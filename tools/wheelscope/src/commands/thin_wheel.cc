@@ -80,7 +80,7 @@ class CheckedWheel {
     const auto data = TRY(contents(*record_));
     text_ = data.bytes().text();
     for (auto& line : parse_record(text_)) {
-      auto path = line.path;
+      auto path = std::move(line.path);  // the key keeps it
       if (!lines_.try_emplace(path, std::move(line)).second)
         return fail(path, "RECORD lists it twice");
     }

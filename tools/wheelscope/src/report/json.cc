@@ -1,7 +1,7 @@
 // Writes facts as JSON, keys in a fixed order.
 #include "report/json.h"
 
-#include "answers/providers.h"
+#include "answers/owners.h"
 #include "report/text.h"
 #include "text/text.h"
 

@@ -1,8 +1,8 @@
 // Puts reasons into words: what is in the way, and what would have to change.
 #include "report/text.h"
 
-#include "answers/providers.h"
-#include "answers/suppliers.h"
+#include "answers/lookups.h"
+#include "answers/owners.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -1,7 +1,7 @@
 // Writes what `cover`, `link`, `diff` and `dump` have to say.
 #include <algorithm>
 
-#include "answers/providers.h"
+#include "answers/owners.h"
 #include "report/text.h"
 #include "text/text.h"
 

@@ -1,16 +1,16 @@
 // Asks one supplier after the other.
-#include "answers/suppliers.h"
+#include "answers/lookups.h"
 
 #include <algorithm>
 
-#include "answers/providers.h"
+#include "answers/owners.h"
 #include "packaging/requirement.h"
 #include "tables/tables.h"
 #include "text/text.h"
 
 namespace wheelscope {
 
-bool Suppliers::requires_any(const std::vector<std::string>& distributions) const {
+bool LibrarySources::requires_any(const std::vector<std::string>& distributions) const {
   const auto python = machine_.python ? machine_.python->minor() : std::string();
   const auto environment = linux_environment(python, machine_.architecture);
   return std::ranges::any_of(wheel_.requires_dist, [&](const std::string& text) {
@@ -21,14 +21,14 @@ bool Suppliers::requires_any(const std::vector<std::string>& distributions) cons
 }
 
 // Its distributions of CUDA are all for one major version.
-bool Suppliers::torch_brings(const std::string& name) const {
+bool LibrarySources::torch_brings(const std::string& name) const {
   if (!machine_.torch) return false;
   const auto major = machine_.torch->cuda.substr(0, machine_.torch->cuda.find('.'));
   const auto [first, last] = cuda_libraries().equal_range(name);
   return std::any_of(first, last, [&](const auto& entry) { return entry.second.cuda == major; });
 }
 
-Brought Suppliers::brings(const std::string& name) const {
+Brought LibrarySources::brings(const std::string& name) const {
   if (is_platform_library(name)) return Brought::yes;
   if (is_torch_library(name)) {
     if (!machine_.torch) return requires_any({"torch"}) ? Brought::yes : Brought::no;
@@ -40,13 +40,12 @@ Brought Suppliers::brings(const std::string& name) const {
       requires_any(cuda_distributions_of(name)))
     return Brought::yes;
   const bool of_cuda = cuda_libraries().contains(name);
-  if (of_cuda && !machine_.torch && requires_any({"torch"}) && !surroundings_.required_wheels)
+  if (of_cuda && !machine_.torch && requires_any({"torch"}) && !lookups_.required_wheels)
     return Brought::unknown;
-  if (surroundings_.system_library && surroundings_.system_library(name)) return Brought::yes;
-  const auto required =
-      surroundings_.required_wheels ? surroundings_.required_wheels(name) : Brought::no;
+  if (lookups_.system_library && lookups_.system_library(name)) return Brought::yes;
+  const auto required = lookups_.required_wheels ? lookups_.required_wheels(name) : Brought::no;
   if (required != Brought::no) return required;
-  return surroundings_.system_library || of_cuda ? Brought::no : Brought::unknown;
+  return lookups_.system_library || of_cuda ? Brought::no : Brought::unknown;
 }
 
 bool is_torch_library(std::string_view name) {

@@ -15,7 +15,7 @@ enum class Brought { yes, no, unknown };
 // What the machine's own files say, where they can be asked: not those of a saved machine, nor of a
 // torch that is still to be installed; and what the wheels bring that a wheel requires. An empty
 // function means unknown.
-struct Surroundings {
+struct Lookups {
   std::function<const LibraryFacts*(const std::string& name)> system_library;
   std::function<bool(const std::string&)> torch_has;
   std::function<bool(const std::string&)> python_has;
@@ -27,11 +27,11 @@ struct Surroundings {
   bool same_cuda_as_index = true;                // torch here is the build that the index has
 };
 
-class Suppliers {
+class LibrarySources {
  public:
   // All of these must outlive it.
-  Suppliers(const MachineFacts& machine, const WheelClaims& wheel, const Surroundings& surroundings)
-      : machine_(machine), wheel_(wheel), surroundings_(surroundings) {}
+  LibrarySources(const MachineFacts& machine, const WheelClaims& wheel, const Lookups& lookups)
+      : machine_(machine), wheel_(wheel), lookups_(lookups) {}
 
   Brought brings(const std::string& name) const;
 
@@ -41,7 +41,7 @@ class Suppliers {
 
   const MachineFacts& machine_;
   const WheelClaims& wheel_;
-  const Surroundings& surroundings_;
+  const Lookups& lookups_;
 };
 
 bool is_torch_library(std::string_view name);

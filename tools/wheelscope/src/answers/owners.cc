@@ -1,5 +1,5 @@
 // Tells by names who ought to have what is missing.
-#include "answers/providers.h"
+#include "answers/owners.h"
 
 #include <algorithm>
 #include <map>
