@@ -41,8 +41,11 @@ def ask(wheel: Path, tree: Path) -> Facts:  # noqa: ARG001 (it unpacks the wheel
     """The overall tag, as if the libraries that the wheel and the platform lack were there, which
     wheelscope lists apart; `any` for wheels without ELF files."""
     try:
-        lacking = outside(analyse(wheel, frozenset()))
-        tag = analyse(wheel, lacking).overall_policy.name
+        found, lacking = analyse(wheel, frozenset()), frozenset[str]()
+        while more := outside(found) - lacking:  # behind those that it excludes it finds others
+            lacking |= more
+            found = analyse(wheel, lacking)
+        tag = found.overall_policy.name
     except NonPlatformWheelError:
         tag = "any"
     except Exception as problem:  # it gives up on what it cannot read
