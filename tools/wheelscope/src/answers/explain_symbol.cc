@@ -186,11 +186,12 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
   explanation.say("a " + explanation.provider +
                   " without it was loaded: another version than the library was linked with");
   const auto cuda = machine && machine->torch ? machine->torch->cuda : std::string();
+  const bool numbered = explanation.provider.contains('.');  // else any version of torch's CUDA
   std::set<std::string> names;
   for (const auto& [library, entry] : cuda_libraries()) {
     const bool same_cuda = cuda.empty() || entry.cuda == cuda.substr(0, cuda.find('.'));
-    if (same_cuda && library.substr(0, library.find('.')) ==
-                         explanation.provider.substr(0, explanation.provider.find('.')))
+    if (numbered ? library == explanation.provider
+                 : same_cuda && library.starts_with(explanation.provider + "."))
       names.emplace(entry.distribution);
   }
   for (const auto& name : names) {
