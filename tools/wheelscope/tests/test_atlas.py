@@ -31,10 +31,8 @@ def link(folder: Path, source: str, *flags: str) -> bytes:
 def add_torches(index: Index, folder: Path) -> None:
     """Two of them: c10::grown() came with the second."""
     files = []
-    for version, functions in (
-        ("2.9.1", "void kept() {}"),
-        ("2.10.0", "void kept() {} void grown() {}"),
-    ):
+    both = "struct Tensor; void kept() {} void take(Tensor*) {}"
+    for version, functions in (("2.9.1", both), ("2.10.0", f"{both} void grown() {{}}")):
         library = link(folder, f"namespace c10 {{ {functions} }}", "-Wl,-soname,libtorch_cpu.so")
         name = f"torch-{version}-{TAG}.whl"
         files.append(
@@ -116,7 +114,7 @@ def test_symbols_of_each_torch_decide(atlas: Atlas, index: Index, tmp_path: Path
 def build(folder: Path, calls: str) -> bytes:
     """A module that calls functions which nothing it is linked to has."""
     (folder / "libtorch_cpu.so").write_bytes(link(folder, "", "-Wl,-soname,libtorch_cpu.so"))
-    source = f"""namespace c10 {{ struct Thing; void grown(); void kept(); }}
+    source = f"""namespace c10 {{ struct Thing; struct Tensor; void grown(); void kept(); void take(Tensor*); }}
     namespace another {{ void use(c10::Thing*); }} void THPThing(c10::Thing*);
     extern "C" void *PyInit_sample() {{ {calls}; return 0; }}"""
     return link(folder, source, "-Wl,--no-as-needed", str(folder / "libtorch_cpu.so"))
@@ -142,6 +140,24 @@ def test_one_library_for_each_torch_is_enough(atlas: Atlas, index: Index, tmp_pa
     wheel = sample_wheels.wheel(name, members, "Requires-Dist: torch\n")
     index.page("sample", [index.add(name, wheel)])
     assert set(verdicts(atlas("sample")[0]).values()) == {"works"}
+
+
+@pytest.mark.parametrize(
+    ("requirement", "folders", "verdict"),
+    [
+        ("torch", ["sample"], "depends"),  # built before 2.13, which moved fields, or after
+        ("torch<2.13", ["sample"], "works"),
+        ("torch", ["sample/torch-2.9", "sample/torch-2.10"], "works"),
+    ],
+)
+def test_a_library_of_tensors_is_for_one_layout(
+    atlas: Atlas, index: Index, tmp_path: Path, requirement: str, folders: list[str], verdict: str
+) -> None:
+    name = f"sample-1.0-{TAG}.whl"
+    members = {f"{folder}/sample.so": build(tmp_path, "c10::take(0)") for folder in folders}
+    wheel = sample_wheels.wheel(name, members, f"Requires-Dist: {requirement}\n")
+    index.page("sample", [index.add(name, wheel)])
+    assert set(verdicts(atlas("sample")[0]).values()) == {verdict}
 
 
 def test_a_true_floor_is_no_false_claim(atlas: Atlas, index: Index, tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ enum class Why {
   torch_older,             // version, what: a symbol
   torch_symbol,            // who, what, here; version: the torch that it requires
   torch_asked,             // who: a file of Python code
+  torch_layout,            // who
   numpy_one,               // who, here
   numpy_two,               // who, here
   numpy_older,             // who, version, here

@@ -94,6 +94,10 @@ std::string reason_text(const Reason& reason) {
              " here does not have";
     case Why::torch_asked:
       return who + " compares torch's CUDA with its own when it is imported, and may refuse it";
+    case Why::torch_layout:
+      return base_name(who) +
+             " loads, but torch 2.13 moved the fields of tensors, and it does not "
+             "say whether it was built before or after";
     case Why::numpy_one:
       return base_name(who) + " is built for NumPy 1; it will meet NumPy " + here;
     case Why::numpy_two:
@@ -203,6 +207,8 @@ std::string change_text(const Reason& reason) {
       return "another torch";
     case Why::torch_asked:
       return "a torch and this from one place, for the same CUDA; `env --import` tells for sure";
+    case Why::torch_layout:
+      return "the torch that it was built with; a call tells for sure";
     case Why::numpy_one:
       return "pip install 'numpy<2', or a newer version of this";
     case Why::numpy_two:
