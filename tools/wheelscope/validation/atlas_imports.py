@@ -2,8 +2,8 @@
 
 A few versions of torch are drawn, then cells from those that can be tried without a GPU, on one Python: of projects
 that link to torch, with the CUDA of the index's build of torch, where METADATA allows that torch. Each cell gets a
-fresh environment, with that torch and all that the project requires. Its packages are imported, and then its libraries
-that link to torch are opened, one by one.
+fresh environment, with that torch and all that the project requires. Its packages are imported, then its libraries
+that link to torch are opened, one by one. Where atlas_calls.toml has a call, its compiled code is called.
 
 The driver's library is Debian's libcuda1, by apt, whose sources must have non-free; there is no GPU behind it.
 """
@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,16 @@ for path, file in own:
             seen["open"] += f"{path}: {problem}; "
 print("\n" + json.dumps(seen | {"open": seen["open"] or "works"}), flush=True)
 """
+CALL = r"""
+import sys, torch
+D = "cuda" if torch.cuda.is_available() else "cpu"
+torch.manual_seed(0)
+def close(got, want, within):
+    assert got.shape == want.shape and got.isfinite().all(), (got, want)
+    worst = (got.double() - want.double()).abs().max().item()
+    assert worst <= within * max(want.abs().max().item(), 1), (worst, got, want)
+"""
+CALLS = tomllib.loads(Path(__file__).with_name("atlas_calls.toml").read_text())
 
 
 def population(atlas: dict[str, Any]) -> list[dict[str, str]]:
@@ -98,7 +109,20 @@ def try_cell(cell: dict[str, str], folder: Path) -> dict[str, str]:
         return {"import": "not decided: it takes too long"}
     answers = [line for line in done.stdout.splitlines() if line.startswith('{"import')]
     seen: dict[str, str] = json.loads(answers[-1]) if answers else {"import": done.stderr[-500:]}
-    return seen if done.returncode == 0 else seen | {"open": f"exit code {done.returncode}"}
+    if done.returncode:
+        seen["open"] = f"exit code {done.returncode}"
+    lines = CALLS.get(cell["project"], "")
+    if lines and seen["import"] == "works":
+        script = folder / "call.py"  # torch.jit reads the source of what it compiles
+        script.write_text(CALL + CALLS.get(lines, lines))
+        done = run([python, str(script)], env=settings, timeout=300, cwd=folder)
+        said = [
+            line for line in done.stderr.splitlines() if re.match(r"\w*(Error|Exception):", line)
+        ]
+        seen["call"] = " ".join(said[-1:]) or f"exit code {done.returncode}"
+        if done.returncode == 0:
+            seen["call"] = "works"
+    return seen
 
 
 def main() -> None:
@@ -116,7 +140,7 @@ def main() -> None:
     flatten = "find driver -name 'libcuda.so.*' -exec cp -P {} driver ';'"
     subprocess.run(f"{fetch} && {flatten}", shell=True, cwd=folder, check=True)
     rows = csv.DictWriter(
-        sys.stdout, ["project", "version", "torch", "said", "reason", "import", "open"]
+        sys.stdout, ["project", "version", "torch", "said", "reason", "import", "open", "call"]
     )
     rows.writeheader()
     torch = ""
