@@ -115,6 +115,18 @@ def test_a_slow_cell_is_run_where_it_is_asked_for(plan: Plan) -> None:
     assert how(slow, place="github") == "run"
 
 
+def test_debians_torch_is_run_as_one_without_cuda_and_as_no_other(plan: Plan) -> None:
+    asked = dataclasses.replace(plan, options=Options(slow=True))
+    (run,) = (run for run in FACTS.verify.run if run.debian)
+    without = Cell(plan.machine, "cpu", run.torch, run.python)
+    assert (plan.way(without), asked.way(without)) == ("inferred", "run")
+    assert asked.way(dataclasses.replace(without, python="3.13")) == "inferred"
+    assert asked.way(dataclasses.replace(without, cuda="13.0")) == "same ABI"
+    wheel = asked.natives[0]
+    assert run in asked.cells_run(wheel, debian=True)
+    assert run not in asked.cells_run(wheel), "what installs from an index takes torch from there"
+
+
 def test_gpu_targets_are_those_that_the_build_is_told(plan: Plan) -> None:
     wheel = plan.wheels[0]
     assert plan.targets(wheel) == " ".join(FACTS.toolkit["12.9"].targets)

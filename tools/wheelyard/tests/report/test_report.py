@@ -49,7 +49,7 @@ def finish(plan: Plan, record: Record, *, failing: str = "") -> Path:
         for torch in plan.matrix.torch:
             note(f"verify/{wheel.name}-torch{torch}-link")
     for cell in plan.matrix.verify.run:
-        note(f"verify/aarch64-torch{cell.torch}-python{cell.python}")
+        note(f"verify/aarch64-{cell.name}")
     note("gate/cover")
     note("publish/embedded")
     file = drafts / "x86_64-1.0-py3-none-any.whl"
@@ -76,6 +76,8 @@ CELLS = {
     Cell("aarch64", "13.0", "2.10", "3.11"): "inferred",
     Cell("aarch64", "13.0", "2.11", "3.13"): "same-ABI",
     Cell("aarch64", "13.0", "2.11", "3.13t"): "run",
+    Cell("aarch64", "cpu", "2.14", "3.14"): "run",
+    Cell("aarch64", "cpu", "2.14", "3.13"): "inferred",
 }
 
 
@@ -89,6 +91,7 @@ def test_each_cell_has_the_strongest_proof(plan: Plan, record: Record) -> None:
 FAILURES = {
     "verify/aarch64-torch2.10-python3.11": (Cell("aarch64", "cpu", "2.10", "3.11"), 1),
     "verify/aarch64-torch2.11-python3.13t": (Cell("aarch64", "13.0", "2.11", "3.13t"), 1),
+    "verify/aarch64-torch2.14-python3.14-debian": (Cell("aarch64", "cpu", "2.14", "3.14"), 1),
     "verify/aarch64-torch2.15-link": (Cell("aarch64", "13.2", "2.15", "3.14t"), 7),
     "repair/aarch64": (Cell("aarch64", "12.6", "2.10", "3.14t"), 149),
 }
@@ -210,7 +213,7 @@ def test_what_is_not_published_says_what_is_to_come(plan: Plan, record: Record) 
 
 def test_a_failure_is_told_first_and_nothing_is_taken_for_html(plan: Plan, record: Record) -> None:
     text = finish(plan, record, failing="verify/aarch64-torch2.10-link").read_text()
-    assert "1 of 23 jobs FAILED" in text
+    assert "1 of 24 jobs FAILED" in text
     assert "&lt;b&gt;test_add" in text
     assert "<b>test_add" not in text
     assert "<script" not in text

@@ -213,6 +213,14 @@ class RunCell:
         "Whether a release on one machine leaves this cell out; workflows run it, and `--slow` does.",
         False,
     )
+    debian: bool = key(
+        "Whether torch is not PyPI's but Debian's own package, which has no CUDA, of the suite that has this Python.",
+        False,
+    )
+
+    @property
+    def name(self) -> str:
+        return f"torch{self.torch}-python{self.python}{'-debian' if self.debian else ''}"
 
 
 @dataclass(frozen=True)

@@ -69,11 +69,11 @@ def _verify(plan: Plan) -> list[dict[str, str]]:
     for arch in _archs(plan):
         wheels = [wheel for wheel in plan.wheels if wheel.arch == arch]
         natives = [wheel for wheel in wheels if wheel in plan.natives]
-        run = {(c.torch, c.python) for wheel in natives for c in plan.cells_run(wheel)}
+        run = {cell for wheel in natives for cell in plan.cells_run(wheel, debian=True)}
         units = {
-            f"torch {torch}, Python {python}": f"*-torch{torch}-python{python}"
-            for torch, python in ((c.torch, c.python) for c in run_cells(plan.matrix))
-            if (torch, python) in run
+            f"torch {c.torch}{' of Debian' if c.debian else ''}, Python {c.python}": f"*-{c.name}"
+            for c in run_cells(plan.matrix)
+            if c in run
         }
         if any(map(plan.links, wheels)):
             units["link to every torch"] = "*-link"

@@ -251,15 +251,20 @@ class Plan:
         """Whether slow cells are run: on GitHub each has a runner of its own."""
         return self.options.slow or self.options.place == "github"
 
-    def cells_run(self, wheel: Wheel) -> list[RunCell]:
-        """The cells to run that a wheel serves."""
+    def cells_run(self, wheel: Wheel, *, debian: bool = False) -> list[RunCell]:
+        """The cells to run that a wheel serves; with Debian's torch too if that is asked for."""
         return [
             cell
             for cell in run_cells(self.matrix, slow=self.runs_slow)
-            if wheel.torch in (None, cell.torch)
+            if debian >= cell.debian
+            and wheel.torch in (None, cell.torch)
             and wheel.python in (None, cell.python)
-            and wheel.cuda in (None, cuda_of_run(self.matrix, cell.torch, wheel.arch))
+            and wheel.cuda in (None, self.cuda_of(cell, wheel.arch))
         ]
+
+    def cuda_of(self, cell: RunCell, arch: str) -> str | None:
+        """The CUDA of the torch that a cell is run with."""
+        return "cpu" if cell.debian else cuda_of_run(self.matrix, cell.torch, arch)
 
     def links(self, wheel: Wheel) -> list[str]:
         """The torches that a wheel is linked with; a wheel that is run beside its one torch needs no link."""
@@ -277,13 +282,13 @@ class Plan:
 
     def way(self, cell: Cell) -> str:
         """How a cell will be verified: run, linked, same ABI or inferred, as WAYS explains them."""
-        if cuda_of_run(self.matrix, cell.torch, cell.arch) != cell.cuda:
-            return "inferred"
         runs = run_cells(self.matrix, slow=self.runs_slow)
-        if cell.arch in self.machines and (cell.torch, cell.python) in [
-            (r.torch, r.python) for r in runs
+        if cell.arch in self.machines and (cell.cuda, cell.torch, cell.python) in [
+            (self.cuda_of(r, cell.arch), r.torch, r.python) for r in runs
         ]:
             return "run"
+        if cuda_of_run(self.matrix, cell.torch, cell.arch) != cell.cuda:
+            return "inferred"
         (wheel,) = (wheel for wheel in self.all_wheels if wheel.serves(cell))
         return "linked" if cell.python == self.linked_python(wheel, cell.torch) else "same ABI"
 

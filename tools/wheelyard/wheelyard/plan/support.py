@@ -7,6 +7,7 @@ from pathlib import Path
 
 from wheelyard.config import policy
 from wheelyard.config.matrix import version_key
+from wheelyard.plan.cells import run_cells
 from wheelyard.plan.plan import WAYS, Plan
 
 CLAIMS = ("run", "linked", "same ABI", "inferred")
@@ -27,6 +28,11 @@ def page(plan: Plan) -> str:
         *_machine(plan),
         "",
         "A trailing `t` is a Python without the GIL; `cpu` is a torch without CUDA.",
+        *(
+            f"Torch {run.torch} without CUDA is run on Python {run.python} as Debian builds it."
+            for run in run_cells(plan.matrix, slow=plan.runs_slow)
+            if run.debian
+        ),
     ]
     for arch in plan.matrix.arch:
         lines += ["", f"## {arch}", "", f"| torch | CUDA | {' | '.join(CLAIMS)} |"]

@@ -3,12 +3,13 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from wheelyard.config.matrix import RunCell
 from wheelyard.core.record import Facts, Record
 from wheelyard.plan.cells import Cell, cuda_of_run
 from wheelyard.plan.plan import WAYS as CLAIMS
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
-from wheelyard.steps import smoke, verify
+from wheelyard.steps import smoke
 from wheelyard.tools import evidence, sbom, wheelscope
 
 # How a cell may have been verified: the label in the grid, and what it means.
@@ -92,18 +93,17 @@ def _way(plan: Plan, record: Record, cell: Cell, ran_on_gpu: set[tuple[str, ...]
     verdicts = {job: entry["verdict"] for job, entry in record.jobs.items()}
     if (made := verdicts.get(f"repair/{name}")) != "passed":
         return "failed" if made == "failed" else "open"
-    ran = verdicts.get(f"verify/{verify.unit(name, cell.torch, cell.python)}")
-    linked = verdicts.get(f"verify/{name}-torch{cell.torch}-link")
     is_on_pypi = cuda_of_run(plan.matrix, cell.torch, cell.arch) == cell.cuda
+    run = RunCell(cell.torch, cell.python, debian=cell.cuda == "cpu" and not is_on_pypi)
+    ran = verdicts.get(f"verify/{name}-{run.name}") if is_on_pypi or run.debian else None
+    linked = verdicts.get(f"verify/{name}-torch{cell.torch}-link") if is_on_pypi else None
     covered = verdicts.get("gate/cover")
-    if "failed" in (verdicts.get(f"gate/{name}"), covered):
-        return "failed"
-    if is_on_pypi and "failed" in (ran, linked):
+    if "failed" in (verdicts.get(f"gate/{name}"), covered, ran, linked):
         return "failed"
     if (name, cell.arch, cell.torch, cell.python, cell.cuda) in ran_on_gpu:
         return "gpu"
-    if is_on_pypi and ran == "passed":
+    if ran == "passed":
         return "run"
-    if is_on_pypi and linked == "passed":
+    if linked == "passed":
         return "linked" if cell.python == plan.linked_python(wheel, cell.torch) else "same-ABI"
     return "inferred" if covered == "passed" else "open"

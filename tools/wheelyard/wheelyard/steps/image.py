@@ -23,7 +23,7 @@ def check(plan: Plan, record: Record) -> None:
 
 def jobs(plan: Plan) -> list[Job]:
     recipes = [images.for_build(plan, wheel) for wheel in plan.wheels]
-    runs = dict.fromkeys((c, w.arch) for w in plan.natives for c in plan.cells_run(w))
+    runs = dict.fromkeys((c, w.arch) for w in plan.natives for c in plan.cells_run(w, debian=True))
     recipes += [images.for_verify(plan, cell, arch) for cell, arch in runs]
     by_tag = {recipe["tag"]: recipe for recipe in recipes}
     several = len({recipe["machine"] for recipe in by_tag.values()}) > 1

@@ -21,6 +21,16 @@ from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 from wheelyard.tools import images, wheelscope
 
+# Debian's torch lies beside the environment. The suite moves on: its torch may be another one than the matrix means.
+# Its packages work together whatever they require of each other's versions, so pip does not ask.
+DEBIANS_TORCH = """
+sed -i s/false/true/ /opt/venv/pyvenv.cfg
+python -c 'import sys, torch
+print("torch", torch.__version__, "CUDA", torch.version.cuda)
+right = torch.__version__.startswith("{torch}.") and not torch.version.cuda
+sys.exit(0 if right else "error: [verify] run wants Debian to have torch {torch} without CUDA")' || exit 1
+export LD_BIND_NOW=1 PIP_NO_DEPS=1
+"""
 # In a free-threaded Python, a library that was not made for it switches the GIL on when it is imported.
 GIL_IS_OFF = """
 import sys, torch, {name}
@@ -31,7 +41,9 @@ sys.exit("error: importing {name} has switched the GIL on" if sys._is_gil_enable
 def jobs(plan: Plan) -> list[Job]:
     facts = plan.matrix.verify
     tests = Source(plan.project.files(*facts.tests) if facts.tests else {})
-    runs = [_run_job(plan, w, c, tests) for w in plan.natives for c in plan.cells_run(w)]
+    runs = [
+        _run_job(plan, w, c, tests) for w in plan.natives for c in plan.cells_run(w, debian=True)
+    ]
     runs += [
         _of_variants().job(plan, variant, cells[0])
         for wheel in plan.natives
@@ -55,21 +67,18 @@ def run(job: Job, workspace: Workspace) -> Facts:
     return _link(workspace) if job.unit.endswith("-link") else _test(workspace)
 
 
-def unit(wheel: str, torch: str, python: str) -> str:
-    return f"{wheel}-torch{torch}-python{python}"
-
-
 def _run_job(plan: Plan, wheel: Wheel, cell: RunCell, tests: Source) -> Job:
     """Installs the wheel in a fresh container without network and runs the tests."""
     inputs = {
         "wheel": made(f"repair/{wheel.name}"),
         "image": images.for_verify(plan, cell, wheel.arch),
         "tests": tests,
+        "before": DEBIANS_TORCH.format(torch=cell.torch) if cell.debian else "",
         "command": command(plan, cell),
         "code": digest.code(__name__),
     }
     needs = Needs(wheel.arch, engine=True)
-    return Job("verify", unit(wheel.name, cell.torch, cell.python), needs, inputs)
+    return Job("verify", f"{wheel.name}-{cell.name}", needs, inputs)
 
 
 def command(plan: Plan, cell: RunCell) -> str:
@@ -85,7 +94,7 @@ def command(plan: Plan, cell: RunCell) -> str:
 def _test(workspace: Workspace) -> Facts:
     wheel = workspace.file("wheel")
     script = (
-        f"pip install --quiet --no-index /wheel/{wheel.name} && "
+        f"{workspace.inputs['before']}pip install --quiet --no-index /wheel/{wheel.name} && "
         f"cp -r /tests /tmp/tests && cd /tmp/tests && {workspace.inputs['command']}"
     )
     options = [

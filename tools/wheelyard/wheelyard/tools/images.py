@@ -128,6 +128,14 @@ def for_verify(plan: Plan, cell: RunCell, arch: str) -> Recipe:
         "REQUIRES": requirements.to_verify(plan),
     }
     arguments |= _torch(plan.torch_build(cell.torch, arch))
+    if cell.debian:
+        # Extensions need libtorch.so, and torch.compile headers; Debian has both for developers alone.
+        arguments["APT"] += " python3-torch libtorch-dev"
+        arguments |= {
+            "TORCH_REQUIREMENTS": "",
+            "TORCH_OPTIONS": "--no-deps",
+            "TORCH_CUDA": "debian",
+        }
     if cell.python.endswith("t"):
         arguments["VERIFY_LOCK"] = "verify-t.lock"
     return _recipe("verify", arch, bases, arguments)
