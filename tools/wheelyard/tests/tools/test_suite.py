@@ -12,8 +12,11 @@ from wheelyard.run import local
 from wheelyard.tools import suite
 
 
-def test_two_that_need_one_make_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second one waits: an image that was made twice would have two ids."""
+@pytest.mark.parametrize("gone", [0, 1])
+def test_two_that_need_one_make_it_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: int
+) -> None:
+    """The second one waits: an image that was made twice would have two ids. One that is gone is in the archive."""
     monkeypatch.setenv(
         "XDG_CACHE_HOME", str(tmp_path)
     )  # of the user, who has images of these names
@@ -26,7 +29,8 @@ def test_two_that_need_one_make_it_once(tmp_path: Path, monkeypatch: pytest.Monk
           export) touch "${{2#--output=}}";;
         esac""",
         "fakeroot": 'exec "$@"',
-        "debootstrap": f"echo made >>{tmp_path}/made; sleep 0.5",
+        "debootstrap": f"""case "$*" in *{suite.ARCHIVE}*) ;; *) test {gone} = 0 || exit 1;; esac
+          echo made >>{tmp_path}/made; sleep 0.5""",
     }
     for name, line in programs.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")

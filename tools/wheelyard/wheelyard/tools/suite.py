@@ -10,8 +10,10 @@ from wheelyard.core import debian, shell
 from wheelyard.core.engine import Engine
 from wheelyard.core.environment import ENGINE, NETWORK
 from wheelyard.core.workspace import Workspace
+from wheelyard.problem import Problem
 from wheelyard.tools import known_images
 
+ARCHIVE = "http://archive.debian.org/debian"  # where a suite goes some time after its support
 SCRIPTS = Path("/usr/share/debootstrap/scripts")
 # Ubuntu's debootstrap does not bring the keyring by itself.
 PACKAGES = ("debootstrap", "debian-archive-keyring", "fakeroot")
@@ -73,11 +75,20 @@ def _unpack(suite: str, archive: Path, workspace: Workspace) -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         target = Path(folder) / suite  # a path without spaces, which debootstrap cannot take
         target.symlink_to(root)
-        words = [archive, suite, target, _mirror(), *_script(suite)]
-        shell.run(
-            ["fakeroot", "sh", "-c", UNPACK, "sh", *words],
-            workspace.log, what=f"debootstrap of {suite}", allow=NETWORK,
-        )  # fmt: skip
+
+        def fetch(mirror: str) -> None:
+            words = [archive, suite, target, mirror, *_script(suite)]
+            what = f"debootstrap of {suite}"
+            command = ["fakeroot", "sh", "-c", UNPACK, "sh", *words]
+            shell.run(command, workspace.log, what=what, allow=NETWORK)
+
+        try:
+            fetch(_mirror())
+        except Problem as problem:
+            try:
+                fetch(ARCHIVE)
+            except Problem:
+                raise problem from None  # the first says more: the archive lacks suites of today
     shutil.rmtree(root)
 
 
