@@ -228,7 +228,8 @@ def _attestations(facts: dict[str, Any], texts: str) -> Iterator[Finding]:
         what = (
             "the repository is private, where GitHub signs attestations with Enterprise Cloud only"
         )
-        yield Finding(MISSING, what, "make it public, or take the signing out of the workflow")
+        advice = "make it public, or publish by the workflow of `wheelyard new`, which signs none"
+        yield Finding(MISSING, what, advice)
 
 
 def _protection(where: Repository, facts: dict[str, Any]) -> Iterator[Finding]:
