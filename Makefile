@@ -44,11 +44,15 @@ lint: test-env ## Format and type checks of everything
 	@git ls-files '*.cpp' '*.h' '*.cu' '*.cuh' ':!tests' ':!tools/wheelscope' | xargs .venv/bin/clang-format --dry-run -Werror
 	@for tool in wheelscope wheelyard; do $(MAKE) --no-print-directory -C tools/$$tool lint VENV='$(CURDIR)/.venv'; done
 
-test: lint install docs ## Every test with one dtype of each kind, except for whole releases and the commands of the pages
-	@tools/setup/need.sh unzip ccache redis-server $$($(YARD) packages)
+# The compiler cache is among the packages, and compilers follow.
+test: test-packages lint install docs ## Every test with one dtype of each kind, except for whole releases and the commands of the pages
 	@OPWRIGHT_CUDA=on $(PYTHON) setup.py --quiet build_cpp # the standalone program
 	@failed=; for suite in wheelscope package opwright wheelyard; do $(MAKE) --no-print-directory test-$$suite || failed+=" test-$$suite"; done; \
 	  test -z "$$failed" || { echo "error: these failed:$$failed; each can be run alone: make$$failed" >&2; exit 1; }
+
+.PHONY: test-packages
+test-packages:
+	@tools/setup/need.sh unzip ccache redis-server $$($(YARD) packages)
 
 docs: tools ## The documentation site in build/site; a dead link fails
 	@$(YARD) reference

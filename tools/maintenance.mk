@@ -72,6 +72,7 @@ cache-stats: ## Hits and size of the compiler cache
 
 # --- Tests --------------------------------------------------------------------------------------
 .PHONY: test-wheelscope test-package test-opwright test-wheelyard test-docs rehearsal test-release test-cluster test-projects nightly compare-images
+test-wheelscope: export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache)
 test-wheelscope: test-env wheelscope ## wheelscope's tests and a short run of its fuzzers
 	@tools/setup/need.sh $$($(SCOPE) --silent packages FOR=test)
 	@$(SCOPE) test
