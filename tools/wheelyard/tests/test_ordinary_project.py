@@ -1,6 +1,6 @@
 """An ordinary CUDAExtension project, planned: what it may lack, and what each step makes of it.
 
-The project in ordinary/ is planned here; test_ordinary_release.py releases it.
+The project in ordinary/ is planned here; test_tool_release.py releases it.
 """
 
 import dataclasses

@@ -1,15 +1,19 @@
 """The tools as a user gets them: installed by name into an empty environment, and used with nothing of ours around.
 
-While the project in ordinary/ is released, an empty folder lies over this repository.
+While the project in ordinary/ is released, an empty folder lies over this repository. It is a CUDAExtension with
+pybind, a version from git's tags, a module with another name than the distribution, and a dependency beyond torch; each
+of its four cells gets a wheel.
 """
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
 import venv
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 
 import ordinary_project
@@ -96,8 +100,31 @@ def test_each_cell_has_its_wheel_and_real_pip_takes_it(project: Path) -> None:
     }
 
 
-def test_every_job_passed(project: Path) -> None:
-    assert {job["verdict"] for job in ordinary_project.jobs(project).values()} == {"passed"}
+def test_a_wheel_asks_for_its_torch_and_keeps_its_other_requirements(project: Path) -> None:
+    assert (project / "wheelhouse/ordinary_ext-1.2.0.tar.gz").exists(), "the version of the tag"
+    for (torch, _), wheel in ordinary_project.wheels(project).items():
+        (found,) = metadata.distributions(path=[str(wheel)])
+        assert sorted(found.requires or []) == ["einops>=0.8", f"torch=={torch}.*"]
+
+
+def test_each_wheel_ran_beside_its_torch_in_a_fresh_container(project: Path) -> None:
+    jobs = ordinary_project.jobs(project)
+    assert {job["verdict"] for job in jobs.values()} == {"passed"}
+    for torch, python in ordinary_project.CELLS:
+        (name,) = (n for n in jobs if re.match(rf"verify/.*-torch{torch}-python{python}$", n))
+        assert "6 passed" in jobs[name]["facts"]["verdict"], name
+
+
+def test_what_builds_a_wheel_is_what_its_torch_requires(project: Path) -> None:
+    """setuptools and the others in the build image: torch names versions of them that it works with."""
+    jobs = ordinary_project.jobs(project)
+    builds = [job for name, job in jobs.items() if re.match(r"build/(?!sdist)", name)]
+    images = {job["facts"]["image"] for job in builds}
+    assert len(images) == len(ordinary_project.CELLS)
+    for image in images:
+        words = ["docker", "run", "--rm", "--network=none", image, "python", "-m", "pip", "check"]
+        checked = subprocess.run(words, capture_output=True, text=True)
+        assert checked.returncode == 0, checked.stdout
 
 
 def test_the_action_sets_up_wheelyard_beside_any_project(tmp_path: Path) -> None:
