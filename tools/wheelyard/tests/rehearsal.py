@@ -42,10 +42,6 @@ STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env"}
 # Of a developer's shell, and not of a runner's.
 NOT_ON_A_RUNNER = ("RELEASE_FOLDER", "VIRTUAL_ENV", "PYTHON", "MAKE", "MFLAGS", "PYTEST", "GITHUB_")
 
-TAGGED = {
-    "github.ref_type": "tag"
-}  # what a push of a tag has, and a run that was started by hand has not
-
 Job = dict[str, Any]
 
 
@@ -65,11 +61,12 @@ class Rehearsal:
     """One workflow run: its clones, its artifacts, what each job printed and how long it took."""
 
     origin: Path
-    tag: str
+    tag: str  # or a branch, where the run was started by hand
     folder: Path
     environment: dict[str, str]  # beside the machine's own
     workflows: Path = ROOT / ".github/workflows"
     file: str = "release.yml"
+    ref_type: str = "tag"
     outputs: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)  # by file and job
     signed: dict[str, str] = field(default_factory=dict)  # the sha256 of each file with provenance
     uploaders: dict[str, str] = field(default_factory=dict)  # the job of each artifact
@@ -91,12 +88,16 @@ class Rehearsal:
         return jobs(self.workflows, self.file)
 
     def run(self, first: str = "", last: str = "") -> None:
-        """Runs the jobs from `first` to `last`, each after those that it needs."""
+        """Runs the jobs from `first` to `last`, each after those that it needs; one that is skipped skips these."""
         names = list(self.jobs)
         start = names.index(first) if first else 0
+        known, skipped = {"github.ref_type": self.ref_type}, set[str]()
         for name in names[start : names.index(last) + 1 if last else None]:
-            if is_wanted(self.jobs[name].get("if", ""), TAGGED):
+            needs = as_list(self.jobs[name].get("needs", []))
+            if skipped.isdisjoint(needs) and is_wanted(self.jobs[name].get("if", ""), known):
                 self.run_job(name)
+            else:
+                skipped.add(name)
 
     def run_job(self, name: str) -> None:
         job = self.jobs[name]
@@ -117,7 +118,8 @@ class Rehearsal:
         """What `${{ }}` stands for, once, or for each entry of the matrix that can run here."""
         head = ["git", "-C", self.origin, "branch", "--show-current"]
         branch = subprocess.run(head, check=True, capture_output=True, text=True).stdout.strip()
-        known = {"github.token": "a-token-for-the-stand-in", "inputs.wheelyard": "", **TAGGED}
+        known = {"github.token": "a-token-for-the-stand-in", "inputs.wheelyard": ""}
+        known["github.ref_type"] = self.ref_type
         known["github.event.repository.default_branch"] = branch
         contexts = [known | self.told(job)]
         for call in job.get("calls", []):  # the jobs that call this one's workflow, outermost first
@@ -285,8 +287,9 @@ class Rehearsal:
         return {**kept, **self.environment, **given, **there}
 
     def runner_variables(self, file: str) -> dict[str, str]:
-        ref = f"refs/tags/{self.tag}"
+        ref = f"refs/{'tags' if self.ref_type == 'tag' else 'heads'}/{self.tag}"
         return {
+            "GITHUB_REF_NAME": self.tag,
             "GITHUB_REPOSITORY": REPOSITORY,
             "GITHUB_REF": ref,
             "GITHUB_SHA": self.commit,
@@ -306,7 +309,8 @@ class Rehearsal:
         shutil.rmtree(target, ignore_errors=True)
         folders = [pattern.partition("*")[0].rpartition("/")[0] for pattern in paths.split()]
         for pattern in paths.split():
-            files = [file for file in clone.glob(pattern) if file.is_file()]
+            inside = "**/*" if pattern.endswith("/") else ""
+            files = [file for file in clone.glob(pattern + inside) if file.is_file()]
             if not files and pattern != NOT_SIGNED:
                 raise Failed(name, f"nothing to upload as {artifact}: there is no {pattern}")
             for file in files:

@@ -67,7 +67,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.tokens.append(self.headers["Authorization"])
-        found = self.server.answers.get(self.path.removeprefix("/repos/me/mine"), NOT_ALLOWED)
+        path = "".join(self.path.partition("/repos/")[2].split("/", 2)[2:])
+        found = self.server.answers.get(f"/{path}" if path else "", NOT_ALLOWED)
         status, body = found if isinstance(found, tuple) else (200, found)
         self.send_response(status)
         for name, value in body.pop("headers", {}).items() if isinstance(body, dict) else ():

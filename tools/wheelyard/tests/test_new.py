@@ -1,21 +1,14 @@
 """`wheelyard new` and `update`: what they write, refuse and merge."""
 
-import os
 import re
 import shutil
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
-from demo_wheel import make_wheel
 from repository import git
 from wheelyard import new
-from wheelyard.core.digest import sha256
 from wheelyard.problem import Problem
-from wheelyard.tools import index
-from wheelyard.tools.index import Index
 
 
 def commit(folder: Path, *words: str) -> None:
@@ -199,25 +192,6 @@ def test_a_squashed_history_has_nothing_to_merge_from(
     newer_template(monkeypatch, README="newer\n")
     with pytest.raises(Problem, match="nothing to merge from"):
         new.update(tmp_path)
-
-
-@pytest.mark.skipif(not os.environ.get("ONLINE"), reason="it installs uv from PyPI: ONLINE=1")
-def test_its_workflow_uploads_with_a_pinned_program(
-    tmp_path: Path, new_index: Callable[[str], Index]
-) -> None:
-    written = new.rendered("my-ext", "")[".github/workflows/release.yml"]
-    job = yaml.safe_load(written)["jobs"]["pypi"]
-    (line,) = (step["run"] for step in job["steps"] if step.get("name") == "Upload")
-    wheel = make_wheel(tmp_path / "wheelhouse")
-    where = new_index("of-a-new-project")
-    told = {
-        "UV_PUBLISH_URL": where.upload,
-        "UV_PUBLISH_USERNAME": index.USER,
-        "UV_PUBLISH_PASSWORD": where.password or "",
-    }
-    shell = ["bash", "-eo", "pipefail", "-c"]
-    subprocess.run([*shell, line], cwd=tmp_path, env={**os.environ, **told}, check=True)
-    assert where.files("demo-ext") == {wheel.name: sha256(wheel)}
 
 
 def test_beside_an_identity_its_workflows_install_nothing_without_a_hash() -> None:

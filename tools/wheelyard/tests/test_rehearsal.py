@@ -13,8 +13,10 @@ from real_releases import real_release
 from rehearsal import Failed, Rehearsal, jobs
 from rehearsed import PUBLIC, stand_ins
 from repository import git
+from test_doctor import GitHub, github
 from wheelyard.tools.index import Index
 
+__all__ = ["github"]
 pytestmark = real_release()
 
 
@@ -102,6 +104,18 @@ def stops(run: Rehearsal, message: str, first: str, at: str) -> None:
     with pytest.raises(Failed, match=f"(?s){message}") as failed:
         run.run(first)
     assert failed.value.job == at
+
+
+def test_a_dry_run_publishes_to_an_index_of_the_runner_alone(
+    spoilt: Rehearsal, github: GitHub
+) -> None:
+    """And says what a tag needs: here all is set up."""
+    spoilt.ref_type = "branch"
+    spoilt.environment["GITHUB_API_URL"] = f"http://127.0.0.1:{github.server_port}"
+    spoilt.run("sign")
+    assert list(spoilt.printed) == ["sign", "dry-run"]
+    assert "3 files uploaded, 0 already there" in spoilt.printed["dry-run"]
+    assert "ok       Actions may run" in spoilt.printed["dry-run"]
 
 
 def test_files_that_this_workflow_has_not_signed_for_this_tag(spoilt: Rehearsal) -> None:

@@ -77,7 +77,9 @@ class Options:
     )
     address: str = ""
     place: str = "here"
-    offered: tuple[str, ...] = ()  # what the machines of a cluster have: architectures, "gpu"
+    offered: tuple[
+        str, ...
+    ] = ()  # what a cluster's machines have: architectures, "gpu"; or this one: "gpu"
     slow: bool = False  # also the cells that the matrix calls slow
     cache: Path | None = None  # a compiler cache for trial builds; a release has none
 

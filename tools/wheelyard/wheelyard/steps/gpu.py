@@ -23,7 +23,8 @@ from wheelyard.tools import evidence, gpus
 
 def jobs(plan: Plan) -> list[Job]:
     wanted = plan.matrix.publish.gpu_evidence
-    return [_job(plan, wheel.name, wheel.arch) for wheel in plan.wheels if wheel.arch in wanted]
+    there = plan.natives if plan.options.place == "here" else plan.wheels
+    return [_job(plan, wheel.name, wheel.arch) for wheel in there if wheel.arch in wanted]
 
 
 def _job(plan: Plan, name: str, arch: str) -> Job:
