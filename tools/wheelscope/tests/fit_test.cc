@@ -104,7 +104,7 @@ TEST(Fit, WithoutTorch) {
 TEST(Fit, AsksTheTorchThatIsHere) {
   Lookups lookups;
   lookups.torch_has = [](const std::string&) { return true; };
-  EXPECT_NE(verdict("cxx-abi", machine_with(), lookups).obstacle, Obstacle::torch);
+  EXPECT_EQ(verdict("cxx-abi", machine_with(), lookups).reason.why, Why::torch_layout);
   lookups.torch_has = [](const std::string&) { return false; };
   const auto found = verdict("cxx-abi", machine_with(), lookups);
   EXPECT_EQ(found.obstacle, Obstacle::torch);
