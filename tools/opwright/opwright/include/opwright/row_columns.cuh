@@ -78,15 +78,18 @@ struct Cluster {
   }
 };
 
+// Long rows, which stay in shared memory, are for clusters on GPUs from 9.0 on, and for single
+// blocks before: kernels that would not be launched are empty.
+template <typename Shape, bool clustered>
+OPWRIGHT_FUNCTION constexpr bool is_compiled(int gpu) {
+  return gpu >= 900 ? clustered || Shape::in_registers : !clustered;
+}
+
 template <typename Function, typename T, typename Shape, bool clustered>
 __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
     columns_kernel(RowArguments<Function, T> problem) {
-  // Long rows, which stay in shared memory, have clusters on GPUs from 9.0 on: what is never
-  // launched is not compiled.
-#if __CUDA_ARCH__ >= 900
-  if constexpr (!clustered && !Shape::in_registers) return;
-#else
-  if constexpr (clustered) return;
+#if defined(__CUDA_ARCH__)
+  if constexpr (!is_compiled<Shape, clustered>(__CUDA_ARCH__)) return;  // is never launched
 #endif
   using C = Compute<T>;
   using Access = Bits<Shape::bytes>;
@@ -372,33 +375,36 @@ inline cudaLaunchConfig_t cluster_config(cudaLaunchAttribute& attribute, Grid gr
 }
 
 // How many blocks, or clusters, of a kernel fit on the device at once, asked once for each of the
-// first 64 devices and each size of the cluster; 0 where the device cannot run it.
-template <auto kernel>
-int64_t fitting_blocks(Grid grid, int most_shared, int cluster, int most_each, bool whole,
-                       int device) {
+// first 64 devices and each size of the cluster and of its blocks; 0 where the device cannot run
+// it, or it is empty.
+template <auto kernel, typename Shape, bool clustered>
+int64_t fitting_blocks(Grid grid, int cluster, int device) {
   constexpr int known_devices = 64;
   static std::atomic<int> known[known_devices][2][max_cluster] = {};
-  auto* answer = device < known_devices ? &known[device][whole][cluster - 1] : nullptr;
+  const bool is_half = grid.threads < Shape::threads;
+  auto* answer = device < known_devices ? &known[device][is_half][cluster - 1] : nullptr;
   if (answer && *answer > 0) return *answer - 1;  // 0 is for "not asked yet"
-  int blocks = 0, multiprocessors = 0, major = 0;
+  int blocks = 0, multiprocessors = 0;
   const auto* function = reinterpret_cast<const void*>(kernel);
-  cudaError_t error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  // A newer GPU may run what was compiled for an older one: the kernel is asked, not the device.
+  cudaFuncAttributes attributes;
+  cudaError_t error = cudaFuncGetAttributes(&attributes, function);
+  if (error == cudaSuccess && !is_compiled<Shape, clustered>(attributes.ptxVersion * 10))
+    error = cudaErrorNotSupported;
   if (error == cudaSuccess && grid.shared_bytes > 0 &&
-      allow_shared<kernel>(most_shared, device) < most_shared)
+      allow_shared<kernel>(INT_MAX, device) < grid.shared_bytes)
     error = cudaErrorInvalidConfiguration;
-  if (error == cudaSuccess && cluster > 1) {
+  if (error == cudaSuccess && clustered) {
     cudaLaunchAttribute attribute;
     const auto config = cluster_config(attribute, grid, cluster, nullptr);
-    error = major < 9
-                ? cudaErrorNotSupported
-                : cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    error = cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     if (error == cudaSuccess) error = cudaOccupancyMaxActiveClusters(&blocks, function, &config);
   } else if (error == cudaSuccess) {
     error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, grid.threads,
                                                           grid.shared_bytes);
     if (error == cudaSuccess)
       error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    blocks = std::min(blocks, most_each) * multiprocessors;
+    blocks = std::min(blocks, Shape::blocks) * multiprocessors;
   }
   if (error != cudaSuccess) {
     cudaGetLastError();
@@ -487,10 +493,9 @@ ColumnPlan plan_columns(const RowProblem& problem, Stream stream) {
     using Chosen = decltype(shape);
     constexpr auto kernel = columns_kernel<Function, T, Chosen, decltype(clustered)::value>;
     const Grid grid{max_cluster, threads, shared_bytes<Function, T, Chosen>(threads)};
-    plan.blocks =
-        std::min(divide_up(rows, Chosen::rows),
-                 fitting_blocks<kernel>(grid, shared_bytes<Function, T, Chosen>(), cluster,
-                                        Chosen::blocks, threads == Chosen::threads, stream.device));
+    plan.blocks = std::min(
+        divide_up(rows, Chosen::rows),
+        fitting_blocks<kernel, Chosen, decltype(clustered)::value>(grid, cluster, stream.device));
     return plan.blocks > 0;
   };
   const int64_t row_bytes = problem.size * sizeof(T);
