@@ -111,11 +111,12 @@ def _torch(release: str, oldest: str) -> str:
 
 
 def runs() -> dict[str, list[str]]:
-    """The Pythons that each release of torch is run with."""
+    """The Pythons that each release of torch on PyPI is run with."""
     matrix = tomllib.loads((ROOT / "ci/matrix.toml").read_text())
     found: dict[str, list[str]] = {}
     for cell in matrix["verify"]["run"]:
-        found.setdefault(matrix["torch"][cell["torch"]]["release"], []).append(cell["python"])
+        if not cell.get("debian"):
+            found.setdefault(matrix["torch"][cell["torch"]]["release"], []).append(cell["python"])
     return found
 
 
