@@ -32,7 +32,7 @@ tools-sign: ## What signs a release, and nothing else, in .venv
 tools-publish: ## What uploads a release, and nothing else, in .venv
 
 test-env: tools ## The pinned tools and test packages (torch 2.10) in .venv
-	@$(PYTHON) -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null || tools/setup/need.sh python3-dev
+	@$(PYTHON) -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null || tools/setup/need.sh "$$($(PYTHON) -c 'import sys; print("python%d.%d-dev" % sys.version_info[:2])')"
 	@tools/setup/venv.sh tests/tests.lock
 
 # The CUDA toolkit: CUDA_HOME, or nvcc's on PATH, or else one from PyPI.
