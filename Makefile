@@ -5,9 +5,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 PYTHON := .venv/bin/python
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
-# What a shell may have set, and what would reach into .venv: `pip install --user` as a habit, other modules, `make -j`.
+# What a shell or a git hook may have set: `pip install --user` as a habit, other modules, another repository, `make -j`.
 export PIP_USER := 0
-unexport PYTHONPATH PYTHONHOME
+unexport PYTHONPATH PYTHONHOME PYTHONOPTIMIZE CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 .NOTPARALLEL:
 WHEELYARD := .venv/bin/wheelyard
 # The environment, the toolkit, wheelscope, opwright's wheel, and what maintains the three tools.
