@@ -52,6 +52,7 @@ test: test-packages lint install docs ## Every test with one dtype of each kind,
 
 .PHONY: test-packages
 test-packages:
+	@tools/setup/need.sh python3 # which knows what else is missing
 	@tools/setup/need.sh unzip ccache redis-server $$($(YARD) packages)
 
 docs: tools ## The documentation site in build/site; a dead link fails

@@ -46,6 +46,20 @@ def test_killed_before_it_had_pip_it_is_made_anew(make: Path) -> None:
     assert run(make) == ""
 
 
+def test_a_machine_without_python_is_given_one(make: Path, tmp_path: Path) -> None:
+    """As in the smallest images of Debian."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ["basename", "cmp", "cp", "dirname", "ln", "mktemp", "rm", "sed", "sh"]:
+        (programs / name).symlink_to(shutil.which(name) or name)
+    make.with_name("need.sh").write_text(
+        f'#!/bin/sh\necho "needs $*"\nln -s {sys.executable} {programs}/python3\n'
+    )
+    said = run(make, PATH=str(programs)).splitlines()
+    assert said[0] == "needs python3 python3-venv"
+    assert said[1].startswith("creating .venv")
+
+
 def test_uv_is_told_what_pips_settings_say(make: Path, tmp_path: Path) -> None:
     run(make)
     uv = tmp_path / ".venv/bin/uv"

@@ -8,6 +8,7 @@ oldest=3.11 # Python that the locks are for
 
 # The first Python on PATH that is not too old, python3 before those with a version in their name; else Debian's or Ubuntu's.
 find_python() {
+  command -v python3 >/dev/null || tools/setup/need.sh python3 python3-venv
   for python in python3 python3.15 python3.14 python3.13 python3.12 python3.11; do
     if "$python" -c "import sys; sys.exit(sys.version_info < (${oldest%.*}, ${oldest#*.}))" 2>/dev/null; then return; fi
   done
