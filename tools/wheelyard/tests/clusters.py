@@ -1,4 +1,5 @@
-"""Real clusters on this machine: a scheduler and workers as processes, each worker in a folder of its own."""
+"""Real clusters on this machine: a scheduler and workers as processes, each worker in a folder of its own; and a step
+for them whose jobs do what their input `do` says, in Python."""
 
 import os
 import signal
@@ -9,24 +10,36 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 from repository import TOOL
-from toy_steps import module
 from wheelyard.core.job import Graph, Job
 from wheelyard.core.progress import Display
-from wheelyard.core.record import Record
+from wheelyard.core.record import Facts, Record
+from wheelyard.core.workspace import Workspace
 from wheelyard.run import local
 from wheelyard.run.runner import Runner
 
 WORKER = """
 import sys
 from pathlib import Path
-import toy_steps
+import clusters
 from wheelyard.run.cluster import offers, service, store, worker
 {patch}
 settings = worker.Settings(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], 2, 10**9)
-worker.work(settings, toy_steps.module, print)
+worker.work(settings, clusters.toy_step, print)
 """
+
+
+def toy_step(name: str) -> ModuleType:
+    def run(job: Job, workspace: Workspace) -> Facts:
+        facts: Facts = {}
+        exec(workspace.inputs.get("do", ""), {"job": job, "workspace": workspace, "facts": facts})
+        return facts
+
+    step = ModuleType(name)
+    step.run = run  # type: ignore[attr-defined]
+    return step
 
 
 class Machines:
@@ -115,6 +128,6 @@ def run(there: Machines, record: Record, *jobs: Job, project: Path | None = None
 
     here = local.Here(record.folder, Display())
     with link.joined(there.address, there.keys) as joined:
-        toys = local.Local(project or record.folder, module, here)
+        toys = local.Local(project or record.folder, toy_step, here)
         whole = place.Cluster(joined, toys)
         Runner(Graph.of(jobs), record, here.display, whole).run(list(jobs), force=False)

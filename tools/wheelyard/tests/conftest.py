@@ -1,10 +1,11 @@
-"""What the pipeline's tests share: the plan of this project in a release folder of its own, and a real index."""
+"""What the pipeline's tests share: the plan of this project in a release folder of its own, and real
+indexes."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from rehearsed import indexes, origin, rehearsal
+from rehearsal import PUBLIC
 from repository import ROOT
 from wheelyard.core import shell
 from wheelyard.core.record import Record
@@ -13,7 +14,6 @@ from wheelyard.plan.plan import Options, Plan
 from wheelyard.tools import index
 from wheelyard.tools.index import Index
 
-__all__ = ["indexes", "origin", "rehearsal"]
 collect_ignore = ["demo", "ordinary"]  # other projects, with tests of their own
 
 
@@ -47,3 +47,8 @@ def new_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
             return Index(name, place, f"{place}+simple/", password, store=store)
 
         yield make
+
+
+@pytest.fixture(scope="session")
+def indexes(new_index: Callable[[str], Index]) -> list[Index]:
+    return [new_index(name) for name in PUBLIC]

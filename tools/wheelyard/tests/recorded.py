@@ -1,4 +1,5 @@
-"""What a job finds: other jobs in the record, as if they had run, and a workspace, as a runner makes it."""
+"""What a job finds: other jobs in the record, as if they had run, a workspace, as a runner makes it, and evidence, as
+the smoke test writes it on a GPU machine."""
 
 import shutil
 import tempfile
@@ -10,6 +11,10 @@ from wheelyard.core.engine import Engine
 from wheelyard.core.job import Job, Needs
 from wheelyard.core.record import Record
 from wheelyard.core.workspace import Workspace
+from wheelyard.steps.smoke import PROGRAM
+from wheelyard.tools import evidence
+
+WHEEL = "demo_ext-1.0-py3-none-any.whl"
 
 
 def job(name: str, inputs: dict[str, Any] | None = None, outputs: tuple[str, ...] = ()) -> Job:
@@ -48,3 +53,28 @@ def workspace(folder: Path, made: dict[str, list[Path]], **inputs: Any) -> Works
     own = folder / "job"
     own.mkdir(parents=True, exist_ok=True)
     return Workspace({**files, **inputs}, own, own / "log", folder, folder, folder, NoEngine())
+
+
+def proof(**changes: Any) -> dict[str, Any]:
+    """Evidence that counts for the wheel with sha256 "abc", with these changes."""
+    seen = {
+        "schema_version": evidence.SCHEMA,
+        "wheel": WHEEL,
+        "sha256": "abc",
+        "machine": "x86_64",
+        "python": "3.12.3",
+        "torch": "2.11.0",
+        "torch_cuda": "13.0",
+        "gpu": {"name": "NVIDIA H200", "capability": "9.0", "driver": "580"},
+        "program": sha256(PROGRAM),
+        "spec": "a spec",
+        "command": None,
+        "checks": {"add float32 cpu shapes": 5, "add float32 cuda shapes": 5},
+        "installed": False,
+        "loaded": {"demo_ext/__init__.py": "0" * 64},
+        "runs": [{"passed": True, "failures": []}],
+        "failures": [],
+        "passed": True,
+        **changes,
+    }
+    return {**seen, evidence.SEAL: evidence.seal(seen)}

@@ -20,9 +20,13 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from repository import ROOT
 from wheelyard.core.digest import sha256
+from wheelyard.init import files
+from wheelyard.tools import index
+from wheelyard.tools.index import Index
 
 STAND_INS = Path(__file__).with_name("stand_ins")
 # What the rehearsal does itself, and what leaves no file: the runner's firewall. Of signing it notes what is signed.
@@ -36,6 +40,7 @@ JOB_KEYS = {
 }  # fmt: skip
 NOT_SIGNED = "build/release/attestations/*"  # that takes GitHub's identity
 REPOSITORY = "owner/repository"
+PUBLIC = ("testpypi", "pypi")  # the indexes, and the jobs that publish to them
 # What sets a job up: the same line on the same commit makes the same.
 SET_UP = re.compile(r"make (tools|tool-wheels)[a-z -]*")
 STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env"}
@@ -380,9 +385,59 @@ def needed(all_jobs: dict[str, Job], name: str) -> set[str]:
     return direct.union(*(needed(all_jobs, job) for job in direct))
 
 
-def use_tools_of(checkout: Path, rehearsal: Rehearsal) -> None:
+def with_our_tools(rehearsal: Rehearsal) -> Rehearsal:
     """Has the `make` lines bring this checkout's tools: for a project without our Makefile."""
     for line in ("make tools", "make tools wheelscope", "make tools-sign", "make tools-publish"):
         made = rehearsal.made / line.replace(" ", "-")
         made.mkdir(parents=True)
-        (made / ".venv").symlink_to(checkout / ".venv")
+        (made / ".venv").symlink_to(ROOT / ".venv")
+    return rehearsal
+
+
+def stand_ins(folder: Path, indexes: list[Index]) -> dict[str, str]:
+    """Has the pipeline use these indexes in place of the public ones, a folder as GitHub."""
+    return {
+        "GH_FOLDER": str(folder / "github"),
+        "TWINE_USERNAME": index.USER,
+        "TWINE_PASSWORD": indexes[0].password or "",
+        **{f"INDEX_{n.upper()}": i.upload for n, i in zip(PUBLIC, indexes, strict=True)},
+    }
+
+
+def run_whole(made: Rehearsal) -> Rehearsal:
+    """Every job; one that goes red fails the test."""
+    try:
+        made.run()
+    except Failed as failed:
+        pytest.fail(str(failed))
+    return made
+
+
+def check_published(run: Rehearsal, indexes: list[Index], project: str) -> None:
+    """Every job ran; both indexes have what was made, and the release page all of it; nothing is sent twice."""
+    assert list(run.printed) == [name for name in run.jobs if name != "dry-run"]  # no tag runs that
+    made = [*run.artifacts.glob("build-*/*.whl"), *run.artifacts.glob("sdist/*.tar.gz")]
+    assert len(made) == 3
+    for where in indexes:
+        assert where.files(project) == {file.name: sha256(file) for file in made}
+    page = run.folder / "github"
+    names = {file.name for file in page.iterdir()}
+    assert {file.name for file in made} <= names
+    assert {"SHA256SUMS", "report.html", "release.json", "gpu-x86_64.json"} <= names
+    assert len([name for name in names if name.endswith(".cyclonedx.json")]) == 2
+    subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=page, check=True)
+    run.printed.clear()
+    run.run("testpypi")
+    for job in PUBLIC:
+        assert "0 files uploaded, 3 already there" in run.printed[job]
+    assert "is public already, with the same checksums" in run.printed["github"]
+
+
+def workflows_of_init(folder: Path) -> Path:
+    """The workflows with the one that `wheelyard init` writes as release.yml, which calls those of this tree."""
+    workflows = folder / "workflows"
+    shutil.copytree(ROOT / ".github/workflows", workflows)
+    written = re.sub(r"@wheelyard-v[\d.]+", "", files.workflow("$/.github/workflows"))
+    of_this_tree = re.sub(r'wheelyard: "[\d.]+"', 'wheelyard: ""', written)
+    (workflows / "release.yml").write_text(of_this_tree)
+    return workflows

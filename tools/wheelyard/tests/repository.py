@@ -1,11 +1,13 @@
-"""Where wheelyard's project lies, and the repository around it, whose matrix and workflows some tests read; and other
-repositories, to be made, and to call wheelyard in."""
+"""Where wheelyard's project lies, and the repository around it, whose matrix and workflows some tests read; other
+repositories, to be made, and to call wheelyard in; and which tests make real releases in containers."""
 
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+
+import pytest
 
 TOOL = Path(__file__).resolve().parents[1]
 ROOT = TOOL.parents[1]
@@ -44,3 +46,16 @@ def wheelyard(folder: Path, *words: str, **environment: str) -> subprocess.Compl
 
 def outer_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "RELEASE_FOLDER"}
+
+
+def real_release(*, large: bool = False) -> pytest.MarkDecorator:
+    """For `pytestmark`; a large one needs tens of gigabytes of images, or more minutes than all others together.
+
+    RELEASE_TESTS is set by the targets of the Makefile that run such tests.
+    """
+    wanted = os.environ.get("RELEASE_TESTS", "")
+    reason = "minutes of real container builds; `make test-release` runs them"
+    if large:
+        reason = "tens of gigabytes of images, or many minutes; `make test-release ALL=1` runs them"
+    is_off = wanted != "all" if large else not wanted
+    return pytest.mark.skipif(is_off, reason=reason)

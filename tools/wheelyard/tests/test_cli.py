@@ -13,8 +13,7 @@ from shlex import quote
 import pytest
 from demo_project import copy_of_demo
 from demo_wheel import make_wheel
-from proof import proof
-from recorded import passed
+from recorded import passed, proof
 from repository import ROOT, committed, wheelyard, write
 from wheelyard import cli, steps
 from wheelyard.core.digest import sha256

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from demo_project import containers, copy_of_demo, engine_up, processes, record
 from demo_wheel import device_code
-from real_releases import real_release
-from repository import wheelyard
+from repository import real_release, wheelyard
 from wheelyard.core.digest import sha256
 from wheelyard.steps import STEPS
 

@@ -5,14 +5,12 @@ The rehearsal goes through the workflows' own lines, and runs none of them.
 
 import json
 import re
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from rehearsal import Rehearsal
+from rehearsal import Rehearsal, workflows_of_init
 from repository import ROOT
-from wheelyard.init import files
 from wheelyard.plan import github
 from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import Options
@@ -84,12 +82,7 @@ def test_our_release(tmp_path: Path) -> None:
 
 def test_the_release_of_another_project(tmp_path: Path) -> None:
     """By the workflow that `init` writes; of several wheels per architecture, the last is told before the gate."""
-    workflows = tmp_path / "workflows"
-    shutil.copytree(ROOT / ".github/workflows", workflows)
-    written = re.sub(r"@wheelyard-v[\d.]+", "", files.workflow("$/.github/workflows"))
-    of_this_tree = re.sub(r'wheelyard: "[\d.]+"', 'wheelyard: ""', written)
-    (workflows / "release.yml").write_text(of_this_tree)
-    dry = Dry(EACH, "v1", tmp_path, {}, workflows, project=EACH)
+    dry = Dry(EACH, "v1", tmp_path, {}, workflows_of_init(tmp_path), project=EACH)
     dry.run()
     joins = dry.joins()
     last = [

@@ -23,8 +23,7 @@ import pytest
 from demo_project import containers, copy_of_demo, engine_up, engines, processes, record
 from disks import Disk
 from held_release import PLACES, REACHED
-from real_releases import real_release
-from repository import outer_environment, wheelyard
+from repository import outer_environment, real_release, wheelyard
 from wheelyard.core import engine
 from wheelyard.core.digest import sha256
 from wheelyard.steps import STEPS

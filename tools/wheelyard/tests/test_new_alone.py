@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 import recorded
-from real_releases import real_release
-from repository import ROOT
+from repository import ROOT, real_release
 from tools.release import wheels as tool_wheels
 from wheelyard.core import engine as engines
 from wheelyard.tools import host_settings, known_images, suite

@@ -17,9 +17,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from real_releases import real_release
 from rehearsal import STAND_INS, Failed, Rehearsal
-from repository import ROOT, TOOL, git
+from repository import ROOT, TOOL, git, real_release
 from test_doctor import ENVIRONMENTS, GitHub, github
 from wheelyard import new
 from wheelyard.core.digest import sha256

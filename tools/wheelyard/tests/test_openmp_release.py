@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 import repository
-from real_releases import real_release
-from repository import ROOT
+from repository import ROOT, real_release
 from wheelyard.tools import sbom, wheelscope
 
 pytestmark = real_release(large=True)

@@ -5,10 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from rehearsal import Failed, Rehearsal, jobs
-from rehearsed import PUBLIC, stand_ins
+from rehearsal import Rehearsal, check_published, run_whole, stand_ins
 from repository import ROOT, git
-from wheelyard.core.digest import sha256
 from wheelyard.plan import project
 from wheelyard.tools.index import Index
 
@@ -46,39 +44,11 @@ def rehearsal(
         origin / ".github/workflows",
     )
     try:
-        made.run()
-    except Failed as failed:
-        pytest.fail(str(failed))
+        return run_whole(made)
     finally:
         for title, seconds in made.seconds.items():
             print(f"| {title} | {seconds:.0f} s |")
-    return made
 
 
-def test_every_job_ran(rehearsal: Rehearsal, origin: Path) -> None:
-    run = [
-        name for name in jobs(origin / ".github/workflows") if name != "dry-run"
-    ]  # no tag runs that
-    assert list(rehearsal.printed) == run
-
-
-def test_it_publishes_to_both_indexes(rehearsal: Rehearsal, indexes: list[Index]) -> None:
-    handed = rehearsal.artifacts
-    files = [*handed.glob("build-*/*.whl"), *handed.glob("sdist/*.tar.gz")]
-    assert len(files) == 3
-    for where in indexes:
-        assert where.files(FACTS.name) == {file.name: sha256(file) for file in files}
-
-
-def test_the_release_page_has_everything(rehearsal: Rehearsal) -> None:
-    names = [file.name for file in (rehearsal.folder / "github").iterdir()]
-    for wanted in ("SHA256SUMS", "report.html", "release.json", "gpu-x86_64.json"):
-        assert wanted in names
-    assert len([name for name in names if name.endswith((".whl", ".cyclonedx.json"))]) == 4
-
-
-def test_a_second_run_uploads_nothing(rehearsal: Rehearsal) -> None:
-    rehearsal.run("testpypi")
-    for job in PUBLIC:
-        assert "0 files uploaded, 3 already there" in rehearsal.printed[job]
-    assert "is public already, with the same checksums" in rehearsal.printed["github"]
+def test_it_is_published_once(rehearsal: Rehearsal, indexes: list[Index]) -> None:
+    check_published(rehearsal, indexes, FACTS.name)

@@ -4,15 +4,23 @@ a compromised job hands on, reaches neither."""
 import dataclasses
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from demo_project import copy_of_demo
 from hostile_jobs import ATTACKS, LATER_ATTACKS
-from real_releases import real_release
-from rehearsal import Failed, Rehearsal, jobs
-from rehearsed import PUBLIC, stand_ins
-from repository import git
+from rehearsal import (
+    PUBLIC,
+    Failed,
+    Rehearsal,
+    check_published,
+    run_whole,
+    stand_ins,
+    with_our_tools,
+)
+from repository import git, real_release
 from test_doctor import GitHub, github
 from wheelyard.tools.index import Index
 
@@ -20,29 +28,36 @@ __all__ = ["github"]
 pytestmark = real_release()
 
 
-def test_it_publishes_to_both_indexes(rehearsal: Rehearsal, indexes: list[Index]) -> None:
-    for where in indexes:
-        assert len(where.files("demo_ext")) == 3
-    run = [name for name in jobs(rehearsal.workflows) if name != "dry-run"]  # no tag runs that
-    assert list(rehearsal.printed) == run
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo project with a changelog, tagged by the program behind `make tag`."""
+    folder = copy_of_demo(tmp_path_factory.mktemp("origin") / "project")
+    (folder / "CHANGELOG.md").write_text("# Changelog\n\n## [Unreleased]\n\n- All of it.\n")
+    matrix = folder / "ci/matrix.toml"
+    matrix.write_text(matrix.read_text().replace("gpu_evidence = []", 'gpu_evidence = ["x86_64"]'))
+    with (folder / ".gitignore").open("a") as ignored:
+        ignored.write("/.venv\n")
+    git(folder, "config", "user.name", "test")
+    git(folder, "config", "user.email", "test@localhost")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--message", "Add a changelog")
+    subprocess.run([sys.executable, "-m", "wheelyard", "tag", "1.1.0"], cwd=folder, check=True)
+    return folder
 
 
-def test_the_release_page_has_everything(rehearsal: Rehearsal) -> None:
-    names = [file.name for file in (rehearsal.folder / "github").iterdir()]
-    for wanted in ("SHA256SUMS", "report.html", "release.json", "demo_ext-1.1.0.tar.gz"):
-        assert wanted in names
-    assert len([name for name in names if name.endswith(".whl")]) == 2
-    assert len([name for name in names if name.endswith(".cyclonedx.json")]) == 2
-    command = ["sha256sum", "--check", "--quiet", "SHA256SUMS"]
-    subprocess.run(command, cwd=rehearsal.folder / "github", check=True)
+@pytest.fixture(scope="module")
+def rehearsal(
+    origin: Path, indexes: list[Index], tmp_path_factory: pytest.TempPathFactory
+) -> Rehearsal:
+    """The whole workflow, run once."""
+    folder = tmp_path_factory.mktemp("rehearsal")
+    return run_whole(
+        with_our_tools(Rehearsal(origin, "v1.1.0", folder, stand_ins(folder, indexes)))
+    )
 
 
-def test_a_second_run_uploads_nothing(rehearsal: Rehearsal) -> None:
-    rehearsal.printed.clear()
-    rehearsal.run("testpypi")
-    assert "0 files uploaded, 3 already there" in rehearsal.printed["testpypi"]
-    assert "0 files uploaded, 3 already there" in rehearsal.printed["pypi"]
-    assert "is public already, with the same checksums" in rehearsal.printed["github"]
+def test_it_is_published_once(rehearsal: Rehearsal, indexes: list[Index]) -> None:
+    check_published(rehearsal, indexes, "demo_ext")
 
 
 def test_a_file_that_was_cut_off_is_sent_again_before_the_page_is_public(

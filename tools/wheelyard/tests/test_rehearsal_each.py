@@ -1,16 +1,10 @@
 """The rehearsed workflow of a project with a wheel for every cell, as `wheelyard init` writes it."""
 
-import re
-import shutil
-
 import pytest
 from demo_project import copy_of_demo
-from real_releases import real_release
-from rehearsal import Rehearsal
-from rehearsed import run_whole
-from repository import ROOT, git
+from rehearsal import Rehearsal, run_whole, with_our_tools, workflows_of_init
+from repository import git, real_release
 from wheelyard.core.digest import sha256
-from wheelyard.init import files
 
 pytestmark = real_release(large=True)
 # Two torches and two Pythons, as pip installs a wheel only beside the torch that it asks for.
@@ -35,11 +29,7 @@ cuda = ["cpu"]""",
 def each(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
     """The workflow that `wheelyard init` writes, on the demo project with four cells, each with a wheel of its own."""
     folder = tmp_path_factory.mktemp("each")
-    workflows = folder / "workflows"
-    shutil.copytree(ROOT / ".github/workflows", workflows)
-    written = re.sub(r"@wheelyard-v[\d.]+", "", files.workflow("$/.github/workflows"))
-    of_this_tree = re.sub(r'wheelyard: "[\d.]+"', 'wheelyard: ""', written)
-    (workflows / "release.yml").write_text(of_this_tree)
+    workflows = workflows_of_init(folder)
     origin = copy_of_demo(folder / "origin")
     matrix = origin / "ci/matrix.toml"
     text = matrix.read_text()
@@ -52,7 +42,7 @@ def each(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
     git(origin, "commit", "--all", "--message", "Make a wheel for each cell")
     git(origin, "tag", "v1.0")
     github = {"GH_FOLDER": str(folder / "github")}
-    return run_whole(Rehearsal(origin, "v1.0", folder, github, workflows))
+    return run_whole(with_our_tools(Rehearsal(origin, "v1.0", folder, github, workflows)))
 
 
 def test_each_cell_has_its_own_wheel_and_job(each: Rehearsal) -> None:

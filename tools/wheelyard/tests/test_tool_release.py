@@ -9,25 +9,29 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import venv
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
-import ordinary_project
 import pytest
 import yaml
 from demo_project import copy_of_demo
-from real_releases import real_release
-from repository import ROOT, outer_environment
+from repository import ROOT, committed, git, outer_environment, real_release
 from tools.release import wheels as tool_wheels
 from wheelyard.core.digest import sha256
 from wheelyard.tools import index
 from wheelyard.tools.index import Index
 
 pytestmark = real_release(large=True)
+TORCHES = {"2.12": "cu130", "2.15": "cu132"}
+CELLS = [(torch, python) for torch in TORCHES for python in ("3.11", "3.13")]
+# It outlives a test: what the compilers are given is the same each time.
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wheelyard-tests"
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +39,9 @@ def programs(new_index: Callable[[str], Index], tmp_path_factory: pytest.TempPat
     """The folder of the programs that `pip install wheelyard` brings, from an index that has the tools' wheels."""
     folder = tmp_path_factory.mktemp("tools")
     where = new_index("tools")
-    wheels = tool_wheels.make(folder)
+    tools = tool_wheels.make(folder)
     stand_in = {"INDEX_TESTPYPI": where.upload, "TWINE_USERNAME": index.USER}
-    made = " ".join(f"{sha256(wheel)} {wheel.name}" for wheel in wheels.values())
+    made = " ".join(f"{sha256(wheel)} {wheel.name}" for wheel in tools.values())
     password = {"TWINE_PASSWORD": where.password or "", "DIGESTS": made}
     upload = [
         sys.executable,
@@ -56,7 +60,7 @@ def programs(new_index: Callable[[str], Index], tmp_path_factory: pytest.TempPat
         for entry in json.loads((folder / "report").read_text())["install"]
         if entry["download_info"]["url"].startswith(where.upload)
     ]
-    assert sorted(taken) == sorted(wheel.name for wheel in wheels.values())
+    assert sorted(taken) == sorted(wheel.name for wheel in tools.values())
     return found
 
 
@@ -64,7 +68,9 @@ def programs(new_index: Callable[[str], Index], tmp_path_factory: pytest.TempPat
 def environment(programs: Path) -> dict[str, str]:
     """This machine's, without what belongs to this checkout or to another Python environment."""
     clean = {
-        n: v for n, v in os.environ.items() if not n.startswith(("PYTHON", "VIRTUAL", "WHEEL"))
+        n: v
+        for n, v in outer_environment().items()
+        if not n.startswith(("PYTHON", "VIRTUAL", "WHEEL"))
     }
     places = [p for p in clean["PATH"].split(os.pathsep) if not Path(p).is_relative_to(ROOT)]
     return clean | {"PATH": os.pathsep.join([str(programs), *places])}
@@ -74,12 +80,36 @@ def environment(programs: Path) -> dict[str, str]:
 def project(
     programs: Path, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    folder = ordinary_project.copy(tmp_path_factory.mktemp("elsewhere") / "project")
+    """The project in ordinary/, in a git repository of its own, tagged and released."""
+    folder = tmp_path_factory.mktemp("elsewhere") / "project"
+    shutil.copytree(Path(__file__).with_name("ordinary"), folder)
+    (folder / ".gitignore").write_text("/build/\n")
+    git(committed(folder), "tag", "-m", "first", "v1.2.0")
     hide = f'mount -t tmpfs none {shlex.quote(str(ROOT))} && exec "$@"'
     alone = ["unshare", "--mount", "sh", "-c", hide, "sh", str(programs / "wheelyard")]
-    done = ordinary_project.release(folder, alone, environment)
+    words = [*alone, "release", "--cache", str(CACHE)]
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
+
+
+def jobs(project: Path) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = json.loads(
+        (project / "build/release/release.json").read_text()
+    )["jobs"]
+    return found
+
+
+def wheels(project: Path) -> dict[tuple[str, str], Path]:
+    """The wheel of each cell, by its name."""
+    found = {}
+    for torch, python in CELLS:
+        tag = "cp" + python.replace(".", "")
+        start = f"ordinary_ext-1.2.0+{TORCHES[torch]}torch{torch}-{tag}-{tag}-manylinux_2_"
+        (found[torch, python],) = (project / "wheelhouse").glob(
+            f"{start}*_{os.uname().machine}.whl"
+        )
+    return found
 
 
 def test_this_repository_is_hidden(environment: dict[str, str], programs: Path) -> None:
@@ -93,34 +123,33 @@ def test_this_repository_is_hidden(environment: dict[str, str], programs: Path) 
 
 
 def test_each_cell_has_its_wheel_and_real_pip_takes_it(project: Path) -> None:
-    wheels = ordinary_project.wheels(project)
-    assert sorted((project / "wheelhouse").glob("*.whl")) == sorted(wheels.values())
-    assert ordinary_project.what_pip_took(project) == {
-        cell: f"pip took {wheel.name}" for cell, wheel in wheels.items()
-    }
+    made, done = wheels(project), jobs(project)
+    assert sorted((project / "wheelhouse").glob("*.whl")) == sorted(made.values())
+    for (torch, python), wheel in made.items():
+        taken = done[f"install/embedded-torch{torch}-python{python}"]["facts"]["verdict"]
+        assert taken == f"pip took {wheel.name}"
 
 
 def test_a_wheel_asks_for_its_torch_and_keeps_its_other_requirements(project: Path) -> None:
     assert (project / "wheelhouse/ordinary_ext-1.2.0.tar.gz").exists(), "the version of the tag"
-    for (torch, _), wheel in ordinary_project.wheels(project).items():
+    for (torch, _), wheel in wheels(project).items():
         (found,) = metadata.distributions(path=[str(wheel)])
         assert sorted(found.requires or []) == ["einops>=0.8", f"torch=={torch}.*"]
 
 
 def test_each_wheel_ran_beside_its_torch_in_a_fresh_container(project: Path) -> None:
-    jobs = ordinary_project.jobs(project)
-    assert {job["verdict"] for job in jobs.values()} == {"passed"}
-    for torch, python in ordinary_project.CELLS:
-        (name,) = (n for n in jobs if re.match(rf"verify/.*-torch{torch}-python{python}$", n))
-        assert "6 passed" in jobs[name]["facts"]["verdict"], name
+    done = jobs(project)
+    assert {job["verdict"] for job in done.values()} == {"passed"}
+    for torch, python in CELLS:
+        (name,) = (n for n in done if re.match(rf"verify/.*-torch{torch}-python{python}$", n))
+        assert "6 passed" in done[name]["facts"]["verdict"], name
 
 
 def test_what_builds_a_wheel_is_what_its_torch_requires(project: Path) -> None:
     """setuptools and the others in the build image: torch names versions of them that it works with."""
-    jobs = ordinary_project.jobs(project)
-    builds = [job for name, job in jobs.items() if re.match(r"build/(?!sdist)", name)]
+    builds = [job for name, job in jobs(project).items() if re.match(r"build/(?!sdist)", name)]
     images = {job["facts"]["image"] for job in builds}
-    assert len(images) == len(ordinary_project.CELLS)
+    assert len(images) == len(CELLS)
     for image in images:
         words = ["docker", "run", "--rm", "--network=none", image, "python", "-m", "pip", "check"]
         checked = subprocess.run(words, capture_output=True, text=True)

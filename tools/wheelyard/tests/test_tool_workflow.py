@@ -14,10 +14,8 @@ from pathlib import Path
 import pytest
 import yaml
 from demo_project import engine_up
-from real_releases import real_release
-from rehearsal import REPOSITORY, STAND_INS, Failed, Rehearsal
-from rehearsed import PUBLIC, stand_ins
-from repository import ROOT, git
+from rehearsal import PUBLIC, REPOSITORY, STAND_INS, Failed, Rehearsal, run_whole, stand_ins
+from repository import ROOT, git, real_release
 from wheelyard import __version__
 from wheelyard.core.digest import sha256
 from wheelyard.tools.index import Index
@@ -54,10 +52,7 @@ def released(new_index: Callable[[str], Index], tmp_path_factory: pytest.TempPat
         stand_ins(folder, indexes),
         file="tools.yml",
     )
-    try:
-        run.run()
-    except Failed as failed:
-        pytest.fail(str(failed))
+    run_whole(run)
     for where in indexes:
         served = {name: digest for tool in TOOLS for name, digest in where.files(tool).items()}
         assert served == run.signed

@@ -8,8 +8,7 @@ import pytest
 from axe_core_python.selenium import Axe
 from demo_wheel import make_wheel
 from maintenance import screenshots
-from proof import proof
-from recorded import failed, passed
+from recorded import failed, passed, proof
 from repository import ROOT
 from selenium.webdriver import Chrome, Keys
 from selenium.webdriver.common.by import By

@@ -1,19 +1,22 @@
 """Publishing to a real devpi: nothing twice, nothing changed, and every fault names its cure."""
 
+import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import socket
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from demo_wheel import make_wheel
-from faulty_index import faulty_proxy
-from proof import proof
-from recorded import job, workspace
+from recorded import job, proof, workspace
 from rehearsal import STAND_INS
 from wheelyard import steps
 from wheelyard.core.digest import sha256
@@ -35,6 +38,54 @@ def devpi(new_index: Callable[[str], Index]) -> Index:
 
 def send(where: Index, files: list[Path], folder: Path) -> list[str]:
     return publish.upload(where, NAME, {file: sha256(file) for file in files}, folder / "log")
+
+
+@contextmanager
+def faulty_proxy(
+    upstream: str, drop_every: int | None = None, cut_after: int | None = None
+) -> Iterator[str]:
+    """Hands connections on to `upstream`; drops each third one, say, or cuts off what sends more bytes than that."""
+    parts, count = urlsplit(upstream), itertools.count(1)
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def hand_on(source: socket.socket, target: socket.socket, limit: int | None) -> None:
+        sent = 0
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sent += len(data)
+                if limit is not None and sent > limit:
+                    source.shutdown(socket.SHUT_RDWR)
+                    break
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+    def connected(client: socket.socket) -> None:
+        with client, socket.create_connection((parts.hostname, parts.port)) as server:
+            back = threading.Thread(target=hand_on, args=(server, client, None))
+            back.start()
+            hand_on(client, server, cut_after)
+            back.join()
+
+    def serve() -> None:
+        with ThreadPoolExecutor() as pool:
+            while True:
+                try:
+                    client, _ = listener.accept()
+                except OSError:
+                    return
+                if drop_every and next(count) % drop_every == 0:
+                    client.close()
+                else:
+                    pool.submit(connected, client)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        with listener:
+            listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
 
 
 def test_what_is_served_is_what_was_recorded(devpi: Index, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from proof import WHEEL, proof
+from recorded import WHEEL, proof
 from repository import ROOT
 from wheelyard.core.digest import sha256
 from wheelyard.problem import Problem
