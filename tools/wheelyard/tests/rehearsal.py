@@ -41,6 +41,8 @@ JOB_KEYS = {
 NOT_SIGNED = "build/release/attestations/*"  # that takes GitHub's identity
 REPOSITORY = "owner/repository"
 PUBLIC = ("testpypi", "pypi")  # the indexes, and the jobs that publish to them
+# What the action that sets wheelyard up does in its own repository; with_our_tools stands in for it elsewhere.
+WHEELYARD, WHEELYARDS_LINE = "$/.github/actions/wheelyard", "make tools wheelscope"
 # What sets a job up: the same line on the same commit makes the same.
 SET_UP = re.compile(r"make (tools|tool-wheels)[a-z -]*")
 STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env"}
@@ -123,8 +125,7 @@ class Rehearsal:
         """What `${{ }}` stands for, once, or for each entry of the matrix that can run here."""
         head = ["git", "-C", self.origin, "branch", "--show-current"]
         branch = subprocess.run(head, check=True, capture_output=True, text=True).stdout.strip()
-        known = {"github.token": "a-token-for-the-stand-in", "inputs.wheelyard": ""}
-        known["github.ref_type"] = self.ref_type
+        known = {"github.token": "a-token-for-the-stand-in", "github.ref_type": self.ref_type}
         known["github.event.repository.default_branch"] = branch
         contexts = [known | self.told(job)]
         for call in job.get("calls", []):  # the jobs that call this one's workflow, outermost first
@@ -211,10 +212,11 @@ class Rehearsal:
             assert step.keys() <= STEP_KEYS, f"{name}: {step.keys() - STEP_KEYS}"
             if not is_wanted(step.get("if", ""), values):
                 continue
-            if "run" in step:
+            if "run" in step or step["uses"] == WHEELYARD:
                 told = {k: self.filled(name, v, values) for k, v in step.get("env", {}).items()}
                 left = over - time.monotonic()
-                written = self.run_line(name, clone, step["run"], given | told, left)
+                line = step.get("run", WHEELYARDS_LINE)
+                written = self.run_line(name, clone, line, given | told, left)
                 told_by = f"steps.{step.get('id')}.outputs"
                 values |= {told_by: "", **{f"{told_by}.{k}": v for k, v in written.items()}}
                 continue
@@ -387,7 +389,7 @@ def needed(all_jobs: dict[str, Job], name: str) -> set[str]:
 
 def with_our_tools(rehearsal: Rehearsal) -> Rehearsal:
     """Has the `make` lines bring this checkout's tools: for a project without our Makefile."""
-    for line in ("make tools", "make tools wheelscope", "make tools-sign", "make tools-publish"):
+    for line in ("make tools", WHEELYARDS_LINE, "make tools-sign", "make tools-publish"):
         made = rehearsal.made / line.replace(" ", "-")
         made.mkdir(parents=True)
         (made / ".venv").symlink_to(ROOT / ".venv")
@@ -438,6 +440,5 @@ def workflows_of_init(folder: Path) -> Path:
     workflows = folder / "workflows"
     shutil.copytree(ROOT / ".github/workflows", workflows)
     written = re.sub(r"@wheelyard-v[\d.]+", "", files.workflow("$/.github/workflows"))
-    of_this_tree = re.sub(r'wheelyard: "[\d.]+"', 'wheelyard: ""', written)
-    (workflows / "release.yml").write_text(of_this_tree)
+    (workflows / "release.yml").write_text(written)
     return workflows

@@ -72,13 +72,12 @@ jobs:
   wheels:
     permissions: {{ contents: read }} # the checkouts
     uses: {uses}/wheels.yml@{version}
-    with: {{ wheelyard: "{__version__}" }}
   publish:
     if: startsWith(github.ref, 'refs/tags/v')
     needs: wheels
     permissions: {{ contents: write }} # the release page
     uses: {uses}/publish.yml@{version}
-    with: {{ wheelyard: "{__version__}", digests: "${{{{ needs.wheels.outputs.digests }}}}" }}
+    with: {{ digests: "${{{{ needs.wheels.outputs.digests }}}}" }}
 """
 
 
