@@ -12,6 +12,33 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = ROOT / f"build/extension-{platform.machine()}-nvcc/bin/standalone"
 HAS_GPU = Path("/dev/nvidia0").exists()
+# A driver that supports CUDA 11.4 and nothing else: what the runtime meets on a machine that was not updated.
+OLD_DRIVER = """
+#include <stddef.h>
+#include <string.h>
+
+int cuInit(unsigned flags) {
+  return (void)flags, 0;
+}
+int cuDriverGetVersion(int* version) {
+  return *version = 11040, 0;
+}
+
+int cuGetProcAddress(const char* name, void** function, int version, unsigned long flags) {
+  (void)version, (void)flags;
+  *function = !strcmp(name, "cuInit")               ? (void*)cuInit
+              : !strcmp(name, "cuDriverGetVersion") ? (void*)cuDriverGetVersion
+              : !strcmp(name, "cuGetProcAddress")   ? (void*)cuGetProcAddress
+                                                    : NULL;
+  return *function ? 0 : 500;
+}
+
+int cuGetProcAddress_v2(const char* name, void** function, int version, unsigned long flags,
+                        void* found) {
+  (void)found;
+  return cuGetProcAddress(name, function, version, flags);
+}
+"""
 
 pytestmark = pytest.mark.skipif(
     not PROGRAM.is_file(), reason="not built here: python setup.py build_cpp"
@@ -41,10 +68,8 @@ def test_no_driver():
 def test_a_driver_that_is_too_old(tmp_path: Path):
     compiler = shutil.which("cc") or shutil.which("gcc")
     assert compiler, "needs a C compiler"
-    source = Path(__file__).parent / "fake_driver.c"
-    subprocess.run(
-        [compiler, "-shared", "-fPIC", "-o", tmp_path / "libcuda.so.1", source], check=True
-    )
+    command = [compiler, "-shared", "-fPIC", "-xc", "-", "-o", tmp_path / "libcuda.so.1"]
+    subprocess.run(command, input=OLD_DRIVER, text=True, check=True)
     done = run(LD_LIBRARY_PATH=str(tmp_path))
     assert done.returncode == 2
     assert re.search(

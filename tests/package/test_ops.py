@@ -6,7 +6,6 @@ import pytest
 import torch
 from conftest import COMPLEX, FLOATING, INTEGER, assert_same, make
 
-import cuda_ext_example
 from cuda_ext_example import cust_add, my_add, my_fast_add
 from cuda_ext_example._ops import OPS
 from cuda_ext_example._opwright import testing
@@ -154,7 +153,3 @@ def test_large_cpu_tensors_use_all_threads():
             )
     finally:
         torch.set_num_threads(threads)
-
-
-def test_public_names():
-    assert set(cuda_ext_example.__all__) <= set(dir(cuda_ext_example))
