@@ -8,7 +8,7 @@ from typing import Any
 
 from wheelyard import __version__
 from wheelyard.plan.plan import INDEXES, PLACES
-from wheelyard.steps import ELSEWHERE, STEPS
+from wheelyard.steps import HELP, STEPS
 
 OTHERS = {
     "report": "write the report page of what there is",
@@ -69,7 +69,7 @@ def parse() -> argparse.Namespace:
         "--from", dest="start", choices=STEPS, help="repeat this step and all that follow"
     )
     whole.add_argument("--only", choices=STEPS, help="repeat this step alone")
-    for name, help_text in (STEPS | ELSEWHERE).items():
+    for name, help_text in HELP.items():
         commands.add_parser(name, parents=[placed], help=help_text)
     for name, help_text in OTHERS.items():
         commands.add_parser(name, parents=[run], help=help_text)

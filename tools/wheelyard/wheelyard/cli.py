@@ -29,7 +29,7 @@ from wheelyard.report.advice import advise
 from wheelyard.run import join, local, wheelhouse
 from wheelyard.run.runner import Place, Runner, only_run
 from wheelyard.steps import ORDER
-from wheelyard.tools import gpus, packages
+from wheelyard.tools import evidence, packages
 from wheelyard.tools.images import FOLDER
 
 SHOWN = 4  # changed files that are named
@@ -198,7 +198,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         for field in dataclasses.fields(Options)
         if field.name in given
     }
-    if given.get("place") == "here" and "TORCH_PYTHON" in os.environ and gpus.capabilities():
+    if given.get("place") == "here" and "TORCH_PYTHON" in os.environ and evidence.capabilities():
         fields["offered"] = ("gpu",)  # torch is there too, so a release takes evidence from it
     return Options(**fields | {"wanted": wanted})
 

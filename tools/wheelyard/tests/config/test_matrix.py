@@ -74,7 +74,7 @@ def test_what_is_known_need_not_be_said(tmp_path: Path) -> None:
     file = tmp_path / "matrix.toml"
     file.write_text(SHORT)
     facts = matrix.load(file)
-    assert facts.arch["x86_64"].debian == "amd64"
+    assert facts.arch["x86_64"].runner == "ubuntu-24.04"
     assert facts.torch["2.14"].release == "2.14.1"
     assert facts.torch["2.14"].cuda == ["13.0"]
     assert facts.torch["2.14"].pythons == ["3.11", "3.13"]

@@ -29,7 +29,6 @@ class Project:
 
 @dataclass(frozen=True)
 class Arch:
-    debian: str = key("Debian's name of the architecture: amd64 or arm64.", known=True)
     runner: str = key("The GitHub runner that builds and runs its wheels.", known=True)
 
 

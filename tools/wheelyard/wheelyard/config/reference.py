@@ -2,11 +2,10 @@
 complete and check it."""
 
 import dataclasses
-import types
 import typing
 from typing import Any
 
-from wheelyard.config.schema import is_required
+from wheelyard.config.schema import is_required, without_none
 
 MADE = "Made from the schema (`wheelyard schema --markdown`). An unknown key is an error that names its line."
 TYPES = {str: "string", int: "integer", bool: "boolean"}  # in JSON
@@ -41,7 +40,7 @@ def _section(path: list[str], table: Any, doc: str) -> list[str]:
 
 def _inner(hint: Any) -> tuple[list[str], Any] | None:
     """The table behind a key: of its own, one of several by name, or one of a list."""
-    hint = _without_none(hint)
+    hint = without_none(hint)
     if dataclasses.is_dataclass(hint):
         return [], hint
     arguments = typing.get_args(hint)
@@ -52,7 +51,7 @@ def _inner(hint: Any) -> tuple[list[str], Any] | None:
 
 def _row(field: "dataclasses.Field[Any]", hint: Any) -> str:
     choices = field.metadata["choices"]
-    kind = ", ".join(f"`{c}`" for c in choices if c) if choices else _words(_without_none(hint))
+    kind = ", ".join(f"`{c}`" for c in choices if c) if choices else _words(without_none(hint))
     doc = field.metadata["doc"].replace("|", "\\|")
     return f"| `{field.name}` | {kind} | {_default(field)} | {doc} |"
 
@@ -74,12 +73,6 @@ def _words(hint: Any) -> str:
     return PLAIN[hint]
 
 
-def _without_none(hint: Any) -> Any:
-    if typing.get_origin(hint) is types.UnionType:
-        return next(part for part in typing.get_args(hint) if part is not types.NoneType)
-    return hint
-
-
 def json_schema(kind: Any, title: str) -> dict[str, Any]:
     """The whole schema of the file that `kind` defines."""
     head = {"$schema": "http://json-schema.org/draft-07/schema#", "title": title}
@@ -87,8 +80,7 @@ def json_schema(kind: Any, title: str) -> dict[str, Any]:
 
 
 def _schema(kind: Any) -> dict[str, Any]:
-    if typing.get_origin(kind) is types.UnionType:
-        (kind,) = (part for part in typing.get_args(kind) if part is not types.NoneType)
+    kind = without_none(kind)
     if dataclasses.is_dataclass(kind):
         return _object(kind)
     origin = typing.get_origin(kind)

@@ -78,8 +78,7 @@ def parse(file: Path, shown: str) -> tuple[dict[str, Any], Source]:
 def read(kind: Any, value: Any, path: list[str], source: Source) -> Any:
     """`value` as `kind`: a dataclass, dict, list, str, int, bool, or one of these or None."""
     place = ".".join(path) or "the file"
-    if typing.get_origin(kind) is types.UnionType:  # X | None
-        (kind,) = (part for part in typing.get_args(kind) if part is not types.NoneType)
+    kind = without_none(kind)
     origin = typing.get_origin(kind)
     if dataclasses.is_dataclass(kind):
         return _table(kind, value, path, source)
@@ -93,6 +92,13 @@ def read(kind: Any, value: Any, path: list[str], source: Source) -> Any:
         _, item = typing.get_args(kind)
         return {k: read(item, v, [*path, k], source) for k, v in value.items()}
     return value
+
+
+def without_none(kind: Any) -> Any:
+    """X of X | None."""
+    if typing.get_origin(kind) is types.UnionType:
+        (kind,) = (part for part in typing.get_args(kind) if part is not types.NoneType)
+    return kind
 
 
 def _table(kind: Any, value: Any, path: list[str], source: Source) -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.markup import escape
 from rich.table import Table
 
+from wheelyard.config import matrix, policy
 from wheelyard.config.matrix import KNOWN
 from wheelyard.core.progress import Display
 from wheelyard.init import files, sources
@@ -15,7 +16,7 @@ from wheelyard.init.choice import Choice, choose
 from wheelyard.init.sources import Found
 from wheelyard.problem import Problem
 
-MATRIX, POLICY, WORKFLOW = "ci/matrix.toml", "ci/policy.toml", ".github/workflows/wheels.yml"
+WORKFLOW = ".github/workflows/wheels.yml"
 OTHER_LANGUAGES = ("maturin", "setuptools_rust")
 
 
@@ -48,8 +49,8 @@ def run(root: Path, display: Display, folder: str = "", import_name: str = "") -
     uses = known["workflow"]["uses"]
     commit = _commit_of_the_tag(uses)
     texts = {
-        MATRIX: files.matrix(found, choice),
-        POLICY: files.policy(found, choice),
+        matrix.FILE: files.matrix(found, choice),
+        policy.FILE: files.policy(found, choice),
         WORKFLOW: files.workflow(uses, commit),
     }
     for name, text in texts.items():

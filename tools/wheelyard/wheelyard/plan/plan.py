@@ -1,10 +1,11 @@
 """The plan of a release: the project, its matrix, the wheels to be made, and where their jobs can run."""
 
+import itertools
 import os
 import platform
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
@@ -19,7 +20,7 @@ from packaging.utils import (
 from packaging.version import InvalidVersion, Version
 
 from wheelyard.config import matrix as matrix_file
-from wheelyard.config.matrix import Matrix, RunCell
+from wheelyard.config.matrix import Matrix, RunCell, version_key
 from wheelyard.core import digest
 from wheelyard.plan import project as project_facts
 from wheelyard.plan import torch_lock
@@ -99,6 +100,13 @@ class Plan:
     @property
     def cells(self) -> list[Cell]:
         return cells(self.matrix)[0]
+
+    def rows(self, arch: str) -> Iterator[tuple[str, str, dict[str, Cell]]]:
+        """The cells of an architecture in a table: each torch and CUDA, and its cells by their Python."""
+        of_arch = [cell for cell in self.cells if cell.arch == arch]
+        of_arch.sort(key=lambda cell: (version_key(cell.torch), cell.cuda))
+        for (torch, cuda), row in itertools.groupby(of_arch, lambda cell: (cell.torch, cell.cuda)):
+            yield torch, cuda, {cell.python: cell for cell in row}
 
     @property
     def left_out(self) -> dict[str, int]:

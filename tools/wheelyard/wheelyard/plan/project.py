@@ -14,10 +14,9 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from wheelyard.config.matrix import FILE as CONFIGURATION
 from wheelyard.core.digest import of_source
 from wheelyard.problem import Problem
-
-CONFIGURATION = "ci/matrix.toml"
 
 
 @dataclass(frozen=True)

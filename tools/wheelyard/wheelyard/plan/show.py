@@ -1,6 +1,5 @@
 """The plan as tables for people: what is built, which cells it serves, how each is verified."""
 
-import itertools
 from collections import Counter
 from statistics import median
 
@@ -116,13 +115,7 @@ def _grid(plan: Plan, console: Console) -> None:
         grid = Table(box=None, padding=(0, 1, 0, 0))
         for column in (arch, "CUDA", *pythons):
             grid.add_column(column)
-        for (torch, cuda), row in itertools.groupby(
-            sorted(
-                (cell for cell in plan.cells if cell.arch == arch),
-                key=lambda c: (version_key(c.torch), c.cuda),
-            ),
-            key=lambda c: (c.torch, c.cuda),
-        ):
-            how = {cell.python: SHORT[plan.way(cell)] for cell in row}
+        for torch, cuda, row in plan.rows(arch):
+            how = {python: SHORT[plan.way(cell)] for python, cell in row.items()}
             grid.add_row(torch, cuda, *(how.get(python, "") for python in pythons))
         console.print(grid)

@@ -2,15 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import groupby
-from pathlib import Path
 
 from wheelyard.config import policy
 from wheelyard.config.matrix import version_key
 from wheelyard.plan.cells import run_cells
 from wheelyard.plan.plan import WAYS, Plan
-
-CLAIMS = ("run", "linked", "same ABI", "inferred")
 
 
 def page(plan: Plan) -> str:
@@ -35,8 +31,8 @@ def page(plan: Plan) -> str:
         ),
     ]
     for arch in plan.matrix.arch:
-        lines += ["", f"## {arch}", "", f"| torch | CUDA | {' | '.join(CLAIMS)} |"]
-        lines += [f"|---|---|{'---|' * len(CLAIMS)}", *_rows(plan, arch)]
+        lines += ["", f"## {arch}", "", f"| torch | CUDA | {' | '.join(WAYS)} |"]
+        lines += [f"|---|---|{'---|' * len(WAYS)}", *_rows(plan, arch)]
     return "\n".join([*lines, ""])
 
 
@@ -52,7 +48,7 @@ def _machine(plan: Plan) -> Iterator[str]:
             else "."
         )
     file = plan.project.root / policy.FILE
-    rules = policy.load(file) if Path(file).is_file() else policy.Policy()
+    rules = policy.load(file) if file.is_file() else policy.Policy()
     if rules.cuda.driver:
         yield f"- Driver: {rules.cuda.driver} or newer."
     system = rules.platform.highest
@@ -61,11 +57,9 @@ def _machine(plan: Plan) -> Iterator[str]:
 
 
 def _rows(plan: Plan, arch: str) -> Iterator[str]:
-    cells = [cell for cell in plan.cells if cell.arch == arch]
-    cells.sort(key=lambda cell: (version_key(cell.torch), cell.cuda))
-    for (torch, cuda), row in groupby(cells, lambda cell: (cell.torch, cell.cuda)):
-        of_way: dict[str, list[str]] = {way: [] for way in CLAIMS}
-        for cell in row:
-            of_way[plan.way(cell)].append(cell.python)
-        pythons = (", ".join(sorted(of_way[way], key=version_key)) for way in CLAIMS)
+    for torch, cuda, row in plan.rows(arch):
+        of_way: dict[str, list[str]] = {way: [] for way in WAYS}
+        for python, cell in row.items():
+            of_way[plan.way(cell)].append(python)
+        pythons = (", ".join(sorted(of_way[way], key=version_key)) for way in WAYS)
         yield f"| {torch} | {cuda} | {' | '.join(pythons)} |"

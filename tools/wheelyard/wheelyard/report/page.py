@@ -4,7 +4,6 @@ JavaScript or a wide screen.
 It is made from the record alone, also where steps failed or have not run.
 """
 
-import itertools
 import re
 from collections import Counter
 from html import escape
@@ -12,7 +11,6 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from wheelyard.config.matrix import version_key
 from wheelyard.core.record import Facts, Record
 from wheelyard.plan.cells import Cell
 from wheelyard.plan.plan import Plan
@@ -132,14 +130,10 @@ def _arch_grid(plan: Plan, grid: dict[Cell, str], arch: str) -> str:
     pythons = plan.matrix.python.versions
     head = "".join(f'<th scope="col">{name}</th>' for name in ("torch", "CUDA", *pythons))
     rows = []
-    cells = [cell for cell in plan.cells if cell.arch == arch]
     last = ""
-    for (torch, cuda), group in itertools.groupby(
-        sorted(cells, key=lambda c: (version_key(c.torch), c.cuda)),
-        key=lambda c: (c.torch, c.cuda),
-    ):
+    for torch, cuda, row in plan.rows(arch):
         first, last = torch != last, torch
-        ways = {cell.python: grid[cell] for cell in group}
+        ways = {python: grid[cell] for python, cell in row.items()}
         boxes = "".join(_box(ways.get(python)) for python in pythons)
         heads = f'<th scope="row">{torch}</th><th scope="row">{cuda}</th>'
         rows.append(f'<tr class="{"first" if first else ""}">{heads}{boxes}</tr>')

@@ -11,33 +11,22 @@ from types import ModuleType
 from wheelyard.core.job import Graph
 from wheelyard.plan.plan import Plan
 
-STEPS = {
+HELP = {
     "image": "make the build and verify images",
     "build": "make the sdist, and from it the wheels, with cibuildwheel",
     "repair": "give the wheels their manylinux tag with auditwheel, their SBOM, and their variants",
     "gate": "judge the wheels: wheelscope, twine, check-wheel-contents",
     "verify": "run the package's tests on each torch and Python, link against the rest",
+    "gpu": "run the wheels on this machine's GPU, and write the evidence",
     "smoke": "run each wheel once here",
+    "attest": "sign PEP 740 attestations with this job's GitHub identity",
     "publish": "upload to the index with twine",
     "install": "install from the index by name, and smoke-test again",
 }
+ORDER = tuple(HELP)
 # Only where a runner has what they need: a GPU, an identity to sign with.
-ELSEWHERE = {
-    "gpu": "run the wheels on this machine's GPU, and write the evidence",
-    "attest": "sign PEP 740 attestations with this job's GitHub identity",
-}
-ORDER = (
-    "image",
-    "build",
-    "repair",
-    "gate",
-    "verify",
-    "gpu",
-    "smoke",
-    "attest",
-    "publish",
-    "install",
-)
+ELSEWHERE = ("gpu", "attest")
+STEPS = tuple(step for step in ORDER if step not in ELSEWHERE)
 
 
 def module(step: str) -> ModuleType:

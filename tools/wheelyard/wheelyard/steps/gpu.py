@@ -18,7 +18,7 @@ from wheelyard.core.workspace import Workspace
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 from wheelyard.steps import smoke
-from wheelyard.tools import evidence, gpus
+from wheelyard.tools import evidence
 
 
 def jobs(plan: Plan) -> list[Job]:
@@ -45,7 +45,7 @@ def run(job: Job, workspace: Workspace) -> Facts:
     folder = workspace.scratch("spec")
     tests = workspace.inputs["gpu_tests"]
     told = ["--tests-command", tests["command"], "--tests"] if tests else []
-    if not gpus.capabilities():
+    if not evidence.capabilities():
         shown = [*smoke.words(workspace.inputs, folder, "."), *told, *(["FOLDER"] if tests else [])]
         return _handed_on(wheel, workspace.sources("committed"), file, shlex.join(shown))
     python = os.environ.get("TORCH_PYTHON", "python3")

@@ -68,17 +68,8 @@ def run(job: Job, workspace: Workspace) -> Facts:
             f"{OWN_PLACE} && {pip_install(inputs['index'], source.simple, wanted)} && {checked}"
         )
         output.chmod(0o777)
-        options = [
-            *network(source.simple),
-            *ordinary_user(),
-            f"--volume={output}:/out",
-            f"--volume={wheel.parent}:/wheel:ro",
-        ]
-        options += [
-            f"--volume={smoke.PROGRAM}:/smoke.py:ro",
-            f"--volume={told}:/spec:ro",
-            "--workdir=/tmp",
-        ]
+        options = [*network(source.simple), *ordinary_user(), *smoke.mounts(told)]
+        options += [f"--volume={output}:/out", f"--volume={wheel.parent}:/wheel:ro"]
         workspace.engine.run(
             images.ensure(inputs["image"], workspace), options, ["sh", "-c", script], workspace.log,
             what=f"installing {inputs['project']} from {source.name}",

@@ -63,12 +63,8 @@ def words(inputs: Any, folder: Path, seen_as: str) -> list[str]:
 def run(job: Job, workspace: Workspace) -> Facts:
     wheel, told = workspace.file("wheel"), workspace.scratch("spec")
     arguments = [f"/wheel/{wheel.name}", *words(workspace.inputs, told, "/spec")]
-    options = ["--network=none", f"--volume={PROGRAM}:/smoke.py:ro", f"--volume={told}:/spec:ro"]
-    options += [
-        f"--volume={wheel.parent}:/wheel:ro",
-        f"--volume={workspace.out}:/out",
-        "--workdir=/tmp",
-    ]
+    options = ["--network=none", *mounts(told), f"--volume={wheel.parent}:/wheel:ro"]
+    options += [f"--volume={workspace.out}:/out"]
     target = f"/out/evidence/{job.unit}.json"
     workspace.engine.run(
         images.ensure(workspace.inputs["image"], workspace), options,
@@ -76,6 +72,11 @@ def run(job: Job, workspace: Workspace) -> Facts:
         what=f"the smoke test of {wheel.name}",
     )  # fmt: skip
     return {"verdict": "run here"}
+
+
+def mounts(told: Path) -> list[str]:
+    """The program and its spec in a container, and a place to run them."""
+    return [f"--volume={PROGRAM}:/smoke.py:ro", f"--volume={told}:/spec:ro", "--workdir=/tmp"]
 
 
 def installed_command(inputs: Any, folder: Path, wheel: str, evidence: str) -> str:

@@ -57,11 +57,9 @@ def install(workspace: Workspace) -> Facts:
         f"--env=NV_VARIANT_PROVIDER_FORCE_SM_ARCH={inputs['gpu']}",
         "--env=NV_VARIANT_PROVIDER_FORCE_CUDA_DRIVER_VERSION=13.0",
         f"--volume={index}:/index:ro",
-        f"--volume={told}:/spec:ro",
         f"--volume={output}:/out",
         f"--volume={_uv()}:/uv:ro",
-        f"--volume={smoke.PROGRAM}:/smoke.py:ro",
-        "--workdir=/tmp",
+        *smoke.mounts(told),
     ]
     image = images.ensure(inputs["image"], workspace)
     what = f"installing {inputs['project']} for GPU {inputs['gpu']}"

@@ -1,4 +1,4 @@
-"""What is known of a wheel from running it on a GPU machine.
+"""What is known of a wheel from running it on a GPU machine, and whether this one is such a machine.
 
 That machine is another job, which hands its evidence on, or one that a person used; that evidence is committed in
 docs/evidence. Evidence counts for the very bytes that it names, if the smoke test of this release made it from that
@@ -7,6 +7,8 @@ dtype on a GPU. Anything else is no evidence, and is said to be none; and a run 
 """
 
 import json
+import re
+import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +20,17 @@ from wheelyard.problem import Problem
 FOLDER = "docs/evidence"
 SCHEMA = 4
 SEAL = "digest"  # of all else that a piece of evidence says
-# Earlier smoke tests that checked no less than today's, so that what they said still counts: the first failed where
-# torch has loaded a library of the same name as one of the wheel's, the second had no tests to run.
-AS_GOOD = (
-    "f4c1c0fb6f3f25694fe54d3aed9c6b44cb6f60d2fae674ed1d5549f4932b8cbc",
-    "274886dc38a2acd80453ecbca42875700077c269f8f5ed63e3a6e89720c426bc",
-)
 TEXTS = ("wheel", "machine", "python", "torch")
+
+
+def capabilities() -> list[str]:
+    """The compute capability of each GPU of this machine, as its driver names them."""
+    command = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except FileNotFoundError:
+        return []
+    return re.findall(r"^\d+\.\d+$", done.stdout, re.MULTILINE) if done.returncode == 0 else []
 
 
 @dataclass(frozen=True)
@@ -143,7 +149,7 @@ def _lacks(seen: dict[str, Any], wanted: Wanted) -> str:
         return "was not made from the wheel itself"
     if cell(seen)[1] not in wanted.torches:
         return f"was made beside torch {seen['torch']}, which the matrix does not have"
-    if seen.get("program") not in (wanted.program, *AS_GOOD):
+    if seen.get("program") != wanted.program:
         return "was made by another version of smoke.py"
     if (seen.get("command") or "") != (wanted.command or ""):
         return "was made with another smoke command"

@@ -31,7 +31,7 @@ from wheelyard.tools import host_settings, known_images, suite
 
 FOLDER = Path(__file__).resolve().parent.parent / "docker"
 REGISTRY_SECONDS = 5
-CROSS_COMPILER = {"amd64": "g++-x86-64-linux-gnu", "arm64": "g++-aarch64-linux-gnu"}
+CROSS_COMPILER = {"x86_64": "g++-x86-64-linux-gnu", "aarch64": "g++-aarch64-linux-gnu"}
 _locks: dict[str, threading.Lock] = collections.defaultdict(threading.Lock)
 
 Recipe = dict[str, Any]
@@ -109,8 +109,8 @@ def _universal(plan: Plan, wheel: Wheel) -> Recipe:
         arguments["BASE"] = "pypa"
     else:
         bases = {"BASE_IMAGE": matrix.base.debian.suite, "PYTHON_IMAGE": _suite(plan, python)}
-        others = [facts.debian for arch, facts in matrix.arch.items() if arch != machine]
-        arguments["CROSS_COMPILER"] = " ".join(CROSS_COMPILER[arch] for arch in others)
+        others = (CROSS_COMPILER[arch] for arch in matrix.arch if arch != machine)
+        arguments["CROSS_COMPILER"] = " ".join(others)
     return _recipe("build", machine, bases, arguments)
 
 

@@ -19,7 +19,7 @@ from wheelyard.core import digest
 from wheelyard.core import engine as containers
 from wheelyard.core.job import Job
 from wheelyard.problem import Problem
-from wheelyard.tools import gpus, wheelscope
+from wheelyard.tools import evidence, wheelscope
 
 Resources = dict[str, float]
 ENGINE, GPU, NETWORK, MEMORY = "engine", "gpu", "network", "memory-gib"
@@ -52,7 +52,7 @@ def offered(slots: int, *, network: bool) -> Resources:
         found[ENGINE] = slots
     if network:
         found[NETWORK] = slots
-    for capability in gpus.capabilities():  # one job at a time on each
+    for capability in evidence.capabilities():  # one job at a time on each
         for name in (GPU, f"{GPU}-{capability}"):
             found[name] = found.get(name, 0) + 1
     found[MEMORY] = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 30

@@ -20,7 +20,7 @@ from wheelyard.problem import Problem
 from wheelyard.run.cluster import offers
 from wheelyard.run.cluster.link import Errand, Link, Lost, SchedulerLost
 from wheelyard.run.cluster.offers import Member
-from wheelyard.run.cluster.order import Orders
+from wheelyard.run.cluster.service import Orders
 from wheelyard.run.local import Local
 from wheelyard.run.runner import Ran
 from wheelyard.steps import ORDER

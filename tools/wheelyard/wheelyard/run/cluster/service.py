@@ -1,4 +1,5 @@
-"""One job on a worker: asks for the files that it lacks, runs the step in a folder of its own, and keeps what it made.
+"""One job on a worker: what it is told (an order), and how it does it: it asks for the files that it lacks, runs the
+step in a folder of its own, and keeps what it made.
 
 What comes and goes is JSON. A job ends in one of three ways: it `passed`; it `failed` by its own fault, as it would
 anywhere; or there was a `fault` of this machine, and another one may do better.
@@ -21,10 +22,10 @@ from typing import Any
 from wheelyard.core import engine as containers
 from wheelyard.core import guard, shell
 from wheelyard.core import job as jobs
-from wheelyard.core.digest import EXECUTABLE, LINK
+from wheelyard.core.digest import EXECUTABLE, LINK, sha256
 from wheelyard.core.engine import Engine
-from wheelyard.core.job import Job
-from wheelyard.core.record import acceptable
+from wheelyard.core.job import Job, Made, Source
+from wheelyard.core.record import Facts, acceptable
 from wheelyard.core.workspace import Workspace
 from wheelyard.problem import Problem
 from wheelyard.run.cluster.store import Store, pack, trim
@@ -34,6 +35,7 @@ PATIENCE_SECONDS = 120  # how long a job waits for the next of its files
 FULL = 64 << 20  # bytes left on a disk that is as good as full
 NO_SPACE = "No space left on device"
 KEPT = 24  # images
+HISTORY = "git"  # the input of a job that sees what git says
 
 Order = dict[str, Any]
 Outcome = dict[str, Any]
@@ -42,6 +44,59 @@ Tell = Callable[[Order], None]
 
 class Fault(Exception):
     """This machine cannot do a job, which is not the job's fault."""
+
+
+@dataclass
+class Orders:
+    """The orders of the jobs of one release."""
+
+    project: Path
+    folder: Path
+    _history: str | None = None
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def of(self, job: Job, inputs: Facts) -> tuple[Order, dict[str, Path]]:
+        """What a worker is told, and the files that it may ask for, by their digests."""
+        made: dict[str, str] = {}
+        project: dict[str, str] = {}
+        files: dict[str, Path] = {}
+        for name, value in job.inputs.items():
+            if isinstance(value, Made):
+                made |= inputs[name]
+                files |= {d: self.folder / path for path, d in inputs[name].items()}
+            elif isinstance(value, Source):
+                project |= inputs[name]
+                for path, recorded in inputs[name].items():
+                    if not recorded.startswith(LINK):
+                        files[recorded.removesuffix(EXECUTABLE)] = self.project / path
+        history = None
+        if HISTORY in job.inputs and (self.project / ".git").is_dir():
+            history = self._bundle()
+            files[history] = self._bundle_file
+        order = {
+            "job": job.as_json(), "inputs": inputs, "made": made, "project": project,
+            "history": history,
+            "small": pack({digest: files[digest] for digest in made.values()}),
+        }  # fmt: skip
+        return order, files
+
+    @property
+    def _bundle_file(self) -> Path:
+        return self.folder / "work/history.bundle"
+
+    def _bundle(self) -> str:
+        """The commit with its history and tags as one file; its digest."""
+        with self._turn:
+            if self._history is None:
+                self._bundle_file.parent.mkdir(parents=True, exist_ok=True)
+                words = ["bundle", "create", "--quiet", str(self._bundle_file), "HEAD", "--tags"]
+                done = subprocess.run(
+                    ["git", *words], cwd=self.project, capture_output=True, text=True
+                )
+                if done.returncode != 0:
+                    raise Problem(f"git cannot bundle the sources: {done.stderr.strip()}")
+                self._history = sha256(self._bundle_file)
+            return self._history
 
 
 class ImageCache:
