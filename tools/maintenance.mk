@@ -71,7 +71,7 @@ cache-stats: ## Hits and size of the compiler cache
 	  $$cache --show-stats
 
 # --- Tests --------------------------------------------------------------------------------------
-.PHONY: test-wheelscope test-package test-opwright test-wheelyard test-docs rehearsal test-release test-cluster test-projects nightly compare-images
+.PHONY: test-wheelscope test-package test-opwright test-wheelyard test-docs rehearsal test-release test-cluster nightly compare-images
 test-wheelscope: export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache)
 test-wheelscope: test-env wheelscope ## wheelscope's tests and a short run of its fuzzers
 	@tools/setup/need.sh $$($(SCOPE) --silent packages FOR=test)
@@ -91,13 +91,12 @@ test-docs: install wheelscope docs ## The site's links and faults; the pages' co
 	@tools/setup/need.sh $$($(YARD) browser)
 	@WALK=1 $(PYTHON) -m pytest -n 2 --dist loadfile tests/docs tools/website
 
-rehearsal test-release test-cluster test-projects: test-env wheelscope
+rehearsal test-release test-cluster: test-env wheelscope
 	@tools/setup/need.sh $$($(YARD) packages)
 	@$(YARD) $@
 rehearsal: ## The release workflow on this repository, every job, against an index on loopback (half an hour)
 test-release: ## Real releases of another project, with faults injected (ALL=1: also those with tens of GB of images; KILLS=100)
 test-cluster: ## A release on four workers: the bytes of one machine (half an hour)
-test-projects: ## Releases of the clones in the folder CLONES, as their maintainers would (hours)
 
 nightly: tools wheelscope ## The package built on torch's newest build, and tested with it (TORCH_INDEX=URL; else PyPI's newest)
 	@$(WHEELYARD) nightly $(if $(TORCH_INDEX),--torch-index '$(TORCH_INDEX)')

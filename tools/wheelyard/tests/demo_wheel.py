@@ -1,12 +1,17 @@
-"""Makes small real wheels for the tests."""
+"""Makes small real wheels for the tests, and serves them."""
 
 import base64
+import functools
 import hashlib
+import http.server
 import os
 import random
 import struct
 import subprocess
+import threading
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 EPOCH = (2020, 2, 2, 0, 0, 0)
@@ -50,6 +55,16 @@ def make_wheel(
         for path, content in files.items():
             archive.writestr(zipfile.ZipInfo(path, EPOCH), content)
     return wheel
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The address of the index in the folder's simple/."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/simple/"
+        server.shutdown()
 
 
 def device_code(*gpus: str) -> str:

@@ -1,13 +1,10 @@
 """torch's nightly: the newest build that an index has, and a release's own jobs with it in the place of all torches."""
 
-import threading
-import zipfile
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from demo_wheel import serving
 from wheelyard import nightly, steps
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
@@ -20,33 +17,15 @@ VERSIONS = {
 }
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[str]:
-    """A package index with some torches, on this machine."""
-    folder = tmp_path / "torch"
-    folder.mkdir()
+    """A package index with the names of some torches, on this machine."""
+    folder = tmp_path / "simple/torch"
+    folder.mkdir(parents=True)
     for version, python in VERSIONS.items():
-        file = folder / f"torch-{version}-{python}-{python}-manylinux_2_28_x86_64.whl"
-        with zipfile.ZipFile(file, "w") as wheel:
-            info = f"torch-{version}.dist-info"
-            wheel.writestr(
-                f"{info}/METADATA", f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n"
-            )
-            wheel.writestr(
-                f"{info}/WHEEL",
-                f"Wheel-Version: 1.0\nTag: {python}-{python}-manylinux_2_28_x86_64\n",
-            )
-            wheel.writestr(f"{info}/RECORD", "")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path)))
-    threading.Thread(target=server.serve_forever).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
+        (folder / f"torch-{version}-{python}-{python}-manylinux_2_28_x86_64.whl").touch()
+    with serving(tmp_path) as url:
+        yield url
 
 
 def test_the_newest_build_of_a_python_is_taken(index: str) -> None:

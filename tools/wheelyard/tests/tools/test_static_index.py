@@ -1,20 +1,17 @@
 """The static index: pip takes the right file from it, hash checked, local versions included; uv the right variant. A
 release is added to earlier ones, whole or not at all."""
 
-import functools
-import http.server
 import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from demo_wheel import make_wheel
+from demo_wheel import make_wheel, serving
 from wheelyard.problem import Problem
 from wheelyard.tools import static_index, wheelscope
 
@@ -25,15 +22,6 @@ def index_of(folder: Path, wheels: list[Path]) -> Iterator[str]:
     static_index.write(folder / "simple", "demo_ext", wheels)
     with serving(folder) as url:
         yield url
-
-
-@contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/simple/"
-        server.shutdown()
 
 
 @pytest.fixture
