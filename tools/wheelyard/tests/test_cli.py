@@ -145,6 +145,8 @@ def test_append_wants_every_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             done = wheelyard(project, "append", str(site))
             assert "has not passed yet; run `wheelyard smoke` first" in done.stderr, done.stderr
         record.passed(job, record.resolve(job), made_by(job, tmp_path / str(number)), {}, 1.0)
+    done = wheelyard(project, "append", "--index", "pypi", str(site))
+    assert "unrecognized arguments: --index" in done.stderr, done.stdout + done.stderr
     done = wheelyard(project, "append", str(site))
     assert done.returncode == 0, done.stderr
     assert "3 files added to the index" in done.stdout

@@ -35,7 +35,6 @@ def parse() -> argparse.Namespace:
         "--slow", action="store_true", help="also run the cells that the matrix calls slow"
     )
     shared.add_argument("--place", choices=PLACES, default="here", help="where the jobs run")
-    shared.add_argument("--index", choices=INDEXES, default="embedded")
     run = argparse.ArgumentParser(add_help=False, parents=[shared])
     run.add_argument("--task", metavar="NAME", help="only this job of the step; a pattern")
     run.add_argument(
@@ -47,6 +46,7 @@ def parse() -> argparse.Namespace:
     run.add_argument("--verbose", action="store_true", help="a line for each finished job")
 
     placed = argparse.ArgumentParser(add_help=False, parents=[run])
+    placed.add_argument("--index", choices=INDEXES, default="embedded")
     placed.add_argument("--cluster", metavar="ADDRESS", help="run the jobs there: a Dask scheduler")
     placed.add_argument("--keys", type=Path, default=KEYS, help=KEYS_HELP)
 
