@@ -216,6 +216,13 @@ setup(name="their_ext", version="0.1", cmdclass={"bdist_wheel": Tag})
     "their_ext/__init__.py": "",
     "their_ext/library.c": "int twice(int n) { return 2 * n; }\n",
 }
+ASSIGNED = {
+    **TAGGED,
+    "setup.py": TAGGED["setup.py"].replace(
+        'return "py3", "none", super().get_tag()[2]',
+        'python, abi = "py3", "none"\n        return python, abi, super().get_tag()[2]',
+    ),
+}
 SCIKIT = {
     **TAGGED,
     "setup.py": "",
@@ -224,7 +231,7 @@ SCIKIT = {
 }
 
 
-@pytest.mark.parametrize("files", [TAGGED, SCIKIT])
+@pytest.mark.parametrize("files", [TAGGED, ASSIGNED, SCIKIT])
 def test_a_wheel_for_every_python_is_universal_unless_it_is_bound_to_torch(
     files: dict[str, str], tmp_path: Path
 ) -> None:
@@ -272,6 +279,15 @@ NOT_ABI3 = {
 def test_a_limited_api_that_is_not_used_does_not_count(tmp_path: Path, what: str) -> None:
     files = {**LIMITED, "setup.py": NO_PROJECT_TABLE["setup.py"] + NOT_ABI3[what]}
     assert not sources.read(write(tmp_path, files)).limited_api
+
+
+def test_the_tag_of_an_abi3_wheel_counts(tmp_path: Path) -> None:
+    """As every tree-sitter grammar has it: whether the API is limited depends on the Python that builds."""
+    setup = ASSIGNED["setup.py"].replace('"py3", "none"', '"cp310", "abi3"')
+    source = {"their_ext/library.c": "#include <Python.h>\n"}
+    found = sources.read(write(tmp_path, {**ASSIGNED, **source, "setup.py": setup}))
+    choice = choose(found, tomllib.loads(KNOWN.read_text()))
+    assert (choice.strategy, choice.abi3_python) == ("abi3", "3.11")
 
 
 @pytest.mark.parametrize(("api", "python"), [("cp310", "3.11"), ("cp312", "3.13")])
@@ -367,3 +383,11 @@ def test_the_backend_is_asked_in_a_copy(tmp_path: Path) -> None:
     assert found["project"] == {"name": "theirs", "import_name": "theirs_module"}
     assert found["verify"]["requires"] == ["einops"]
     assert not (tmp_path / "left").exists()
+
+
+def test_the_only_package_may_be_no_part_of_the_wheel(tmp_path: Path) -> None:
+    """As posix_ipc has it: a module, and beside it a package that setup.py alone imports."""
+    setup = "from setuptools import Extension, setup\nsetup(ext_modules=[Extension('theirs', ['x.c'])], packages=[])\n"
+    project = '[project]\nname = "theirs"\nversion = "1"\n'
+    files = {"setup.py": setup, "pyproject.toml": project, "x.c": "", "support/__init__.py": ""}
+    assert written(tmp_path, files)["project"]["import_name"] == "theirs"

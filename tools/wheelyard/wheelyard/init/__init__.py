@@ -37,6 +37,7 @@ def run(root: Path, display: Display, folder: str = "", import_name: str = "") -
         )
     if import_name:
         found.import_name, found.reasons["import"] = import_name, "as asked"
+        found.is_import_guessed = False
     known = tomllib.loads(KNOWN.read_text())
     metadata.ask(found, display)
     metadata.check_names(found)

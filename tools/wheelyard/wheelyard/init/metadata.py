@@ -22,8 +22,8 @@ WHY = "its build backend, asked for the metadata"
 def ask(found: Found, display: Display) -> None:
     """Fills in what reading has left open. A build that needs torch is not asked: that would download gigabytes."""
     names = {canonicalize_name(requirement(text, found.root).name) for text in found.requires}
-    is_known = found.name and found.import_name and found.dependencies is not None
-    if is_known or "torch" in names:
+    has_names = found.name and found.import_name and not found.is_import_guessed
+    if (has_names and found.dependencies is not None) or "torch" in names:
         return
     display.say("asking the build backend for the names and requirements that its files leave open")
     with tempfile.TemporaryDirectory() as folder, build.env.DefaultIsolatedEnv() as environment:
@@ -64,7 +64,8 @@ def _take(found: Found, said: PathDistribution) -> None:
     tops = (said.read_text("top_level.txt") or "").split()
     public = [top for top in tops if not top.startswith("_") and top not in ("tests", "test")]
     same = [top for top in public if canonicalize_name(top) == canonicalize_name(found.name)]
-    if not found.import_name and (same or len(public) == 1):
+    is_wrong = found.is_import_guessed and found.import_name.split(".")[0] not in tops
+    if (is_wrong or not found.import_name) and (same or len(public) == 1):
         found.import_name = [*same, *public][0]
         found.reasons["import"] = f"top_level.txt of {WHY}"
 

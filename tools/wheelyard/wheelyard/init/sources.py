@@ -41,6 +41,7 @@ class Found:
     folder: str = ""  # the one below `root` that has the setup
     name: str = ""
     import_name: str = ""
+    is_import_guessed: bool = False  # by the only package, which the wheel may not have
     requires_python: str = ""
     requires: list[str] = field(default_factory=list)  # what its build needs
     dependencies: list[str] | None = None  # what it needs when it runs; None: not known
@@ -132,10 +133,12 @@ def _setup(found: Found) -> None:
             elif name == "py_limited_api" and value == "True" and not found.limited_api:
                 found.limited_api = "3.9"
                 found.reasons["limited_api"] = "setup.py sets py_limited_api"
-        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
-            tag = [part.value for part in node.value.elts if isinstance(part, ast.Constant)]
-            if tag[:2] == ["py3", "none"]:  # of bdist_wheel's get_tag
+        if isinstance(node, ast.Tuple):  # of bdist_wheel's get_tag
+            tag = [part.value for part in node.elts if isinstance(part, ast.Constant)]
+            if tag[:2] == ["py3", "none"]:
                 found.any_python = "setup.py gives its wheel the tag py3-none"
+            elif tag[1:2] == ["abi3"]:
+                _limited(found, str(tag[0]), "the Python that setup.py tags its abi3 wheel with")
         if isinstance(node, ast.Call) and "Extension" in ast.unparse(node.func):
             found.is_native = True
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("CUDAExtension"):
@@ -238,6 +241,7 @@ def find_package(found: Found) -> None:
     elif len(packages) == 1:
         ((found.import_name, place),) = packages.items()
         found.reasons["import"] = f"the only package, {place}"
+        found.is_import_guessed = True
 
 
 def empty_submodules(root: Path) -> list[str]:
