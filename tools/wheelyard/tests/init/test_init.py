@@ -391,3 +391,14 @@ def test_the_only_package_may_be_no_part_of_the_wheel(tmp_path: Path) -> None:
     project = '[project]\nname = "theirs"\nversion = "1"\n'
     files = {"setup.py": setup, "pyproject.toml": project, "x.c": "", "support/__init__.py": ""}
     assert written(tmp_path, files)["project"]["import_name"] == "theirs"
+
+
+def test_a_module_that_cmake_makes_is_found(tmp_path: Path) -> None:
+    """As manifold3d has it: no package, and a backend that tells no top-level module."""
+    cmake = "# nanobind_add_module(other x.cpp)\nNanobind_Add_Module( Theirs\n  STABLE_ABI x.cpp)\n"
+    project = '[project]\nname = "theirs"\nversion = "1"\n'
+    found = sources.read(
+        write(tmp_path, {"pyproject.toml": project, "python/CMakeLists.txt": cmake})
+    )
+    assert (found.import_name, found.is_import_guessed) == ("Theirs", False)
+    assert found.reasons["import"] == "the module that python/CMakeLists.txt makes"

@@ -31,6 +31,8 @@ USES = {
     "pybind": re.compile(r"#include\s*[<\"](pybind11/|torch/(extension|python)\.h)"),
     "python": re.compile(r"#include\s*[<\"](Python\.h|nanobind/)"),
 }
+# A module that CMake makes, with no package around it.
+CMAKE_MODULE = re.compile(r"^\s*(?:nanobind|pybind11|python3?)_add_\w+\(\s*(\w+)", re.I | re.M)
 
 
 @dataclass
@@ -238,10 +240,21 @@ def find_package(found: Found) -> None:
     if wanted and named:
         found.import_name = named[0]
         found.reasons["import"] = f"the package {packages[named[0]]}"
+    elif made := _made_by_cmake(found.root, wanted):
+        found.import_name, found.reasons["import"] = made
     elif len(packages) == 1:
         ((found.import_name, place),) = packages.items()
         found.reasons["import"] = f"the only package, {place}"
         found.is_import_guessed = True
+
+
+def _made_by_cmake(root: Path, wanted: str) -> tuple[str, str] | None:
+    """The module named like the distribution, and where CMake is told to make it."""
+    for file in sorted(file for file in _files(root) if file.name == "CMakeLists.txt"):
+        for name in CMAKE_MODULE.findall(file.read_text(errors="replace")):
+            if wanted and name.lower() == wanted:
+                return name, f"the module that {file.relative_to(root)} makes"
+    return None
 
 
 def empty_submodules(root: Path) -> list[str]:
