@@ -102,6 +102,15 @@ def test_the_sdist_follows_every_file_of_the_project(plan: Plan) -> None:
     assert not any(name.startswith((".venv", f"build{os.sep}")) for name in files)
 
 
+def test_one_wheel_alone_takes_no_other_image(plan: Plan) -> None:
+    """Each is gigabytes; on a runner of GitHub, the sdist is made before, in the image of the first wheel of all."""
+    here = Options(strategy="each", wanted=("*torch2.12-cp313",))
+    one = dataclasses.replace(plan, options=here, machine="x86_64")
+    assert {job.inputs["image"]["arguments"]["TORCH"] for job in build.jobs(one)} == {"2.12.1"}
+    github = dataclasses.replace(one, options=dataclasses.replace(here, place="github"))
+    assert build.jobs(github)[0].inputs["image"]["arguments"]["TORCH"] == "2.10.0"
+
+
 def test_a_comment_in_the_policy_changes_no_sdist(tmp_path: Path) -> None:
     results = []
     for text in ("ci/policy.toml", "ci/policy.tom"):  # the second is a file of the project

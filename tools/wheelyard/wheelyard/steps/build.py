@@ -54,9 +54,11 @@ def run(job: Job, workspace: Workspace) -> Facts:
 
 
 def _sdist_job(plan: Plan) -> Job:
-    """Made in the image of the first wheel: a project's setup.py may import torch."""
-    here = [wheel for wheel in plan.buildable if plan.builder(wheel.arch) == plan.machine]
-    recipe = images.for_build(plan, (here or plan.buildable)[0])
+    """Made in the image of the first wheel: a project's setup.py may import torch. Here that is the first one wanted,
+    so that no other image is made; on machines that do a job each, all must plan the same."""
+    wheels = plan.wheels if plan.options.place == "here" else plan.buildable
+    here = [wheel for wheel in wheels if plan.builder(wheel.arch) == plan.machine]
+    recipe = images.for_build(plan, (here or wheels)[0])
     inputs = {
         "sources": Source(plan.project.files()),
         "folder": plan.project.folder,
