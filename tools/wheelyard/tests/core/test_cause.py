@@ -28,6 +28,7 @@ LOGS = {
     "#9 1.2 ERROR: In --require-hashes mode, all requirements must have their versions pinned\n#9 1.2     attrs\n": (
         "ERROR: In --require-hashes mode"
     ),
+    "* Building sdist...\nerror in Theirs setup command: use_2to3 is invalid.\n": "error in Theirs setup command:",
     "#12 3.1 CMake Error at CMakeLists.txt:4 (find_package):\n#12 3.1   no Eigen\n": "CMake Error at CMakeLists.txt:4",
 }
 
@@ -39,3 +40,19 @@ def test_the_cause_is_found(log: str) -> None:
 
 def test_no_cause_is_made_up() -> None:
     assert cause.of(["all is well", "0 errors", "error: something else"]) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        (
+            "  \x1b[1m/p/a.c:1:10:\x1b[m \x1b[31mfatal error: \x1b[mgmp.h: No such file or directory",
+            "[build] apt",
+        ),
+        ("/usr/bin/ld: cannot find -lfftw3: No such file or directory", "[build] apt"),
+        ("sh: 1: x.sh: No such file or directory", ""),
+    ],
+)
+def test_what_a_library_of_debian_would_cure_is_said(line: str, hint: str) -> None:
+    assert hint in " ".join(cause.hints([line]))
+    assert bool(hint) == bool(cause.hints([line]))

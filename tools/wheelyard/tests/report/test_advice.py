@@ -46,3 +46,4 @@ def test_what_stands_against_it_names_symbols_and_files(tmp_path: Path) -> None:
         == "torch's C++ API: at::_ops::zeros_like::call, _ZTIN5torch, c and 1 more; in ops.cpp"
     )
     assert "libcudart_static.a" in runtime
+    assert advice.obstacles(seen("abi3", "none", "none"), {}) == ["Python's limited API"]

@@ -10,13 +10,14 @@ CAUSES = [
     re.compile(r"^\S+\.pyx:\d+:\d+: "),  # Cython
     re.compile(r"^CMake Error( at .+:\d+)?"),
     re.compile(r"undefined reference to |cannot find -l"),
+    re.compile(r"^error in .+ setup command: "),  # setuptools
     re.compile(r"^ERROR: (No matching distribution|Could not find a version|Cannot install) .+"),
     re.compile(r"no trusted hash was provided for"),  # uv
     re.compile(r"^ERROR: (In --require-hashes mode|THESE PACKAGES DO NOT MATCH THE HASHES)"),  # pip
     re.compile(r"^(E  +)?(ImportError|ModuleNotFoundError|OSError): .+"),
     re.compile(r"^E  +\S"),  # pytest
 ]
-HINTS = {
+HINTS = {  # by an expression that a line of the log has
     "No space left on device": "The disk is full: free some space, then run again. `docker system df` shows what "
     "images and their layers take; `docker builder prune` removes layers that no image uses.",
     "TLS handshake timeout": "The image registry is not reachable: `--base debian` needs none.",
@@ -30,6 +31,8 @@ HINTS = {
     "`uv pip compile --universal --generate-hashes`.",
     "FetchContent.cmake": "A build has no network. If this is a download, name its URL and sha256 in the matrix, as "
     '[[build.downloads]], and tell CMake where it lies: CMAKE_ARGS = "-DFETCHCONTENT_SOURCE_DIR_<NAME>=...".',
+    r"fatal error: \S+\.h\w*: No such file|cannot find -l": "If a library of Debian has it, name its package for "
+    'developers in the matrix, such as [build] apt = ["libgmp-dev"].',
     "No module named 'torch'": "The build needs torch and does not say so: add it to [build-system] requires.",
 }
 
@@ -45,7 +48,9 @@ def of(lines: list[str]) -> list[str]:
 
 def hints(lines: list[str]) -> list[str]:
     """What to do, where that is known."""
-    return [hint for text, hint in HINTS.items() if any(text in line for line in lines)]
+    return [
+        hint for seen, hint in HINTS.items() if any(re.search(seen, _plain(line)) for line in lines)
+    ]
 
 
 def _plain(line: str) -> str:

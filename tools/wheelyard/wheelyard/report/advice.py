@@ -68,6 +68,8 @@ def obstacles(seen: Facts, uses: dict[str, list[str]]) -> list[str]:
         found.append(
             f"Python's full C API: {symbols}{_in(uses.get('pybind') or uses.get('python', []))}"
         )
+    elif seen["python_abi"]["kind"] == "abi3":
+        found.append(f"Python's limited API{_in(uses.get('python', []))}")
     if seen["torch_abi"]["kind"] not in ("none", "stable"):
         symbols = _some([_readable(symbol) for symbol in seen["torch_abi"]["symbols"]])
         found.append(f"torch's C++ API: {symbols}{_in(uses.get('torch', []))}")

@@ -122,6 +122,11 @@ def meaning(log: str) -> str:
         )
     if missing := re.search(r"No such file or directory: '/tmp/tests/([^']+)'", log):
         return f"\nIf the tests need {missing[1]} of the project, name it in ci/matrix.toml: [verify] tests"
+    if missing := re.search(r"ImportError: .+: undefined symbol: (\w+)", log):
+        return (
+            f"\nIf a source of the project defines {missing[1]}, the sdist lacks that source: wheels are built from "
+            "the sdist alone"
+        )
     if missing := re.search(r"No module named '(\w+)'", log):
         return f"\nIf only the tests need {missing[1]}, name its package in ci/matrix.toml: [verify] requires"
     if re.search(r"InvalidCxxCompiler|No working C\+\+ compiler|'(g\+\+|gcc|cc)'", log):
