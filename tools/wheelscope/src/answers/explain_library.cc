@@ -32,6 +32,14 @@ void explain_torch_library(const std::string& name, const MachineFacts* machine,
                            Explanation& explanation) {
   explanation.provider = "torch";
   const bool cuda = name.find("cuda") != name.npos;
+  if (name.find("_hip") != name.npos) {
+    explanation.say("torch for ROCm alone has this file: the package was built for ROCm");
+    explanation.advise(
+        "install torch and the package for one kind of GPU, from one index: pip install "
+        "--force-reinstall torch torchvision torchaudio --index-url "
+        "https://download.pytorch.org/whl/cu126 (rocm6.4 for AMD)");
+    return;
+  }
   if (name == "libtorch_cuda_cu.so" || name == "libtorch_cuda_cpp.so") {
     explanation.say(
         "only torch 1.10 to 1.13 has this file: the package was built for one of those");
@@ -54,7 +62,10 @@ void explain_torch_library(const std::string& name, const MachineFacts* machine,
   explanation.advise(
       "import torch before the package: torch loads its libraries, and a search for them then ends "
       "there");
-  explanation.advise("if torch lacks the file, the package was made for another torch");
+  explanation.advise(
+      "if torch lacks the file, the package was made for another torch: install its build for the "
+      "torch here, or build it again: pip install --no-build-isolation --no-cache-dir "
+      "--no-binary=NAME NAME");
 }
 
 // Libraries of CUDA: those of the table in any version, and cuDNN's.
@@ -73,6 +84,8 @@ std::string release_of(const std::string& name) {
   const auto major = number.substr(0, number.find('.'));
   if (major.empty()) return {};
   if (stem.starts_with("libcudnn")) return "cuDNN " + major;
+  // Up to CUDA 10.2 a library may have the number of its release: libcufft.so.10.0.
+  if (number != major && number.size() < 5 && older(number, "11")) return "CUDA " + number;
   for (const auto* own : {"libcudart", "libcublas", "libcublasLt", "libnvrtc", "libcupti"}) {
     if (stem == own) return "CUDA " + major;
   }
@@ -145,6 +158,9 @@ void explain_cuda_library(const std::string& name, const MachineFacts* machine,
   else if (!release.empty())
     explanation.advise("or install " + release +
                        ", and put the folder of its library into LD_LIBRARY_PATH");
+  explanation.advise(
+      "on a Jetson it is JetPack's, and a container gets it by --runtime nvidia: take a torch that "
+      "was built for that JetPack");
 }
 
 bool is_libc(std::string_view name) {

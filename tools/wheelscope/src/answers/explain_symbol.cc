@@ -132,6 +132,10 @@ void explain_python_symbol(const MachineFacts* machine, Explanation& explanation
   explanation.advise(
       "install the package again with the pip of this Python, or update Python to the newest "
       "release of its minor version");
+  if (limited == python_abi3().end())
+    explanation.advise(
+        "or a newer release of the package: one that was written for an older Python may use what "
+        "this one removed");
 }
 
 // libcublasLt for cublasLtMatmul: the longest name that the symbol starts with.

@@ -183,6 +183,12 @@ std::vector<Match> matches(const Pattern& pattern, const PlainText& text) {
       const auto next = text.find(literal, match.end, match.end + most_between + literal.size());
       complete = next != std::string::npos;
       if (!complete) break;
+      // The shortest text that fits: "numpy.random: numpy.dtype size changed" is of numpy.dtype.
+      if (i == 1) {
+        const auto& first = pattern.literals.front();
+        match.begin = std::max(begin, text.lowered.rfind(first, next - first.size()));
+        from = match.end = match.begin + first.size();
+      }
       if (pattern.between[i] != "*")
         match.parts[pattern.between[i]] =
             trim(std::string_view(text.text).substr(match.end, next - match.end));
