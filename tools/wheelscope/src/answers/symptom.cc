@@ -16,12 +16,19 @@ constexpr std::size_t most_between = 400;    // bytes that `*` or a part between
 constexpr std::size_t most_attempts = 5000;  // of one pattern in one text
 constexpr std::size_t most_symptoms = 100;
 
+// In lower case and with one kind of quotes, as patterns and texts are compared.
+std::string comparable(std::string_view text) {
+  auto plain = lower(text);
+  std::ranges::replace_if(plain, [](char c) { return c == '"' || c == '`'; }, '\'');
+  return plain;
+}
+
 Pattern parse_pattern(std::string_view text) {
   Pattern pattern{.literals = {}, .between = {""}};
   std::string literal;
   auto end_literal = [&](std::string next) {
     if (!literal.empty()) {
-      pattern.literals.push_back(lower(std::exchange(literal, {})));
+      pattern.literals.push_back(comparable(std::exchange(literal, {})));
       pattern.between.push_back(std::move(next));
     } else {
       pattern.between.back() = std::move(next);
@@ -88,7 +95,7 @@ struct PlainText {
       add(line);
       if (!text.ends_with(' ')) text += ' ';
     }
-    lowered = lower(text);
+    lowered = comparable(text);
   }
 
   void add(std::string_view line) {
@@ -250,11 +257,10 @@ std::vector<Symptom> recognise(std::string_view source) {
   const PlainText text(source);
   struct Found {
     std::size_t begin, end;
-    const MessageEntry* entry;
     Symptom symptom;
   };
   std::vector<Found> found;
-  for (const auto& entry : message_entries()) {
+  auto search = [&](const MessageEntry& entry) {
     for (const auto& pattern : entry.find) {
       for (auto& match : matches(pattern, text)) {
         if (found.size() == most_symptoms) break;
@@ -268,13 +274,17 @@ std::vector<Symptom> recognise(std::string_view source) {
         Symptom symptom{.kind = entry.kind};
         symptom.message = trim(text.text.substr(first, std::min(end - first, longest_message)));
         for (auto& [name, part] : match.parts) symptom.set(name, std::move(part));
-        found.push_back({match.begin, match.end, &entry, std::move(symptom)});
+        found.push_back({match.begin, match.end, std::move(symptom)});
       }
+    }
+  };
+  for (const bool weak : {false, true}) {
+    if (!found.empty()) break;
+    for (const auto& entry : message_entries()) {
+      if (entry.weak == weak) search(entry);
     }
   }
   std::ranges::stable_sort(found, {}, &Found::begin);
-  if (std::ranges::any_of(found, [](const Found& one) { return !one.entry->weak; }))
-    std::erase_if(found, [](const Found& one) { return one.entry->weak; });
   std::vector<Symptom> symptoms;
   for (auto& one : found) {
     if (std::ranges::none_of(symptoms, [&](auto& known) { return merge(known, one.symptom); }))
