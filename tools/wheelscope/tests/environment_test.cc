@@ -69,6 +69,20 @@ TEST(Environment, ImportsTorchBeforeWhatIsBuiltOnIt) {
   EXPECT_TRUE(found.at("torch").is_sound());
 }
 
+TEST(Environment, DoubtsLibrariesOfEitherTensorLayout) {
+  Environment made("layout");
+  made.install("torch", {{"torch/lib/libc10.so", "c10-with-add.so"}});
+  const std::map<std::string, std::string> module{{"pkg/_C.so", "module-with-tensors.so"}};
+  made.machine.torch = {.path = made.site + "/torch", .version = "2.13.0+cpu"};
+  made.install("pkg", module);
+  const auto found = made.judge().at("pkg");
+  EXPECT_EQ(found.loads, Loads::depends);
+  ASSERT_EQ(found.broken.size(), 1U);
+  EXPECT_EQ(found.broken[0].trouble, Trouble::torch_layout);
+  made.install("pkg", module, "Requires-Dist: torch>=2.13\n");
+  EXPECT_TRUE(made.judge().at("pkg").broken.empty()) << "METADATA tells";
+}
+
 TEST(Environment, ComparesGpus) {
   Environment made("gpus");
   made.install("first", {{"first/good.so", "good.so"}});

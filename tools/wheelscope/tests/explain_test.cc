@@ -197,7 +197,7 @@ TEST(Explain, Libraries) {
   EXPECT_EQ(missing("libcublasLt.so.11").provider, "nvidia-cublas-cu11");
   EXPECT_TRUE(says(missing("libcudart.so.11.0", &h200).because, "it is part of CUDA 11"));
   EXPECT_EQ(missing("libcudnn_ops_infer.so.8").provider, "nvidia-cudnn-cu12<9");
-  EXPECT_EQ(missing("libcudart.so.10.1").provider, "CUDA 10");
+  EXPECT_EQ(missing("libcudart.so.10.1").provider, "CUDA 10.1");
   EXPECT_TRUE(says(missing("/x/libown.so").because, "no file at that path"));
   EXPECT_TRUE(says(missing("libc.musl-x86_64.so.1").because, "made for musl"));
   const auto glibc = explained(

@@ -75,6 +75,12 @@ def environment_files() -> Iterator[tuple[str, bytes]]:
     yield "module.so", found.build()
     on_torch = Elf(symbols=[module, Symbol("_ZN3c105ErrorC1ESs")], needed=["libc10.so"])
     yield "module-on-torch.so", on_torch.build()
+    add = "_ZN2at4_ops3add4callERKNS_6TensorE"
+    yield "c10-with-add.so", Elf(soname="libc10.so", symbols=[Symbol(add, defined=True)]).build()
+    on_tensors = Elf(
+        symbols=[module, Symbol(add)], needed=["libc10.so"], runpath="$ORIGIN/../torch/lib"
+    )
+    yield "module-with-tensors.so", on_tensors.build()
     yield "libfixture.so.1", Elf(soname="libfixture.so.1", symbols=[library]).build()
     yield "torch-deps.so", Elf(needed=["libcudart.so.12"]).build()
     yield (

@@ -224,6 +224,23 @@ def test_what_is_required_counts(
     assert reason is None or reason in found["reason"]
 
 
+def test_versions_that_do_not_go_together(fit: Fit, index: Index, tmp_path: Path) -> None:
+    """An installer goes back to older ones, which were not looked at."""
+    requires = {"sample-1.0": "helper other", "helper-2.0": "", "other-1.0": "helper<2"}
+    for file, names in requires.items():
+        name = NAME.replace("sample-1.0", file)
+        lines = "".join(f"Requires-Dist: {one}\n" for one in names.split())
+        index.page(
+            file.split("-")[0],
+            [index.add(name, sample_wheels.wheel(name, {f"{file[:6]}.py": b""}, lines))],
+        )
+    bare = virtual_environment(tmp_path / "bare")
+    [answer], _, _ = fit("sample", "--index", index.simple, "--python", bare / "bin/python")
+    [found] = answer["files"]
+    assert found["verdict"] == "depends", found
+    assert "other 1.0 requires helper<2, and 2.0 would come" in found["reason"]
+
+
 # --- What lies behind the bytes that are read without --deep ---------------------------------------
 GPU_NOTE = "whether it has code for the GPUs here was not looked at: --deep tells"
 

@@ -6,6 +6,7 @@
 
 #include "answers/environment_judge.h"
 #include "answers/owners.h"
+#include "answers/served.h"
 #include "answers/wheel_imports.h"
 #include "machine/imports.h"
 #include "packaging/claims.h"
@@ -105,8 +106,37 @@ DistributionVerdict PackageJudge::judge(const Distribution& distribution,
     if (!opened) seen_.opened_by_path.insert(path);
     verdict.broken.push_back(std::move(*broken));
   }
-  if (verdict.libraries > 0) check_requirements(verdict);
+  if (verdict.libraries > 0) {
+    WheelClaims claims;
+    if (const auto text = read_text(distribution.dist_info + "/METADATA"))
+      parse_metadata(*text, claims);
+    check_requirements(claims, verdict);
+    doubt_layout(claims, files, verdict);
+  }
   return verdict;
+}
+
+void PackageJudge::doubt_layout(const WheelClaims& claims, const std::vector<std::string>& files,
+                                DistributionVerdict& verdict) {
+  if (!machine_.torch || verdict.distribution.name == "torch") return;
+  std::vector<const LibraryFacts*> libraries;
+  for (const auto& path : files) {
+    const auto* library = disk_.open(path);
+    if (library && library->machine == machine_.architecture) libraries.push_back(library);
+  }
+  TorchRequirements requirements(claims);
+  const auto* library = of_either_layout(libraries, cell_of(machine_), requirements);
+  if (!library || contains(verdict.broken, library->path, &BrokenLibrary::path))
+    return;
+  BrokenLibrary broken{
+      .path = library->path, .loads = Loads::depends, .trouble = Trouble::torch_layout};
+  broken.explanation = {
+      .symptom = {.message = "it loads, but may take one field of a tensor for another",
+                  .library = library->path},
+      .what = std::string(layout_doubt),
+      .because = {std::string(layout_doubt)},
+      .fixes = {std::string(layout_cure)}};
+  verdict.broken.push_back(std::move(broken));
 }
 
 void PackageJudge::find_refusal(DistributionVerdict& verdict) {
@@ -133,11 +163,8 @@ void PackageJudge::find_refusal(DistributionVerdict& verdict) {
     verdict.loads = std::max(verdict.loads, need == Need::always ? Loads::no : Loads::depends);
 }
 
-void PackageJudge::check_requirements(DistributionVerdict& verdict) const {
-  const auto text = read_text(verdict.distribution.dist_info + "/METADATA");
-  if (!text) return;
-  WheelClaims claims;
-  parse_metadata(*text, claims);
+void PackageJudge::check_requirements(const WheelClaims& claims,
+                                      DistributionVerdict& verdict) const {
   const auto& python = *machine_.python;
   const auto environment = linux_environment(python.version, python.architecture);
   for (const auto& line : claims.requires_dist) {
@@ -179,7 +206,7 @@ std::vector<Search> searches_for(const std::string& name, const MachineFacts& ma
 }
 
 const char* name_of(Trouble trouble) {
-  static constexpr const char* names[] = {"loader", "elsewhere", "numpy", "file"};
+  static constexpr const char* names[] = {"loader", "elsewhere", "numpy", "torch_layout", "file"};
   return names[static_cast<std::size_t>(trouble)];
 }
 

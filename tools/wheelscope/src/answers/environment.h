@@ -22,8 +22,9 @@ enum class Loads { yes, depends, no };
 //   loader    the dynamic loader stops: a library, a version or a symbol is not there
 //   elsewhere the same, but the environment has the library, and Python code may load it before
 //   numpy     it was built for another NumPy
+//   torch_layout  it loads, but may look for a tensor's fields where another torch has them
 //   file      the file is damaged, missing, for another processor or another Python
-enum class Trouble { loader, elsewhere, numpy, file };
+enum class Trouble { loader, elsewhere, numpy, torch_layout, file };
 
 // One library that does not load, or not by itself; or a lost file of Python code.
 struct BrokenLibrary {

@@ -110,7 +110,11 @@ class PackageJudge {
   // What the loader would stop at: libraries first, then versions, then symbols.
   std::optional<Symptom> first_problem(const Loader& loader, const Opening& opening);
 
-  void check_requirements(DistributionVerdict& verdict) const;
+  void check_requirements(const WheelClaims& claims, DistributionVerdict& verdict) const;
+
+  // What loads on both sides of torch 2.13, and says nowhere for which it was built.
+  void doubt_layout(const WheelClaims& claims, const std::vector<std::string>& files,
+                    DistributionVerdict& verdict);
 
   void find_unserved(const LibraryFacts& library, DistributionVerdict& verdict) const;
 

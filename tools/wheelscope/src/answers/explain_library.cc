@@ -123,6 +123,7 @@ void explain_cuda_library(const std::string& name, const MachineFacts* machine,
   explanation.provider = distributions.empty() ? release : joined(distributions, " or ");
   if (!release.empty()) explanation.say("it is part of " + release);
   if (!distributions.empty()) explanation.say("on PyPI it comes with " + explanation.provider);
+  if (name == "libcurand.so.10") explanation.say("CUDA 10.1 to 13 all have it by this name");
   if (machine) {
     bool here = false;
     for (const auto& library : machine->cuda_libraries) {

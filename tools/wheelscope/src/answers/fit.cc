@@ -9,21 +9,6 @@
 namespace wheelscope {
 namespace {
 
-std::string public_version(const std::string& version) {
-  return version.substr(0, version.find('+'));
-}
-
-Cell cell_of(const MachineFacts& machine) {
-  Cell cell{.arch = machine.architecture};
-  if (machine.python)
-    cell.python = machine.python->minor() + (machine.python->free_threaded() ? "t" : "");
-  if (machine.torch) {
-    cell.torch = public_version(machine.torch->version);
-    cell.cuda = machine.torch->cuda.empty() ? "cpu" : machine.torch->cuda;
-  }
-  return cell;
-}
-
 // Why no tag of the wheel is one of the machine's.
 FitVerdict other_tags(const WheelClaims& claims, const std::string& file,
                       const MachineFacts& machine) {

@@ -35,11 +35,6 @@ static bool is_declared_elsewhere(std::string_view symbol) {
   return name != 0 && name != symbol.npos && !symbol.substr(name).starts_with("THP");
 }
 
-static std::string without_digits(std::string text) {
-  std::erase_if(text, is_digit);
-  return text;
-}
-
 bool CandidateJudge::misses_python() {
   auto reason = why_not_python(wheel_, cell_);
   if (!reason) return false;
@@ -135,7 +130,10 @@ bool CandidateJudge::misses_torch() {
   if (!uses_torch()) return false;
   if (lookups_.torch_has) {
     if (misses_symbols()) return true;
-    doubt_layout();
+    std::vector<const LibraryFacts*> libraries;
+    for (const auto& library : wheel_.facts.libraries) libraries.push_back(&library);
+    if (const auto* library = of_either_layout(libraries, cell_, requirements_))
+      doubt(Obstacle::torch, {.why = Why::torch_layout, .who = library->path});
   } else if (auto reason = why_not_torch(wheel_, cell_, requirements_)) {
     if (reason.why != Why::torch_unsaid) return stop(Obstacle::torch, std::move(reason));
     return misses_symbols() || stop(Obstacle::torch, std::move(reason), Fits::depends);
@@ -192,36 +190,6 @@ bool CandidateJudge::misses_symbols() {
     if (reason) return stop(Obstacle::torch, std::move(reason));
   }
   return false;
-}
-
-// torch 2.13 took a field out of every tensor (c10/core/impl/PyObjectSlot.h). Code that was built
-// before or after looks for the others where they were then, and may load with any torch all the
-// same. Symbols that came or went tell on which side it was built, and so does METADATA.
-void CandidateJudge::doubt_layout() {
-  constexpr std::string_view moved = "2.13";
-  auto other_side = cell_;
-  other_side.torch = older(minor_of(machine_.torch->version), moved) ? moved : "2.12";
-  if (wheel_.verdicts.torch.abi != TorchAbi::cxx || requirements_.why_not(other_side)) return;
-  for (const auto& library : wheel_.facts.libraries) {
-    bool has_tensors = false, tells = false;
-    for (const auto& [symbol, needed] : library.torch_symbols) {
-      if (!needed || inside_.contains(symbol)) continue;
-      has_tensors |= symbol.find("Tensor") != symbol.npos;
-      const auto known = torch_symbols().find(symbol);
-      if (known == torch_symbols().end()) continue;
-      const auto& [first, last] = known->second;
-      tells |= !older(first, moved) || (!last.empty() && older(last, moved));
-    }
-    if (has_tensors && !tells && !is_one_for_each_torch(library))
-      return doubt(Obstacle::torch, {.why = Why::torch_layout, .who = library.path});
-  }
-}
-
-bool CandidateJudge::is_one_for_each_torch(const LibraryFacts& library) const {
-  const auto family = without_digits(library.path);
-  return std::ranges::any_of(wheel_.facts.libraries, [&](const LibraryFacts& other) {
-    return &other != &library && without_digits(other.path) == family;
-  });
 }
 
 // Modules that were built for another NumPy than they will meet. A library that is no module

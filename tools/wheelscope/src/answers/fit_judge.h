@@ -46,8 +46,6 @@ class CandidateJudge {
   bool misses_any_torch();
   bool torch_has(const std::string& symbol) const;
   bool misses_symbols();
-  void doubt_layout();
-  bool is_one_for_each_torch(const LibraryFacts& library) const;
   bool misses_numpy();
 
   // Libraries that come from elsewhere (fit_libraries.cc).

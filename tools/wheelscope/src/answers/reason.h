@@ -50,6 +50,7 @@ enum class Why {
   module_named,            // who: a file of machine code, what
   imports_in_circle,       // who: a file of Python code, what: a name of the module `here`
   requirement_unmet,       // what
+  versions_conflict,       // who, what, here
   name_absent,             // who: a file of Python code, what: a name of the module `here`
   library_opened,          // who: a package, what: a library that its Python code opens
   library_absent,          // who, what

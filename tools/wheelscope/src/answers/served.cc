@@ -1,6 +1,8 @@
 // Judges a wheel for one user, by its tags, its metadata and its verdicts.
 #include "answers/served.h"
 
+#include <set>
+
 #include "packaging/requirement.h"
 #include "packaging/tag.h"
 #include "tables/tables.h"
@@ -20,7 +22,65 @@ std::string torch_built_for(const WheelClaims& wheel, const TorchRequirements& r
   return wheel.version.substr(mark + 5, end - mark - 5);
 }
 
+// Symbols of torch that a library needs. The loader's facts have all symbols in their place.
+std::vector<std::string_view> needed_from_torch(const LibraryFacts& library) {
+  std::vector<std::string_view> names;
+  for (const auto& [symbol, needed] : library.torch_symbols) {
+    if (needed) names.push_back(symbol);
+  }
+  if (!names.empty()) return names;
+  for (const auto& symbol : library.symbols) {
+    if (!symbol.defined && !symbol.weak && is_torch_symbol(symbol.name))
+      names.push_back(symbol.name);
+  }
+  return names;
+}
+
 }  // namespace
+
+Cell cell_of(const MachineFacts& machine) {
+  Cell cell{.arch = machine.architecture};
+  if (machine.python)
+    cell.python = machine.python->minor() + (machine.python->free_threaded() ? "t" : "");
+  if (machine.torch) {
+    cell.torch = machine.torch->version.substr(0, machine.torch->version.find('+'));
+    cell.cuda = machine.torch->cuda.empty() ? "cpu" : machine.torch->cuda;
+  }
+  return cell;
+}
+
+std::string without_digits(std::string path) {
+  std::erase_if(path, is_digit);
+  return path;
+}
+
+const LibraryFacts* of_either_layout(const std::vector<const LibraryFacts*>& libraries, Cell cell,
+                                     TorchRequirements& requirements) {
+  constexpr std::string_view moved = "2.13";
+  cell.torch = older(minor_of(cell.torch), moved) ? moved : "2.12";
+  if (requirements.why_not(cell)) return nullptr;
+  std::set<std::string_view> inside;
+  std::map<std::string, int> families;
+  for (const auto* library : libraries) {
+    ++families[without_digits(library->path)];
+    for (const auto& symbol : library->symbols) {
+      if (symbol.defined) inside.insert(symbol.name);
+    }
+  }
+  for (const auto* library : libraries) {
+    bool has_tensors = false, tells = families[without_digits(library->path)] > 1;
+    for (const auto symbol : needed_from_torch(*library)) {
+      if (inside.contains(symbol) || is_torch_shim(symbol)) continue;
+      has_tensors |= symbol.find("Tensor") != symbol.npos;
+      const auto known = torch_symbols().find(symbol);
+      if (known == torch_symbols().end()) continue;
+      const auto& [first, last] = known->second;
+      tells |= !older(first, moved) || (!last.empty() && older(last, moved));
+    }
+    if (has_tensors && !tells) return library;
+  }
+  return nullptr;
+}
 
 TorchRequirements::TorchRequirements(const WheelClaims& claims) {
   for (const auto& text : claims.requires_dist) {

@@ -9,6 +9,7 @@
 
 #include "answers/reason.h"
 #include "findings/findings.h"
+#include "facts/machine.h"
 #include "packaging/requirement.h"
 
 namespace wheelscope {
@@ -17,6 +18,8 @@ namespace wheelscope {
 struct Cell {
   std::string arch, torch, cuda, python;  // x86_64, 2.15 or 2.15.1, 13.0 or cpu, 3.13 or 3.14t
 };
+
+Cell cell_of(const MachineFacts& machine);
 
 // The wheel's requirements of torch, taken apart and evaluated once for each Python and machine: a
 // wheel may have very many, or one with a very long marker.
@@ -37,6 +40,22 @@ class TorchRequirements {
   std::vector<Written> all_;
   std::map<std::pair<std::string, std::string>, std::vector<const Written*>> holding_;
 };
+
+// torch 2.13 took a field out of every tensor (c10/core/impl/PyObjectSlot.h). Code that was built
+// before or after looks for the others where they were then, and may load with any torch all the
+// same. Symbols that came or went tell on which side it was built, and so does METADATA. The first
+// of a wheel's libraries of which nothing tells it; null: there is none.
+const LibraryFacts* of_either_layout(const std::vector<const LibraryFacts*>& libraries, Cell cell,
+                                     TorchRequirements& requirements);
+
+inline constexpr std::string_view layout_doubt =
+    "torch 2.13 moved the fields of tensors, and it does not say whether it was built before or "
+    "after";
+inline constexpr std::string_view layout_cure =
+    "the torch that it was built with; a call tells for sure";
+
+// The path of a library without its numbers: torch-2.9/x.so and torch-2.10/x.so are one for each.
+std::string without_digits(std::string path);
 
 // All of these ask of wheels, not of lone files.
 Reason why_not_arch(const Item& wheel, const Cell& cell);

@@ -139,7 +139,8 @@ std::string without_quotes(std::string_view word) {
   while (!word.empty() && quotes.find(word.front()) != quotes.npos) word.remove_prefix(1);
   while (!word.empty() && (quotes.find(word.back()) != quotes.npos || word.ends_with('.')))
     word.remove_suffix(1);
-  return std::string(word);
+  // "ImportError('libcuda.so.1" is of libcuda.so.1.
+  return std::string(word.substr(word.find_last_of("'\"`") + 1));
 }
 
 // The last word of a text, or the last path, which may have spaces: from the slash that begins it.

@@ -259,18 +259,22 @@ FitVerdict Fitter::judge(const Item& wheel, const WheelFiles& files) {
     if (auto clash = required_.numpy_clash(claims, extras_))
       return Refusal{std::move(clash), Need::depends};
     if (!modules_) return refusal_in(files, *machine_.python);
-    return refusal_in(files, *machine_.python,
-                      {may_have,
-                       [&](const std::string& module, const std::string& name) {
-                         return modules_->may_have(module, name);
-                       },
-                       [&](const std::string& library) {
-                         return lookups_.system_library(library) ||
-                                required_.bring(claims, extras_, library) != Brought::no;
-                       },
-                       [&](const OtherModules::IsWanted& is_wanted) {
-                         return required_.files_of(claims, extras_, is_wanted);
-                       }});
+    const auto refusal =
+        refusal_in(files, *machine_.python,
+                   {may_have,
+                    [&](const std::string& module, const std::string& name) {
+                      return modules_->may_have(module, name);
+                    },
+                    [&](const std::string& library) {
+                      return lookups_.system_library(library) ||
+                             required_.bring(claims, extras_, library) != Brought::no;
+                    },
+                    [&](const OtherModules::IsWanted& is_wanted) {
+                      return required_.files_of(claims, extras_, is_wanted);
+                    }});
+    if (refusal.need != Need::never) return refusal;
+    auto conflict = required_.conflict(claims, extras_);
+    return conflict ? Refusal{std::move(conflict), Need::depends} : refusal;
   };
   if (machine_.torch && TorchRequirements(claims).exact() != "") {
     const auto plain = machine_.torch->version.substr(0, machine_.torch->version.find('+'));

@@ -113,6 +113,30 @@ std::string RequiredWheels::unmet(const WheelClaims& wheel,
   return {};
 }
 
+Reason RequiredWheels::conflict(const WheelClaims& wheel, const std::vector<std::string>& extras) {
+  std::map<std::string, std::string> versions;
+  std::vector<std::pair<std::string, std::string>> required;  // by whom, and what
+  walk(wheel, extras, Depth::requirements, [&](const Requirement& requirement, const Chosen& one) {
+    versions[canonical_name(requirement.name)] = one.version;
+    for (const auto& text : one.requires_dist) {
+      if (holds_here(parse_requirement(text).marker, requirement.extras))
+        required.emplace_back(requirement.name + " " + one.version, text);
+    }
+    return false;
+  });
+  for (const auto& [who, text] : required) {
+    const auto requirement = parse_requirement(text);
+    const auto chosen = versions.find(canonical_name(requirement.name));
+    if (chosen != versions.end() && !chosen->second.empty() &&
+        fulfils(chosen->second, requirement.specifiers) == false)
+      return {.why = Why::versions_conflict,
+              .who = who,
+              .what = requirement.name + requirement.specifiers,
+              .here = chosen->second};
+  }
+  return {};
+}
+
 Reason RequiredWheels::numpy_clash(const WheelClaims& wheel,
                                    const std::vector<std::string>& extras) {
   const auto here = installed_.find("numpy");
@@ -201,6 +225,7 @@ RequiredWheels::Chosen RequiredWheels::look_up(const std::string& name,
   const auto metadata = read_metadata(http_, cache_, best->file).value_or("");
   parse_metadata(metadata, claims);
   chosen.requires_dist = std::move(claims.requires_dist);
+  if (depth == Depth::requirements) return chosen;
   if (depth == Depth::numpy) {
     const bool says = std::ranges::any_of(chosen.requires_dist, [](const std::string& text) {
       return canonical_name(parse_requirement(text).name) == "numpy";

@@ -41,6 +41,10 @@ class RequiredWheels {
   // A requirement of the wheel's own that the indexes surely cannot fulfil here; empty: none.
   std::string unmet(const WheelClaims& wheel, const std::vector<std::string>& extras);
 
+  // A requirement among them that the newest of what else is required does not fulfil: then an
+  // installer takes another version of one of the two.
+  Reason conflict(const WheelClaims& wheel, const std::vector<std::string>& extras);
+
   // A library of a required wheel that the NumPy which is here, and stays, does not suit. Wheels
   // that say which NumPy they require are taken at their word.
   Reason numpy_clash(const WheelClaims& wheel, const std::vector<std::string>& extras);
@@ -65,7 +69,7 @@ class RequiredWheels {
   };
 
   // How much of it is read; those for any machine have no libraries.
-  enum class Depth { version, libraries, files, numpy };
+  enum class Depth { version, requirements, libraries, files, numpy };
 
   // Visits what is required, directly or not, until `visit` says that it is enough. Nothing: that
   // came to pass; else whether all that is required was known.

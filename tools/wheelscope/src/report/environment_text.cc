@@ -53,9 +53,12 @@ std::string verdict_text(const DistributionVerdict& verdict, const Style& style)
   for (const auto& broken : verdict.broken) {
     const auto& explanation = broken.explanation;
     if (broken.need == Need::never) {
-      optional.push_back(printable(base_name(broken.path) + " does not load" +
-                                   (broken.loads == Loads::depends ? " by itself" : "") + ": " +
-                                   explanation.symptom.message));
+      const bool doubtful = broken.trouble == Trouble::torch_layout;
+      optional.push_back(printable(base_name(broken.path) +
+                                   (doubtful                           ? " is doubtful"
+                                    : broken.loads == Loads::depends ? " does not load by itself"
+                                                                     : " does not load") +
+                                   ": " + explanation.symptom.message));
     } else if (++needed <= most) {
       lines.add("library", printable(broken.path));
       lines.add("says", printable(explanation.symptom.message));

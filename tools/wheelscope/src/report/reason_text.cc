@@ -1,8 +1,8 @@
 // Puts reasons into words: what is in the way, and what would have to change.
-#include "report/text.h"
-
 #include "answers/lookups.h"
 #include "answers/owners.h"
+#include "answers/served.h"
+#include "report/text.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -95,9 +95,7 @@ std::string reason_text(const Reason& reason) {
     case Why::torch_asked:
       return who + " compares torch's CUDA with its own when it is imported, and may refuse it";
     case Why::torch_layout:
-      return base_name(who) +
-             " loads, but torch 2.13 moved the fields of tensors, and it does not "
-             "say whether it was built before or after";
+      return base_name(who) + " loads, but " + std::string(layout_doubt);
     case Why::numpy_one:
       return base_name(who) + " is built for NumPy 1; it will meet NumPy " + here;
     case Why::numpy_two:
@@ -121,6 +119,9 @@ std::string reason_text(const Reason& reason) {
              ", which imports that file; whether it has the name by then is not known";
     case Why::requirement_unmet:
       return "it requires " + what + ", which the index does not have for this machine";
+    case Why::versions_conflict:
+      return who + " requires " + what + ", and " + here +
+             " would come: the installer takes another version of one of them, which was not looked at";
     case Why::name_absent:
       return who + " imports " + what + " from " + here + ", which has no such name in this Python";
     case Why::library_opened:
@@ -208,7 +209,7 @@ std::string change_text(const Reason& reason) {
     case Why::torch_asked:
       return "a torch and this from one place, for the same CUDA; `env --import` tells for sure";
     case Why::torch_layout:
-      return "the torch that it was built with; a call tells for sure";
+      return std::string(layout_cure);
     case Why::numpy_one:
       return "pip install 'numpy<2', or a newer version of this";
     case Why::numpy_two:
@@ -224,6 +225,8 @@ std::string change_text(const Reason& reason) {
       return "try it: `env --import` tells for sure once it is installed";
     case Why::requirement_unmet:
       return "another version of it, or an index that has " + what;
+    case Why::versions_conflict:
+      return "versions that go together: `wheelscope fit --format set` chooses them";
     case Why::module_absent:
     case Why::module_named:
       return "pip install the package that has " + what;
