@@ -126,8 +126,7 @@ void PackageJudge::doubt_layout(const WheelClaims& claims, const std::vector<std
   }
   TorchRequirements requirements(claims);
   const auto* library = of_either_layout(libraries, cell_of(machine_), requirements);
-  if (!library || contains(verdict.broken, library->path, &BrokenLibrary::path))
-    return;
+  if (!library || contains(verdict.broken, library->path, &BrokenLibrary::path)) return;
   BrokenLibrary broken{
       .path = library->path, .loads = Loads::depends, .trouble = Trouble::torch_layout};
   broken.explanation = {

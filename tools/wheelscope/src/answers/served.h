@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "answers/reason.h"
-#include "findings/findings.h"
 #include "facts/machine.h"
+#include "findings/findings.h"
 #include "packaging/requirement.h"
 
 namespace wheelscope {

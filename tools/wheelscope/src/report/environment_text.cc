@@ -55,7 +55,7 @@ std::string verdict_text(const DistributionVerdict& verdict, const Style& style)
     if (broken.need == Need::never) {
       const bool doubtful = broken.trouble == Trouble::torch_layout;
       optional.push_back(printable(base_name(broken.path) +
-                                   (doubtful                           ? " is doubtful"
+                                   (doubtful                         ? " is doubtful"
                                     : broken.loads == Loads::depends ? " does not load by itself"
                                                                      : " does not load") +
                                    ": " + explanation.symptom.message));

@@ -121,7 +121,8 @@ std::string reason_text(const Reason& reason) {
       return "it requires " + what + ", which the index does not have for this machine";
     case Why::versions_conflict:
       return who + " requires " + what + ", and " + here +
-             " would come: the installer takes another version of one of them, which was not looked at";
+             " would come: the installer takes another version of one of them, which was not "
+             "looked at";
     case Why::name_absent:
       return who + " imports " + what + " from " + here + ", which has no such name in this Python";
     case Why::library_opened:
