@@ -185,6 +185,7 @@ TEST(Explain, Libraries) {
   EXPECT_EQ(missing("libcudnn.so.9", &h200).provider, "nvidia-cudnn-cu13");
   EXPECT_TRUE(says(missing("libcudnn.so.9", &h200).fixes, "pip install nvidia-cudnn-cu13 in the"));
   EXPECT_EQ(missing("libcuda.so.1").provider, "the NVIDIA driver");
+  EXPECT_EQ(missing("libcuda.so").provider, "the NVIDIA driver");
   auto cpu = h200;
   cpu.driver = cpu.torch->cuda = "";
   EXPECT_TRUE(says(missing("libcuda.so.1", &cpu).because, "no driver on this machine"));

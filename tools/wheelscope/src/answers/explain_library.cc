@@ -201,12 +201,14 @@ void ask_library(const Asked& asked, Explanation& explanation) {
     explanation.advise(
         "install the package again, or another version of it: pip install --force-reinstall "
         "--no-cache-dir NAME");
-  } else if (is_driver_library(name)) {
+  } else if (is_driver_library(name) || is_driver_library(name + ".1")) {
     explanation.provider = "the NVIDIA driver";
     explanation.say("it is part of the NVIDIA driver; no package has it");
     if (machine && machine->driver.empty()) explanation.say("there is no driver on this machine");
     explanation.advise(
         "run on a machine with a GPU and its driver; in a container, start it with --gpus all");
+    explanation.advise(
+        "in WSL: LD_LIBRARY_PATH=/usr/lib/wsl/lib, with the driver installed in Windows alone");
   } else if (is_torch_library(name)) {
     explain_torch_library(name, machine, explanation);
   } else if (is_cuda_library(name)) {

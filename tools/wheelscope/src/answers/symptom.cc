@@ -100,14 +100,14 @@ struct PlainText {
 
   void add(std::string_view line) {
     static constexpr std::pair<std::string_view, std::string_view> replaced[] = {
-        {"‘", "'"}, {"’", "'"}, {"“", "\""}, {"”", "\""}, {"│", " "}, {"：", ": "}};
+        {"‘", "'"}, {"’", "'"}, {"“", "\""}, {"”", "\""}, {"│", " "}, {"：", ": "}, {"%20", " "}};
     while (!line.empty()) {
       if (line.starts_with("\x1b[")) {
         line.remove_prefix(std::min(line.find_first_not_of("0123456789;", 2), line.size() - 1) + 1);
         continue;
       }
       const auto* known = std::end(replaced);
-      if (static_cast<unsigned char>(line[0]) >= 0x80)
+      if (static_cast<unsigned char>(line[0]) >= 0x80 || line[0] == '%')
         known = std::ranges::find_if(replaced,
                                      [&](const auto& one) { return line.starts_with(one.first); });
       const auto next = known != std::end(replaced) ? known->second : line.substr(0, 1);
