@@ -41,7 +41,7 @@ OTHER_IMPORT = {
 
 def init(folder: Path) -> str:
     done = wheelyard(folder, "init")
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
@@ -388,7 +388,7 @@ def test_the_backend_is_asked_in_a_copy(tmp_path: Path) -> None:
 def test_the_only_package_may_be_no_part_of_the_wheel(tmp_path: Path) -> None:
     """As posix_ipc has it: a module, and beside it a package that setup.py alone imports."""
     setup = "from setuptools import Extension, setup\nsetup(ext_modules=[Extension('theirs', ['x.c'])], packages=[])\n"
-    project = '[project]\nname = "theirs"\nversion = "1"\n'
+    project = '[project]\nname = "theirs"\nversion = "1"\nlicense.text = "deprecated"\n'
     files = {"setup.py": setup, "pyproject.toml": project, "x.c": "", "support/__init__.py": ""}
     assert written(tmp_path, files)["project"]["import_name"] == "theirs"
 

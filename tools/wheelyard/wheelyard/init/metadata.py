@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PathDistribution
 from pathlib import Path
@@ -26,7 +27,11 @@ def ask(found: Found, display: Display) -> None:
     if (has_names and found.dependencies is not None) or "torch" in names:
         return
     display.say("asking the build backend for the names and requirements that its files leave open")
-    with tempfile.TemporaryDirectory() as folder, build.env.DefaultIsolatedEnv() as environment:
+    with (
+        warnings.catch_warnings(action="ignore"),  # the backend's, which `build` passes on
+        tempfile.TemporaryDirectory() as folder,
+        build.env.DefaultIsolatedEnv() as environment,
+    ):
         # A build leaves files beside its sources, so it gets a copy, and no history to make a version from.
         def left_out(at: str, _: list[str]) -> tuple[str, ...]:
             return LEFT_OUT if Path(at) == found.root else ()
