@@ -1,6 +1,7 @@
 // What was fetched from the network, kept for the next run: by names that say whose bytes they are.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
