@@ -53,7 +53,7 @@ def test_a_machine_without_python_is_given_one(make: Path, tmp_path: Path) -> No
     for name in ["basename", "cmp", "cp", "dirname", "ln", "mktemp", "rm", "sed", "sh"]:
         (programs / name).symlink_to(shutil.which(name) or name)
     make.with_name("need.sh").write_text(
-        f'#!/bin/sh\necho "needs $*"\nln -s {sys.executable} {programs}/python3\n'
+        f'#!/bin/sh\necho "needs $*"\nln -s "{sys.executable}" "{programs}/python3"\n'
     )
     said = run(make, PATH=str(programs)).splitlines()
     assert said[0] == "needs python3 python3-venv"
