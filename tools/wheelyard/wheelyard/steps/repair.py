@@ -20,7 +20,6 @@ EXCLUDED = ["libtorch*", "libc10*"]
 # Every torch since 2.10 brings this one under this name, on both architectures. A wheel that links to torch is loaded
 # after it, and a second OpenMP runtime in one process would run a second pool of threads.
 EXCLUDED_BESIDE_TORCH = ["libgomp.so.1"]
-TORCHS_PLATFORM = "manylinux_2_28"
 CUDA_LIBRARIES = [
     *("cudart", "cublas", "cudnn", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse"),
     *("nccl", "nvJitLink", "nvrtc", "nvshmem", "nvToolsExt", "nvtx"),
@@ -100,10 +99,9 @@ def run(job: Job, workspace: Workspace) -> Facts:
         wheel, gpu, label = workspace.file("wheel"), inputs["gpu"], inputs["label"]
         wheelscope.thin(wheel, gpu, label, workspace.out, workspace.log)
         return {"verdict": f"{wheel.name} for GPU {gpu}"}
+    command = ["-I", "-m", "auditwheel", "repair", "--plat", "auto"]
     built = workspace.file("wheel")
-    seen = wheelscope.show(built)
-    command = ["-I", "-m", "auditwheel", "repair", *platform(built.name, seen)]
-    links_torch = needs_torch(seen)
+    links_torch = needs_torch(wheelscope.show(built))
     excluded = [*inputs["exclude"], *(EXCLUDED_BESIDE_TORCH if links_torch else [])]
     command += [f"--exclude={pattern}" for pattern in excluded]
     if inputs["image"]:
@@ -131,15 +129,6 @@ def _repair(command: list[str], workspace: Workspace) -> Path:
     )  # fmt: skip
     (wheel,) = output.glob("*.whl")
     return wheel
-
-
-def platform(name: str, seen: Facts) -> list[str]:
-    """The tag that auditwheel aims at. It tells a wheel's libc by the libraries that are needed; a wheel that needs
-    none runs wherever torch does."""
-    if any(library["needed"] for library in seen["elf"]):
-        return ["--plat", "auto"]
-    machine = name.removesuffix(".whl").rpartition("-linux_")[2]
-    return ["--plat", f"{TORCHS_PLATFORM}_{machine}", "--only-plat"]
 
 
 def needs_torch(seen: Facts) -> bool:
