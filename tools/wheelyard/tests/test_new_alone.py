@@ -17,7 +17,7 @@ import recorded
 from repository import ROOT, real_release
 from tools.release import wheels as tool_wheels
 from wheelyard.core import engine as engines
-from wheelyard.tools import host_settings, known_images, suite
+from wheelyard.tools import host_settings, suite
 from wheelyard.tools.images import PROXIES
 
 pytestmark = [
@@ -50,8 +50,8 @@ def inside(
     engine = engines.ready(folder, print)
     image = suite.ensure(request.param, engine, recorded.workspace(folder, {}))
     settings = host_settings.files(folder)
-    caches = known_images.file().parents[1]  # what this machine has downloaded and built
-    shared = [folder, caches / "wheelyard", caches / "pip", Path("/var/run/docker.sock")]
+    downloads = Path.home() / ".cache/pip"
+    shared = [folder, downloads, Path("/var/run/docker.sock")]
     options = [f"--volume={path}:{path}" for path in shared]
     options += [f"--volume={settings[name]}:{path}:ro" for name, path in SETTINGS.items()]
     options += [f"--env={name}" for name in PROXIES if name in os.environ]

@@ -23,7 +23,7 @@ from test_doctor import ENVIRONMENTS, GitHub, github
 from wheelyard import new
 from wheelyard.core.digest import sha256
 from wheelyard.steps import smoke
-from wheelyard.tools import index, known_images
+from wheelyard.tools import index
 from wheelyard.tools.index import Index
 
 __all__ = ["github"]
@@ -127,11 +127,8 @@ def origin(place: Path) -> Path:
 @pytest.fixture(scope="module")
 def dry_run(origin: Path, place: Path) -> NewProject:
     """Started by hand, on the branch."""
-    caches = place / "run/caches"
-    caches.mkdir(parents=True)
-    if known_images.file().exists():
-        shutil.copytree(known_images.file().parent, caches / "wheelyard")
-    told = {"XDG_CACHE_HOME": str(caches), "HOME": str(place / "run"), "GIT_CONFIG_COUNT": "1"}
+    (place / "run").mkdir()
+    told = {"HOME": str(place / "run"), "GIT_CONFIG_COUNT": "1"}
     told |= {"GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
     branch = git(origin, "branch", "--show-current")
     workflows = origin / ".github/workflows"

@@ -250,7 +250,6 @@ def run_steps(
 ) -> None:
     home.mkdir(parents=True)
     given = set_up(around, home, project)
-    given["XDG_CACHE_HOME"] = str(Path.home() / ".cache")  # the images that were made here
     if package:
         given["PYTHONPATH"] = package
     subprocess.run(

@@ -6,10 +6,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from wheelyard.core.engine import Engine
 from wheelyard.plan.plan import Options, Plan
 from wheelyard.problem import Problem
-from wheelyard.tools import host_settings, images, known_images
+from wheelyard.tools import host_settings, images
 
 
 def with_base(plan: Plan, base: str) -> Plan:
@@ -130,51 +129,3 @@ def test_lines_that_move_between_scripts_make_another_image(
     after = images._files_digest("build")
     images._files_digest.cache_clear()
     assert before != after
-
-
-@pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
-    """Its client is a script: a folder has a file for each name of an image, which holds the image's id."""
-    client, names = tmp_path / "docker", tmp_path / "names"
-    names.mkdir()
-    client.write_text(
-        f'#!/bin/sh\ncd "{names}"\ncase $1 in image) cat "$5" ;; tag) cp "$2" "$3" ;; esac\n'
-    )
-    client.chmod(0o755)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    return Engine(str(client), "label", str(client))
-
-
-def made(engine: Engine, name: str, identity: str) -> None:
-    for file in (name, identity):
-        (Path(engine.command).with_name("names") / file).write_text(identity)
-
-
-def test_an_image_planted_under_a_tag_is_not_ours(engine: Engine) -> None:
-    assert not known_images.is_ours(engine, "x:1"), "there is none"
-    made(engine, "x:1", "sha256:theirs")
-    assert not known_images.is_ours(engine, "x:1"), "somebody else made it"
-    made(engine, "x:1", "sha256:ours")
-    known_images.note(engine, "x:1")
-    assert known_images.is_ours(engine, "x:1")
-    made(engine, "x:1", "sha256:planted")
-    assert known_images.is_ours(engine, "x:1")
-    assert engine.image_id("x:1") == "sha256:ours", "the tag is that of ours again"
-    made(engine, "x:1", "sha256:planted")
-    (Path(engine.command).with_name("names") / "sha256:ours").unlink()
-    assert not known_images.is_ours(engine, "x:1"), "ours is gone"
-
-
-def test_two_users_of_one_engine_make_no_image_twice(
-    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    users = {name: str(tmp_path / name) for name in ("one", "other")}
-    for name, caches in users.items():
-        monkeypatch.setenv("XDG_CACHE_HOME", caches)
-        assert not known_images.is_ours(engine, "x:1")
-        made(engine, "x:1", f"sha256:of-{name}")
-        known_images.note(engine, "x:1")
-    for name, caches in users.items():
-        monkeypatch.setenv("XDG_CACHE_HOME", caches)
-        assert known_images.is_ours(engine, "x:1")
-        assert engine.image_id("x:1") == f"sha256:of-{name}"

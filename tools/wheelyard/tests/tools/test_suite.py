@@ -24,7 +24,7 @@ def test_two_that_need_one_make_it_once(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     programs = {
         "docker": f"""case $1 in
-          image) test -e {tmp_path}/there && echo sha256:1;;
+          image) test -e {tmp_path}/there && echo "$5";;
           import) touch {tmp_path}/there;;
           export) touch "${{2#--output=}}";;
         esac""",

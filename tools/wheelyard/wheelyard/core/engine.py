@@ -23,6 +23,7 @@ START_SECONDS = 60
 ROOM = (
     20 << 30
 )  # bytes; about what the images of one project take, and the layers that the engine keeps of them
+IMAGE = "wheelyard.image"  # labels an image with the tag that it was made for
 RUN = f"wheelyard.run={secrets.token_hex(8)}"  # labels the containers of this process
 # These files are root's alone. Everybody who uses the engine holds a shared lock on `users`; whoever stops it must
 # hold that lock alone. `turn` lets one process at a time look for an engine or start one. `pid` names an engine that
@@ -83,9 +84,14 @@ class Engine:
         if count := _remove(self.command, self.label):
             say(f"removed {count} containers left by a stopped run")
 
-    def image_id(self, tag: str) -> str | None:
-        """The digest of an image's contents and settings; none where the engine does not have it."""
-        return shell.capture([self.command, "image", "inspect", "--format", "{{.Id}}", tag])
+    def has_image(self, name: str) -> bool:
+        return shell.capture([self.command, "image", "inspect", name]) is not None
+
+    def has_ours(self, tag: str) -> bool:
+        """Whether wheelyard made the image under this tag, for whichever user. A tag alone may be anybody's mistake.
+        The label is as trustworthy as the engine: whoever can write it is root there, and can change layers, too."""
+        shown = f'{{{{index .Config.Labels "{IMAGE}"}}}}'
+        return shell.capture([self.command, "image", "inspect", "--format", shown, tag]) == tag
 
     def leave(self, say: Callable[[str], None]) -> None:
         """Removes what may be left of this run; the last user stops an engine that a release started."""

@@ -20,14 +20,14 @@ from typing import Any
 from wheelyard.config.matrix import RunCell, with_gil
 from wheelyard.core import digest, shell
 from wheelyard.core.digest import sha256
-from wheelyard.core.engine import Engine
+from wheelyard.core.engine import IMAGE, Engine
 from wheelyard.core.environment import IMAGES, PROXIES
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan import requirements
 from wheelyard.plan.cells import Wheel, cuda_name, python_tag
 from wheelyard.plan.plan import Plan, TorchBuild
 from wheelyard.problem import Problem
-from wheelyard.tools import host_settings, known_images, suite
+from wheelyard.tools import host_settings, suite
 
 FOLDER = Path(__file__).resolve().parent.parent / "docker"
 REGISTRY_SECONDS = 5
@@ -219,19 +219,19 @@ def _registry_answers(reference: str) -> bool:
 
 
 def ensure(recipe: Recipe, workspace: Workspace) -> str:
-    """Makes the image unless the engine has the one that was made here; returns its tag."""
+    """Makes the image unless the engine has it; returns its tag."""
     tag = str(recipe["tag"])
     if recipe.get("lacks"):
         raise Problem(recipe["lacks"])
     engine = workspace.engine
     with _locks[tag]:
-        if known_images.is_ours(engine, tag):
+        if engine.has_ours(tag):
             return tag
         bases = {arg: _base_image(engine, base, workspace) for arg, base in recipe["bases"].items()}
         with tempfile.TemporaryDirectory() as folder:
             secrets = host_settings.files(Path(folder))
             command = [engine.builder, "build", f"--file={FOLDER}/Dockerfile", f"--tag={tag}"]
-            command += [f"--target={recipe['target']}"]
+            command += [f"--target={recipe['target']}", f"--label={IMAGE}={tag}"]
             command += [f"--secret=id={name},src={file}" for name, file in secrets.items()]
             arguments = {**bases, **recipe["arguments"]}
             command += [f"--build-arg={name}={value}" for name, value in arguments.items()]
@@ -241,7 +241,6 @@ def ensure(recipe: Recipe, workspace: Workspace) -> str:
                 [*command, FOLDER.resolve()], workspace.log, env=told, allow=IMAGES,
                 what=f"building the image {tag}",
             )  # fmt: skip
-        known_images.note(engine, tag)
     return tag
 
 
@@ -249,6 +248,6 @@ def _base_image(engine: Engine, base: str, workspace: Workspace) -> str:
     """The engine's name of a base: a suite is made, a registry's image must be reachable."""
     if "/" not in base:
         return suite.ensure(base, engine, workspace)
-    if not engine.image_id(base) and not _registry_answers(base):
+    if not engine.has_image(base) and not _registry_answers(base):
         raise Problem(f"the registry of {base.split('@')[0]} is not reachable; use --base debian")
     return base

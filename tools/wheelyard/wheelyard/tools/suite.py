@@ -1,5 +1,6 @@
 """A Debian suite as an image, made by debootstrap: it needs no image registry, and no root but a container's."""
 
+import os
 import platform
 import secrets
 import shutil
@@ -7,11 +8,11 @@ import tempfile
 from pathlib import Path
 
 from wheelyard.core import debian, shell
-from wheelyard.core.engine import Engine
+from wheelyard.core.engine import IMAGE, Engine
 from wheelyard.core.environment import ENGINE, NETWORK
+from wheelyard.core.lock import turn
 from wheelyard.core.workspace import Workspace
 from wheelyard.problem import Problem
-from wheelyard.tools import known_images
 
 ARCHIVE = "http://archive.debian.org/debian"  # where a suite goes some time after its support
 SCRIPTS = Path("/usr/share/debootstrap/scripts")
@@ -25,17 +26,22 @@ UNPACK = """archive=$1; shift; PATH=$PATH:/usr/sbin:/sbin
 debootstrap --foreign --force-check-gpg --variant=minbase "$@" && tar --numeric-owner -C "$2" -cf "$archive" ."""
 
 
+def tag(suite: str) -> str:
+    return f"wheelyard-{suite}:{platform.machine()}"
+
+
 def ensure(suite: str, engine: Engine, workspace: Workspace) -> str:
-    """Makes the image of a suite unless the engine has the one that was made here; returns its tag."""
-    tag = f"wheelyard-{suite}:{platform.machine()}"
-    if not known_images.is_ours(engine, tag):
+    """Makes the image of a suite unless the engine has it; returns its tag."""
+    name = tag(suite)
+    if not engine.has_ours(name):
         debian.need(PACKAGES, workspace.say, ADVICE)
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wheelyard"
+        caches.mkdir(parents=True, exist_ok=True)
         # One made twice has two ids, and the engine shares nothing of what is built on the one with the other.
-        with known_images.turn_of(suite):
-            if not known_images.is_ours(engine, tag):
-                _make(suite, tag, engine, workspace)
-                known_images.note(engine, tag)
-    return tag
+        with turn(caches / f"{suite}.turn"):
+            if not engine.has_ours(name):
+                _make(suite, name, engine, workspace)
+    return name
 
 
 def _make(suite: str, tag: str, engine: Engine, workspace: Workspace) -> None:
@@ -62,7 +68,7 @@ def _make(suite: str, tag: str, engine: Engine, workspace: Workspace) -> None:
             call(["rm", name], "removing the container")
     finally:
         shell.capture([engine.command, "image", "rm", first])
-    call(["import", archive, tag], f"importing {suite}")
+    call(["import", f"--change=LABEL {IMAGE}={tag}", archive, tag], f"importing {suite}")
     archive.unlink()
 
 
