@@ -69,8 +69,16 @@ def parse() -> argparse.Namespace:
         "--from", dest="start", choices=STEPS, help="repeat this step and all that follow"
     )
     whole.add_argument("--only", choices=STEPS, help="repeat this step alone")
-    for name, help_text in HELP.items():
-        commands.add_parser(name, parents=[placed], help=help_text)
+    of_steps = {
+        name: commands.add_parser(name, parents=[placed], help=help_text)
+        for name, help_text in HELP.items()
+    }
+    of_steps["image"].add_argument(
+        "--prune", action="store_true", help="instead, remove those that this project does not need"
+    )
+    of_steps["image"].add_argument(
+        "--dry-run", action="store_true", help="with --prune: only say which"
+    )
     for name, help_text in OTHERS.items():
         commands.add_parser(name, parents=[run], help=help_text)
     adding = commands.add_parser(

@@ -29,7 +29,7 @@ from wheelyard.report.advice import advise
 from wheelyard.run import join, local, wheelhouse
 from wheelyard.run.runner import Place, Runner, only_run
 from wheelyard.steps import ORDER
-from wheelyard.tools import evidence, packages
+from wheelyard.tools import evidence, old_images, packages
 from wheelyard.tools.images import FOLDER
 
 SHOWN = 4  # changed files that are named
@@ -115,6 +115,9 @@ def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
     display = Display(verbose=arguments.verbose)
     wheelhouse.hide_from_git(plan.project.release_folder)
     with only_run(plan.project.release_folder) as record:
+        if vars(arguments).get("prune"):
+            _prune(plan, display, dry_run=arguments.dry_run)
+            return 0
         match arguments.command:
             case "join":
                 words = [join.told(text) for text in arguments.made]
@@ -316,6 +319,18 @@ def _toolkit(arguments: argparse.Namespace) -> int:
     """Runs the program that the images assemble their toolkits with."""
     words = [f"--cuda={arguments.cuda}", f"--target={arguments.target}", arguments.folder]
     return subprocess.run([sys.executable, FOLDER / "toolkit.py", *words]).returncode
+
+
+def _prune(plan: Plan, display: Display, *, dry_run: bool) -> None:
+    whole = dataclasses.replace(
+        plan, options=dataclasses.replace(plan.options, slow=True, wanted=())
+    )
+    here = local.Here(plan.project.release_folder, display)
+    try:
+        needed = [job.inputs["image"] for job in steps.module("image").jobs(whole)]
+        old_images.remove(here.engine(), needed, display.say, dry_run=dry_run)
+    finally:
+        here.close()
 
 
 def _report(plan: Plan, record: Record, display: Display) -> None:

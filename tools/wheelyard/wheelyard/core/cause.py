@@ -19,7 +19,7 @@ CAUSES = [
 ]
 HINTS = {  # by an expression that a line of the log has
     "No space left on device": "The disk is full: free some space, then run again. `docker system df` shows what "
-    "images and their layers take; `docker builder prune` removes layers that no image uses.",
+    "images and their layers take; `wheelyard image --prune` removes those that this project does not need.",
     "TLS handshake timeout": "The image registry is not reachable: `--base debian` needs none.",
     "Killed signal terminated program": "The compiler ran out of memory: raise [build] job_memory_mb in the matrix, so "
     "that fewer run side by side.",

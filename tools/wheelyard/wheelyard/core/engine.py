@@ -157,8 +157,8 @@ def _look_for_room(command: str, say: Callable[[str], None]) -> None:
         return
     if free < ROOM:
         say(
-            f"only {free >> 30} GiB are free in {folder}; images that are not there yet may not fit. To remove old "
-            f"ones: {command} image rm $({command} images -q 'wheelyard-*'); {command} builder prune"
+            f"only {free >> 30} GiB are free in {folder}; images that are not there yet may not fit. `wheelyard image "
+            "--prune` removes those that this project does not need"
         )
 
 

@@ -84,13 +84,13 @@ def ended(process: subprocess.Popen[bytes]) -> None:
     running.pop(process, None)
 
 
-def capture(command: Sequence[object]) -> str | None:
+def capture(command: Sequence[object], limit: float = 60) -> str | None:
     """The output of a short command, or None if it fails or does not exist. It asks this machine about itself, so it
     has the user's own settings."""
     given = {**os.environ, **environment.FIXED}
     try:
         done = subprocess.run(
-            [str(word) for word in command], capture_output=True, text=True, timeout=60, env=given
+            [str(word) for word in command], capture_output=True, text=True, timeout=limit, env=given
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
