@@ -116,42 +116,34 @@ __device__ __forceinline__ Bits add_elements(const Bits& a, const Bits& b) {
   }
 }
 
-// The sum over the `threads` neighbouring threads that share a row; each of them gets it. Above a
-// warp, a row has the whole block; `partial` holds a number for each of its warps. Calls that
-// follow each other need two of these in turn: one barrier suffices then.
+// The sum over the `threads` neighbouring threads of a warp that share a row; each of them gets it.
 template <int threads, typename Number>
-__device__ __forceinline__ Number sum_over_row(Number value, Number* partial) {
-  constexpr unsigned all = 0xffffffffu;
+__device__ __forceinline__ Number sum_over_warp(Number value) {
 #pragma unroll
-  for (int d = (threads < 32 ? threads : 32) / 2; d > 0; d /= 2)
-    value += __shfl_xor_sync(all, value, d);
-  if constexpr (threads > 32) {
-    constexpr int warps = threads / 32;
-    const int lane = threadIdx.x % 32;
-    if (lane == 0) partial[threadIdx.x / 32] = value;
-    __syncthreads();
-    value = partial[lane % warps];
-#pragma unroll
-    for (int d = warps / 2; d > 0; d /= 2) value += __shfl_xor_sync(all, value, d);
-  }
+  for (int d = threads / 2; d > 0; d /= 2) value += __shfl_xor_sync(0xffffffffu, value, d);
   return value;
 }
 
-// Writes an access of a result. Where `evict_first`, the L2 cache drops it before other data, on
-// GPUs from 8.0 on.
-template <bool evict_first, typename Bits>
-__device__ __forceinline__ void store_bits(Bits* to, const Bits& bits) {
-#if __CUDA_ARCH__ >= 800
-  if constexpr (evict_first && sizeof(Bits) == 16) {
-    uint64_t policy;
-    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to),
-                 "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w), "l"(policy)
-                 : "memory");
-    return;
+// The same over the whole block, of any number of warps. `partial` holds a number for each of them;
+// calls that follow each other need two of these in turn: one barrier suffices then.
+template <typename Number>
+__device__ __forceinline__ Number sum_over_block(Number value, Number* partial) {
+  const int lane = threadIdx.x % 32, warps = blockDim.x / 32;
+  value = sum_over_warp<32>(value);
+  if (warps == 1) return value;
+  if (lane == 0) partial[threadIdx.x / 32] = value;
+  __syncthreads();
+  return sum_over_warp<32>(lane < warps ? partial[lane] : Number(0));
+}
+
+// The sum over a row's threads: those of the block, or the `threads` of a warp.
+template <int threads, typename Number>
+__device__ __forceinline__ Number sum_over_row(Number value, Number* partial) {
+  if constexpr (threads > 32) {
+    return sum_over_block(value, partial);
+  } else {
+    return sum_over_warp<threads>(value);
   }
-#endif
-  *to = bits;
 }
 
 // Copies an access to shared memory, or zeros where it is not `wanted`; from GPUs of 8.0 on without

@@ -14,9 +14,9 @@
 
 namespace opwright {
 
-// How the rows of one length are divided: `vectors` accesses of so many bytes for each of a row's
-// `row_threads` threads, and `stages` rows on their way into shared memory at once; with no stage,
-// a row goes straight into registers, and other blocks on the multiprocessor have to fill the time.
+// How the rows of some lengths are divided, as RowShape says it, and how many rows are on their way
+// into shared memory at once: with no stage, a row goes straight into registers, and other blocks
+// on the multiprocessor have to fill the time.
 // `in_registers`: a row leaves shared memory before the sum over the row, which makes room for the
 // next copies early.
 template <int bytes_, int threads_, int row_threads_, int vectors_, int stages_, bool in_registers_,
@@ -25,8 +25,9 @@ struct ColumnShape {
   static constexpr int bytes = bytes_, threads = threads_, row_threads = row_threads_,
                        vectors = vectors_, stages = stages_;
   static constexpr bool in_registers = in_registers_ || stages == 0;
-  static constexpr int blocks = blocks_;                    // at most, on one multiprocessor
+  static constexpr int blocks = blocks_;  // of all threads: at most, on one multiprocessor
   static constexpr int fitting = stages == 0 ? blocks : 0;  // at least: bounds the registers
+  static constexpr bool has_block = row_threads > 32, fixed = false;
   static constexpr int rows = threads / row_threads;
   static constexpr bool adds = bytes == 16 && vectors <= 2;  // see RowShape::adds
 };
@@ -98,13 +99,17 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
   // A cluster's sum takes about as long as a row. Where rows stay in shared memory, the row before
   // is finished in that time.
   constexpr bool deferred = clustered && !Shape::in_registers;
-  const int threads = deferred ? static_cast<int>(blockDim.x) : Shape::threads;
-  const int row_threads = deferred ? threads : Shape::row_threads;
+  const int threads = Shape::has_block ? static_cast<int>(blockDim.x) : Shape::threads;
+  const int row_threads = Shape::has_block ? threads : Shape::row_threads;
   constexpr int count = Shape::bytes / sizeof(T);  // elements of an access
   extern __shared__ uint4 buffer[];
   __shared__ C sums[2][32], cluster_sums[2][max_cluster];
   const Cluster cluster;
-  const int lane = threadIdx.x % row_threads, group = threadIdx.x / row_threads;
+  // Loads into registers are addressed by the block's row and the thread's offset. Where rows are
+  // staged, ptxas must not know that a row is the block's: it puts branches around the copies then.
+  constexpr bool is_uniform = Shape::has_block && stages == 0;
+  const int lane = is_uniform ? threadIdx.x : threadIdx.x % row_threads;
+  const int group = is_uniform ? 0 : threadIdx.x / row_threads;
   // The block's columns.
   const int64_t most =
       clustered ? divide_up(problem.size / count, cluster.size) * count : problem.size;
@@ -114,7 +119,6 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
   const int64_t blocks = clustered ? gridDim.x / cluster.size : gridDim.x;
   const int64_t block = clustered ? blockIdx.x / cluster.size : blockIdx.x;
   const int64_t step = blocks * Shape::rows;
-  if (deferred && threadIdx.x < 64) sums[0][threadIdx.x] = 0;  // of warps that there may not be
   if constexpr (clustered) cluster.meet();  // until all of them have shared memory
 
   Access own[Shape::in_registers ? vectors : 1][inputs];
@@ -122,7 +126,8 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
     return reinterpret_cast<Access*>(
         buffer)[((stage * inputs + i) * vectors + j) * threads + threadIdx.x];
   };
-  const Access* next[inputs];  // the thread's part of the row that is fetched
+  const int next_lane = is_uniform ? 0 : lane;
+  const Access* next[inputs];  // the row that is fetched, from that lane on
   bool has_next;
   const auto find_next = [&](int64_t row) OPWRIGHT_ALWAYS {
     has_next = row < problem.rows;
@@ -130,15 +135,16 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
     row_offsets(problem.walk, has_next ? row : 0, offsets);
 #pragma unroll
     for (int i = 0; i < inputs; ++i)
-      next[i] = reinterpret_cast<const Access*>(problem.in[i] + offsets[i] + begin) + lane;
+      next[i] = reinterpret_cast<const Access*>(problem.in[i] + offsets[i] + begin) + next_lane;
   };
   const auto fetch_vector = [&](int stage, int i, int j) OPWRIGHT_ALWAYS {
-    const bool is_own = has_next & (j * row_threads + lane < row_vectors);
+    const int c = j * row_threads + lane;
+    const bool is_own = has_next & (c < row_vectors);
+    const Access* from = next[i] + (c - next_lane);
     if constexpr (stages == 0) {
-      own[j][i] = is_own ? __ldg(next[i] + j * row_threads) : Access{};
+      own[j][i] = is_own ? __ldg(from) : Access{};
     } else {
-      const Access* from =
-          is_own ? next[i] + j * row_threads : reinterpret_cast<const Access*>(problem.in[i]);
+      if (!is_own) from = reinterpret_cast<const Access*>(problem.in[i]);
       copy_async(&at(stage, i, j), from, is_own);
     }
   };
@@ -380,9 +386,10 @@ inline cudaLaunchConfig_t cluster_config(cudaLaunchAttribute& attribute, Grid gr
 template <auto kernel, typename Shape, bool clustered>
 int64_t fitting_blocks(Grid grid, int cluster, int device) {
   constexpr int known_devices = 64;
-  static std::atomic<int> known[known_devices][2][max_cluster] = {};
-  const bool is_half = grid.threads < Shape::threads;
-  auto* answer = device < known_devices ? &known[device][is_half][cluster - 1] : nullptr;
+  static std::atomic<int16_t> known[known_devices][clustered ? max_cluster : 1]
+                                   [Shape::threads / 32] = {};
+  auto* answer =
+      device < known_devices ? &known[device][cluster - 1][grid.threads / 32 - 1] : nullptr;
   if (answer && *answer > 0) return *answer - 1;  // 0 is for "not asked yet"
   int blocks = 0, multiprocessors = 0;
   const auto* function = reinterpret_cast<const void*>(kernel);
@@ -404,13 +411,13 @@ int64_t fitting_blocks(Grid grid, int cluster, int device) {
                                                           grid.shared_bytes);
     if (error == cudaSuccess)
       error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    blocks = std::min(blocks, Shape::blocks) * multiprocessors;
+    blocks = std::min(blocks, Shape::blocks * Shape::threads / grid.threads) * multiprocessors;
   }
   if (error != cudaSuccess) {
     cudaGetLastError();
     blocks = 0;
   }
-  if (answer) *answer = blocks + 1;
+  if (answer) *answer = static_cast<int16_t>(blocks + 1);
   return blocks;
 }
 
@@ -426,35 +433,39 @@ struct ColumnPlan {
 
 // Calls `use(shape, clustered, cluster, threads)` with what is for rows of that many bytes and
 // accesses of `bytes` or fewer, on a GPU with or without clusters; returns what it returns, or
-// false where there is nothing. Shapes are chosen from a sweep on an H200; neighbouring lengths
-// share one, to keep the library small.
+// false where there is nothing. Shapes are chosen from a sweep on an H200; many lengths share one,
+// to keep the library small.
 template <typename T, typename Use>
 bool with_shape(int64_t row_bytes, int bytes, bool has_clusters, Use&& use) {
   constexpr bool is_short = sizeof(T) == 2;
   const auto use_block = [&](auto shape) {
-    return use(shape, std::false_type{}, 1, decltype(shape)::threads);
+    using Shape = decltype(shape);
+    return use(shape, std::false_type{}, 1, threads_of<Shape>(row_bytes / Shape::bytes));
   };
   // The smallest cluster of small blocks, of which several fit on a multiprocessor, or of large
   // ones.
   [[maybe_unused]] const auto use_cluster = [&](auto shape) {
     using Shape = decltype(shape);
-    for (int threads = Shape::in_registers ? Shape::threads : Shape::threads / 2;
-         has_clusters && threads <= Shape::threads; threads *= 2) {
-      const int64_t cluster = divide_up(row_bytes, Shape::vectors * threads * Shape::bytes);
+    const int64_t accesses = row_bytes / Shape::bytes;
+    for (int most = Shape::in_registers ? Shape::threads : Shape::threads / 2;
+         has_clusters && most <= Shape::threads; most *= 2) {
+      const int cluster = std::max(static_cast<int>(divide_up(accesses, Shape::vectors * most)), 2);
       if (cluster <= max_cluster)
-        return use(shape, std::true_type{}, std::max(static_cast<int>(cluster), 2), threads);
+        return use(shape, std::true_type{}, cluster,
+                   threads_of<Shape>(divide_up(accesses, cluster)));
     }
     return false;
   };
   if constexpr (sizeof(T) <= 4) {
+    using Narrow = ColumnShape<8, 512, 512, 5, 2, true, 2>;
     if (bytes == 16) {
       const int64_t vectors = row_bytes / 16;
+      using Single = ColumnShape<16, 1024, 1024, 1, 1, true, 1>;
       if (vectors <= 16) return use_block(ColumnShape<16, 256, 16, 1, 2, true, 4>{});
       if (vectors <= 64) return use_block(ColumnShape<16, 128, 32, 2, 2, true, 16>{});
-      if (vectors <= 256) return use_block(ColumnShape<16, 128, 128, 2, 2, true, 8>{});
-      if (vectors <= 512) return use_block(ColumnShape<16, 512, 512, 1, 1, true, 3>{});
-      if (vectors <= 768) return use_block(ColumnShape<16, 512, 512, 2, 2, true, 1>{});
-      if (vectors <= 1024) return use_block(ColumnShape<16, 1024, 1024, 1, 1, true, 1>{});
+      if (vectors <= 1024 && fills<Single>(vectors, 1024)) return use_block(Single{});
+      if (vectors <= 1024) return use_block(ColumnShape<16, 512, 512, 2, 2, true, 1>{});
+      if (vectors <= 1280) return use_block(Narrow{});
       if (has_clusters) return use_cluster(ColumnShape<16, 512, 512, 4, 3, false, 1>{});
       if (vectors <= 2048) return use_block(ColumnShape<16, 512, 512, 4, 1, false, 1>{});
       if constexpr (!is_short) {
@@ -462,25 +473,18 @@ bool with_shape(int64_t row_bytes, int bytes, bool has_clusters, Use&& use) {
       }
       return false;
     }
-  }
-  if constexpr (is_short) {
     if (bytes == 8 && row_bytes > 512) {
-      if (row_bytes <= 1280 * 8) return use_block(ColumnShape<8, 256, 256, 5, 2, true, 4>{});
-      if (row_bytes <= 2560 * 8) return use_block(ColumnShape<8, 512, 512, 5, 2, true, 2>{});
-      return use_cluster(ColumnShape<8, 512, 512, 8, 3, false, 1>{});
+      if (row_bytes <= 2560 * 8) return use_block(Narrow{});
+      if constexpr (is_short) return use_cluster(ColumnShape<8, 512, 512, 8, 3, false, 1>{});
     }
   }
-  constexpr int one = sizeof(T), blocks = one == 8 ? 1 : 2;
-  if (row_bytes <= 256 * one) return use_block(ColumnShape<one, 128, 32, 8, 0, true, 4 * blocks>{});
-  if constexpr (sizeof(T) <= 4) {
-    if (row_bytes <= 1024 * one) return use_block(ColumnShape<one, 128, 128, 8, 0, true, 6>{});
-  }
-  using Longest = ColumnShape<one, 1024, 1024, 4, 0, true, blocks>;
+  constexpr int one = sizeof(T);
+  if (row_bytes <= 256 * one) return use_block(ColumnShape<one, 128, 32, 8, 0, true, 16 / one>{});
+  using Longest = std::conditional_t<is_short, ColumnShape<one, 512, 512, 8, 0, true, 2>,
+                                     ColumnShape<one, 1024, 1024, 4, 0, true, one == 4 ? 2 : 1>>;
   if (row_bytes <= 4096 * one) return use_block(Longest{});
-  if constexpr (is_short) return use_cluster(Longest{});
-  if constexpr (one == 8) {
-    if (bytes == 16) return use_cluster(ColumnShape<16, 512, 512, 4, 3, false, 1>{});
-  }
+  if constexpr (one <= 4) return use_cluster(Longest{});
+  if (bytes == 16) return use_cluster(ColumnShape<16, 512, 512, 4, 3, false, 1>{});
   return false;
 }
 
@@ -540,7 +544,7 @@ cudaError_t run_columns(const Function& function, const RowProblem& problem, Str
         });
   } else if (problem.rows.numel > 0) {
     const RowArguments<Function, T> arguments(function, problem);
-    using Long = RowShape<sizeof(T), 512, 512, 4, 1, false, true>;
+    using Long = RowShape<sizeof(T), 512, 512, 4, 1, true, true>;
     if (problem.out[0]) error = run_shape<Long, WeightKind::either>(arguments, stream);
     if (error == cudaSuccess && problem.column_out) {
       error = launch<long_columns_kernel<Function, T>>({int64_t{plan.column_blocks} * plan.parts},

@@ -117,24 +117,43 @@ __device__ __forceinline__ Compute<T> sum_terms(const Function& function,
   return sum;
 }
 
-// How the rows of one length are divided: `vectors` accesses of so many bytes for each of a row's
-// `row_threads` threads. `blocks` of them must fit on a multiprocessor at once, which bounds the
-// registers. Where `more`, rows may be longer: the rest is in shared memory, as far as there is
-// room, and is read twice beyond that.
+// How the rows of some lengths are divided: `vectors` accesses of so many bytes for each of a row's
+// threads. These are `row_threads` of a warp, or else the block's: as many as the row needs, and
+// `threads` at most, or exactly where `fixed`, which costs fewer instructions per access. `blocks`
+// of the largest must fit on a multiprocessor at once, which bounds the registers. Where `more`,
+// rows may be longer: the rest is in shared memory, as far as there is room, and is read twice
+// beyond that.
 template <int bytes_, int threads_, int row_threads_, int vectors_, int blocks_ = 1,
-          bool evict_first_ = false, bool more_ = false>
+          bool more_ = false, bool fixed_ = false>
 struct RowShape {
   static constexpr int bytes = bytes_, threads = threads_, row_threads = row_threads_,
                        vectors = vectors_, blocks = blocks_;
-  static constexpr bool evict_first = evict_first_, more = more_;
+  static constexpr bool more = more_, fixed = fixed_;
+  static constexpr bool has_block = row_threads > 32;  // for each row
+  // Where a thread has few vectors, its part of a weight of T is on its way early, as it comes from
+  // memory, which takes fewer registers; with more, more blocks at once are worth more.
+  static constexpr bool early = vectors <= 2 || !has_block;
   // What is added to a row takes registers, which rows of more vectors do not have.
-  static constexpr bool adds = bytes == 16 && vectors <= 3 && !more;
-  static_assert(row_threads <= 32 || row_threads == threads);
+  static constexpr bool adds = bytes == 16 && vectors <= 2;
+  static_assert(!has_block || row_threads == threads);
 };
 
-// Rows of a few warps have their part of a weight of T on its way early, as it comes from memory,
-// which takes fewer registers; for longer ones, more blocks at once are worth more. Sums of more
-// than a thread holds are made in float64.
+// The threads of a block for a row of so many accesses: whole warps.
+template <typename Shape>
+int threads_of(int64_t accesses) {
+  if (!Shape::has_block || Shape::fixed) return Shape::threads;
+  const int64_t needed = divide_up(divide_up(accesses, Shape::vectors), 32) * 32;
+  return static_cast<int>(std::min<int64_t>(needed, Shape::threads));
+}
+
+// Whether blocks for such rows keep nine tenths of `threads` threads of a multiprocessor busy.
+template <typename Shape>
+bool fills(int64_t accesses, int threads) {
+  const int block = threads_of<Shape>(accesses);
+  return threads / block * accesses * 10 >= int64_t{9} * threads * Shape::vectors;
+}
+
+// Sums of more than a thread holds are made in float64.
 template <typename Function, typename T, WeightKind kind, typename Shape>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     rows_kernel(RowArguments<Function, T> problem, int capacity) {
@@ -142,14 +161,19 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
   using Access = Bits<Shape::bytes>;
   constexpr int count = Shape::bytes / sizeof(T);  // elements of an access
   constexpr int inputs = Function::inputs, outputs = Function::outputs, vectors = Shape::vectors;
-  constexpr int row_threads = Shape::row_threads;
-  constexpr bool early = row_threads <= 256, more = Shape::more;
+  // A block of any size addresses its row by the offset of the thread; constant strides are better
+  // off with a pointer for each thread.
+  constexpr bool is_any = Shape::has_block && !Shape::fixed;
+  const int threads = is_any ? static_cast<int>(blockDim.x) : Shape::threads;
+  const int row_threads = is_any ? threads : Shape::row_threads;
+  constexpr bool early = Shape::early, more = Shape::more;
   extern __shared__ uint4 buffer[];
   __shared__ C partial[32];
   __shared__ double more_partial[more ? 32 : 1];
-  const int lane = threadIdx.x % row_threads;
+  const int lane = is_any ? threadIdx.x : threadIdx.x % row_threads;
   const int64_t row =
-      static_cast<int64_t>(blockIdx.x) * (Shape::threads / row_threads) + threadIdx.x / row_threads;
+      is_any ? int64_t{blockIdx.x}
+             : int64_t{blockIdx.x} * (threads / row_threads) + threadIdx.x / row_threads;
   const bool is_row = row < problem.rows;
   const int row_vectors = is_row ? static_cast<int>(problem.size / count) : 0;
   int64_t offsets[inputs] = {};
@@ -167,7 +191,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     if (is_weight(c)) load_weights<T, Shape::bytes>(problem, wide, c, weights);
   };
   const auto kept = [&](int k, int i) -> Access& {
-    return reinterpret_cast<Access*>(buffer)[(k * inputs + i) * Shape::threads + threadIdx.x];
+    return reinterpret_cast<Access*>(buffer)[(k * inputs + i) * threads + threadIdx.x];
   };
 
   Access own[vectors][inputs];
@@ -220,8 +244,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
   const auto store = [&](int c, const Access(&results)[outputs]) {
 #pragma unroll
     for (int o = 0; o < outputs; ++o)
-      store_bits<Shape::evict_first>(reinterpret_cast<Access*>(problem.out[o] + place) + c,
-                                     results[o]);
+      reinterpret_cast<Access*>(problem.out[o] + place)[c] = results[o];
   };
   // Calls `use(c, bits)` for each access of the rest, with several loads on their way at once.
   const auto for_each_more = [&](auto&& use) OPWRIGHT_ALWAYS {
@@ -259,9 +282,9 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
       find_weights(c, factors);
       total += sum_terms<T>(problem.function, bits, factors);
     });
-    sum = static_cast<C>(sum_over_row<row_threads>(total, more_partial));
+    sum = static_cast<C>(sum_over_row<Shape::row_threads>(total, more_partial));
   } else {
-    sum = sum_over_row<row_threads>(sum, partial);
+    sum = sum_over_row<Shape::row_threads>(sum, partial);
   }
   const auto state =
       problem.function.finish(sum, problem.given && is_row ? problem.given[row] : C(0));
@@ -336,12 +359,13 @@ int allow_shared(int wanted, int device) {
 template <typename Shape, WeightKind kind, typename Function, typename T>
 cudaError_t run_shape(const RowArguments<Function, T>& problem, Stream stream) {
   constexpr auto kernel = rows_kernel<Function, T, kind, Shape>;
-  Grid grid{divide_up(problem.rows, Shape::threads / Shape::row_threads), Shape::threads};
+  const int64_t accesses = problem.size * sizeof(T) / Shape::bytes;
+  Grid grid{divide_up(problem.rows, Shape::threads / Shape::row_threads),
+            threads_of<Shape>(accesses)};
   int capacity = 0;
   if constexpr (Shape::more && Shape::bytes == 16) {
-    constexpr int each = Shape::bytes * Function::inputs * Shape::threads;
-    const int64_t rest =
-        divide_up(problem.size * sizeof(T) / Shape::bytes, Shape::row_threads) - Shape::vectors;
+    const int each = Shape::bytes * Function::inputs * grid.threads;
+    const int64_t rest = divide_up(accesses, grid.threads) - Shape::vectors;
     const int64_t most = allow_shared<kernel>(INT_MAX, stream.device) / each;
     capacity = static_cast<int>(std::max<int64_t>(0, std::min(rest, most)));
     grid.shared_bytes = capacity * each;
@@ -349,8 +373,7 @@ cudaError_t run_shape(const RowArguments<Function, T>& problem, Stream stream) {
   return launch<kernel>(grid, stream, problem, capacity);
 }
 
-// The threads, vectors and caching for each row length are chosen from a sweep on an H200, beside
-// other people's kernels: with one policy for all, some lengths would lose 1 or 2 %.
+// The shape for each row length is chosen from a sweep on an H200, beside other people's kernels.
 template <typename T, typename Function>
 cudaError_t run_rows(const Function& function, const RowProblem& problem, Stream stream) {
   if (problem.rows.numel == 0) return cudaSuccess;
@@ -360,46 +383,41 @@ cudaError_t run_rows(const Function& function, const RowProblem& problem, Stream
     return run_shape<decltype(shape), decltype(kind)::value>(arguments, stream);
   };
   const int bytes = access_bytes<T, Function>(problem);
+  const int64_t row_bytes = problem.size * sizeof(T);
   if constexpr (sizeof(T) <= 4) {
-    constexpr bool is_short = sizeof(T) == 2;
-    constexpr std::integral_constant<WeightKind, WeightKind::own> own{};
-    constexpr std::integral_constant<WeightKind, WeightKind::wide> wide{};
-    const int64_t vectors = problem.size * sizeof(T) / 16;
     if (bytes == 16) {
+      constexpr bool is_short = sizeof(T) == 2;
+      constexpr std::integral_constant<WeightKind, WeightKind::own> own{};
+      constexpr std::integral_constant<WeightKind, WeightKind::wide> wide{};
+      using Usual = RowShape<16, 512, 512, 2, 3>;
+      using Long = RowShape<16, 512, 512, 4, 2>;
+      using Longer = RowShape<16, 512, 512, is_short ? 5 : 8, 2>;
+      const int64_t vectors = row_bytes / 16;
       if (vectors <= 16) return run(RowShape<16, 128, 16, 1, 16>{}, either);
-      if (vectors <= 32) return run(RowShape<16, 128, 32, 1>{}, either);
-      if (vectors <= 128) return run(RowShape<16, 64, 64, 2>{}, either);
-      if (vectors <= 256) return run(RowShape<16, 128, 128, 2>{}, either);
-      if (vectors <= 512) return run(RowShape<16, 256, 256, 2, 5>{}, either);
-      if constexpr (is_short) {
-        if (vectors <= 768) return run(RowShape<16, 256, 256, 3, 5, true>{}, either);
-      }
-      if (vectors <= 1024) return run(RowShape<16, 512, 512, 2, 3>{}, either);
-      if constexpr (is_short) {
-        if (problem.wide_weight && vectors <= 2560)
-          return run(RowShape<16, 512, 512, 5, 2>{}, wide);
-      }
-      if (!problem.wide_weight) {
-        if (vectors <= 2048) return run(RowShape<16, 512, 512, 4, 2>{}, own);
+      if (vectors <= 64) return run(RowShape<16, 128, 32, 2>{}, either);
+      if (vectors <= 1024 && (problem.added || vectors <= 512 || fills<Usual>(vectors, 3 * 512)))
+        return run(Usual{}, either);
+      if (vectors <= Longer::vectors * Longer::threads) {
         if constexpr (is_short) {
-          if (vectors <= 2560) return run(RowShape<16, 512, 512, 5, 2>{}, own);
+          if (problem.wide_weight) return run(Longer{}, wide);
         } else {
-          if (vectors <= 4096) return run(RowShape<16, 512, 512, 8, 2>{}, own);
+          if (vectors <= Long::vectors * Long::threads) return run(Long{}, own);
         }
+        return run(Longer{}, own);
       }
-      return run(RowShape<16, 1024, 1024, 5, 1, false, true>{}, either);
+      return run(RowShape<16, 1024, 1024, 5, 1, true>{}, either);
     }
-    if constexpr (is_short) {
-      if (bytes == 8 && problem.size > 256 && problem.size <= 5120)
-        return run(RowShape<8, 256, 256, 5>{}, either);
-      if (bytes == 8 && problem.size > 5120)
-        return run(RowShape<8, 512, 512, 5, 2, false, true>{}, either);
-    }
+    if (bytes == 8 && row_bytes > 512) return run(RowShape<8, 512, 512, 8, 2, true>{}, either);
   }
   constexpr int one = sizeof(T);
   if (problem.size <= 256) return run(RowShape<one, 128, 32, 8>{}, either);
-  if (problem.size <= 4096) return run(RowShape<one, 512, 512, 8>{}, either);
-  return run(RowShape<one, 512, 512, 4, 1, false, true>{}, either);
+  if constexpr (one == 8) {
+    return run(RowShape<one, 512, 512, 8, 2, true>{}, either);
+  } else {
+    if (problem.size <= 2048) return run(RowShape<one, 256, 256, 8, 4>{}, either);
+    if (problem.size <= 4096) return run(RowShape<one, 512, 512, 8, 1, false, true>{}, either);
+    return run(RowShape<one, 512, 512, 4, 1, true, true>{}, either);
+  }
 }
 
 }  // namespace opwright
