@@ -33,7 +33,8 @@ std::string host_of(const std::string& url) {
 Result<std::string> resolve_url(const std::string& page, const std::string& link) {
   const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> url(curl_url(), curl_url_cleanup);
   char* whole = nullptr;
-  if (curl_url_set(url.get(), CURLUPART_URL, page.c_str(), 0) != CURLUE_OK ||
+  if (link.empty() ||  // some versions of curl take it for the page itself
+      curl_url_set(url.get(), CURLUPART_URL, page.c_str(), 0) != CURLUE_OK ||
       curl_url_set(url.get(), CURLUPART_URL, link.c_str(), 0) != CURLUE_OK ||
       curl_url_get(url.get(), CURLUPART_URL, &whole, 0) != CURLUE_OK)
     return std::unexpected(Error{0, "'" + shown_url(link) + "' is no link"});
