@@ -1,5 +1,5 @@
 // Every kind of file with machine code becomes facts, and none costs more memory than it should.
-#include "facts/library.h"
+#include "facts/wheel.h"
 
 #include <gtest/gtest.h>
 

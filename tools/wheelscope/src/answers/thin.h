@@ -16,7 +16,7 @@
 
 #include "readers/fatbin.h"
 #include "source/allowance.h"
-#include "source/pieces.h"
+#include "source/source.h"
 #include "verdicts/verdicts.h"
 #include "writers/elf_holes.h"
 

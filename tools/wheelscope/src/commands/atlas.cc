@@ -10,7 +10,7 @@
 #include "commands/atlas_reader.h"
 #include "commands/fitter.h"
 #include "packaging/requirement.h"
-#include "report/atlas.h"
+#include "report/json.h"
 #include "source/files.h"
 #include "text/text.h"
 

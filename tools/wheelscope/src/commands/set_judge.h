@@ -4,7 +4,7 @@
 #include "answers/lookups.h"
 #include "commands/package_universe.h"
 #include "commands/remote_wheel.h"
-#include "machine/modules_here.h"
+#include "machine/imports.h"
 
 namespace wheelscope {
 

@@ -10,7 +10,7 @@
 #include "packaging/tag.h"
 #include "readers/elf_file.h"
 #include "readers/fatbin.h"
-#include "readers/numpy_api.h"
+#include "readers/traces.h"
 #include "source/problem.h"
 
 namespace wheelscope {

@@ -1,5 +1,5 @@
 // Turns one file into facts: copies what outlives the file's bytes, and sums up its device code.
-#include "facts/library.h"
+#include "facts/wheel.h"
 
 #include <elf.h>
 
@@ -7,9 +7,9 @@
 #include <tuple>
 
 #include "readers/archive.h"
-#include "readers/cudart.h"
 #include "readers/elf_file.h"
 #include "readers/fatbin.h"
+#include "readers/traces.h"
 #include "tables/tables.h"
 #include "text/text.h"
 

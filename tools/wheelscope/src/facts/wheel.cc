@@ -7,7 +7,6 @@
 #include <thread>
 #include <unordered_map>
 
-#include "facts/library.h"
 #include "packaging/claims.h"
 #include "packaging/record.h"
 #include "packaging/requirement.h"

@@ -5,7 +5,6 @@
 #include <array>
 #include <set>
 
-#include "facts/library.h"
 #include "packaging/claims.h"
 #include "packaging/requirement.h"
 #include "readers/zip.h"

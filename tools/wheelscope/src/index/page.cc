@@ -1,5 +1,5 @@
 // Reads pages of both kinds.
-#include "index/page.h"
+#include "index/candidates.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,6 @@
 // Looks for modules in folders, and for the names of those without a file among the interpreter's
 // texts: it lists what is part of it, and from 3.10 on its whole standard library.
-#include "machine/modules_here.h"
+#include "machine/imports.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "source/pieces.h"
+#include "source/source.h"
 
 namespace wheelscope {
 

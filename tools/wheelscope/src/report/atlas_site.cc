@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "report/atlas.h"
+#include "report/json.h"
 #include "tables/embedded.h"
 #include "text/text.h"
 
