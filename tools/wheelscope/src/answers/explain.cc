@@ -210,7 +210,7 @@ Explanation explain(const Symptom& symptom, const Asked& asked) {
   }
   const auto& told = explanation.symptom;
   explanation.what = filled(entry.what, told);
-  if (explanation.provider.empty()) explanation.provider = entry.whose;
+  if (explanation.owner.empty()) explanation.owner = entry.whose;
   auto add = [&](const std::vector<std::string>& sentences, std::vector<std::string>& list) {
     std::vector<std::string> all;
     for (const auto& sentence : sentences) all.push_back(filled(sentence, told));

@@ -46,7 +46,6 @@ CandidateJudge::CandidateJudge(const Item& wheel, const MachineFacts& machine,
       lookups_(lookups),
       cell_(cell_of(machine)),
       requirements_(claims_),
-      sources_(machine, claims_, lookups),
       verdict_(verdict) {}
 
 void CandidateJudge::run() {

@@ -2,12 +2,33 @@
 // cover asks, it asks for the machine's C library, its libraries, its driver and its GPUs.
 #pragma once
 
+#include <functional>
 #include <span>
 
-#include "answers/lookups.h"
 #include "answers/served.h"
+#include "answers/wheel_imports.h"
+#include "facts/facts.h"
+#include "facts/machine.h"
 
 namespace wheelscope {
+
+// Whether a library that a wheel needs and does not have will be there.
+enum class Brought { yes, no, unknown };
+
+// What the machine's own files say, where they can be asked: not those of a saved machine, nor of a
+// torch that is still to be installed; and what the wheels bring that a wheel requires. An empty
+// function means unknown.
+struct Lookups {
+  std::function<const LibraryFacts*(const std::string& name)> system_library;
+  std::function<bool(const std::string&)> torch_has;
+  std::function<bool(const std::string&)> python_has;
+  std::function<Brought(const std::string& library)> required_wheels;
+  // The NumPy that will be there; empty: none will. `unknown` where it cannot be told.
+  std::function<std::optional<std::string>()> numpy;
+  std::function<const WheelImports*()> imports;  // of the wheel itself; null: not known
+  std::function<Refusal()> refusal;              // of the wheel's own Python code
+  bool same_cuda_as_index = true;                // torch here is the build that the index has
+};
 
 // From best to worst. `depends`: on something that files do not tell, or that someone can bring.
 enum class Fits { works, depends, fails };

@@ -4,6 +4,7 @@
 
 #include <unordered_set>
 
+#include "answers/owners.h"
 #include "facts/wheel.h"
 #include "machine/machine.h"
 #include "report/text.h"

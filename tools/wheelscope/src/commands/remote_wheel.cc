@@ -1,7 +1,7 @@
 // Fetches as much of a wheel as is needed, and judges it.
 #include "commands/remote_wheel.h"
 
-#include "answers/lookups.h"
+#include "answers/owners.h"
 #include "facts/wheel.h"
 #include "readers/zip.h"
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "answers/owners.h"
 #include "answers/served.h"
 #include "commands/inputs.h"
 #include "commands/required_wheels.h"

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "answers/lookups.h"
+#include "answers/owners.h"
 #include "commands/remote_wheel.h"
 #include "commands/required_wheels.h"
 #include "facts/wheel.h"

@@ -74,7 +74,7 @@ std::string machine_text(const MachineFacts& machine, const Style& style) {
 std::string explanation_text(const Explanation& explanation, const Style& style) {
   Lines lines(style);
   lines.add("what", style.bold(printable(explanation.what)));
-  if (!explanation.provider.empty()) lines.add("whose", printable(explanation.provider));
+  if (!explanation.owner.empty()) lines.add("whose", printable(explanation.owner));
   for (const auto& reason : explanation.because) lines.add("because", printable(reason));
   for (const auto& way : explanation.fixes) lines.add("fix", printable(way));
   if (!explanation.link.empty()) lines.add("see", explanation.link);
@@ -125,7 +125,7 @@ Json to_json(const Explanation& explanation) {
           {"symbol", or_null(symptom.symbol)},
           {"demangled", or_null(explanation.demangled)},
           {"version", or_null(symptom.version)},
-          {"provider", or_null(explanation.provider)},
+          {"provider", or_null(explanation.owner)},
           {"what", explanation.what},
           {"because", explanation.because},
           {"fix", explanation.fixes},

@@ -1,5 +1,4 @@
 // Puts reasons into words: what is in the way, and what would have to change.
-#include "answers/lookups.h"
 #include "answers/owners.h"
 #include "answers/served.h"
 #include "report/text.h"

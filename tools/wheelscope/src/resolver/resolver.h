@@ -97,7 +97,7 @@ using Solution = std::map<std::string, std::size_t>;  // the packages that are t
 inline const std::string root = "";
 
 // Whom the search asks. Each question is asked once.
-struct Provider {
+struct Questions {
   std::function<std::size_t(const std::string& package)> count_versions;
   // What follows from one version of a package being there.
   std::function<std::vector<Clash>(const std::string& package, std::size_t version)> needs;
@@ -111,7 +111,7 @@ struct Provider {
 // between the same packages count as one.
 using Conflict = std::vector<Clash>;
 
-std::expected<Solution, Conflict> solve(const Provider& provider);
+std::expected<Solution, Conflict> solve(const Questions& questions);
 
 // `package` in `version` allows these versions of another, or its absence, alone.
 Clash requirement(const std::string& package, const VersionSet& version, const std::string& other,
