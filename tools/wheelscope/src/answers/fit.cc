@@ -138,14 +138,4 @@ const FitVerdict* nearest_of(std::span<const FitVerdict> verdicts) {
   return nearest;
 }
 
-const char* name_of(Fits fits) {
-  return fits == Fits::works ? "works" : fits == Fits::depends ? "depends" : "fails";
-}
-
-const char* name_of(Obstacle obstacle) {
-  static constexpr const char* names[] = {"none",  "unreadable", "system", "python", "torch",
-                                          "numpy", "library",    "cuda",   "driver", "gpu"};
-  return names[static_cast<std::size_t>(obstacle)];
-}
-
 }  // namespace wheelscope

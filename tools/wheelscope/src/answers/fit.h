@@ -9,6 +9,7 @@
 #include "answers/wheel_imports.h"
 #include "facts/facts.h"
 #include "facts/machine.h"
+#include "text/text.h"
 
 namespace wheelscope {
 
@@ -71,8 +72,9 @@ FitVerdict fit_by_name(const WheelClaims& claims, const std::string& file,
 // `wheel` must have been read with its symbols.
 FitVerdict fit(const Item& wheel, const MachineFacts& machine, const Lookups& lookups);
 
-const char* name_of(Fits fits);
-const char* name_of(Obstacle obstacle);
+NAMES(Fits, "works", "depends", "fails")
+NAMES(Obstacle, "none", "unreadable", "system", "python", "torch", "numpy", "library", "cuda",
+      "driver", "gpu")
 
 // Why versions of packages cannot be there at once.
 struct ClashReason {

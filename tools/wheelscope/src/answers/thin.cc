@@ -318,15 +318,4 @@ Pieces thinned(Bytes file, const FileThinning& plan) {
   return output;
 }
 
-const char* name_of(StaysWhole why) {
-  static constexpr const char* names[] = {"no-sections", "broken", "shared-bytes", "unknown-kind",
-                                          "unserved"};
-  return names[static_cast<std::size_t>(why)];
-}
-
-const char* name_of(KeepsZeros why) {
-  static constexpr const char* names[] = {"no-room", "not-shared", "unusual"};
-  return names[static_cast<std::size_t>(why)];
-}
-
 }  // namespace wheelscope

@@ -64,14 +64,12 @@ Result<bool> PackageUniverse::ask(const std::vector<std::string>& asked) {
       if (const auto hash = address.find("#sha256="); hash != address.npos)
         file.sha256 = lower(address.substr(hash + 8));
       const auto name = parse_wheel_name(file.name);
-      if (!name)
-        return std::unexpected(Error{0, "'" + text + "' is no wheel: " + name.error().what});
+      if (!name) return fail(0, "'" + text + "' is no wheel: " + name.error().what);
       requirement = {.name = canonical_name(name->name), .extras = requirement.extras};
       given_[requirement.name] = std::move(file);
     }
     const auto specifiers = specifiers_of(requirement);
-    if (!specifiers)
-      return std::unexpected(Error{0, "'" + text + "' is no requirement, wheel or address"});
+    if (!specifiers) return fail(0, "'" + text + "' is no requirement, wheel or address");
     if (holds(requirement.marker, environment_) == false) continue;
     const auto name = canonical_name(requirement.name);
     if (names_version(*specifiers)) may_be_withdrawn_.insert(name);

@@ -17,10 +17,8 @@ Result<RemoteWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile
   auto facts = remote.is_whole() ? read_wheel(input, {.symbols = true})
                                  : read_wheel_start(input, is_known_library, std::move(metadata),
                                                     reading.numpy, on_claims);
-  if (auto failure = remote.failure(); !failure.empty()) return std::unexpected(Error{0, failure});
-  if (!facts)
-    return std::unexpected(
-        Error{facts.error().offset, shown_url(file.url) + ": " + facts.error().what});
+  if (auto failure = remote.failure(); !failure.empty()) return fail(0, failure);
+  if (!facts) return fail(facts.error().offset, shown_url(file.url) + ": " + facts.error().what);
   RemoteWheel wheel{.gave_ranges = reading.deep || !remote.is_whole()};
   wheel.item = examine(std::move(*facts));
   wheel.files = TRY(files_of_wheel(remote.bytes(), keeper));
@@ -95,8 +93,8 @@ Result<std::string> read_metadata(Http& http, Cache& cache, const IndexFile& on_
   const auto file = on_its_server(on_index);
   const auto remote = TRY(Remote::open(http, cache, file));
   auto text = read_wheel_metadata({file.url, remote.bytes()});
-  if (auto failure = remote.failure(); !failure.empty()) return std::unexpected(Error{0, failure});
-  if (!text) return std::unexpected(Error{0, shown_url(file.url) + ": " + text.error().what});
+  if (auto failure = remote.failure(); !failure.empty()) return fail(0, failure);
+  if (!text) return fail(0, shown_url(file.url) + ": " + text.error().what);
   return text;
 }
 

@@ -307,7 +307,7 @@ Result<TorchFacts> TorchLookup::look_up(const std::string& version) {
       return fit_by_name(one.claims, one.file.name, machine_).fits == Fits::works;
     });
     if (fitting == found.wheels.end())
-      return std::unexpected(Error{0, "the index has no torch " + version + " for this machine"});
+      return fail(0, "the index has no torch " + version + " for this machine");
     torch.cuda = TRY(cuda_of_torch(http_, cache_, *fitting, machine_));
   }
   return torch;

@@ -385,15 +385,4 @@ std::optional<LibraryFacts> read_library_start(const std::string& path, Bytes st
   return LibraryReader(path, start, {}, memory, none).read_start(size);
 }
 
-const char* name_of(Role role) {
-  static constexpr const char* names[] = {"host", "device", "foreign"};
-  return names[static_cast<std::size_t>(role)];
-}
-
-const char* name_of(FileKind kind) {
-  static constexpr const char* names[] = {"shared", "executable", "object", "archive",
-                                          "cubin",  "fatbin",     "ptx",    "broken"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
 }  // namespace wheelscope

@@ -312,11 +312,6 @@ std::optional<Facts> read_lone_file(const std::string& path, Bytes bytes,
   return facts;
 }
 
-const char* name_of(Facts::Kind kind) {
-  static constexpr const char* names[] = {"wheel", "elf", "device"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
 std::string installed_path(const std::string& member) {
   const auto first = member.find('/');
   const auto second = first == member.npos ? first : member.find('/', first + 1);

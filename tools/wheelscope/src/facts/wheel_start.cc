@@ -233,7 +233,7 @@ Result<std::string> read_wheel_metadata(const WheelInput& input) {
   auto archive = TRY(read_zip(input.bytes, {}, LocalHeaders::left));
   Facts facts;
   auto text = StartReader(input, {}, archive, facts).read_text("METADATA");
-  if (text.empty()) return std::unexpected(Error{0, "its METADATA cannot be read"});
+  if (text.empty()) return fail(0, "its METADATA cannot be read");
   return text;
 }
 

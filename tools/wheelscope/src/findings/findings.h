@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "text/text.h"
 #include "verdicts/verdicts.h"
 
 namespace wheelscope {
@@ -32,6 +33,6 @@ Item examine(Facts facts);
 
 Finding finding_of(const Problem& problem);
 
-const char* name_of(Finding::Level level);
+NAMES(Finding::Level, "note", "warning", "error")
 
 }  // namespace wheelscope

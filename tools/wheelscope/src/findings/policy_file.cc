@@ -81,7 +81,7 @@ class PolicyReader {
     problems_.resize(std::min(count, most));
     auto text = joined(problems_, "; ");
     if (count > most) text += "; and " + std::to_string(count - most) + " more: is this a policy?";
-    return std::unexpected(Error{0, std::move(text)});
+    return fail(0, std::move(text));
   }
 
  private:
@@ -142,9 +142,8 @@ Result<Policy> parse_policy(std::string_view text) try {
   if (auto finished = reader.finish(); !finished) return std::unexpected(finished.error());
   return policy;
 } catch (const toml::parse_error& error) {
-  return std::unexpected(
-      Error{error.source().begin.line, "line " + std::to_string(error.source().begin.line) + ": " +
-                                           std::string(error.description())});
+  return fail(error.source().begin.line, "line " + std::to_string(error.source().begin.line) +
+                                             ": " + std::string(error.description()));
 }
 
 }  // namespace wheelscope

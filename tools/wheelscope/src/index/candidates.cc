@@ -37,8 +37,7 @@ Result<std::vector<IndexFile>> read_links(Http& http, const std::string& address
     files.push_back({entry.path().filename().string(),
                      "file://" + std::filesystem::absolute(entry.path()).string()});
   if (error)
-    return std::unexpected(
-        Error{0, "'" + folder + "' is no folder of files that can be read: " + error.message()});
+    return fail(0, "'" + folder + "' is no folder of files that can be read: " + error.message());
   std::ranges::sort(files, {}, &IndexFile::name);
   return files;
 }
@@ -48,9 +47,9 @@ Result<std::vector<IndexFile>> read_page(Http& http, const std::string& index,
   if (constexpr std::string_view links = "links+"; index.starts_with(links))
     return read_links(http, index.substr(links.size()));
   if (!is_url(index))
-    return std::unexpected(Error{0, "'" + shown_url(index) +
-                                        "' is no index: its address starts "
-                                        "with https:// or http://"});
+    return fail(0, "'" + shown_url(index) +
+                       "' is no index: its address starts "
+                       "with https:// or http://");
   const auto answer = TRY(http.get(page_of(index, project)));
   return parse_index_page(answer.body, answer.type, answer.url);
 }
@@ -90,8 +89,7 @@ void expect_candidates(Http& http, const std::vector<std::string>& indexes,
 Result<std::vector<IndexFile>> find_files(Http& http, const std::vector<std::string>& indexes,
                                           const std::string& project,
                                           std::vector<std::string>& notes) {
-  if (indexes.empty())
-    return std::unexpected(Error{0, "--no-index was given, and no --find-links to look in"});
+  if (indexes.empty()) return fail(0, "--no-index was given, and no --find-links to look in");
   std::vector<IndexFile> files;
   std::string problem;
   for (const auto& index : indexes) {
@@ -103,7 +101,7 @@ Result<std::vector<IndexFile>> find_files(Http& http, const std::vector<std::str
       problem = page.error().what;
     }
   }
-  if (files.empty() && !problem.empty()) return std::unexpected(Error{0, problem});
+  if (files.empty() && !problem.empty()) return fail(0, problem);
   if (!problem.empty()) notes.push_back(problem);
   return files;
 }
@@ -112,8 +110,7 @@ Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& i
                                    const Requirement& requirement, std::vector<std::string>& notes,
                                    bool prereleases) {
   const auto specifiers = parse_specifiers(requirement.specifiers);
-  if (!specifiers)
-    return std::unexpected(Error{0, "'" + requirement.specifiers + "' is no version specifier"});
+  if (!specifiers) return fail(0, "'" + requirement.specifiers + "' is no version specifier");
   auto files = TRY(find_files(http, indexes, requirement.name, notes));
   Candidates found;
   std::optional<Version> newest_sdist;

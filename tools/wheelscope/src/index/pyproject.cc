@@ -11,19 +11,19 @@ namespace {
 Result<toml::table> parse(std::string_view text) try {
   return toml::parse(text);
 } catch (const toml::parse_error& error) {
-  return std::unexpected(Error{error.source().begin.line, std::string(error.description())});
+  return fail(error.source().begin.line, std::string(error.description()));
 }
 
 Result<std::vector<std::string>> members_of(const toml::table& groups, const std::string& wanted,
                                             int depth = 0) {
   constexpr int deepest = 16;
-  if (depth > deepest) return std::unexpected(Error{0, "group '" + wanted + "' includes itself"});
+  if (depth > deepest) return fail(0, "group '" + wanted + "' includes itself");
   std::vector<std::string> found, names;
   for (const auto& [name, members] : groups) {
     names.emplace_back(name.str());
     if (canonical_name(name.str()) != canonical_name(wanted)) continue;
     const auto* list = members.as_array();
-    if (!list) return std::unexpected(Error{0, "group '" + wanted + "' is no list"});
+    if (!list) return fail(0, "group '" + wanted + "' is no list");
     for (const auto& member : *list) {
       if (const auto text = member.value<std::string>()) {
         found.push_back(*text);
@@ -31,16 +31,14 @@ Result<std::vector<std::string>> members_of(const toml::table& groups, const std
       }
       const auto* table = member.as_table();
       const auto inner = table ? (*table)["include-group"].value<std::string>() : std::nullopt;
-      if (!inner)
-        return std::unexpected(
-            Error{0, "group '" + wanted + "' has a member that is no requirement"});
+      if (!inner) return fail(0, "group '" + wanted + "' has a member that is no requirement");
       for (auto& text : TRY(members_of(groups, *inner, depth + 1)))
         found.push_back(std::move(text));
     }
     return found;
   }
-  return std::unexpected(Error{0, "there is no group '" + wanted + "'; the groups are: " +
-                                      (names.empty() ? "none" : joined(names))});
+  return fail(0, "there is no group '" + wanted +
+                     "'; the groups are: " + (names.empty() ? "none" : joined(names)));
 }
 
 }  // namespace

@@ -227,13 +227,13 @@ Result<PipSettings> parse_uv_toml(std::string_view text, bool pyproject) try {
   std::erase(settings.find_links, "");
   return settings;
 } catch (const toml::parse_error& error) {
-  return std::unexpected(Error{error.source().begin.line, std::string(error.description())});
+  return fail(error.source().begin.line, std::string(error.description()));
 }
 
 Result<std::vector<std::string>> read_requirements(const std::string& path, PipSettings& settings,
                                                    std::vector<std::string>& notes, int depth) {
   constexpr int deepest = 16;
-  if (depth > deepest) return std::unexpected(Error{0, path + " includes itself"});
+  if (depth > deepest) return fail(0, path + " includes itself");
   auto text = TRY(read_text(path));
   for (auto at = text.find("\\\n"); at != text.npos; at = text.find("\\\n", at))
     text.replace(at, 2, " ");  // a line that goes on

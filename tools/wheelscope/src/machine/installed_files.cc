@@ -113,10 +113,4 @@ std::vector<std::vector<OddFile>> compare_with_records(
   return odd;
 }
 
-const char* name_of(FileState state) {
-  static constexpr const char* names[] = {"missing", "changed",      "shortened",
-                                          "foreign", "other-python", "other-machine"};
-  return names[static_cast<std::size_t>(state)];
-}
-
 }  // namespace wheelscope

@@ -86,8 +86,8 @@ Result<std::string> interpreter_behind_shim(const std::string& shim) {
                     : find_program((folder_of_version(root, version) / "bin" / name).string());
     if (!file.empty()) return file;
   }
-  return std::unexpected(Error{0, shim + ": pyenv has no " + name +
-                                      " in the versions chosen here (" + joined(versions) + ")"});
+  return fail(0, shim + ": pyenv has no " + name + " in the versions chosen here (" +
+                     joined(versions) + ")");
 }
 
 }  // namespace wheelscope

@@ -581,9 +581,4 @@ bool is_host_machine(const Elf& elf) {
   return contains(hosts, int{elf.machine});
 }
 
-const char* name_of(ElfHardening::Relro relro) {
-  static constexpr const char* names[] = {"none", "partial", "full"};
-  return names[static_cast<std::size_t>(relro)];
-}
-
 }  // namespace wheelscope

@@ -254,11 +254,6 @@ Result<std::string> decompress(const DeviceCode& code, Loan& memory) {
   return output;
 }
 
-const char* name_of(CodeKind kind) {
-  static constexpr const char* names[] = {"sass", "ptx", "lto-ir", "unknown"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
 std::string spelled(CodeKind kind, const std::string& target) {
   switch (kind) {
     case CodeKind::sass:
@@ -270,11 +265,6 @@ std::string spelled(CodeKind kind, const std::string& target) {
     default:
       return "unknown kind for " + target;
   }
-}
-
-const char* name_of(DeviceCode::Compression compression) {
-  static constexpr const char* names[] = {"none", "lz4", "zstd"};
-  return names[static_cast<std::size_t>(compression)];
 }
 
 }  // namespace wheelscope

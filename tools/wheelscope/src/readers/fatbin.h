@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "readers/elf_file.h"
+#include "text/text.h"
 
 namespace wheelscope {
 
@@ -56,8 +57,8 @@ DeviceCode describe_ptx(Bytes file);
 // PTX text or a cubin.
 Result<std::string> decompress(const DeviceCode& code, Loan& memory);
 
-const char* name_of(CodeKind kind);
-const char* name_of(DeviceCode::Compression compression);
+NAMES(CodeKind, "sass", "ptx", "lto-ir", "unknown")
+NAMES(DeviceCode::Compression, "none", "lz4", "zstd")
 
 // sm_90a, compute_90, lto_90: how NVIDIA's tools spell a target.
 std::string spelled(CodeKind kind, const std::string& target);

@@ -224,8 +224,8 @@ Result<std::string> pylock_text(const SetAnswer& answer, const PythonFacts& pyth
       "]\ncreated-by = \"wheelscope\"\n";
   for (const auto& one : answer.packages) {
     if (one.sha256.empty())
-      return std::unexpected(Error{
-          0, "a lock file needs the hash of " + one.file + ", which the index does not give"});
+      return fail(0,
+                  "a lock file needs the hash of " + one.file + ", which the index does not give");
     const auto file = "{ name = " + quoted(one.file) + ", url = " + quoted(one.url) +
                       (one.size ? ", size = " + std::to_string(*one.size) : "") +
                       ", hashes = { sha256 = " + quoted(one.sha256) + " } }";

@@ -182,8 +182,7 @@ void Http::expect(const HttpRequest& request) {
 Result<HttpAnswer> Http::get(const HttpRequest& request) {
   std::string error;
   if (std::ranges::any_of(request.url, [](char c) { return c <= ' ' || c > '~'; }))
-    return std::unexpected(
-        Error{0, shown_url(request.url) + ": write it with ASCII letters, others as %NN or xn--"});
+    return fail(0, shown_url(request.url) + ": write it with ASCII letters, others as %NN or xn--");
   for (int attempt = 0; attempt < attempts; ++attempt) {
     constexpr auto pause = std::chrono::milliseconds(300);
     if (attempt > 0) std::this_thread::sleep_for(pause * attempt * attempt);
@@ -192,8 +191,8 @@ Result<HttpAnswer> Http::get(const HttpRequest& request) {
     if (auto done = pending->transfer.outcome(code)) return std::move(*done);
     error = pending->transfer.error();
   }
-  return std::unexpected(Error{
-      0, shown_url(request.url) + ": " + error + "; tried " + std::to_string(attempts) + " times"});
+  return fail(
+      0, shown_url(request.url) + ": " + error + "; tried " + std::to_string(attempts) + " times");
 }
 
 bool is_url(std::string_view text) {
@@ -224,11 +223,10 @@ Result<std::string> resolve_url(const std::string& page, const std::string& link
   if (curl_url_set(url.get(), CURLUPART_URL, page.c_str(), 0) != CURLUE_OK ||
       curl_url_set(url.get(), CURLUPART_URL, link.c_str(), 0) != CURLUE_OK ||
       curl_url_get(url.get(), CURLUPART_URL, &whole, 0) != CURLUE_OK)
-    return std::unexpected(Error{0, "'" + shown_url(link) + "' is no link"});
+    return fail(0, "'" + shown_url(link) + "' is no link");
   std::string resolved(whole);
   curl_free(whole);
-  if (!is_url(resolved))
-    return std::unexpected(Error{0, "'" + shown_url(link) + "' leads to no web server"});
+  if (!is_url(resolved)) return fail(0, "'" + shown_url(link) + "' leads to no web server");
   return resolved;
 }
 

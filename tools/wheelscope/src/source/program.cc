@@ -31,15 +31,14 @@ Result<std::string> read_all(int pipe, int seconds) {
         std::chrono::duration_cast<std::chrono::milliseconds>(end - steady_clock::now()).count();
     pollfd waiting{.fd = pipe, .events = POLLIN, .revents = 0};
     if (left <= 0 || poll(&waiting, 1, static_cast<int>(left)) == 0)
-      return std::unexpected(
-          Error{0, "did not answer within " + std::to_string(seconds) + " seconds"});
+      return fail(0, "did not answer within " + std::to_string(seconds) + " seconds");
     char buffer[4096];
     const auto count = read(pipe, buffer, sizeof buffer);
     if (count == 0) return text;
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return std::unexpected(Error{0, std::strerror(errno)});
+    if (count < 0) return fail(0, std::strerror(errno));
     text.append(buffer, static_cast<std::size_t>(count));
-    if (text.size() > most) return std::unexpected(Error{0, "prints more than a mebibyte"});
+    if (text.size() > most) return fail(0, "prints more than a mebibyte");
   }
 }
 
@@ -58,7 +57,7 @@ std::string find_program(const std::string& name) {
 
 Result<std::string> output_of(const std::vector<std::string>& command, int seconds) {
   const auto fail = [&](const std::string& what) {
-    return std::unexpected(Error{0, command.front() + " " + what});
+    return wheelscope::fail(0, command.front() + " " + what);
   };
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return fail(std::strerror(errno));

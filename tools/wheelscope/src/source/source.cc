@@ -78,7 +78,7 @@ Source Source::view(Bytes bytes) {
 }
 
 Result<Source> Source::map(const std::string& path) {
-  auto fail = [&](const char* what) { return std::unexpected(Error{0, path + ": " + what}); };
+  auto fail = [&](const char* what) { return wheelscope::fail(0, path + ": " + what); };
   // O_NONBLOCK: not to wait for the writer of a pipe, which is refused below.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return fail(std::strerror(errno));

@@ -16,6 +16,13 @@ bool contains(const List& list, const Value& value, Projection projection = {}) 
   return std::ranges::find(list, value, projection) != std::ranges::end(list);
 }
 
+// Defines the names of an enumeration's values, in their order, as name_of().
+#define NAMES(Enumeration, ...)                           \
+  inline const char* name_of(Enumeration value) {         \
+    static constexpr const char* names[] = {__VA_ARGS__}; \
+    return names[static_cast<std::size_t>(value)];        \
+  }
+
 std::string joined(const std::vector<std::string>& words, std::string_view separator = ", ");
 std::vector<std::string> split(std::string_view text, char separator);
 

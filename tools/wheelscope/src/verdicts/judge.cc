@@ -36,27 +36,4 @@ Verdicts judge(const Facts& facts) {
   return verdicts;
 }
 
-const char* name_of(PythonAbi abi) {
-  static constexpr const char* names[] = {"none", "abi3", "abi3t", "version"};
-  return names[static_cast<std::size_t>(abi)];
-}
-
-const char* name_of(TorchAbi abi) {
-  return abi == TorchAbi::stable ? "stable" : abi == TorchAbi::cxx ? "cxx" : "none";
-}
-
-const char* name_of(NumpyAbi abi) {
-  static constexpr const char* names[] = {"none", "1", "2", "both"};
-  return names[static_cast<std::size_t>(abi)];
-}
-
-const char* name_of(Served served) {
-  return served == Served::native ? "native" : served == Served::jit ? "jit" : "no";
-}
-
-const char* name_of(CudaRuntime runtime) {
-  static constexpr const char* names[] = {"none", "static", "dynamic"};
-  return names[static_cast<std::size_t>(runtime)];
-}
-
 }  // namespace wheelscope
