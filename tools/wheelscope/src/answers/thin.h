@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "readers/fatbin.h"
-#include "source/allowance.h"
+#include "source/budget.h"
 #include "source/source.h"
 #include "text/text.h"
 #include "verdicts/verdicts.h"

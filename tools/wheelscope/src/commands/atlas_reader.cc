@@ -6,7 +6,7 @@
 #include <set>
 
 #include "answers/served.h"
-#include "findings/policy.h"
+#include "findings/findings.h"
 #include "packaging/claims.h"
 #include "packaging/tag.h"
 #include "report/text.h"

@@ -9,7 +9,7 @@
 #include "answers/environment.h"
 #include "answers/explain.h"
 #include "commands/inputs.h"
-#include "findings/policy.h"
+#include "findings/findings.h"
 #include "machine/imports.h"
 #include "machine/machine.h"
 #include "report/json.h"

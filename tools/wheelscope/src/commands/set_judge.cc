@@ -8,7 +8,7 @@
 #include "commands/inputs.h"
 #include "commands/required_wheels.h"
 #include "packaging/requirement.h"
-#include "source/parallel.h"
+#include "source/budget.h"
 #include "tables/tables.h"
 #include "text/text.h"
 

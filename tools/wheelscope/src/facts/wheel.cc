@@ -10,7 +10,7 @@
 #include "packaging/claims.h"
 #include "packaging/record.h"
 #include "packaging/requirement.h"
-#include "source/parallel.h"
+#include "source/budget.h"
 #include "text/text.h"
 
 namespace wheelscope {

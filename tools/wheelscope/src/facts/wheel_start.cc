@@ -8,7 +8,7 @@
 #include "packaging/claims.h"
 #include "packaging/requirement.h"
 #include "readers/zip.h"
-#include "source/parallel.h"
+#include "source/budget.h"
 #include "text/text.h"
 
 namespace wheelscope {

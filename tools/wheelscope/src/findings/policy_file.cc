@@ -1,7 +1,7 @@
 // Reads a policy from TOML, strictly.
 #include <algorithm>
 
-#include "findings/policy.h"
+#include "findings/findings.h"
 #include "tables/toml.h"
 #include "text/text.h"
 

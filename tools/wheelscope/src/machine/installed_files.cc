@@ -11,8 +11,8 @@
 #include <unordered_set>
 
 #include "packaging/record.h"
+#include "source/budget.h"
 #include "source/files.h"
-#include "source/parallel.h"
 #include "source/source.h"
 #include "text/text.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "source/allowance.h"
+#include "source/budget.h"
 #include "source/bytes.h"
 #include "text/text.h"
 

@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "source/allowance.h"
+#include "source/budget.h"
 
 namespace wheelscope {
 namespace {

@@ -9,7 +9,7 @@
 #include "answers/cover.h"
 #include "answers/explain.h"
 #include "facts/wheel.h"
-#include "findings/policy.h"
+#include "findings/findings.h"
 #include "machine/python_source.h"
 #include "packaging/claims.h"
 #include "packaging/record.h"
