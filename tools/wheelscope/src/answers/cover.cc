@@ -25,8 +25,8 @@ Reason why_not(const Item& wheel, const Cell& cell, TorchRequirements& requireme
 
 }  // namespace
 
-Result<std::vector<Cell>> parse_matrix(std::string_view text) try {
-  const auto root = toml::parse(text);
+Result<std::vector<Cell>> parse_matrix(std::string_view text) {
+  const auto root = TRY(parse_toml(text));
   const auto* arches = root["arch"].as_table();
   const auto* torches = root["torch"].as_table();
   if (!arches || !torches) return fail(0, "a matrix has [arch.NAME] and [torch.\"X.Y\"] tables");
@@ -49,9 +49,6 @@ Result<std::vector<Cell>> parse_matrix(std::string_view text) try {
     }
   }
   return cells;
-} catch (const toml::parse_error& error) {
-  return fail(error.source().begin.line, "line " + std::to_string(error.source().begin.line) +
-                                             ": " + std::string(error.description()));
 }
 
 Reason why_not(const Item& wheel, const Cell& cell) {

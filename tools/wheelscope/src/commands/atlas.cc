@@ -46,7 +46,7 @@ Item to_act_on(const Json& project, const Json& torches) {
     item.findings.push_back({.id = claim.at("id"), .what = claim.at("what")});
   auto is_said = [&](const Json& minor) {
     return std::ranges::any_of(release.at("false_claims"), [&](const Json& claim) {
-      return std::ranges::find(claim.at("torches"), minor) != claim.at("torches").end();
+      return contains(claim.at("torches"), minor);
     });
   };
   for (const auto& torch : torches) {

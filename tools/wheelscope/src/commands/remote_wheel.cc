@@ -42,11 +42,7 @@ Result<WheelFiles> files_of_wheel(Bytes bytes, std::shared_ptr<const void> keepe
     const auto found = members->find(name);
     if (found == members->end() || found->second->size > longest) return std::nullopt;
     auto member = *found->second;
-    constexpr std::uint64_t extra_fields = 128;  // the header and the data, in one question
-    (void)bytes.slice(member.header_offset,
-                      std::min(member.compressed_size + member.name.size() + extra_fields,
-                               bytes.size() - std::min(member.header_offset, bytes.size())),
-                      "a member");
+    ask_for(bytes, member);
     if (!locate_data(bytes, member)) return std::nullopt;
     const auto data = read_member(bytes, member);
     return data ? std::optional(std::string(data->bytes().text())) : std::nullopt;

@@ -48,7 +48,7 @@ bool RequiredWheels::holds_here(const std::string& marker,
 Brought RequiredWheels::bring(const WheelClaims& wheel, const std::vector<std::string>& extras,
                               const std::string& library) {
   return bring(wheel, extras, Depth::libraries, [&](const std::vector<std::string>& names) {
-    return std::ranges::find(names, library, base_name) != names.end();
+    return contains(names, library, base_name);
   });
 }
 

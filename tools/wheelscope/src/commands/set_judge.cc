@@ -130,7 +130,7 @@ Brought SetJudge::brings(const std::string& package, const Solution& solution,
     if (!wheel || is_pure(wheel->claims) || name == "torch") continue;
     const auto& names = files_of(name, version);
     if (!names) brought = Brought::unknown;
-    if (names && std::ranges::find(*names, library, base_name) != names->end()) return Brought::yes;
+    if (names && contains(*names, library, base_name)) return Brought::yes;
   }
   return brought;
 }

@@ -26,12 +26,6 @@ struct MemberFacts {
   std::unique_ptr<ProblemList> problems;
 };
 
-bool is_dist_info(std::string_view name, std::string_view file) {
-  const auto slash = name.find('/');
-  return slash != name.npos && name.substr(0, slash).ends_with(".dist-info") &&
-         name.substr(slash + 1) == file;
-}
-
 bool is_signature(std::string_view name) {
   return is_dist_info(name, "RECORD.jws") || is_dist_info(name, "RECORD.p7s");
 }

@@ -116,8 +116,8 @@ class PolicyReader {
 
 }  // namespace
 
-Result<Policy> parse_policy(std::string_view text) try {
-  const auto root = toml::parse(text);
+Result<Policy> parse_policy(std::string_view text) {
+  const auto root = TRY(parse_toml(text));
   Policy policy;
   PolicyReader reader(root);
   reader.take("platform.highest", policy.highest_platform);
@@ -139,11 +139,8 @@ Result<Policy> parse_policy(std::string_view text) try {
   reader.take("contents.debug_info", policy.debug_info);
   reader.take("contents.build_paths", policy.build_paths);
   reader.take_levels(policy.levels);
-  if (auto finished = reader.finish(); !finished) return std::unexpected(finished.error());
+  TRY_VOID(reader.finish());
   return policy;
-} catch (const toml::parse_error& error) {
-  return fail(error.source().begin.line, "line " + std::to_string(error.source().begin.line) +
-                                             ": " + std::string(error.description()));
 }
 
 }  // namespace wheelscope

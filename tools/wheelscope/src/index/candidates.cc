@@ -56,6 +56,17 @@ Result<std::vector<IndexFile>> read_page(Http& http, const std::string& index,
 
 }  // namespace
 
+std::optional<Candidate> wheel_of(const IndexFile& file, const std::string& project) {
+  auto claims = parse_wheel_name(file.name);
+  if (!claims || canonical_name(claims->name) != canonical_name(project) ||
+      !claims->variant.empty())
+    return std::nullopt;
+  auto version = parse_version(claims->version);
+  if (!version) return std::nullopt;
+  claims->requires_python = file.requires_python;
+  return Candidate{file, std::move(*claims), std::move(*version)};
+}
+
 std::optional<Version> version_of_sdist(const std::string& name) {
   for (const std::string_view suffix : {".tar.gz", ".zip"}) {
     if (!name.ends_with(suffix)) continue;
@@ -111,11 +122,11 @@ Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& i
                                    bool prereleases) {
   const auto specifiers = parse_specifiers(requirement.specifiers);
   if (!specifiers) return fail(0, "'" + requirement.specifiers + "' is no version specifier");
-  auto files = TRY(find_files(http, indexes, requirement.name, notes));
+  const auto files = TRY(find_files(http, indexes, requirement.name, notes));
   Candidates found;
   std::optional<Version> newest_sdist;
   const bool withdrawn = names_version(*specifiers);
-  for (auto& file : files) {
+  for (const auto& file : files) {
     if (file.yanked && !withdrawn) continue;
     if (const auto version = version_of_sdist(file.name)) {
       if (fulfils(*version, *specifiers) && (!newest_sdist || *newest_sdist < *version)) {
@@ -124,17 +135,12 @@ Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& i
       }
       continue;
     }
-    auto claims = parse_wheel_name(file.name);
-    if (!claims || canonical_name(claims->name) != canonical_name(requirement.name)) continue;
-    if (!claims->variant.empty()) continue;  // pip takes none
-    auto version = parse_version(claims->version);
-    if (!version) continue;
-    if (!fulfils(*version, *specifiers)) {
+    auto wheel = wheel_of(file, requirement.name);
+    if (!wheel) continue;
+    if (fulfils(wheel->version, *specifiers))
+      found.wheels.push_back(std::move(*wheel));
+    else
       ++found.other_versions;
-      continue;
-    }
-    claims->requires_python = file.requires_python;
-    found.wheels.push_back({std::move(file), std::move(*claims), std::move(*version)});
   }
   const bool only_prereleases = std::ranges::all_of(
       found.wheels, [](const Candidate& wheel) { return wheel.version.is_prerelease(); });

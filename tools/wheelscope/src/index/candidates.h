@@ -52,6 +52,9 @@ Result<std::vector<IndexFile>> find_files(Http& http, const std::vector<std::str
                                           const std::string& project,
                                           std::vector<std::string>& notes);
 
+// The file as a wheel of the project. Nothing: it is none, or a variant, which pip does not take.
+std::optional<Candidate> wheel_of(const IndexFile& file, const std::string& project);
+
 // name-1.0.tar.gz -> 1.0; nothing: no file of sources.
 std::optional<Version> version_of_sdist(const std::string& name);
 

@@ -8,12 +8,6 @@
 namespace wheelscope {
 namespace {
 
-Result<toml::table> parse(std::string_view text) try {
-  return toml::parse(text);
-} catch (const toml::parse_error& error) {
-  return fail(error.source().begin.line, std::string(error.description()));
-}
-
 Result<std::vector<std::string>> members_of(const toml::table& groups, const std::string& wanted,
                                             int depth = 0) {
   constexpr int deepest = 16;
@@ -44,7 +38,7 @@ Result<std::vector<std::string>> members_of(const toml::table& groups, const std
 }  // namespace
 
 Result<std::vector<std::string>> project_dependencies(std::string_view text) {
-  const auto file = TRY(parse(text));
+  const auto file = TRY(parse_toml(text));
   std::vector<std::string> found;
   if (const auto* list = file["project"]["dependencies"].as_array()) {
     for (const auto& one : *list) found.push_back(one.value_or<std::string>(""));
@@ -53,7 +47,7 @@ Result<std::vector<std::string>> project_dependencies(std::string_view text) {
 }
 
 Result<std::vector<std::string>> dependency_group(std::string_view text, const std::string& group) {
-  const auto file = TRY(parse(text));
+  const auto file = TRY(parse_toml(text));
   const auto* groups = file["dependency-groups"].as_table();
   return members_of(groups ? *groups : toml::table(), group);
 }

@@ -48,8 +48,7 @@ bool leads_elsewhere(const std::string& folder) {
 bool has_text(const std::string& path, const std::string& name) {
   const auto file = Source::map(path);
   if (!file) return false;
-  const auto texts = file->bytes().span();
-  return memmem(texts.data(), texts.size(), name.c_str(), name.size() + 1) != nullptr;
+  return find_in(file->bytes().text(), name + '\0') != std::string_view::npos;
 }
 
 }  // namespace

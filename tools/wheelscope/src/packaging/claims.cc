@@ -59,17 +59,6 @@ constexpr const char* nvidia_provider = "nvidia-variant-provider>=0.0.1,<1.0.0";
 constexpr const char* nvidia_plugin = "nvidia_variant_provider.plugin:NvidiaVariantPlugin";
 constexpr const char* null_label = "null";  // of the variant without properties, and of no other
 
-bool nests_too_deeply(std::string_view text) {
-  constexpr std::size_t deepest = 32;
-  std::size_t depth = 0;
-  for (const char c : text) {
-    if (c == '{' || c == '[') ++depth;
-    if ((c == '}' || c == ']') && depth > 0) --depth;
-    if (depth > deepest) return true;
-  }
-  return false;
-}
-
 bool has_only(std::string_view text, std::string_view punctuation) {
   return !text.empty() && std::ranges::all_of(text, [&](char c) {
     return is_digit(c) || (c >= 'a' && c <= 'z') || punctuation.contains(c);
@@ -95,6 +84,12 @@ std::optional<std::vector<std::string>> properties_of(const nlohmann::json& name
 }
 
 }  // namespace
+
+bool is_dist_info(std::string_view member, std::string_view file) {
+  const auto slash = member.find('/');
+  return slash != member.npos && member.substr(0, slash).ends_with(".dist-info") &&
+         member.substr(slash + 1) == file;
+}
 
 // A build number starts with a digit and a python tag does not, so that six parts are either a name
 // with a build number or one with a variant's label.
@@ -187,7 +182,8 @@ void parse_metadata(std::string_view text, WheelClaims& claims) {
 
 void parse_variant_file(std::string_view text, WheelClaims& claims) {
   claims.has_variant_file = true;
-  if (nests_too_deeply(text)) return;
+  constexpr std::size_t deepest = 32;
+  if (nests_deeper(text, deepest)) return;
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("variants") || !json["variants"].is_object() ||
       json["variants"].size() != 1)

@@ -24,13 +24,6 @@
 namespace wheelscope {
 namespace {
 
-// Where `wanted` lies in `text` at or after `from`; npos: nowhere.
-std::size_t find(std::string_view text, std::string_view wanted, std::size_t from = 0) {
-  if (from > text.size()) return text.npos;
-  const auto* found = memmem(text.data() + from, text.size() - from, wanted.data(), wanted.size());
-  return found ? static_cast<const char*>(found) - text.data() : text.npos;
-}
-
 std::optional<std::uint32_t> constant_of(std::uint32_t word, const std::string& machine) {
   if (machine == "x86_64") return word;
   if ((word & 0xffe0001f) == 0x52800002) return word >> 5 & 0xffff;  // mov w2, #constant
@@ -50,7 +43,7 @@ std::set<std::string> versions_in_code(const Elf& elf) {
     const auto data = section.data.whole("code");
     if (!data) continue;
     const auto text = data->text();
-    for (auto at = find(text, before); at != text.npos; at = find(text, before, at + 1)) {
+    for (auto at = find_in(text, before); at != text.npos; at = find_in(text, before, at + 1)) {
       const auto word = data->slice(at + before.size(), 4, "version constant");
       if (!word || text.substr(at + before.size() + 4, after.size()) != after) continue;
       const auto constant = constant_of(word->u32(0), machine).value_or(0);

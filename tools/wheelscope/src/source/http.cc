@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "source/program.h"
 #include "source/transfer.h"
 
 namespace wheelscope {
@@ -26,16 +27,11 @@ namespace {
 constexpr int attempts = 3;
 constexpr long connections_to_a_host = 16;
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 // The certificates to trust: those that pip and other programs are told of, or else where systems
 // keep them. A static program cannot know that place of its system.
 std::string find_certificates() {
   for (const auto* name : {"PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"}) {
-    if (auto file = environment(name); !file.empty()) return file;
+    if (auto file = environment_variable(name); !file.empty()) return file;
   }
   for (const auto* file : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
                            "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"}) {

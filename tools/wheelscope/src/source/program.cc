@@ -11,7 +11,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <sstream>
+
+#include "text/text.h"
 
 namespace wheelscope {
 namespace {
@@ -44,11 +45,14 @@ Result<std::string> read_all(int pipe, int seconds) {
 
 }  // namespace
 
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
 std::string find_program(const std::string& name) {
   if (name.find('/') != name.npos) return is_program(name) ? name : std::string();
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path ? path : "");
-  for (std::string folder; std::getline(folders, folder, ':');) {
+  for (const auto& folder : split(environment_variable("PATH"), ':')) {
     const auto file = (folder.empty() ? "." : folder) + "/" + name;
     if (is_program(file)) return file;
   }
