@@ -1,6 +1,6 @@
 // A static CUDA runtime is recognised and dated by its texts and its version constant, and never
 // guessed.
-#include "readers/cudart.h"
+#include "readers/traces.h"
 
 #include <elf.h>
 #include <gtest/gtest.h>

@@ -131,7 +131,7 @@ const MachineFacts h200{
 TEST(Explain, SymbolsOfTorch) {
   const auto cxx =
       explained("a.so: undefined symbol: _ZN3c105ErrorC2ENS_14SourceLocationESs", &h200);
-  EXPECT_EQ(cxx.provider, "libc10.so");
+  EXPECT_EQ(cxx.owner, "libc10.so");
   EXPECT_TRUE(says(cxx.because, "torch 2.14.0 here uses the other one"));
   EXPECT_TRUE(says(cxx.because, "has no libc10.so"));
   const auto shim = explained("a.so: undefined symbol: torch_stream_native_handle");
@@ -157,16 +157,16 @@ TEST(Explain, SymbolsOfOthers) {
                    "Python here is 3.11.7"));
   EXPECT_TRUE(says(explained("a.so: undefined symbol: PyType_GetName").because,
                    "limited API since Python 3.11"));
-  EXPECT_EQ(explained("a.so: undefined symbol: cuLibraryLoadData", &h200).provider, "libcuda.so.1");
-  EXPECT_EQ(explained("a.so: undefined symbol: cudaGraphAddNode_v2").provider, "libcudart");
-  EXPECT_EQ(explained("a.so: undefined symbol: cublasLtFoo").provider, "libcublasLt");
-  EXPECT_EQ(explained("a.so: undefined symbol: memcpy, version GLIBC_2.14").provider, "libc.so.6");
-  EXPECT_EQ(explained("a.so: undefined symbol: _ZSt28__throw_bad_array_new_lengthv").provider,
+  EXPECT_EQ(explained("a.so: undefined symbol: cuLibraryLoadData", &h200).owner, "libcuda.so.1");
+  EXPECT_EQ(explained("a.so: undefined symbol: cudaGraphAddNode_v2").owner, "libcudart");
+  EXPECT_EQ(explained("a.so: undefined symbol: cublasLtFoo").owner, "libcublasLt");
+  EXPECT_EQ(explained("a.so: undefined symbol: memcpy, version GLIBC_2.14").owner, "libc.so.6");
+  EXPECT_EQ(explained("a.so: undefined symbol: _ZSt28__throw_bad_array_new_lengthv").owner,
             "libstdc++.so.6");
   const auto linked = explained("a.so: undefined symbol: f, version libnvJitLink.so.12", &h200);
   EXPECT_TRUE(says(linked.because, "nvidia-nvjitlink-cu12"));
   EXPECT_TRUE(says(explained("a.so: undefined symbol: f").because, "is the package's own"));
-  EXPECT_EQ(explained("a.so: undefined symbol: _ZNK2at10TensorBase4nameEv").provider,
+  EXPECT_EQ(explained("a.so: undefined symbol: _ZNK2at10TensorBase4nameEv").owner,
             "libtorch_cpu.so");
   EXPECT_TRUE(says(explained("Error relocating /a.so: backtrace: symbol not found").fixes,
                    "musllinux wheel"));
@@ -181,24 +181,24 @@ TEST(Explain, Libraries) {
   EXPECT_TRUE(says(missing("libcudart.so.12", &h200).because,
                    "another version: libcudart.so.13 of nvidia-cuda-runtime 13.0"));
   EXPECT_TRUE(says(missing("libcudart.so.13", &h200).fixes, "import torch before"));
-  EXPECT_EQ(missing("libcudnn.so.9").provider, "nvidia-cudnn-cu12 or nvidia-cudnn-cu13");
-  EXPECT_EQ(missing("libcudnn.so.9", &h200).provider, "nvidia-cudnn-cu13");
+  EXPECT_EQ(missing("libcudnn.so.9").owner, "nvidia-cudnn-cu12 or nvidia-cudnn-cu13");
+  EXPECT_EQ(missing("libcudnn.so.9", &h200).owner, "nvidia-cudnn-cu13");
   EXPECT_TRUE(says(missing("libcudnn.so.9", &h200).fixes, "pip install nvidia-cudnn-cu13 in the"));
-  EXPECT_EQ(missing("libcuda.so.1").provider, "the NVIDIA driver");
-  EXPECT_EQ(missing("libcuda.so").provider, "the NVIDIA driver");
+  EXPECT_EQ(missing("libcuda.so.1").owner, "the NVIDIA driver");
+  EXPECT_EQ(missing("libcuda.so").owner, "the NVIDIA driver");
   auto cpu = h200;
   cpu.driver = cpu.torch->cuda = "";
   EXPECT_TRUE(says(missing("libcuda.so.1", &cpu).because, "no driver on this machine"));
   EXPECT_TRUE(says(missing("libtorch_cuda.so", &cpu).fixes, "install a CUDA build of torch"));
   cpu.torch.reset();
   EXPECT_TRUE(says(missing("libtorch.so", &cpu).because, "no torch in the environment"));
-  EXPECT_EQ(missing("libpython3.9.so.1.0").provider, "Python");
-  EXPECT_EQ(missing("libz.so.1").provider, "the system");
-  EXPECT_EQ(missing("libwhoever.so.3").provider, "");
-  EXPECT_EQ(missing("libcublasLt.so.11").provider, "nvidia-cublas-cu11");
+  EXPECT_EQ(missing("libpython3.9.so.1.0").owner, "Python");
+  EXPECT_EQ(missing("libz.so.1").owner, "the system");
+  EXPECT_EQ(missing("libwhoever.so.3").owner, "");
+  EXPECT_EQ(missing("libcublasLt.so.11").owner, "nvidia-cublas-cu11");
   EXPECT_TRUE(says(missing("libcudart.so.11.0", &h200).because, "it is part of CUDA 11"));
-  EXPECT_EQ(missing("libcudnn_ops_infer.so.8").provider, "nvidia-cudnn-cu12<9");
-  EXPECT_EQ(missing("libcudart.so.10.1").provider, "CUDA 10.1");
+  EXPECT_EQ(missing("libcudnn_ops_infer.so.8").owner, "nvidia-cudnn-cu12<9");
+  EXPECT_EQ(missing("libcudart.so.10.1").owner, "CUDA 10.1");
   EXPECT_TRUE(says(missing("/x/libown.so").because, "no file at that path"));
   EXPECT_TRUE(says(missing("libc.musl-x86_64.so.1").because, "made for musl"));
   const auto glibc = explained(

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "commands/inputs.h"
-#include "facts/library.h"
+#include "facts/wheel.h"
 #include "source/files.h"
 
 namespace wheelscope {

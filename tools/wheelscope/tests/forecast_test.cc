@@ -1,4 +1,4 @@
-#include "answers/forecast.h"
+#include "answers/atlas.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Pages of an index, as JSON and as HTML, and the index that pip and uv are told to use.
-#include "index/page.h"
+#include "index/candidates.h"
 
 #include <gtest/gtest.h>
 

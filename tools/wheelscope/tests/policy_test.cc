@@ -1,5 +1,5 @@
 // Each rule of a policy finds its defect and nothing else; a policy with a typing error is refused.
-#include "findings/policy.h"
+#include "findings/findings.h"
 
 #include <gtest/gtest.h>
 

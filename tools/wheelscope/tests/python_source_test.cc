@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "machine/openings.h"
-
 namespace wheelscope {
 namespace {
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "answers/lookups.h"
+#include "answers/owners.h"
 #include "facts/wheel.h"
 #include "packaging/claims.h"
 #include "packaging/requirement.h"

@@ -30,7 +30,7 @@ struct Universe {
     return set;
   }
 
-  Provider provider() const {
+  Questions questions() const {
     return {.count_versions =
                 [this](const std::string& package) {
                   const auto found = packages.find(package);
@@ -59,7 +59,7 @@ struct Universe {
   // What it finds, as text: "a 1.0, b 2.0"; or the packages of the conflict.
   std::string answer() const {
     std::string text;
-    const auto found = solve(provider());
+    const auto found = solve(questions());
     if (found) {
       for (const auto& [package, version] : *found)
         text += (text.empty() ? "" : ", ") + package + " " + packages.at(package)[version];
@@ -142,9 +142,9 @@ TEST(Resolver, a_package_without_versions) {
 TEST(Resolver, a_solution_that_is_refused_is_not_found_again) {
   const Universe universe{.packages = {{"a", {"3", "2", "1"}}, {"b", {"2", "1"}}},
                           .asked = {{"a", {"3", "2", "1"}}, {"b", {"2", "1"}}}};
-  auto provider = universe.provider();
+  auto questions = universe.questions();
   int asked = 0;
-  provider.check = [&](const Solution& solution) {
+  questions.check = [&](const Solution& solution) {
     ++asked;
     std::vector<Clash> clashes;
     if (solution.at("a") < 2 && solution.at("b") == 0)  // a 3 and a 2 do not work with b 2
@@ -152,7 +152,7 @@ TEST(Resolver, a_solution_that_is_refused_is_not_found_again) {
           {{{"a", universe.set_of("a", {"3", "2"})}, {"b", universe.set_of("b", {"2"})}}});
     return clashes;
   };
-  EXPECT_EQ(solve(provider), (Solution{{"a", 0}, {"b", 1}}));
+  EXPECT_EQ(solve(questions), (Solution{{"a", 0}, {"b", 1}}));
   EXPECT_EQ(asked, 2);
 }
 
@@ -211,7 +211,7 @@ TEST(Resolver, agrees_with_trying_everything) {
           universe.required[{name(i), version}][other] = some(other);
       }
     }
-    const auto found = solve(universe.provider());
+    const auto found = solve(universe.questions());
     ASSERT_EQ(found.has_value(), exists(universe)) << "round " << round;
     if (found) {
       auto all = universe.asked;

@@ -12,9 +12,8 @@
 
 #include "fixture.h"
 #include "readers/zip.h"
-#include "source/allowance.h"
+#include "source/budget.h"
 #include "source/bytes.h"
-#include "source/parallel.h"
 
 namespace wheelscope {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "answers/cover.h"
 #include "facts/wheel.h"
-#include "findings/policy.h"
+#include "findings/findings.h"
 #include "fixture.h"
 #include "report/text.h"
 

@@ -2,9 +2,7 @@
 the rule for what a GPU chooses, and what `show` and `cover` say of it with what they said before:
 `python -m validation.thin FOLDER`.
 
-With --download the wheels are those of a list, tests/corpus.txt or largest.txt, each of which is deleted
-when it is done. What was measured of wheels with device code is kept in thin.json; --report prints what docs/thin.md
-says of it.
+With --download the wheels are those of a list, tests/corpus.txt, each of which is deleted when it is done.
 """
 
 import argparse
@@ -13,7 +11,6 @@ import functools
 import io
 import json
 import re
-import statistics
 import struct
 import subprocess
 import sys
@@ -21,7 +18,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from elftools.elf.elffile import ELFFile
 
@@ -30,7 +27,6 @@ from validation.corpus.download import ROOT
 from validation.corpus.program import WHEELSCOPE
 from validation.corpus.references.device_code import CUOBJDUMP, is_toolbox, older_cuobjdump
 
-MEASURED = Path(__file__).with_name("thin.json")
 GPUS = ("7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
 MAGIC = struct.pack("<IHH", 0xBA55ED50, 1, 16)
 Entry = tuple[str, int, str]  # kind, architecture, suffix
@@ -116,26 +112,9 @@ def expected(modules: list[list[Entry]], gpu: int) -> tuple[Counts, int]:
     return counts, unserved
 
 
-class Run(NamedTuple):
-    answer: Any  # of wheelscope
-    cost: list[float]  # seconds of the processor, megabytes at its peak
-
-
-# Runs a program and says what it used. A process begins with the peak of the one that starts it, so that one is small.
-USED = """
-import resource, subprocess, sys
-subprocess.run(sys.argv[2:])
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-open(sys.argv[1], "w").write(f"{used.ru_utime + used.ru_stime} {used.ru_maxrss / 1024}")
-"""
-
-
-def scope(*words: str | Path) -> Run:
-    with tempfile.NamedTemporaryFile() as used:
-        command = [sys.executable, "-S", "-c", USED, used.name, WHEELSCOPE, *words, "--json"]
-        said = subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout
-        cost = [round(float(number), 3) for number in Path(used.name).read_text().split()]
-    return Run(json.loads(said) if said else {}, cost)
+def scope(*words: str | Path) -> Any:
+    said = subprocess.run([WHEELSCOPE, *words, "--json"], stdout=subprocess.PIPE, text=True).stdout
+    return json.loads(said) if said else {}
 
 
 ask = functools.lru_cache(4)(scope)  # for commands that write nothing, of two wheels
@@ -143,8 +122,8 @@ ask = functools.lru_cache(4)(scope)  # for commands that write nothing, of two w
 
 def verdicts(wheel: Path, gpu: str) -> dict[str, Any]:
     """What the commands say of a wheel: for a GPU, and for users."""
-    [item] = ask("show", wheel).answer["items"]
-    cells = ask("cover", "--matrix", ROOT / "tests/matrix.toml", wheel).answer["cells"]
+    [item] = ask("show", wheel)["items"]
+    cells = ask("cover", "--matrix", ROOT / "tests/matrix.toml", wheel)["cells"]
     return {
         "show": {
             library["library"]: (one["served"], one["by"], one.get("fatbins_unserved"))
@@ -158,21 +137,19 @@ def verdicts(wheel: Path, gpu: str) -> dict[str, Any]:
     }
 
 
-def compare(wheel: Path, gpu: str, sizes: bool, folder: Path) -> dict[str, Any]:
-    """What a thinned wheel is like, and the differences, unless only sizes are asked for; files that
-    are not loaded as they are (objects, loose code) are left out of those."""
-    run = scope("thin", wheel, "--gpu", gpu, "-o", folder)
-    if not run.answer.get("thin") or not run.answer["thin"][0]["written"]:
-        return {"not thinned": "nothing to cut" if run.answer.get("thin") else "not served"}
-    [thin] = run.answer["thin"]
+def compare(wheel: Path, gpu: str, folder: Path) -> str:
+    """How a thinned wheel differs from what it should be; files that are not loaded as they are (objects, loose code)
+    are left out."""
+    thinned = scope("thin", wheel, "--gpu", gpu, "-o", folder).get("thin")
+    if not thinned:
+        return "not served"
+    [thin] = thinned
+    if not thin["written"]:
+        return "nothing to cut"
     new = Path(thin["written"])
     counts = [file["modules"].get(gpu, {}) for file in thin["files"]]
-    measured = {key: thin[key] for key in ("size", "installed")}
-    measured |= {"jit": sum(count.get("jit", 0) for count in counts), "cost": run.cost}
-    if sizes:
-        return measured
     wrong = []
-    answer = scope("thin", "--check", wheel, new).answer["thin_check"]
+    answer = scope("thin", "--check", wheel, new)["thin_check"]
     served = any(count.get("native") for count in counts)
     if not answer["thinning"] or (served and gpu not in answer["same_for"]):
         wrong.append(f"--check says {answer}")
@@ -194,25 +171,7 @@ def compare(wheel: Path, gpu: str, sizes: bool, folder: Path) -> dict[str, Any]:
                 wrong.append(
                     f"{file['path']}: cuobjdump lists {dict(found)}, not {dict(wanted)} and {unserved} more"
                 )
-    return measured | {"differences": wrong}
-
-
-def measure(wheel: Path, gpus: tuple[str, ...], sizes: bool) -> dict[str, Any] | None:
-    """All that is to be known of a wheel; nothing if it has no device code."""
-    shown = ask("show", wheel)
-    if not shown.answer.get("items") or not shown.answer["items"][0]["cuda"]["libraries"]:
-        return None
-    with zipfile.ZipFile(wheel) as members:
-        installed = sum(member.file_size for member in members.infolist())
-    found: dict[str, Any] = {"size": wheel.stat().st_size, "installed": installed}
-    found |= {"show": shown.cost, "gpus": {}}
-    for gpu in gpus:
-        with tempfile.TemporaryDirectory(dir=wheel.parent) as folder:
-            said = compare(wheel, gpu, sizes, Path(folder))
-        found["gpus"][gpu] = said
-        words = said.get("not thinned") or "; ".join(said.get("differences", [])) or "the same"
-        print(f"{gpu:5} {wheel.name}: {words}", flush=True)
-    return found
+    return "; ".join(wrong) or "the same"
 
 
 def wheels(arguments: argparse.Namespace) -> Iterator[Path]:
@@ -220,61 +179,11 @@ def wheels(arguments: argparse.Namespace) -> Iterator[Path]:
         yield from sorted(arguments.folder.glob("*.whl"))
         return
     listed = download.read_list(arguments.download)
-    left = [w for w in listed if is_toolbox(w.file_name) or w.file_name not in read()]
-    left.sort(key=lambda w: not is_toolbox(w.file_name))  # the others are read with its program
-    for wheel in download.fetched(left, arguments.folder):
+    listed.sort(key=lambda w: not is_toolbox(w.file_name))  # the others are read with its program
+    for wheel in download.fetched(listed, arguments.folder):
         yield wheel
         if not is_toolbox(wheel.name):
             wheel.unlink()
-
-
-def read() -> dict[str, Any]:
-    return dict(json.loads(MEASURED.read_text())) if MEASURED.exists() else {}
-
-
-def keep(name: str, found: dict[str, Any]) -> None:
-    """A line for each wheel."""
-    rows = read() | {name: found}
-    lines = ",\n".join(f"{json.dumps(n)}: {json.dumps(rows[n])}" for n in sorted(rows))
-    MEASURED.write_text(f"{{\n{lines}\n}}\n")
-
-
-def table() -> Iterator[str]:
-    """The largest wheels with their sizes by GPU, in Markdown."""
-    yield f"| wheel | all | {' | '.join(GPUS)} |"
-    yield f"|---|{'---:|' * (1 + len(GPUS))}"
-    rows = read()
-    for wheel in download.read_list(MEASURED.with_name("largest.txt")):
-        row = rows.get(wheel.file_name, {"not thinned": "not measured", "gpus": {}})
-        cells = [megabytes(row), *(megabytes(row["gpus"].get(gpu, row)) for gpu in GPUS)]
-        name = " ".join(wheel.file_name.split("-")[:2]).replace("_", "-")
-        yield f"| {name} | {' | '.join(cells)} |"
-
-
-def megabytes(row: dict[str, Any]) -> str:
-    if "size" not in row:
-        return {"not served": "none", "nothing to cut": "all"}.get(row["not thinned"], "?")
-    return f"{row['size'] / 1e6:.0f}, {row['installed'] / 1e6:.0f}"
-
-
-def report() -> None:
-    rows = read().values()
-    said = [one for row in rows for one in row["gpus"].values()]
-    compared = [one["differences"] for one in said if "differences" in one]
-    print(f"{len(rows)} wheels with device code")
-    print(f"{len(compared)} thinned wheels compared, {sum(map(bool, compared))} with differences")
-    print(collections.Counter(one.get("not thinned", "thinned") for one in said))
-    for number, what in enumerate(("seconds", "megabytes")):
-        ratios = [
-            one["cost"][number] / row["show"][number]
-            for row in rows
-            for one in row["gpus"].values()
-            if "cost" in one
-        ]
-        above = sum(ratio > 2 for ratio in ratios)
-        print(f"{what} of thin by those of show: median {statistics.median(ratios):.2f},", end=" ")
-        print(f"at most {max(ratios):.2f}, above 2 in {above} of {len(ratios)} runs")
-    print("\n".join(table()))
 
 
 def main() -> None:
@@ -282,17 +191,18 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--gpu", action="append", choices=GPUS)
     parser.add_argument("--download", type=Path, metavar="LIST", help="the wheels of a list")
-    parser.add_argument("--sizes", action="store_true", help="compare nothing, only measure")
-    parser.add_argument("--report", action="store_true", help="print what was measured")
     arguments = parser.parse_args()
-    if arguments.report:
-        report()
-        return
+    differ = False
     for wheel in wheels(arguments):
-        if found := measure(wheel, tuple(arguments.gpu or GPUS), arguments.sizes):
-            keep(wheel.name, found)
-    said = [one for row in read().values() for one in row["gpus"].values()]
-    sys.exit(any(one.get("differences") for one in said))
+        items = ask("show", wheel).get("items")
+        if not items or not items[0]["cuda"]["libraries"]:
+            continue
+        for gpu in arguments.gpu or GPUS:
+            with tempfile.TemporaryDirectory(dir=wheel.parent) as folder:
+                said = compare(wheel, gpu, Path(folder))
+            differ |= said not in ("the same", "not served", "nothing to cut")
+            print(f"{gpu:5} {wheel.name}: {said}", flush=True)
+    sys.exit(differ)
 
 
 if __name__ == "__main__":

@@ -25,12 +25,11 @@ Reason why_not(const Item& wheel, const Cell& cell, TorchRequirements& requireme
 
 }  // namespace
 
-Result<std::vector<Cell>> parse_matrix(std::string_view text) try {
-  const auto root = toml::parse(text);
+Result<std::vector<Cell>> parse_matrix(std::string_view text) {
+  const auto root = TRY(parse_toml(text));
   const auto* arches = root["arch"].as_table();
   const auto* torches = root["torch"].as_table();
-  if (!arches || !torches)
-    return std::unexpected(Error{0, "a matrix has [arch.NAME] and [torch.\"X.Y\"] tables"});
+  if (!arches || !torches) return fail(0, "a matrix has [arch.NAME] and [torch.\"X.Y\"] tables");
   std::vector<std::string> versions;
   for (const auto& [version, facts] : *torches) versions.emplace_back(version.str());
   std::ranges::sort(versions, older);
@@ -40,8 +39,7 @@ Result<std::vector<Cell>> parse_matrix(std::string_view text) try {
       const auto torch = (*torches)[version];
       const auto *builds = torch["cuda"].as_array(), *pythons = torch["pythons"].as_array();
       if (!builds || !pythons)
-        return std::unexpected(
-            Error{0, "[torch.\"" + version + "\"] needs the lists `cuda` and `pythons`"});
+        return fail(0, "[torch.\"" + version + "\"] needs the lists `cuda` and `pythons`");
       for (const auto& cuda : *builds) {
         for (const auto& python : *pythons) {
           cells.push_back({std::string(arch.str()), version, cuda.value_or<std::string>("?"),
@@ -51,10 +49,6 @@ Result<std::vector<Cell>> parse_matrix(std::string_view text) try {
     }
   }
   return cells;
-} catch (const toml::parse_error& error) {
-  return std::unexpected(
-      Error{error.source().begin.line, "line " + std::to_string(error.source().begin.line) + ": " +
-                                           std::string(error.description())});
 }
 
 Reason why_not(const Item& wheel, const Cell& cell) {

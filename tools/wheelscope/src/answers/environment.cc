@@ -204,13 +204,4 @@ std::vector<Search> searches_for(const std::string& name, const MachineFacts& ma
   return PackageJudge(machine, disk, DriverFiles::here).searches_for(name);
 }
 
-const char* name_of(Trouble trouble) {
-  static constexpr const char* names[] = {"loader", "elsewhere", "numpy", "torch_layout", "file"};
-  return names[static_cast<std::size_t>(trouble)];
-}
-
-const char* name_of(Loads loads) {
-  return loads == Loads::yes ? "yes" : loads == Loads::depends ? "depends" : "no";
-}
-
 }  // namespace wheelscope

@@ -10,6 +10,7 @@
 #include "answers/wheel_imports.h"
 #include "machine/distributions.h"
 #include "machine/python_source.h"
+#include "text/text.h"
 #include "verdicts/verdicts.h"
 
 namespace wheelscope {
@@ -93,7 +94,7 @@ struct Search {
 // opens them in; the same search is told once.
 std::vector<Search> searches_for(const std::string& name, const MachineFacts& machine, Disk& disk);
 
-const char* name_of(Loads loads);
-const char* name_of(Trouble trouble);
+NAMES(Loads, "yes", "depends", "no")
+NAMES(Trouble, "loader", "elsewhere", "numpy", "torch_layout", "file")
 
 }  // namespace wheelscope

@@ -6,7 +6,7 @@
 
 #include "answers/owners.h"
 #include "machine/imports.h"
-#include "machine/openings.h"
+#include "machine/python_source.h"
 #include "source/source.h"
 #include "text/text.h"
 

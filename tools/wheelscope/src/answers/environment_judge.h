@@ -8,7 +8,7 @@
 #include "answers/environment.h"
 #include "facts/machine.h"
 #include "loader/disk.h"
-#include "machine/modules_here.h"
+#include "machine/imports.h"
 
 namespace wheelscope {
 

@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "answers/environment_judge.h"
-#include "answers/lookups.h"
 #include "answers/owners.h"
 #include "facts/facts.h"
 #include "machine/imports.h"

@@ -112,8 +112,7 @@ void ask_gpu(const Asked& asked, Explanation& explanation) {
     capabilities.push_back(std::move(told));
   } else if (asked.machine) {
     for (const auto& gpu : asked.machine->gpus) {
-      if (!gpu.capability.empty() &&
-          std::ranges::find(capabilities, gpu.capability) == capabilities.end())
+      if (!gpu.capability.empty() && !contains(capabilities, gpu.capability))
         capabilities.push_back(gpu.capability);
     }
   }
@@ -145,9 +144,8 @@ void ask_wheel(const Asked& asked, Explanation& explanation) {
   explanation.say("the file is for " + joined(claims->file_name_tags));
   const auto* python = asked.machine && asked.machine->python ? &*asked.machine->python : nullptr;
   if (!python || python->tags.empty()) return;
-  const bool taken = std::ranges::any_of(claims->file_name_tags, [&](const auto& tag) {
-    return std::ranges::find(python->tags, tag) != python->tags.end();
-  });
+  const bool taken = std::ranges::any_of(
+      claims->file_name_tags, [&](const auto& tag) { return contains(python->tags, tag); });
   explanation.say(taken ? "the Python here, " + python->version +
                               ", takes it: the message is of another one"
                         : "the Python here, " + python->version + ", takes " +
@@ -210,7 +208,7 @@ Explanation explain(const Symptom& symptom, const Asked& asked) {
   }
   const auto& told = explanation.symptom;
   explanation.what = filled(entry.what, told);
-  if (explanation.provider.empty()) explanation.provider = entry.whose;
+  if (explanation.owner.empty()) explanation.owner = entry.whose;
   auto add = [&](const std::vector<std::string>& sentences, std::vector<std::string>& list) {
     std::vector<std::string> all;
     for (const auto& sentence : sentences) all.push_back(filled(sentence, told));

@@ -65,7 +65,7 @@ std::vector<Symptom> recognise(std::string_view text);
 struct Explanation {
   Symptom symptom;
   std::string demangled;             // of the symbol; empty: there is none
-  std::string provider;              // the library or program that should have it; empty: unknown
+  std::string owner;                 // the library or program that should have it; empty: unknown
   std::string what;                  // what happened, in one sentence
   std::vector<std::string> because;  // what is known of it, the strongest first
   std::vector<std::string> fixes;    // what to do; each is one way

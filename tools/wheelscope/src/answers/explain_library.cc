@@ -3,7 +3,6 @@
 #include <cctype>
 
 #include "answers/explain.h"
-#include "answers/lookups.h"
 #include "answers/owners.h"
 #include "tables/tables.h"
 #include "text/text.h"
@@ -30,7 +29,7 @@ std::string library_stem(const std::string& library) {
 
 void explain_torch_library(const std::string& name, const MachineFacts* machine,
                            Explanation& explanation) {
-  explanation.provider = "torch";
+  explanation.owner = "torch";
   const bool cuda = name.find("cuda") != name.npos;
   if (name.find("_hip") != name.npos) {
     explanation.say("torch for ROCm alone has this file: the package was built for ROCm");
@@ -120,9 +119,9 @@ void explain_cuda_library(const std::string& name, const MachineFacts* machine,
   auto distributions = cuda_distributions_of(name, cuda);
   if (distributions.empty()) distributions = former_distributions(name);
   const auto release = release_of(name);
-  explanation.provider = distributions.empty() ? release : joined(distributions, " or ");
+  explanation.owner = distributions.empty() ? release : joined(distributions, " or ");
   if (!release.empty()) explanation.say("it is part of " + release);
-  if (!distributions.empty()) explanation.say("on PyPI it comes with " + explanation.provider);
+  if (!distributions.empty()) explanation.say("on PyPI it comes with " + explanation.owner);
   if (name == "libcurand.so.10") explanation.say("CUDA 10.1 to 13 all have it by this name");
   if (machine) {
     bool here = false;
@@ -142,7 +141,7 @@ void explain_cuda_library(const std::string& name, const MachineFacts* machine,
   }
   if (comes_with_cuda(name, cuda)) {
     explanation.say("torch requires it: a part of its CUDA was removed or replaced");
-    explanation.advise("pip install " + explanation.provider +
+    explanation.advise("pip install " + explanation.owner +
                        " in the version that torch requires (`pip check` names it)");
     return;
   }
@@ -152,10 +151,10 @@ void explain_cuda_library(const std::string& name, const MachineFacts* machine,
                          : "take the build of the package for the CUDA that torch is built "
                            "for");
   if (!distributions.empty())
-    explanation.advise("or pip install " +
-                       (distributions.front().contains('<') ? "'" + explanation.provider + "'"
-                                                            : explanation.provider) +
-                       ", and put the folder of its library into LD_LIBRARY_PATH");
+    explanation.advise(
+        "or pip install " +
+        (distributions.front().contains('<') ? "'" + explanation.owner + "'" : explanation.owner) +
+        ", and put the folder of its library into LD_LIBRARY_PATH");
   else if (!release.empty())
     explanation.advise("or install " + release +
                        ", and put the folder of its library into LD_LIBRARY_PATH");
@@ -172,7 +171,7 @@ bool is_libc(std::string_view name) {
 }
 
 void explain_other_libc(bool for_musl, Explanation& explanation) {
-  explanation.provider = "the C library";
+  explanation.owner = "the C library";
   explanation.say(
       for_musl
           ? "it is musl, the C library of Alpine Linux: the file was made for musl, and this "
@@ -202,7 +201,7 @@ void ask_library(const Asked& asked, Explanation& explanation) {
         "install the package again, or another version of it: pip install --force-reinstall "
         "--no-cache-dir NAME");
   } else if (is_driver_library(name) || is_driver_library(name + ".1")) {
-    explanation.provider = "the NVIDIA driver";
+    explanation.owner = "the NVIDIA driver";
     explanation.say("it is part of the NVIDIA driver; no package has it");
     if (machine && machine->driver.empty()) explanation.say("there is no driver on this machine");
     explanation.advise(
@@ -214,7 +213,7 @@ void ask_library(const Asked& asked, Explanation& explanation) {
   } else if (is_cuda_library(name)) {
     explain_cuda_library(name, machine, explanation);
   } else if (name.starts_with("libpython")) {
-    explanation.provider = "Python";
+    explanation.owner = "Python";
     explanation.say(
         "the module is linked to a shared Python library; not every Python has one, and each has "
         "its own version");
@@ -244,7 +243,7 @@ void ask_library(const Asked& asked, Explanation& explanation) {
                              "msvcp140.dll and vcruntime140.dll"
                            : "or install what has it: brew search, brew install");
   } else if (is_platform_library(name) || on_musl) {
-    explanation.provider = "the system";
+    explanation.owner = "the system";
     explanation.say(
         is_platform_library(name)
             ? "it is a library of the system that wheels may count on; minimal images leave it out"
@@ -274,7 +273,7 @@ void ask_version(const Asked& asked, Explanation& explanation) {
                     : kind == "GLIBCXX" || kind == "CXXABI" ? "libstdc++.so.6"
                                                             : "a library";
   const auto number = line == symptom.version.npos ? "" : symptom.version.substr(line + 1);
-  explanation.provider = base_name(symptom.needs);
+  explanation.owner = base_name(symptom.needs);
   if (kind == "GLIBC") {
     explanation.say("it runs with glibc " + number +
                     " and newer ones, whatever the tag of its wheel says");
@@ -305,16 +304,16 @@ void ask_version(const Asked& asked, Explanation& explanation) {
         "LD_LIBRARY_PATH put the older one first");
     return;
   }
-  if (symptom.version == explanation.provider) {
+  if (symptom.version == explanation.owner) {
     explanation.say(
-        "the file under the name " + explanation.provider +
+        "the file under the name " + explanation.owner +
         " is another library's: often a link that leads to a newer or an older release");
     explanation.advise(
         "remove the link, and take a build of the package for this system: one that brings or "
         "needs the release that is here");
     return;
   }
-  explanation.advise("install a " + explanation.provider + " that has " + symptom.version +
+  explanation.advise("install a " + explanation.owner + " that has " + symptom.version +
                      ", or a build of the package for the one that is here");
 }
 

@@ -54,10 +54,10 @@ std::vector<std::string> variants(const LibraryFacts& library, const std::string
 
 void compare_with_torch(const TorchFacts& torch, Disk& disk, Explanation& explanation) {
   const auto& symbol = explanation.symptom.symbol;
-  const auto* library = disk.open(torch.path + "/lib/" + explanation.provider);
+  const auto* library = disk.open(torch.path + "/lib/" + explanation.owner);
   const auto here = "torch " + torch.version + " here";
   if (!library) {
-    explanation.say(here + " has no " + explanation.provider +
+    explanation.say(here + " has no " + explanation.owner +
                     (torch.cuda.empty() ? ": it is a build without CUDA" : ""));
     return;
   }
@@ -65,7 +65,7 @@ void compare_with_torch(const TorchFacts& torch, Disk& disk, Explanation& explan
       library->symbols, [&](const SymbolFact& one) { return one.defined && one.name == symbol; });
   if (defined) {
     explanation.say(
-        here + " has it in " + explanation.provider +
+        here + " has it in " + explanation.owner +
         ": the message is of another torch, or torch was not imported before the library");
     return;
   }
@@ -101,7 +101,7 @@ void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& 
   explanation.advise("install the build of the package that was made for the torch here" + torch +
                      ", with the same C++ ABI and CUDA, or the torch that it was made for");
   explanation.advise("or build it here: pip install --no-binary=NAME --no-build-isolation NAME");
-  if (explanation.provider == "libtorch_python.so")
+  if (explanation.owner == "libtorch_python.so")
     explanation.advise(
         "a library of your own: link it to torch_python, which CMake's find_package(Torch) leaves "
         "out");
@@ -112,7 +112,7 @@ void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& 
 void explain_python_symbol(const MachineFacts* machine, Explanation& explanation) {
   const auto& symbol = explanation.symptom.symbol;
   const auto limited = python_abi3().find(symbol);
-  explanation.provider = "Python";
+  explanation.owner = "Python";
   if (limited != python_abi3().end())
     explanation.say("it is part of Python's limited API since Python " +
                     std::string(limited->second));
@@ -155,22 +155,22 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
   const auto& symptom = explanation.symptom;
   const auto platform = platform_symbols().find(symptom.symbol);
   if (!symptom.version.empty() && symptom.version.starts_with("lib")) {
-    explanation.provider = symptom.version;
+    explanation.owner = symptom.version;
   } else if (is_driver_symbol(symptom.symbol)) {
-    explanation.provider = "libcuda.so.1";
+    explanation.owner = "libcuda.so.1";
     explanation.say(
         "it is a function of the NVIDIA driver, which is older than the library expects" +
         (machine && !machine->driver.empty() ? ": " + machine->driver + " here" : ""));
     explanation.advise("install a newer driver");
     return;
   } else if (platform != platform_symbols().end()) {
-    explanation.provider = platform->second;
+    explanation.owner = platform->second;
   } else if (is_cxx_runtime_symbol(symptom.symbol)) {
-    explanation.provider = "libstdc++.so.6";
+    explanation.owner = "libstdc++.so.6";
   } else {
-    explanation.provider = cuda_library_of(symptom.symbol);
+    explanation.owner = cuda_library_of(symptom.symbol);
   }
-  if (explanation.provider.empty()) {
+  if (explanation.owner.empty()) {
     explanation.say(
         symptom.kind == "symbol-on-macos"
             ? "it is neither Python's nor torch's: it is the package's own, or of a library or a "
@@ -187,15 +187,15 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
         "`wheelscope link PACKAGE.whl ITS-REQUIREMENTS...` tells which of them should have it");
     return;
   }
-  explanation.say("a " + explanation.provider +
+  explanation.say("a " + explanation.owner +
                   " without it was loaded: another version than the library was linked with");
   const auto cuda = machine && machine->torch ? machine->torch->cuda : std::string();
-  const bool numbered = explanation.provider.contains('.');  // else any version of torch's CUDA
+  const bool numbered = explanation.owner.contains('.');  // else any version of torch's CUDA
   std::set<std::string> names;
   for (const auto& [library, entry] : cuda_libraries()) {
     const bool same_cuda = cuda.empty() || entry.cuda == cuda.substr(0, cuda.find('.'));
-    if (numbered ? library == explanation.provider
-                 : same_cuda && library.starts_with(explanation.provider + "."))
+    if (numbered ? library == explanation.owner
+                 : same_cuda && library.starts_with(explanation.owner + "."))
       names.emplace(entry.distribution);
   }
   for (const auto& name : names) {
@@ -212,7 +212,7 @@ void explain_symbol_on_musl(Explanation& explanation) {
   const auto& symbol = explanation.symptom.symbol;
   explanation.say("the message is musl's: the system is Alpine Linux, or like it");
   if (is_cxx_runtime_symbol(symbol) && !platform_symbols().contains(symbol)) {
-    explanation.provider = "libstdc++.so.6";
+    explanation.owner = "libstdc++.so.6";
     explanation.advise("apk add libstdc++");
   } else {
     explanation.say(
@@ -233,8 +233,8 @@ void ask_symbol(const Asked& asked, Explanation& explanation) {
   explanation.demangled = demangle(symptom.symbol);
   symptom.set("wanted", explanation.demangled +
                             (symptom.version.empty() ? "" : " in version " + symptom.version));
-  explanation.provider = torch_library_of(symptom.symbol);
-  if (!explanation.provider.empty())
+  explanation.owner = torch_library_of(symptom.symbol);
+  if (!explanation.owner.empty())
     explain_torch_symbol(asked.machine, asked.disk, explanation);
   else if (is_python_symbol(symptom.symbol))
     explain_python_symbol(asked.machine, explanation);

@@ -46,7 +46,6 @@ CandidateJudge::CandidateJudge(const Item& wheel, const MachineFacts& machine,
       lookups_(lookups),
       cell_(cell_of(machine)),
       requirements_(claims_),
-      sources_(machine, claims_, lookups),
       verdict_(verdict) {}
 
 void CandidateJudge::run() {
@@ -137,16 +136,6 @@ const FitVerdict* nearest_of(std::span<const FitVerdict> verdicts) {
     if (!nearest || nearness(*nearest) < nearness(verdict)) nearest = &verdict;
   }
   return nearest;
-}
-
-const char* name_of(Fits fits) {
-  return fits == Fits::works ? "works" : fits == Fits::depends ? "depends" : "fails";
-}
-
-const char* name_of(Obstacle obstacle) {
-  static constexpr const char* names[] = {"none",  "unreadable", "system", "python", "torch",
-                                          "numpy", "library",    "cuda",   "driver", "gpu"};
-  return names[static_cast<std::size_t>(obstacle)];
 }
 
 }  // namespace wheelscope

@@ -2,12 +2,34 @@
 // cover asks, it asks for the machine's C library, its libraries, its driver and its GPUs.
 #pragma once
 
+#include <functional>
 #include <span>
 
-#include "answers/lookups.h"
 #include "answers/served.h"
+#include "answers/wheel_imports.h"
+#include "facts/facts.h"
+#include "facts/machine.h"
+#include "text/text.h"
 
 namespace wheelscope {
+
+// Whether a library that a wheel needs and does not have will be there.
+enum class Brought { yes, no, unknown };
+
+// What the machine's own files say, where they can be asked: not those of a saved machine, nor of a
+// torch that is still to be installed; and what the wheels bring that a wheel requires. An empty
+// function means unknown.
+struct Lookups {
+  std::function<const LibraryFacts*(const std::string& name)> system_library;
+  std::function<bool(const std::string&)> torch_has;
+  std::function<bool(const std::string&)> python_has;
+  std::function<Brought(const std::string& library)> required_wheels;
+  // The NumPy that will be there; empty: none will. `unknown` where it cannot be told.
+  std::function<std::optional<std::string>()> numpy;
+  std::function<const WheelImports*()> imports;  // of the wheel itself; null: not known
+  std::function<Refusal()> refusal;              // of the wheel's own Python code
+  bool same_cuda_as_index = true;                // torch here is the build that the index has
+};
 
 // From best to worst. `depends`: on something that files do not tell, or that someone can bring.
 enum class Fits { works, depends, fails };
@@ -50,7 +72,50 @@ FitVerdict fit_by_name(const WheelClaims& claims, const std::string& file,
 // `wheel` must have been read with its symbols.
 FitVerdict fit(const Item& wheel, const MachineFacts& machine, const Lookups& lookups);
 
-const char* name_of(Fits fits);
-const char* name_of(Obstacle obstacle);
+NAMES(Fits, "works", "depends", "fails")
+NAMES(Obstacle, "none", "unreadable", "system", "python", "torch", "numpy", "library", "cuda",
+      "driver", "gpu")
+
+// Why versions of packages cannot be there at once.
+struct ClashReason {
+  enum class Kind { asked, required, unavailable, judged };
+  Kind kind = Kind::required;
+  std::string text = {};  // the requirement as it is written, or what is wrong
+  Reason reason = {};     // by the bytes of the file, or by its name
+};
+
+// One line of an explanation: `who` in these versions, and what it clashes with.
+struct ClashLine {
+  std::string who, versions;  // empty: what was asked for
+  std::string other, other_versions;
+  ClashReason because;
+};
+
+struct ChosenPackage {
+  std::string name, version;
+  bool asked = false;
+  std::string file, url, sha256;
+  std::optional<std::uint64_t> size;
+  bool is_source = false;
+  bool by_bytes = false;                 // its file was looked into
+  FitVerdict verdict;                    // works, or depends
+  std::string newest;                    // version on the index, where that is another one
+  std::vector<std::string> required_by;  // package and requirement
+};
+
+struct SetAnswer {
+  std::vector<std::string> asked;
+  bool found = false;
+  std::vector<ChosenPackage> packages;  // what was asked for first, then by name
+  std::string command;
+  std::vector<ClashLine> refused;          // by bytes, of sets that metadata alone allows
+  std::vector<ClashLine> conflict;         // where there is no set; none can be left out
+  std::vector<std::string> nearest_asked;  // what can be had instead
+  std::vector<ChosenPackage> nearest;
+  std::vector<std::string> why;  // lines for --why
+  std::vector<std::string> notes;
+  std::uint64_t read = 0, size = 0;  // bytes of the files that were looked into
+  std::uint64_t received = 0;        // bytes that came over the network, for whatever question
+};
 
 }  // namespace wheelscope

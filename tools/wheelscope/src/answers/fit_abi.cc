@@ -4,6 +4,7 @@
 #include <map>
 
 #include "answers/fit_judge.h"
+#include "answers/owners.h"
 #include "facts/wheel.h"
 #include "packaging/requirement.h"
 #include "packaging/tag.h"
@@ -103,9 +104,10 @@ bool CandidateJudge::misses_private_symbols() {
 bool CandidateJudge::uses_torch() const {
   if (canonical_name(claims_.name) == "torch") return false;
   return std::ranges::any_of(wheel_.facts.libraries, [&](const LibraryFacts& library) {
-    return std::ranges::any_of(
-               library.needed,
-               [&](const std::string& name) { return is_torch_library(name) && !brings(name); }) ||
+    return std::ranges::any_of(library.needed,
+                               [&](const std::string& name) {
+                                 return is_torch_library(name) && !has_file(name);
+                               }) ||
            std::ranges::any_of(library.torch_symbols, [&](const auto& symbol) {
              return !inside_.contains(symbol.first) && is_torchs(symbol.first);
            });

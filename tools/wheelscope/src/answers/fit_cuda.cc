@@ -15,7 +15,7 @@ bool CandidateJudge::misses_runtime() {
   auto reason = cell_.cuda == "cpu" ? why_not_without_cuda(wheel_) : why_not_runtime(wheel_, cell_);
   if (!reason || reason.why == Why::runtime_unknown || reason.why == Why::runtime_other)
     return false;
-  if (reason.why == Why::cpu_torch && sources_.brings(reason.what) == Brought::yes) return false;
+  if (reason.why == Why::cpu_torch && brought(reason.what) == Brought::yes) return false;
   return stop(Obstacle::cuda, std::move(reason));
 }
 

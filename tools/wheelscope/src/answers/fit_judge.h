@@ -49,6 +49,9 @@ class CandidateJudge {
   bool misses_numpy();
 
   // Libraries that come from elsewhere (fit_libraries.cc).
+  bool requires_any(const std::vector<std::string>& distributions) const;
+  bool torch_brings(const std::string& name) const;
+  Brought brought(const std::string& name) const;
   Need need_of(const LibraryFacts& library, bool is_opened) const;
   std::set<std::string> opened() const;
   bool is_one_of_several(const LibraryFacts& library);
@@ -59,7 +62,7 @@ class CandidateJudge {
   Need need_of_any_user(const LibraryFacts& library, bool sure) const;
   bool leads_to(const LibraryFacts& user, const LibraryFacts& wanted) const;
   bool misses_versions(const LibraryFacts& library);
-  bool brings(const std::string& name) const;
+  bool has_file(const std::string& name) const;
   void doubt_versions(const LibraryFacts& library);
 
   // CUDA: its runtime, the driver and the GPUs (fit_cuda.cc).
@@ -75,7 +78,6 @@ class CandidateJudge {
   const Lookups& lookups_;
   Cell cell_;
   TorchRequirements requirements_;
-  LibrarySources sources_;
   FitVerdict& verdict_;
   std::set<std::string_view> inside_;  // symbols that the wheel defines
   Obstacle open_obstacle_ = Obstacle::none;

@@ -5,11 +5,51 @@
 #include "answers/fit_judge.h"
 #include "answers/owners.h"
 #include "facts/wheel.h"
+#include "packaging/requirement.h"
 #include "tables/tables.h"
 #include "text/text.h"
 #include "verdicts/verdicts.h"
 
 namespace wheelscope {
+
+bool CandidateJudge::requires_any(const std::vector<std::string>& distributions) const {
+  const auto python = machine_.python ? machine_.python->minor() : std::string();
+  const auto environment = linux_environment(python, machine_.architecture);
+  return std::ranges::any_of(claims_.requires_dist, [&](const std::string& text) {
+    const auto requirement = parse_requirement(text);
+    return contains(distributions, canonical_name(requirement.name)) &&
+           holds(requirement.marker, environment) == true;
+  });
+}
+
+// Its distributions of CUDA are all for one major version.
+bool CandidateJudge::torch_brings(const std::string& name) const {
+  if (!machine_.torch) return false;
+  const auto major = machine_.torch->cuda.substr(0, machine_.torch->cuda.find('.'));
+  const auto [first, last] = cuda_libraries().equal_range(name);
+  return std::any_of(first, last, [&](const auto& entry) { return entry.second.cuda == major; });
+}
+
+// By the system, the driver, torch, or a distribution that the wheel requires.
+Brought CandidateJudge::brought(const std::string& name) const {
+  if (is_platform_library(name)) return Brought::yes;
+  if (is_torch_library(name)) {
+    if (!machine_.torch) return requires_any({"torch"}) ? Brought::yes : Brought::no;
+    const bool cuda = name.find("cuda") != name.npos;
+    return cuda && machine_.torch->cuda.empty() ? Brought::no : Brought::yes;
+  }
+  if (is_driver_library(name)) return machine_.driver.empty() ? Brought::no : Brought::yes;
+  if (contains(machine_.cuda_libraries, name, &CudaLibraryFacts::name) || torch_brings(name) ||
+      requires_any(cuda_distributions_of(name)))
+    return Brought::yes;
+  const bool of_cuda = cuda_libraries().contains(name);
+  if (of_cuda && !machine_.torch && requires_any({"torch"}) && !lookups_.required_wheels)
+    return Brought::unknown;
+  if (lookups_.system_library && lookups_.system_library(name)) return Brought::yes;
+  const auto required = lookups_.required_wheels ? lookups_.required_wheels(name) : Brought::no;
+  if (required != Brought::no) return required;
+  return lookups_.system_library || of_cuda ? Brought::no : Brought::unknown;
+}
 
 // Whether an import fails where a library does not load. Without the wheel's Python code, what
 // is known is that modules are imported, and all else may be.
@@ -53,7 +93,7 @@ bool CandidateJudge::is_one_of_several(const LibraryFacts& library) {
     return &other != &library && other.loadable() &&
            library_family(other.path) == library_family(library.path) &&
            std::ranges::all_of(other.needed, [&](const std::string& name) {
-             return !is_external(name) || sources_.brings(name) == Brought::yes;
+             return !is_external(name) || brought(name) == Brought::yes;
            });
   });
 }
@@ -81,7 +121,7 @@ bool CandidateJudge::misses_libraries() {
     bool lacks_one = false;
     for (const auto& name : library.needed) {
       if (!is_external(name)) continue;
-      const auto brought = sources_.brings(name);
+      const auto brought = this->brought(name);
       if (brought == Brought::yes) continue;
       if (misses_library(library, name, brought, sure)) return true;
       lacks_one = true;
@@ -172,7 +212,7 @@ bool CandidateJudge::misses_versions(const LibraryFacts& library) {
   return false;
 }
 
-bool CandidateJudge::brings(const std::string& name) const {
+bool CandidateJudge::has_file(const std::string& name) const {
   return std::ranges::any_of(wheel_.facts.libraries, [&](const LibraryFacts& library) {
     return base_name(library.path) == name;
   });
@@ -183,7 +223,7 @@ bool CandidateJudge::brings(const std::string& name) const {
 void CandidateJudge::doubt_versions(const LibraryFacts& library) {
   if (machine_.libc != "glibc") return;
   for (const auto& [name, versions] : library.version_needs) {
-    if (!is_platform_library(name) || brings(name)) continue;
+    if (!is_platform_library(name) || has_file(name)) continue;
     for (const auto& version : versions) {
       if (!older(machine_.libc_version, glibc_beside(version, machine_.architecture))) continue;
       doubt(Obstacle::library, {.why = Why::symbol_version_unsure,

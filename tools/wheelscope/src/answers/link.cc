@@ -9,6 +9,7 @@
 
 #include "answers/owners.h"
 #include "facts/facts.h"
+#include "facts/wheel.h"
 #include "loader/loader.h"
 #include "tables/tables.h"
 #include "text/text.h"
@@ -20,13 +21,12 @@ namespace {
 std::string installed_path(const Facts& facts, const std::string& member) {
   const std::string site = "/site-packages/";
   if (!facts.wheel) return member.find('/') == member.npos ? "./" + member : member;
-  const auto slash = member.find('/');
-  if (slash == member.npos || !member.substr(0, slash).ends_with(".data")) return site + member;
-  const auto rest = member.substr(slash + 1);
-  for (const auto* scheme : {"purelib/", "platlib/"}) {
-    if (rest.starts_with(scheme)) return site + rest.substr(8);
-  }
-  return rest.starts_with("data/") ? "/" + rest.substr(5) : "/" + rest;
+  const auto path = wheelscope::installed_path(member);
+  const auto slash = path.find('/');
+  if (path != member || slash == path.npos || !path.substr(0, slash).ends_with(".data"))
+    return site + path;
+  const auto rest = path.substr(slash + 1);
+  return "/" + (rest.starts_with("data/") ? rest.substr(5) : rest);
 }
 
 std::string normal(const std::string& path) {

@@ -12,19 +12,19 @@
 namespace wheelscope {
 namespace {
 
-using Providers = std::map<std::string_view, std::string_view>;
+using Owners = std::map<std::string_view, std::string_view>;  // of symbols
 
-Providers definitions(const Item& item) {
-  Providers providers;
+Owners definitions(const Item& item) {
+  Owners owners;
   for (const auto& library : item.facts.libraries) {
     for (const auto& symbol : library.symbols) {
-      if (symbol.defined) providers.try_emplace(symbol.name, library.path);
+      if (symbol.defined) owners.try_emplace(symbol.name, library.path);
     }
   }
-  return providers;
+  return owners;
 }
 
-std::string provider_of(const SymbolFact& symbol, const Providers& inside) {
+std::string owner_of(const SymbolFact& symbol, const Owners& inside) {
   if (symbol.defined) return {};
   if (!symbol.library.empty()) return symbol.library;
   if (auto found = inside.find(symbol.name); found != inside.end())
@@ -90,6 +90,16 @@ bool is_cxx_runtime_symbol(std::string_view name) {
   return false;
 }
 
+bool is_torch_library(std::string_view name) {
+  return name.starts_with("libtorch") || name.starts_with("libc10") ||
+         name.starts_with("libshm.so");
+}
+
+bool is_known_library(const std::string& name) {
+  return is_platform_library(name) || is_driver_library(name) || cuda_libraries().contains(name) ||
+         is_torch_library(name) || name.starts_with("libpython");
+}
+
 std::string torch_library_of(const std::string& name) {
   if (auto shim = torch_shims().find(name); shim != torch_shims().end())
     return std::string(shim->second.library);
@@ -148,7 +158,7 @@ void for_each_symbol(
     std::ranges::sort(symbols, {}, [](const SymbolFact* one) {
       return std::tie(one->defined, one->name, one->version);
     });
-    for (const auto* symbol : symbols) use(library, *symbol, provider_of(*symbol, inside));
+    for (const auto* symbol : symbols) use(library, *symbol, owner_of(*symbol, inside));
   }
 }
 

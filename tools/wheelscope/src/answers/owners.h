@@ -26,6 +26,11 @@ bool is_platform_library(const std::string& name);
 // version out.
 bool is_cxx_runtime_symbol(std::string_view name);
 
+bool is_torch_library(std::string_view name);
+
+// A name that wheels need from elsewhere: of the platform, the driver, CUDA, torch or Python.
+bool is_known_library(const std::string& name);
+
 // Which of torch's libraries ought to have a symbol: stable functions by the table, C++ names by
 // their namespace. Empty: it is none of torch's.
 std::string torch_library_of(const std::string& symbol);
@@ -43,6 +48,6 @@ std::string library_family(const std::string& path);
 // cannot be told).
 void for_each_symbol(const Item& item,
                      const std::function<void(const LibraryFacts& library, const SymbolFact& symbol,
-                                              const std::string& provider)>& use);
+                                              const std::string& owner)>& use);
 
 }  // namespace wheelscope

@@ -124,13 +124,9 @@ struct PlainText {
     return static_cast<std::size_t>(std::ranges::upper_bound(lines, at) - lines.begin()) - 1;
   }
 
-  // memmem() takes time in proportion to both lengths, at worst.
   std::size_t find(std::string_view literal, std::size_t from, std::size_t to) const {
-    to = std::min(to, lowered.size());
-    if (from >= to) return lowered.npos;
-    const auto* found = memmem(lowered.data() + from, to - from, literal.data(), literal.size());
-    return found ? static_cast<std::size_t>(static_cast<const char*>(found) - lowered.data())
-                 : lowered.npos;
+    return from < to ? find_in(std::string_view(lowered).substr(0, to), literal, from)
+                     : lowered.npos;
   }
 };
 

@@ -30,12 +30,6 @@ struct DeviceFile {
   bool sections_known = true;
 };
 
-void append(Fatbin& all, Fatbin&& more) {
-  for (auto& code : more.codes) code.container += all.containers.size();
-  std::ranges::move(more.codes, std::back_inserter(all.codes));
-  std::ranges::move(more.containers, std::back_inserter(all.containers));
-}
-
 void read_elf_into(Bytes file, Loan& loan, DeviceFile& device) {
   const auto elf = read_elf(file, loan);
   if (!elf) return;
@@ -55,13 +49,9 @@ DeviceFile read_device_file(const std::string& path, Bytes file, Loan& loan) {
     });
     device.form = Form::linked;
     if (!done) device.fatbin = {};
-  } else if (looks_like_fatbin(file)) {
-    device.form = Form::lone_fatbin;
-    read_fatbin(file, false, loan, device.fatbin);
-  } else if (path.ends_with(".ptx") && looks_like_ptx(file)) {
-    device.form = Form::lone_cubin;
-    device.fatbin.codes.push_back(describe_ptx(file));
-    device.fatbin.containers.push_back({.whole = file});
+  } else if (auto loose = read_loose_code(path, file, loan)) {
+    device.form = looks_like_fatbin(file) ? Form::lone_fatbin : Form::lone_cubin;
+    device.fatbin = std::move(*loose);
   }
   return device;
 }
@@ -316,17 +306,6 @@ Pieces thinned(Bytes file, const FileThinning& plan) {
   if (plan.layout) output.add_zeros(plan.layout->segments_at - output.size());
   output.own(std::move(parts.tables));
   return output;
-}
-
-const char* name_of(StaysWhole why) {
-  static constexpr const char* names[] = {"no-sections", "broken", "shared-bytes", "unknown-kind",
-                                          "unserved"};
-  return names[static_cast<std::size_t>(why)];
-}
-
-const char* name_of(KeepsZeros why) {
-  static constexpr const char* names[] = {"no-room", "not-shared", "unusual"};
-  return names[static_cast<std::size_t>(why)];
 }
 
 }  // namespace wheelscope

@@ -15,8 +15,9 @@
 #include <vector>
 
 #include "readers/fatbin.h"
-#include "source/allowance.h"
-#include "source/pieces.h"
+#include "source/budget.h"
+#include "source/source.h"
+#include "text/text.h"
 #include "verdicts/verdicts.h"
 #include "writers/elf_holes.h"
 
@@ -122,8 +123,8 @@ struct ThinnedPackage {
   bool written = false;
 };
 
-const char* name_of(StaysWhole why);
-const char* name_of(KeepsZeros why);
+NAMES(StaysWhole, "no-sections", "broken", "shared-bytes", "unknown-kind", "unserved")
+NAMES(KeepsZeros, "no-room", "not-shared", "unusual")
 
 // --- Whether a file is a thinning of another one: less device code, and nothing else.
 
@@ -156,6 +157,6 @@ std::optional<ThinDifference> compare_thinned(const std::string& path, Bytes ori
 std::optional<ThinDifference> compare_removed(const std::string& path, Bytes original, Gpus& served,
                                               Gpus& lost, Allowance& memory);
 
-const char* name_of(ThinDifference difference);
+NAMES(ThinDifference, "missing", "added", "contents", "host-code", "device-code")
 
 }  // namespace wheelscope

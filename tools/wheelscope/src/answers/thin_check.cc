@@ -257,10 +257,4 @@ std::optional<ThinDifference> compare_removed(const std::string& path, Bytes ori
   return std::nullopt;
 }
 
-const char* name_of(ThinDifference difference) {
-  static constexpr const char* names[] = {"missing", "added", "contents", "host-code",
-                                          "device-code"};
-  return names[static_cast<std::size_t>(difference)];
-}
-
 }  // namespace wheelscope

@@ -13,7 +13,7 @@
 #include "answers/reason.h"
 #include "facts/machine.h"
 #include "machine/imports.h"
-#include "machine/openings.h"
+#include "machine/python_source.h"
 
 namespace wheelscope {
 

@@ -10,7 +10,7 @@
 #include "commands/atlas_reader.h"
 #include "commands/fitter.h"
 #include "packaging/requirement.h"
-#include "report/atlas.h"
+#include "report/json.h"
 #include "source/files.h"
 #include "text/text.h"
 
@@ -28,7 +28,7 @@ Result<std::vector<std::string>> read_list(const std::string& path) {
     if (text.empty()) continue;
     const auto name = canonical_name(text);
     if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != name.npos)
-      return std::unexpected(Error{0, path + ": '" + std::string(text) + "' is no project's name"});
+      return fail(0, path + ": '" + std::string(text) + "' is no project's name");
     names.push_back(name);
   }
   return names;
@@ -46,7 +46,7 @@ Item to_act_on(const Json& project, const Json& torches) {
     item.findings.push_back({.id = claim.at("id"), .what = claim.at("what")});
   auto is_said = [&](const Json& minor) {
     return std::ranges::any_of(release.at("false_claims"), [&](const Json& claim) {
-      return std::ranges::find(claim.at("torches"), minor) != claim.at("torches").end();
+      return contains(claim.at("torches"), minor);
     });
   };
   for (const auto& torch : torches) {
@@ -129,8 +129,7 @@ class Atlas {
 
   Result<void> read_torches() {
     torches_ = TRY(read_torch_tables(http_, cache_, indexes_, options_.torch, atlas_architecture));
-    if (torches_.empty())
-      return std::unexpected(Error{0, "the index has no wheel of torch " + options_.torch});
+    if (torches_.empty()) return fail(0, "the index has no wheel of torch " + options_.torch);
     const auto program = TRY(Source::map("/proc/self/exe"));
     judges_ = std::to_string(std::hash<std::string_view>()(program.bytes().text()));
     for (const auto& torch : torches_) judges_ += " " + torch.version;

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "answers/served.h"
-#include "findings/policy.h"
+#include "findings/findings.h"
 #include "packaging/claims.h"
 #include "packaging/tag.h"
 #include "report/text.h"
@@ -62,18 +62,16 @@ Result<std::vector<ReleaseFiles>> newest_releases(Http& http,
                                                   const std::string& project, std::size_t most) {
   std::vector<std::string> notes;
   std::map<Version, ReleaseFiles> found;
-  for (auto& file : TRY(find_files(http, indexes, project, notes))) {
+  for (const auto& file : TRY(find_files(http, indexes, project, notes))) {
     if (file.yanked) continue;
-    auto claims = parse_wheel_name(file.name);
-    const bool is_wheel = claims && canonical_name(claims->name) == canonical_name(project);
-    const auto version = is_wheel ? parse_version(claims->version) : version_of_sdist(file.name);
-    if (!version || (is_wheel && !claims->variant.empty())) continue;
+    auto wheel = wheel_of(file, project);
+    const auto version = wheel ? wheel->version : version_of_sdist(file.name);
+    if (!version) continue;
     auto& release = found[*version];
     release.version = *version;
-    if (is_wheel) {
-      release.spelled = claims->version;
-      claims->requires_python = file.requires_python;
-      release.wheels.push_back({std::move(file), std::move(*claims), *version});
+    if (wheel) {
+      release.spelled = wheel->claims.version;
+      release.wheels.push_back(std::move(*wheel));
     } else {
       release.sdist = file.name;
     }
@@ -234,7 +232,7 @@ void AtlasReader::judge_cells(std::vector<Wheel>& wheels, AtlasRelease& release)
 void AtlasReader::find_claims(std::vector<Wheel>& wheels, AtlasRelease& release) {
   // One claim of each kind: what is wrong with each of several wheels is said of the first.
   auto add = [&](AtlasClaim claim) {
-    if (std::ranges::find(release.claims, claim.id, &AtlasClaim::id) == release.claims.end())
+    if (!contains(release.claims, claim.id, &AtlasClaim::id))
       release.claims.push_back(std::move(claim));
   };
   for (auto& wheel : wheels) {

@@ -1,14 +1,22 @@
-// Runs the commands: files in, facts, one judge, one report out.
+// Runs the commands that are a page each: files in, facts, one judge, one report out.
 #include "commands/commands.h"
 
 #include <algorithm>
 #include <cstdlib>
+#include <iostream>
+#include <iterator>
 
+#include "answers/environment.h"
+#include "answers/explain.h"
 #include "commands/inputs.h"
-#include "findings/policy.h"
+#include "findings/findings.h"
+#include "machine/imports.h"
+#include "machine/machine.h"
 #include "report/json.h"
 #include "report/text.h"
 #include "source/files.h"
+#include "source/program.h"
+#include "text/text.h"
 
 namespace wheelscope {
 namespace {
@@ -26,6 +34,49 @@ int report_items(const Items& read, const Options& options, Streams streams,
   }
   if (options.json) streams.out << json_document("items", std::move(json));
   return code;
+}
+
+int print_searches(const MachineFacts& machine, Disk& disk, const Options& options,
+                   Streams streams) {
+  const auto searches = searches_for(options.why, machine, disk);
+  streams.out << (options.json ? json_document("searches", to_json(searches))
+                               : searches_text(searches, options.style));
+  if (searches.empty())
+    streams.err << "wheelscope: nothing that Python opens in this environment needs "
+                << printable(options.why) << "\n";
+  const bool lost =
+      std::ranges::any_of(searches, [](const Search& search) { return search.found.empty(); });
+  return searches.empty() || lost ? has_findings : clean;
+}
+
+// In one process for each name, which may not come back.
+std::vector<ImportResult> import_for_real(const PythonFacts& python,
+                                          const DistributionVerdict& verdict) {
+  constexpr const char* program =
+      "import importlib, sys, warnings\n"
+      "warnings.simplefilter('ignore')\n"
+      "sys.stdout, out = sys.stderr, sys.stdout\n"
+      "try: importlib.import_module(sys.argv[1])\n"
+      "except BaseException as error: print(type(error).__name__ + ':', error, file=out)\n";
+  constexpr int seconds = 120;
+  std::vector<ImportResult> results;
+  for (const auto& name : import_names(verdict.distribution)) {
+    const auto said = output_of({python.executable, "-c", program, name}, seconds);
+    const auto text = said ? *said : said.error().what;
+    results.push_back({name, std::string(trim(text.substr(0, text.find('\n'))))});
+  }
+  return results;
+}
+
+// A log may be endless; its last messages are the ones that matter.
+std::string read_end(std::istream& in) {
+  constexpr std::size_t most = 4 << 20;
+  std::string text, block(64 << 10, '\0');
+  while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
+    text.append(block, 0, static_cast<std::size_t>(in.gcount()));
+    if (text.size() > 2 * most) text.erase(0, text.size() - most);
+  }
+  return text;
 }
 
 }  // namespace
@@ -111,6 +162,76 @@ int machine(const Options& options, Streams streams) {
   streams.out << (options.json ? json_document("machine", to_json(*facts))
                                : machine_text(*facts, options.style));
   return clean;
+}
+
+int env(const Options& options, Streams streams) {
+  auto prefix = options.paths.empty() ? "" : options.paths.front();
+  auto driver = DriverFiles::here;
+  MachineFacts other;
+  if (!options.machine.empty()) {
+    auto asked = asked_machine(options);
+    if (!asked) return complain(asked.error(), streams);
+    other = std::move(*asked);
+    driver = DriverFiles::elsewhere;
+    if (prefix.empty() && other.python) prefix = other.python->prefix;
+  }
+  auto machine = read_machine(prefix);
+  if (!machine) return complain(machine.error(), streams);
+  if (driver == DriverFiles::elsewhere) {  // the environment is here, on a disk that both see
+    machine->driver = other.driver;
+    machine->gpus = other.gpus;
+  }
+  if (!machine->python) return complain({0, machine->notes.front()}, streams);
+  Disk disk;
+  if (!options.why.empty()) return print_searches(*machine, disk, options, streams);
+  auto verdicts = judge_environment(*machine, disk, driver);
+  if (options.import) {
+    for (auto& verdict : verdicts) verdict.imported = import_for_real(*machine->python, verdict);
+  }
+  streams.out << (options.json ? json_document("distributions", to_json(verdicts))
+                               : environment_text(verdicts, options.style));
+  const bool broken = std::ranges::any_of(verdicts, [](const DistributionVerdict& verdict) {
+    return verdict.loads == Loads::no || !verdict.unmet.empty() || !verdict.unserved.empty() ||
+           !verdict.files.empty() || verdict.fails_to_import();
+  });
+  return broken ? has_findings : clean;
+}
+
+int explain(const Options& options, Streams streams, std::istream& in) {
+  if (asks_two_machines(options, streams)) return usage;
+  const bool from_stdin =
+      options.paths.empty() || (options.paths.size() == 1 && options.paths.front() == "-");
+  const auto text = from_stdin ? read_end(in) : joined(options.paths, "\n");
+  const auto symptoms = recognise(text);
+  if (symptoms.empty()) {
+    streams.err
+        << "wheelscope: no known message in this text; to have one added, open an issue with "
+           "the whole traceback, the command, and what `wheelscope machine --json` prints\n";
+    if (options.json) streams.out << json_document("explanations", Json::array());
+    return has_findings;
+  }
+  const auto machine = asked_machine(options);
+  // A message can be explained without a machine, but not without the one that was asked for.
+  const bool asked = !options.machine.empty() || !options.python.empty();
+  if (!machine && asked) return complain(machine.error(), streams);
+  Disk disk(options.machine.empty() ? "" : "/nonexistent");  // a saved machine's files are not here
+  Asked about{.machine = machine ? &*machine : nullptr, .disk = disk};
+  if (machine && machine->python && options.machine.empty())
+    about.installed = list_distributions(machine->python->site_packages);
+  auto json = Json::array();
+  for (const auto& symptom : symptoms) {
+    const auto explanation = explain(symptom, about);
+    if (options.json)
+      json.push_back(to_json(explanation));
+    else
+      streams.out << explanation_text(explanation, options.style);
+  }
+  if (options.json) streams.out << json_document("explanations", std::move(json));
+  return clean;
+}
+
+int explain(const Options& options, Streams streams) {
+  return explain(options, streams, std::cin);
 }
 
 }  // namespace wheelscope

@@ -52,10 +52,8 @@ class Extractor {
       const auto elf = read_elf(file, loan);
       if (!elf) return problems_.add("elf-broken", path, elf.error());
       fatbin = read_device_code(*elf, file, loan);
-    } else if (looks_like_fatbin(file)) {
-      read_fatbin(file, false, loan, fatbin);
-    } else if (path.ends_with(".ptx") && looks_like_ptx(file)) {
-      fatbin.codes.push_back(describe_ptx(file));
+    } else if (auto loose = read_loose_code(path, file, loan)) {
+      fatbin = std::move(*loose);
     }
     for (const auto& problem : fatbin.problems) problems_.add("fatbin-broken", path, problem);
     for (const auto& code : fatbin.codes) {

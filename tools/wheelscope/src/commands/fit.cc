@@ -24,8 +24,7 @@ Result<std::vector<std::string>> from_pyproject(
     const std::string& path,
     const std::function<Result<std::vector<std::string>>(std::string_view)>& read) {
   auto listed = read(TRY(read_text(path)));
-  if (!listed)
-    return std::unexpected(Error{listed.error().offset, path + ": " + listed.error().what});
+  if (!listed) return fail(listed.error().offset, path + ": " + listed.error().what);
   return listed;
 }
 

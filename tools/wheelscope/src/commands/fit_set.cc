@@ -74,7 +74,7 @@ class SetFitter {
     refused_.clear();
     judge_.avoid_doubts(avoid_doubts);
     universe_.take_sources(!avoid_doubts);
-    resolver::Provider provider{
+    resolver::Questions questions{
         .count_versions = [&](const std::string& name) { return universe_.count_versions(name); },
         .needs = [&](const std::string& name,
                      std::size_t version) { return universe_.needs(name, version); },
@@ -86,7 +86,7 @@ class SetFitter {
               refused_.insert(refused_.end(), clashes.begin(), clashes.end());
               return clashes;
             }};
-    return resolver::solve(provider);
+    return resolver::solve(questions);
   }
 
   std::size_t preferred(const std::string& package, const VersionSet& of) {

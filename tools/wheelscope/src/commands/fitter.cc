@@ -11,7 +11,7 @@
 #include "index/settings.h"
 #include "packaging/claims.h"
 #include "packaging/requirement.h"
-#include "source/parallel.h"
+#include "source/budget.h"
 
 namespace wheelscope {
 

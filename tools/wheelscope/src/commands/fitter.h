@@ -11,7 +11,7 @@
 #include "commands/required_wheels.h"
 #include "facts/machine.h"
 #include "index/candidates.h"
-#include "machine/modules_here.h"
+#include "machine/imports.h"
 
 namespace wheelscope {
 

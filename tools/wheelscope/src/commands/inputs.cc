@@ -4,6 +4,7 @@
 
 #include <unordered_set>
 
+#include "answers/owners.h"
 #include "facts/wheel.h"
 #include "machine/machine.h"
 #include "report/text.h"
@@ -18,9 +19,8 @@ Result<Facts> read_facts(const std::string& path, const ScanOptions& options) {
   if (auto facts = read_lone_file(path, file.bytes(), options)) return std::move(*facts);
   auto facts = read_wheel({path, file.bytes()}, options);
   if (!facts)
-    return std::unexpected(
-        Error{facts.error().offset, path + ": " + facts.error().what + " (at offset " +
-                                        std::to_string(facts.error().offset) + ")"});
+    return fail(facts.error().offset, path + ": " + facts.error().what + " (at offset " +
+                                          std::to_string(facts.error().offset) + ")");
   return facts;
 }
 
@@ -98,7 +98,7 @@ Result<MachineFacts> asked_machine(const Options& options) {
   if (options.machine.empty()) return read_machine(options.python);
   const auto text = TRY(read_text(options.machine));
   auto machine = parse_machine(text);
-  if (!machine) return std::unexpected(Error{0, options.machine + ": " + machine.error().what});
+  if (!machine) return fail(0, options.machine + ": " + machine.error().what);
   return machine;
 }
 

@@ -1,9 +1,9 @@
-// What the command line names: files, the machine, and what lies around a wheel on it.
+// What the command line names: files, and the machine with its own libraries.
 #pragma once
 
 #include <string>
 
-#include "answers/lookups.h"
+#include "answers/fit.h"
 #include "commands/commands.h"
 #include "facts/machine.h"
 #include "findings/findings.h"
@@ -34,7 +34,7 @@ Result<MachineFacts> asked_machine(const Options& options);
 // Whether both were given; says so.
 bool asks_two_machines(const Options& options, Streams streams);
 
-// What lies around a wheel on this machine: the system's libraries, Python's symbols, torch's.
+// What this machine's files say: the system's libraries, Python's symbols, torch's.
 // Files are read at the first question, by one thread at a time. `torch`: the installed one counts.
 Lookups lookups_on(const MachineFacts& machine, Disk& disk, bool torch);
 

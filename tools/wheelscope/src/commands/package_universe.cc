@@ -64,19 +64,17 @@ Result<bool> PackageUniverse::ask(const std::vector<std::string>& asked) {
       if (const auto hash = address.find("#sha256="); hash != address.npos)
         file.sha256 = lower(address.substr(hash + 8));
       const auto name = parse_wheel_name(file.name);
-      if (!name)
-        return std::unexpected(Error{0, "'" + text + "' is no wheel: " + name.error().what});
+      if (!name) return fail(0, "'" + text + "' is no wheel: " + name.error().what);
       requirement = {.name = canonical_name(name->name), .extras = requirement.extras};
       given_[requirement.name] = std::move(file);
     }
     const auto specifiers = specifiers_of(requirement);
-    if (!specifiers)
-      return std::unexpected(Error{0, "'" + text + "' is no requirement, wheel or address"});
+    if (!specifiers) return fail(0, "'" + text + "' is no requirement, wheel or address");
     if (holds(requirement.marker, environment_) == false) continue;
     const auto name = canonical_name(requirement.name);
     if (names_version(*specifiers)) may_be_withdrawn_.insert(name);
     if (names_prerelease(*specifiers)) may_be_prerelease_.insert(name);
-    if (std::ranges::find(names_, name) == names_.end()) names_.push_back(name);
+    if (!contains(names_, name)) names_.push_back(name);
     requirement.marker.clear();
     asked_.push_back(std::move(requirement));
   }
@@ -97,14 +95,11 @@ void PackageUniverse::add_file(IndexFile file, const std::string& name,
       release.reason = {.why = Why::python_required, .what = file.requires_python};
     return;
   }
-  auto claims = parse_wheel_name(file.name);
-  if (!claims || canonical_name(claims->name) != name || !claims->variant.empty()) return;
-  const auto version = parse_version(claims->version);
-  if (!version) return;
-  claims->requires_python = file.requires_python;
-  auto& release = found[*version];
-  release.version = *version;
-  release.spelled = claims->version;
+  auto wheel = wheel_of(file, name);
+  if (!wheel) return;
+  auto& release = found[wheel->version];
+  release.version = wheel->version;
+  release.spelled = wheel->claims.version;
   auto rank = [&](const WheelClaims& wheel) {
     auto best = ranks_.size();
     for (const auto& tag : wheel.file_name_tags) {
@@ -113,18 +108,15 @@ void PackageUniverse::add_file(IndexFile file, const std::string& name,
     }
     return best;
   };
-  const bool better = !release.wheel || rank(*claims) < rank(release.wheel->claims);
-  if (!better) return;
-  if (rank(*claims) < ranks_.size()) {
-    auto by_name = fit_by_name(*claims, file.name, machine_);
-    if (by_name.fits == Fits::works) {
-      release.wheel = {std::move(file), std::move(*claims), *version};
-      return;
-    }
+  const auto own_rank = rank(wheel->claims);
+  if (release.wheel && own_rank >= rank(release.wheel->claims)) return;
+  const bool has_tag = own_rank < ranks_.size();
+  if (!has_tag && release.reason) return;
+  auto by_name = fit_by_name(wheel->claims, file.name, machine_);
+  if (has_tag && by_name.fits == Fits::works)
+    release.wheel = std::move(wheel);
+  else
     release.reason = std::move(by_name.reason);
-  } else if (!release.reason) {
-    release.reason = fit_by_name(*claims, file.name, machine_).reason;
-  }
 }
 
 Project PackageUniverse::list(const std::string& name) {

@@ -6,7 +6,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "answers/fit_set.h"
+#include "answers/fit.h"
 #include "facts/machine.h"
 #include "index/candidates.h"
 #include "packaging/requirement.h"

@@ -1,7 +1,7 @@
 // Fetches as much of a wheel as is needed, and judges it.
 #include "commands/remote_wheel.h"
 
-#include "answers/lookups.h"
+#include "answers/owners.h"
 #include "facts/wheel.h"
 #include "readers/zip.h"
 
@@ -17,10 +17,8 @@ Result<RemoteWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile
   auto facts = remote.is_whole() ? read_wheel(input, {.symbols = true})
                                  : read_wheel_start(input, is_known_library, std::move(metadata),
                                                     reading.numpy, on_claims);
-  if (auto failure = remote.failure(); !failure.empty()) return std::unexpected(Error{0, failure});
-  if (!facts)
-    return std::unexpected(
-        Error{facts.error().offset, shown_url(file.url) + ": " + facts.error().what});
+  if (auto failure = remote.failure(); !failure.empty()) return fail(0, failure);
+  if (!facts) return fail(facts.error().offset, shown_url(file.url) + ": " + facts.error().what);
   RemoteWheel wheel{.gave_ranges = reading.deep || !remote.is_whole()};
   wheel.item = examine(std::move(*facts));
   wheel.files = TRY(files_of_wheel(remote.bytes(), keeper));
@@ -44,11 +42,7 @@ Result<WheelFiles> files_of_wheel(Bytes bytes, std::shared_ptr<const void> keepe
     const auto found = members->find(name);
     if (found == members->end() || found->second->size > longest) return std::nullopt;
     auto member = *found->second;
-    constexpr std::uint64_t extra_fields = 128;  // the header and the data, in one question
-    (void)bytes.slice(member.header_offset,
-                      std::min(member.compressed_size + member.name.size() + extra_fields,
-                               bytes.size() - std::min(member.header_offset, bytes.size())),
-                      "a member");
+    ask_for(bytes, member);
     if (!locate_data(bytes, member)) return std::nullopt;
     const auto data = read_member(bytes, member);
     return data ? std::optional(std::string(data->bytes().text())) : std::nullopt;
@@ -95,8 +89,8 @@ Result<std::string> read_metadata(Http& http, Cache& cache, const IndexFile& on_
   const auto file = on_its_server(on_index);
   const auto remote = TRY(Remote::open(http, cache, file));
   auto text = read_wheel_metadata({file.url, remote.bytes()});
-  if (auto failure = remote.failure(); !failure.empty()) return std::unexpected(Error{0, failure});
-  if (!text) return std::unexpected(Error{0, shown_url(file.url) + ": " + text.error().what});
+  if (auto failure = remote.failure(); !failure.empty()) return fail(0, failure);
+  if (!text) return fail(0, shown_url(file.url) + ": " + text.error().what);
   return text;
 }
 

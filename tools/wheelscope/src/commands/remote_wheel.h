@@ -6,7 +6,7 @@
 #include "answers/wheel_imports.h"
 #include "facts/wheel.h"
 #include "findings/findings.h"
-#include "index/page.h"
+#include "index/candidates.h"
 #include "source/remote.h"
 
 namespace wheelscope {

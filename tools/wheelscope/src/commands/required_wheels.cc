@@ -48,7 +48,7 @@ bool RequiredWheels::holds_here(const std::string& marker,
 Brought RequiredWheels::bring(const WheelClaims& wheel, const std::vector<std::string>& extras,
                               const std::string& library) {
   return bring(wheel, extras, Depth::libraries, [&](const std::vector<std::string>& names) {
-    return std::ranges::find(names, library, base_name) != names.end();
+    return contains(names, library, base_name);
   });
 }
 
@@ -307,7 +307,7 @@ Result<TorchFacts> TorchLookup::look_up(const std::string& version) {
       return fit_by_name(one.claims, one.file.name, machine_).fits == Fits::works;
     });
     if (fitting == found.wheels.end())
-      return std::unexpected(Error{0, "the index has no torch " + version + " for this machine"});
+      return fail(0, "the index has no torch " + version + " for this machine");
     torch.cuda = TRY(cuda_of_torch(http_, cache_, *fitting, machine_));
   }
   return torch;

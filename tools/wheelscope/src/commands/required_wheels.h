@@ -5,7 +5,7 @@
 #include <map>
 #include <mutex>
 
-#include "answers/lookups.h"
+#include "answers/fit.h"
 #include "facts/facts.h"
 #include "facts/machine.h"
 #include "index/candidates.h"

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 
+#include "answers/owners.h"
 #include "answers/served.h"
 #include "commands/inputs.h"
 #include "commands/required_wheels.h"
 #include "packaging/requirement.h"
-#include "source/parallel.h"
+#include "source/budget.h"
 #include "tables/tables.h"
 #include "text/text.h"
 
@@ -129,7 +130,7 @@ Brought SetJudge::brings(const std::string& package, const Solution& solution,
     if (!wheel || is_pure(wheel->claims) || name == "torch") continue;
     const auto& names = files_of(name, version);
     if (!names) brought = Brought::unknown;
-    if (names && std::ranges::find(*names, library, base_name) != names->end()) return Brought::yes;
+    if (names && contains(*names, library, base_name)) return Brought::yes;
   }
   return brought;
 }

@@ -1,10 +1,10 @@
 // Judges a set of packages by the bytes of their wheels, which show what metadata leaves out.
 #pragma once
 
-#include "answers/lookups.h"
+#include "answers/fit.h"
 #include "commands/package_universe.h"
 #include "commands/remote_wheel.h"
-#include "machine/modules_here.h"
+#include "machine/imports.h"
 
 namespace wheelscope {
 

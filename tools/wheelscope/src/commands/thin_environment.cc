@@ -83,13 +83,13 @@ struct Replacement {
 // The original of a file that is still as it was thinned; nothing where it was put back already.
 Result<std::optional<Source>> original_of(const Replacement& file, const std::string& folder) {
   auto original = TRY(Source::map(folder + "/" + base_name(file.original)));
-  if (sha256_digits(original.bytes().span()) != file.original)
+  if (hexadecimal(sha256(original.bytes().text())) != file.original)
     return fail(folder + "/" + file.original, "is damaged; install the package again");
   std::error_code error;
   std::string now;
   if (fs::exists(file.path, error)) {
     const auto here = TRY(Source::map(file.path));
-    now = sha256_digits(here.bytes().span());
+    now = hexadecimal(sha256(here.bytes().text()));
     if (now == file.original) return std::nullopt;
   }
   if (now != file.thinned)
@@ -117,7 +117,7 @@ Result<std::size_t> put_back(const std::vector<Replacement>& files, const std::s
 
 Result<void> save_copy(const std::string& path, const std::string& folder) {
   const auto original = TRY(Source::map(path));
-  const auto copy = folder + "/" + sha256_digits(original.bytes().span());
+  const auto copy = folder + "/" + hexadecimal(sha256(original.bytes().text()));
   TRY_VOID(write_file(copy, text_of(original)));
   std::error_code ignored;
   fs::permissions(copy, fs::status(path, ignored).permissions(), ignored);
@@ -145,8 +145,8 @@ Result<void> replace_files(const InstalledPackage& package, const std::string& f
   RecordRewriter record(package.record);
   auto replace = [&](const std::string& path, const Source& original,
                      std::optional<std::string_view> contents) -> Result<void> {
-    auto& file = done.emplace_back(own_name, path, sha256_digits(original.bytes().span()));
-    if (contents) file.thinned = sha256_digits(std::as_bytes(std::span(*contents)));
+    auto& file = done.emplace_back(own_name, path, hexadecimal(sha256(original.bytes().text())));
+    if (contents) file.thinned = hexadecimal(sha256(*contents));
     TRY_VOID(list_file(file, folder));
     if (contents) return write_file(path, *contents);
     if (unlink(path.c_str()) != 0) return fail(path, std::strerror(errno));

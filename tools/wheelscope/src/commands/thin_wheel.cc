@@ -28,10 +28,7 @@ class CheckedWheel {
     for (const auto& problem : wheel.archive_.problems.listed)
       return fail(problem.offset.value_or(0), problem.place + ": " + problem.what);
     for (const auto& member : wheel.archive_.members) {
-      const auto slash = member.name.find(".dist-info/");
-      if (slash != member.name.npos && member.name.substr(slash + 11) == "RECORD" &&
-          member.name.find('/') == slash + 10)
-        wheel.record_ = &member;
+      if (is_dist_info(member.name, "RECORD")) wheel.record_ = &member;
     }
     if (!wheel.record_) return fail(0, "the wheel has no RECORD");
     wheel.dist_info_ = folder_of(wheel.record_->name);
@@ -119,13 +116,8 @@ std::string note_of(const ThinnedWheel& thin) {
 // No object where the text is none, or so large or deep that the library would recurse too often.
 Json parse_sbom(std::string_view text) {
   constexpr std::size_t largest = 16 << 20, deepest = 100;
-  std::size_t depth = 0;  // of brackets, those in texts too
-  for (const char c : text) {
-    if (c == '{' || c == '[') ++depth;
-    if (c == '}' || c == ']') depth -= depth > 0;
-    if (depth > deepest || text.size() > largest) return {};
-  }
-  return Json::parse(text, nullptr, false);
+  return text.size() > largest || nests_deeper(text, deepest) ? Json()
+                                                              : Json::parse(text, nullptr, false);
 }
 
 // An SBOM with a note; nothing where the file is none that is known.
@@ -248,7 +240,7 @@ class WheelWriter {
   // Members that keep their device code; begins the file.
   Result<void> copy_up_to(std::size_t end) {
     if (!zip_) {
-      thin_.sha256 = sha256_digits(input_.bytes.span());
+      thin_.sha256 = hexadecimal(sha256(input_.bytes.text()));
       zip_.emplace(TRY(ZipWriter::create(path_)));
     }
     for (; copied_ < end; ++copied_) TRY_VOID(copy(wheel_.members()[copied_]));

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "answers/lookups.h"
+#include "answers/owners.h"
 #include "commands/remote_wheel.h"
 #include "commands/required_wheels.h"
 #include "facts/wheel.h"
@@ -114,8 +114,7 @@ Result<std::vector<TorchTable>> read_torch_tables(Http& http, Cache& cache,
     for (const auto& text : wheel.claims.file_name_tags) {
       const auto abi = split_tag(text).abi;
       const auto python = abi.starts_with("cp") ? python_version_of_tag(abi.substr(2)) : "";
-      if (!python.empty() && std::ranges::find(pythons, python) == pythons.end())
-        pythons.push_back(python);
+      if (!python.empty() && !contains(pythons, python)) pythons.push_back(python);
     }
   }
   std::ranges::reverse(tables);

@@ -10,8 +10,9 @@
 #include "packaging/tag.h"
 #include "readers/elf_file.h"
 #include "readers/fatbin.h"
-#include "readers/numpy_api.h"
+#include "readers/traces.h"
 #include "source/problem.h"
+#include "text/text.h"
 
 namespace wheelscope {
 
@@ -120,9 +121,9 @@ struct ScanOptions {
   std::vector<std::string> build_prefixes;  // report strings in binaries that start so
 };
 
-const char* name_of(Role role);
-const char* name_of(FileKind kind);
-const char* name_of(Facts::Kind kind);
+NAMES(Role, "host", "device", "foreign")
+NAMES(FileKind, "shared", "executable", "object", "archive", "cubin", "fatbin", "ptx", "broken")
+NAMES(Facts::Kind, "wheel", "elf", "device")
 
 // Whose a symbol is, as far as its name tells: part of Python's C API.
 bool is_python_symbol(std::string_view name);

@@ -1,5 +1,5 @@
 // Turns one file into facts: copies what outlives the file's bytes, and sums up its device code.
-#include "facts/library.h"
+#include "facts/wheel.h"
 
 #include <elf.h>
 
@@ -7,9 +7,9 @@
 #include <tuple>
 
 #include "readers/archive.h"
-#include "readers/cudart.h"
 #include "readers/elf_file.h"
 #include "readers/fatbin.h"
+#include "readers/traces.h"
 #include "tables/tables.h"
 #include "text/text.h"
 
@@ -304,13 +304,7 @@ class LibraryReader {
       const auto elf = read_elf(member, loan);
       if (!elf) return problem("elf-broken", elf.error());
       if (library_.machine.empty()) describe(*elf);
-      auto code = read_device_code(*elf, member, loan);
-      for (auto& one : code.codes) {
-        one.container += all.containers.size();
-        all.codes.push_back(std::move(one));
-      }
-      std::ranges::move(code.containers, std::back_inserter(all.containers));
-      std::ranges::move(code.problems, std::back_inserter(all.problems));
+      append(all, read_device_code(*elf, member, loan));
     });
     if (!done) problem("archive-broken", done.error());
     library_.kind = FileKind::archive;
@@ -319,19 +313,14 @@ class LibraryReader {
     return std::move(library_);
   }
 
-  LibraryFacts read_loose_code(FileKind kind) {
-    library_.role = Role::device;
-    library_.kind = kind;
-    library_.machine = "cuda";
-    Fatbin fatbin;
+  std::optional<LibraryFacts> read_loose() {
     Loan loan(memory_);
-    if (kind == FileKind::fatbin) {
-      read_fatbin(file_, false, loan, fatbin);
-    } else {
-      fatbin.codes.push_back(describe_ptx(file_));
-      fatbin.containers.push_back({.whole = file_});
-    }
-    keep(fatbin);
+    const auto fatbin = read_loose_code(library_.path, file_, loan);
+    if (!fatbin) return std::nullopt;
+    library_.role = Role::device;
+    library_.kind = looks_like_fatbin(file_) ? FileKind::fatbin : FileKind::ptx;
+    library_.machine = "cuda";
+    keep(*fatbin);
     return std::move(library_);
   }
 
@@ -374,26 +363,13 @@ std::optional<LibraryFacts> read_library(const std::string& path, Bytes file,
   LibraryReader reader(path, file, options, memory, problems);
   if (looks_like_elf(file)) return reader.read_elf_file();
   if (looks_like_archive(file)) return reader.read_static_library();
-  if (looks_like_fatbin(file)) return reader.read_loose_code(FileKind::fatbin);
-  if (path.ends_with(".ptx") && looks_like_ptx(file)) return reader.read_loose_code(FileKind::ptx);
-  return std::nullopt;
+  return reader.read_loose();
 }
 
 std::optional<LibraryFacts> read_library_start(const std::string& path, Bytes start,
                                                std::uint64_t size, Allowance& memory) {
   ProblemList none;
   return LibraryReader(path, start, {}, memory, none).read_start(size);
-}
-
-const char* name_of(Role role) {
-  static constexpr const char* names[] = {"host", "device", "foreign"};
-  return names[static_cast<std::size_t>(role)];
-}
-
-const char* name_of(FileKind kind) {
-  static constexpr const char* names[] = {"shared", "executable", "object", "archive",
-                                          "cubin",  "fatbin",     "ptx",    "broken"};
-  return names[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace wheelscope

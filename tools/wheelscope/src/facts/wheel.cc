@@ -7,11 +7,10 @@
 #include <thread>
 #include <unordered_map>
 
-#include "facts/library.h"
 #include "packaging/claims.h"
 #include "packaging/record.h"
 #include "packaging/requirement.h"
-#include "source/parallel.h"
+#include "source/budget.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -26,12 +25,6 @@ struct MemberFacts {
   std::unique_ptr<LibraryFacts> library;
   std::unique_ptr<ProblemList> problems;
 };
-
-bool is_dist_info(std::string_view name, std::string_view file) {
-  const auto slash = name.find('/');
-  return slash != name.npos && name.substr(0, slash).ends_with(".dist-info") &&
-         name.substr(slash + 1) == file;
-}
 
 bool is_signature(std::string_view name) {
   return is_dist_info(name, "RECORD.jws") || is_dist_info(name, "RECORD.p7s");
@@ -311,11 +304,6 @@ std::optional<Facts> read_lone_file(const std::string& path, Bytes bytes,
   if (library->role == Role::device) facts.kind = Facts::Kind::device;
   facts.libraries.push_back(std::move(*library));
   return facts;
-}
-
-const char* name_of(Facts::Kind kind) {
-  static constexpr const char* names[] = {"wheel", "elf", "device"};
-  return names[static_cast<std::size_t>(kind)];
 }
 
 std::string installed_path(const std::string& member) {

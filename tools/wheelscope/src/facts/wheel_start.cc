@@ -5,11 +5,10 @@
 #include <array>
 #include <set>
 
-#include "facts/library.h"
 #include "packaging/claims.h"
 #include "packaging/requirement.h"
 #include "readers/zip.h"
-#include "source/parallel.h"
+#include "source/budget.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -93,11 +92,8 @@ class StartReader {
   std::string read_text(std::string_view file) {
     constexpr std::uint64_t longest = 16 << 20;
     for (auto& member : archive_.members) {
-      const auto slash = member.name.find('/');
-      if (slash == std::string::npos || !member.name.substr(0, slash).ends_with(".dist-info") ||
-          member.name.substr(slash + 1) != file || !member.readable || member.size > longest)
-        continue;
-      fetch_start(member, longest);
+      if (!is_dist_info(member.name, file) || !member.readable || member.size > longest) continue;
+      ask_for(input_.bytes, member);
       if (auto located = locate_data(input_.bytes, member); !located) {
         facts_.problems.add("zip-header", member.name, located.error());
         return {};
@@ -128,18 +124,9 @@ class StartReader {
     }
   }
 
-  // The header in front of a member and its first bytes, in one question. What cannot be had here
-  // is missed by who reads it.
-  void fetch_start(const ZipMember& member, std::uint64_t length) const {
-    constexpr std::uint64_t extra_fields = 128;
-    const auto there = input_.bytes.size() - std::min(member.header_offset, input_.bytes.size());
-    const auto all = member.compressed_size + member.name.size() + extra_fields;
-    (void)input_.bytes.slice(member.header_offset, std::min({length, all, there}), "a member");
-  }
-
   std::optional<LibraryFacts> read_library_of(ZipMember& member, ProblemList& problems) {
     constexpr std::uint64_t enough_for_most = 128 << 10;
-    fetch_start(member, enough_for_most);
+    ask_for(input_.bytes, member, enough_for_most);
     if (auto located = locate_data(input_.bytes, member); !located) {
       problems.add("zip-header", member.name, located.error());
       return std::nullopt;
@@ -234,7 +221,7 @@ Result<std::string> read_wheel_metadata(const WheelInput& input) {
   auto archive = TRY(read_zip(input.bytes, {}, LocalHeaders::left));
   Facts facts;
   auto text = StartReader(input, {}, archive, facts).read_text("METADATA");
-  if (text.empty()) return std::unexpected(Error{0, "its METADATA cannot be read"});
+  if (text.empty()) return fail(0, "its METADATA cannot be read");
   return text;
 }
 

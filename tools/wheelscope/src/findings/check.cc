@@ -1,5 +1,5 @@
 // Judges facts by a policy: one function per subject, each a few rules.
-#include "findings/policy.h"
+#include "findings/findings.h"
 
 #include <algorithm>
 

@@ -82,9 +82,4 @@ Item examine(Facts facts) {
   return item;
 }
 
-const char* name_of(Finding::Level level) {
-  static constexpr const char* names[] = {"note", "warning", "error"};
-  return names[static_cast<std::size_t>(level)];
-}
-
 }  // namespace wheelscope

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "text/text.h"
 #include "verdicts/verdicts.h"
 
 namespace wheelscope {
@@ -32,6 +33,52 @@ Item examine(Facts facts);
 
 Finding finding_of(const Problem& problem);
 
-const char* name_of(Finding::Level level);
+NAMES(Finding::Level, "note", "warning", "error")
+
+// What a project allows its wheels to be, and what is wrong with one that is not.
+//
+// clang-format off
+// A policy is a TOML file. Every key is optional; what is not named is not judged, except what is
+// wrong for every wheel (false tags, libraries that nothing brings, no device code in a wheel that
+// claims CUDA, text relocations).
+//
+//   [platform]   highest = "manylinux_2_28"      the newest system that users must have
+//   [size]       limit_mb = 100                  of the wheel file; PyPI's limit
+//   [python]     abi = ["none", "abi3"]          accepted kinds
+//                min = "3.10"                    the oldest Python that must work
+//   [torch]      abi = ["stable"]                accepted kinds
+//                min = "2.10"                    the oldest torch that must work
+//   [cuda]       runtime = ["static"]            accepted kinds
+//                sass = ["75", "90a"]            targets that must be there
+//                ptx = true                      for GPUs that come later
+//                driver = "525.60.13"            the oldest driver that must work
+//   [libraries]  needed = ["libtorch.so"]        what may be needed beyond the wheel and the platform's own
+//                rpath = ["$ORIGIN"]             what an RPATH or RUNPATH entry may start with
+//   [hardening]  relro = "full", bind_now = true, nx = true, stack_protector = true
+//   [contents]   debug_info = false              whether it may stay
+//                build_paths = ["/home/"]        what no string in a binary may start with
+//   [levels]     size-limit = "warning"          a finding's level, by its id: error, warning, note, off
+// clang-format on
+
+struct Policy {
+  std::string highest_platform;
+  std::optional<std::uint64_t> size_limit_mb;
+  std::vector<std::string> python_abi, torch_abi, cuda_runtime;
+  std::string python_min, torch_min, driver;
+  std::vector<std::string> sass;
+  bool ptx = false;
+  std::optional<std::vector<std::string>> needed, rpath;
+  std::string relro;
+  bool bind_now = false, nx = false, stack_protector = false;
+  bool debug_info = true;
+  std::vector<std::string> build_paths;
+  std::map<std::string, std::string> levels;
+};
+
+// Fails on a key that it does not know: a misspelt rule must not pass for a kept one.
+Result<Policy> parse_policy(std::string_view toml);
+
+// The findings of the file itself and of the policy, at the policy's levels.
+std::vector<Finding> check(const Item& item, const Policy& policy);
 
 }  // namespace wheelscope

@@ -1,7 +1,7 @@
 // Reads a policy from TOML, strictly.
 #include <algorithm>
 
-#include "findings/policy.h"
+#include "findings/findings.h"
 #include "tables/toml.h"
 #include "text/text.h"
 
@@ -81,7 +81,7 @@ class PolicyReader {
     problems_.resize(std::min(count, most));
     auto text = joined(problems_, "; ");
     if (count > most) text += "; and " + std::to_string(count - most) + " more: is this a policy?";
-    return std::unexpected(Error{0, std::move(text)});
+    return fail(0, std::move(text));
   }
 
  private:
@@ -116,8 +116,8 @@ class PolicyReader {
 
 }  // namespace
 
-Result<Policy> parse_policy(std::string_view text) try {
-  const auto root = toml::parse(text);
+Result<Policy> parse_policy(std::string_view text) {
+  const auto root = TRY(parse_toml(text));
   Policy policy;
   PolicyReader reader(root);
   reader.take("platform.highest", policy.highest_platform);
@@ -139,12 +139,8 @@ Result<Policy> parse_policy(std::string_view text) try {
   reader.take("contents.debug_info", policy.debug_info);
   reader.take("contents.build_paths", policy.build_paths);
   reader.take_levels(policy.levels);
-  if (auto finished = reader.finish(); !finished) return std::unexpected(finished.error());
+  TRY_VOID(reader.finish());
   return policy;
-} catch (const toml::parse_error& error) {
-  return std::unexpected(
-      Error{error.source().begin.line, "line " + std::to_string(error.source().begin.line) + ": " +
-                                           std::string(error.description())});
 }
 
 }  // namespace wheelscope

@@ -37,8 +37,7 @@ Result<std::vector<IndexFile>> read_links(Http& http, const std::string& address
     files.push_back({entry.path().filename().string(),
                      "file://" + std::filesystem::absolute(entry.path()).string()});
   if (error)
-    return std::unexpected(
-        Error{0, "'" + folder + "' is no folder of files that can be read: " + error.message()});
+    return fail(0, "'" + folder + "' is no folder of files that can be read: " + error.message());
   std::ranges::sort(files, {}, &IndexFile::name);
   return files;
 }
@@ -48,14 +47,25 @@ Result<std::vector<IndexFile>> read_page(Http& http, const std::string& index,
   if (constexpr std::string_view links = "links+"; index.starts_with(links))
     return read_links(http, index.substr(links.size()));
   if (!is_url(index))
-    return std::unexpected(Error{0, "'" + shown_url(index) +
-                                        "' is no index: its address starts "
-                                        "with https:// or http://"});
+    return fail(0, "'" + shown_url(index) +
+                       "' is no index: its address starts "
+                       "with https:// or http://");
   const auto answer = TRY(http.get(page_of(index, project)));
   return parse_index_page(answer.body, answer.type, answer.url);
 }
 
 }  // namespace
+
+std::optional<Candidate> wheel_of(const IndexFile& file, const std::string& project) {
+  auto claims = parse_wheel_name(file.name);
+  if (!claims || canonical_name(claims->name) != canonical_name(project) ||
+      !claims->variant.empty())
+    return std::nullopt;
+  auto version = parse_version(claims->version);
+  if (!version) return std::nullopt;
+  claims->requires_python = file.requires_python;
+  return Candidate{file, std::move(*claims), std::move(*version)};
+}
 
 std::optional<Version> version_of_sdist(const std::string& name) {
   for (const std::string_view suffix : {".tar.gz", ".zip"}) {
@@ -90,8 +100,7 @@ void expect_candidates(Http& http, const std::vector<std::string>& indexes,
 Result<std::vector<IndexFile>> find_files(Http& http, const std::vector<std::string>& indexes,
                                           const std::string& project,
                                           std::vector<std::string>& notes) {
-  if (indexes.empty())
-    return std::unexpected(Error{0, "--no-index was given, and no --find-links to look in"});
+  if (indexes.empty()) return fail(0, "--no-index was given, and no --find-links to look in");
   std::vector<IndexFile> files;
   std::string problem;
   for (const auto& index : indexes) {
@@ -103,7 +112,7 @@ Result<std::vector<IndexFile>> find_files(Http& http, const std::vector<std::str
       problem = page.error().what;
     }
   }
-  if (files.empty() && !problem.empty()) return std::unexpected(Error{0, problem});
+  if (files.empty() && !problem.empty()) return fail(0, problem);
   if (!problem.empty()) notes.push_back(problem);
   return files;
 }
@@ -112,13 +121,12 @@ Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& i
                                    const Requirement& requirement, std::vector<std::string>& notes,
                                    bool prereleases) {
   const auto specifiers = parse_specifiers(requirement.specifiers);
-  if (!specifiers)
-    return std::unexpected(Error{0, "'" + requirement.specifiers + "' is no version specifier"});
-  auto files = TRY(find_files(http, indexes, requirement.name, notes));
+  if (!specifiers) return fail(0, "'" + requirement.specifiers + "' is no version specifier");
+  const auto files = TRY(find_files(http, indexes, requirement.name, notes));
   Candidates found;
   std::optional<Version> newest_sdist;
   const bool withdrawn = names_version(*specifiers);
-  for (auto& file : files) {
+  for (const auto& file : files) {
     if (file.yanked && !withdrawn) continue;
     if (const auto version = version_of_sdist(file.name)) {
       if (fulfils(*version, *specifiers) && (!newest_sdist || *newest_sdist < *version)) {
@@ -127,17 +135,12 @@ Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& i
       }
       continue;
     }
-    auto claims = parse_wheel_name(file.name);
-    if (!claims || canonical_name(claims->name) != canonical_name(requirement.name)) continue;
-    if (!claims->variant.empty()) continue;  // pip takes none
-    auto version = parse_version(claims->version);
-    if (!version) continue;
-    if (!fulfils(*version, *specifiers)) {
+    auto wheel = wheel_of(file, requirement.name);
+    if (!wheel) continue;
+    if (fulfils(wheel->version, *specifiers))
+      found.wheels.push_back(std::move(*wheel));
+    else
       ++found.other_versions;
-      continue;
-    }
-    claims->requires_python = file.requires_python;
-    found.wheels.push_back({std::move(file), std::move(*claims), std::move(*version)});
   }
   const bool only_prereleases = std::ranges::all_of(
       found.wheels, [](const Candidate& wheel) { return wheel.version.is_prerelease(); });

@@ -1,5 +1,5 @@
 // Reads pages of both kinds.
-#include "index/page.h"
+#include "index/candidates.h"
 
 #include <algorithm>
 #include <charconv>
@@ -33,7 +33,7 @@ bool is_set(const Json& object, const char* key) {
 Result<std::vector<IndexFile>> parse_json(std::string_view text, const std::string& url) {
   const auto page = Json::parse(text, nullptr, false);
   if (!page.is_object() || !page.contains("files") || !page["files"].is_array())
-    return std::unexpected(Error{0, shown_url(url) + ": the page is no list of files in JSON"});
+    return fail(0, shown_url(url) + ": the page is no list of files in JSON");
   std::vector<IndexFile> files;
   for (const auto& entry : page["files"]) {
     if (!entry.is_object()) continue;
@@ -162,8 +162,8 @@ Result<std::vector<IndexFile>> parse_index_page(std::string_view text, std::stri
                                                 const std::string& url) {
   if (type.ends_with("json")) return parse_json(text, url);
   if (type.ends_with("html")) return parse_html(text, url);
-  return std::unexpected(Error{0, shown_url(url) + ": the page is neither JSON nor HTML but '" +
-                                      std::string(type) + "'; is this a package index?"});
+  return fail(0, shown_url(url) + ": the page is neither JSON nor HTML but '" + std::string(type) +
+                     "'; is this a package index?");
 }
 
 }  // namespace wheelscope

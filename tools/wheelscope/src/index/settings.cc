@@ -7,6 +7,7 @@
 #include <map>
 
 #include "source/files.h"
+#include "source/program.h"
 #include "tables/toml.h"
 #include "text/text.h"
 
@@ -15,38 +16,21 @@ namespace {
 
 constexpr const char* pypi = "https://pypi.org/simple/";
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
-std::vector<std::string> words(std::string_view text) {
-  std::vector<std::string> found;
-  constexpr std::string_view blanks = " \t\r\n";
-  for (auto at = text.find_first_not_of(blanks); at != text.npos;
-       at = text.find_first_not_of(blanks, at)) {
-    const auto end = std::min(text.find_first_of(blanks, at), text.size());
-    found.emplace_back(text.substr(at, end - at));
-    at = end;
-  }
-  return found;
-}
-
 std::string config_folder() {
-  const auto folder = variable("XDG_CONFIG_HOME");
-  return folder.empty() ? variable("HOME") + "/.config" : folder;
+  const auto folder = environment_variable("XDG_CONFIG_HOME");
+  return folder.empty() ? environment_variable("HOME") + "/.config" : folder;
 }
 
 // The strongest file first.
 std::vector<std::string> pip_files(const std::string& environment) {
-  const auto chosen = variable("PIP_CONFIG_FILE");
+  const auto chosen = environment_variable("PIP_CONFIG_FILE");
   if (chosen == "/dev/null") return {};
   std::vector<std::string> files;
   if (!chosen.empty()) files.push_back(chosen);
   if (!environment.empty()) files.push_back(environment + "/pip.conf");
-  const auto home = variable("HOME");
+  const auto home = environment_variable("HOME");
   files.insert(files.end(), {config_folder() + "/pip/pip.conf", home + "/.pip/pip.conf"});
-  auto folders = variable("XDG_CONFIG_DIRS");
+  auto folders = environment_variable("XDG_CONFIG_DIRS");
   for (const auto& folder : split(folders.empty() ? "/etc/xdg" : folders, ':'))
     files.push_back(folder + "/pip/pip.conf");
   files.emplace_back("/etc/pip.conf");
@@ -71,7 +55,7 @@ bool is_true(const std::string& text) {
 // Sets one option by the name that pip has for it; false: it is none of these.
 bool set_option(const std::string& name, const std::string& value, PipSettings& settings) {
   auto append = [&](std::vector<std::string>& list) {
-    for (auto& word : words(value)) list.push_back(std::move(word));
+    for (auto& word : words_of(value)) list.push_back(std::move(word));
   };
   if (name == "index-url")
     settings.index = value;
@@ -97,8 +81,8 @@ std::string with_credentials(const std::string& url, const std::string& name) {
     c = c >= 'a' && c <= 'z'                    ? static_cast<char>(c - 'a' + 'A')
         : is_digit(c) || (c >= 'A' && c <= 'Z') ? c
                                                 : '_';
-  const auto user = variable((key + "_USERNAME").c_str());
-  const auto password = variable((key + "_PASSWORD").c_str());
+  const auto user = environment_variable((key + "_USERNAME").c_str());
+  const auto password = environment_variable((key + "_PASSWORD").c_str());
   const auto host = url.find("://");
   if (name.empty() || user.empty() + password.empty() == 2 || host == url.npos) return url;
   auto encoded = [](const std::string& text) {
@@ -123,14 +107,14 @@ std::string named_url(const std::string& text) {
 }
 
 PipSettings uv_variables() {
-  PipSettings uv{.index = named_url(variable("UV_DEFAULT_INDEX")),
-                 .extra = words(variable("UV_INDEX")),
-                 .find_links = split(variable("UV_FIND_LINKS"), ','),
-                 .no_index = is_true(variable("UV_NO_INDEX")),
-                 .prereleases = variable("UV_PRERELEASE") == "allow"};
+  PipSettings uv{.index = named_url(environment_variable("UV_DEFAULT_INDEX")),
+                 .extra = words_of(environment_variable("UV_INDEX")),
+                 .find_links = split(environment_variable("UV_FIND_LINKS"), ','),
+                 .no_index = is_true(environment_variable("UV_NO_INDEX")),
+                 .prereleases = environment_variable("UV_PRERELEASE") == "allow"};
   std::erase(uv.find_links, "");
-  if (uv.index.empty()) uv.index = variable("UV_INDEX_URL");
-  if (uv.extra.empty()) uv.extra = words(variable("UV_EXTRA_INDEX_URL"));
+  if (uv.index.empty()) uv.index = environment_variable("UV_INDEX_URL");
+  if (uv.extra.empty()) uv.extra = words_of(environment_variable("UV_EXTRA_INDEX_URL"));
   for (auto& url : uv.extra) url = named_url(url);
   return uv;
 }
@@ -144,8 +128,8 @@ void add_uv_files(PipSettings& settings) {
     if (parsed) add(*parsed, settings);
     return true;
   };
-  if (is_true(variable("UV_NO_CONFIG"))) return;
-  if (const auto chosen = variable("UV_CONFIG_FILE"); !chosen.empty()) {
+  if (is_true(environment_variable("UV_NO_CONFIG"))) return;
+  if (const auto chosen = environment_variable("UV_CONFIG_FILE"); !chosen.empty()) {
     add_file(chosen, false);
     return;
   }
@@ -194,8 +178,8 @@ PipSettings parse_pip_conf(std::string_view text) {
   return settings;
 }
 
-Result<PipSettings> parse_uv_toml(std::string_view text, bool pyproject) try {
-  const auto file = toml::parse(text);
+Result<PipSettings> parse_uv_toml(std::string_view text, bool pyproject) {
+  const auto file = TRY(parse_toml(text));
   PipSettings settings;
   const auto root = pyproject ? file["tool"]["uv"] : toml::node_view<const toml::node>(file);
   for (const auto& table : {root["pip"], root}) {
@@ -226,14 +210,12 @@ Result<PipSettings> parse_uv_toml(std::string_view text, bool pyproject) try {
   std::erase(settings.extra, "");
   std::erase(settings.find_links, "");
   return settings;
-} catch (const toml::parse_error& error) {
-  return std::unexpected(Error{error.source().begin.line, std::string(error.description())});
 }
 
 Result<std::vector<std::string>> read_requirements(const std::string& path, PipSettings& settings,
                                                    std::vector<std::string>& notes, int depth) {
   constexpr int deepest = 16;
-  if (depth > deepest) return std::unexpected(Error{0, path + " includes itself"});
+  if (depth > deepest) return fail(0, path + " includes itself");
   auto text = TRY(read_text(path));
   for (auto at = text.find("\\\n"); at != text.npos; at = text.find("\\\n", at))
     text.replace(at, 2, " ");  // a line that goes on
@@ -279,7 +261,8 @@ PipSettings configured_settings(PipSettings settings, const std::string& environ
        {"index-url", "extra-index-url", "find-links", "no-index", "pre", "proxy"}) {
     auto key = "PIP_" + std::string(name);
     for (auto& c : key) c = c == '-' ? '_' : c >= 'a' ? static_cast<char>(c - 'a' + 'A') : c;
-    if (const auto value = variable(key.c_str()); !value.empty()) set_option(name, value, pip);
+    if (const auto value = environment_variable(key.c_str()); !value.empty())
+      set_option(name, value, pip);
   }
   add(pip, settings);
   for (const auto& file : pip_files(environment)) {

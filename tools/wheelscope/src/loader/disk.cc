@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "facts/wheel.h"
-#include "source/parallel.h"
+#include "source/budget.h"
 
 namespace wheelscope {
 namespace {

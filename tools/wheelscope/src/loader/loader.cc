@@ -33,13 +33,6 @@ std::uint32_t tag_of(std::size_t hash) {
 
 }  // namespace
 
-const char* name_of(SearchStep::Result result) {
-  return result == SearchStep::Result::found           ? "found"
-         : result == SearchStep::Result::other_machine ? "other-machine"
-         : result == SearchStep::Result::damaged       ? "damaged"
-                                                       : "absent";
-}
-
 bool same_machine(const LibraryFacts& process, const LibraryFacts& library) {
   return process.machine == library.machine && process.bits == library.bits &&
          process.big_endian == library.big_endian;

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "facts/facts.h"
+#include "text/text.h"
 
 namespace wheelscope {
 
@@ -64,7 +65,7 @@ struct SearchStep {
   enum class Result { absent, other_machine, damaged, found } result = Result::absent;
 };
 
-const char* name_of(SearchStep::Result result);
+NAMES(SearchStep::Result, "absent", "other-machine", "damaged", "found")
 
 struct MissingLibrary {
   std::string name;

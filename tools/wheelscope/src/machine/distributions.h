@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "facts/machine.h"
+#include "text/text.h"
 
 namespace wheelscope {
 
@@ -49,6 +50,6 @@ struct OddFile {
 std::vector<std::vector<OddFile>> compare_with_records(
     const std::vector<Distribution>& distributions, const std::string& prefix);
 
-const char* name_of(FileState state);
+NAMES(FileState, "missing", "changed", "shortened", "foreign", "other-python", "other-machine")
 
 }  // namespace wheelscope

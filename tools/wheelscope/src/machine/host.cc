@@ -34,8 +34,7 @@ bool is_dotted_version(std::string_view word) {
 }
 
 std::string first_version_in(const std::string& text) {
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
+  for (const auto& word : words_of(text)) {
     if (is_dotted_version(word)) return word;
   }
   return {};

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "packaging/record.h"
+#include "source/budget.h"
 #include "source/files.h"
-#include "source/parallel.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -11,8 +11,8 @@
 #include <unordered_set>
 
 #include "packaging/record.h"
+#include "source/budget.h"
 #include "source/files.h"
-#include "source/parallel.h"
 #include "source/source.h"
 #include "text/text.h"
 
@@ -111,12 +111,6 @@ std::vector<std::vector<OddFile>> compare_with_records(
     });
   }
   return odd;
-}
-
-const char* name_of(FileState state) {
-  static constexpr const char* names[] = {"missing", "changed",      "shortened",
-                                          "foreign", "other-python", "other-machine"};
-  return names[static_cast<std::size_t>(state)];
 }
 
 }  // namespace wheelscope

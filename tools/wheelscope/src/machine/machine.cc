@@ -119,7 +119,7 @@ Result<MachineFacts> read_machine(const std::string& python) {
 // Every key must be there with a value of its kind.
 Result<MachineFacts> parse_machine(std::string_view text) {
   const auto fail = [](const std::string& what) {
-    return std::unexpected(Error{0, "no machine that `wheelscope machine --json` wrote: " + what});
+    return wheelscope::fail(0, "no machine that `wheelscope machine --json` wrote: " + what);
   };
   constexpr int known_version = 2;
   const auto json = Json::parse(text, nullptr, false);

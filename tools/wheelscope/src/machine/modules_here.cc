@@ -1,6 +1,6 @@
 // Looks for modules in folders, and for the names of those without a file among the interpreter's
 // texts: it lists what is part of it, and from 3.10 on its whole standard library.
-#include "machine/modules_here.h"
+#include "machine/imports.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -48,8 +48,7 @@ bool leads_elsewhere(const std::string& folder) {
 bool has_text(const std::string& path, const std::string& name) {
   const auto file = Source::map(path);
   if (!file) return false;
-  const auto texts = file->bytes().span();
-  return memmem(texts.data(), texts.size(), name.c_str(), name.size() + 1) != nullptr;
+  return find_in(file->bytes().text(), name + '\0') != std::string_view::npos;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Follows calls from the files' own statements to the functions that open libraries. Functions of
 // the same name count as one.
-#include "machine/openings.h"
+#include "machine/python_source.h"
 
 #include <map>
 

@@ -4,9 +4,7 @@
 #include "machine/machine.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <sstream>
 
 #include "source/files.h"
 #include "source/program.h"
@@ -17,25 +15,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Words of a text, whose lines may have comments.
-std::vector<std::string> words_of(std::string text) {
+// Of a text whose lines may have comments.
+std::vector<std::string> versions_in(std::string text) {
   std::ranges::replace(text, ':', ' ');
-  std::vector<std::string> words;
-  for (const auto& line : split(text, '\n')) {
-    std::istringstream parts(line.substr(0, line.find('#')));
-    for (std::string word; parts >> word;) words.push_back(word);
-  }
-  return words;
+  std::string words;
+  for (const auto& line : split(text, '\n')) words += line.substr(0, line.find('#')) + "\n";
+  return words_of(words);
 }
 
 std::vector<std::string> chosen_versions(const fs::path& root) {
-  if (const char* chosen = std::getenv("PYENV_VERSION"); chosen && *chosen) return words_of(chosen);
+  if (const auto chosen = environment_variable("PYENV_VERSION"); !chosen.empty())
+    return versions_in(chosen);
   std::error_code error;
   for (auto folder = fs::current_path(error); !error; folder = folder.parent_path()) {
-    if (const auto text = read_text((folder / ".python-version").string())) return words_of(*text);
+    if (const auto text = read_text((folder / ".python-version").string()))
+      return versions_in(*text);
     if (folder == folder.parent_path()) break;
   }
-  if (const auto text = read_text((root / "version").string())) return words_of(*text);
+  if (const auto text = read_text((root / "version").string())) return versions_in(*text);
   return {};
 }
 
@@ -53,8 +50,7 @@ fs::path folder_of_version(const fs::path& root, const std::string& version) {
 
 // The program of that name in the folders of PATH but this one.
 std::string elsewhere_on_path(const std::string& name, const fs::path& shims) {
-  const char* path = std::getenv("PATH");
-  for (const auto& folder : split(path ? path : "", ':')) {
+  for (const auto& folder : split(environment_variable("PATH"), ':')) {
     if (fs::path(folder).lexically_normal() == shims.lexically_normal() || folder.empty()) continue;
     const auto file = find_program(folder + "/" + name);
     if (!file.empty() && !is_pyenv_shim(file)) return file;
@@ -86,8 +82,8 @@ Result<std::string> interpreter_behind_shim(const std::string& shim) {
                     : find_program((folder_of_version(root, version) / "bin" / name).string());
     if (!file.empty()) return file;
   }
-  return std::unexpected(Error{0, shim + ": pyenv has no " + name +
-                                      " in the versions chosen here (" + joined(versions) + ")"});
+  return fail(0, shim + ": pyenv has no " + name + " in the versions chosen here (" +
+                     joined(versions) + ")");
 }
 
 }  // namespace wheelscope

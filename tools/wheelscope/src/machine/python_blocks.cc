@@ -46,10 +46,6 @@ void settle(Certainty caught, Certainty raises, Certainty& survives, bool& settl
 
 }  // namespace
 
-const char* name_of(Need need) {
-  return need == Need::always ? "always" : need == Need::depends ? "depends" : "never";
-}
-
 void PythonBlocks::leave_to(std::size_t indentation) {
   while (!blocks_.empty() && blocks_.back().indentation >= indentation) leave();
 }

@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "text/text.h"
+
 namespace wheelscope {
 
 // A statement with its indentation; comments and the contents of long strings are left out.
@@ -76,7 +78,7 @@ std::optional<bool> truth_of(const PythonValue& value);
 // text does not tell.
 enum class Need { never, depends, always };
 
-const char* name_of(Need need);
+NAMES(Need, "never", "depends", "always")
 
 enum class Certainty { no, maybe, yes };
 

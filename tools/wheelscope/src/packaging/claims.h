@@ -13,6 +13,9 @@ namespace wheelscope {
 // compressed tags expanded.
 Result<WheelClaims> parse_wheel_name(std::string_view file_name);
 
+// Whether a member of a wheel is that file of the dist-info folder.
+bool is_dist_info(std::string_view member, std::string_view file);
+
 // Calls use(key, value) for each header of METADATA or WHEEL, as Python's email parser finds them;
 // the value is trimmed, and a folded one keeps its line ends.
 void for_each_header(std::string_view text,

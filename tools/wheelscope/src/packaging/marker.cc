@@ -1,13 +1,13 @@
-// Parses and evaluates environment markers by PEP 508, where unknown variables leave the answer
-// open.
+// Takes requirements apart, and evaluates their environment markers by PEP 508, where unknown
+// variables leave the answer open.
 //
 //   marker     = and-group ("or" and-group)*       and-group = term ("and" term)*
 //   term       = operand operator operand | "(" marker ")"
 //   operand    = a variable's name | a quoted text
-#include "packaging/requirement.h"
 
 #include <array>
 
+#include "packaging/requirement.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -175,6 +175,46 @@ class Evaluator {
 };
 
 }  // namespace
+
+Requirement parse_requirement(std::string_view text) {
+  Requirement requirement;
+  text = trim(text);
+  const auto name = text.substr(0, text.find_first_of(" \t\n;<>=!~([@"));
+  requirement.name = name;
+  text = trim(text.substr(name.size()));
+  if (text.starts_with('[')) {
+    const auto end = text.find(']');
+    for (const auto& extra : split(text.substr(1, end == text.npos ? end : end - 1), ',')) {
+      if (const auto word = trim(extra); !word.empty()) requirement.extras.emplace_back(word);
+    }
+    text = end == text.npos ? std::string_view() : trim(text.substr(end + 1));
+  }
+  if (text.starts_with('@')) {  // a URL may have a semicolon: the marker's has a blank before it
+    const auto end = std::min(text.find(" ;"), text.size());
+    requirement.url = trim(text.substr(1, end - 1));
+    requirement.marker = trim(text.substr(std::min(end + 2, text.size())));
+    return requirement;
+  }
+  const auto end = std::min(text.find(';'), text.size());
+  auto specifiers = trim(text.substr(0, end));
+  if (specifiers.starts_with('(') && specifiers.ends_with(')'))
+    specifiers = trim(specifiers.substr(1, specifiers.size() - 2));
+  requirement.specifiers = specifiers;
+  requirement.marker = trim(text.substr(std::min(end + 1, text.size())));
+  return requirement;
+}
+
+std::string canonical_name(std::string_view name) {
+  std::string text;
+  for (const char c : lower(name)) {
+    const bool separator = c == '-' || c == '_' || c == '.';
+    if (!separator)
+      text += c;
+    else if (!text.ends_with('-'))
+      text += '-';
+  }
+  return text;
+}
 
 MarkerEnvironment linux_environment(const std::string& python_version, const std::string& machine) {
   const auto full = python_version.find('.') == python_version.rfind('.') ? python_version + ".0"

@@ -1,9 +1,8 @@
 // Parses RECORD and computes the hashes that it may have. Spec: PyPA's binary distribution format.
 #include "packaging/record.h"
 
-// OpenSSL's plain hash functions: setting up the providers behind its newer interface takes longer
-// than hashing a small wheel.
-#define OPENSSL_SUPPRESS_DEPRECATED
+#define OPENSSL_SUPPRESS_DEPRECATED  // see text.cc
+#include <openssl/evp.h>
 #include <openssl/sha.h>
 
 #include <algorithm>
@@ -36,17 +35,29 @@ std::string take_field(std::string_view& text) {
   return field;
 }
 
-std::string base64(std::span<const unsigned char> digest) {
-  static constexpr char alphabet[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  std::string text;
-  unsigned bits = 0, buffer = 0;
-  for (auto byte : digest) {
-    buffer = buffer << 8 | byte;
-    for (bits += 8; bits >= 6; bits -= 6) text += alphabet[buffer >> (bits - 6) & 63];
-  }
-  if (bits > 0) text += alphabet[buffer << (6 - bits) & 63];
+// As it may stand in addresses, without padding.
+std::string base64(std::string_view digest) {
+  std::string text((digest.size() + 2) / 3 * 4 + 1, '\0');
+  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                   reinterpret_cast<const unsigned char*>(digest.data()),
+                                   static_cast<int>(digest.size()));
+  text.resize(static_cast<std::size_t>(size));
+  std::erase(text, '=');
+  std::ranges::replace(text, '+', '-');
+  std::ranges::replace(text, '/', '_');
   return text;
+}
+
+template <class Context>
+std::string digest_of(const Pieces& contents, std::size_t length, int (*start)(Context*),
+                      int (*add)(Context*, const void*, std::size_t),
+                      int (*finish)(unsigned char*, Context*)) {
+  Context context;
+  start(&context);
+  for (const auto& piece : contents.list()) add(&context, piece.data(), piece.size());
+  std::string digest(length, '\0');
+  finish(reinterpret_cast<unsigned char*>(digest.data()), &context);
+  return digest;
 }
 
 }  // namespace
@@ -83,12 +94,6 @@ std::string RecordRewriter::text(const std::string& own_path) const {
   return result;
 }
 
-std::string sha256_digits(std::span<const std::byte> contents) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(contents.data()), contents.size(), digest.data());
-  return hexadecimal({reinterpret_cast<const char*>(digest.data()), digest.size()});
-}
-
 std::vector<RecordLine> parse_record(std::string_view text) {
   std::vector<RecordLine> lines;
   while (!text.empty()) {
@@ -116,33 +121,16 @@ bool is_strong(std::string_view algorithm) {
 }
 
 std::string record_hash(const Pieces& contents, const std::string& algorithm) {
-  std::array<unsigned char, SHA512_DIGEST_LENGTH> digest{};
-  auto each = [&](auto* update, auto* context) {
-    for (const auto& piece : contents.list()) update(context, piece.data(), piece.size());
-  };
-  std::size_t length = 0;
-  if (algorithm == "sha256") {
-    SHA256_CTX context;
-    SHA256_Init(&context);
-    each(SHA256_Update, &context);
-    SHA256_Final(digest.data(), &context);
-    length = SHA256_DIGEST_LENGTH;
-  } else if (algorithm == "sha384") {
-    SHA512_CTX context;
-    SHA384_Init(&context);
-    each(SHA384_Update, &context);
-    SHA384_Final(digest.data(), &context);
-    length = SHA384_DIGEST_LENGTH;
-  } else if (algorithm == "sha512") {
-    SHA512_CTX context;
-    SHA512_Init(&context);
-    each(SHA512_Update, &context);
-    SHA512_Final(digest.data(), &context);
-    length = SHA512_DIGEST_LENGTH;
-  } else {
+  std::string digest;
+  if (algorithm == "sha256")
+    digest = digest_of(contents, SHA256_DIGEST_LENGTH, SHA256_Init, SHA256_Update, SHA256_Final);
+  else if (algorithm == "sha384")
+    digest = digest_of(contents, SHA384_DIGEST_LENGTH, SHA384_Init, SHA384_Update, SHA384_Final);
+  else if (algorithm == "sha512")
+    digest = digest_of(contents, SHA512_DIGEST_LENGTH, SHA512_Init, SHA512_Update, SHA512_Final);
+  else
     return {};
-  }
-  return algorithm + "=" + base64(std::span(digest).first(length));
+  return algorithm + "=" + base64(digest);
 }
 
 }  // namespace wheelscope

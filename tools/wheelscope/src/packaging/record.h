@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "source/pieces.h"
+#include "source/source.h"
 
 namespace wheelscope {
 
@@ -40,9 +40,6 @@ class RecordRewriter {
   std::unordered_map<std::string, std::string> lines_;
   std::vector<std::string> added_;
 };
-
-// SHA-256 in hexadecimal digits, as sha256sum prints it.
-std::string sha256_digits(std::span<const std::byte> contents);
 
 // The hash of the contents as RECORD spells it; empty for an algorithm that is not computed here.
 std::string record_hash(const Pieces& contents, const std::string& algorithm = "sha256");

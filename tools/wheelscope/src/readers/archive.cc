@@ -16,8 +16,7 @@ Result<std::uint64_t> parse_size(Bytes field) {
   std::uint64_t size = 0;
   const auto digits = trim(field.text());
   for (const char c : digits) {
-    if (c < '0' || c > '9')
-      return std::unexpected(Error{field.origin(), "archive member without a size"});
+    if (c < '0' || c > '9') return fail(field.origin(), "archive member without a size");
     size = size * 10 + static_cast<std::uint64_t>(c - '0');  // ten digits at most
   }
   return size;
@@ -33,8 +32,7 @@ bool looks_like_archive(Bytes file) {
 Result<void> for_each_member(Bytes file, const std::function<void(Bytes contents)>& use) {
   for (auto at = magic.size(); at < file.size();) {
     const auto header = TRY(file.slice(at, header_size, "archive header"));
-    if (header.text().substr(58) != "`\n")
-      return std::unexpected(Error{header.origin(), "no archive header here"});
+    if (header.text().substr(58) != "`\n") return fail(header.origin(), "no archive header here");
     const auto size = TRY(parse_size(*header.slice(48, 10, "size")));
     const auto contents = TRY(file.window(at + header_size, size, "archive member"));
     const auto name = trim(header.text().substr(0, 16));

@@ -499,12 +499,6 @@ bool any_read_only(const Elf& elf, const Use& use) {
   });
 }
 
-std::size_t find_bytes(std::string_view text, std::string_view wanted) {
-  const auto* found = memmem(text.data(), text.size(), wanted.data(), wanted.size());
-  return found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data())
-               : text.npos;
-}
-
 // Texts follow one another, each with a NUL at its end; the first follows numbers of four or more
 // bytes, whose last byte may look like a letter: 1.0 ends in a question mark.
 bool begins_text(std::string_view data, std::size_t at) {
@@ -519,19 +513,16 @@ bool begins_text(std::string_view data, std::size_t at) {
 bool has_text(const Elf& elf, const std::string& text) {
   const auto wanted = text + '\0';
   return any_read_only(elf, [&](std::string_view data) {
-    for (std::size_t at = 0;; ++at) {
-      const auto found = find_bytes(data.substr(at), wanted);
-      if (found == data.npos) return false;
-      at += found;
+    for (auto at = find_in(data, wanted); at != data.npos; at = find_in(data, wanted, at + 1))
       if (begins_text(data, at)) return true;
-    }
+    return false;
   });
 }
 
 std::string text_after(const Elf& elf, std::string_view start) {
   std::string found;
   any_read_only(elf, [&](std::string_view data) {
-    const auto at = find_bytes(data, start);
+    const auto at = find_in(data, start);
     if (at == data.npos) return false;
     constexpr std::size_t longest = 200;
     const auto rest = data.substr(at + start.size(), longest);
@@ -579,11 +570,6 @@ bool is_host_machine(const Elf& elf) {
                                     EM_PPC64,  EM_S390,    EM_RISCV,  EM_MIPS,     EM_SPARCV9,
                                     EM_SPARC,  EM_IA_64,   EM_PARISC, em_loongarch};
   return contains(hosts, int{elf.machine});
-}
-
-const char* name_of(ElfHardening::Relro relro) {
-  static constexpr const char* names[] = {"none", "partial", "full"};
-  return names[static_cast<std::size_t>(relro)];
 }
 
 }  // namespace wheelscope

@@ -8,8 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "source/allowance.h"
+#include "source/budget.h"
 #include "source/bytes.h"
+#include "text/text.h"
 
 namespace wheelscope {
 
@@ -85,7 +86,7 @@ std::string machine_name(const Elf& elf);
 // Whether the machine is a computer's processor, which an operating system's loader maps files for.
 bool is_host_machine(const Elf& elf);
 
-const char* name_of(ElfHardening::Relro relro);
+NAMES(ElfHardening::Relro, "none", "partial", "full")
 
 // What the first bytes of a shared library tell of it.
 // Nothing: more bytes are needed, or the file is of another make. `own_name`: that of its file.

@@ -143,6 +143,30 @@ std::string cubin_target(const Elf& elf) {
   return number;
 }
 
+// .version 8.4 and .target sm_90a come before all code; only comments precede them.
+DeviceCode describe_ptx(Bytes file) {
+  constexpr std::uint64_t head_size = 16 << 10;
+  DeviceCode code{.kind = CodeKind::ptx, .size = file.size(), .payload = file, .entry = file};
+  const auto head = file.slice(0, std::min(head_size, file.size()), "PTX");
+  if (!head) return code;
+  std::string isa;
+  for (const auto& text : split(head->text(), '\n')) {
+    const auto line = trim(text);
+    if (line.starts_with(".version ")) {
+      isa = trim(line.substr(9));
+      isa.resize(std::min(isa.find_first_not_of("0123456789."), isa.size()));
+    } else if (constexpr std::string_view mark = ".target sm_"; line.starts_with(mark)) {
+      const auto target = line.substr(mark.size());
+      code.target = target.substr(0, target.find_first_not_of("0123456789af"));
+      if (!code.target.empty()) code.isa = isa;
+      break;
+    } else if (!line.empty() && !line.starts_with("//")) {
+      break;
+    }
+  }
+  return code;
+}
+
 }  // namespace
 
 void read_fatbin(Bytes section, bool relocatable, Loan& memory, Fatbin& fatbin) {
@@ -199,32 +223,23 @@ bool looks_like_fatbin(Bytes file) {
   return start && start->u32(0) == container_magic;
 }
 
-bool looks_like_ptx(Bytes file) {
-  return !describe_ptx(file).isa.empty();
+std::optional<Fatbin> read_loose_code(const std::string& path, Bytes file, Loan& memory) {
+  Fatbin fatbin;
+  if (looks_like_fatbin(file)) {
+    read_fatbin(file, false, memory, fatbin);
+    return fatbin;
+  }
+  if (!path.ends_with(".ptx")) return std::nullopt;
+  fatbin.codes.push_back(describe_ptx(file));
+  fatbin.containers.push_back({.whole = file});
+  return fatbin.codes.front().isa.empty() ? std::nullopt : std::optional(std::move(fatbin));
 }
 
-// .version 8.4 and .target sm_90a come before all code; only comments precede them.
-DeviceCode describe_ptx(Bytes file) {
-  constexpr std::uint64_t head_size = 16 << 10;
-  DeviceCode code{.kind = CodeKind::ptx, .size = file.size(), .payload = file, .entry = file};
-  const auto head = file.slice(0, std::min(head_size, file.size()), "PTX");
-  if (!head) return code;
-  std::string isa;
-  for (const auto& text : split(head->text(), '\n')) {
-    const auto line = trim(text);
-    if (line.starts_with(".version ")) {
-      isa = trim(line.substr(9));
-      isa.resize(std::min(isa.find_first_not_of("0123456789."), isa.size()));
-    } else if (constexpr std::string_view mark = ".target sm_"; line.starts_with(mark)) {
-      const auto target = line.substr(mark.size());
-      code.target = target.substr(0, target.find_first_not_of("0123456789af"));
-      if (!code.target.empty()) code.isa = isa;
-      break;
-    } else if (!line.empty() && !line.starts_with("//")) {
-      break;
-    }
-  }
-  return code;
+void append(Fatbin& all, Fatbin&& more) {
+  for (auto& code : more.codes) code.container += all.containers.size();
+  std::ranges::move(more.codes, std::back_inserter(all.codes));
+  std::ranges::move(more.containers, std::back_inserter(all.containers));
+  std::ranges::move(more.problems, std::back_inserter(all.problems));
 }
 
 Result<std::string> decompress(const DeviceCode& code, Loan& memory) {
@@ -254,11 +269,6 @@ Result<std::string> decompress(const DeviceCode& code, Loan& memory) {
   return output;
 }
 
-const char* name_of(CodeKind kind) {
-  static constexpr const char* names[] = {"sass", "ptx", "lto-ir", "unknown"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
 std::string spelled(CodeKind kind, const std::string& target) {
   switch (kind) {
     case CodeKind::sass:
@@ -270,11 +280,6 @@ std::string spelled(CodeKind kind, const std::string& target) {
     default:
       return "unknown kind for " + target;
   }
-}
-
-const char* name_of(DeviceCode::Compression compression) {
-  static constexpr const char* names[] = {"none", "lz4", "zstd"};
-  return names[static_cast<std::size_t>(compression)];
 }
 
 }  // namespace wheelscope

@@ -2,10 +2,12 @@
 // that hold nothing else.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "readers/elf_file.h"
+#include "text/text.h"
 
 namespace wheelscope {
 
@@ -46,18 +48,21 @@ void read_fatbin(Bytes section, bool relocatable, Loan& memory, Fatbin& fatbin);
 // All device code of an ELF file, from its sections; a file that is a cubin itself counts as one.
 Fatbin read_device_code(const Elf& elf, Bytes file, Loan& memory);
 
-// Whether a file is a fat binary with nothing around it, or a PTX text.
+// Whether a file is a fat binary with nothing around it.
 bool looks_like_fatbin(Bytes file);
-bool looks_like_ptx(Bytes file);
 
-// A PTX text, whose head names its language and target.
-DeviceCode describe_ptx(Bytes file);
+// The code of a file that is one, or that is a PTX text by its name and contents. Nothing: it is
+// neither.
+std::optional<Fatbin> read_loose_code(const std::string& path, Bytes file, Loan& memory);
+
+// Adds the code of another file, such as the next object of a static library.
+void append(Fatbin& all, Fatbin&& more);
 
 // PTX text or a cubin.
 Result<std::string> decompress(const DeviceCode& code, Loan& memory);
 
-const char* name_of(CodeKind kind);
-const char* name_of(DeviceCode::Compression compression);
+NAMES(CodeKind, "sass", "ptx", "lto-ir", "unknown")
+NAMES(DeviceCode::Compression, "none", "lz4", "zstd")
 
 // sm_90a, compute_90, lto_90: how NVIDIA's tools spell a target.
 std::string spelled(CodeKind kind, const std::string& target);

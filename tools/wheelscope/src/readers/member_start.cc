@@ -32,7 +32,7 @@ Result<bool> MemberStart::grow() {
     contents_.insert(contents_.end(), input.span().begin(), input.span().end());
     return true;
   }
-  auto fail = [&] { return std::unexpected(Error{at, "the deflated data is damaged"}); };
+  auto fail = [&] { return wheelscope::fail(at, "the deflated data is damaged"); };
   if (!stream_) return fail();
   std::array<std::byte, block> output;
   stream_->next_in = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(input.span().data()));

@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "source/allowance.h"
+#include "source/budget.h"
 
 namespace wheelscope {
 namespace {
@@ -226,6 +226,13 @@ class ZipReader {
 };
 
 }  // namespace
+
+void ask_for(Bytes file, const ZipMember& member, std::uint64_t most) {
+  constexpr std::uint64_t extra_fields = 128;
+  const auto there = file.size() - std::min(member.header_offset, file.size());
+  const auto all = member.compressed_size + member.name.size() + extra_fields;
+  (void)file.slice(member.header_offset, std::min({most, all, there}), "a member");
+}
 
 Result<void> locate_data(Bytes file, ZipMember& member) {
   const auto local = TRY(file.slice(member.header_offset, local_size, "local header"));

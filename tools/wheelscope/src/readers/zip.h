@@ -48,6 +48,10 @@ enum class LocalHeaders { checked, left };
 Result<ZipArchive> read_zip(Bytes file, const ZipLimits& limits = {},
                             LocalHeaders local_headers = LocalHeaders::checked);
 
+// Asks for the header in front of a member and for its data, or the first `most` bytes of both, in
+// one question. What cannot be had here is missed by who reads it.
+void ask_for(Bytes file, const ZipMember& member, std::uint64_t most = ~std::uint64_t{0});
+
 // Checks a local header that was left, and finds where the member's data starts.
 Result<void> locate_data(Bytes file, ZipMember& member);
 

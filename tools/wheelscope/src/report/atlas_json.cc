@@ -1,5 +1,5 @@
 // Writes a project of the atlas as JSON.
-#include "report/atlas.h"
+#include "report/json.h"
 #include "report/text.h"
 #include "text/text.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "report/atlas.h"
+#include "report/json.h"
 #include "tables/embedded.h"
 #include "text/text.h"
 
@@ -52,7 +52,7 @@ std::string scrolling_table(const std::string& label, const std::vector<std::str
 std::string ranges(const std::vector<std::string>& some, const std::vector<std::string>& all) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    auto has = [&](std::size_t at) { return std::ranges::find(some, all[at]) != some.end(); };
+    auto has = [&](std::size_t at) { return contains(some, all[at]); };
     if (!has(i)) continue;
     auto last = i;
     while (last + 1 < all.size() && has(last + 1)) ++last;
@@ -68,7 +68,7 @@ class Site {
     for (const auto& torch : atlas.at("torches")) {
       torches_.push_back(text_of(torch, "minor"));
       for (const auto& build : texts_of(torch, "builds")) {
-        if (std::ranges::find(builds_, build) == builds_.end()) builds_.push_back(build);
+        if (!contains(builds_, build)) builds_.push_back(build);
       }
       pythons_[torches_.back()] = texts_of(torch, "pythons");
     }

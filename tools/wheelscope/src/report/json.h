@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "answers/atlas.h"
 #include "answers/cover.h"
 #include "answers/diff.h"
 #include "answers/environment.h"
 #include "answers/explain.h"
 #include "answers/fit.h"
-#include "answers/fit_set.h"
 #include "answers/link.h"
 #include "answers/thin.h"
 #include "facts/machine.h"
@@ -71,5 +71,20 @@ bool in_github_actions();
 
 // A line of GitHub's workflow commands for each finding.
 std::string annotations(const std::vector<Item>& items);
+
+Json to_json(const AtlasFile& file);
+Json to_json(const AtlasCell& cell);
+Json to_json(const AtlasClaim& claim);
+Json to_json(const AtlasRelease& release);
+Json to_json(const AtlasProject& project);
+Json to_json(const Breaks& breaks);
+
+// The pages are made of what to_json() wrote, so that projects which did not change need not be
+// read again.
+struct AtlasPage {
+  std::string path, text;
+};
+// All of them: the index, one for each project, their style and the search.
+std::vector<AtlasPage> atlas_site(const Json& atlas);
 
 }  // namespace wheelscope

@@ -1,5 +1,6 @@
 // Puts reasons into words: what is in the way, and what would have to change.
-#include "answers/lookups.h"
+#include <algorithm>
+
 #include "answers/owners.h"
 #include "answers/served.h"
 #include "report/text.h"
@@ -8,9 +9,133 @@
 namespace wheelscope {
 namespace {
 
-std::string cuda_here(const std::string& cuda) {
-  return cuda == "cpu" ? "no CUDA" : "CUDA " + cuda;
+// {who} and the like stand for the fields of the reason, and others for what part_of() makes of
+// those. What is between brackets is left out where a part in it is empty. Without words for a
+// change, the sentence says what it is.
+struct Words {
+  Why why;
+  std::string_view sentence, change = {};
+};
+
+constexpr Words words[] = {
+    {Why::none, ""},
+    {Why::not_a_wheel, "it is not a wheel"},
+    {Why::damaged, "[{who}: ]{what}"},
+    {Why::not_read, "it could not be read: {what}"},
+    {Why::no_tags, "its name has no tags"},
+    {Why::other_machine, "it is not for {here}"},
+    {Why::musl, "it is for musl, not for glibc"},
+    {Why::other_system, "it is for another system: {what}"},
+    {Why::newer_system, "its tag is for a newer or another system: {what}; here is {here}",
+     "another system"},
+    {Why::newer_glibc, "it needs glibc {version}, whatever its tag says[: {what}]",
+     "a system with glibc {version} or newer"},
+    {Why::symbol_version, "{file} needs {version} of {what}, which this system's does not have",
+     "a newer {what}"},
+    {Why::symbol_version_unsure,
+     "{file} needs {version} of {what}, which a system with glibc {here} need not have",
+     "a newer {what}, or ask on the machine itself"},
+    {Why::python_tag, "its tag is not for Python {here}", "another Python"},
+    {Why::python_required, "it requires Python {what}", "another Python"},
+    {Why::python_gil, "its modules are built for the limited API of builds with the GIL",
+     "another Python"},
+    {Why::python_symbol, "{python}", "another Python"},
+    {Why::python_slots, "a module is exported by PyModExport_, which Python reads since {version}",
+     "another Python"},
+    {Why::python_unnamed, "its modules are bound to one Python, which they do not name",
+     "another Python"},
+    {Why::python_built, "its modules are built for Python {version}", "another Python"},
+    {Why::python_no_init, "{who} has no PyInit function, and the package imports it",
+     "another version of the package"},
+    {Why::python_of_one_module, "{file} is for another Python; other modules are for any",
+     "another Python, if that module is needed"},
+    {Why::python_private_unsure,
+     "{file} needs {what}, which the limited API does not promise later Pythons",
+     "ask on the machine itself"},
+    {Why::python_private, "{file} needs {what}, which this Python does not have", "another Python"},
+    {Why::torch_required, "it requires {what}[; torch {here} is here]", "{torch}"},
+    {Why::torch_absent, "it needs torch, which is not here and which it does not require",
+     "pip install torch"},
+    {Why::torch_unsaid, "it is bound to torch's C++ ABI and does not say of which torch{absent}",
+     "say which torch it will meet: --with torch==VERSION"},
+    {Why::torch_built, "it is bound to the C++ ABI of torch {version}", "another torch"},
+    {Why::torch_symbol_unknown, "no known torch has {what}", "another torch"},
+    {Why::torch_older, "it needs torch {version} for {what}", "another torch"},
+    {Why::torch_symbol, "{file} needs {symbol}, which torch {here} here does not have", "{torch}"},
+    {Why::torch_asked,
+     "{who} compares torch's CUDA with its own when it is imported, and may refuse it",
+     "a torch and this from one place, for the same CUDA; `env --import` tells for sure"},
+    {Why::torch_layout, "{file} loads, but {layout doubt}", layout_cure},
+    {Why::numpy_one, "{file} is built for NumPy 1; it will meet NumPy {here}",
+     "pip install 'numpy<2', or a newer version of this"},
+    {Why::numpy_two, "{file} is built for NumPy 2; it will meet NumPy {here}",
+     "pip install 'numpy>=2'"},
+    {Why::numpy_older, "{file} needs NumPy {version}; it will meet NumPy {here}",
+     "pip install 'numpy>={version}'"},
+    {Why::numpy_absent, "{file} needs NumPy, which is not here and which it does not require",
+     "pip install numpy"},
+    {Why::refuses,
+     "{who} raises an error when it is imported, unless another module was imported before",
+     "import the package that it belongs to"},
+    {Why::module_absent, "{who} imports {what}, which is not here and which nothing requires",
+     "pip install the package that has {what}"},
+    {Why::imports_hidden,
+     "{who} hides which modules it imports; whether they are all required is not known",
+     "try it: `env --import` tells for sure once it is installed"},
+    {Why::module_named,
+     "{who} names {what}, which is not here and which nothing requires; whether it imports that is "
+     "not known",
+     "pip install the package that has {what}"},
+    {Why::imports_in_circle,
+     "{who} imports {what} from {here}, which imports that file; whether it has the name by then "
+     "is not known",
+     "try it: `env --import` tells for sure once it is installed"},
+    {Why::requirement_unmet, "it requires {what}, which the index does not have for this machine",
+     "another version of it, or an index that has {what}"},
+    {Why::versions_conflict,
+     "{who} requires {what}, and {here} would come: the installer takes another version of one of "
+     "them, which was not looked at",
+     "versions that go together: `wheelscope fit --format set` chooses them"},
+    {Why::name_absent, "{who} imports {what} from {here}, which has no such name in this Python",
+     "another Python"},
+    {Why::library_opened,
+     "{who} opens {what}, which nothing here brings, or another library in its place", "{source}"},
+    {Why::library_absent, "{file} needs {what}, which nothing here brings", "{source}"},
+    {Why::library_of_system, "{file} needs {what}, which the system would have to have",
+     "{source}"},
+    {Why::library_of_cuda, "{file} needs {what}; torch brings {cuda}", "{source}"},
+    {Why::library_of_later_torch, "{file} needs {what}, which the torch to be installed may bring",
+     "say which torch it will meet: --with torch==VERSION"},
+    {Why::library_unopened,
+     "{file} needs {what}, which nothing here brings; whether its import opens that library is not "
+     "known",
+     "{source}"},
+    {Why::no_device_code, "it has no device code"},
+    {Why::cpu_torch, "{who} needs {what}, which a CPU build of torch lacks",
+     "a torch for another CUDA"},
+    {Why::runtime_unknown, "the version of its CUDA runtime cannot be told"},
+    {Why::runtime_other, "it needs libcudart.so.{version}; torch brings CUDA {here}",
+     "a torch for another CUDA"},
+    {Why::runtime_driver, "its CUDA {version} runtime needs a newer driver than CUDA {here}",
+     "a torch for another CUDA"},
+    {Why::driver_older, "[for {who} ]it needs driver {version}; {here} is here",
+     "driver {version} or newer"},
+    {Why::driver_unknown,
+     "{file} has a CUDA runtime inside; which driver that needs is not known without --deep; "
+     "{here} is here",
+     "ask again with --deep; any runtime works with driver {version}"},
+    {Why::gpu_unserved, "{file} has no code for {what} ({version}): a call of its kernels fails",
+     "another GPU, or a build for {version}"},
+    {Why::only_sources,
+     "it has no wheel for this machine, only sources that would be compiled here"},
+};
+
+constexpr bool every_reason_has_words() {
+  for (std::size_t i = 0; i < std::size(words); ++i)
+    if (words[i].why != static_cast<Why>(i)) return false;
+  return words[std::size(words) - 1].why == Why::only_sources;
 }
+static_assert(every_reason_has_words());
 
 // Who has a library that nothing brings.
 std::string source_of(const std::string& library) {
@@ -21,235 +146,59 @@ std::string source_of(const std::string& library) {
                                : "pip install " + distributions.front();
 }
 
+std::string part_of(const Reason& reason, std::string_view name) {
+  const auto& [why, who, what, version, here] = reason;
+  if (name == "who") return who;
+  if (name == "file") return base_name(who);
+  if (name == "what") return what;
+  if (name == "symbol") return demangle(what);
+  if (name == "source") return source_of(what);
+  if (name == "version") return version;
+  if (name == "torch") return version.empty() ? "another torch" : "torch " + version;
+  if (name == "python")
+    return who.empty() ? "it needs Python " + version : who + " exists since Python " + version;
+  if (name == "cuda") return here == "cpu" ? "no CUDA" : "CUDA " + here;
+  if (name == "absent") return here.empty() ? "; none is here" : "";
+  if (name == "layout doubt") return std::string(layout_doubt);
+  return here;
+}
+
+std::string filled(std::string_view text, const Reason& reason) {
+  std::string result;
+  std::size_t bracket = 0;
+  bool lacks = false;
+  while (!text.empty()) {
+    const auto mark = text.find_first_of("{[]");
+    result += text.substr(0, mark);
+    if (mark == text.npos) break;
+    text.remove_prefix(mark);
+    std::size_t taken = 1;
+    if (text.front() == '{') {
+      taken = text.find('}') + 1;
+      const auto part = part_of(reason, text.substr(1, taken - 2));
+      lacks |= part.empty();
+      result += part;
+    } else if (text.front() == '[') {
+      bracket = result.size();
+      lacks = false;
+    } else if (lacks) {
+      result.resize(bracket);
+    }
+    text.remove_prefix(taken);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string reason_text(const Reason& reason) {
-  const auto& [why, who, what, version, here] = reason;
-  const auto needs = base_name(who) + " needs " + what;
-  switch (why) {
-    case Why::none:
-      return {};
-    case Why::not_a_wheel:
-      return "it is not a wheel";
-    case Why::damaged:
-      return (who.empty() ? "" : who + ": ") + what;
-    case Why::not_read:
-      return "it could not be read: " + what;
-    case Why::no_tags:
-      return "its name has no tags";
-    case Why::other_machine:
-      return "it is not for " + here;
-    case Why::musl:
-      return "it is for musl, not for glibc";
-    case Why::other_system:
-      return "it is for another system: " + what;
-    case Why::newer_system:
-      return "its tag is for a newer or another system: " + what + "; here is " + here;
-    case Why::newer_glibc:
-      return "it needs glibc " + version + ", whatever its tag says" +
-             (what.empty() ? "" : ": " + what);
-    case Why::symbol_version:
-      return base_name(who) + " needs " + version + " of " + what +
-             ", which this system's does not have";
-    case Why::symbol_version_unsure:
-      return base_name(who) + " needs " + version + " of " + what + ", which a system with glibc " +
-             here + " need not have";
-    case Why::python_tag:
-      return "its tag is not for Python " + here;
-    case Why::python_required:
-      return "it requires Python " + what;
-    case Why::python_gil:
-      return "its modules are built for the limited API of builds with the GIL";
-    case Why::python_symbol:
-      return who.empty() ? "it needs Python " + version : who + " exists since Python " + version;
-    case Why::python_slots:
-      return "a module is exported by PyModExport_, which Python reads since " + version;
-    case Why::python_unnamed:
-      return "its modules are bound to one Python, which they do not name";
-    case Why::python_built:
-      return "its modules are built for Python " + version;
-    case Why::python_no_init:
-      return who + " has no PyInit function, and the package imports it";
-    case Why::python_of_one_module:
-      return base_name(who) + " is for another Python; other modules are for any";
-    case Why::python_private_unsure:
-      return needs + ", which the limited API does not promise later Pythons";
-    case Why::python_private:
-      return needs + ", which this Python does not have";
-    case Why::torch_required:
-      return "it requires " + what + (here.empty() ? "" : "; torch " + here + " is here");
-    case Why::torch_absent:
-      return "it needs torch, which is not here and which it does not require";
-    case Why::torch_unsaid:
-      return std::string("it is bound to torch's C++ ABI and does not say of which torch") +
-             (here.empty() ? "; none is here" : "");
-    case Why::torch_built:
-      return "it is bound to the C++ ABI of torch " + version;
-    case Why::torch_symbol_unknown:
-      return "no known torch has " + what;
-    case Why::torch_older:
-      return "it needs torch " + version + " for " + what;
-    case Why::torch_symbol:
-      return base_name(who) + " needs " + demangle(what) + ", which torch " + here +
-             " here does not have";
-    case Why::torch_asked:
-      return who + " compares torch's CUDA with its own when it is imported, and may refuse it";
-    case Why::torch_layout:
-      return base_name(who) + " loads, but " + std::string(layout_doubt);
-    case Why::numpy_one:
-      return base_name(who) + " is built for NumPy 1; it will meet NumPy " + here;
-    case Why::numpy_two:
-      return base_name(who) + " is built for NumPy 2; it will meet NumPy " + here;
-    case Why::numpy_older:
-      return base_name(who) + " needs NumPy " + version + "; it will meet NumPy " + here;
-    case Why::numpy_absent:
-      return base_name(who) + " needs NumPy, which is not here and which it does not require";
-    case Why::refuses:
-      return who +
-             " raises an error when it is imported, unless another module was imported before";
-    case Why::module_absent:
-      return who + " imports " + what + ", which is not here and which nothing requires";
-    case Why::imports_hidden:
-      return who + " hides which modules it imports; whether they are all required is not known";
-    case Why::module_named:
-      return who + " names " + what +
-             ", which is not here and which nothing requires; whether it imports that is not known";
-    case Why::imports_in_circle:
-      return who + " imports " + what + " from " + here +
-             ", which imports that file; whether it has the name by then is not known";
-    case Why::requirement_unmet:
-      return "it requires " + what + ", which the index does not have for this machine";
-    case Why::versions_conflict:
-      return who + " requires " + what + ", and " + here +
-             " would come: the installer takes another version of one of them, which was not "
-             "looked at";
-    case Why::name_absent:
-      return who + " imports " + what + " from " + here + ", which has no such name in this Python";
-    case Why::library_opened:
-      return who + " opens " + what +
-             ", which nothing here brings, or another library in its place";
-    case Why::library_absent:
-      return needs + ", which nothing here brings";
-    case Why::library_of_system:
-      return needs + ", which the system would have to have";
-    case Why::library_of_cuda:
-      return needs + "; torch brings " + cuda_here(here);
-    case Why::library_of_later_torch:
-      return needs + ", which the torch to be installed may bring";
-    case Why::library_unopened:
-      return needs +
-             ", which nothing here brings; whether its import opens that library is not "
-             "known";
-    case Why::no_device_code:
-      return "it has no device code";
-    case Why::cpu_torch:
-      return who + " needs " + what + ", which a CPU build of torch lacks";
-    case Why::runtime_unknown:
-      return "the version of its CUDA runtime cannot be told";
-    case Why::runtime_other:
-      return "it needs libcudart.so." + version + "; torch brings CUDA " + here;
-    case Why::runtime_driver:
-      return "its CUDA " + version + " runtime needs a newer driver than CUDA " + here;
-    case Why::driver_older:
-      return (who.empty() ? "" : "for " + who + " ") + "it needs driver " + version + "; " + here +
-             " is here";
-    case Why::driver_unknown:
-      return base_name(who) +
-             " has a CUDA runtime inside; which driver that needs is not known without --deep; " +
-             here + " is here";
-    case Why::gpu_unserved:
-      return base_name(who) + " has no code for " + what + " (" + version +
-             "): a call of its kernels fails";
-    case Why::only_sources:
-      return "it has no wheel for this machine, only sources that would be compiled here";
-  }
-  return {};
+  return filled(words[static_cast<std::size_t>(reason.why)].sentence, reason);
 }
 
 std::string change_text(const Reason& reason) {
-  const auto& [why, who, what, version, here] = reason;
-  switch (why) {
-    case Why::newer_system:
-      return "another system";
-    case Why::newer_glibc:
-      return "a system with glibc " + version + " or newer";
-    case Why::symbol_version:
-      return "a newer " + what;
-    case Why::symbol_version_unsure:
-      return "a newer " + what + ", or ask on the machine itself";
-    case Why::python_no_init:
-      return "another version of the package";
-    case Why::python_of_one_module:
-      return "another Python, if that module is needed";
-    case Why::python_private_unsure:
-      return "ask on the machine itself";
-    case Why::python_tag:
-    case Why::python_required:
-    case Why::python_gil:
-    case Why::python_symbol:
-    case Why::python_slots:
-    case Why::python_unnamed:
-    case Why::python_built:
-    case Why::python_private:
-    case Why::name_absent:
-      return "another Python";
-    case Why::torch_absent:
-      return "pip install torch";
-    case Why::torch_unsaid:
-      return here.empty() ? "say which torch it will meet: --with torch==VERSION"
-                          : reason_text(reason);
-    case Why::library_of_later_torch:
-      return "say which torch it will meet: --with torch==VERSION";
-    case Why::torch_required:
-    case Why::torch_symbol:
-      return version.empty() ? "another torch" : "torch " + version;
-    case Why::torch_built:
-    case Why::torch_symbol_unknown:
-    case Why::torch_older:
-      return "another torch";
-    case Why::torch_asked:
-      return "a torch and this from one place, for the same CUDA; `env --import` tells for sure";
-    case Why::torch_layout:
-      return std::string(layout_cure);
-    case Why::numpy_one:
-      return "pip install 'numpy<2', or a newer version of this";
-    case Why::numpy_two:
-      return "pip install 'numpy>=2'";
-    case Why::numpy_older:
-      return "pip install 'numpy>=" + version + "'";
-    case Why::numpy_absent:
-      return "pip install numpy";
-    case Why::refuses:
-      return "import the package that it belongs to";
-    case Why::imports_hidden:
-    case Why::imports_in_circle:
-      return "try it: `env --import` tells for sure once it is installed";
-    case Why::requirement_unmet:
-      return "another version of it, or an index that has " + what;
-    case Why::versions_conflict:
-      return "versions that go together: `wheelscope fit --format set` chooses them";
-    case Why::module_absent:
-    case Why::module_named:
-      return "pip install the package that has " + what;
-    case Why::library_opened:
-    case Why::library_absent:
-    case Why::library_of_system:
-    case Why::library_of_cuda:
-    case Why::library_unopened:
-      return source_of(what);
-    case Why::cpu_torch:
-    case Why::runtime_other:
-    case Why::runtime_driver:
-      return "a torch for another CUDA";
-    case Why::driver_older:
-      return "driver " + version + " or newer";
-    case Why::driver_unknown:
-      return "ask again with --deep; any runtime works with driver " + version;
-    case Why::gpu_unserved:
-      return "another GPU, or a build for " + version;
-    default:
-      return reason_text(reason);
-  }
+  const auto change = words[static_cast<std::size_t>(reason.why)].change;
+  const bool is_said = reason.why == Why::torch_unsaid && !reason.here.empty();
+  return change.empty() || is_said ? reason_text(reason) : filled(change, reason);
 }
 
 }  // namespace wheelscope

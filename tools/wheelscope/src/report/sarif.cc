@@ -1,9 +1,9 @@
 // Findings as SARIF 2.1.0, which code hosts show beside the sources; and as GitHub's annotations.
 #include "report/json.h"
 
-#include <cstdlib>
 #include <map>
 
+#include "source/program.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -60,8 +60,7 @@ std::string sarif_document(const std::vector<Item>& items) {
 }
 
 bool in_github_actions() {
-  const char* value = std::getenv("GITHUB_ACTIONS");
-  return value && std::string_view(value) == "true";
+  return environment_variable("GITHUB_ACTIONS") == "true";
 }
 
 std::string annotations(const std::vector<Item>& items) {

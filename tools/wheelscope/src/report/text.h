@@ -8,7 +8,6 @@
 #include "answers/environment.h"
 #include "answers/explain.h"
 #include "answers/fit.h"
-#include "answers/fit_set.h"
 #include "answers/link.h"
 #include "answers/reason.h"
 #include "answers/thin.h"

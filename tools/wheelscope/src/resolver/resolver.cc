@@ -10,7 +10,7 @@ namespace {
 
 class Search {
  public:
-  explicit Search(const Provider& provider) : provider_(provider) {
+  explicit Search(const Questions& questions) : ask_(questions) {
     root_clash_ = store({.terms = {{number_of(root), VersionSet(1).add(1)}}});
   }
 
@@ -20,16 +20,16 @@ class Search {
     while (true) {
       const auto package = next();
       if (!package) {
-        auto clashes = provider_.check ? provider_.check(solution()) : std::vector<Clash>();
+        auto clashes = ask_.check ? ask_.check(solution()) : std::vector<Clash>();
         if (clashes.empty()) return std::nullopt;
         if (!take(clashes)) return failed_;
         continue;
       }
       const auto domain = packages_[*package].domain;
       const auto version =
-          provider_.choose ? provider_.choose(packages_[*package].name, domain) : domain.first();
+          ask_.choose ? ask_.choose(packages_[*package].name, domain) : domain.first();
       if (packages_[*package].asked.insert(version).second) {
-        if (!take(provider_.needs(packages_[*package].name, version))) return failed_;
+        if (!take(ask_.needs(packages_[*package].name, version))) return failed_;
         continue;  // what was learnt may rule it out, or put another first
       }
       ++level_;
@@ -92,7 +92,7 @@ class Search {
   std::size_t number_of(const std::string& name) {
     const auto [found, is_new] = numbers_.try_emplace(name, packages_.size());
     if (is_new) {
-      const auto versions = name == root ? 1 : provider_.count_versions(name);
+      const auto versions = name == root ? 1 : ask_.count_versions(name);
       packages_.push_back({.name = name, .domain = VersionSet(versions, true)});
     }
     return found->second;
@@ -241,7 +241,7 @@ class Search {
     return best;
   }
 
-  const Provider& provider_;
+  const Questions& ask_;
   std::map<std::string, std::size_t> numbers_;
   std::vector<Package> packages_;
   std::vector<StoredClash> clashes_;
@@ -257,11 +257,11 @@ bool has_solution(const Clashes& clashes) {
   for (const auto& clash : clashes) {
     for (const auto& term : clash.terms) versions[term.package] = term.values.versions();
   }
-  const Provider provider{
+  const Questions questions{
       .count_versions = [&](const std::string& package) { return versions.at(package); },
       .needs = [&](const std::string& package,
                    std::size_t) { return package == root ? clashes : Clashes(); }};
-  return !Search(provider).run();
+  return !Search(questions).run();
 }
 
 // Leaves out what the conflict does not need, one pair of packages after the other.
@@ -286,8 +286,8 @@ Conflict smallest(const Clashes& clashes) {
 
 }  // namespace
 
-std::expected<Solution, Conflict> solve(const Provider& provider) {
-  Search search(provider);
+std::expected<Solution, Conflict> solve(const Questions& questions) {
+  Search search(questions);
   if (const auto clash = search.run()) return std::unexpected(smallest(search.leaves(*clash)));
   return search.solution();
 }

@@ -2,7 +2,6 @@
 #include "source/cache.h"
 
 #include <fcntl.h>
-#include <openssl/sha.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "source/files.h"
+#include "source/program.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -21,19 +21,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t hash_size = SHA256_DIGEST_LENGTH;
-
-std::string hash_of(std::string_view text) {
-  std::string hash(hash_size, '\0');
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-         reinterpret_cast<unsigned char*>(hash.data()));
-  return hash;
-}
+constexpr std::size_t hash_size = 32;
 
 }  // namespace
 
 std::string Cache::path_of(const std::string& key) const {
-  const auto name = hexadecimal(hash_of(key));
+  const auto name = hexadecimal(sha256(key));
   return folder_ + "/" + name.substr(0, 2) + "/" + name.substr(2);
 }
 
@@ -48,7 +41,7 @@ std::optional<std::string> Cache::find(const std::string& key) const {
   if (!text || text->size() < hash_size) return std::nullopt;
   const std::string hash = text->substr(0, hash_size);
   text->erase(0, hash_size);
-  if (hash_of(*text) != hash) return std::nullopt;  // a disk that was full, or someone's edit
+  if (sha256(*text) != hash) return std::nullopt;  // a disk that was full, or someone's edit
   std::error_code ignored;
   fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);  // see trim
   return std::move(*text);
@@ -56,7 +49,7 @@ std::optional<std::string> Cache::find(const std::string& key) const {
 
 void Cache::store(const std::string& key, std::string_view contents) {
   if (folder_.empty() || contents.size() > most_ / 4) return;
-  std::ignore = write_file(path_of(key), hash_of(contents) + std::string(contents));
+  std::ignore = write_file(path_of(key), sha256(contents) + std::string(contents));
 }
 
 void Cache::trim() const {
@@ -92,10 +85,10 @@ void Cache::trim() const {
 }
 
 std::string cache_folder() {
-  const char* folder = std::getenv("XDG_CACHE_HOME");
-  if (folder && *folder == '/') return std::string(folder) + "/wheelscope";
-  const char* home = std::getenv("HOME");
-  return home && *home ? std::string(home) + "/.cache/wheelscope" : "";
+  const auto folder = environment_variable("XDG_CACHE_HOME");
+  if (folder.starts_with('/')) return folder + "/wheelscope";
+  const auto home = environment_variable("HOME");
+  return home.empty() ? "" : home + "/.cache/wheelscope";
 }
 
 }  // namespace wheelscope

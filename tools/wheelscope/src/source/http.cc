@@ -3,6 +3,7 @@
 // take longer to read than most answers take to come.
 #include "source/http.h"
 
+#include <curl/curl.h>
 #include <nss.h>
 #include <openssl/ssl.h>
 #include <unistd.h>
@@ -12,10 +13,12 @@
 #include <chrono>
 #include <future>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "source/program.h"
 #include "source/transfer.h"
 
 namespace wheelscope {
@@ -24,16 +27,11 @@ namespace {
 constexpr int attempts = 3;
 constexpr long connections_to_a_host = 16;
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 // The certificates to trust: those that pip and other programs are told of, or else where systems
 // keep them. A static program cannot know that place of its system.
 std::string find_certificates() {
   for (const auto* name : {"PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"}) {
-    if (auto file = environment(name); !file.empty()) return file;
+    if (auto file = environment_variable(name); !file.empty()) return file;
   }
   for (const auto* file : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
                            "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"}) {
@@ -180,8 +178,7 @@ void Http::expect(const HttpRequest& request) {
 Result<HttpAnswer> Http::get(const HttpRequest& request) {
   std::string error;
   if (std::ranges::any_of(request.url, [](char c) { return c <= ' ' || c > '~'; }))
-    return std::unexpected(
-        Error{0, shown_url(request.url) + ": write it with ASCII letters, others as %NN or xn--"});
+    return fail(0, shown_url(request.url) + ": write it with ASCII letters, others as %NN or xn--");
   for (int attempt = 0; attempt < attempts; ++attempt) {
     constexpr auto pause = std::chrono::milliseconds(300);
     if (attempt > 0) std::this_thread::sleep_for(pause * attempt * attempt);
@@ -190,8 +187,44 @@ Result<HttpAnswer> Http::get(const HttpRequest& request) {
     if (auto done = pending->transfer.outcome(code)) return std::move(*done);
     error = pending->transfer.error();
   }
-  return std::unexpected(Error{
-      0, shown_url(request.url) + ": " + error + "; tried " + std::to_string(attempts) + " times"});
+  return fail(
+      0, shown_url(request.url) + ": " + error + "; tried " + std::to_string(attempts) + " times");
+}
+
+bool is_url(std::string_view text) {
+  return text.starts_with("http://") || text.starts_with("https://");
+}
+
+std::string shown_url(const std::string& url) {
+  auto shown = url.substr(0, url.find_first_of("?#"));
+  const auto start = shown.find("://");
+  if (start == shown.npos) return shown;
+  const auto end = std::min(shown.find('/', start + 3), shown.size());
+  if (const auto at = shown.rfind('@', end); at != shown.npos && at > start)
+    shown.erase(start + 3, at - start - 2);
+  return shown;
+}
+
+std::string host_of(const std::string& url) {
+  const auto start = url.find("://");
+  if (start == url.npos) return {};
+  auto host = url.substr(start + 3, url.find_first_of("/?#", start + 3) - start - 3);
+  if (const auto at = host.rfind('@'); at != host.npos) host.erase(0, at + 1);
+  return host.substr(0, host.find(':'));
+}
+
+Result<std::string> resolve_url(const std::string& page, const std::string& link) {
+  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> url(curl_url(), curl_url_cleanup);
+  char* whole = nullptr;
+  if (link.empty() ||  // some versions of curl take it for the page itself
+      curl_url_set(url.get(), CURLUPART_URL, page.c_str(), 0) != CURLUE_OK ||
+      curl_url_set(url.get(), CURLUPART_URL, link.c_str(), 0) != CURLUE_OK ||
+      curl_url_get(url.get(), CURLUPART_URL, &whole, 0) != CURLUE_OK)
+    return fail(0, "'" + shown_url(link) + "' is no link");
+  std::string resolved(whole);
+  curl_free(whole);
+  if (!is_url(resolved)) return fail(0, "'" + shown_url(link) + "' leads to no web server");
+  return resolved;
 }
 
 }  // namespace wheelscope

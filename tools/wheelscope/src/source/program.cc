@@ -11,7 +11,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <sstream>
+
+#include "text/text.h"
 
 namespace wheelscope {
 namespace {
@@ -31,25 +32,27 @@ Result<std::string> read_all(int pipe, int seconds) {
         std::chrono::duration_cast<std::chrono::milliseconds>(end - steady_clock::now()).count();
     pollfd waiting{.fd = pipe, .events = POLLIN, .revents = 0};
     if (left <= 0 || poll(&waiting, 1, static_cast<int>(left)) == 0)
-      return std::unexpected(
-          Error{0, "did not answer within " + std::to_string(seconds) + " seconds"});
+      return fail(0, "did not answer within " + std::to_string(seconds) + " seconds");
     char buffer[4096];
     const auto count = read(pipe, buffer, sizeof buffer);
     if (count == 0) return text;
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return std::unexpected(Error{0, std::strerror(errno)});
+    if (count < 0) return fail(0, std::strerror(errno));
     text.append(buffer, static_cast<std::size_t>(count));
-    if (text.size() > most) return std::unexpected(Error{0, "prints more than a mebibyte"});
+    if (text.size() > most) return fail(0, "prints more than a mebibyte");
   }
 }
 
 }  // namespace
 
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
 std::string find_program(const std::string& name) {
   if (name.find('/') != name.npos) return is_program(name) ? name : std::string();
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path ? path : "");
-  for (std::string folder; std::getline(folders, folder, ':');) {
+  for (const auto& folder : split(environment_variable("PATH"), ':')) {
     const auto file = (folder.empty() ? "." : folder) + "/" + name;
     if (is_program(file)) return file;
   }
@@ -58,7 +61,7 @@ std::string find_program(const std::string& name) {
 
 Result<std::string> output_of(const std::vector<std::string>& command, int seconds) {
   const auto fail = [&](const std::string& what) {
-    return std::unexpected(Error{0, command.front() + " " + what});
+    return wheelscope::fail(0, command.front() + " " + what);
   };
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return fail(std::strerror(errno));

@@ -1,4 +1,4 @@
-// Runs another program for what it prints.
+// The environment of this program, and other programs, which are run for what they print.
 #pragma once
 
 #include <string>
@@ -7,6 +7,9 @@
 #include "source/bytes.h"
 
 namespace wheelscope {
+
+// Empty: it is not set.
+std::string environment_variable(const char* name);
 
 // The file of a program: itself if it has a slash, else the first of that name in the folders of
 // PATH. Empty: there is none.

@@ -2,7 +2,6 @@
 #include "source/remote.h"
 
 #include <fcntl.h>
-#include <openssl/sha.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,13 +16,6 @@ namespace {
 constexpr std::uint64_t tail_size = 64 << 10;  // holds the directory and METADATA of most wheels
 constexpr std::uint64_t largest_file = std::uint64_t{64} << 30;
 constexpr std::uint64_t largest_of_unknown_size = std::uint64_t{256} << 20;
-
-std::string sha256_of(Bytes bytes) {
-  std::string digest(SHA256_DIGEST_LENGTH, '\0');
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.span().data()), bytes.size(),
-         reinterpret_cast<unsigned char*>(digest.data()));
-  return hexadecimal(digest);
-}
 
 // What a part of a file is kept under.
 std::string key_of(const std::string& url, const std::string& identity, const std::string& range) {
@@ -177,9 +169,10 @@ Result<Remote> Remote::download(Http& http, const RemoteFile& file) {
     return fail(shown_url(file.url), "the answer is cut off: it has " +
                                          std::to_string(bytes.size()) + " of " +
                                          std::to_string(*size) + " bytes");
-  if (!file.sha256.empty() && sha256_of(bytes) != file.sha256)
-    return fail(shown_url(file.url), "is not the file that the index means: its SHA-256 is " +
-                                         sha256_of(bytes) + ", that of the index " + file.sha256);
+  if (file.sha256.empty()) return remote;
+  if (const auto sum = hexadecimal(sha256(bytes.text())); sum != file.sha256)
+    return fail(shown_url(file.url), "is not the file that the index means: its SHA-256 is " + sum +
+                                         ", that of the index " + file.sha256);
   return remote;
 }
 

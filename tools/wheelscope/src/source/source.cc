@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -77,7 +78,7 @@ Source Source::view(Bytes bytes) {
 }
 
 Result<Source> Source::map(const std::string& path) {
-  auto fail = [&](const char* what) { return std::unexpected(Error{0, path + ": " + what}); };
+  auto fail = [&](const char* what) { return wheelscope::fail(0, path + ": " + what); };
   // O_NONBLOCK: not to wait for the writer of a pipe, which is refused below.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return fail(std::strerror(errno));
@@ -160,6 +161,39 @@ Source Source::lazy(std::uint64_t size, Fill fill, std::uint64_t block) {
   };
   source.bytes_ = Bytes(memory, &blocks.supply);
   return source;
+}
+
+void Pieces::add(Piece piece) {
+  if (piece.empty()) return;
+  size_ += piece.size();
+  if (!list_.empty() && list_.back().data() + list_.back().size() == piece.data())
+    list_.back() = {list_.back().data(), list_.back().size() + piece.size()};
+  else
+    list_.push_back(piece);
+}
+
+void Pieces::own(std::string text) {
+  add(std::as_bytes(std::span(own_.emplace_back(std::move(text)))));
+}
+
+void Pieces::add_zeros(std::uint64_t count) {
+  static constexpr std::array<std::byte, 64 << 10> zeros{};
+  while (count > 0) {
+    const auto some = std::min<std::uint64_t>(count, zeros.size());
+    add(std::span(zeros).first(some));
+    count -= some;
+  }
+}
+
+Source Pieces::joined() const {
+  auto output = Source::allocate(size_);
+  auto room = output.writable();
+  if (room.size() != size_) return {};
+  for (const auto& piece : list_) {
+    std::memcpy(room.data(), piece.data(), piece.size());
+    room = room.subspan(piece.size());
+  }
+  return output;
 }
 
 }  // namespace wheelscope

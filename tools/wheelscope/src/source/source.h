@@ -2,6 +2,7 @@
 // fetches the blocks that a reader asks for, and can say that it has none.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -52,6 +53,32 @@ class Source {
   std::shared_ptr<Blocks> blocks_;  // of a lazy source
   Bytes bytes_;
   std::jthread trimmer_;  // of a file's mapping; ends before the mapping does
+};
+
+// Contents that are put together from other bytes, without a copy of them.
+
+class Pieces {
+ public:
+  using Piece = std::span<const std::byte>;
+
+  Pieces() = default;
+  Pieces(Piece all) { add(all); }  // NOLINT(google-explicit-constructor)
+
+  // Bytes that outlive this. Neighbours become one piece.
+  void add(Piece piece);
+  void own(std::string text);
+  void add_zeros(std::uint64_t count);
+
+  const std::vector<Piece>& list() const { return list_; }
+  std::uint64_t size() const { return size_; }
+
+  // A copy; no bytes where there is no memory for it.
+  Source joined() const;
+
+ private:
+  std::vector<Piece> list_;
+  std::deque<std::string> own_;
+  std::uint64_t size_ = 0;
 };
 
 }  // namespace wheelscope

@@ -95,7 +95,7 @@ std::optional<Result<HttpAnswer>> Transfer::outcome(CURLcode code) {
 }
 
 Result<HttpAnswer> Transfer::fail(const std::string& what) const {
-  return std::unexpected(Error{0, shown_url(request_.url) + ": " + what});
+  return wheelscope::fail(0, shown_url(request_.url) + ": " + what);
 }
 
 void Transfer::prepare(const Connecting& connecting) {

@@ -1,13 +1,20 @@
 // Splits, joins, pads, demangles and escapes text.
 #include "text/text.h"
 
+// OpenSSL's plain hash functions: setting up the providers behind its newer interface takes longer
+// than hashing a small wheel.
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include <cxxabi.h>
+#include <openssl/sha.h>
 
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <iterator>
 #include <memory>
 #include <numeric>
+#include <sstream>
 
 namespace wheelscope {
 namespace {
@@ -51,6 +58,13 @@ std::uint64_t take_number(std::string_view& text) {
 
 }  // namespace
 
+std::size_t find_in(std::string_view text, std::string_view wanted, std::size_t from) {
+  if (from > text.size()) return text.npos;
+  const auto* found = memmem(text.data() + from, text.size() - from, wanted.data(), wanted.size());
+  return found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data())
+               : text.npos;
+}
+
 std::string joined(const std::vector<std::string>& words, std::string_view separator) {
   std::string text;
   for (const auto& word : words) {
@@ -70,10 +84,25 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
+std::vector<std::string> words_of(std::string_view text) {
+  std::istringstream words{std::string(text)};
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
 std::string_view trim(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first == text.npos) return {};
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+bool nests_deeper(std::string_view json, std::size_t deepest) {
+  std::size_t depth = 0;
+  for (const char c : json) {
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') depth -= depth > 0;
+    if (depth > deepest) return true;
+  }
+  return false;
 }
 
 std::string lower(std::string_view text) {
@@ -135,6 +164,13 @@ std::string printable(std::string_view text) {
     text.remove_prefix(character.size());
   }
   return result;
+}
+
+std::string sha256(std::string_view bytes) {
+  std::string digest(SHA256_DIGEST_LENGTH, '\0');
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
+         reinterpret_cast<unsigned char*>(digest.data()));
+  return digest;
 }
 
 std::string hexadecimal(std::string_view bytes) {

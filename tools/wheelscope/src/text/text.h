@@ -16,11 +16,29 @@ bool contains(const List& list, const Value& value, Projection projection = {}) 
   return std::ranges::find(list, value, projection) != std::ranges::end(list);
 }
 
+// Defines the names of an enumeration's values, in their order, as name_of().
+#define NAMES(Enumeration, ...)                           \
+  inline const char* name_of(Enumeration value) {         \
+    static constexpr const char* names[] = {__VA_ARGS__}; \
+    return names[static_cast<std::size_t>(value)];        \
+  }
+
+// Where `wanted` lies in `text` at or after `from`; npos: nowhere. In time in proportion to both
+// lengths, at worst, which string_view::find() is not.
+std::size_t find_in(std::string_view text, std::string_view wanted, std::size_t from = 0);
+
 std::string joined(const std::vector<std::string>& words, std::string_view separator = ", ");
 std::vector<std::string> split(std::string_view text, char separator);
 
+// Separated by blanks, tabs or line ends.
+std::vector<std::string> words_of(std::string_view text);
+
 // Without blanks, tabs and line ends at both ends.
 std::string_view trim(std::string_view text);
+
+// Whether brackets of JSON, those in texts too, are nested so deep that who parses it would recurse
+// too often.
+bool nests_deeper(std::string_view json, std::size_t deepest);
 
 std::string lower(std::string_view text);
 
@@ -53,6 +71,9 @@ std::string demangle(const std::string& symbol);
 // Bytes of a file as a terminal may get them: control characters, and what is not UTF-8, as \xNN,
 // so that no name in an archive can move the cursor or change a title.
 std::string printable(std::string_view text);
+
+// The 32 bytes of a SHA-256.
+std::string sha256(std::string_view bytes);
 
 // Two digits a byte, as hashes are written.
 std::string hexadecimal(std::string_view bytes);

@@ -1,12 +1,13 @@
 // Judges the platform by auditwheel's rules (PEP 600): the newest of the policies that symbol
-// versions, libraries, forbidden symbols and instructions name.
-#include "verdicts/verdicts.h"
+// versions, libraries, forbidden symbols and instructions name. Puts all verdicts on a file
+// together.
 
 #include <algorithm>
 
 #include "packaging/tag.h"
 #include "tables/tables.h"
 #include "text/text.h"
+#include "verdicts/verdicts.h"
 
 namespace wheelscope {
 namespace {
@@ -146,6 +147,23 @@ std::vector<std::string> external_libraries(const Hosts& hosts, const PlatformTa
   return {external.begin(), external.end()};
 }
 
+std::vector<std::string> claimed_platforms(const std::optional<WheelClaims>& wheel) {
+  std::vector<std::string> platforms;
+  if (!wheel) return platforms;
+  for (const auto& tag : wheel->file_name_tags) platforms.push_back(split_tag(tag).platform);
+  return platforms;
+}
+
+// A wheel for another system has no libraries that can be judged here: what it says is all there
+// is.
+void trust_foreign_tag(const Facts& facts, PlatformVerdict& verdict) {
+  if (!facts.wheel || verdict.tag != "any") return;
+  for (const auto& text : facts.wheel->file_name_tags) {
+    const auto platform = split_tag(text).platform;
+    if (!is_linux_or_any(platform)) verdict = {.tag = platform, .because = {"the wheel says so"}};
+  }
+}
+
 }  // namespace
 
 PlatformVerdict judge_platform(const std::vector<LibraryFacts>& libraries,
@@ -217,6 +235,18 @@ bool claims_too_much(const std::string& tag, const PlatformVerdict& verdict) {
     }
   }
   return true;
+}
+
+Verdicts judge(const Facts& facts) {
+  Verdicts verdicts{
+      .platform = judge_platform(facts.libraries, claimed_platforms(facts.wheel)),
+      .python = judge_python(facts.libraries, facts.wheel),
+      .torch = judge_torch(facts.libraries),
+      .numpy = judge_numpy(facts.libraries),
+      .cuda = judge_cuda(facts.libraries),
+  };
+  trust_foreign_tag(facts, verdicts.platform);
+  return verdicts;
 }
 
 }  // namespace wheelscope

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "facts/facts.h"
+#include "text/text.h"
 
 namespace wheelscope {
 
@@ -95,11 +96,11 @@ struct Verdicts {
 
 Verdicts judge(const Facts& facts);
 
-const char* name_of(PythonAbi abi);
-const char* name_of(TorchAbi abi);
-const char* name_of(NumpyAbi abi);
-const char* name_of(Served served);
-const char* name_of(CudaRuntime runtime);
+NAMES(PythonAbi, "none", "abi3", "abi3t", "version")
+NAMES(TorchAbi, "none", "stable", "cxx")
+NAMES(NumpyAbi, "none", "1", "2", "both")
+NAMES(Served, "no", "jit", "native")
+NAMES(CudaRuntime, "none", "static", "dynamic")
 
 // The platform tag that a wheel's libraries deserve. `claimed` are the wheel's platform tags: they
 // decide which architecture and C library is meant where the wheel has files for several.

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "readers/inflate.h"
-#include "source/pieces.h"
+#include "source/source.h"
 
 namespace wheelscope {
 

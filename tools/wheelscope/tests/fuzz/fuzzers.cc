@@ -8,10 +8,9 @@
 
 #include "answers/cover.h"
 #include "answers/explain.h"
-#include "facts/library.h"
 #include "facts/wheel.h"
-#include "findings/policy.h"
-#include "machine/openings.h"
+#include "findings/findings.h"
+#include "machine/python_source.h"
 #include "packaging/claims.h"
 #include "packaging/record.h"
 #include "packaging/requirement.h"

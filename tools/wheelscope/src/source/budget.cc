@@ -1,5 +1,5 @@
 // Schedules jobs: each free thread takes the costliest waiting job that still fits.
-#include "source/parallel.h"
+#include "source/budget.h"
 
 #include <algorithm>
 #include <condition_variable>

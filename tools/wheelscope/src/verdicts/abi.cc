@@ -1,13 +1,23 @@
-// Judges the Python ABI. A module that needs only symbols of the limited API runs on every Python
-// from the one that has them all; a module whose name or symbols go beyond it is bound to one
-// version. A wheel may have a module for each of several Pythons, of which each takes its own.
-#include "verdicts/verdicts.h"
+// Judges the ABIs of Python, torch and NumPy.
+//
+// Python: a module that needs only symbols of the limited API runs on every Python from the one
+// that has them all; a module whose name or symbols go beyond it is bound to one version. A wheel
+// may have a module for each of several Pythons, of which each takes its own.
+//
+// torch: C shims are stable and each has a first version; a C++ name binds to the torch that built
+// it.
+//
+// NumPy: modules built with the headers of NumPy 1 fail beside NumPy 2, those built with the
+// headers of NumPy 2 run beside both, from the version that they were told to support.
 
 #include <algorithm>
+#include <array>
 
+#include "facts/facts.h"
 #include "packaging/tag.h"
 #include "tables/tables.h"
 #include "text/text.h"
+#include "verdicts/verdicts.h"
 
 namespace wheelscope {
 namespace {
@@ -64,6 +74,10 @@ PythonVerdict judge_by_tags(const WheelClaims& wheel) {
   }
   if (const auto versions = versions_of_tags(wheel); !versions.empty()) bind_to(versions, verdict);
   return verdict;
+}
+
+bool provides_torch(const LibraryFacts& library) {
+  return base_name(library.path) == "libtorch_cpu.so" || library.soname == "libtorch_cpu.so";
 }
 
 }  // namespace
@@ -149,6 +163,70 @@ PythonServes serves_python(const PythonVerdict& verdict, const std::string& pyth
       if (verdict.versions.empty()) return PythonServes::not_said;
       return contains(verdict.versions, python) ? PythonServes::yes : PythonServes::is_another;
   }
+}
+
+TorchVerdict judge_torch(const std::vector<LibraryFacts>& libraries) {
+  TorchVerdict verdict;
+  if (std::ranges::any_of(libraries, provides_torch)) return verdict;  // torch itself
+  std::set<std::string> bound, unknown;
+  std::map<std::string, std::set<std::string>> shims;  // first version -> symbols
+  bool uses_shims = false;
+  for (const auto& library : libraries) {
+    for (const auto& [symbol, needed] : library.torch_symbols) {
+      if (!is_torch_shim(symbol)) {
+        bound.insert(symbol);
+        continue;
+      }
+      uses_shims = true;
+      if (!needed) continue;  // weak: the library copes without it
+      const auto shim = torch_shims().find(symbol);
+      if (shim == torch_shims().end())
+        unknown.insert(symbol);
+      else
+        shims[std::string(shim->second.first_version)].insert(symbol);
+    }
+  }
+  verdict.unknown.assign(unknown.begin(), unknown.end());
+  if (!bound.empty()) {
+    verdict.abi = TorchAbi::cxx;
+    verdict.symbols.assign(bound.begin(), bound.end());
+  } else if (uses_shims) {
+    verdict.abi = TorchAbi::stable;
+    const auto newest =
+        std::ranges::max_element(shims, older, [](const auto& entry) { return entry.first; });
+    if (newest != shims.end()) {
+      verdict.min = newest->first;
+      verdict.symbols.assign(newest->second.begin(), newest->second.end());
+    }
+  }
+  return verdict;
+}
+
+NumpyVerdict judge_numpy(const std::vector<LibraryFacts>& libraries) {
+  NumpyVerdict verdict;
+  std::map<NumpyAbi, std::vector<std::string>> kinds;
+  for (const auto& library : libraries) {
+    if (!library.numpy) continue;
+    const auto& api = *library.numpy;
+    kinds[!api.two  ? NumpyAbi::one
+          : api.one ? NumpyAbi::both
+                    : NumpyAbi::two]
+        .push_back(library.path);
+    if (!api.min.empty() && (!verdict.min || older(*verdict.min, api.min))) verdict.min = api.min;
+  }
+  if (kinds.empty()) return verdict;
+  verdict.abi = kinds.begin()->first;
+  verdict.libraries = kinds.begin()->second;
+  return verdict;
+}
+
+NumpyClash clash_with_numpy(const NumpyApi& api, const std::string& version) {
+  if (version.empty()) return NumpyClash::none;
+  const bool is_one = older(version, "2");
+  if (!is_one && !api.two)
+    return api.checks_sizes ? NumpyClash::old_types : NumpyClash::old_headers;
+  if (is_one && !api.one) return NumpyClash::new_headers;
+  return !api.min.empty() && older(version, api.min) ? NumpyClash::new_functions : NumpyClash::none;
 }
 
 }  // namespace wheelscope

@@ -1,8 +1,18 @@
-// Finds a static CUDA runtime and its version by two independent traces (data/README.md explains
-// the table): texts that came with each minor version, and the constant in cudaRuntimeGetVersion's
-// code. Either may mislead alone: a profiler holds names of newer functions, cuFFT has a function
-// of the same shape. So the constant must lie where the texts put the runtime.
-#include "readers/cudart.h"
+// Finds what headers and static libraries leave in a library.
+//
+// A static CUDA runtime and its version are found by two independent traces (data/README.md
+// explains the table): texts that came with each minor version, and the constant in
+// cudaRuntimeGetVersion's code. Either may mislead alone: a profiler holds names of newer
+// functions, cuFFT has a function of the same shape. So the constant must lie where the texts put
+// the runtime.
+//
+// `import_array()` of NumPy's headers leaves texts. The headers of NumPy 1 import
+// numpy.core._multiarray_umath, which NumPy 2 has only to say that it will not do; those of NumPy 2
+// import numpy._core._multiarray_umath first, and then the other. The names also occur in messages
+// and in pickles, so they count only as whole texts, beside the name of the capsule, in a library
+// that opens capsules. A module that Cython compiled may use NumPy's types alone: it has the error
+// message of NumPy 1's declarations, and does not import the API.
+#include "readers/traces.h"
 
 #include <algorithm>
 #include <cstring>
@@ -13,13 +23,6 @@
 
 namespace wheelscope {
 namespace {
-
-// Where `wanted` lies in `text` at or after `from`; npos: nowhere.
-std::size_t find(std::string_view text, std::string_view wanted, std::size_t from = 0) {
-  if (from > text.size()) return text.npos;
-  const auto* found = memmem(text.data() + from, text.size() - from, wanted.data(), wanted.size());
-  return found ? static_cast<const char*>(found) - text.data() : text.npos;
-}
 
 std::optional<std::uint32_t> constant_of(std::uint32_t word, const std::string& machine) {
   if (machine == "x86_64") return word;
@@ -40,7 +43,7 @@ std::set<std::string> versions_in_code(const Elf& elf) {
     const auto data = section.data.whole("code");
     if (!data) continue;
     const auto text = data->text();
-    for (auto at = find(text, before); at != text.npos; at = find(text, before, at + 1)) {
+    for (auto at = find_in(text, before); at != text.npos; at = find_in(text, before, at + 1)) {
       const auto word = data->slice(at + before.size(), 4, "version constant");
       if (!word || text.substr(at + before.size() + 4, after.size()) != after) continue;
       const auto constant = constant_of(word->u32(0), machine).value_or(0);
@@ -54,6 +57,13 @@ std::set<std::string> versions_in_code(const Elf& elf) {
 bool adjacent(const std::string& minor, const std::string& next) {
   const auto dot = minor.find('.');
   return next == minor.substr(0, dot + 1) + std::to_string(std::stoi(minor.substr(dot + 1)) + 1);
+}
+
+bool imports_api(const Elf& elf, const NumpyApi& api) {
+  return (api.one || api.two) && (has_text(elf, "_ARRAY_API") || has_text(elf, "_UFUNC_API")) &&
+         std::ranges::any_of(elf.symbols, [](const ElfSymbol& symbol) {
+           return !symbol.defined && symbol.name == "PyCapsule_GetPointer";
+         });
 }
 
 }  // namespace
@@ -88,6 +98,24 @@ std::optional<StaticCudart> find_static_cudart(const Elf& elf) {
   if (cudart.version.empty() && lowest && next && adjacent(lowest->version, next->version))
     cudart.version = lowest->version;
   return cudart;
+}
+
+std::optional<NumpyApi> find_numpy_api(const Elf& elf) {
+  NumpyApi api{.one = has_text(elf, "numpy.core._multiarray_umath"),
+               .two = has_text(elf, "numpy._core._multiarray_umath")};
+  api.checks_sizes =
+      has_text(elf, "dtype") &&
+      !text_after(elf, "size changed, may indicate binary incompatibility. ").empty();
+  if (!imports_api(elf, api)) {
+    if (!api.checks_sizes || !has_text(elf, "numpy.core.multiarray failed to import"))
+      return std::nullopt;
+    return NumpyApi{.one = true, .checks_sizes = true};
+  }
+  const auto version =
+      text_after(elf, "module was compiled against NumPy C-API version 0x%x (NumPy ");
+  api.min = version.substr(0, version.find(')'));
+  if (api.min.find_first_not_of("0123456789.") != std::string::npos) api.min.clear();
+  return api;
 }
 
 }  // namespace wheelscope

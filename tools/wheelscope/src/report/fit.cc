@@ -1,7 +1,10 @@
-// Writes what `fit` has to say: a table of files, then the one to take; or a set of packages, or
-// why there is none.
-#include "report/text.h"
+// Writes what `fit` has to say, as text and as JSON: a table of files, then the one to take; or a
+// set of packages, or why there is none. A set can be a lock file too, pylock.toml:
+// https://packaging.python.org/en/latest/specifications/pylock-toml/
 
+#include "report/json.h"
+#include "report/text.h"
+#include "source/http.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -52,6 +55,16 @@ std::string table(const std::vector<ChosenPackage>& packages, const Style& style
     text += "  and " + counted(others, "package") + " that these require, " +
             std::to_string(by_bytes) + " of them looked into\n";
   return text;
+}
+
+// A basic string of TOML. Names and addresses have no control characters.
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : printable(text)) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + "\"";
 }
 
 }  // namespace
@@ -139,6 +152,87 @@ std::string fit_set_text(const SetAnswer& answer, const Style& style) {
   }
   for (const auto& note : answer.notes) lines.add("note", printable(note));
   return text + lines.text + (answer.nearest.empty() ? "" : table(answer.nearest, style));
+}
+
+Json to_json(const FitVerdict& verdict) {
+  return {{"file", verdict.file},
+          {"verdict", name_of(verdict.fits)},
+          {"obstacle", name_of(verdict.obstacle)},
+          {"reason", or_null(reason_text(verdict.reason))},
+          {"change", verdict.reason ? or_null(change_text(verdict.reason)) : Json(nullptr)},
+          {"notes", verdict.notes},
+          {"in_part", verdict.in_part},
+          {"size", verdict.size},
+          {"read", verdict.read}};
+}
+
+Json to_json(const ClashLine& line) {
+  return {{"package", or_null(line.who)},
+          {"versions", or_null(line.versions)},
+          {"other", or_null(line.other)},
+          {"other_versions", or_null(line.other_versions)},
+          {"text", clash_text(line)}};
+}
+
+Json to_json(const ChosenPackage& one) {
+  return {{"name", one.name},
+          {"version", one.version},
+          {"asked", one.asked},
+          {"file", one.file},
+          {"url", one.url},
+          {"sha256", or_null(one.sha256)},
+          {"by_bytes", one.by_bytes},
+          {"newest", or_null(one.newest)},
+          {"required_by", one.required_by},
+          {"judged", to_json(one.verdict)}};
+}
+
+Json to_json(const FitAnswer& answer) {
+  return {{"asked", answer.asked},
+          {"files", to_json(answer.verdicts)},
+          {"not_judged", answer.not_judged},
+          {"take", or_null(answer.take)},
+          {"command", or_null(answer.command)},
+          {"nearest", or_null(answer.nearest)},
+          {"change", or_null(change_text(answer.obstacle))},
+          {"sdist", or_null(answer.sdist)},
+          {"notes", answer.notes}};
+}
+
+Json to_json(const SetAnswer& answer) {
+  return {{"asked", answer.asked},
+          {"found", answer.found},
+          {"packages", to_json(answer.packages)},
+          {"command", or_null(answer.command)},
+          {"refused", to_json(answer.refused)},
+          {"conflict", to_json(answer.conflict)},
+          {"nearest_asked", answer.nearest_asked},
+          {"nearest", to_json(answer.nearest)},
+          {"why", answer.why},
+          {"notes", answer.notes},
+          {"size", answer.size},
+          {"read", answer.read},
+          {"received", answer.received}};
+}
+
+Result<std::string> pylock_text(const SetAnswer& answer, const PythonFacts& python,
+                                const std::string& architecture) {
+  std::string text =
+      "# " + printable(joined(answer.asked, " ")) + "\nlock-version = \"1.0\"\nenvironments = [" +
+      quoted("python_version == '" + python.minor() +
+             "' and sys_platform == 'linux' and platform_machine == '" + architecture + "'") +
+      "]\ncreated-by = \"wheelscope\"\n";
+  for (const auto& one : answer.packages) {
+    if (one.sha256.empty())
+      return fail(0,
+                  "a lock file needs the hash of " + one.file + ", which the index does not give");
+    const auto file = "{ name = " + quoted(one.file) + ", url = " + quoted(one.url) +
+                      (one.size ? ", size = " + std::to_string(*one.size) : "") +
+                      ", hashes = { sha256 = " + quoted(one.sha256) + " } }";
+    text += "\n[[packages]]\nname = " + quoted(one.name) + "\nversion = " + quoted(one.version) +
+            (one.is_source ? "\nsdist = " + file : "\nwheels = [" + file + "]") + "\n";
+  }
+  return text;
 }
 
 }  // namespace wheelscope

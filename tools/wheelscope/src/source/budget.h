@@ -1,9 +1,12 @@
-// How much memory an input may cost: a small file must not be able to ask for a large computer.
+// How much memory an input may cost, and jobs that run within that: a small file must not be able
+// to ask for a large computer.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <utility>
+#include <vector>
 
 namespace wheelscope {
 
@@ -54,5 +57,11 @@ class Loan {
   Allowance& allowance_;
   std::uint64_t taken_ = 0;
 };
+
+// Runs run(i) for every job, the costliest first, on `threads` threads; those under way never cost
+// more than `budget` together, unless one alone does. The first exception that a job throws ends
+// the others as soon as they are done with their job, and is thrown again here.
+void run_within_budget(const std::vector<std::uint64_t>& costs, std::uint64_t budget,
+                       unsigned threads, const std::function<void(std::size_t)>& run);
 
 }  // namespace wheelscope

@@ -1,4 +1,6 @@
-// Recognises a library that uses NumPy's C API, and for which NumPy its headers were made.
+// Recognises what a library was built with by the texts that it left: a CUDA runtime that was
+// linked in statically, with its version, and NumPy's C API, with the NumPy that its headers were
+// made for.
 #pragma once
 
 #include <optional>
@@ -6,6 +8,13 @@
 #include "readers/elf_file.h"
 
 namespace wheelscope {
+
+struct StaticCudart {
+  std::string version;                // 12.9; empty when the evidence does not say
+  std::vector<std::string> evidence;  // one sentence each
+};
+
+std::optional<StaticCudart> find_static_cudart(const Elf& elf);
 
 struct NumpyApi {
   bool one = false, two = false;  // it looks for the API where NumPy 1 has it, where NumPy 2 has it
