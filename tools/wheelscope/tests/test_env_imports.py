@@ -59,6 +59,7 @@ SOUND: dict[str, tuple[dict[str, str], bool]] = {
     "absent": ({"__init__.py": "try:\n    import nobody_has_this\nexcept ModuleNotFoundError:\n    pass"}, True),
     "inner": ({"__init__.py": "def g():\n    def f(): raise OSError\n    return f\n" + TRY + "g()"}, True),
     "quiet": ({"__init__.py": "def g(x=1):\n    if x: return\n    raise OSError\n" + TRY + "g()"}, True),
+    "far.off.below": ({"__init__.py": "import nobody_has_this"}, False),
     "shared.part": ({"__init__.py": "import shared.absent"}, False),
 }  # fmt: skip
 PACKAGES |= SOUND

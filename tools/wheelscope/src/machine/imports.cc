@@ -43,22 +43,24 @@ bool is_module_for(const PythonFacts& python, const std::string& path) {
 }
 
 std::vector<std::string> import_names(const std::vector<std::string>& files) {
-  std::set<std::string> packages, deeper, names;
+  std::set<std::string> packages, names;
   for (const auto& path : files) {
-    const auto parts = split(path, '/');
-    const auto& file = parts.back();
-    if (path.starts_with("..") || path.starts_with('/')) continue;
-    if (parts.size() == 1 && (file.ends_with(".py") || file.ends_with(".so")))
-      names.insert(file.substr(0, file.find('.')));
-    if (!file.starts_with("__init__.") || !(file.ends_with(".py") || file.ends_with(".so")))
+    const auto file = base_name(path);
+    if (path.starts_with('/') || !(file.ends_with(".py") || file.ends_with(".so"))) continue;
+    auto folder = path.substr(0, path.size() - file.size());
+    if (folder.empty()) names.insert(file.substr(0, file.find('.')));
+    // Folders with a dot are not imported: x-1.0.data/
+    if (folder.empty() || folder.find('.') != folder.npos || !file.starts_with("__init__."))
       continue;
-    if (parts.size() == 2) packages.insert(parts[0]);
-    if (parts.size() == 3) deeper.insert(parts[0] + "." + parts[1]);
+    folder.pop_back();
+    std::ranges::replace(folder, '/', '.');
+    packages.insert(std::move(folder));
   }
-  for (const auto& name : deeper) {
-    if (!packages.contains(parent_of(name))) names.insert(name);
+  for (const auto& package : packages) {
+    auto parent = parent_of(package);
+    while (!parent.empty() && !packages.contains(parent)) parent = parent_of(parent);
+    if (parent.empty()) names.insert(package);
   }
-  names.insert(packages.begin(), packages.end());
   return {names.begin(), names.end()};
 }
 

@@ -20,7 +20,7 @@ namespace wheelscope {
 bool is_module_for(const PythonFacts& python, const std::string& path);
 
 // The names that a distribution is imported by: cupy, cupyx; cuda.bindings where `cuda` is a folder
-// that several distributions share.
+// without code, which several distributions share.
 std::vector<std::string> import_names(const std::vector<std::string>& files);
 std::vector<std::string> import_names(const Distribution& distribution);
 
