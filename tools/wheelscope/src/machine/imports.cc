@@ -14,6 +14,8 @@
 namespace wheelscope {
 namespace {
 
+constexpr auto module_letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+
 std::string parent_of(const std::string& name) {
   const auto dot = name.rfind('.');
   return dot == name.npos ? std::string() : name.substr(0, dot);
@@ -91,13 +93,35 @@ std::set<std::string> modules_named_in(std::string_view machine_code,
     const auto start = package + ".";
     for (auto at = machine_code.find(start); at != machine_code.npos;
          at = machine_code.find(start, at + 1)) {
-      const auto end = machine_code.find_first_not_of(
-          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.", at);
+      const auto end = machine_code.find_first_not_of(module_letters, at);
       const auto name = machine_code.substr(at, end - at);
       if (name.size() > start.size()) found.emplace(name);
     }
   }
   return found;
+}
+
+std::string module_in_texts(std::string_view texts, const std::string& package) {
+  const auto start = '\0' + package + '.';
+  for (auto at = texts.find(start); at != texts.npos; at = texts.find(start, at + 1)) {
+    const auto end = texts.find_first_not_of(module_letters, at + 1);
+    if (end != texts.npos && texts[end] == '\0' && end > at + start.size())
+      return std::string(texts.substr(at + 1, end - at - 1));
+  }
+  return {};
+}
+
+std::string compared_in_texts(std::string_view texts, const std::string& own) {
+  constexpr std::string_view end(" version mismatch", 18);  // with its zero
+  constexpr std::size_t longest = 100;
+  for (auto at = texts.find(end); at != texts.npos; at = texts.find(end, at + 1)) {
+    const auto start = texts.rfind('\0', at) + 1;
+    if (at - start > longest) continue;
+    for (const auto& word : split(texts.substr(start, at - start), ' ')) {
+      if (word != own && !module_in_texts(texts, word).empty()) return word;
+    }
+  }
+  return {};
 }
 
 const std::set<std::string>& Imports::files_in(const std::string& folder) {

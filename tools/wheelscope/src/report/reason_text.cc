@@ -114,6 +114,8 @@ std::string reason_text(const Reason& reason) {
     case Why::module_named:
       return who + " names " + what +
              ", which is not here and which nothing requires; whether it imports that is not known";
+    case Why::module_compared:
+      return who + " refuses some versions of " + what + "; which ones is not known";
     case Why::imports_in_circle:
       return who + " imports " + what + " from " + here +
              ", which imports that file; whether it has the name by then is not known";
@@ -222,6 +224,7 @@ std::string change_text(const Reason& reason) {
     case Why::refuses:
       return "import the package that it belongs to";
     case Why::imports_hidden:
+    case Why::module_compared:
     case Why::imports_in_circle:
       return "try it: `env --import` tells for sure once it is installed";
     case Why::requirement_unmet:
