@@ -126,6 +126,11 @@ TEST(Fit, ModulesBeyondTheLimitedApiDependOnThePython) {
   EXPECT_NE(fit(wheel, machine_with(), lookups).obstacle, Obstacle::python);
   lookups.python_has = [](const std::string&) { return false; };
   EXPECT_EQ(fit(wheel, machine_with(), lookups).fits, Fits::fails);
+  wheel.verdicts.platform.external_libraries = {"libelsewhere.so.1"};  // may have the symbol
+  wheel.facts.libraries.front().needed.push_back("libelsewhere.so.1");
+  lookups.required_wheels = [](const std::string&) { return Brought::yes; };
+  const auto brought = fit(wheel, machine_with(), lookups);
+  EXPECT_EQ(brought.fits, Fits::works) << reason_text(brought.reason);
 }
 
 TEST(Fit, AModuleOfAnotherPythonAmongOthers) {

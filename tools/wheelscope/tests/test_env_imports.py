@@ -59,6 +59,7 @@ SOUND: dict[str, tuple[dict[str, str], bool]] = {
     "absent": ({"__init__.py": "try:\n    import nobody_has_this\nexcept ModuleNotFoundError:\n    pass"}, True),
     "inner": ({"__init__.py": "def g():\n    def f(): raise OSError\n    return f\n" + TRY + "g()"}, True),
     "quiet": ({"__init__.py": "def g(x=1):\n    if x: return\n    raise OSError\n" + TRY + "g()"}, True),
+    "far.off.below": ({"__init__.py": "import nobody_has_this"}, False),
     "shared.part": ({"__init__.py": "import shared.absent"}, False),
 }  # fmt: skip
 PACKAGES |= SOUND
@@ -201,3 +202,29 @@ def test_what_only_running_tells(scope: Scope, tmp_path: Path) -> None:
     found = env(scope, prefix)
     assert {name: found[name]["loads"] for name in texts} == dict.fromkeys(texts, "depends")
     assert found["opens"]["refusal"]["library"] == "libnobody.so.7"
+
+
+def test_what_a_module_says_of_others(scope: Scope, tmp_path: Path) -> None:
+    """A wheel that is one module, named for a package that is not there; and one that compares versions."""
+    prefix = virtual_environment(tmp_path / "env")
+    texts = {
+        "nowhere.part.moved": '"nowhere.part.tokens"',
+        "settled.part": '"part.tokens", "settled version mismatch"',
+        "compared": '"part.tokens", "part & compared library version mismatch"',
+    }
+    for name, text in texts.items():
+        module = name.rpartition(".")[2]
+        source = (
+            f'const char *texts[] = {{"first", {text}}}; void *PyInit_{module}(void) {{ return 0; }}'
+        )
+        compiled(site_of(prefix) / f"{module}.so", source)
+        install(prefix, name)
+        (site_of(prefix) / f"{name}-1.0.dist-info/RECORD").write_text(f"{module}.so,,\n")
+    found = env(scope, prefix)
+    assert {name: one["loads"] for name, one in found.items()} == {
+        "nowhere-part-moved": "depends",
+        "settled-part": "yes",
+        "compared": "depends",
+    }
+    assert found["nowhere-part-moved"]["refusal"]["module"] == "nowhere.part.tokens"
+    assert found["compared"]["refusal"]["module"] == "part"

@@ -164,6 +164,13 @@ SHARED = {"shared/sample/__init__.py": b"from . import code"}
             "helper/part.py imports name from sample, which imports that file",
         ),
         (
+            {"sample.so": b""},
+            'const char *texts[] = {"first", "helper.part", "sample & helper version mismatch"};',
+            {"1.0": {}},
+            "depends",
+            "sample.so refuses some versions of helper",
+        ),
+        (
             {**SHARED, "shared/sample/code.so": b""},
             'const char *import = "shared.other";',
             {"1.0": {"shared/helper.py": ""}},

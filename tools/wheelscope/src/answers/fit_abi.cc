@@ -85,6 +85,11 @@ bool CandidateJudge::goes_beyond_limited_api() const {
 
 bool CandidateJudge::misses_private_symbols() {
   for (const auto& library : wheel_.facts.libraries) {
+    // A library from elsewhere may have names like Python's: PySideSignal_TypeF is PySide's.
+    if (std::ranges::any_of(library.needed, [&](const auto& name) {
+          return is_external(name) && !is_known_library(name);
+        }))
+      continue;
     for (const auto& [symbol, needed] : library.python_symbols) {
       if (!needed || python_abi3().contains(symbol)) continue;
       if (!lookups_.python_has)

@@ -48,6 +48,7 @@ enum class Why {
   module_absent,           // who: a file of Python code, what
   imports_hidden,          // who: a file of machine code
   module_named,            // who: a file of machine code, what
+  module_compared,         // who: a file of machine code, what
   imports_in_circle,       // who: a file of Python code, what: a name of the module `here`
   requirement_unmet,       // what
   versions_conflict,       // who, what, here

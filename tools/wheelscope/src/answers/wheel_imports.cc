@@ -172,9 +172,19 @@ class PackageRefusal {
   Refusal worst_, absent_;  // proved; a module that is nowhere
 };
 
+// The name of the distribution, as its .dist-info has it; empty: it is not there.
+std::string distribution_in(const std::vector<std::string>& files) {
+  for (const auto& file : files) {
+    const auto folder = file.substr(0, file.find('/'));
+    if (folder.ends_with(".dist-info")) return canonical_name(folder.substr(0, folder.find('-')));
+  }
+  return {};
+}
+
 // Follows machine code, of which its texts tell what it may import, into required wheels: those
 // that share a folder with the wheel, and those that a package which is one module of machine code
-// names. What is found there is never more than a doubt.
+// names. A module that is all of a wheel may also say by its texts what it needs. What is found
+// there is never more than a doubt.
 class MachineCodeImports {
  public:
   MachineCodeImports(const WheelFiles& files, const PythonFacts& python, const OtherModules& others)
@@ -182,7 +192,8 @@ class MachineCodeImports {
 
   Refusal doubt() {
     std::vector<std::string> modules;
-    for (const auto& name : import_names(files_.names)) {
+    const auto own = import_names(files_.names);
+    for (const auto& name : own) {
       if (const auto dot = name.find('.'); dot != name.npos) shared_.insert(name.substr(0, dot));
       for (const auto& file : files_.names) {
         if (!file.starts_with(name + ".") || !file.ends_with(".so")) continue;
@@ -190,7 +201,11 @@ class MachineCodeImports {
         modules.push_back(file);
       }
     }
-    if (shared_.empty() && modules.empty()) return {};
+    if (own.size() == 1 && modules.size() == 1) {
+      if (auto reason = reason_in_texts(modules[0], own[0]))
+        return {std::move(reason), Need::depends};
+    }
+    if (!others_.required || (shared_.empty() && modules.empty())) return {};
     auto packages = shared_;
     std::string texts;  // of the modules, read if anything is required
     const auto required = others_.required([&](const std::vector<std::string>& names) {
@@ -240,6 +255,20 @@ class MachineCodeImports {
     return {};
   }
 
+  // What a module that is all of a wheel says: ruamel.yaml.clib has texts such as
+  // `ruamel.yaml.tokens`.
+  Reason reason_in_texts(const std::string& file, const std::string& name) const {
+    const auto texts = files_.read(file).value_or("");
+    const auto distribution = distribution_in(files_.names);
+    const auto top = distribution.substr(0, distribution.find('-'));
+    if (auto module = module_in_texts(texts, top);
+        !module.empty() && top != name && !others_.may_be_there(top))
+      return {.why = Why::module_named, .who = file, .what = std::move(module)};
+    if (auto other = compared_in_texts(texts, name); !other.empty())
+      return {.why = Why::module_compared, .who = file, .what = std::move(other)};
+    return {};
+  }
+
   bool is_shared(const std::string& name, char end) const {
     return shared_.contains(name.substr(0, name.find(end)));
   }
@@ -271,15 +300,6 @@ class MachineCodeImports {
   std::set<std::string> compiled_;  // packages that are one module of machine code
 };
 
-// The name of the distribution, as its .dist-info has it; empty: it is not there.
-std::string distribution_in(const std::vector<std::string>& files) {
-  for (const auto& file : files) {
-    const auto folder = file.substr(0, file.find('/'));
-    if (folder.ends_with(".dist-info")) return canonical_name(folder.substr(0, folder.find('-')));
-  }
-  return {};
-}
-
 }  // namespace
 
 bool has_module(const std::vector<std::string>& names, std::string module) {
@@ -309,7 +329,7 @@ Refusal refusal_in(const WheelFiles& files, const PythonFacts& python, const Oth
   }
   if (has_main && main.need == Need::never) first.need = Need::never;
   if (!has_main && !all) first.need = std::min(first.need, Need::depends);
-  if (main.need == Need::never && first.need == Need::never && others.required) {
+  if (main.need == Need::never && first.need == Need::never && others.may_be_there) {
     if (auto doubt = MachineCodeImports(files, python, others).doubt(); doubt.reason) return doubt;
   }
   return main.need != Need::never ? main : first;

@@ -14,6 +14,8 @@
 namespace wheelscope {
 namespace {
 
+constexpr auto module_letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+
 std::string parent_of(const std::string& name) {
   const auto dot = name.rfind('.');
   return dot == name.npos ? std::string() : name.substr(0, dot);
@@ -43,22 +45,24 @@ bool is_module_for(const PythonFacts& python, const std::string& path) {
 }
 
 std::vector<std::string> import_names(const std::vector<std::string>& files) {
-  std::set<std::string> packages, deeper, names;
+  std::set<std::string> packages, names;
   for (const auto& path : files) {
-    const auto parts = split(path, '/');
-    const auto& file = parts.back();
-    if (path.starts_with("..") || path.starts_with('/')) continue;
-    if (parts.size() == 1 && (file.ends_with(".py") || file.ends_with(".so")))
-      names.insert(file.substr(0, file.find('.')));
-    if (!file.starts_with("__init__.") || !(file.ends_with(".py") || file.ends_with(".so")))
+    const auto file = base_name(path);
+    if (path.starts_with('/') || !(file.ends_with(".py") || file.ends_with(".so"))) continue;
+    auto folder = path.substr(0, path.size() - file.size());
+    if (folder.empty()) names.insert(file.substr(0, file.find('.')));
+    // Folders with a dot are not imported: x-1.0.data/
+    if (folder.empty() || folder.find('.') != folder.npos || !file.starts_with("__init__."))
       continue;
-    if (parts.size() == 2) packages.insert(parts[0]);
-    if (parts.size() == 3) deeper.insert(parts[0] + "." + parts[1]);
+    folder.pop_back();
+    std::ranges::replace(folder, '/', '.');
+    packages.insert(std::move(folder));
   }
-  for (const auto& name : deeper) {
-    if (!packages.contains(parent_of(name))) names.insert(name);
+  for (const auto& package : packages) {
+    auto parent = parent_of(package);
+    while (!parent.empty() && !packages.contains(parent)) parent = parent_of(parent);
+    if (parent.empty()) names.insert(package);
   }
-  names.insert(packages.begin(), packages.end());
   return {names.begin(), names.end()};
 }
 
@@ -89,13 +93,35 @@ std::set<std::string> modules_named_in(std::string_view machine_code,
     const auto start = package + ".";
     for (auto at = machine_code.find(start); at != machine_code.npos;
          at = machine_code.find(start, at + 1)) {
-      const auto end = machine_code.find_first_not_of(
-          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.", at);
+      const auto end = machine_code.find_first_not_of(module_letters, at);
       const auto name = machine_code.substr(at, end - at);
       if (name.size() > start.size()) found.emplace(name);
     }
   }
   return found;
+}
+
+std::string module_in_texts(std::string_view texts, const std::string& package) {
+  const auto start = '\0' + package + '.';
+  for (auto at = texts.find(start); at != texts.npos; at = texts.find(start, at + 1)) {
+    const auto end = texts.find_first_not_of(module_letters, at + 1);
+    if (end != texts.npos && texts[end] == '\0' && end > at + start.size())
+      return std::string(texts.substr(at + 1, end - at - 1));
+  }
+  return {};
+}
+
+std::string compared_in_texts(std::string_view texts, const std::string& own) {
+  constexpr std::string_view end(" version mismatch", 18);  // with its zero
+  constexpr std::size_t longest = 100;
+  for (auto at = texts.find(end); at != texts.npos; at = texts.find(end, at + 1)) {
+    const auto start = texts.rfind('\0', at) + 1;
+    if (at - start > longest) continue;
+    for (const auto& word : split(texts.substr(start, at - start), ' ')) {
+      if (word != own && !module_in_texts(texts, word).empty()) return word;
+    }
+  }
+  return {};
 }
 
 const std::set<std::string>& Imports::files_in(const std::string& folder) {

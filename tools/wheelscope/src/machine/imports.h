@@ -20,7 +20,7 @@ namespace wheelscope {
 bool is_module_for(const PythonFacts& python, const std::string& path);
 
 // The names that a distribution is imported by: cupy, cupyx; cuda.bindings where `cuda` is a folder
-// that several distributions share.
+// without code, which several distributions share.
 std::vector<std::string> import_names(const std::vector<std::string>& files);
 std::vector<std::string> import_names(const Distribution& distribution);
 
@@ -36,6 +36,13 @@ SourceTree tree_of_disk();
 // The modules below these packages that machine code names.
 std::set<std::string> modules_named_in(std::string_view machine_code,
                                        const std::set<std::string>& packages);
+
+// A text of machine code that is the name of a module in the package. Empty: none.
+std::string module_in_texts(std::string_view texts, const std::string& package);
+
+// A package that machine code names modules of, and says of it that some versions do not fit: `lxml
+// & xmlsec library version mismatch`. Empty: none.
+std::string compared_in_texts(std::string_view texts, const std::string& own);
 
 class Imports {
  public:

@@ -62,7 +62,12 @@ ModulesHere::ModulesHere(const PythonFacts& python)
 // As x/, x.py or x.cpython-311-x86_64-linux-gnu.so.
 bool ModulesHere::has_module(const std::string& folder, const std::string& name) {
   const auto [known, is_new] = folders_.try_emplace(folder);
-  for (const auto& file : entries_of(is_new ? folder : "")) known->second.insert(stem_of(file));
+  for (const auto& file : entries_of(is_new ? folder : "")) {
+    // Folders with a dot are none: ruamel.yaml.clib.libs
+    if (file.find('.') == file.npos || file.ends_with(".so") || file.ends_with(".py") ||
+        file.ends_with(".pyc"))
+      known->second.insert(stem_of(file));
+  }
   return known->second.contains(name);
 }
 

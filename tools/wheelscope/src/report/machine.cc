@@ -136,8 +136,12 @@ Json to_json(const Refusal& refusal) {
   const auto& [why, who, what, version, here] = refusal.reason;
   if (!refusal.reason) return nullptr;
   auto where = [&](Why wanted) { return or_null(why == wanted ? what : ""); };
+  const bool is_module =
+      why == Why::module_absent || why == Why::module_named || why == Why::module_compared;
   return {{"file", who},
-          {"module", why == Why::name_absent ? Json(here) : where(Why::module_absent)},
+          {"module", or_null(is_module                 ? what
+                             : why == Why::name_absent ? here
+                                                       : "")},
           {"name", where(Why::name_absent)},
           {"library", where(Why::library_opened)},
           {"need", name_of(refusal.need)}};

@@ -86,6 +86,8 @@ constexpr Words words[] = {
      "{who} names {what}, which is not here and which nothing requires; whether it imports that is "
      "not known",
      "pip install the package that has {what}"},
+    {Why::module_compared, "{who} refuses some versions of {what}; which ones is not known",
+     "try it: `env --import` tells for sure once it is installed"},
     {Why::imports_in_circle,
      "{who} imports {what} from {here}, which imports that file; whether it has the name by then "
      "is not known",

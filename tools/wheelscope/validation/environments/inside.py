@@ -14,17 +14,17 @@ ENV = ["wheelscope", "env", sys.prefix, "--json"]
 
 
 def names_of(files: list[str]) -> set[str]:
-    """What a distribution is imported by: its packages and modules, and packages in a folder that several share."""
-    modules, packages, deeper = set(), set(), set()
-    for parts in (path.split("/") for path in files):
-        if len(parts) == 1 and parts[0].endswith((".py", ".so")):
-            modules.add(parts[0].partition(".")[0])
-        elif parts[-1] == "__init__.py" and len(parts) == 2:
-            packages.add(parts[0])
-        elif parts[-1] == "__init__.py" and len(parts) == 3:
-            deeper.add((parts[0], parts[1]))
-    inside = {f"{shared}.{name}" for shared, name in deeper if shared not in packages}
-    return modules | packages | inside
+    """What a distribution is imported by: its modules, and its packages, also below folders without code."""
+    modules, packages = set(), set()
+    for *folders, file in (path.split("/") for path in files):
+        if not file.endswith((".py", ".so")) or any("." in folder for folder in folders):
+            continue
+        if not folders:
+            modules.add(file.partition(".")[0])
+        elif file.startswith("__init__."):
+            packages.add(".".join(folders))
+    inner = {one for one in packages for other in packages if one.startswith(f"{other}.")}
+    return modules | (packages - inner)
 
 
 def imported(name: str) -> str | None:
