@@ -201,26 +201,43 @@ class MachineCodeImports {
         modules.push_back(file);
       }
     }
-    if (own.size() == 1 && modules.size() == 1) {
-      if (auto reason = reason_in_texts(modules[0], own[0]))
-        return {std::move(reason), Need::depends};
+    if (shared_.empty() && modules.empty()) return {};
+    const bool is_all = own.size() == 1 && modules.size() == 1;
+    const auto file = modules.empty() ? "" : modules.front();
+    std::string texts;  // of the modules, whose wheels may be far away
+    const auto read = [&] {
+      for (const auto& one : std::exchange(modules, {})) texts += files_.read(one).value_or("");
+    };
+    const auto distribution = distribution_in(files_.names);
+    const auto top = distribution.substr(0, distribution.find('-'));
+    if (is_all && top != own.front() && !others_.may_be_there(top)) {
+      read();  // ruamel.yaml.clib names `ruamel.yaml.tokens`
+      if (auto module = module_in_texts(texts, top); !module.empty())
+        return {{.why = Why::module_named, .who = file, .what = std::move(module)}, Need::depends};
     }
-    if (!others_.required || (shared_.empty() && modules.empty())) return {};
     auto packages = shared_;
-    std::string texts;  // of the modules, read if anything is required
-    const auto required = others_.required([&](const std::vector<std::string>& names) {
-      for (const auto& file : std::exchange(modules, {})) texts += files_.read(file).value_or("");
-      bool wanted = std::ranges::any_of(names, [&](const auto& name) {
-        return shared_.contains(name.substr(0, name.find('/')));
+    std::vector<WheelFiles> required;
+    if (others_.required) {
+      required = others_.required([&](const std::vector<std::string>& names) {
+        read();
+        bool wanted = std::ranges::any_of(names, [&](const auto& name) {
+          return shared_.contains(name.substr(0, name.find('/')));
+        });
+        for (const auto& name : import_names(names)) {
+          if (texts.find(name + ".") == texts.npos) continue;
+          packages.insert(name);
+          wanted = true;
+        }
+        return wanted;
       });
-      for (const auto& name : import_names(names)) {
-        if (texts.find(name + ".") == texts.npos) continue;
-        packages.insert(name);
-        wanted = true;
-      }
-      return wanted;
-    });
-    return required.empty() && shared_.empty() ? Refusal() : doubt_among(required, packages);
+    } else if (is_all) {
+      read();
+    }
+    if (auto other = is_all ? compared_in_texts(texts, own.front()) : ""; !other.empty())
+      return {{.why = Why::module_compared, .who = file, .what = std::move(other)}, Need::depends};
+    return required.empty() && (shared_.empty() || !others_.required)
+               ? Refusal()
+               : doubt_among(required, packages);
   }
 
  private:
@@ -252,20 +269,6 @@ class MachineCodeImports {
           return {std::move(reason), Need::depends};
       }
     }
-    return {};
-  }
-
-  // What a module that is all of a wheel says: ruamel.yaml.clib has texts such as
-  // `ruamel.yaml.tokens`.
-  Reason reason_in_texts(const std::string& file, const std::string& name) const {
-    const auto texts = files_.read(file).value_or("");
-    const auto distribution = distribution_in(files_.names);
-    const auto top = distribution.substr(0, distribution.find('-'));
-    if (auto module = module_in_texts(texts, top);
-        !module.empty() && top != name && !others_.may_be_there(top))
-      return {.why = Why::module_named, .who = file, .what = std::move(module)};
-    if (auto other = compared_in_texts(texts, name); !other.empty())
-      return {.why = Why::module_compared, .who = file, .what = std::move(other)};
     return {};
   }
 

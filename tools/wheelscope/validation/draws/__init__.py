@@ -1,0 +1,1 @@
+"""Popular packages, drawn by a seed: do `wheelscope env` and `wheelscope fit` say what Python says?"""

@@ -1,0 +1,67 @@
+"""What is drawn, from a seed and validation/draws/popular.txt; written down before anything is tried.
+
+The index is asked for the versions that there are, so a later run of a seed may draw newer ones.
+"""
+
+import functools
+import random
+from typing import Any
+
+from validation.draws.popular import LIST, versions_with_wheel
+
+# Projects that bring gigabytes, or take minutes, wherever they are required: what requires them is not tried.
+TOO_LARGE = ("torch", "tensorflow", "tensorflow-cpu", "jaxlib", "triton", "pyspark", "paddlepaddle")
+IN_ENVIRONMENTS = 200  # of the list: what environments are mixed from
+OLD_NUMPY, NEW_NUMPY = "numpy==1.26.4", "numpy==2.2.6"
+HARMS = {
+    "nothing": 6,
+    "delete": 3,  # a file
+    "shorten": 2,  # a file
+    "other processor": 2,  # one package is that for aarch64
+    "other Python": 2,  # one package is that for CPython 3.12
+    "uninstall": 2,  # one package, drawn or required
+    "other version": 3,  # of one package, drawn or required, whatever the others require
+}
+FILES = (".so", ".so", ".py", "__init__.py")  # whose names end so
+
+Row = dict[str, Any]
+versions = functools.cache(versions_with_wheel)
+
+
+def popular() -> list[str]:
+    names = [line for line in LIST.read_text().splitlines() if line[:1] not in ("", "#")]
+    return [name for name in names if name not in TOO_LARGE]
+
+
+def version_of(name: str, dice: random.Random) -> str:
+    """The newest, or any, as likely."""
+    there = versions(name)
+    return f"{name}=={there[-1] if dice.random() < 0.5 else dice.choice(there)}"
+
+
+def environments(seed: int, count: int) -> list[Row]:
+    dice = random.Random(seed)
+    pool = popular()[:IN_ENVIRONMENTS]
+    return [
+        {
+            "install": [version_of(name, dice) for name in dice.sample(pool, dice.randint(3, 7))],
+            # Whatever the others require; none: as they require it.
+            "numpy": dice.choice([None, None, None, OLD_NUMPY, NEW_NUMPY]),
+            "harm": dice.choices(list(HARMS), list(HARMS.values()))[0],
+            "files": dice.choice(FILES),
+            "pick": dice.random(),  # which file or package, from 0 for the first to 1
+            "pick_version": dice.random(),
+        }
+        for _ in range(count)
+    ]
+
+
+def packages(seed: int, count: int) -> list[Row]:
+    dice = random.Random(seed)
+    return [
+        {
+            "ask": version_of(name, dice),
+            "beside": dice.choice([None, None, OLD_NUMPY, NEW_NUMPY]),  # installed before
+        }
+        for name in dice.sample(popular(), count)
+    ]
