@@ -163,6 +163,12 @@ TEST(Explain, SymbolsOfOthers) {
   EXPECT_EQ(explained("a.so: undefined symbol: memcpy, version GLIBC_2.14").provider, "libc.so.6");
   EXPECT_EQ(explained("a.so: undefined symbol: _ZSt28__throw_bad_array_new_lengthv").provider,
             "libstdc++.so.6");
+  const auto arrow = explained("a.so: undefined symbol: _ZN5arrowlsERSoRKNS_10Decimal256E");
+  EXPECT_EQ(arrow.provider, "Apache Arrow (libarrow)");
+  EXPECT_TRUE(says(arrow.because, "another version of it was found"));
+  EXPECT_EQ(explained("a.so: undefined symbol: _ZTIN2cv9ExceptionE").provider, "OpenCV");
+  EXPECT_EQ(explained("a.so: undefined symbol: H5Fopen").provider, "HDF5");
+  EXPECT_EQ(explained("a.so: undefined symbol: _Z5arrowv").provider, "");
   const auto linked = explained("a.so: undefined symbol: f, version libnvJitLink.so.12", &h200);
   EXPECT_TRUE(says(linked.because, "nvidia-nvjitlink-cu12"));
   EXPECT_TRUE(says(explained("a.so: undefined symbol: f").because, "is the package's own"));
@@ -250,6 +256,23 @@ TEST(Explain, GpusDriversAndPython) {
       "cp311"));
   EXPECT_EQ(explained("module was compiled for Python 3.10, but the interpreter").what,
             "The module was made for Python 3.10.");
+}
+
+TEST(Explain, WhatTheTagsOfAWheelAskFor) {
+  auto tags = [](const std::string& tag) {
+    return explained("a-1-" + tag + ".whl is not a supported wheel on this platform").because;
+  };
+  EXPECT_TRUE(says(tags("cp310-cp310-manylinux_2_28_x86_64"),
+                   "CPython 3.10 alone, and for Linux on x86_64 with glibc 2.28 or newer"));
+  EXPECT_TRUE(says(tags("cp38-abi3-manylinux2014_aarch64"),
+                   "CPython 3.8 or newer, and for Linux on aarch64 with glibc 2.17 or newer"));
+  EXPECT_TRUE(says(tags("cp314-cp314t-musllinux_1_2_x86_64"),
+                   "CPython 3.14 alone, free-threaded, and for Linux on x86_64 with musl"));
+  EXPECT_TRUE(says(tags("cp310-cp310-manylinux_2_28_x86_64.manylinux_2_27_x86_64"),
+                   "for Linux on x86_64 with glibc 2.27 or newer"));
+  EXPECT_FALSE(says(tags("cp310-cp310-manylinux_2_28_x86_64.manylinux_2_27_x86_64"), "2.28"));
+  EXPECT_TRUE(says(tags("py3-none-win_amd64"), "Python 3, and for Windows with a 64-bit Python"));
+  EXPECT_TRUE(says(tags("cp312-cp312-macosx_11_0_arm64"), "macOS 11.0 or newer on arm64"));
 }
 
 TEST(Explain, ReadsTextOrTheStandardInput) {
