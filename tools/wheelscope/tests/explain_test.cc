@@ -70,6 +70,22 @@ TEST(Symptom, WrappedFramedAndColouredTextIsTheSameMessage) {
   EXPECT_EQ(only("AttributeError: module ‘numpy’ has no attribute ‘float’").part("name"), "float");
 }
 
+TEST(Symptom, OfTwoBeginningsTheNearerOneCounts) {
+  const auto symbol = only(
+      "    self._handle = _dlopen(self._name, mode)\nOSError: dlopen(/a/b.so, 6): Symbol not "
+      "found: _f");
+  EXPECT_EQ(symbol.library + "|" + symbol.symbol, "/a/b.so|f");
+  EXPECT_EQ(only("numpy.random: numpy.dtype size changed, may indicate binary incompatibility")
+                .part("type"),
+            "dtype");
+}
+
+TEST(Symptom, EntriesNameAlternatives) {
+  EXPECT_EQ(only("ERROR: Failed building wheel for safetensors").kind, "rust-package");
+  EXPECT_EQ(only("ERROR: Failed building wheel for orjson").kind, "rust-package");
+  EXPECT_EQ(only("ERROR: Failed building wheel for orjson-of-others").kind, "build-failed");
+}
+
 TEST(Symptom, SpecialEntriesAndStrongOnesWin) {
   EXPECT_EQ(only("libtorch_cpu.so: undefined symbol: iJIT_NotifyEvent").kind, "mkl-jit-symbol");
   EXPECT_EQ(only("x.c:1: fatal error: Python.h: No such file or directory\nerror: command 'gcc' "
@@ -212,6 +228,13 @@ TEST(Explain, Libraries) {
   EXPECT_TRUE(says(glibc.fixes, "musllinux wheel") && !says(glibc.fixes, "apt-file"));
   const auto denied = explained("a.so.1: cannot open shared object file: Permission denied");
   EXPECT_TRUE(denied.symptom.kind == "file-not-readable" && !says(denied.fixes, "install"));
+}
+
+TEST(Explain, LibrariesThatTorchItselfNeeds) {
+  const auto torch = explained(
+      "    from torch._C import *\nImportError: libarm_compute.so: cannot open shared object file");
+  EXPECT_TRUE(says(torch.because, "torch's wheel should bring it"));
+  EXPECT_FALSE(says(torch.fixes, "apt-file"));
 }
 
 TEST(Explain, Versions) {
