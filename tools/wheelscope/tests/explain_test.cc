@@ -70,6 +70,22 @@ TEST(Symptom, WrappedFramedAndColouredTextIsTheSameMessage) {
   EXPECT_EQ(only("AttributeError: module ‘numpy’ has no attribute ‘float’").part("name"), "float");
 }
 
+TEST(Symptom, OfTwoBeginningsTheNearerOneCounts) {
+  const auto symbol = only(
+      "    self._handle = _dlopen(self._name, mode)\nOSError: dlopen(/a/b.so, 6): Symbol not "
+      "found: _f");
+  EXPECT_EQ(symbol.library + "|" + symbol.symbol, "/a/b.so|f");
+  EXPECT_EQ(only("numpy.random: numpy.dtype size changed, may indicate binary incompatibility")
+                .part("type"),
+            "dtype");
+}
+
+TEST(Symptom, EntriesNameAlternatives) {
+  EXPECT_EQ(only("ERROR: Failed building wheel for safetensors").kind, "rust-package");
+  EXPECT_EQ(only("ERROR: Failed building wheel for orjson").kind, "rust-package");
+  EXPECT_EQ(only("ERROR: Failed building wheel for orjson-of-others").kind, "build-failed");
+}
+
 TEST(Symptom, SpecialEntriesAndStrongOnesWin) {
   EXPECT_EQ(only("libtorch_cpu.so: undefined symbol: iJIT_NotifyEvent").kind, "mkl-jit-symbol");
   EXPECT_EQ(only("x.c:1: fatal error: Python.h: No such file or directory\nerror: command 'gcc' "
@@ -163,6 +179,12 @@ TEST(Explain, SymbolsOfOthers) {
   EXPECT_EQ(explained("a.so: undefined symbol: memcpy, version GLIBC_2.14").owner, "libc.so.6");
   EXPECT_EQ(explained("a.so: undefined symbol: _ZSt28__throw_bad_array_new_lengthv").owner,
             "libstdc++.so.6");
+  const auto arrow = explained("a.so: undefined symbol: _ZN5arrowlsERSoRKNS_10Decimal256E");
+  EXPECT_EQ(arrow.provider, "Apache Arrow (libarrow)");
+  EXPECT_TRUE(says(arrow.because, "another version of it was found"));
+  EXPECT_EQ(explained("a.so: undefined symbol: _ZTIN2cv9ExceptionE").provider, "OpenCV");
+  EXPECT_EQ(explained("a.so: undefined symbol: H5Fopen").provider, "HDF5");
+  EXPECT_EQ(explained("a.so: undefined symbol: _Z5arrowv").provider, "");
   const auto linked = explained("a.so: undefined symbol: f, version libnvJitLink.so.12", &h200);
   EXPECT_TRUE(says(linked.because, "nvidia-nvjitlink-cu12"));
   EXPECT_TRUE(says(explained("a.so: undefined symbol: f").because, "is the package's own"));
@@ -208,6 +230,13 @@ TEST(Explain, Libraries) {
   EXPECT_TRUE(denied.symptom.kind == "file-not-readable" && !says(denied.fixes, "install"));
 }
 
+TEST(Explain, LibrariesThatTorchItselfNeeds) {
+  const auto torch = explained(
+      "    from torch._C import *\nImportError: libarm_compute.so: cannot open shared object file");
+  EXPECT_TRUE(says(torch.because, "torch's wheel should bring it"));
+  EXPECT_FALSE(says(torch.fixes, "apt-file"));
+}
+
 TEST(Explain, Versions) {
   const auto glibc = explained("/lib64/libc.so.6: version `GLIBC_2.32' not found", &h200);
   EXPECT_TRUE(says(glibc.because, "glibc here is 2.31"));
@@ -250,6 +279,23 @@ TEST(Explain, GpusDriversAndPython) {
       "cp311"));
   EXPECT_EQ(explained("module was compiled for Python 3.10, but the interpreter").what,
             "The module was made for Python 3.10.");
+}
+
+TEST(Explain, WhatTheTagsOfAWheelAskFor) {
+  auto tags = [](const std::string& tag) {
+    return explained("a-1-" + tag + ".whl is not a supported wheel on this platform").because;
+  };
+  EXPECT_TRUE(says(tags("cp310-cp310-manylinux_2_28_x86_64"),
+                   "CPython 3.10 alone, and for Linux on x86_64 with glibc 2.28 or newer"));
+  EXPECT_TRUE(says(tags("cp38-abi3-manylinux2014_aarch64"),
+                   "CPython 3.8 or newer, and for Linux on aarch64 with glibc 2.17 or newer"));
+  EXPECT_TRUE(says(tags("cp314-cp314t-musllinux_1_2_x86_64"),
+                   "CPython 3.14 alone, free-threaded, and for Linux on x86_64 with musl"));
+  EXPECT_TRUE(says(tags("cp310-cp310-manylinux_2_28_x86_64.manylinux_2_27_x86_64"),
+                   "for Linux on x86_64 with glibc 2.27 or newer"));
+  EXPECT_FALSE(says(tags("cp310-cp310-manylinux_2_28_x86_64.manylinux_2_27_x86_64"), "2.28"));
+  EXPECT_TRUE(says(tags("py3-none-win_amd64"), "Python 3, and for Windows with a 64-bit Python"));
+  EXPECT_TRUE(says(tags("cp312-cp312-macosx_11_0_arm64"), "macOS 11.0 or newer on arm64"));
 }
 
 TEST(Explain, ReadsTextOrTheStandardInput) {

@@ -132,6 +132,34 @@ void ask_ptx(const Asked& asked, Explanation& explanation) {
     explanation.say("driver " + asked.machine->driver + " compiles PTX up to version " + newest);
 }
 
+// "CPython 3.10 alone", "CPython 3.8 or newer"
+std::string python_in_words(const Tag& tag) {
+  if (tag.python.starts_with("py") && tag.python.size() > 2)
+    return "Python " + tag.python.substr(2);
+  if (!tag.python.starts_with("cp")) return tag.python;
+  return "CPython " + python_version_of_tag(std::string_view(tag.python).substr(2)) +
+         (tag.abi.starts_with("abi3") ? " or newer" : " alone") +
+         (tag.abi.ends_with("t") && tag.abi.starts_with("cp") ? ", free-threaded" : "");
+}
+
+// "Linux on x86_64 with glibc 2.28 or newer"
+std::string system_in_words(const std::string& platform) {
+  const auto system = system_of_tag(platform);
+  const auto libc = libc_version_of_tag(platform);
+  if (system == System::any) return "any system";
+  if (system == System::glibc || system == System::musl)
+    return "Linux on " + architecture_of_tag(platform) +
+           (system == System::glibc ? " with glibc " : " with musl (Alpine) ") + libc + " or newer";
+  if (system == System::linux_any_libc) return "Linux on " + architecture_of_tag(platform);
+  if (platform == "win_amd64") return "Windows with a 64-bit Python";
+  if (platform == "win32") return "Windows with a 32-bit Python";
+  const auto parts = split(platform, '_');
+  if (parts.size() > 3 && parts[0] == "macosx")
+    return "macOS " + parts[1] + "." + parts[2] + " or newer on " +
+           platform.substr(parts[0].size() + parts[1].size() + parts[2].size() + 3);
+  return platform;
+}
+
 // Which tags the name of a wheel has, and which the Python here takes.
 void ask_wheel(const Asked& asked, Explanation& explanation) {
   const auto claims = parse_wheel_name(base_name(explanation.symptom.part("wheel")));
@@ -141,7 +169,21 @@ void ask_wheel(const Asked& asked, Explanation& explanation) {
         "gets its name back");
     return;
   }
-  explanation.say("the file is for " + joined(claims->file_name_tags));
+  std::vector<std::string> pythons, systems;
+  auto add = [](std::vector<std::string>& list, const std::string& words) {
+    if (!contains(list, words)) list.push_back(words);
+  };
+  for (const auto& text : claims->file_name_tags) {
+    const auto tag = split_tag(text);
+    add(pythons, python_in_words(tag));
+    // Of manylinux2014 and manylinux_2_28 beside each other the older one counts.
+    if (std::ranges::none_of(claims->file_name_tags, [&](const auto& other) {
+          return promises_more(split_tag(other).platform, tag.platform);
+        }))
+      add(systems, system_in_words(tag.platform));
+  }
+  explanation.say("the file is for " + joined(pythons, " or ") + ", and for " +
+                  joined(systems, " or "));
   const auto* python = asked.machine && asked.machine->python ? &*asked.machine->python : nullptr;
   if (!python || python->tags.empty()) return;
   const bool taken = std::ranges::any_of(

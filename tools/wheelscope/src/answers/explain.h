@@ -21,6 +21,7 @@ namespace SymptomKind {
 inline constexpr const char* undefined_symbol = "undefined-symbol";
 inline constexpr const char* missing_version = "missing-version";
 inline constexpr const char* missing_library = "missing-library";
+inline constexpr const char* torch_needs = "torch-needs-library";
 inline constexpr const char* other_machine = "other-machine";
 inline constexpr const char* damaged_file = "damaged-file";
 inline constexpr const char* python_abi = "python-abi";
@@ -40,13 +41,17 @@ struct Symptom {
   void set(const std::string& name, std::string text);
 };
 
-// A text that a message is recognised by. `{name}` stands for a part, `*` for anything short;
-// blanks, line ends, letter case and the style of quotes do not matter. Matching takes time in
-// proportion to the text, whatever the text is: nothing is ever tried again.
+// A text that a message is recognised by. `{name}` stands for a part, `*` for anything short, and
+// `{a|b}` in the file makes a pattern for each of its texts; blanks, line ends, letter case and the
+// style of quotes do not matter. Matching takes time in proportion to the text, whatever the text
+// is: nothing is ever tried again.
 struct Pattern {
   std::vector<std::string> literals;  // at least one, in lower case
   std::vector<std::string> between;   // before each literal and after the last: "", "*" or a name
 };
+
+// In lower case and with one kind of quotes, as patterns and texts are compared.
+std::string comparable(std::string_view text);
 
 // One entry of data/explain.toml; the file's head describes the fields.
 struct MessageEntry {

@@ -252,6 +252,9 @@ void ask_library(const Asked& asked, Explanation& explanation) {
         "install the system's package that has " + name +
         (on_musl ? " (`apk add so:" + name + "`)"
                  : " (`apt-file search " + name + "`, `dnf provides '*/" + name + "'`)"));
+  } else if (explanation.symptom.kind == SymptomKind::torch_needs) {
+    explanation.say(
+        "it is neither CUDA's nor one that every Linux has: torch's wheel should bring it");
   } else {
     explanation.say(
         "it is neither torch's, nor CUDA's, nor one that every Linux has: a wheel should bring it");

@@ -151,6 +151,21 @@ std::string cuda_library_of(std::string_view symbol) {
   return best.empty() ? "" : "lib" + std::string(best);
 }
 
+void explain_used_library(Explanation& explanation) {
+  explanation.say("by its name it is of " + explanation.owner +
+                  ": another version of it was found than the file was built with (the system's, "
+                  "conda's, an older build of your own), or the file was not linked to it");
+  explanation.advise(
+      "take both from one place, all of PyPI or all of one conda channel: pip install "
+      "--force-reinstall --no-cache-dir NAME");
+  explanation.advise(
+      "`ldd FILE` (macOS: otool -L FILE) shows which copy is found: unset LD_LIBRARY_PATH, or "
+      "remove the one that comes first");
+  explanation.advise(
+      "a package that was built here: build it again, from clean sources, against the one that is "
+      "here, and link it (-l, target_link_libraries)");
+}
+
 void explain_other_symbol(const MachineFacts* machine, Explanation& explanation) {
   const auto& symptom = explanation.symptom;
   const auto platform = platform_symbols().find(symptom.symbol);
@@ -171,6 +186,8 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
     explanation.owner = cuda_library_of(symptom.symbol);
   }
   if (explanation.owner.empty()) {
+    explanation.owner = library_by_name(symptom.symbol);
+    if (!explanation.owner.empty()) return explain_used_library(explanation);
     explanation.say(
         symptom.kind == "symbol-on-macos"
             ? "it is neither Python's nor torch's: it is the package's own, or of a library or a "

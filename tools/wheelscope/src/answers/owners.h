@@ -35,6 +35,10 @@ bool is_known_library(const std::string& name);
 // their namespace. Empty: it is none of torch's.
 std::string torch_library_of(const std::string& symbol);
 
+// Which of the libraries that packages often use a symbol is of, by its name: OpenCV for cv::Mat's.
+// Empty: it cannot be told.
+std::string library_by_name(const std::string& symbol);
+
 // The distributions on PyPI that bring a library of CUDA: nvidia-cuda-runtime-cu12 for
 // libcudart.so.12. Of several, that for `cuda` (a version, or nothing) alone.
 std::vector<std::string> cuda_distributions_of(const std::string& library,

@@ -5,8 +5,6 @@
 #include <cstring>
 #include <optional>
 
-#include "tables/embedded.h"
-#include "tables/toml.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -15,72 +13,6 @@ namespace {
 constexpr std::size_t most_between = 400;    // bytes that `*` or a part between literals may cover
 constexpr std::size_t most_attempts = 5000;  // of one pattern in one text
 constexpr std::size_t most_symptoms = 100;
-
-// In lower case and with one kind of quotes, as patterns and texts are compared.
-std::string comparable(std::string_view text) {
-  auto plain = lower(text);
-  std::ranges::replace_if(plain, [](char c) { return c == '"' || c == '`'; }, '\'');
-  return plain;
-}
-
-Pattern parse_pattern(std::string_view text) {
-  Pattern pattern{.literals = {}, .between = {""}};
-  std::string literal;
-  auto end_literal = [&](std::string next) {
-    if (!literal.empty()) {
-      pattern.literals.push_back(comparable(std::exchange(literal, {})));
-      pattern.between.push_back(std::move(next));
-    } else {
-      pattern.between.back() = std::move(next);
-    }
-  };
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '{') {
-      const auto close = std::min(text.find('}', at), text.size() - 1);
-      end_literal(std::string(text.substr(at + 1, close - at - 1)));
-      at = close;
-    } else if (text[at] == '*') {
-      end_literal("*");
-    } else {
-      literal += text[at];
-    }
-  }
-  if (!literal.empty()) end_literal("");
-  return pattern;
-}
-
-std::vector<std::string> texts(const toml::node* node) {
-  if (!node) return {};
-  if (const auto text = node->value<std::string>()) return {*text};
-  std::vector<std::string> list;
-  for (const auto& one : *node->as_array()) list.push_back(one.value_or<std::string>(""));
-  return list;
-}
-
-std::vector<MessageEntry> parse_entries(std::string_view text) {
-  const auto root = toml::parse(text);
-  std::vector<std::pair<toml::source_index, MessageEntry>> found;  // TOML sorts its keys
-  for (const auto& [key, node] : root) {
-    const auto& table = *node.as_table();
-    auto word = [&](const char* name) { return table[name].value_or<std::string>(""); };
-    MessageEntry entry{.kind = std::string(key),
-                       .what = word("what"),
-                       .whose = word("whose"),
-                       .link = word("link"),
-                       .message = word("message"),
-                       .because = texts(table.get("because")),
-                       .ask = texts(table.get("ask")),
-                       .fix = texts(table.get("fix")),
-                       .weak = table["weak"].value_or(false)};
-    for (const auto& pattern : texts(table.get("find")))
-      entry.find.push_back(parse_pattern(pattern));
-    found.emplace_back(node.source().begin.line, std::move(entry));
-  }
-  std::ranges::sort(found, {}, [](const auto& one) { return one.first; });
-  std::vector<MessageEntry> entries;
-  for (auto& [line, entry] : found) entries.push_back(std::move(entry));
-  return entries;
-}
 
 // A text in one line: escape sequences, frames and repeated blanks left out, quotes made plain.
 struct PlainText {
@@ -187,12 +119,6 @@ std::vector<Match> matches(const Pattern& pattern, const PlainText& text) {
       const auto next = text.find(literal, match.end, match.end + most_between + literal.size());
       complete = next != std::string::npos;
       if (!complete) break;
-      // The shortest text that fits: "numpy.random: numpy.dtype size changed" is of numpy.dtype.
-      if (i == 1) {
-        const auto& first = pattern.literals.front();
-        match.begin = std::max(begin, text.lowered.rfind(first, next - first.size()));
-        from = match.end = match.begin + first.size();
-      }
       if (pattern.between[i] != "*")
         match.parts[pattern.between[i]] =
             trim(std::string_view(text.text).substr(match.end, next - match.end));
@@ -200,6 +126,8 @@ std::vector<Match> matches(const Pattern& pattern, const PlainText& text) {
     }
     if (!complete) continue;
     add_outer_parts(pattern, text, match);
+    // The shortest text that fits: "numpy.random: numpy.dtype size changed" is of numpy.dtype.
+    if (!found.empty() && found.back().end == match.end) found.pop_back();
     found.push_back(std::move(match));
   }
   return found;
@@ -238,15 +166,6 @@ void Symptom::set(const std::string& name, std::string text) {
    : name == "symbol"  ? symbol
    : name == "version" ? version
                        : parts[name]) = std::move(text);
-}
-
-const std::vector<MessageEntry>& message_entries() {
-  static const auto entries = parse_entries(embedded::explain());
-  return entries;
-}
-
-const MessageEntry& entry_of(const std::string& kind) {
-  return *std::ranges::find(message_entries(), kind, &MessageEntry::kind);
 }
 
 std::vector<Symptom> recognise(std::string_view source) {

@@ -117,6 +117,11 @@ std::string architecture_of_tag(std::string_view platform) {
   return {};
 }
 
+std::string libc_version_of_tag(std::string_view platform) {
+  const auto parts = split(policy_of_tag(platform), '_');
+  return parts.size() == 3 ? parts[1] + "." + parts[2] : "";
+}
+
 System system_of_tag(std::string_view platform) {
   if (platform == "any") return System::any;
   if (platform.starts_with("manylinux")) return System::glibc;

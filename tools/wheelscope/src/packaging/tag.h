@@ -36,6 +36,9 @@ std::string python_version_of_tag(std::string_view digits);
 // manylinux_2_28_x86_64 -> x86_64; android_24_arm64_v8a -> aarch64; any, win_amd64 -> "".
 std::string architecture_of_tag(std::string_view platform);
 
+// The C library that a platform tag asks for: 2.17 for manylinux2014_x86_64; "" for others.
+std::string libc_version_of_tag(std::string_view platform);
+
 // What system a platform tag is for.
 enum class System { any, linux_any_libc, glibc, musl, android, other };
 System system_of_tag(std::string_view platform);

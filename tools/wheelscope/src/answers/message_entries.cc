@@ -1,0 +1,106 @@
+// Reads data/explain.toml: what messages are recognised by, and what is said of them.
+#include <algorithm>
+
+#include "answers/explain.h"
+#include "tables/embedded.h"
+#include "tables/toml.h"
+#include "text/text.h"
+
+namespace wheelscope {
+namespace {
+
+Pattern parse_pattern(std::string_view text) {
+  Pattern pattern{.literals = {}, .between = {""}};
+  std::string literal;
+  auto end_literal = [&](std::string next) {
+    if (!literal.empty()) {
+      pattern.literals.push_back(comparable(std::exchange(literal, {})));
+      pattern.between.push_back(std::move(next));
+    } else {
+      pattern.between.back() = std::move(next);
+    }
+  };
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '{') {
+      const auto close = std::min(text.find('}', at), text.size() - 1);
+      end_literal(std::string(text.substr(at + 1, close - at - 1)));
+      at = close;
+    } else if (text[at] == '*') {
+      end_literal("*");
+    } else {
+      literal += text[at];
+    }
+  }
+  if (!literal.empty()) end_literal("");
+  return pattern;
+}
+
+// "cannot find {a|b}" -> "cannot find a", "cannot find b"
+std::vector<std::string> with_each_alternative(const std::string& text) {
+  for (auto open = text.find('{'); open != text.npos; open = text.find('{', open + 1)) {
+    const auto close = std::min(text.find('}', open), text.size() - 1);
+    const auto inside = text.substr(open + 1, close - open - 1);
+    if (!inside.contains('|')) continue;
+    std::vector<std::string> all;
+    for (const auto& one : split(inside, '|')) {
+      for (const auto& rest : with_each_alternative(text.substr(close + 1)))
+        all.push_back(text.substr(0, open) + one + rest);
+    }
+    return all;
+  }
+  return {text};
+}
+
+std::vector<std::string> texts(const toml::node* node) {
+  if (!node) return {};
+  if (const auto text = node->value<std::string>()) return {*text};
+  std::vector<std::string> list;
+  for (const auto& one : *node->as_array()) list.push_back(one.value_or<std::string>(""));
+  return list;
+}
+
+std::vector<MessageEntry> parse_entries(std::string_view text) {
+  const auto root = toml::parse(text);
+  std::vector<std::pair<toml::source_index, MessageEntry>> found;  // TOML sorts its keys
+  for (const auto& [key, node] : root) {
+    const auto& table = *node.as_table();
+    auto word = [&](const char* name) { return table[name].value_or<std::string>(""); };
+    MessageEntry entry{.kind = std::string(key),
+                       .what = word("what"),
+                       .whose = word("whose"),
+                       .link = word("link"),
+                       .message = word("message"),
+                       .because = texts(table.get("because")),
+                       .ask = texts(table.get("ask")),
+                       .fix = texts(table.get("fix")),
+                       .weak = table["weak"].value_or(false)};
+    for (const auto& text : texts(table.get("find"))) {
+      for (const auto& pattern : with_each_alternative(text))
+        entry.find.push_back(parse_pattern(pattern));
+    }
+    found.emplace_back(node.source().begin.line, std::move(entry));
+  }
+  std::ranges::sort(found, {}, [](const auto& one) { return one.first; });
+  std::vector<MessageEntry> entries;
+  for (auto& [line, entry] : found) entries.push_back(std::move(entry));
+  return entries;
+}
+
+}  // namespace
+
+std::string comparable(std::string_view text) {
+  auto plain = lower(text);
+  std::ranges::replace_if(plain, [](char c) { return c == '"' || c == '`'; }, '\'');
+  return plain;
+}
+
+const std::vector<MessageEntry>& message_entries() {
+  static const auto entries = parse_entries(embedded::explain());
+  return entries;
+}
+
+const MessageEntry& entry_of(const std::string& kind) {
+  return *std::ranges::find(message_entries(), kind, &MessageEntry::kind);
+}
+
+}  // namespace wheelscope
