@@ -180,11 +180,11 @@ TEST(Explain, SymbolsOfOthers) {
   EXPECT_EQ(explained("a.so: undefined symbol: _ZSt28__throw_bad_array_new_lengthv").owner,
             "libstdc++.so.6");
   const auto arrow = explained("a.so: undefined symbol: _ZN5arrowlsERSoRKNS_10Decimal256E");
-  EXPECT_EQ(arrow.provider, "Apache Arrow (libarrow)");
+  EXPECT_EQ(arrow.owner, "Apache Arrow (libarrow)");
   EXPECT_TRUE(says(arrow.because, "another version of it was found"));
-  EXPECT_EQ(explained("a.so: undefined symbol: _ZTIN2cv9ExceptionE").provider, "OpenCV");
-  EXPECT_EQ(explained("a.so: undefined symbol: H5Fopen").provider, "HDF5");
-  EXPECT_EQ(explained("a.so: undefined symbol: _Z5arrowv").provider, "");
+  EXPECT_EQ(explained("a.so: undefined symbol: _ZTIN2cv9ExceptionE").owner, "OpenCV");
+  EXPECT_EQ(explained("a.so: undefined symbol: H5Fopen").owner, "HDF5");
+  EXPECT_EQ(explained("a.so: undefined symbol: _Z5arrowv").owner, "");
   const auto linked = explained("a.so: undefined symbol: f, version libnvJitLink.so.12", &h200);
   EXPECT_TRUE(says(linked.because, "nvidia-nvjitlink-cu12"));
   EXPECT_TRUE(says(explained("a.so: undefined symbol: f").because, "is the package's own"));
