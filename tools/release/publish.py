@@ -44,7 +44,7 @@ def main() -> None:
     log = folder / "twine.log"
     log.write_bytes(b"")
     try:
-        with index.ready(name, folder, "", log) as target:
+        with index.ready(name, folder) as target:
             for project, files in projects.items():
                 sent = publish.upload(target, project, {f: digests[f] for f in files}, log)
                 print(f"{project}: {len(sent)} uploaded, {len(files) - len(sent)} already there")

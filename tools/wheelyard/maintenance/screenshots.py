@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from maintenance.browser import found
-from PIL import Image
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 
 WIDTHS = {"desktop": 1280, "phone": 390}
@@ -40,7 +39,7 @@ def browser(width: int = 1280, scheme: str = "light") -> Iterator[Chrome]:
 
 
 def take(address: str, target: Path, width: int = WIDTHS["desktop"], tallest: int = 2200) -> None:
-    """The whole page, or its first pixels, as a small PNG."""
+    """The whole page, or its first pixels, as a PNG."""
     with browser(width) as driver:
         driver.get(address)
         height = driver.execute_script("return document.documentElement.scrollHeight")
@@ -48,7 +47,6 @@ def take(address: str, target: Path, width: int = WIDTHS["desktop"], tallest: in
         size["mobile"] = width < PHONE
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         driver.save_screenshot(str(target))
-    Image.open(target).quantize(128).save(target, optimize=True)
     print(target)
 
 

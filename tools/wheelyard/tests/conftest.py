@@ -4,14 +4,13 @@ indexes."""
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import devpi
 import pytest
 from rehearsal import PUBLIC
 from repository import ROOT
-from wheelyard.core import shell
 from wheelyard.core.record import Record
 from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import Options, Plan
-from wheelyard.tools import index
 from wheelyard.tools.index import Index
 
 collect_ignore = ["demo", "ordinary"]  # other projects, with tests of their own
@@ -33,19 +32,7 @@ def record(plan: Plan) -> Record:
 @pytest.fixture(scope="session")
 def new_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Index]]:
     """Makes an empty index of that name in a real devpi."""
-    folder = tmp_path_factory.mktemp("devpi")
-    password = index.initialised(folder / "index", folder / "log")
-    with index.server(folder / "index", folder / "log") as url:
-        shell.running.clear()  # a run that a test makes in this process ends all that it finds there
-
-        def make(name: str) -> Index:
-            index.make_stage(url, name, password)
-            place, store = (
-                f"{url}/{index.USER}/{name}/",
-                folder / "index/+files" / index.USER / name,
-            )
-            return Index(name, place, f"{place}+simple/", password, store=store)
-
+    with devpi.running(tmp_path_factory.mktemp("devpi")) as make:
         yield make
 
 

@@ -96,10 +96,8 @@ def test_what_serve_prints_installs_this_file_whoever_has_the_name_elsewhere(
     made = make_wheel(tmp_path, name)
     passed(record, "build/sdist", made)
     passed(record, f"repair/{wheel.name}", made)
-    place, log = record.folder / "index", record.folder / "log"
-    with index.embedded(place, index.stage_of(sha256(made)), log) as served:
-        publish.upload(served, name, {made: sha256(made)}, log)
-    (record.folder / "logs").mkdir(exist_ok=True)
+    with index.embedded(record.folder / "index", sha256(made)) as served:
+        publish.upload(served, name, {made: sha256(made)}, record.folder / "log")
     display, said = Display(), list[str]()
     monkeypatch.setattr(display, "say", said.append)
     (tmp_path / "taken").mkdir()

@@ -352,8 +352,7 @@ def _serve(record: Record, plan: Plan, display: Display) -> None:
     from wheelyard.tools import index
 
     (digest,) = record.outputs("build/sdist").values()
-    log = record.folder / "logs/devpi.log"
-    with index.embedded(record.folder / "index", index.stage_of(digest), log) as served:
+    with index.embedded(record.folder / "index", digest) as served:
         for wheel in (wheel for wheel in plan.wheels if wheel.arch == plan.machine):
             ((file, recorded),) = record.outputs(f"repair/{wheel.name}").items()
             place = served.part(wheel.index_name) if wheel.index_name and served.part else served

@@ -179,16 +179,6 @@ def test_upload_cut_off_halfway_is_completed_by_the_next_run(devpi: Index, tmp_p
     assert send(devpi, [first, second], tmp_path) == [second.name]
 
 
-def test_what_the_index_lost_with_the_power_is_put_back(devpi: Index, tmp_path: Path) -> None:
-    wheel = make_wheel(tmp_path, version="1.8")
-    send(devpi, [wheel], tmp_path)
-    assert devpi.store is not None
-    (stored,) = devpi.store.rglob(wheel.name)
-    stored.write_bytes(b"")
-    assert send(devpi, [wheel], tmp_path) == []
-    assert stored.read_bytes() == wheel.read_bytes()
-
-
 def test_waits_until_the_index_serves_what_it_took(devpi: Index, tmp_path: Path) -> None:
     """As behind a cache: for a while it gives an old listing."""
     wheel, old = make_wheel(tmp_path, version="1.6"), devpi.files(NAME)
@@ -234,17 +224,9 @@ def test_only_an_index_on_this_machine_stands_in(
     monkeypatch.setenv("INDEX_PYPI", "https://elsewhere.example/legacy/")
     with (
         pytest.raises(Problem, match="INDEX_PYPI sends what is for pypi"),
-        index.ready("pypi", tmp_path, "stage", tmp_path / "log"),
+        index.ready("pypi", tmp_path),
     ):
         pass
-
-
-def test_the_password_is_kept_private(tmp_path: Path) -> None:
-    folder = tmp_path / "index"
-    index.initialised(folder, tmp_path / "log")
-    assert (folder / "password").stat().st_mode & 0o077 == 0
-    assert (folder / "password").read_text() not in (tmp_path / "log").read_text()
-    assert index.initialised(folder, tmp_path / "log") == (folder / "password").read_text()
 
 
 def test_nothing_is_published_that_was_not_gated_verified_and_smoke_tested(plan: Plan) -> None:

@@ -59,8 +59,7 @@ def run(job: Job, workspace: Workspace) -> Facts:
     version = wheel.name.split("-")[1]
     (sdist,) = inputs["sdist"].values()
     place = workspace.lasting / "index"
-    stage = index.stage_of(sdist)
-    with index.ready(inputs["index"], place, stage, workspace.log, inputs["own"]) as whole:
+    with index.ready(inputs["index"], place, sdist, inputs["own"]) as whole:
         source = whole.part(inputs["part"]) if inputs["part"] and whole.part else whole
         wanted = inputs["project"] if inputs["part"] else f"{inputs['project']}=={version}"
         checked = smoke.installed_command(inputs, told, f"/wheel/{wheel.name}", "/out/smoke.json")

@@ -122,8 +122,7 @@ def run(job: Job, workspace: Workspace) -> Facts:
         _add_attestations(workspace, files)
     (sdist,) = inputs["sdist"].values()
     place = workspace.lasting / "index"
-    stage = index.stage_of(sdist)
-    with index.ready(inputs["index"], place, stage, workspace.log, inputs["own"]) as target:
+    with index.ready(inputs["index"], place, sdist, inputs["own"]) as target:
         sent = []
         for part in sorted({index_of_file(file.name) for file in files}):
             group = {file: d for file, d in files.items() if index_of_file(file.name) == part}
@@ -176,8 +175,6 @@ def _add_attestations(workspace: Workspace, files: Iterable[Path]) -> None:
 def upload(target: Index, name: str, files: Mapping[Path, str], log: Path) -> list[str]:
     """Uploads the files that the index lacks, and waits until it serves them, with the digests that were recorded;
     returns their names."""
-    for file, recorded in files.items():
-        target.put_back(file, recorded)
     missing = lacking(target, name, files)
     if target.is_public:
         check_provenance(missing, log)
