@@ -33,6 +33,7 @@ class Lock:
 TORCH = Lock("ci/torch")
 # What a Python without a GIL, which uv cannot resolve for, has no newer wheels of.
 FREE_THREADED = "cuda-bindings<13.1"
+TOOLKITS = ("12.4", "12.4-static", "12.9", "13.0", "13.2")
 # In this order: some are constrained by an earlier one.
 LOCKS = [
     Lock("ci/tools"),
@@ -51,7 +52,7 @@ LOCKS = [
     Lock("tools/wheelyard/wheelyard/docker/verify-t"),
     *(
         Lock(f"tools/wheelyard/wheelyard/docker/{name}", ["--no-deps"])
-        for name in ("build", "native", "uv", "toolkits/12.9", "toolkits/13.0", "toolkits/13.2")
+        for name in ("build", "native", "uv", *(f"toolkits/{name}" for name in TOOLKITS))
     ),
     TORCH,
 ]

@@ -16,6 +16,8 @@ import pytest
 from demo_wheel import make_wheel
 from recorded import workspace
 from wheelyard import steps
+from wheelyard.config import matrix as matrix_file
+from wheelyard.config.matrix import Toolkit
 from wheelyard.core.job import Job, Source
 from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import Options, Plan
@@ -133,14 +135,43 @@ def test_a_torch_that_pypi_lacks_comes_from_the_index_that_the_matrix_names(
     assert (recipe["arguments"]["PIP_INDEX_URL"], recipe["lacks"]) == (url, "")
 
 
-def test_cuda_12_needs_an_image_with_its_nvcc(ordinary: Plan, tmp_path: Path) -> None:
-    old = with_torch(ordinary, cuda=["12.6"], pypi={ordinary.machine: "12.6"})
-    known = {"12.6": dataclasses.replace(ordinary.matrix.toolkit["13.0"])}
-    old = dataclasses.replace(old, matrix=dataclasses.replace(old.matrix, toolkit=known))
-    with pytest.raises(Problem, match=r"PyPI has no nvcc of CUDA 12\.6.*\n.*\n.*image = "):
+def with_cuda_12(plan: Plan, toolkits: dict[str, Toolkit], options: Options) -> Plan:
+    """The plan for a torch of CUDA 12.6, with these toolkits and no others."""
+    old = with_torch(plan, cuda=["12.6"], pypi={plan.machine: "12.6"})
+    return dataclasses.replace(
+        old, matrix=dataclasses.replace(old.matrix, toolkit=toolkits), options=options
+    )
+
+
+@pytest.mark.parametrize("base", ["auto", "debian"])
+def test_cuda_12_is_compiled_by_debians_nvcc(ordinary: Plan, base: str) -> None:
+    known = matrix_file.with_known({"torch": {}})["toolkit"]
+    toolkits = {name: Toolkit(**facts) for name, facts in known.items()}
+    plan = with_cuda_12(ordinary, toolkits, Options(base=base, place="github"))
+    recipe = images.for_build(plan, plan.wheels[0])
+    arguments = recipe["arguments"]
+    assert (arguments["CUDA"], arguments["BASE"], recipe["lacks"]) == ("12.4", "debian", "")
+    assert plan.targets(plan.wheels[0]).split()[-1] == "9.0+PTX", "nvcc 12.4 knows no newer GPU"
+
+
+def test_debians_nvcc_is_for_debians_compilers_and_pythons(ordinary: Plan, tmp_path: Path) -> None:
+    toolkits = {"12.4": ordinary.matrix.toolkit["13.0"]}
+    forced = with_cuda_12(ordinary, toolkits, Options(base="pypa"))
+    with pytest.raises(Problem, match=r"Debian's nvcc 12\.4 needs --base debian; or name an image"):
+        images.ensure(images.for_build(forced, forced.wheels[0]), workspace(tmp_path, {}))
+    plan = with_cuda_12(ordinary, toolkits, Options(base="auto", place="github"))
+    other = dataclasses.replace(plan.wheels[0], python="3.12")
+    said = "Debian has the nvcc of CUDA 12.4, but no Python 3.12: name an image with both"
+    assert plan.why_not(other) == said
+
+
+def test_another_nvcc_12_needs_an_image(ordinary: Plan, tmp_path: Path) -> None:
+    known = {"12.6": ordinary.matrix.toolkit["13.0"]}
+    old = with_cuda_12(ordinary, known, Options(base="debian"))
+    with pytest.raises(Problem, match=r'no nvcc of CUDA 12\.6; rename .*"12\.4".*\n.*\n.*image = '):
         images.ensure(images.for_build(old, old.wheels[0]), workspace(tmp_path, {}))
     known = {"12.6": dataclasses.replace(known["12.6"], image="registry.example/builder:cuda12.6")}
-    old = dataclasses.replace(old, matrix=dataclasses.replace(old.matrix, toolkit=known))
+    old = with_cuda_12(ordinary, known, Options(base="debian"))
     recipe = images.for_build(old, old.wheels[0])
     assert recipe["bases"] == {"BASE_IMAGE": "registry.example/builder:cuda12.6"}
     assert (recipe["arguments"]["BASE"], recipe["lacks"]) == ("pypa", "")

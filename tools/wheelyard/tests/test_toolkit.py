@@ -1,12 +1,16 @@
 """`wheelyard toolkit`: a CUDA toolkit from PyPI in a folder, and the wrapper in it between clang and CUDA 13's
 fatbinary, to which older and newer clangs speak in different words."""
 
+import importlib.util
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from demo_wheel import serving
 from repository import wheelyard
+from wheelyard.tools import suite
 from wheelyard.tools.images import FOLDER
 
 WRAPPER = FOLDER / "toolkits/fatbinary.sh"
@@ -17,7 +21,7 @@ NEW = ["--image3=kind=elf,sm=80,file=a.cubin", "--image3=kind=ptx,sm=90a,file=a.
 def test_a_version_without_a_lock_is_refused_with_those_there_are(tmp_path: Path) -> None:
     done = wheelyard(tmp_path, "toolkit", "--cuda", "1.0", str(tmp_path / "a folder"))
     assert done.returncode == 1
-    assert done.stderr == "error: there is no toolkit 1.0; choose one of 12.9, 13.0, 13.2\n"
+    assert done.stderr == "error: there is no toolkit 1.0; choose one of 12.4, 12.9, 13.0, 13.2\n"
     assert not (tmp_path / "a folder").exists()
 
 
@@ -28,6 +32,61 @@ def test_a_folder_that_is_complete_is_left_alone(tmp_path: Path) -> None:
     done = wheelyard(tmp_path, "toolkit", "--cuda", "13.0", "--target", "aarch64", str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
     assert [file.name for file in tmp_path.iterdir()] == [".complete"]
+
+
+def test_nvcc_12_is_debians_and_needs_a_mirror_of_it(tmp_path: Path) -> None:
+    command = [sys.executable, FOLDER / "toolkit.py", "--cuda=12.4", tmp_path / "toolkit"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "PyPI has no nvcc of CUDA 12.4, but Debian has" in done.stderr
+    assert not (tmp_path / "toolkit").exists()
+
+
+@pytest.mark.skipif(not suite.mirror_here(), reason="apt's settings name no mirror of Debian")
+def test_nvcc_12_compiles_and_links(tmp_path: Path) -> None:
+    """A kernel, device code of two files, and the static runtime, all on a machine without a GPU."""
+    done = wheelyard(tmp_path, "toolkit", "--cuda", "12.4", str(tmp_path / "a toolkit"))
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "twice.cu").write_text("__device__ int twice(int x) { return 2 * x; }\n")
+    (tmp_path / "main.cu").write_text(
+        """#include <cstdio>
+__device__ int twice(int x);
+__global__ void kernel(int* x) { *x = twice(*x); }
+int main() {
+  int version = 0;
+  cudaRuntimeGetVersion(&version);
+  kernel<<<1, 1>>>(nullptr);
+  std::printf("%d %d\\n", CUDART_VERSION, version);
+}
+"""
+    )
+    nvcc = [tmp_path / "a toolkit/bin/nvcc", "-rdc=true", "-arch=sm_90", "-ccbin=/usr/bin/g++"]
+    subprocess.run([*nvcc, "main.cu", "twice.cu", "-o", "main"], cwd=tmp_path, check=True)
+    ran = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True)
+    assert ran.stdout == "12040 12090\n", "headers of 12.4, the static runtime of 12.9"
+
+
+def test_a_package_with_another_sha256_is_refused(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The mirror is a folder here, and what it has under the pinned name is something else."""
+    specification = importlib.util.spec_from_file_location("toolkit", FOLDER / "toolkit.py")
+    assert specification
+    assert specification.loader
+    program = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(program)
+    pins = FOLDER / "toolkits/12.4.deb"
+    for line in pins.read_text().splitlines():
+        file = tmp_path / "simple" / line.split()[1]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("planted")
+    with (
+        serving(tmp_path) as mirror,
+        pytest.raises(SystemExit, match="is not the file that this wheelyard pins"),
+    ):
+        program.debian_nvcc(pins, mirror, tmp_path)
+    assert "Hash Sum mismatch" in capfd.readouterr().err
+    assert not (tmp_path / "nvcc").exists()
 
 
 @pytest.fixture

@@ -129,7 +129,7 @@ def parse() -> argparse.Namespace:
     schema = commands.add_parser("schema", help="print a configuration file's JSON schema")
     schema.add_argument("file", choices=["matrix", "policy"])
     schema.add_argument("--markdown", action="store_true", help="as the reference page")
-    toolkit = commands.add_parser("toolkit", help="assemble a CUDA toolkit from PyPI in a folder")
+    toolkit = commands.add_parser("toolkit", help="assemble a CUDA toolkit in a folder")
     toolkit.add_argument("--cuda", required=True, metavar="X.Y", help="its version, such as 13.0")
     toolkit.add_argument(
         "--target", choices=["x86_64", "aarch64"], default=platform.machine(),

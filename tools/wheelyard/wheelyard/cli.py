@@ -29,7 +29,7 @@ from wheelyard.report.advice import advise
 from wheelyard.run import join, local, wheelhouse
 from wheelyard.run.runner import Place, Runner, only_run
 from wheelyard.steps import ORDER
-from wheelyard.tools import evidence, old_images, packages
+from wheelyard.tools import evidence, old_images, packages, suite
 from wheelyard.tools.images import FOLDER
 
 SHOWN = 4  # changed files that are named
@@ -318,6 +318,7 @@ def _both_indexes(plan: Plan) -> Graph:
 def _toolkit(arguments: argparse.Namespace) -> int:
     """Runs the program that the images assemble their toolkits with."""
     words = [f"--cuda={arguments.cuda}", f"--target={arguments.target}", arguments.folder]
+    words += [f"--debian={suite.mirror_here()}"]
     return subprocess.run([sys.executable, FOLDER / "toolkit.py", *words]).returncode
 
 

@@ -68,6 +68,14 @@ def test_a_cuda_is_built_with_the_nearest_toolkit_of_its_major(cuda: str) -> Non
     assert cells.toolkit_for(FACTS, cuda) == TOOLKITS[cuda]
 
 
+def test_wheels_for_one_torch_are_not_compiled_by_a_toolkit_without_nvcc() -> None:
+    clang, nvcc = FACTS.toolkit["12.9"], FACTS.toolkit["13.0"]
+    known = dataclasses.replace(
+        FACTS, strategy=matrix.Strategy(), toolkit={"12.9": clang, "12.4": nvcc, "13.0": nvcc}
+    )
+    assert cells.toolkit_for(known, "12.9") == "12.4"
+
+
 def test_a_toolkit_of_the_very_version_wins() -> None:
     strategy = dataclasses.replace(FACTS.strategy, each=matrix.Each(["13.0", "13.2"]))
     assert cells.toolkit_for(dataclasses.replace(FACTS, strategy=strategy), "13.2") == "13.2"

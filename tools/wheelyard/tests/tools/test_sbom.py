@@ -35,6 +35,11 @@ def test_it_is_valid_and_names_the_static_runtime_as_the_lock_pins_it() -> None:
     assert made["dependencies"][0]["dependsOn"] == [runtime["purl"]]
 
 
+def test_it_names_the_static_runtime_of_a_toolkit_whose_own_runtime_is_shared_only() -> None:
+    assert sbom.pinned_runtime("12.4") == PINNED
+    assert sbom.pinned_runtime("13.0") != PINNED
+
+
 def test_without_a_static_runtime_it_names_none() -> None:
     made = sbom.document(facts("none", None), PINNED)
     assert made["components"] == []

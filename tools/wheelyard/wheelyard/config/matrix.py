@@ -61,7 +61,8 @@ class Toolkit:
     compiler: str = key("What compiles CUDA.", "nvcc", ("nvcc", "clang"))
     targets: list[str] = key("GPU targets, as TORCH_CUDA_ARCH_LIST writes them.", [])
     image: str = key(
-        "A base image that brings this toolkit, for CUDA versions that PyPI has no nvcc of.", ""
+        "A base image that brings this toolkit, for CUDA versions whose nvcc neither PyPI nor Debian has.",
+        "",
     )
 
 
@@ -80,7 +81,7 @@ class Abi3:
 
 @dataclass(frozen=True)
 class Each:
-    toolkits: list[str] = key("The toolkits to build with; by default every known one.", [])
+    toolkits: list[str] = key("The toolkits to build with; by default every one with nvcc.", [])
 
 
 @dataclass(frozen=True)

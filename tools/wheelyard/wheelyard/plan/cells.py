@@ -135,7 +135,8 @@ def toolkit_for(matrix: Matrix, cuda: str) -> str | None:
     """The toolkit for a torch's CUDA: its own version, else the newest of its major that is not newer, else any."""
     if cuda == "cpu":
         return None
-    allowed = matrix.strategy.each.toolkits or list(matrix.toolkit)
+    every = [name for name, facts in matrix.toolkit.items() if facts.compiler == "nvcc"]
+    allowed = matrix.strategy.each.toolkits or every
     same = sorted((t for t in allowed if t.split(".")[0] == cuda.split(".")[0]), key=version_key)
     if not same:
         raise Problem(f"no toolkit for CUDA {cuda}; the matrix has {', '.join(allowed)}")

@@ -42,9 +42,10 @@ from wheelyard.problem import Problem
 
 INDEXES = ("embedded", "own", "testpypi", "pypi")
 PLACES = ("here", "github")
-# The toolkits of which PyPI has nvcc.
+# The toolkits of which PyPI has nvcc, and those whose nvcc is Debian's, by the files that pin them.
 TOOLKITS = Path(__file__).resolve().parent.parent / "docker/toolkits"
 PYPI_TOOLKITS = sorted(f.stem for f in TOOLKITS.glob("*.lock") if f.stem >= "13")
+DEBIAN_TOOLKITS = sorted(f.stem for f in TOOLKITS.glob("*.deb"))
 # How a cell may be verified, and what each word claims.
 WAYS = {
     "run": "the wheel is installed in a fresh container with this torch and Python, and the tests pass",
@@ -128,9 +129,19 @@ class Plan:
         base = self.options.base or self.matrix.build.base
         has_every_python = base == "pypa" or (base == "auto" and self.options.place == "github")
         python = wheel.python or self.build_python
-        if not has_every_python and python not in self.matrix.python.debian:
-            return f"Debian has no Python {python}: --base pypa"
-        return ""
+        if python in self.matrix.python.debian:
+            return ""
+        if self.has_debian_nvcc(wheel):
+            return f"Debian has the nvcc of CUDA {wheel.toolkit}, but no Python {python}: name an image with both"
+        return "" if has_every_python else f"Debian has no Python {python}: --base pypa"
+
+    def has_debian_nvcc(self, wheel: Wheel) -> bool:
+        """Whether a wheel is compiled by Debian's nvcc. That takes Debian's g++; the manylinux image's is too new."""
+        return (
+            wheel.torch is not None
+            and wheel.toolkit in DEBIAN_TOOLKITS
+            and not self.matrix.toolkit[wheel.toolkit].image
+        )
 
     @property
     def wheels(self) -> list[Wheel]:
@@ -315,12 +326,19 @@ class Plan:
                 f'it out of cuda in [torch."{wheel.torch}"], or say there where pip finds it:\n'
                 f'  index = {{ "{wheel.cuda}" = "URL" }}'
             )
-        if toolkit and not self.matrix.toolkit[toolkit].image and toolkit not in PYPI_TOOLKITS:
+        if not toolkit or self.matrix.toolkit[toolkit].image or toolkit in PYPI_TOOLKITS:
+            return ""
+        image = f'name an image that has it, with Pythons in /opt/python:\n  [toolkit."{toolkit}"]\n  image = "..."'
+        if self.has_debian_nvcc(wheel):
+            base = self.options.base or self.matrix.build.base
             return (
-                f"PyPI has no nvcc of CUDA {toolkit}; name an image that has it, with Pythons in /opt/python:\n"
-                f'  [toolkit."{toolkit}"]\n  image = "..."'
+                f"Debian's nvcc {toolkit} needs --base debian; or {image}" if base == "pypa" else ""
             )
-        return ""
+        near = [name for name in DEBIAN_TOOLKITS if name.split(".")[0] == toolkit.split(".")[0]]
+        other = (
+            f"""rename its table to [toolkit."{near[-1]}"], Debian's nvcc, or """ if near else ""
+        )
+        return f"PyPI has no nvcc of CUDA {toolkit}; {other}{image}"
 
     def targets(self, wheel: Wheel) -> str:
         """The GPU targets that a build is told: those of its toolkit, unless the environment names others."""

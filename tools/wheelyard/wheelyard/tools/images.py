@@ -51,6 +51,8 @@ def _native(plan: Plan, wheel: Wheel) -> Recipe:
     tag = python_tag(python)
     own = matrix.toolkit[wheel.toolkit].image if wheel.toolkit else ""
     base, reason = ("pypa", "the matrix names it") if own else choose_base(plan, wheel.arch)
+    if plan.has_debian_nvcc(wheel):
+        base, reason = "debian", f"it has nvcc of CUDA {wheel.toolkit}"
     if base == "pypa":
         bases = {"BASE_IMAGE": own or pypa_reference(matrix.base.pypa.image, machine)}
     else:

@@ -96,8 +96,9 @@ def _hashes(sha256: str) -> list[dict[str, str]]:
 
 def pinned_runtime(toolkit: str | None) -> list[str] | None:
     """The package and version that a toolkit's lock file takes libcudart_static.a from."""
-    lock = FOLDER / f"toolkits/{toolkit}.lock"
-    found = RUNTIME.search(lock.read_text()) if lock.exists() else None
+    locks = (FOLDER / f"toolkits/{toolkit}{kind}.lock" for kind in ("-static", ""))
+    lock = next(filter(Path.exists, locks), None)
+    found = RUNTIME.search(lock.read_text()) if lock else None
     return list(found.groups()) if found else None
 
 

@@ -89,7 +89,7 @@ def _unpack(suite: str, archive: Path, workspace: Workspace) -> None:
             shell.run(command, workspace.log, what=what, allow=NETWORK)
 
         try:
-            fetch(_mirror())
+            fetch(mirror_here())
         except Problem as problem:
             try:
                 fetch(ARCHIVE)
@@ -98,7 +98,7 @@ def _unpack(suite: str, archive: Path, workspace: Workspace) -> None:
     shutil.rmtree(root)
 
 
-def _mirror() -> str:
+def mirror_here() -> str:
     """The mirror in this machine's own apt settings; empty for debootstrap's own choice."""
     wanted = "$(ORIGIN) $(COMPONENT) $(REPO_URI) $(RELEASE)"
     targets = shell.capture(["apt-get", "indextargets", "--format", wanted, "Created-By: Packages"])
