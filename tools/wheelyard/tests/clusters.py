@@ -1,6 +1,7 @@
 """Real clusters on this machine: a scheduler and workers as processes, each worker in a folder of its own; and a step
 for them whose jobs do what their input `do` says, in Python."""
 
+import json
 import os
 import signal
 import socket
@@ -32,14 +33,19 @@ worker.work(settings, clusters.toy_step, print)
 
 
 def toy_step(name: str) -> ModuleType:
-    def run(job: Job, workspace: Workspace) -> Facts:
+    def run(job: Job, workspace: Workspace) -> str:
         facts: Facts = {}
         exec(workspace.inputs.get("do", ""), {"job": job, "workspace": workspace, "facts": facts})
-        return facts
+        return json.dumps(facts)
 
     step = ModuleType(name)
     step.run = run  # type: ignore[attr-defined]
     return step
+
+
+def facts_of(record: Record, name: str) -> Facts:
+    """What a toy job has told."""
+    return dict(json.loads(record.jobs[name]["facts"]["verdict"]))
 
 
 class Machines:

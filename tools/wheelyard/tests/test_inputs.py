@@ -19,7 +19,7 @@ from repository import ROOT, committed
 from wheelyard.core import digest
 from wheelyard.core.job import Graph, Job, Needs, from_json
 from wheelyard.core.progress import Display
-from wheelyard.core.record import Facts, Record
+from wheelyard.core.record import Record
 from wheelyard.core.workspace import Workspace
 from wheelyard.run import local
 from wheelyard.run.runner import Runner, only_run
@@ -103,7 +103,7 @@ def run(jobs: Graph, house: Path) -> list[str]:
     """Runs what is not done; returns the names of the jobs that ran."""
     ran: list[str] = []
 
-    def one(job: Job, workspace: Workspace) -> Facts:
+    def one(job: Job, workspace: Workspace) -> str:
         ran.append(job.name)
         given = dict(workspace.inputs)
         if job.name in SDIST:  # has not every file of the project
@@ -112,7 +112,7 @@ def run(jobs: Graph, house: Path) -> list[str]:
             file = workspace.out / pattern.removeprefix("?").replace("*", job.unit)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(digest.of(given))
-        return {}
+        return ""
 
     step = types.SimpleNamespace(run=one)
     with only_run(house) as record:

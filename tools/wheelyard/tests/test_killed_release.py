@@ -91,7 +91,7 @@ def another(whole: Whole, project: Path, *, with_downloads: bool) -> Path:
 
 def remove_verify_image(whole: Whole) -> None:
     (image,) = (
-        job["facts"]["image"]
+        job["facts"]["verdict"]
         for name, job in record(whole.project).items()
         if name.startswith("image/verify")
     )

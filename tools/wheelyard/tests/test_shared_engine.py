@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,10 @@ from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import Options
 from wheelyard.tools import images
 
-pytestmark = real_release()
+pytestmark = [
+    real_release(),
+    pytest.mark.skipif(os.geteuid() != 0, reason="starts an engine, which needs root"),
+]
 PROGRAMS = "/bin/sh /bin/cp"
 # Each time that it runs it leaves other bytes, as installing packages may.
 DOCKERFILE = """
@@ -37,27 +41,31 @@ RUN cp /made "/made-$PYTHON"
 
 
 @pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """One with nothing in it but a base that has a shell."""
-    address = f"unix://{tmp_path}/socket"
-    monkeypatch.setenv("DOCKER_HOST", address)
-    folders = [f"--data-root={tmp_path}/data", f"--exec-root={tmp_path}/run"]
-    command = ["unshare", "--net", "dockerd", *folders, f"--pidfile={tmp_path}/pid"]
-    with (tmp_path / "log").open("w") as log:
-        daemon = subprocess.Popen(
-            [*command, "--iptables=false", f"--host={address}"], stdout=log, stderr=log
-        )
-    try:
-        while shell.capture(["docker", "info"]) is None:
-            assert daemon.poll() is None, (tmp_path / "log").read_text()
-            time.sleep(0.2)
-        libraries = f"$(ldd {PROGRAMS} | grep -o '/lib[^ ]*' | sort -u)"
-        base = f"tar -chf - {PROGRAMS} {libraries} | docker import - base/shell"
-        subprocess.run(base, shell=True, check=True, capture_output=True)
-        yield Engine("docker", "label", _builder("docker", print))
-    finally:
-        daemon.terminate()
-        daemon.wait()
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # the path of a socket must be short
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{folder}/socket")
+        words = [
+            f"--data-root={folder}/data",
+            f"--exec-root={folder}/run",
+            f"--pidfile={folder}/pid",
+        ]
+        words += ["--iptables=false", f"--host=unix://{folder}/socket"]
+        with Path(folder, "log").open("w") as log:
+            daemon = subprocess.Popen(
+                ["unshare", "--net", "dockerd", *words], stdout=log, stderr=log
+            )
+        try:
+            while shell.capture(["docker", "info"]) is None:
+                assert daemon.poll() is None, Path(folder, "log").read_text()
+                time.sleep(0.2)
+            libraries = f"$(ldd {PROGRAMS} | grep -o '/lib[^ ]*' | sort -u)"
+            base = f"tar -chf - {PROGRAMS} {libraries} | docker import - base/shell"
+            subprocess.run(base, shell=True, check=True, capture_output=True)
+            yield Engine("docker", "label", _builder("docker", print))
+        finally:
+            daemon.terminate()
+            daemon.wait()
 
 
 @pytest.fixture

@@ -148,7 +148,7 @@ def test_each_wheel_ran_beside_its_torch_in_a_fresh_container(project: Path) -> 
 def test_what_builds_a_wheel_is_what_its_torch_requires(project: Path) -> None:
     """setuptools and the others in the build image: torch names versions of them that it works with."""
     builds = [job for name, job in jobs(project).items() if re.match(r"build/(?!sdist)", name)]
-    images = {job["facts"]["image"] for job in builds}
+    images = {job["inputs"]["image"]["tag"] for job in builds}
     assert len(images) == len(CELLS)
     for image in images:
         words = ["docker", "run", "--rm", "--network=none", image, "python", "-m", "pip", "check"]

@@ -68,7 +68,6 @@ def parse() -> argparse.Namespace:
     whole.add_argument(
         "--from", dest="start", choices=STEPS, help="repeat this step and all that follow"
     )
-    whole.add_argument("--only", choices=STEPS, help="repeat this step alone")
     of_steps = {
         name: commands.add_parser(name, parents=[placed], help=help_text)
         for name, help_text in HELP.items()

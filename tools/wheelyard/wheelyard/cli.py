@@ -247,9 +247,7 @@ def _run(
     """Runs all steps, or those that were asked for."""
     whole = arguments.command == "release"
     names, force = steps.whole_release(plan) if whole else [arguments.command], not whole
-    if whole and arguments.only:
-        names, force = [arguments.only], True
-    elif whole and arguments.start:
+    if whole and arguments.start:
         first = ORDER.index(arguments.start)
         names, force = [name for name in names if ORDER.index(name) >= first], True
     for name in names:

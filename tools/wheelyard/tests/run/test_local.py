@@ -17,7 +17,7 @@ from recorded import job
 from wheelyard.core import shell
 from wheelyard.core.job import Graph, Job, Needs, made
 from wheelyard.core.progress import Display
-from wheelyard.core.record import Facts, Record
+from wheelyard.core.record import Record
 from wheelyard.core.workspace import Workspace
 from wheelyard.problem import Problem
 from wheelyard.run import local
@@ -43,7 +43,7 @@ PROGRAM = textwrap.dedent("""
             time.sleep(60)
         with (house / "ran").open("a") as ran:
             ran.write(f"{job.name} ")
-        return {}
+        return ""
 
     jobs, before = [], {}
     for step in ("build", "gate", "publish"):
@@ -102,7 +102,7 @@ def test_stopped_by_hand_it_ends_at_once_and_leaves_no_program(tmp_path: Path) -
     assert "sleep 47.11" not in processes
 
 
-Run = Callable[[Job, Workspace], Facts]
+Run = Callable[[Job, Workspace], str]
 
 
 def run(record: Record, run_one: Run, *jobs: Job, force: bool = False) -> None:
@@ -115,10 +115,10 @@ def run(record: Record, run_one: Run, *jobs: Job, force: bool = False) -> None:
 
 
 def test_a_failed_job_is_shown_and_the_others_finish(record: Record) -> None:
-    def one(job: Job, _: Workspace) -> Facts:
+    def one(job: Job, _: Workspace) -> str:
         if job.unit == "bad":
             raise Problem("no compiler; install g++")
-        return {}
+        return ""
 
     with pytest.raises(Problem, match=r"build/bad: no compiler; install g\+\+"):
         run(record, one, job("build/bad"), job("build/good"))
@@ -133,7 +133,7 @@ def test_what_changed_is_made_again_with_all_that_follows(
     """An sdist and its wheel are jobs of one step; a later step failed, then the sources changed."""
     text_of_sdist, fails, ran = "old", True, list[str]()
 
-    def one(job: Job, workspace: Workspace) -> Facts:
+    def one(job: Job, workspace: Workspace) -> str:
         ran.append(job.name)
         if job.step == "verify" and fails:
             raise Problem("a test fails")
@@ -141,7 +141,7 @@ def test_what_changed_is_made_again_with_all_that_follows(
             workspace.file(name).read_text() for name in ("sdist", "wheel") if name in job.inputs
         ]
         (workspace.out / f"{job.step}-{job.unit}").write_text(*given or [text_of_sdist])
-        return {}
+        return ""
 
     def jobs(state: int) -> list[Job]:
         return [
@@ -181,10 +181,10 @@ def test_a_job_that_may_not_start_yet_leaves_no_trace(record: Record) -> None:
 
 
 def test_a_job_sees_only_its_inputs_and_cleans_up(record: Record) -> None:
-    def one(_: Job, workspace: Workspace) -> Facts:
+    def one(_: Job, workspace: Workspace) -> str:
         (workspace.scratch("big") / "file").write_text("temporary")
         assert set(workspace.inputs) == {"n"}
-        return {}
+        return ""
 
     run(record, one, job("build/x", {"n": 1}))
     assert list((record.folder / "work").iterdir()) == []
@@ -197,11 +197,11 @@ def test_temporary_files_are_part_of_a_runs_work(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     seen = list[Path]()
 
-    def one(_: Job, workspace: Workspace) -> Facts:
+    def one(_: Job, workspace: Workspace) -> str:
         seen.append(Path(tempfile.mkdtemp()))
         shell.run(["mktemp"], workspace.log, what="mktemp")
         seen.append(Path(workspace.log.read_text().splitlines()[-1]))
-        return {}
+        return ""
 
     run(record, one, job("build/x"))
     assert all(path.is_relative_to(record.folder / "work") for path in seen)
@@ -228,9 +228,9 @@ def test_the_folders_of_what_a_job_leaves_are_ours(tmp_path: Path) -> None:
     """A container, whose user is root, finds them: one that it makes could not be emptied by anyone else."""
     seen: list[Path] = []
 
-    def run(_: Job, workspace: Workspace) -> Facts:
+    def run(_: Job, workspace: Workspace) -> str:
         seen.extend(sorted(path.relative_to(workspace.out) for path in workspace.out.rglob("*")))
-        return {}
+        return ""
 
     place = local.Local(
         tmp_path, lambda _: types.SimpleNamespace(run=run), local.Here(tmp_path, Display())

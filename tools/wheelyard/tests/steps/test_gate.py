@@ -9,7 +9,6 @@ import pytest
 from demo_wheel import make_wheel
 from recorded import workspace
 from wheelyard.core.job import Job, Needs
-from wheelyard.core.record import Facts
 from wheelyard.problem import Problem
 from wheelyard.steps import gate
 from wheelyard.tools import wheelscope
@@ -58,7 +57,7 @@ def test_other_tools_take_a_thinned_wheel_as_they_took_it_whole(tmp_path: Path) 
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def judged(folder: Path, wheel: Path, **gpus: str) -> Facts:
+def judged(folder: Path, wheel: Path, **gpus: str) -> str:
     """What the gate says of a wheel and its variants, each a label and the GPU that it is thinned for."""
     variants = folder / "variants"
     for label, gpu in gpus.items():
@@ -73,7 +72,7 @@ def test_variants_have_all_that_their_wheel_has(tmp_path: Path) -> None:
     with pytest.raises(Problem, match=r"has native code for 9\.0, which no variant of it has"):
         judged(tmp_path, wheel, sm80="8.0")
     said = judged(tmp_path, wheel, sm90="9.0")
-    assert said == {"verdict": "2 variants serve 8.0, 8.6, 8.9, 9.0"}
+    assert said == "2 variants serve 8.0, 8.6, 8.9, 9.0"
 
 
 def test_a_variant_of_another_wheel_is_refused(tmp_path: Path) -> None:

@@ -246,6 +246,15 @@ def test_on_github_every_runner_has_to_have_passed(plan: Plan) -> None:
     assert {"gpu/x86_64", "attest/files"} <= set(job.after)
 
 
+ASKED = {
+    "smoke": {"command": ""},
+    "program": proof()["program"],
+    "evidence": {},
+    "torches": ["2.11"],
+    "gpu_evidence": ["x86_64"],
+}
+
+
 def test_a_public_index_needs_evidence_for_these_bytes(tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path)
     tested, seen = tmp_path / "smoke.json", tmp_path / "gpu.json"
@@ -254,13 +263,7 @@ def test_a_public_index_needs_evidence_for_these_bytes(tmp_path: Path) -> None:
 
     def check(**changes: object) -> None:
         seen.write_text(json.dumps(proof(**{"sha256": sha256(wheel), **changes})))
-        told = {
-            "smoke": {"command": ""},
-            "program": proof()["program"],
-            "evidence": {},
-            "torches": ["2.11"],
-        }
-        publish.check_evidence(workspace(tmp_path, made, **told, gpu_evidence=["x86_64"]))
+        publish.check_evidence(workspace(tmp_path, made, **ASKED))
 
     check()
     with pytest.raises(Problem, match="no GPU evidence for demo_ext"):
@@ -280,14 +283,8 @@ def test_no_check_of_evidence_is_true_of_nothing(tmp_path: Path, lacks: str, mes
     tested.write_text(json.dumps(proof(sha256=sha256(wheel))))
     made = {"evidence_of_jobs": [tested], "smoke_tests": [tested], "needing_evidence": [wheel]}
     made[lacks] = []
-    told = {
-        "smoke": {"command": ""},
-        "program": proof()["program"],
-        "evidence": {},
-        "torches": ["2.11"],
-    }
     with pytest.raises(Problem, match=message):
-        publish.check_evidence(workspace(tmp_path, made, **told, gpu_evidence=["x86_64"]))
+        publish.check_evidence(workspace(tmp_path, made, **ASKED))
 
 
 def test_a_folder_asks_for_as_much_as_an_index(plan: Plan, tmp_path: Path) -> None:
@@ -309,22 +306,16 @@ def test_a_folder_gets_the_release_when_its_evidence_is_there(tmp_path: Path) ->
         "smoke_tests": [seen],
     }
     told = {
-        "smoke": {"command": ""},
-        "program": proof()["program"],
-        "evidence": {},
-        "torches": ["2.11"],
-    }
-    told |= {
+        **ASKED,
         "index": publish.FOLDER,
         "site": str(site),
         "address": "",
         "project": NAME,
-        "gpu_evidence": ["x86_64"],
     }
     with pytest.raises(Problem, match="no GPU evidence for demo_ext"):
         publish.run(job("publish/folder"), workspace(tmp_path, made, **told))
     assert not site.exists()
     seen.write_text(json.dumps(proof(sha256=sha256(wheel))))
-    facts = publish.run(job("publish/folder"), workspace(tmp_path, made, **told))
-    assert facts["verdict"] == f"1 file added to the index in {site}"
+    said = publish.run(job("publish/folder"), workspace(tmp_path, made, **told))
+    assert said == f"1 file added to the index in {site}"
     assert (site / wheel.name).read_bytes() == wheel.read_bytes()

@@ -1,6 +1,7 @@
 """One process at a time in a folder, or at some work on the machine."""
 
 import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,8 +34,11 @@ def only_one(folder: Path, otherwise: str) -> Iterator[None]:
 
 
 @contextmanager
-def turn(file: Path) -> Iterator[None]:
-    """Waits until no other process, and no other thread, has its turn by that file."""
-    with file.open("ab") as held:
+def turn(path: Path) -> Iterator[None]:
+    """Waits until no other process, and no other thread, has its turn by that folder, or file, which is made."""
+    held = os.open(path, os.O_RDONLY | (0 if path.is_dir() else os.O_CREAT), 0o644)
+    try:
         fcntl.flock(held, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(held)

@@ -84,8 +84,7 @@ class Local:
             inputs, folder, log, release_folder, self.project, release_folder, self.here
         )
         workspace.expect(job.outputs)
-        facts = self.module(job.step).run(job, workspace)
-        return Ran(facts, platform.node(), began)
+        return Ran(self.module(job.step).run(job, workspace), platform.node(), began)
 
     def stop(self) -> None:
         shell.stopping.set()

@@ -30,7 +30,7 @@ THREADS = 1024  # one for each job that runs or is under way to another machine
 class Ran:
     """A job that passed, where, and since when (seconds since 1970); its files lie in `out` of its folder."""
 
-    facts: Facts
+    verdict: str  # for people
     machine: str
     began: float
 
@@ -153,8 +153,10 @@ class Runner:
             ran = self.place.run(job, inputs, folder, log)
             seconds = time.monotonic() - began
             where = {"machine": ran.machine, "began": round(ran.began, 3)}
-            self.record.passed(job, inputs, folder / "out", {**ran.facts, "ran": where}, seconds)
-            verdict = str(ran.facts.get("verdict", "ok"))
+            self.record.passed(
+                job, inputs, folder / "out", {"verdict": ran.verdict, "ran": where}, seconds
+            )
+            verdict = ran.verdict
         except Problem as problem:
             self.record.failed(job, inputs, str(problem), time.monotonic() - began)
             raise

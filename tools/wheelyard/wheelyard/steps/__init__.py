@@ -1,7 +1,7 @@
 """The steps of a release, in their order. Each is a module with `jobs(plan)` and `run(job, workspace)`.
 
 `jobs` says what there is to do, as data; `run` does one of them and sees nothing but that job's inputs and its
-workspace. What it returns are words for people; what counts are the files that it leaves in `workspace.out`. A step
+workspace. What it returns is a line for people; what counts are the files that it leaves in `workspace.out`. A step
 may also have `check(plan, record)`: what must hold before it is started.
 """
 

@@ -10,7 +10,6 @@ import shutil
 from wheelyard.core import digest, shell
 from wheelyard.core.environment import CREDENTIALS, NETWORK, isolated
 from wheelyard.core.job import Job, Needs, made
-from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
@@ -29,11 +28,11 @@ def jobs(plan: Plan) -> list[Job]:
     return [Job("attest", "files", needs, inputs, (f"?attestations/*{SUFFIX}",))]
 
 
-def run(job: Job, workspace: Workspace) -> Facts:
+def run(job: Job, workspace: Workspace) -> str:
     if not os.environ.get(IDENTITY):
         if os.environ.get("GITHUB_ACTIONS"):
             raise Problem("this job has no identity to sign with; it needs `id-token: write`")
-        return {"verdict": "no GitHub identity here: nothing signed"}
+        return "no GitHub identity here: nothing signed"
     folder = workspace.out / "attestations"
     folder.mkdir(exist_ok=True)
     files = [shutil.copy(file, workspace.scratch("signed")) for file in workspace.files("files")]
@@ -42,4 +41,4 @@ def run(job: Job, workspace: Workspace) -> Facts:
     shell.run(command, workspace.log, what="signing the attestations", allow=allow)
     for signed in workspace.scratch("signed").glob(f"*{SUFFIX}"):
         shutil.move(signed, folder / signed.name)
-    return {"verdict": f"{len(files)} attestations signed"}
+    return f"{len(files)} attestations signed"

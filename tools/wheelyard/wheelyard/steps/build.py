@@ -16,7 +16,6 @@ from wheelyard.config import policy
 from wheelyard.core import digest, shell
 from wheelyard.core.environment import ENGINE, isolated
 from wheelyard.core.job import Job, Needs, Source, made
-from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan import requirements
 from wheelyard.plan.cells import Wheel, python_tag
@@ -46,7 +45,7 @@ def jobs(plan: Plan) -> list[Job]:
     return [_sdist_job(plan), *(_wheel_job(plan, wheel) for wheel in plan.wheels)]
 
 
-def run(job: Job, workspace: Workspace) -> Facts:
+def run(job: Job, workspace: Workspace) -> str:
     return make_sdist(workspace) if job.unit == "sdist" else make_wheel(workspace)
 
 
@@ -79,9 +78,8 @@ def _sdist_job(plan: Plan) -> Job:
     return Job("build", "sdist", needs, inputs, ("*.tar.gz",))
 
 
-def make_sdist(workspace: Workspace) -> Facts:
+def make_sdist(workspace: Workspace) -> str:
     """The sdist of the tree as it is, bit-identical for the same files."""
-    tag = images.ensure(workspace.inputs["image"], workspace)
     output = workspace.scratch("sdist")
     before = with_wheels(workspace.inputs["wheels"], workspace.inputs["before"])
     script = sdist_script(workspace.inputs["folder"], before)
@@ -89,12 +87,12 @@ def make_sdist(workspace: Workspace) -> Facts:
     options = ["--network=none", f"--volume={sources}:/source:ro", *given_mounts(workspace)]
     options += [f"--volume={output}:/out", *(f"--env={setting}" for setting in GIT_TRUST)]
     options += git_mounts(workspace.project, sources)
-    workspace.engine.run(tag, options, ["sh", "-c", script], workspace.log, what="making the sdist")
+    images.run(workspace, options, ["sh", "-c", script], what="making the sdist")
     sdist = only_file(output, "*.tar.gz")
     told = workspace.inputs
     metadata.check_sdist(sdist, told["project"], told["pythons"], told["levels"], workspace.log)
     normalise(sdist, workspace.out / sdist.name, workspace.inputs["epoch"])
-    return {"verdict": sdist.name}
+    return sdist.name
 
 
 def git_mounts(project: Path, sources: Path) -> list[str]:
@@ -241,7 +239,7 @@ def cmake_targets(torch_targets: str) -> str:
     return ";".join(spelled)
 
 
-def make_wheel(workspace: Workspace) -> Facts:
+def make_wheel(workspace: Workspace) -> str:
     """A cross build is a native one for cibuildwheel: the project's build alone knows the target."""
     inputs, engine = workspace.inputs, workspace.engine
     tag = images.ensure(inputs["image"], workspace)
@@ -258,8 +256,7 @@ def make_wheel(workspace: Workspace) -> Facts:
             command, workspace.log, what=f"building the {inputs['wheel']} wheel",
             cwd=Path(source).parent, env=engine.told | told, allow=ENGINE,
         )  # fmt: skip
-    wheel = wheelfile.rewrite(only_file(output, "*.whl"), inputs["epoch"])
-    return {"image": tag, "verdict": wheel.name}
+    return wheelfile.rewrite(only_file(output, "*.whl"), inputs["epoch"]).name
 
 
 def settings(

@@ -4,13 +4,13 @@ import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from wheelyard.config import policy
 from wheelyard.core import digest, shell
 from wheelyard.core.digest import sha256
 from wheelyard.core.environment import isolated
 from wheelyard.core.job import Job, Needs, Source, made
-from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.cells import Wheel
 from wheelyard.plan.plan import Plan
@@ -35,7 +35,7 @@ def jobs(plan: Plan) -> list[Job]:
     return found
 
 
-def run(job: Job, workspace: Workspace) -> Facts:
+def run(job: Job, workspace: Workspace) -> str:
     if "variants" in job.inputs:
         return _compare(workspace)
     return _cover(workspace) if job.unit == COVER else _judge(workspace)
@@ -55,13 +55,13 @@ def _file_job(plan: Plan, name: str, origin: str) -> Job:
     return Job("gate", name, Needs(), inputs)
 
 
-def _judge(workspace: Workspace) -> Facts:
+def _judge(workspace: Workspace) -> str:
     file = workspace.file("file")
     rules = workspace.sources("policy") / policy.FILE
     levels = policy.load(rules).levels
     if file.suffix != ".whl":
         metadata.check(file, levels, workspace.log)
-        return {"checks": ["twine check"]}
+        return "twine"
     wheelscope.check(file, rules, workspace.log)
     metadata.check(file, levels, workspace.log)
     what = f"check-wheel-contents of {file.name}"
@@ -69,7 +69,7 @@ def _judge(workspace: Workspace) -> Facts:
         shell.run(contents_check(file, levels), workspace.log, what=what)
     except Problem as problem:
         raise Problem(f"{problem}\n{LEVELS_HINT}") from None
-    return {"checks": ["twine check", "check-wheel-contents"]}
+    return "wheelscope, twine, check-wheel-contents"
 
 
 def contents_check(wheel: Path, levels: Mapping[str, str]) -> list[object]:
@@ -103,7 +103,7 @@ def _variants_job(plan: Plan, wheel: Wheel) -> Job:
     return Job("gate", f"{wheel.name}-variants", Needs(), inputs)
 
 
-def _compare(workspace: Workspace) -> Facts:
+def _compare(workspace: Workspace) -> str:
     wheel, variants = workspace.file("wheel"), workspace.files("variants")
     served = wheelscope.same_code(wheel, variants)
     seen = wheelscope.show(wheel)["cuda"]["gpus"]
@@ -113,7 +113,7 @@ def _compare(workspace: Workspace) -> Facts:
             f"{wheel.name} has native code for {', '.join(lost)}, which no variant of it has; "
             "name that GPU among the toolkit's targets in ci/matrix.toml, or do not build for it"
         )
-    return {"verdict": f"{counted(len(variants), 'variant')} serve {', '.join(native)}"}
+    return f"{counted(len(variants), 'variant')} serve {', '.join(native)}"
 
 
 def _cover_job(plan: Plan) -> Job:
@@ -132,7 +132,7 @@ def _cover_job(plan: Plan) -> Job:
     return Job("gate", COVER, Needs(), inputs)
 
 
-def _cover(workspace: Workspace) -> Facts:
+def _cover(workspace: Workspace) -> str:
     cells, wheels = workspace.inputs["cells"], workspace.files("wheels")
     matrix = workspace.scratch("cells") / "matrix.toml"
     matrix.write_text(cells_as_toml(cells))
@@ -140,13 +140,10 @@ def _cover(workspace: Workspace) -> Facts:
     count = len(cells["arch"]) * sum(
         len(t["cuda"]) * len(t["pythons"]) for t in cells["torch"].values()
     )
-    return {
-        "cells": count,
-        "verdict": f"{counted(len(wheels), 'wheel')} serve {counted(count, 'cell')}",
-    }
+    return f"{counted(len(wheels), 'wheel')} serve {counted(count, 'cell')}"
 
 
-def cells_as_toml(cells: Facts) -> str:
+def cells_as_toml(cells: Mapping[str, Any]) -> str:
     """What wheelscope reads: architectures, and of each torch its CUDA builds and Pythons."""
     lines = [f"[arch.{arch}]" for arch in cells["arch"]]
     for name, torch in cells["torch"].items():

@@ -13,7 +13,6 @@ from pathlib import Path
 from wheelyard.core import digest, shell
 from wheelyard.core.environment import GPU
 from wheelyard.core.job import Job, Needs, Source, made
-from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
@@ -39,7 +38,7 @@ def _job(plan: Plan, name: str, arch: str) -> Job:
     return Job("gpu", name, Needs(arch, gpu=True), inputs, (f"evidence/gpu-{name}.json",))
 
 
-def run(job: Job, workspace: Workspace) -> Facts:
+def run(job: Job, workspace: Workspace) -> str:
     wheel = workspace.file("wheel")
     file = workspace.out / f"evidence/gpu-{job.unit}.json"
     folder = workspace.scratch("spec")
@@ -63,10 +62,10 @@ def run(job: Job, workspace: Workspace) -> Facts:
     gpu = json.loads(file.read_text())["gpu"]
     if not gpu:
         raise Problem("torch sees no GPU here; run this on a machine that has one")
-    return {"gpu": gpu, "verdict": f"passed on {gpu['name']}"}
+    return f"passed on {gpu['name']}"
 
 
-def _handed_on(wheel: Path, committed: Path, target: Path, told: str) -> Facts:
+def _handed_on(wheel: Path, committed: Path, target: Path, told: str) -> str:
     """Takes the committed evidence about these bytes; whoever publishes judges whether it counts."""
     of_wheel = digest.sha256(wheel)
     for file in sorted(committed.rglob("*.json")):
@@ -74,7 +73,7 @@ def _handed_on(wheel: Path, committed: Path, target: Path, told: str) -> Facts:
         if seen.get("sha256") == of_wheel and seen.get("gpu"):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target)
-            return {"gpu": seen["gpu"], "verdict": f"{file.name}: ran on {seen['gpu']['name']}"}
+            return f"{file.name}: ran on {seen['gpu']['name']}"
     raise Problem(
         f"nvidia-smi sees no GPU here, and no file in {evidence.FOLDER} is about {wheel.name} with the sha256\n"
         f"  {of_wheel}\n"

@@ -52,7 +52,7 @@ def _job(plan: Plan, wheel: Wheel, cell: RunCell) -> Job:
     return Job("install", f"{target}-torch{cell.torch}-python{cell.python}", needs, inputs)
 
 
-def run(job: Job, workspace: Workspace) -> Facts:
+def run(job: Job, workspace: Workspace) -> str:
     inputs = workspace.inputs
     ((wheel, digest_of_wheel),) = workspace.recorded("wheel").items()
     output, told = workspace.scratch("report"), workspace.scratch("spec")
@@ -69,12 +69,10 @@ def run(job: Job, workspace: Workspace) -> Facts:
         output.chmod(0o777)
         options = [*network(source.simple), *ordinary_user(), *smoke.mounts(told)]
         options += [f"--volume={output}:/out", f"--volume={wheel.parent}:/wheel:ro"]
-        workspace.engine.run(
-            images.ensure(inputs["image"], workspace), options, ["sh", "-c", script], workspace.log,
-            what=f"installing {inputs['project']} from {source.name}",
-        )  # fmt: skip
+        what = f"installing {inputs['project']} from {source.name}"
+        images.run(workspace, options, ["sh", "-c", script], what=what)
     check_what_pip_took(json.loads((output / "pip.json").read_text()), wheel.name, digest_of_wheel)
-    return {"verdict": f"pip took {wheel.name}"}
+    return f"pip took {wheel.name}"
 
 
 def pip_install(name: str, simple: str, wanted: str) -> str:

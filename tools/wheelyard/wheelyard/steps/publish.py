@@ -13,7 +13,7 @@ from wheelyard.core import digest, shell
 from wheelyard.core.environment import CREDENTIALS, NETWORK, isolated
 from wheelyard.core.job import Job, Needs, Source, made, passed
 from wheelyard.core.patience import Broken, patiently
-from wheelyard.core.record import Facts, Record
+from wheelyard.core.record import Record
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.cells import index_of_file
 from wheelyard.plan.plan import Plan
@@ -109,15 +109,14 @@ def _leaving(plan: Plan) -> dict[str, Any]:
     }
 
 
-def run(job: Job, workspace: Workspace) -> Facts:
+def run(job: Job, workspace: Workspace) -> str:
     inputs, files = workspace.inputs, workspace.recorded("files")
     if inputs["index"] != "embedded":
         check_evidence(workspace)
     if inputs["index"] == FOLDER:
         site, address = inputs["site"], inputs["address"]
         new = static_index.append(Path(site), inputs["project"], list(files), address)
-        verdict = f"{counted(len(new), 'file')} added to the index in {site}"
-        return {"uploaded": new, "index": site, "address": address, "verdict": verdict}
+        return f"{counted(len(new), 'file')} added to the index in {site}"
     if inputs["index"] != "embedded":
         _add_attestations(workspace, files)
     (sdist,) = inputs["sdist"].values()
@@ -132,7 +131,7 @@ def run(job: Job, workspace: Workspace) -> Facts:
     if staying := inputs.get("variants"):  # PEP 825: versions of a draft are not for production
         verdict += f"; {counted(staying, 'variant')} not, as no index takes them yet: any web server can serve "
         verdict += "build/release/ with its simple/"
-    return {"uploaded": sent, "index": target.name, "address": target.upload, "verdict": verdict}
+    return verdict
 
 
 def check_evidence(workspace: Workspace) -> None:

@@ -93,12 +93,12 @@ def _in_image(plan: Plan, wheel: Wheel) -> dict[str, Any]:
     }
 
 
-def run(job: Job, workspace: Workspace) -> Facts:
+def run(job: Job, workspace: Workspace) -> str:
     inputs = workspace.inputs
     if "gpu" in inputs:
         wheel, gpu, label = workspace.file("wheel"), inputs["gpu"], inputs["label"]
         wheelscope.thin(wheel, gpu, label, workspace.out, workspace.log)
-        return {"verdict": f"{wheel.name} for GPU {gpu}"}
+        return f"{wheel.name} for GPU {gpu}"
     command = ["-I", "-m", "auditwheel", "repair", "--plat", "auto"]
     built = workspace.file("wheel")
     links_torch = needs_torch(wheelscope.show(built))
@@ -117,7 +117,7 @@ def run(job: Job, workspace: Workspace) -> Facts:
     parts = [*sbom.grafted(wheel), *sbom.downloaded(inputs["downloads"])]
     sbom.add(wheel, sbom.document(seen, inputs["runtime"], parts), epoch)
     shutil.move(wheel, workspace.out / wheel.name)
-    return {"verdict": wheel.name}
+    return wheel.name
 
 
 def _repair(command: list[str], workspace: Workspace) -> Path:
@@ -151,9 +151,6 @@ def _repair_in_image(
     )
     words = ["python", "-c", PROGRAM, " ".join(sorted(packages)), *command]
     words += ["--wheel-dir=/out", f"/wheel/{built.name}"]
-    workspace.engine.run(
-        images.ensure(workspace.inputs["image"], workspace), options, words,
-        workspace.log, what=f"repairing {built.name}",
-    )  # fmt: skip
+    images.run(workspace, options, words, what=f"repairing {built.name}")
     (wheel,) = output.glob("*.whl")
     return wheel

@@ -9,7 +9,6 @@ from typing import Any
 from wheelyard.core import digest
 from wheelyard.core.digest import sha256
 from wheelyard.core.job import Job, Needs, made
-from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.cells import Wheel
 from wheelyard.plan.plan import Plan
@@ -60,18 +59,15 @@ def words(inputs: Any, folder: Path, seen_as: str) -> list[str]:
     return told + (["--command", smoke["command"]] if smoke["command"] else [])
 
 
-def run(job: Job, workspace: Workspace) -> Facts:
+def run(job: Job, workspace: Workspace) -> str:
     wheel, told = workspace.file("wheel"), workspace.scratch("spec")
     arguments = [f"/wheel/{wheel.name}", *words(workspace.inputs, told, "/spec")]
     options = ["--network=none", *mounts(told), f"--volume={wheel.parent}:/wheel:ro"]
     options += [f"--volume={workspace.out}:/out"]
     target = f"/out/evidence/{job.unit}.json"
-    workspace.engine.run(
-        images.ensure(workspace.inputs["image"], workspace), options,
-        ["python", "/smoke.py", *arguments, "--evidence", target], workspace.log,
-        what=f"the smoke test of {wheel.name}",
-    )  # fmt: skip
-    return {"verdict": "run here"}
+    command = ["python", "/smoke.py", *arguments, "--evidence", target]
+    images.run(workspace, options, command, what=f"the smoke test of {wheel.name}")
+    return "run here"
 
 
 def mounts(told: Path) -> list[str]:

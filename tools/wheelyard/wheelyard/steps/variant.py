@@ -10,7 +10,6 @@ from pathlib import Path
 from wheelyard.config.matrix import RunCell
 from wheelyard.core import digest
 from wheelyard.core.job import Job, Needs, made
-from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.cells import Variant, split_label
 from wheelyard.plan.plan import Plan
@@ -36,7 +35,7 @@ def job(plan: Plan, variant: Variant, cell: RunCell) -> Job:
     return Job("verify", f"{variant.name}-torch{cell.torch}-python{cell.python}", needs, inputs)
 
 
-def install(workspace: Workspace) -> Facts:
+def install(workspace: Workspace) -> str:
     inputs, index, told = workspace.inputs, workspace.scratch("index"), workspace.scratch("spec")
     files = [Path(shutil.copy(file, index)) for file in workspace.files("files")]
     (variant,) = (file for file in files if split_label(file.name)[1] == inputs["label"])
@@ -61,13 +60,12 @@ def install(workspace: Workspace) -> Facts:
         f"--volume={_uv()}:/uv:ro",
         *smoke.mounts(told),
     ]
-    image = images.ensure(inputs["image"], workspace)
     what = f"installing {inputs['project']} for GPU {inputs['gpu']}"
-    workspace.engine.run(image, options, ["sh", "-c", script], workspace.log, what=what)
+    images.run(workspace, options, ["sh", "-c", script], what=what)
     label = next(iter(json.loads((output / "variant.json").read_text())["variants"]))
     if label != inputs["label"]:
         raise Problem(f"uv took the variant {label} for GPU {inputs['gpu']}, not {inputs['label']}")
-    return {"verified": "run", "verdict": f"uv took {variant.name}"}
+    return f"uv took {variant.name}"
 
 
 def _uv() -> Path:

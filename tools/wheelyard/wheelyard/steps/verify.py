@@ -14,7 +14,6 @@ from wheelyard.core.digest import sha256
 from wheelyard.core.disk import flush
 from wheelyard.core.environment import NETWORK, isolated
 from wheelyard.core.job import Job, Needs, Source, made
-from wheelyard.core.record import Facts
 from wheelyard.core.workspace import Workspace
 from wheelyard.plan.cells import Wheel
 from wheelyard.plan.plan import Plan
@@ -61,9 +60,9 @@ def _of_variants() -> ModuleType:
     return importlib.import_module("wheelyard.steps.variant")
 
 
-def run(job: Job, workspace: Workspace) -> Facts:
+def run(job: Job, workspace: Workspace) -> str:
     if "label" in job.inputs:
-        return dict(_of_variants().install(workspace))
+        return str(_of_variants().install(workspace))
     return _link(workspace) if job.unit.endswith("-link") else _test(workspace)
 
 
@@ -91,7 +90,7 @@ def command(plan: Plan, cell: RunCell) -> str:
     return f"python -c {shlex.quote(program)} || exit 1\nexport PYTHON_GIL=0\n{tests}"
 
 
-def _test(workspace: Workspace) -> Facts:
+def _test(workspace: Workspace) -> str:
     wheel = workspace.file("wheel")
     script = (
         f"{workspace.inputs['before']}pip install --quiet --no-index /wheel/{wheel.name} && "
@@ -104,13 +103,12 @@ def _test(workspace: Workspace) -> Facts:
         f"--volume={workspace.sources('tests')}:/tests:ro",
     ]
     arguments = workspace.inputs["image"]["arguments"]
-    tag = images.ensure(workspace.inputs["image"], workspace)
     what = f"{wheel.name} on torch {arguments['TORCH']}, Python {arguments['PYTHON']}"
     try:
-        workspace.engine.run(tag, options, ["sh", "-c", script], workspace.log, what=what)
+        images.run(workspace, options, ["sh", "-c", script], what=what)
     except Problem as problem:
         raise Problem(f"{problem}{meaning(workspace.log.read_text(errors='replace'))}") from None
-    return {"verified": "run", "verdict": summary(workspace.log.read_text(errors="replace"))}
+    return summary(workspace.log.read_text(errors="replace"))
 
 
 def meaning(log: str) -> str:
@@ -160,10 +158,10 @@ def _link_job(plan: Plan, wheel: Wheel, torch: str) -> Job:
     return Job("verify", f"{wheel.name}-torch{torch}-link", Needs(network=True), inputs)
 
 
-def _link(workspace: Workspace) -> Facts:
+def _link(workspace: Workspace) -> str:
     torch = _torch_wheel(workspace)
     wheelscope.link(workspace.file("wheel"), torch, workspace.log)
-    return {"verified": "link", "verdict": f"every symbol found in {torch.name}"}
+    return f"every symbol found in {torch.name}"
 
 
 def _torch_wheel(workspace: Workspace) -> Path:

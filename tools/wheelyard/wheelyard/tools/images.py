@@ -246,6 +246,12 @@ def ensure(recipe: Recipe, workspace: Workspace) -> str:
     return tag
 
 
+def run(workspace: Workspace, options: list[str], command: list[str], *, what: str) -> None:
+    """Runs a command in a fresh container of the job's image, which is made first if it is not there."""
+    tag = ensure(workspace.inputs["image"], workspace)
+    workspace.engine.run(tag, options, command, workspace.log, what=what)
+
+
 def _base_image(engine: Engine, base: str, workspace: Workspace) -> str:
     """The engine's name of a base: a suite is made, a registry's image must be reachable."""
     if "/" not in base:

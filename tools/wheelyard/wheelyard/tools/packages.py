@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from wheelyard.core.workspace import Workspace
+from wheelyard.tools import images
 
 KEPT = "ci/packages"  # in the project; a folder for each architecture of machine
 SHOWN = 4  # packages that are named
@@ -28,12 +29,12 @@ for words in (subprocess.check_output(system, shell=True, text=True).split(), py
 """
 
 
-def list_packages(tag: str, workspace: Workspace, path: str) -> None:
+def list_packages(workspace: Workspace, path: str) -> None:
     """Leaves a list of the system's and Python's packages in an image, with their versions."""
     options = ["--network=none", f"--volume={workspace.out}:/out"]
     script = f'python -c "$1" >/out/{path}'
-    what = f"listing the packages of {tag}"
-    workspace.engine.run(tag, options, ["sh", "-ec", script, "sh", LIST], workspace.log, what=what)
+    what = "listing the packages of the image"
+    images.run(workspace, options, ["sh", "-ec", script, "sh", LIST], what=what)
 
 
 def not_as_kept(project: Path, release_folder: Path, machine: str) -> list[str]:

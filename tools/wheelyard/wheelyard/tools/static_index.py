@@ -7,14 +7,11 @@ An index is only added to. A file is in its place before a page names it, and a 
 moment, also after a kill, each page names only files that are there.
 """
 
-import fcntl
 import json
-import os
 import re
 import shutil
 import zipfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -24,6 +21,7 @@ from packaging.utils import canonicalize_name
 
 from wheelyard.core.digest import sha256
 from wheelyard.core.disk import flush
+from wheelyard.core.lock import turn
 from wheelyard.plan.cells import index_of_file, split_label
 from wheelyard.problem import Problem
 from wheelyard.tools import metadata
@@ -47,7 +45,7 @@ def append(site: Path, project: str, files: list[Path], address: str = "") -> li
     """Adds a release to the indexes in `site`/simple, and its files beside that, unless they lie at `address`; returns
     the names that are new. A file of the same name with other bytes is refused before anything is written."""
     site.mkdir(parents=True, exist_ok=True)
-    with _turn(site):
+    with turn(site):
         parts, name = _parts(files), canonicalize_name(project)
         for part, of_part in parts:
             _refuse_changed(site, site / "simple" / part / name, of_part)
@@ -65,17 +63,6 @@ def _parts(files: list[Path]) -> list[tuple[str, list[Path]]]:
     """The files of each index; the sdist of wheels for one torch is in none, as pip would take it for any."""
     parts = sorted({part for file in files if (part := index_of_file(file.name))}) or [""]
     return [(part, sorted(f for f in files if index_of_file(f.name) == part)) for part in parts]
-
-
-@contextmanager
-def _turn(folder: Path) -> Iterator[None]:
-    """Waits until no other process adds to the folder."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _refuse_changed(site: Path, place: Path, files: list[Path]) -> None:

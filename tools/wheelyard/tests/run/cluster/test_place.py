@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import Machines, machines, run
+from clusters import Machines, facts_of, machines, run
 from disks import small_disk
 from repository import committed, git
 from wheelyard.core.digest import of_source
@@ -82,7 +82,7 @@ facts["git"] = subprocess.check_output([*git, "describe", "--tags", "--dirty"], 
     folder = there.worker("one")
     run(there, record, *jobs, project=project)
     assert (record.folder / "both.txt").read_text() == "first0"
-    assert record.jobs["repair/both"]["facts"]["git"] == "v7"
+    assert facts_of(record, "repair/both")["git"] == "v7"
     assert machine_of(record, "repair/both") == "one"
     assert [f.name for f in (folder / "work").iterdir()] == ["tmp"], "a worker cleans up"
     assert not list(folder.rglob("run.sh")), "and has files by their digests alone"
@@ -102,7 +102,7 @@ def test_a_large_file_goes_both_ways(there: Machines, record: Record) -> None:
         toy("build/big", make),
         toy("gate/big", check, outputs=(), big=made("build/big")),
     )
-    assert record.jobs["gate/big"]["facts"]["size"] == 25_600_000
+    assert facts_of(record, "gate/big")["size"] == 25_600_000
 
 
 def test_secrets_stay_here(there: Machines, record: Record) -> None:
@@ -110,8 +110,8 @@ def test_secrets_stay_here(there: Machines, record: Record) -> None:
     secret = Job("publish", "x", Needs(secrets=True), {"do": where})
     there.worker("one")
     run(there, record, toy("build/x", where, outputs=()), secret)
-    assert record.jobs["publish/x"]["facts"]["pid"] == os.getpid()
-    assert record.jobs["build/x"]["facts"]["pid"] != os.getpid()
+    assert facts_of(record, "publish/x")["pid"] == os.getpid()
+    assert facts_of(record, "build/x")["pid"] != os.getpid()
 
 
 def test_a_file_that_the_job_is_not_for_is_refused(there: Machines, record: Record) -> None:
@@ -140,7 +140,7 @@ def test_a_hostile_worker_gets_no_further_than_a_hostile_job(
 ) -> None:
     """Whatever it answers: nothing is recorded as made, and no file lies where no job puts it."""
     monkeypatch.setattr(place, "ALONE_SECONDS", 1)
-    claims = {"kind": "passed", "facts": {}, "log": ["", 0], "small": {}}
+    claims = {"kind": "passed", "verdict": "", "log": ["", 0], "small": {}}
     answers = {unit: {**claims, "outputs": outputs} for unit, (outputs, _) in HOSTILE.items()}
     there.worker(
         "hostile", f"service.Service.perform = lambda _, o, __: {answers!r}[o['job']['unit']]"
@@ -167,7 +167,7 @@ def test_a_hostile_worker_gets_no_further_than_a_hostile_job(
             "machine": "m",
             "log": ["", 0],
             "small": {},
-            "facts": {},
+            "verdict": "",
             "outputs": {"a": "b"},
         },
         {"kind": "failed", "address": "a", "machine": "m", "log": ["x", "y"], "small": {}},

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from clusters import machines, run
+from clusters import facts_of, machines, run
 from wheelyard.core.job import Job, Needs
 from wheelyard.core.record import Record
 from wheelyard.run.cluster import keys
@@ -78,9 +78,9 @@ def test_a_worker_on_a_machine_reached_by_ssh(settings: Path, tmp_path: Path) ->
         there.worker("far", inside=[sys.executable, "-c", THERE, str(settings)])
         there.keys = here
         run(there, record, Job("build", "x", Needs(), {"do": who}))
-        facts = record.jobs["build/x"]["facts"]
+        facts = facts_of(record, "build/x")
         assert facts["ssh"] is True
-        assert facts["ran"]["machine"] == "far"
+        assert record.jobs["build/x"]["facts"]["ran"]["machine"] == "far"
         there.processes["far"].terminate()  # the connection ends, and with it the worker
         for _ in range(300):
             if not Path(f"/proc/{facts['pid']}").exists():

@@ -65,7 +65,7 @@ def checked(told: Any) -> dict[str, Any]:
     """What a worker said, if it has the shape that it should have: somebody else wrote it."""
     kinds = {"kind": str, "address": str, "machine": str, "log": list, "small": dict}
     if isinstance(told, dict) and told.get("kind") == "passed":
-        kinds |= {"facts": dict, "outputs": dict}
+        kinds |= {"verdict": str, "outputs": dict}
     if not isinstance(told, dict) or not all(isinstance(told.get(k), t) for k, t in kinds.items()):
         raise Lost(f"sent no proper answer: {json.dumps(told)[:200]}")
     for file in (told["log"], *told.get("outputs", {}).values()):

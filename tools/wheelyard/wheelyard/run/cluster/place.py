@@ -148,7 +148,7 @@ class Cluster:
                 self._note(job, outcome)
             except Lost as lost:
                 raise Elsewhere(machine, str(lost)) from None
-            return Ran(dict(outcome["facts"]), machine, began)
+            return Ran(str(outcome["verdict"]), machine, began)
         finally:
             self.link.forget(errand)
 

@@ -210,12 +210,12 @@ class Service:
         kept = self.folder / "kept"
         workspace = Workspace(order["inputs"], folder / "job", log, made, project, kept, self)
         workspace.expect(job.outputs)
-        facts = self.module(job.step).run(job, workspace)
+        verdict = self.module(job.step).run(job, workspace)
         if self._engine and isinstance(image := order["inputs"].get("image"), dict):
             self.images.used(image["tag"], self._engine)
         found = acceptable(job, workspace.out)
         outputs = {path: self.store.take(workspace.out / path) for path in found}
-        return {"kind": "passed", "facts": facts, "outputs": outputs}
+        return {"kind": "passed", "verdict": verdict, "outputs": outputs}
 
     def _bring(self, targets: dict[Path, str], tell: Tell) -> None:
         """Puts the files of a job where it looks for them, and asks for those that are not here."""
