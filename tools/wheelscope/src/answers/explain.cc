@@ -13,10 +13,6 @@
 namespace wheelscope {
 namespace {
 
-std::string major_of(const std::string& version) {
-  return version.substr(0, version.find('.'));
-}
-
 // sm_120 -> 12.0
 std::string capability_of(std::string_view target) {
   if (target.starts_with("sm_")) target.remove_prefix(3);
@@ -232,10 +228,6 @@ std::string filled(std::string_view text, const Symptom& symptom) {
 }
 
 }  // namespace
-
-bool is_question(const std::string& name) {
-  return questions.contains(name) || name.starts_with("packages:");
-}
 
 Explanation explain(const Symptom& symptom, const Asked& asked) {
   const auto& entry = entry_of(symptom.kind);

@@ -89,9 +89,6 @@ struct Asked {
 Explanation explain(const Symptom& symptom, const Asked& asked);
 Explanation explain(const Symptom& symptom, const MachineFacts* machine, Disk& disk);
 
-// Whether entries of data/explain.toml can ask this of the machine.
-bool is_question(const std::string& name);
-
 // The questions about libraries: symbols, versions, files that are not found. They may change the
 // parts of the symptom, which the sentences of its entry are made of.
 void ask_symbol(const Asked& asked, Explanation& explanation);

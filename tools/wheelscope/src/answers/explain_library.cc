@@ -80,7 +80,7 @@ bool is_cuda_library(const std::string& name) {
 std::string release_of(const std::string& name) {
   const auto stem = library_stem(name);
   const auto number = name.find(".so.") == name.npos ? "" : name.substr(name.find(".so.") + 4);
-  const auto major = number.substr(0, number.find('.'));
+  const auto major = major_of(number);
   if (major.empty()) return {};
   if (stem.starts_with("libcudnn")) return "cuDNN " + major;
   // Up to CUDA 10.2 a library may have the number of its release: libcufft.so.10.0.
@@ -108,9 +108,8 @@ std::vector<std::string> former_distributions(const std::string& name) {
 // Whether a distribution for this CUDA (a version, or nothing) has the library.
 bool comes_with_cuda(const std::string& library, const std::string& cuda) {
   const auto [first, last] = cuda_libraries().equal_range(library);
-  return std::any_of(first, last, [&](const auto& entry) {
-    return entry.second.cuda == cuda.substr(0, cuda.find('.'));
-  });
+  return std::any_of(first, last,
+                     [&](const auto& entry) { return entry.second.cuda == major_of(cuda); });
 }
 
 void explain_cuda_library(const std::string& name, const MachineFacts* machine,

@@ -210,7 +210,7 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
   const bool numbered = explanation.owner.contains('.');  // else any version of torch's CUDA
   std::set<std::string> names;
   for (const auto& [library, entry] : cuda_libraries()) {
-    const bool same_cuda = cuda.empty() || entry.cuda == cuda.substr(0, cuda.find('.'));
+    const bool same_cuda = cuda.empty() || entry.cuda == major_of(cuda);
     if (numbered ? library == explanation.owner
                  : same_cuda && library.starts_with(explanation.owner + "."))
       names.emplace(entry.distribution);

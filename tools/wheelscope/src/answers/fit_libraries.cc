@@ -25,7 +25,7 @@ bool CandidateJudge::requires_any(const std::vector<std::string>& distributions)
 // Its distributions of CUDA are all for one major version.
 bool CandidateJudge::torch_brings(const std::string& name) const {
   if (!machine_.torch) return false;
-  const auto major = machine_.torch->cuda.substr(0, machine_.torch->cuda.find('.'));
+  const auto major = major_of(machine_.torch->cuda);
   const auto [first, last] = cuda_libraries().equal_range(name);
   return std::any_of(first, last, [&](const auto& entry) { return entry.second.cuda == major; });
 }

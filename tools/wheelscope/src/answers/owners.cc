@@ -197,7 +197,7 @@ std::string torch_library_of(const std::string& name) {
 std::vector<std::string> cuda_distributions_of(const std::string& library,
                                                const std::string& cuda) {
   std::vector<std::string> names;
-  const auto major = cuda.substr(0, cuda.find('.'));
+  const auto major = major_of(cuda);
   const auto [first, last] = cuda_libraries().equal_range(library);
   for (auto entry = first; entry != last; ++entry) {
     if (entry->second.cuda == major) return {std::string(entry->second.distribution)};

@@ -185,10 +185,10 @@ Reason why_not_without_cuda(const Item& wheel) {
 
 Reason why_not_runtime(const Item& wheel, const Cell& cell) {
   const auto& cuda = wheel.verdicts.cuda;
-  const auto major = cell.cuda.substr(0, cell.cuda.find('.'));
+  const auto major = major_of(cell.cuda);
   if (!cuda.runtime_version)
     return {.why = cuda.runtime == CudaRuntime::none ? Why::none : Why::runtime_unknown};
-  const auto own = cuda.runtime_version->substr(0, cuda.runtime_version->find('.'));
+  const auto own = major_of(*cuda.runtime_version);
   if (cuda.runtime == CudaRuntime::dynamic && !contains(cuda.runtime_choices, major))
     return {.why = Why::runtime_other, .version = own, .here = cell.cuda};
   // A static runtime stands alone: it needs the driver of its major version, which users of a later

@@ -273,7 +273,7 @@ void AtlasReader::find_claims(std::vector<Wheel>& wheels, AtlasRelease& release)
          "METADATA allows torch " + joined(in_vain) + ", with which it fails: " + reason_text(last),
          in_vain});
   if (!newest) return;
-  const auto major = newest->cuda.empty() ? "cpu" : newest->cuda.substr(0, newest->cuda.find('.'));
+  const auto major = newest->cuda.empty() ? "cpu" : major_of(newest->cuda);
   Reason reason;
   bool loads = false;
   for (const auto& cell : release.cells) {

@@ -21,19 +21,10 @@
 namespace wheelscope {
 namespace {
 
-int report_items(const Items& read, const Options& options, Streams streams,
-                 std::string (*text)(const Item&, const Style&)) {
-  auto code = read.code;
-  auto json = Json::array();
-  for (const auto& item : read.items) {
-    if (std::ranges::any_of(item.findings, matters)) code = std::max<int>(code, has_findings);
-    if (options.json)
-      json.push_back(to_json(item));
-    else
-      streams.out << text(item, options.style);
-  }
-  if (options.json) streams.out << json_document("items", std::move(json));
-  return code;
+int code_of(const Items& read) {
+  const bool found = std::ranges::any_of(
+      read.items, [](const Item& item) { return std::ranges::any_of(item.findings, matters); });
+  return std::max<int>(read.code, found ? has_findings : clean);
 }
 
 int print_searches(const MachineFacts& machine, Disk& disk, const Options& options,
@@ -82,8 +73,9 @@ std::string read_end(std::istream& in) {
 }  // namespace
 
 int show(const Options& options, Streams streams) {
-  return report_items(read_items(options.paths, {}, options, streams), options, streams,
-                      options.by_size ? sizes_text : show_text);
+  const auto read = read_items(options.paths, {}, options, streams);
+  print_each("items", read.items, options.by_size ? sizes_text : show_text, options, streams);
+  return code_of(read);
 }
 
 int check(const Options& options, Streams streams) {
@@ -102,11 +94,11 @@ int check(const Options& options, Streams streams) {
   auto read = read_items(options.paths, {.build_prefixes = policy.build_paths}, options, streams);
   for (auto& item : read.items) item.findings = check(item, policy);
   if (in_github_actions()) streams.err << annotations(read.items);
-  if (!options.sarif) return report_items(read, options, streams, check_text);
-  streams.out << sarif_document(read.items);
-  const bool found = std::ranges::any_of(
-      read.items, [](const Item& item) { return std::ranges::any_of(item.findings, matters); });
-  return std::max<int>(read.code, found ? has_findings : clean);
+  if (options.sarif)
+    streams.out << sarif_document(read.items);
+  else
+    print_each("items", read.items, check_text, options, streams);
+  return code_of(read);
 }
 
 int cover(const Options& options, Streams streams) {
@@ -218,15 +210,9 @@ int explain(const Options& options, Streams streams, std::istream& in) {
   Asked about{.machine = machine ? &*machine : nullptr, .disk = disk};
   if (machine && machine->python && options.machine.empty())
     about.installed = list_distributions(machine->python->site_packages);
-  auto json = Json::array();
-  for (const auto& symptom : symptoms) {
-    const auto explanation = explain(symptom, about);
-    if (options.json)
-      json.push_back(to_json(explanation));
-    else
-      streams.out << explanation_text(explanation, options.style);
-  }
-  if (options.json) streams.out << json_document("explanations", std::move(json));
+  std::vector<Explanation> explanations;
+  for (const auto& symptom : symptoms) explanations.push_back(explain(symptom, about));
+  print_each("explanations", explanations, explanation_text, options, streams);
   return clean;
 }
 

@@ -8,6 +8,7 @@
 #include "facts/machine.h"
 #include "findings/findings.h"
 #include "loader/disk.h"
+#include "report/json.h"
 
 namespace wheelscope {
 
@@ -27,6 +28,16 @@ struct Items {
 
 Items read_items(const std::vector<std::string>& paths, const ScanOptions& scan,
                  const Options& options, Streams streams);
+
+// Prints what there is to say of each: one document, or texts one after the other.
+template <class List, class ToText>
+void print_each(const char* key, const List& list, const ToText& to_text, const Options& options,
+                Streams streams) {
+  if (options.json) streams.out << json_document(key, to_json(list));
+  for (const auto& one : list) {
+    if (!options.json) streams.out << to_text(one, options.style);
+  }
+}
 
 // The machine that is asked about: this one, with the Python of --python, or that of --machine.
 Result<MachineFacts> asked_machine(const Options& options);

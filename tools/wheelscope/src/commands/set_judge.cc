@@ -108,7 +108,7 @@ void SetJudge::judge_torch(std::size_t version, std::vector<Clash>& clashes) {
                        universe_.because(std::move(why))});
   };
   const auto cuda = facts->cuda.empty() ? "cpu" : facts->cuda;
-  const auto major = facts->cuda.substr(0, facts->cuda.find('.'));
+  const auto major = major_of(facts->cuda);
   if (!wishes_.cuda.empty() && cuda != wishes_.cuda && major != wishes_.cuda)
     return rule_out({.text = cuda == "cpu"
                                  ? "is a build for CPUs, and --cuda asks for another"

@@ -218,9 +218,7 @@ int thin_environment(const ThinFor& wanted, const Options& options, Streams stre
     if (code != clean) break;  // a full disk, most likely
   }
   if (options.json) {
-    auto json = Json::array();
-    for (const auto& package : packages) json.push_back(to_json(package));
-    streams.out << json_document("thin_packages", std::move(json));
+    streams.out << json_document("thin_packages", to_json(packages));
   } else {
     streams.out << thin_packages_text(packages, options.style);
   }

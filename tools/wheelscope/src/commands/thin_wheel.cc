@@ -158,8 +158,7 @@ std::string statement_of(const ThinnedWheel& thin) {
       {"original",
        {{"file", base_name(thin.file)}, {"sha256", thin.sha256}, {"size", thin.size_before}}}};
   json.update(to_json(thin.wanted));
-  json["files"] = Json::array();
-  for (const auto& file : thin.files) json["files"].push_back(to_json(file));
+  json["files"] = to_json(thin.files);
   json["notes"] = thin.notes;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -87,7 +87,7 @@ std::string python_version_of_tag(std::string_view digits) {
 }
 
 bool admits(const Tag& tag, const PythonBuild& python) {
-  const auto major = python.version.substr(0, python.version.find('.'));
+  const auto major = major_of(python.version);
   if (tag.python == "py" + major) return tag.abi == "none";
   if (tag.python.size() < 4) return false;
   const auto tagged = python_version_of_tag(std::string_view(tag.python).substr(2));

@@ -186,12 +186,10 @@ Json to_json(const FileThinning& file) {
 }
 
 Json to_json(const ThinnedPackage& package) {
-  Json json{{"name", package.name},       {"version", package.version},
-            {"written", package.written}, {"size_before", package.size_before},
-            {"size", package.size},       {"files", Json::array()},
-            {"notes", package.notes}};
-  for (const auto& file : package.files) json["files"].push_back(to_json(file));
-  return json;
+  return {{"name", package.name},       {"version", package.version},
+          {"written", package.written}, {"size_before", package.size_before},
+          {"size", package.size},       {"files", to_json(package.files)},
+          {"notes", package.notes}};
 }
 
 Json to_json(const ThinCheck& check) {
@@ -212,8 +210,7 @@ Json to_json(const ThinnedWheel& wheel) {
   json["size"] = wheel.written.empty() ? Json() : Json(wheel.size);
   json["installed_before"] = wheel.installed_before;
   json["installed"] = wheel.installed;
-  json["files"] = Json::array();
-  for (const auto& file : wheel.files) json["files"].push_back(to_json(file));
+  json["files"] = to_json(wheel.files);
   json["notes"] = wheel.notes;
   return json;
 }

@@ -82,6 +82,11 @@ std::string hexadecimal(std::string_view bytes);
 // count as 0, other characters separate numbers.
 bool older(std::string_view a, std::string_view b);
 
+// 12 of 12.9
+inline std::string major_of(std::string_view version) {
+  return std::string(version.substr(0, version.find('.')));
+}
+
 // 2.10 of 2.10.1
 inline std::string minor_of(std::string_view version) {
   return std::string(version.substr(0, version.find('.', version.find('.') + 1)));

@@ -63,8 +63,7 @@ std::string cudart_version(const std::string& needed) {
 
 std::optional<std::string> driver_of_runtime(const std::string& version) {
   const auto& table = cuda_table();
-  if (const auto found = table.drivers.find(version.substr(0, version.find('.')));
-      found != table.drivers.end())
+  if (const auto found = table.drivers.find(major_of(version)); found != table.drivers.end())
     return found->second;
   if (const auto found = table.toolkit_drivers.find(version); found != table.toolkit_drivers.end())
     return found->second;

@@ -1,1 +1,0 @@
-"""Real failures and real successes, replayed: does wheelscope say beforehand what happened?"""
