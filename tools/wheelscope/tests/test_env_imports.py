@@ -214,9 +214,7 @@ def test_what_a_module_says_of_others(scope: Scope, tmp_path: Path) -> None:
     }
     for name, text in texts.items():
         module = name.rpartition(".")[2]
-        source = (
-            f'const char *texts[] = {{"first", {text}}}; void *PyInit_{module}(void) {{ return 0; }}'
-        )
+        source = f'const char *texts[] = {{"first", {text}}}; void *PyInit_{module}(void) {{ return 0; }}'
         compiled(site_of(prefix) / f"{module}.so", source)
         install(prefix, name)
         (site_of(prefix) / f"{name}-1.0.dist-info/RECORD").write_text(f"{module}.so,,\n")
