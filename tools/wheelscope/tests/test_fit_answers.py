@@ -137,6 +137,18 @@ def test_a_module_that_nothing_brings(
         assert "brought_by_helper, which is not here" in found["reason"]
 
 
+@pytest.mark.parametrize(("source", "verdict"), [({}, "fails"), ({"sample/_C.py": b""}, "works")])
+def test_a_source_beside_a_module_of_another_python(
+    fit: Fit, index: Index, module: bytes, source: dict[str, bytes], verdict: str
+) -> None:
+    """Python passes over the module, and takes the source: zeroconf 0.94 for 3.11 has modules of 3.9."""
+    files = {"sample/__init__.py": b"from . import _C", **source}
+    other = f"sample/_C.cpython-38-{MACHINE}-linux-gnu.so"
+    index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, {**files, other: module}))])
+    [answer], _, _ = fit("sample", "--index", index.simple)
+    assert answer["files"][0]["verdict"] == verdict, answer
+
+
 # A module that uses the API of NumPy 2.0.
 NUMPY_TWO = """
     void PyCapsule_GetPointer(void);

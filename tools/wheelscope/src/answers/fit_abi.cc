@@ -38,11 +38,19 @@ static bool is_declared_elsewhere(std::string_view symbol) {
 
 bool CandidateJudge::misses_python() {
   auto reason = why_not_python(wheel_, cell_);
-  if (!reason) return false;
+  if (!reason || (reason.why == Why::python_built && runs_sources_instead())) return false;
   if (const auto other = module_of_another_python(); !other.empty())
     return stop(Obstacle::python, {.why = Why::python_of_one_module, .who = other}, Fits::depends);
   if (!goes_beyond_limited_api()) return stop(Obstacle::python, std::move(reason));
   return misses_private_symbols();
+}
+
+// Python passes over modules that their names bind to another one, and takes sources beside them.
+bool CandidateJudge::runs_sources_instead() const {
+  const auto* imports = lookups_.imports ? lookups_.imports() : nullptr;
+  return imports && std::ranges::all_of(wheel_.facts.libraries, [&](const LibraryFacts& library) {
+           return !library.python_module || imports->runs_source_of(installed_path(library.path));
+         });
 }
 
 // A file that its name makes a module and that is imported, but exports nothing that Python could

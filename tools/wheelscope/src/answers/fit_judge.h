@@ -36,6 +36,7 @@ class CandidateJudge {
 
   // What it was built for: Python, torch and NumPy (fit_abi.cc).
   bool misses_python();
+  bool runs_sources_instead() const;
   bool misses_init();
   std::string module_of_another_python() const;
   bool goes_beyond_limited_api() const;

@@ -208,11 +208,12 @@ class MachineCodeImports {
     const auto read = [&] {
       for (const auto& one : std::exchange(modules, {})) texts += files_.read(one).value_or("");
     };
-    const auto distribution = distribution_in(files_.names);
-    const auto top = distribution.substr(0, distribution.find('-'));
-    if (is_all && top != own.front() && !others_.may_be_there(top)) {
-      read();  // ruamel.yaml.clib names `ruamel.yaml.tokens`
-      if (auto module = module_in_texts(texts, top); !module.empty())
+    auto package = distribution_in(files_.names);  // ruamel-yaml-clib is a part of ruamel.yaml
+    package.resize(std::min(package.size(), package.rfind('-') + 1));
+    std::ranges::replace(package, '-', '.');
+    if (is_all && !package.empty() && !others_.may_be_there(package.substr(0, package.find('.')))) {
+      read();
+      if (auto module = module_in_texts(texts, package); !module.empty())
         return {{.why = Why::module_named, .who = file, .what = std::move(module)}, Need::depends};
     }
     auto packages = shared_;
@@ -358,6 +359,10 @@ WheelImports::WheelImports(const PythonFacts& python, const WheelFiles& files) {
 Need WheelImports::imported(const std::string& path) const {
   const auto found = run_.find(std::string(site) + "/" + path);
   return found == run_.end() ? Need::never : found->second;
+}
+
+bool WheelImports::runs_source_of(const std::string& path) const {
+  return run_.contains(std::string(site) + "/" + path.substr(0, path.find('.')) + ".py");
 }
 
 Need WheelImports::need_of(const std::string& path, bool is_module) const {

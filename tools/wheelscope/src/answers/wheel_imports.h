@@ -58,6 +58,9 @@ class WheelImports {
   // Whether an import of the wheel's packages imports this file.
   Need imported(const std::string& path) const;
 
+  // Whether it runs the source beside a module in machine code.
+  bool runs_source_of(const std::string& path) const;
+
   // A file that is run and refuses torch by its CUDA version; empty: none.
   const std::string& asks_for_cuda() const { return asks_for_cuda_; }
 

@@ -102,7 +102,7 @@ std::set<std::string> modules_named_in(std::string_view machine_code,
 }
 
 std::string module_in_texts(std::string_view texts, const std::string& package) {
-  const auto start = '\0' + package + '.';
+  const auto start = '\0' + package;
   for (auto at = texts.find(start); at != texts.npos; at = texts.find(start, at + 1)) {
     const auto end = texts.find_first_not_of(module_letters, at + 1);
     if (end != texts.npos && texts[end] == '\0' && end > at + start.size())
@@ -118,7 +118,7 @@ std::string compared_in_texts(std::string_view texts, const std::string& own) {
     const auto start = texts.rfind('\0', at) + 1;
     if (at - start > longest) continue;
     for (const auto& word : split(texts.substr(start, at - start), ' ')) {
-      if (word != own && !module_in_texts(texts, word).empty()) return word;
+      if (word != own && !module_in_texts(texts, word + '.').empty()) return word;
     }
   }
   return {};

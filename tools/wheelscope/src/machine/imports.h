@@ -37,7 +37,7 @@ SourceTree tree_of_disk();
 std::set<std::string> modules_named_in(std::string_view machine_code,
                                        const std::set<std::string>& packages);
 
-// A text of machine code that is the name of a module in the package. Empty: none.
+// A text of machine code that is the name of a module in the package `a.b.`. Empty: none.
 std::string module_in_texts(std::string_view texts, const std::string& package);
 
 // A package that machine code names modules of, and says of it that some versions do not fit: `lxml
