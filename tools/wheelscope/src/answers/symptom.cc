@@ -21,11 +21,15 @@ std::string in_english(std::string_view source) {
        {"没有那个文件或目录", "沒有此一檔案或目錄", "そのようなファイルやディレクトリはありません",
         "그런 파일이나 디렉터리가 없습니다", "Нет такого файла или каталога",
         "Datei oder Verzeichnis nicht gefunden", "Aucun fichier ou dossier de ce type",
-        "Aucun fichier ou dossier de ce nom", "No existe el archivo o el directorio",
-        "No existe el fichero o el directorio", "Arquivo ou diretório inexistente",
-        "File o directory non esistente", "Nie ma takiego pliku ani katalogu"}) {
-    for (auto at = text.find(translated); at != text.npos; at = text.find(translated, at))
-      text.replace(at, translated.size(), "No such file or directory");
+        "No existe el archivo o el directorio", "No existe el fichero o el directorio",
+        "Arquivo ou diretório inexistente", "File o directory non esistente"}) {
+    std::string done;
+    std::size_t from = 0;
+    for (auto at = text.find(translated); at != text.npos; at = text.find(translated, from)) {
+      done.append(text, from, at - from).append("No such file or directory");
+      from = at + translated.size();
+    }
+    if (from > 0) text = done.append(text, from);
   }
   return text;
 }
