@@ -38,6 +38,9 @@ TEST(Symptom, IsFoundInWhateverStandsAroundIt) {
   EXPECT_EQ(only("Error relocating /a/b.so: f: symbol not found").symbol, "f");
   EXPECT_EQ(only("OSError: 'libx.so.1: cannot open shared object file: No such'").needs,
             "libx.so.1");
+  EXPECT_EQ(only(R"(ImportError("/a/b.so: undefined symbol: f\n"))").symbol, "f");
+  EXPECT_EQ(only("fatal error: THC/THC.h: Datei oder Verzeichnis nicht gefunden").kind,
+            "torch-older-api");
   const auto musl =
       only("Error loading shared library libx.so.1: No such file or directory (needed by /a/b.so)");
   EXPECT_EQ(musl.needs + musl.library, "libx.so.1/a/b.so");

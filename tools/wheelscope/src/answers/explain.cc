@@ -69,8 +69,11 @@ void ask_cuda(const Asked& asked, Explanation& explanation) {
     symptom.set("cuda", cuda);
   if (const auto cuda = symptom.part("cuda"); !cuda.empty()) {
     explanation.say("the driver is for CUDA " + cuda);
-    explanation.advise("or take builds of torch and of its extensions for CUDA " +
-                       (older(cuda, "11") ? cuda + " or older" : major_of(cuda)));
+    if (older(cuda, "7.5"))
+      explanation.say("no torch was ever built for a CUDA that old");
+    else
+      explanation.advise("or take builds of torch and of its extensions for CUDA " +
+                         (older(cuda, "11") ? cuda + " or older" : major_of(cuda)));
   }
   if (asked.machine && !asked.machine->driver.empty()) ask_driver(asked, explanation);
   const auto* machine = asked.machine;

@@ -189,6 +189,7 @@ void explain_other_libc(bool for_musl, Explanation& explanation) {
 void ask_library(const Asked& asked, Explanation& explanation) {
   const auto* machine = asked.machine;
   const auto& needs = explanation.symptom.needs;
+  if (needs.empty() && explanation.symptom.kind == "nvrtc-builtins") return;  // it names none
   const auto name = base_name(needs);
   const bool on_musl =
       explanation.symptom.message.find("Error loading shared library") != std::string::npos;

@@ -14,12 +14,34 @@ constexpr std::size_t most_between = 400;    // bytes that `*` or a part between
 constexpr std::size_t most_attempts = 5000;  // of one pattern in one text
 constexpr std::size_t most_symptoms = 100;
 
+// What compilers and loaders say of a missing file in other languages, as glibc translates it.
+std::string in_english(std::string_view source) {
+  std::string text(source);
+  for (const std::string_view translated :
+       {"没有那个文件或目录", "沒有此一檔案或目錄", "そのようなファイルやディレクトリはありません",
+        "그런 파일이나 디렉터리가 없습니다", "Нет такого файла или каталога",
+        "Datei oder Verzeichnis nicht gefunden", "Aucun fichier ou dossier de ce type",
+        "No existe el archivo o el directorio", "No existe el fichero o el directorio",
+        "Arquivo ou diretório inexistente", "File o directory non esistente"}) {
+    std::string done;
+    std::size_t from = 0;
+    for (auto at = text.find(translated); at != text.npos; at = text.find(translated, from)) {
+      done.append(text, from, at - from).append("No such file or directory");
+      from = at + translated.size();
+    }
+    if (from > 0) text = done.append(text, from);
+  }
+  return text;
+}
+
 // A text in one line: escape sequences, frames and repeated blanks left out, quotes made plain.
 struct PlainText {
   std::string text, lowered;
   std::vector<std::size_t> lines;  // where each line begins in it
 
-  explicit PlainText(std::string_view source) {
+  explicit PlainText(std::string_view original) {
+    const auto english = in_english(original);
+    std::string_view source = english;
     while (!source.empty()) {
       const auto line = source.substr(0, source.find('\n'));
       source.remove_prefix(std::min(line.size() + 1, source.size()));
@@ -67,6 +89,8 @@ std::string without_quotes(std::string_view word) {
   while (!word.empty() && quotes.find(word.front()) != quotes.npos) word.remove_prefix(1);
   while (!word.empty() && (quotes.find(word.back()) != quotes.npos || word.ends_with('.')))
     word.remove_suffix(1);
+  // A quoted text of Python's writes its line end: 'undefined symbol: _Zx\n'.
+  if (word.ends_with("\\n")) word.remove_suffix(2);
   // "ImportError('libcuda.so.1" is of libcuda.so.1.
   return std::string(word.substr(word.find_last_of("'\"`") + 1));
 }
