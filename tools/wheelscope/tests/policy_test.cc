@@ -94,6 +94,14 @@ TEST(Policy, NothingIsAskedOfTheCLibraryBetweenTwoPolicies) {
   EXPECT_EQ(found("between-policies-false", ""), Ids{"tag-platform"});
 }
 
+TEST(Policy, OpenMPIsTorchsBesideTorch) {
+  auto wheel = read_wheel_fixture("debug-and-paths");
+  wheel.verdicts.platform.external_libraries = {"libgomp.so.1", "libtorch.so"};
+  EXPECT_EQ(ids(check(wheel, {})), Ids{});
+  wheel.verdicts.platform.external_libraries = {"libgomp.so.1"};
+  EXPECT_EQ(ids(check(wheel, {})), Ids{"needed"});
+}
+
 TEST(Policy, PyPIRefusesPlainLinux) {
   EXPECT_EQ(found("linux-tag", ""), Ids{"tag-platform"});
 }

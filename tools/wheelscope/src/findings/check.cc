@@ -128,15 +128,19 @@ class Checker {
            system_of_tag(a) == system_of_tag(b) && !promises_more(a, b) && !promises_more(b, a);
   }
 
-  // A tag promises that the wheel and the platform have every library. Torch, CUDA and the driver
-  // are known to come from elsewhere; another requirement may bring a library too.
+  // A tag promises that the wheel and the platform have every library. Torch with its OpenMP, CUDA
+  // and the driver are known to come from elsewhere; another requirement may bring a library too.
   void judge_outside(const WheelClaims& wheel) {
     const bool requires_others = std::ranges::any_of(wheel.requires_dist, [](const auto& text) {
       return parse_requirement(text).marker.find("extra") == std::string::npos;
     });
+    const auto& external = verdicts_.platform.external_libraries;
+    const bool beside_torch = std::ranges::any_of(external, is_torchs);
     std::vector<std::string> unknown;
-    for (const auto& name : verdicts_.platform.external_libraries)
-      if (!comes_from_elsewhere(name)) unknown.push_back(name);
+    for (const auto& name : external) {
+      if (!comes_from_elsewhere(name) && !(beside_torch && name == "libgomp.so.1"))
+        unknown.push_back(name);
+    }
     if (unknown.empty()) return;
     report("needed", "",
            "needs " + joined(unknown) + ", which neither the wheel nor the platform has" +
@@ -144,9 +148,11 @@ class Checker {
            "bundle it with `auditwheel repair`, or allow it in a policy: [libraries] needed",
            requires_others ? Finding::Level::warning : Finding::Level::error);
   }
+  static bool is_torchs(const std::string& name) {
+    return name.starts_with("libtorch") || name.starts_with("libc10");
+  }
   static bool comes_from_elsewhere(const std::string& name) {
-    return name.starts_with("libtorch") || name.starts_with("libc10") || name == "libcuda.so.1" ||
-           cuda_libraries().contains(name);
+    return is_torchs(name) || name == "libcuda.so.1" || cuda_libraries().contains(name);
   }
 
   // What cannot be read must not pass for a requirement that never holds.
