@@ -29,7 +29,7 @@ bool has(const std::string& text, std::string_view part) {
 }
 
 std::string written(const std::string& name, const std::string& text) {
-  const auto path = testing::TempDir() + "/" + name;
+  const auto path = temporary_folder() + "/" + name;
   EXPECT_TRUE(write_file(path, text));
   return path;
 }
@@ -93,7 +93,7 @@ TEST(Show, ExitsWith3OnUnreadableInputAndReadsTheRest) {
   EXPECT_TRUE(has(outcome.out, "pkg 1.0"));
   EXPECT_TRUE(has(outcome.err, "/nonexistent: No such file"));
   EXPECT_TRUE(has(outcome.err, "truncated.zip: no end-of-central-directory"));
-  const auto empty = testing::TempDir() + "/nothing-here";
+  const auto empty = temporary_folder() + "/nothing-here";
   std::filesystem::create_directories(empty);
   EXPECT_EQ(run(show, {.paths = {empty}}).code, unreadable);
 }
@@ -183,7 +183,7 @@ TEST(Dump, ListsSymbolsWithTheirProviders) {
 }
 
 TEST(Dump, ExtractsCode) {
-  const auto folder = testing::TempDir() + "/extracted";
+  const auto folder = temporary_folder() + "/extracted";
   EXPECT_EQ(run(dump, {.paths = {wheel_path("good")}, .cubin = true, .output_folder = folder}).code,
             clean);
   EXPECT_EQ(read_text(folder + "/pkg/_C.so.0001.sm_80.cubin")->substr(1, 3), "ELF");
@@ -205,7 +205,7 @@ TEST(Dump, ExtractsCode) {
 }
 
 TEST(Dump, KeepsTheFilesOfSeveralInputsApart) {
-  const auto folder = testing::TempDir() + "/several";
+  const auto folder = temporary_folder() + "/several";
   const auto good = wheel_path("good"), stored = wheel_path("good-stored"),
              name = good.substr(good.rfind('/') + 1);
   ASSERT_EQ(name, stored.substr(stored.rfind('/') + 1));

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 class Environment {
  public:
   explicit Environment(const std::string& name)
-      : site(fs::path(testing::TempDir() + "/environment-" + name).lexically_normal()) {
+      : site(fs::path(temporary_folder() + "/environment-" + name).lexically_normal()) {
     fs::remove_all(site);
     machine = {.architecture = "x86_64",
                .libc = "glibc",

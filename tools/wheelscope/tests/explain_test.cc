@@ -158,7 +158,7 @@ TEST(Explain, SymbolsOfTorch) {
 }
 
 TEST(Explain, ComparesWithTheTorchThatIsHere) {
-  const auto folder = testing::TempDir() + "/explain-torch";
+  const auto folder = temporary_folder() + "/explain-torch";
   std::string library = read_text(fixture_path("elf/c10-before-cxx11.so")).value();
   ASSERT_TRUE(write_file(folder + "/lib/libc10.so", library));
   auto machine = h200;

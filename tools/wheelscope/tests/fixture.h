@@ -1,6 +1,9 @@
 // Test files made by fixtures.py, as bytes and as facts.
 #pragma once
 
+#include <stdlib.h>
+
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -13,6 +16,22 @@
 #include "source/files.h"
 
 namespace wheelscope {
+
+// A folder for the files of this run alone, which it removes: another user's may be there too.
+inline const std::string& temporary_folder() {
+  static const struct Folder {
+    Folder() {
+      if (!mkdtemp(path.data())) throw std::runtime_error("no folder can be made: " + path);
+    }
+    ~Folder() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+    std::string path =
+        (std::filesystem::temp_directory_path() / "wheelscope-tests-XXXXXX").string();
+  } folder;
+  return folder.path;
+}
 
 inline std::string fixture_path(const std::string& name) {
   return FIXTURES "/" + name;

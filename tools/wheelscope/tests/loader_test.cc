@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 // A folder of its own with the libraries of one test.
 class Workshop {
  public:
-  explicit Workshop(const std::string& name) : folder_(testing::TempDir() + "/loader-" + name) {
+  explicit Workshop(const std::string& name) : folder_(temporary_folder() + "/loader-" + name) {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 class Root {
  public:
   explicit Root(const std::string& name)
-      : path(fs::path(testing::TempDir() + "/machine-" + name).lexically_normal()) {
+      : path(fs::path(temporary_folder() + "/machine-" + name).lexically_normal()) {
     fs::remove_all(path);
     fs::create_directories(path);
   }
