@@ -9,7 +9,7 @@ from typing import Any
 
 from validation.draws.popular import LIST, versions_with_wheel
 
-# Projects that bring gigabytes, or take minutes, wherever they are required: what requires them is not tried.
+# These bring gigabytes or take minutes to import, so no project that requires one of them is tried.
 TOO_LARGE = ("torch", "tensorflow", "tensorflow-cpu", "jaxlib", "triton", "pyspark", "paddlepaddle")
 IN_ENVIRONMENTS = 200  # of the list: what environments are mixed from
 OLD_NUMPY, NEW_NUMPY = "numpy==1.26.4", "numpy==2.2.6"
