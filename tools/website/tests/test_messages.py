@@ -3,13 +3,14 @@
 import platform
 import re
 import subprocess
-import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 from walk import ROOT, matches
 from wheelyard.core.job import Job, Needs
 from wheelyard.run.cluster import offers
+from wheelyard.tools import wheelfile
 
 PROGRAM = ROOT / "build/bin/wheelscope"
 
@@ -32,16 +33,20 @@ def test_what_no_worker_offers():
 @pytest.mark.skipif(not PROGRAM.is_file(), reason="needs `make wheelscope`")
 def test_a_wheel_without_device_code(tmp_path: Path):
     tag = f"py3-none-manylinux_2_28_{platform.machine()}"
-    info = tmp_path / "it/it-1.0+cu130.dist-info"
-    info.mkdir(parents=True)
+    library = ["g++", "-shared", "-fPIC", "-x", "c++", "-", "-o", tmp_path / "it.so"]
     code = 'extern "C" void aoti_torch_get_current_device_index(); void f() { aoti_torch_get_current_device_index(); }'
-    library = ["g++", "-shared", "-fPIC", "-x", "c++", "-", "-o", tmp_path / "it/it.so"]
     subprocess.run(library, input=code, text=True, check=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: it\nVersion: 1.0+cu130\n")
-    (info / "WHEEL").write_text(f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {tag}\n")
-    pack = [sys.executable, "-m", "wheel", "pack", info.parent, "--dest-dir", tmp_path]
-    subprocess.run(pack, check=True)
-    (wheel,) = tmp_path.glob("*.whl")
+    files = {
+        "METADATA": "Metadata-Version: 2.1\nName: it\nVersion: 1.0+cu130\n",
+        "WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {tag}\n",
+        "RECORD": "",
+    }
+    wheel = tmp_path / f"it-1.0+cu130-{tag}.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.write(tmp_path / "it.so", "it/it.so")
+        for name, text in files.items():
+            archive.writestr(f"it-1.0+cu130.dist-info/{name}", text)
+    wheelfile.rewrite(wheel, 0)  # which fills RECORD
     said = subprocess.run([PROGRAM, "check", wheel], capture_output=True, text=True).stdout
     quote = quoted("tools/wheelyard/docs/first-release.md", "[cuda-code]")
     assert matches(re.sub(r"^\S+", "...", quote), said), said
