@@ -1,4 +1,4 @@
-"""What setup.py makes of an OpExtension without compiling anything."""
+"""Tests what setup.py makes of an OpExtension, without compiling anything."""
 
 import tarfile
 from pathlib import Path

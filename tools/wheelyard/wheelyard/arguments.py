@@ -1,4 +1,4 @@
-"""What can be typed: the commands of `wheelyard`, their options and help."""
+"""Defines the command line of `wheelyard`: commands, options and help."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""What is said to people: the one exception that ends a step, and counts in words."""
+"""Defines the exception that ends a step with a message for people, and counts in words."""
 
 
 class Problem(Exception):

@@ -1,4 +1,4 @@
-"""Tag: makes the release commit and its tag, or nothing.
+"""Tag: makes the release commit and its tag, or leaves everything as it was.
 
 The tree must be clean and the changelog must say what is new. If anything fails on the way, the
 tree is put back as it was. `--check` asks instead whether HEAD's tag, version and changelog agree,

@@ -1,4 +1,4 @@
-"""Writes the table of a torch release that this version of wheelyard does not know, from what pip finds of it.
+"""Writes the matrix table for a torch release that this wheelyard does not know, from what pip finds.
 
     wheelyard torch 2.16
 

@@ -1,4 +1,4 @@
-"""What `opwright bench` reports: text, JSON, a plot, and whether the promised ratios were kept.
+"""Reports the results of `opwright bench`: text, JSON, a plot, and whether the promised ratios were kept.
 
 benchmark.json, schema_version 2:
   machine    device, cache_bytes, torch, python, package, build (its build_info())

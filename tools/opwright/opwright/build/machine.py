@@ -1,4 +1,4 @@
-"""What a build may take of this machine: cores, free memory, and the GPUs that are in it.
+"""Finds out what a build may use: cores, free memory, and the GPUs in this machine.
 
 A container or a batch job sees the whole machine's memory but may use its cgroup's only, and is
 killed when it takes more; so limits of cgroups, version 1 and 2, count too.

@@ -1,4 +1,4 @@
-"""What a configuration file can say, made from its definition: a page for people, and a JSON schema, so that editors
+"""Documents a configuration file from its definition: as a page for people, and as a JSON schema, so that editors
 complete and check it."""
 
 import dataclasses

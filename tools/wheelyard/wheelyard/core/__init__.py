@@ -1,1 +1,1 @@
-"""What every step and every runner stands on: jobs as data, their record, their workspace, containers, programs."""
+"""Holds what all steps and runners share: jobs as data, their record, their workspace, containers, programs."""

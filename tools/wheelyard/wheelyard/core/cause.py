@@ -1,4 +1,4 @@
-"""The cause of a failure, found in a program's log, and what to do about the commonest ones."""
+"""Finds the cause of a failure in a program's log, and advises on the commonest ones."""
 
 import re
 

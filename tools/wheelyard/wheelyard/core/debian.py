@@ -1,4 +1,4 @@
-"""Installs Debian packages where this program may: as root, or through sudo without a password. Elsewhere, and with
+"""Installs Debian packages if it may: as root, or through sudo without a password. Otherwise, and with
 INSTALL=no, it says what to type."""
 
 import os

@@ -1,4 +1,4 @@
-"""Digests of what a job's result depends on: files, the code of its step, the versions of the tools that it calls."""
+"""Computes digests of everything a job's result depends on: files, its step's code, the versions of its tools."""
 
 import ast
 import functools

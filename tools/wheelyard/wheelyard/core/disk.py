@@ -1,4 +1,4 @@
-"""What stays on the disk, whatever happens, and what does not."""
+"""Tests what stays on disk in every case, and what does not."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The container engine: docker or podman, found; as root on Debian, set up if missing."""
+"""Finds the container engine, docker or podman; as root on Debian, installs docker if both are missing."""
 
 import fcntl
 import os

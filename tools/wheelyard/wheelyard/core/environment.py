@@ -1,4 +1,4 @@
-"""The environment of every program that a job starts: built from nothing, so that no setting of a shell reaches it.
+"""Builds the environment of a job's programs from scratch, so that no shell setting reaches them.
 
 A program gets PATH without relative folders, a home of its own, and FIXED. Whatever else it needs of this machine is
 allowed by name, from one of the lists below; what a job tells it comes last. There is no other list: a variable that

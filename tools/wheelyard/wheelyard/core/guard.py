@@ -1,4 +1,4 @@
-"""Ends what a killed run has left running: it would still write when the next run starts.
+"""Stops containers that a killed run has left running, before they interfere with the next run.
 
 A process of its own is told through a pipe which process groups run. The system closes that pipe when the run ends,
 however it does, and the groups that are still known then are killed, with all their children. Containers are no

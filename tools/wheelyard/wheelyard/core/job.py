@@ -1,4 +1,4 @@
-"""A job: one piece of a step, as plain data that can be compared, written down and sent to another machine.
+"""Defines a job: one piece of a step, as plain data that can be compared, stored and sent to another machine.
 
 `inputs` name everything that the result depends on, and are all that the step's `run` is given: JSON values, and
 references to files. `Made` are files that other jobs make; the record turns it into their paths and digests. `Source`

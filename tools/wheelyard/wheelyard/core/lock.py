@@ -1,4 +1,4 @@
-"""One process at a time in a folder, or at some work on the machine."""
+"""Locks a folder, or some kind of work on this machine, for one process at a time."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""Tries again where a connection broke."""
+"""Retries when a connection breaks."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a person sees while a release runs: a bar and the time of each step, or plain lines."""
+"""Shows a running release: a progress bar and the time of each step, or plain lines."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Runs other programs: output to a log file, a failure as a Problem that shows the end of it."""
+"""Runs other programs with their output in a log file. A failure becomes a Problem that shows the end of the log."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What a job sees while it runs: its inputs as files, a folder for what it makes, a log, containers. Nothing else.
+"""Provides a running job with its inputs as files, a folder for its results, a log and containers, and nothing else.
 
 A runner makes one for each job. The files that other jobs made and those of the project are copied into the job's own
 folder, and it is the copies that are compared with their digests, so a job works on exactly what its inputs say,

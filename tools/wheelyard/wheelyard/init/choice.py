@@ -1,4 +1,4 @@
-"""What is chosen for a project and why: the strategy, the torches, Pythons and CUDA versions to begin with."""
+"""Chooses a project's strategy and its first torch, Python and CUDA versions, with reasons."""
 
 import platform
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The files that get a project started: its matrix, its policy, and a workflow that calls the reusable one."""
+"""Writes a project's first files: its matrix, its policy, and a workflow that calls the reusable one."""
 
 import json
 import platform

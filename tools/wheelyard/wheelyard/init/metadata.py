@@ -1,4 +1,4 @@
-"""What only the build tells: a project's name, requirements and top-level modules, asked from its build backend."""
+"""Asks the build backend for what files do not tell: a project's name, requirements and top-level modules."""
 
 import shutil
 import tempfile

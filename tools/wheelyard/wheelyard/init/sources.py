@@ -1,4 +1,4 @@
-"""What a project is, as far as reading its files tells: names, build, CUDA code, which ABIs its sources use."""
+"""Examines a project by reading its files: names, build system, CUDA code, the ABIs that its sources use."""
 
 import ast
 import configparser

@@ -1,1 +1,1 @@
-"""Turns the matrix into work: the project, its cells, its wheels, the plan of a release."""
+"""Turns the matrix into a plan: the project, its cells, its wheels."""

@@ -1,4 +1,4 @@
-"""The cells, and the fewest wheels that serve them under each strategy."""
+"""Lists the cells, and the fewest wheels that cover them under each strategy."""
 
 import itertools
 import re

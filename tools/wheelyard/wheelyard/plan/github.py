@@ -1,4 +1,4 @@
-"""The plan as GitHub's job matrices, each of at most 256 jobs, every job on a native runner.
+"""Writes the plan as GitHub job matrices of at most 256 jobs each, every job on a native runner.
 
 A workflow's matrix has a chunk for each job, and calls another workflow whose matrix has the chunk's jobs.
 """

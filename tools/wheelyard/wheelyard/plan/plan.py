@@ -1,4 +1,4 @@
-"""The plan of a release: the project, its matrix, the wheels to be made, and where their jobs can run."""
+"""Plans a release: the project, its matrix, the wheels to make, and where their jobs can run."""
 
 import itertools
 import os

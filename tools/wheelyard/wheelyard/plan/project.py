@@ -1,4 +1,4 @@
-"""Facts about the project that is released: where it is, its names and version, its files, its commit."""
+"""Describes the project to be released: its folder, names, version, files and commit."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What a project's images get beside torch: of an index, by name or with hashes, and of a folder of the project."""
+"""Collects what a project's images get besides torch: packages from an index or from a local folder."""
 
 from collections.abc import Iterator
 from pathlib import Path

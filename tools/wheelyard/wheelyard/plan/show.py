@@ -1,4 +1,4 @@
-"""The plan as tables for people: what is built, which cells it serves, how each is verified."""
+"""Prints the plan as tables: what is built, which cells it covers, how each is verified."""
 
 from collections import Counter
 from statistics import median

@@ -1,4 +1,4 @@
-"""The plan as a page for users: which torch, CUDA, Python, GPU and C library are served, and how each is known."""
+"""Writes the plan as a page for users: what is supported, and how that is known."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,1 +1,1 @@
-"""What a release shows when it is over, from its record alone: the page, the static index, GitHub's release page."""
+"""Presents a finished release from its record alone: the report, the static index, GitHub's release page."""

@@ -1,4 +1,4 @@
-"""Whether fewer wheels would do: what wheelscope saw in the first wheel, and what in the sources stands against it."""
+"""Advises whether fewer wheels would be enough, from the first wheel and from what in the sources prevents it."""
 
 import re
 

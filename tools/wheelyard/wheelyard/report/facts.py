@@ -1,4 +1,4 @@
-"""What the report says: each file with what was seen of it, and how each cell is known to be served."""
+"""Collects the report's data: the findings for each file, and how each cell is known to be covered."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

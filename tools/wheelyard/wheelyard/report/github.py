@@ -1,4 +1,4 @@
-"""GitHub's release page of the tag, with all that was made and the proof of it.
+"""Makes GitHub's release page for the tag, with all files and the evidence for them.
 
 The page is a draft that nobody sees until every file is there; a file that was cut off on its way counts as missing.
 Once public it is not changed: run again, it is only compared, so its checksums stay those of its files.

@@ -1,4 +1,4 @@
-"""The report: what was made, what it serves and how each claim is known. Plain HTML, static, readable without colour,
+"""Writes the report: what was made, what it covers, how each claim is known. Plain static HTML, readable without colour,
 JavaScript or a wide screen.
 
 It is made from the record alone, also where steps failed or have not run.

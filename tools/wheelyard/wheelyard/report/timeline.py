@@ -1,4 +1,4 @@
-"""The timeline of a release, from its record: which job ran when on which machine, and what the end waited for."""
+"""Draws the timeline of a release from its record: which job ran when and where, and which jobs delayed the end."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""The places in which jobs run. Nothing here knows a step by its name."""
+"""Runs jobs on this machine or on a cluster. Nothing here knows a step by name."""

@@ -1,4 +1,4 @@
-"""Takes over what other jobs handed on below build/release/handed/, files and records alike.
+"""Collects the files and records of other jobs from build/release/handed/.
 
 Runners share no disk. Each uploads its release.json with the files that later jobs need, as an artifact; here they
 become one record again. Any job of a run can replace any artifact, so an artifact is not believed. It may hand on only

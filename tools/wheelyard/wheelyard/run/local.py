@@ -1,4 +1,4 @@
-"""Runs jobs on this machine, in threads, a step after the other."""
+"""Runs jobs on this machine, in threads, one step after the other."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""Runs the jobs that are not done yet, wherever their place is, and goes on where a stopped run was."""
+"""Runs the jobs that are not done yet, and continues a run that was stopped."""
 
 import errno
 import shutil

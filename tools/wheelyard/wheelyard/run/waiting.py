@@ -1,4 +1,4 @@
-"""The jobs that are still to start: which may be next, once what they wait for is over and there is room."""
+"""Queues the jobs that have not started: a job may start when its dependencies are done and there is room."""
 
 from collections import Counter
 from collections.abc import Hashable, Mapping

@@ -1,4 +1,4 @@
-"""Gate: may the wheels be released? wheelscope check and cover, twine, check-wheel-contents."""
+"""Gate: decides whether the wheels may be released, with wheelscope, twine and check-wheel-contents."""
 
 import re
 import zipfile

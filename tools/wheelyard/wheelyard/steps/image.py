@@ -1,4 +1,4 @@
-"""Image: makes the images that wheels are built and verified in, before the jobs that use them wait for it.
+"""Image: makes the images in which wheels are built and verified, before any job needs them.
 
 A list of all packages in an image goes into the record: it is how two machines see that their images are alike, and
 how one sees that an image is not what it was.

@@ -1,4 +1,4 @@
-"""Install: pip installs the package by name from the index, what it took is what was gated, and it is smoke-tested."""
+"""Install: installs the package by name from the index; checks that pip took the gated file, and smoke-tests it."""
 
 import json
 import os

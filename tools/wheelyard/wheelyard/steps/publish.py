@@ -1,4 +1,4 @@
-"""Publish: uploads what was gated, verified and smoke-tested, byte for byte, and nothing twice."""
+"""Publish: uploads exactly the bytes that passed the gate, verify and smoke, each file once."""
 
 import os
 import shutil

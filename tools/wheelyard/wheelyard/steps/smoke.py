@@ -1,4 +1,4 @@
-"""Smoke: runs each wheel once in a fresh container; the same program runs it on a GPU and after an installation."""
+"""Smoke: runs each wheel once in a fresh container. The same program runs on GPU machines and after installations."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""Verify, of a variant: uv chooses among a wheel and all its variants for a GPU that is not there, and what it took is
+"""Verifies a variant: uv chooses between a wheel and all its variants for a simulated GPU, and what it took is
 smoke-tested."""
 
 import json

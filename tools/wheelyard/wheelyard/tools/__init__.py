@@ -1,1 +1,1 @@
-"""What the steps work with: images, package indexes, wheels' insides, wheelscope."""
+"""Holds what the steps use: images, package indexes, the contents of wheels, wheelscope."""

@@ -1,4 +1,4 @@
-"""Files that a build would download: fetched before its container starts, which has no network, and shown to it.
+"""Fetches the files that a build would download, before its container, which has no network, starts.
 
 The matrix names each by URL and sha256. What has that digest is kept, and not fetched again.
 """

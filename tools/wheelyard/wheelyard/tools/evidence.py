@@ -1,4 +1,4 @@
-"""What is known of a wheel from running it on a GPU machine, and whether this one is such a machine.
+"""Reads and checks GPU evidence: what is known of a wheel from running it on a GPU machine.
 
 That machine is another job, which hands its evidence on, or one that a person used; that evidence is committed in
 docs/evidence. Evidence counts for the very bytes that it names, if the smoke test of this release made it from that

@@ -1,4 +1,4 @@
-"""This machine's apt settings, pip settings and CA bundle, as files that an image build mounts as secrets."""
+"""Passes this machine's apt settings, pip settings and CA bundle to image builds, as secret files."""
 
 import json
 import os

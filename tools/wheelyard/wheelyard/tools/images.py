@@ -1,4 +1,4 @@
-"""Images that wheels are built and verified in: each has a recipe, and a tag that is a hash of all it is made from.
+"""Makes the images in which wheels are built and verified. An image's tag is a hash of everything it is made from.
 
 A recipe is plain data and stands in the inputs of the jobs that use the image; whoever runs such a job makes the
 image first, if the engine does not have it.

@@ -1,4 +1,4 @@
-"""The package indexes that releases go to: the embedded one, one that the matrix names, TestPyPI and PyPI."""
+"""Describes the package indexes for releases: the embedded one, one named in the matrix, TestPyPI and PyPI."""
 
 import dataclasses
 import http.client

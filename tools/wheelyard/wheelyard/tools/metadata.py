@@ -1,4 +1,4 @@
-"""Checks a distribution's metadata. Of an sdist, that is before anything is compiled: an index refuses at the end."""
+"""Checks a distribution's metadata. For an sdist, that is before anything is compiled."""
 
 import email
 import email.message

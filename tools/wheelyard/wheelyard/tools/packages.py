@@ -1,4 +1,4 @@
-"""The packages in an image: a list of them all, which is compared with the one that the project keeps.
+"""Lists the packages in an image, and compares the list with the one that the project keeps.
 
 Locks pin what comes from PyPI. Debian's archive moves on, and torch is found by its version, so their lists are kept: a
 difference is said at the end of a release, with what to type if it is welcome.

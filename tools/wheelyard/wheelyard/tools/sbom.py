@@ -1,4 +1,4 @@
-"""SBOM: a CycloneDX list of what is inside a wheel, kept in its .dist-info/sboms (PEP 770).
+"""Writes a wheel's SBOM: a CycloneDX list of its contents, in .dist-info/sboms (PEP 770).
 
 The wheel itself names no dependency that is linked or copied into it: the static CUDA runtime, grafted libraries and
 what the build was given are invisible to pip and to scanners. They are named here: the runtime with the version that

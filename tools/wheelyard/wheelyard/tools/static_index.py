@@ -1,4 +1,4 @@
-"""Package indexes of plain files (PEP 503 and 691), for any web server, and the page where people look up theirs.
+"""Writes package indexes as plain files (PEP 503 and 691) for any web server, and the page where people look up theirs.
 
 Wheels that serve every torch lie in one index. Wheels for one torch lie in an index for each torch and CUDA, such as
 simple/cu130-torch2.15/: pip takes the highest version that it finds, whatever torch is installed.

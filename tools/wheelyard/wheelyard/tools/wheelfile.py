@@ -1,4 +1,4 @@
-"""Writes wheels anew: their metadata, a file more, and one form for all, whoever made them.
+"""Rewrites wheels: edits metadata, adds files, and gives them all the same normal form.
 
 A wheel is a zip file (https://packaging.python.org/specifications/binary-distribution-format): the folder
 NAME-VERSION.dist-info has METADATA, WHEEL with the tags, and RECORD with the hash of every file. `rewrite` sets

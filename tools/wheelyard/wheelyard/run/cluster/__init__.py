@@ -1,4 +1,4 @@
-"""A Dask cluster as the place of a run: workers need no checkout, no shared disk and no secrets.
+"""Runs jobs on a Dask cluster: workers need no checkout, no shared disk and no secrets.
 
 `place` runs jobs through `link`, the connection to Dask's scheduler. `worker` is the process on each machine; `service`
 says what it is told of a job, and does one in it, with files from `store`. `offers` says what machines can do, `keys`

@@ -1,4 +1,4 @@
-"""Keys, which say who belongs to a cluster: certificates of its own, made once, and copied to each of its machines.
+"""Makes the keys of a cluster: its own certificates, created once and copied to each of its machines.
 
 Dask checks on both sides of every connection that the other has a certificate of the same authority. The authority's
 own key is thrown away, so nobody can add a member later; new keys make a new cluster.

@@ -1,4 +1,4 @@
-"""The connection of a release to a Dask scheduler: who is there, jobs out, files out and back."""
+"""Connects a release to a Dask scheduler: finds workers, sends jobs and files, receives files."""
 
 import base64
 import json

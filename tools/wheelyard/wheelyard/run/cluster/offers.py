@@ -1,4 +1,4 @@
-"""What a machine can do, as Dask resources: what a worker offers and what a job asks for go by the same names.
+"""Describes what a machine can do as Dask resources: workers offer and jobs request them by the same names.
 
 A version is a resource too: a job is planned with exact versions of wheelyard and of the tools that it calls, and goes
 only to a worker that has them.

@@ -1,4 +1,4 @@
-"""The cluster as the place of a run: each job goes where its needs are met; secrets and what needs them stay here.
+"""Runs jobs on a cluster: each goes to a worker that meets its needs; jobs that need secrets stay here.
 
 A machine's fault (it died, its disk is full, it sent wrong bytes) sends a job elsewhere, a bounded number of times. A
 job that fails by its own fault would fail anywhere, and is not repeated.

@@ -1,4 +1,4 @@
-"""One job on a worker: what it is told (an order), and how it does it: it asks for the files that it lacks, runs the
+"""Runs one job on a worker, from an order: asks for the files that the worker lacks, runs the
 step in a folder of its own, and keeps what it made.
 
 What comes and goes is JSON. A job ends in one of three ways: it `passed`; it `failed` by its own fault, as it would

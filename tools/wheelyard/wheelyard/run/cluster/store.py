@@ -1,4 +1,4 @@
-"""Files by their sha256 in one folder: what jobs were given and made; the oldest go when there are too many."""
+"""Stores files by sha256 in one folder: the inputs and results of jobs. The oldest are deleted when it is full."""
 
 import base64
 import os
