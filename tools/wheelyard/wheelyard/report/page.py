@@ -1,5 +1,5 @@
-"""Writes the report: what was made, what it covers, how each claim is known. Plain static HTML, readable without colour,
-JavaScript or a wide screen.
+"""Writes the report: what was made, what it covers, and how each claim is known. Plain static HTML, readable without
+colour, JavaScript or a wide screen.
 
 It is made from the record alone, also where steps failed or have not run.
 """
