@@ -402,3 +402,46 @@ def test_a_module_that_cmake_makes_is_found(tmp_path: Path) -> None:
     )
     assert (found.import_name, found.is_import_guessed) == ("Theirs", False)
     assert found.reasons["import"] == "the module that python/CMakeLists.txt makes"
+
+
+def test_rust_is_refused_with_what_makes_its_wheels(tmp_path: Path) -> None:
+    setup = '[build-system]\nrequires = ["setuptools", "setuptools-rust"]\n'
+    write(
+        tmp_path, {"pyproject.toml": setup, "setup.py": "from setuptools import setup\nsetup()\n"}
+    )
+    done = wheelyard(tmp_path, "init")
+    assert done.returncode == 1
+    assert "setuptools-rust builds it from Rust" in done.stderr
+    assert "cibuildwheel make wheels of Rust code" in done.stderr
+
+
+def test_tests_inside_the_package_have_a_line_of_the_matrix(tmp_path: Path) -> None:
+    """They run only where the wheel has them, which the files do not tell."""
+    inside = {n: t for n, t in NO_PROJECT_TABLE.items() if not n.startswith("test/")}
+    said = init(write(tmp_path, {**inside, "their_ext/tests/test_it.py": ""}))
+    assert "their_ext/ has tests inside" in " ".join(said.replace("│", " ").split())
+    text = (tmp_path / matrix.FILE).read_text()
+    line = '# command = "python -m pytest --pyargs their_ext"'
+    assert line in text
+    (tmp_path / matrix.FILE).write_text(text.replace(line, line.removeprefix("# ")))
+    assert planning.load(Options(), tmp_path).test_command.endswith("--pyargs their_ext")
+
+
+def test_a_project_without_torch_is_told_so(tmp_path: Path) -> None:
+    plain = {
+        "setup.py": 'from setuptools import setup\nsetup(name="plain", version="1", install_requires=[])\n',
+        "plain/__init__.py": "",
+        "plain/ops.c": "#include <Python.h>\n",
+    }
+    assert "nothing in it uses torch" in init(write(tmp_path / "plain", plain))
+    assert "nothing in it uses torch" not in init(write(tmp_path / "theirs", NO_PROJECT_TABLE))
+
+
+def test_a_source_that_uses_both_apis_is_named_once(tmp_path: Path) -> None:
+    found = sources.read(write(tmp_path, NO_PROJECT_TABLE))
+    found.requires += ["torch>=2.9", "torch>=2.9"]
+    reasons = choose(found, tomllib.loads(KNOWN.read_text())).reasons
+    assert reasons["strategy"] == (
+        "their_ext/csrc/ops.cpp uses pybind11, beyond Python's limited API, and torch's C++ API"
+    )
+    assert reasons["torch"].startswith("the newest 2 within torch>=2.9;")

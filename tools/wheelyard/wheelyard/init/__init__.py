@@ -17,7 +17,7 @@ from wheelyard.init.sources import Found
 from wheelyard.problem import Problem
 
 WORKFLOW = ".github/workflows/wheels.yml"
-OTHER_LANGUAGES = ("maturin", "setuptools_rust")
+RUST = {"maturin", "setuptools-rust"}
 
 
 def run(root: Path, display: Display, folder: str = "", import_name: str = "") -> None:
@@ -28,8 +28,11 @@ def run(root: Path, display: Display, folder: str = "", import_name: str = "") -
     if not any((place / name).is_file() for name in ("pyproject.toml", "setup.py")):
         raise Problem(f"{place} has no pyproject.toml and no setup.py: it is no Python project")
     found = sources.read(root, folder)
-    if found.backend in OTHER_LANGUAGES:
-        raise Problem(f"{found.backend} builds it, which wheelyard's images have no compiler for")
+    if rust := RUST & {found.backend, *metadata.required_to_build(found)}:
+        raise Problem(
+            f"{' and '.join(sorted(rust))} builds it from Rust, which wheelyard's images have no compiler for; "
+            "maturin and cibuildwheel make wheels of Rust code"
+        )
     if not found.is_native:
         raise Problem(
             f"{place} has no C, C++, CUDA or Cython source and no extension in setup.py: a pure Python project has "
@@ -43,6 +46,10 @@ def run(root: Path, display: Display, folder: str = "", import_name: str = "") -
     metadata.check_names(found)
     choice = choose(found, known)
     _show(found, choice, display)
+    if choice.strategy != "universal" and not metadata.needs_torch(found):
+        display.say(
+            "nothing in it uses torch: one wheel per Python would do for all its users; cibuildwheel makes those"
+        )
     if empty := sources.empty_submodules(root):
         display.say(
             f"not there: the submodules {', '.join(empty)}; `git submodule update --init --recursive` brings them"

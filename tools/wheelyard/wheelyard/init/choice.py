@@ -61,11 +61,13 @@ def _strategy(found: Found, reasons: dict[str, str]) -> str:
         return "abi3"
     if bound:
         what = "pybind11, beyond Python's limited API" if pybind else "Python's C API"
-        cpp = f"; {torch[0]} torch's C++ API" if torch else ""
-        reasons["strategy"] = f"{bound[0]} uses {what}{cpp}"
+        reasons["strategy"] = f"{bound[0]} uses {what}"
+        if torch:
+            subject = "" if torch[0] == bound[0] else f"{torch[0]} uses "
+            reasons["strategy"] += f", and {subject}torch's C++ API"
     else:
         reasons["strategy"] = (
-            "it serves every extension; wheelscope says when a smaller one would do"
+            "it serves every extension; after a release wheelyard says whether fewer wheels would do"
         )
     return "each"
 
@@ -80,10 +82,11 @@ def _torches(found: Found, known: Known, strategy: str, reasons: dict[str, str])
     allowed = [
         t for t in ordered if all(pin.contains(known["torch"][t]["release"]) for pin in pins)
     ]
-    said = f" within torch{', torch'.join(map(str, pins))}" if pins else ""
+    pinned = ", ".join(dict.fromkeys(f"torch{pin}" for pin in pins))
+    said = f" within {pinned}" if pins else ""
     if not allowed:
         raise Problem(
-            f"the project requires torch{', torch'.join(map(str, pins))}, and this version of wheelyard knows "
+            f"the project requires {pinned}, and this version of wheelyard knows "
             f"{ordered[0]} to {ordered[-1]}; widen the requirement"
         )
     if strategy == "universal":

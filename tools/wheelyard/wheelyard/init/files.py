@@ -40,6 +40,9 @@ def matrix(found: Found, choice: Choice) -> str:
         lines += [f"run = [{', '.join(runs)}]"] if runs else []
     tests = [str(PurePath(found.folder, test)) for test in found.tests]
     lines += _line("tests", tests, why["tests"]) if tests else []
+    if found.has_own_tests:
+        own = _toml(f"python -m pytest --pyargs {found.import_name}")
+        lines += [f"# command = {own}  # runs the tests inside the package, if the wheel has them"]
     if choice.dependencies and "dependencies" not in metadata(found.root):  # else they are known
         why_needed = "what the project itself needs beside torch"
         lines += _line("requires", choice.dependencies, why_needed)

@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PathDistribution
 from pathlib import Path
 
@@ -20,11 +20,25 @@ LEFT_OUT = (".git", ".venv", "venv", "build", "dist", "node_modules", "wheelhous
 WHY = "its build backend, asked for the metadata"
 
 
+def required_to_build(found: Found) -> set[str]:
+    """The names of the packages that its build requires."""
+    return _names(found, found.requires)
+
+
+def needs_torch(found: Found) -> bool:
+    """Whether its sources or its requirements name torch."""
+    required = _names(found, [*found.requires, *(found.dependencies or [])])
+    return "torch" in required or bool(found.uses.keys() & {"torch", "stable"})
+
+
+def _names(found: Found, requirements: Iterable[str]) -> set[str]:
+    return {canonicalize_name(requirement(text, found.root).name) for text in requirements}
+
+
 def ask(found: Found, display: Display) -> None:
     """Fills in what reading has left open. A build that needs torch is not asked: that would download gigabytes."""
-    names = {canonicalize_name(requirement(text, found.root).name) for text in found.requires}
     has_names = found.name and found.import_name and not found.is_import_guessed
-    if (has_names and found.dependencies is not None) or "torch" in names:
+    if (has_names and found.dependencies is not None) or "torch" in required_to_build(found):
         return
     display.say("asking the build backend for the names and requirements that its files leave open")
     with (

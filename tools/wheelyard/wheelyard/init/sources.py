@@ -16,6 +16,7 @@ from wheelyard.plan.project import pyproject
 
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".pyx")
 TESTS = ("tests", "test")
+TEST_FILES = ("test_*.py", "*_test.py")  # that pytest takes
 SKIPPED = {"build", "dist", "third_party", "node_modules", "docs", "benchmarks", "wheelhouse"}
 NO_PART = {*TESTS, *SKIPPED, "examples"}  # folders whose sources are not the extension's
 NO_PACKAGES = {*NO_PART, "scripts", "csrc"}
@@ -43,6 +44,7 @@ class Found:
     folder: str = ""  # the one below `root` that has the setup
     name: str = ""
     import_name: str = ""
+    package: str = ""  # the folder of that package
     is_import_guessed: bool = False  # by the only package, which the wheel may not have
     requires_python: str = ""
     requires: list[str] = field(default_factory=list)  # what its build needs
@@ -55,6 +57,7 @@ class Found:
     limited_api: str = ""  # the oldest Python of its limited API, as 3.10; empty: none
     uses: dict[str, list[str]] = field(default_factory=dict)  # a key of USES -> the files
     tests: list[str] = field(default_factory=list)
+    has_own_tests: bool = False  # inside the package, which users may install, too
     reasons: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -74,11 +77,20 @@ def read(root: Path, folder: str = "") -> Found:
     find_package(found)
     places = [str(Path(top, name)) for top in ("", *_package_folders(root)) for name in TESTS]
     for name in places:
-        if any(any((root / name).rglob(pattern)) for pattern in ("test_*.py", "*_test.py")):
+        if _has_tests(root / name):
             found.tests = [name]
             found.reasons["tests"] = f"{name}/ has files that pytest takes for tests"
-            break
+            return found
+    if found.package and _has_tests(root / found.package):
+        found.has_own_tests = True
+        found.reasons["tests"] = (
+            f"{found.package} has tests inside; ci/matrix.toml has a line for them"
+        )
     return found
+
+
+def _has_tests(folder: Path) -> bool:
+    return any(any(folder.rglob(pattern)) for pattern in TEST_FILES)
 
 
 def _pyproject(found: Found) -> None:
@@ -238,13 +250,13 @@ def find_package(found: Found) -> None:
     packages = {n: p for n, p in packages.items() if n.split(".")[0] not in NO_PACKAGES}
     named = [name for name in packages if name.replace(".", "_").lower() == wanted]
     if wanted and named:
-        found.import_name = named[0]
-        found.reasons["import"] = f"the package {packages[named[0]]}"
+        found.import_name, found.package = named[0], packages[named[0]]
+        found.reasons["import"] = f"the package {found.package}"
     elif made := _made_by_cmake(found.root, wanted):
         found.import_name, found.reasons["import"] = made
     elif len(packages) == 1:
-        ((found.import_name, place),) = packages.items()
-        found.reasons["import"] = f"the only package, {place}"
+        ((found.import_name, found.package),) = packages.items()
+        found.reasons["import"] = f"the only package, {found.package}"
         found.is_import_guessed = True
 
 
