@@ -7,6 +7,7 @@ PYTHON := .venv/bin/python
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # What a shell or a git hook may have set: `pip install --user` as a habit, other modules, another repository, `make -j`.
 export PIP_USER := 0
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME PYTHONOPTIMIZE CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 .NOTPARALLEL:
 WHEELYARD := .venv/bin/wheelyard
