@@ -1,8 +1,8 @@
 """Two small projects with OpenMP, from `init` to install: whose libraries a wheel loads where the system has none.
 
 The one links to torch and must take torch's OpenMP, as a second one would be a second pool of threads. The other never
-imports torch and must carry its own, and Debian's libyaml, both grafted by auditwheel, beside a library that it
-builds itself; the gate has nothing against that, and the SBOM names them.
+imports torch and must carry its own, and Debian's libyaml, both grafted by auditwheel, beside a shared and a
+static library that it builds itself; the gate has nothing against that, and the SBOM names them.
 """
 
 import json
@@ -47,7 +47,7 @@ class Build(build_ext):
         words = ["cc", "-shared", "-fPIC", "-Wl,-soname,libown.so", "own.c", "-o", place / "libown.so"]
         subprocess.run(words, check=True)
         super().run()
-more = {"cmdclass": {"build_ext": Build}}
+more = {"cmdclass": {"build_ext": Build}, "libraries": [("kept", {"sources": ["kept.c"]})]}
 """,
 }
 LINKED = {
@@ -69,8 +69,10 @@ BINDINGS = {
     "torch": '#include <torch/extension.h>\nPYBIND11_MODULE(_C, m) { m.def("threads", &count); }\n',
     "alone": """#include <Python.h>
 #include <yaml.h>
-extern "C" int own(int);
-static PyObject* threads(PyObject*, PyObject*) { return PyLong_FromLong(yaml_get_version_string() ? own(count()) : 0); }
+extern "C" int own(int), kept(int);
+static PyObject* threads(PyObject*, PyObject*) {
+  return PyLong_FromLong(yaml_get_version_string() ? own(kept(count())) : 0);
+}
 static PyMethodDef methods[] = {{"threads", threads, METH_NOARGS, ""}, {}};
 static PyModuleDef module = {PyModuleDef_HEAD_INIT, "_C", "", -1, methods};
 PyMODINIT_FUNC PyInit__C() { return PyModule_Create(&module); }
@@ -96,7 +98,7 @@ def write(folder: Path, name: str) -> None:
     files = {
         "pyproject.toml": PYPROJECT.format(name=name, more=', "torch"' if is_torch else ""),
         "setup.py": SETUPS[name] + CALL.format(name=name, linked=LINKED[name]),
-        "own.c": "int own(int n) { return n; }\n",
+        **{f"{own}.c": f"int {own}(int n) {{ return n; }}\n" for own in ("own", "kept")},
         "ops.cpp": COUNT + BINDINGS[name],
         f"openmp_{name}/__init__.py": ("import torch\n" if is_torch else "")
         + "from ._C import threads\n",

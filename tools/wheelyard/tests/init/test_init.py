@@ -445,3 +445,28 @@ def test_a_source_that_uses_both_apis_is_named_once(tmp_path: Path) -> None:
         "their_ext/csrc/ops.cpp uses pybind11, beyond Python's limited API, and torch's C++ API"
     )
     assert reasons["torch"].startswith("the newest 2 within torch>=2.9;")
+
+
+EXTRA = '[project.optional-dependencies]\ntest = ["ubelt", "torch", "their_ext[all]"]\n'
+GROUP = '[dependency-groups]\ntests = ["ubelt", {include-group = "dev"}]\n'
+SETUP_EXTRA = 'setup(name="their_ext", extras_require={"tests": ["ubelt"]})'
+COMPUTED = 'setup(name="their_ext", version="1", extras_require={"testing": "ubelt".split()})'
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ({"pyproject.toml": f'[project]\nname = "their_ext"\n{EXTRA}'}, "the extra `test`"),
+        ({"pyproject.toml": GROUP}, "the dependency group `tests`"),
+        ({"setup.py": f"from setuptools import setup\n{SETUP_EXTRA}"}, "setup.py's extra `tests`"),
+        (
+            {"pyproject.toml": "", "setup.py": f"from setuptools import setup\n{COMPUTED}"},
+            "the extra `testing`",
+        ),
+    ],
+)
+def test_what_the_tests_need_is_taken_from_an_extra(
+    tmp_path: Path, files: dict[str, str], why: str
+) -> None:
+    init(write(tmp_path, NO_PROJECT_TABLE | files))
+    assert f'requires = ["ubelt"]  # {why}\n' in (tmp_path / matrix.FILE).read_text()

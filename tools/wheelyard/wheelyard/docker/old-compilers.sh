@@ -19,6 +19,13 @@ WRAPPER
   chmod +x /usr/local/bin/$tool
   ln -s $tool /usr/local/bin/$multiarch-$tool
 done
+# Debian's Python names gcc-ar for static libraries.
+plugin=$(gcc -print-file-name=liblto_plugin.so)
+for tool in ar nm ranlib; do
+  printf '#!/bin/sh\nexec %s --plugin %s "$@"\n' $tool "$plugin" >/usr/local/bin/gcc-$tool
+  chmod +x /usr/local/bin/gcc-$tool
+  ln -s gcc-$tool /usr/local/bin/$multiarch-gcc-$tool
+done
 ln -s gcc /usr/local/bin/cc
 ln -s g++ /usr/local/bin/c++
 ln -s usr/lib/"$multiarch" $old/libraries

@@ -104,7 +104,8 @@ def _show(found: Found, choice: Choice, display: Display) -> None:
         "strategy": choice.strategy,
         "torch": ", ".join(f"{t} ({cuda or 'every build'})" for t, cuda in choice.torches.items()),
         "python": ", ".join(choice.pythons),
-        "tests need": ", ".join(choice.dependencies) or "nothing beyond torch and pytest",
+        "tests need": ", ".join([*choice.dependencies, *choice.test_dependencies])
+        or "nothing beyond torch and pytest",
     }
     for name, value in rows.items():
         table.add_row(*map(escape, (name, value, reasons.get(name, ""))))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
 
 from wheelyard.config.matrix import version_key
 from wheelyard.init.sources import Found
@@ -23,7 +24,8 @@ class Choice:
     torches: dict[str, str]  # torch -> the CUDA build that PyPI has of it here, or cpu; or empty
     pythons: list[str]
     runs: list[tuple[str, str]]  # cells with a torch and a Python that are run
-    dependencies: list[str]  # for the tests, where pyproject.toml does not name them
+    dependencies: list[str]  # what the project needs beside torch
+    test_dependencies: list[str]  # and what its tests need beside that
     reasons: dict[str, str]
     abi3_python: str = ""
 
@@ -40,7 +42,10 @@ def choose(found: Found, known: Known) -> Choice:
         fitting = [p for p in debian if version_key(p) >= version_key(found.limited_api)]
         oldest = fitting[0] if fitting else ""
         reasons["abi3"] = "the oldest of Debian's Pythons that has this limited API"
-    return Choice(strategy, torches, pythons, runs, needs, reasons, oldest)
+    tests_need = beside_torch(found.test_requires, found.root) if found.tests else ()
+    own = canonicalize_name(found.name)
+    more = [t for t in tests_need if canonicalize_name(requirement(t, found.root).name) != own]
+    return Choice(strategy, torches, pythons, runs, needs, more, reasons, oldest)
 
 
 def _strategy(found: Found, reasons: dict[str, str]) -> str:

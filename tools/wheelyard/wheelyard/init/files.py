@@ -43,9 +43,13 @@ def matrix(found: Found, choice: Choice) -> str:
     if found.has_own_tests:
         own = _toml(f"python -m pytest --pyargs {found.import_name}")
         lines += [f"# command = {own}  # runs the tests inside the package, if the wheel has them"]
-    if choice.dependencies and "dependencies" not in metadata(found.root):  # else they are known
-        why_needed = "what the project itself needs beside torch"
-        lines += _line("requires", choice.dependencies, why_needed)
+    needs = {"what the project itself needs beside torch": choice.dependencies}
+    if "dependencies" in metadata(found.root):  # a release reads them there
+        needs = {}
+    needs[why.get("test_requires", "")] = choice.test_dependencies
+    needs = {reason: texts for reason, texts in needs.items() if texts}
+    if needs:
+        lines += _line("requires", [t for texts in needs.values() for t in texts], "; ".join(needs))
     return "\n".join([*lines, ""])
 
 

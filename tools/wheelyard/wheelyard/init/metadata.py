@@ -1,5 +1,6 @@
 """Asks the build backend for what files do not tell: a project's name, requirements and top-level modules."""
 
+import copy
 import shutil
 import tempfile
 import warnings
@@ -9,10 +10,11 @@ from pathlib import Path
 
 import build.env
 import pyproject_hooks
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from wheelyard.core.progress import Display
-from wheelyard.init.sources import Found, find_package
+from wheelyard.init.sources import TEST_EXTRAS, Found, find_package, take_test_extra
 from wheelyard.plan.project import requirement
 from wheelyard.problem import Problem
 
@@ -50,9 +52,11 @@ def ask(found: Found, display: Display) -> None:
         def left_out(at: str, _: list[str]) -> tuple[str, ...]:
             return LEFT_OUT if Path(at) == found.root else ()
 
-        copy = shutil.copytree(found.root, Path(folder, "project"), symlinks=True, ignore=left_out)
+        project = shutil.copytree(
+            found.root, Path(folder, "project"), symlinks=True, ignore=left_out
+        )
         try:
-            builder = build.ProjectBuilder.from_isolated_env(environment, copy, runner=_quietly)
+            builder = build.ProjectBuilder.from_isolated_env(environment, project, runner=_quietly)
             environment.install(builder.build_system_requires)
             environment.install(builder.get_requires_for_build("wheel"))
             info = builder.metadata_path(folder)
@@ -78,6 +82,7 @@ def _take(found: Found, said: PathDistribution) -> None:
     )
     if found.dependencies is None:
         found.dependencies = [text for text in said.requires or [] if "extra ==" not in text]
+    take_test_extra(found, _extras(said.requires or []), "the extra")
     if not found.import_name:
         find_package(found)
     tops = (said.read_text("top_level.txt") or "").split()
@@ -87,6 +92,22 @@ def _take(found: Found, said: PathDistribution) -> None:
     if (is_wrong or not found.import_name) and (same or len(public) == 1):
         found.import_name = [*same, *public][0]
         found.reasons["import"] = f"top_level.txt of {WHY}"
+
+
+def _extras(requires: Iterable[str]) -> dict[str, list[str]]:
+    """The requirements of each extra that tests may have."""
+    parsed = [Requirement(text) for text in requires if "extra ==" in text]
+    return {
+        name: texts
+        for name in TEST_EXTRAS
+        if (texts := [_bare(r) for r in parsed if r.marker and r.marker.evaluate({"extra": name})])
+    }
+
+
+def _bare(requirement: Requirement) -> str:
+    requirement = copy.copy(requirement)
+    requirement.marker = None
+    return str(requirement)
 
 
 def check_names(found: Found) -> None:

@@ -4,7 +4,7 @@ import ast
 import configparser
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from wheelyard.plan.project import pyproject
 
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".pyx")
 TESTS = ("tests", "test")
+TEST_EXTRAS = ("test", "tests", "testing")
 TEST_FILES = ("test_*.py", "*_test.py")  # that pytest takes
 SKIPPED = {"build", "dist", "third_party", "node_modules", "docs", "benchmarks", "wheelhouse"}
 NO_PART = {*TESTS, *SKIPPED, "examples"}  # folders whose sources are not the extension's
@@ -57,6 +58,7 @@ class Found:
     limited_api: str = ""  # the oldest Python of its limited API, as 3.10; empty: none
     uses: dict[str, list[str]] = field(default_factory=dict)  # a key of USES -> the files
     tests: list[str] = field(default_factory=list)
+    test_requires: list[str] = field(default_factory=list)  # an extra or a group for the tests
     has_own_tests: bool = False  # inside the package, which users may install, too
     reasons: dict[str, str] = field(default_factory=dict)
 
@@ -100,6 +102,8 @@ def _pyproject(found: Found) -> None:
         found.name, found.reasons["name"] = project["name"], "pyproject.toml, [project] name"
         if "dependencies" not in project.get("dynamic", []):
             found.dependencies = list(project.get("dependencies", []))
+    take_test_extra(found, project.get("optional-dependencies", {}), "the extra")
+    take_test_extra(found, tables.get("dependency-groups", {}), "the dependency group")
     found.requires_python = project.get("requires-python", "")
     found.requires = list(system.get("requires", []))
     found.backend = system.get("build-backend", "setuptools.build_meta").split(".")[0]
@@ -114,6 +118,14 @@ def _pyproject(found: Found) -> None:
     options = distutils.get("bdist_wheel", {})
     said = options.get("py-limited-api") or options.get("py_limited_api") or ""
     _limited(found, said, "[tool.distutils.bdist_wheel]")
+
+
+def take_test_extra(found: Found, extras: Mapping[str, Any], what: str) -> None:
+    """Takes the requirements of the tests from extras or groups, unless they are known."""
+    for name in TEST_EXTRAS:
+        if not found.test_requires and name in extras:
+            found.test_requires = [text for text in extras[name] if isinstance(text, str)]
+            found.reasons["test_requires"] = f"{what} `{name}`"
 
 
 def _limited(found: Found, tag: str, where: str) -> None:
@@ -140,6 +152,8 @@ def _setup(found: Found) -> None:
     found.requires_python = found.requires_python or str(keywords.get("python_requires") or "")
     if found.dependencies is None and isinstance(keywords.get("install_requires"), list):
         found.dependencies = [str(text) for text in keywords["install_requires"]]
+    if isinstance(extras := keywords.get("extras_require"), dict):
+        take_test_extra(found, extras, "setup.py's extra")
     for node in ast.walk(tree):
         for name, value in _named_values(node):
             if name == "py_limited_api" and value.startswith("cp"):
