@@ -17,7 +17,7 @@ CAUSES = [
     re.compile(r"^(E  +)?(ImportError|ModuleNotFoundError|OSError): .+"),
     re.compile(r"^E  +\S"),  # pytest
 ]
-HINTS = {  # each by a pattern that it belongs to
+HINTS = {  # advice, by a pattern that a line of the log matches
     "No space left on device": "The disk is full: free some space, then run again. `docker system df` shows what "
     "images and their layers take; `wheelyard image --prune` removes those that this project does not need.",
     "TLS handshake timeout": "The image registry is not reachable: `--base debian` needs none.",

@@ -130,7 +130,7 @@ class Engine:
 def ready(release_folder: Path, say: Callable[[str], None]) -> Engine:
     """Returns an engine that answers, after removing leftovers of an earlier run."""
     label = f"wheelyard.release={release_folder}"
-    if os.geteuid() != 0:  # somebody else starts and stops it
+    if os.geteuid() != 0:  # the engine belongs to somebody else, who starts and stops it
         command = answering()
         if command is None:
             raise Problem(ADVICE)
@@ -264,7 +264,8 @@ def _launch(log: Path, say: Callable[[str], None]) -> int:
     at any moment."""
     say("starting the container engine (dockerd); it is stopped when the release ends")
     _forget_stale_pids()
-    lasting = {name: value for name, value in os.environ.items() if name != "TMPDIR"}  # not a run's
+    # dockerd outlives the run, and so must not use its temporary folder.
+    lasting = {name: value for name, value in os.environ.items() if name != "TMPDIR"}
     with log.open("wb") as output:
         daemon = subprocess.Popen(
             ["sh", "-c", 'echo $$ >"$0" && exec dockerd', STARTED],

@@ -57,8 +57,8 @@ def make(
 
 
 def path() -> str:
-    """Returns this Python's own programs, then the user's PATH without relative folders, which would depend on where we
-    are."""
+    """Returns PATH: this Python's programs, then the user's PATH without relative folders, whose meaning depends on the
+    current folder."""
     given = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(
         [str(Path(sys.executable).parent), *(p for p in given if Path(p).is_absolute())]

@@ -1,9 +1,9 @@
 """Stops the programs that a killed run has left running, before they interfere with the next run.
 
-A separate process is told through a pipe which process groups are running. The system closes that pipe when the run
-ends, however it ends; the process then kills the groups it still knows of, with all their children. Containers are not
-children: a program that the guard runs after a kill removes them. If the guard was killed too, the next run kills the
-programs that it finds: each has the run's temporary folder in its environment.
+The guard is a separate process, which is told through a pipe which process groups are running. The system closes that
+pipe when the run ends, however it ends; the guard then kills the groups it still knows of, with all their children.
+Containers are not children: a program that the guard runs after a kill removes them. If the guard was killed too, the
+next run kills the programs that it finds: each has the run's temporary folder in its environment.
 """
 
 import atexit
@@ -39,21 +39,21 @@ _process: "subprocess.Popen[bytes] | None" = None
 
 
 def run_after_a_kill(command: list[str]) -> None:
-    """Has `command` run if this process is killed from now on; an empty command cancels that."""
+    """Tells the guard to run `command` if this process is killed; an empty command cancels that."""
     with _turn:
         _after_a_kill[:] = command
         _tell(f"!{json.dumps(command)}")
 
 
 def watch(group: int) -> None:
-    """Has this group of processes killed when this program ends."""
+    """Tells the guard to kill this group of processes when this program ends."""
     with _turn:
         _groups.add(group)
         _tell(f"+{group}")
 
 
 def forget(group: int) -> None:
-    """Stops watching a group that has ended, as its number may be reused."""
+    """Tells the guard that a group has ended, as its number may be reused."""
     with _turn:
         _groups.discard(group)
         _tell(f"-{group}")

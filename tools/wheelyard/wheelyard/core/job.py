@@ -52,7 +52,7 @@ class Job:
     unit: str
     needs: Needs
     inputs: Mapping[str, Any]
-    # Patterns of the files that it makes, as paths below the release folder. A leading `?` marks an optional file.
+    # Patterns of the files that it makes, as paths below the release folder. A leading `?` marks optional files.
     outputs: tuple[str, ...] = field(default=())
 
     @property

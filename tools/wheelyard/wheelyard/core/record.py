@@ -63,7 +63,7 @@ class Record:
         return dict(value.files) if isinstance(value, Source) else value
 
     def is_done(self, job: Job) -> bool:
-        """Whether the job has passed with exactly its present inputs, and its outputs still exist."""
+        """Whether the job has passed with exactly the inputs that it has now, and its outputs still exist."""
         entry = self.jobs.get(job.name)
         if entry is None or entry["verdict"] != "passed" or self._missing(job.name):
             return False
@@ -73,7 +73,7 @@ class Record:
             return False
 
     def check_ready(self, job: Job, graph: Graph) -> None:
-        """Checks that everything a job waits for has passed on the present files."""
+        """Checks that everything a job waits for has passed on the files as they are now."""
         for name in job.after:
             entry = self._passed(name)
             earlier = graph.jobs[name]
@@ -144,8 +144,8 @@ class Record:
         self._enter(job.name, "passed", seconds, inputs=inputs, outputs=outputs, facts=facts)
 
     def _forget(self, name: str, outputs: dict[str, str]) -> dict[str, str]:
-        """Drops the record of files that are about to be replaced, and returns them. If a kill came between the two,
-        they would otherwise seem to have been altered."""
+        """Drops the record of files that are about to be replaced, and returns them. Otherwise, after a kill between
+        the two, they would seem to have been altered."""
         with self._lock:
             before: dict[str, str] = self.jobs.get(name, {}).get("outputs", {})
             is_gone = before not in ({}, outputs)
@@ -277,8 +277,8 @@ def acceptable(job: Job, folder: Path) -> list[str]:
 
 
 def check_outputs(job: Job, paths: Collection[str]) -> None:
-    """Checks that a job leaves one file for each of its patterns, or any number if the pattern starts with `?`, and no
-    other file."""
+    """Checks that a job leaves one file for each of its patterns, or any number for a pattern that starts with `?`, and
+    no other file."""
     for path in paths:
         check_path(job, path)
     for pattern in job.outputs:

@@ -18,7 +18,7 @@ SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".pyx")
 TESTS = ("tests", "test")
 TEST_FILES = ("test_*.py", "*_test.py")  # that pytest collects
 SKIPPED = {"build", "dist", "third_party", "node_modules", "docs", "benchmarks", "wheelhouse"}
-NO_PART = {*TESTS, *SKIPPED, "examples"}  # folders whose sources are not the extension's
+NO_PART = {*TESTS, *SKIPPED, "examples"}  # folders whose sources do not belong to the extension
 NO_PACKAGES = {*NO_PART, "scripts", "csrc"}
 LARGEST = 1 << 20  # bytes; a larger source is generated
 # Patterns in a source that bind a wheel to an API.
@@ -147,7 +147,7 @@ def _setup(found: Found) -> None:
             elif name == "py_limited_api" and value == "True" and not found.limited_api:
                 found.limited_api = "3.9"
                 found.reasons["limited_api"] = "setup.py sets py_limited_api"
-        if isinstance(node, ast.Tuple):  # of bdist_wheel's get_tag
+        if isinstance(node, ast.Tuple):  # as in a get_tag of bdist_wheel
             tag = [part.value for part in node.elts if isinstance(part, ast.Constant)]
             if tag[:2] == ["py3", "none"]:
                 found.any_python = "setup.py gives its wheel the tag py3-none"

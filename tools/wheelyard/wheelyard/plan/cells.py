@@ -59,7 +59,7 @@ class Variant:
     same major version, unless a nearer variant exists; all others get the wheel itself."""
 
     wheel: Wheel
-    gpu: str  # 9.0
+    gpu: str  # its compute capability: 9.0
 
     @property
     def label(self) -> str:

@@ -81,7 +81,7 @@ class Options:
     place: str = "here"
     offered: tuple[
         str, ...
-    ] = ()  # what a cluster's machines have: architectures, "gpu"; for this one only "gpu"
+    ] = ()  # what a cluster's machines have: architectures, "gpu"; or this machine: "gpu"
     slow: bool = False  # also run the cells that the matrix calls slow
     cache: Path | None = None  # a compiler cache for trial builds; releases use none
 

@@ -78,8 +78,9 @@ class Project:
     def commit(self) -> str:
         """The commit that is checked out; a trailing + marks changes since; empty outside git.
 
-        There are no changes if the present files give exactly the commit's tree. A separate index finds that out: the
-        user's own may be told to overlook files (assume-unchanged, skip-worktree), and so may `git status` by settings.
+        There are no changes if git makes exactly the commit's tree from the files as they are. It does so with a
+        separate index: the user's own may be told to overlook files (assume-unchanged, skip-worktree), and so may `git
+        status` by settings.
         """
         head = _git(self.root, "rev-parse", "HEAD") or ""
         if not head:

@@ -45,7 +45,7 @@ def show(
 def _wheels(plan: Plan, console: Console) -> None:
     wheels = plan.wheels
     table = Table(title=f"{counted(len(wheels), 'wheel')}, strategy {plan.strategy}")
-    table.add_column("wheel", no_wrap=True)  # a name that people copy
+    table.add_column("wheel", no_wrap=True)  # people copy this name
     for column in ("toolkit", "compiler", "GPU targets", "cells served"):
         table.add_column(column, overflow="fold")
     for wheel in wheels[:SHOWN]:

@@ -22,7 +22,7 @@ from wheelyard.core.record import Facts, Record
 from wheelyard.problem import Problem
 from wheelyard.run.waiting import Room, Waiting
 
-LOOK_AGAIN_SECONDS = 2  # as a place may have got more room
+LOOK_AGAIN_SECONDS = 2  # between looks whether a place has more room
 THREADS = 1024  # one for each job that runs, here or on another machine
 
 

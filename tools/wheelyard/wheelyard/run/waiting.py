@@ -36,7 +36,7 @@ class Waiting:
         steps = list(dict.fromkeys(job.step for job in jobs))
         self._number = {step: number for number, step in enumerate(steps)}
         self._left = Counter(job.step for job in jobs)
-        self._last = len(steps)  # no later step starts
+        self._last = len(steps)  # no step after this one starts
         names = [*self._jobs]
         if not room.step_by_step:
             # Later steps get priority, on the machine that has their files and image; within a step, jobs with the most

@@ -3,7 +3,7 @@
 That machine is either another job, which hands its evidence on, or one that a person used, whose evidence is committed
 in docs/evidence. Evidence counts for exactly the bytes that it names, if the smoke test of this release made it from
 that wheel, on its architecture, beside a torch of the matrix, loaded nothing else in its place, and checked every op
-and dtype on a GPU. Any other file is refused with a reason, and no other run makes up for a failed one.
+and dtype on a GPU. Anything else does not count, and the reason is reported; no other run makes up for a failed one.
 """
 
 import json

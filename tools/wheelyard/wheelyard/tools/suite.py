@@ -79,7 +79,7 @@ def _unpack(suite: str, archive: Path, workspace: Workspace) -> None:
     hurry.parent.mkdir(parents=True)
     hurry.write_text("force-unsafe-io\n")
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        target = Path(folder) / suite  # a path without spaces, which debootstrap cannot take
+        target = Path(folder) / suite  # debootstrap cannot take a path with spaces
         target.symlink_to(root)
 
         def fetch(mirror: str) -> None:

@@ -72,7 +72,7 @@ def address(given: str) -> str:
 
 def security(at: str, folder: Path) -> Any:
     """Returns Dask's settings for a connection to, or a scheduler at, an address. Keys are required even on a single
-    machine: without them any user of it could run programs as us."""
+    machine: without them any of its users could run programs as this one."""
     from distributed import Security
 
     if not at.startswith("tls://"):

@@ -35,7 +35,7 @@ class Lost(Exception):
 
 
 class SchedulerLost(Exception):
-    """The scheduler has gone, with everything that it knew."""
+    """A scheduler that went away, with everything that it knew."""
 
 
 class Errand:
@@ -44,7 +44,7 @@ class Errand:
     def __init__(self, key: str) -> None:
         self.key, self.inbox = key, queue.SimpleQueue[Message]()
         self.future: Any = None
-        self.answer: str | None = None  # the worker's last word
+        self.answer: str | None = None  # the outcome that the worker sent, as JSON
 
     def outcome(self) -> dict[str, Any]:
         """Returns what the worker said about the job, once it is over."""

@@ -53,7 +53,7 @@ def offered(slots: int, *, network: bool) -> Resources:
         found[ENGINE] = slots
     if network:
         found[NETWORK] = slots
-    for capability in evidence.capabilities():  # one job at a time on each
+    for capability in evidence.capabilities():  # each runs one job at a time
         for name in (GPU, f"{GPU}-{capability}"):
             found[name] = found.get(name, 0) + 1
     found[MEMORY] = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 30

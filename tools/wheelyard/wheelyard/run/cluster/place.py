@@ -33,7 +33,7 @@ HERE = "here"
 
 
 class Gone(Exception):
-    """The machine that a job was sent to has gone, and another will start the job anew."""
+    """A machine that went away with its job, which another starts anew."""
 
 
 class Elsewhere(Exception):

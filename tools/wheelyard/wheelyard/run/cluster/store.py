@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wheelyard.core.digest import sha256
 
-CHUNK = 8 << 20  # bytes in one message
+CHUNK = 8 << 20  # most bytes of a file in one message
 SMALL = 64 << 10  # largest file in bytes that travels with an order or an answer
 SMALL_TOGETHER = 256 << 10
 KEPT_SECONDS = 600  # a more recent file may be on its way to a job, or to the release's machine

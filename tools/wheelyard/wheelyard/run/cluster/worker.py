@@ -29,7 +29,7 @@ from wheelyard.run.cluster import keys, offers
 from wheelyard.run.cluster.service import Service
 
 LOOK_AGAIN_SECONDS = 3
-PATIENCE_SECONDS = 600  # without a scheduler
+PATIENCE_SECONDS = 600  # how long a worker waits without a scheduler
 # A job on which more workers than this have died is not given to another.
 ALLOWED_FAILURES = 3
 # Timeouts let a silent machine count as alive for long: a minute without a network must not cost hours of building.
