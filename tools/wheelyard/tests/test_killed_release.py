@@ -112,7 +112,7 @@ class Running:
         command = [sys.executable, "-P", Path(held_release.__file__), place]
         with self.printed.open("wb") as output:
             self.process = subprocess.Popen(
-                # A test that runs in the background would pass on that Ctrl-C is ignored.
+                # A test in the background ignores Ctrl-C, and its programs would, too.
                 ["env", "--default-signal=INT", *command],
                 cwd=project, env={**outer_environment(), "TMPDIR": str(temporary)},
                 stdout=output, stderr=subprocess.STDOUT,

@@ -120,8 +120,8 @@ ctypes.CDLL(str(pathlib.Path(__file__).parent / "libdemo.so"))
 def test_a_library_of_another_package_may_have_the_same_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """torch and most extensions have a module named _C. Outside another package, such a library has replaced the
-    wheel's."""
+    """torch and most extensions have a module named _C. In another package such a library is fine; elsewhere it has
+    taken the place of the wheel's."""
     neighbour = tmp_path / "beside/neighbour"
     neighbour.mkdir(parents=True)
     (neighbour / "__init__.py").write_text(NEIGHBOUR)
