@@ -1,4 +1,4 @@
-"""A clone that was not built does not hide the package that is installed."""
+"""Keeps a clone that was not built from hiding the installed package."""
 
 import sys
 from pathlib import Path

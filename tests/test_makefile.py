@@ -1,4 +1,4 @@
-"""The Makefile's own words, where a target has some."""
+"""Tests what the Makefile itself prints, and the environment that it gives its commands."""
 
 import os
 import subprocess

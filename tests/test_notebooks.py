@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, on the CPU where there is no GPU, and hold no outputs."""
+"""Tests that the notebooks run from top to bottom, on the CPU if there is no GPU, and hold no outputs."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def outputs_of(name, tmp_path, monkeypatch):
-    """What the notebook prints, with the very package that the tests use."""
+    """Returns what the notebook prints, with the very package that the tests use."""
     package = str(Path(cuda_ext_example.__file__).parents[1])
     monkeypatch.setenv("PYTHONPATH", package)
     notebook = nbformat.read(NOTEBOOKS / name, as_version=4)

@@ -1,4 +1,4 @@
-"""Our release policy says what the matrix says."""
+"""Tests that our release policy agrees with the matrix."""
 
 import tomllib
 from pathlib import Path

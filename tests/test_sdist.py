@@ -1,4 +1,4 @@
-"""The sdist holds all that a wheel needs."""
+"""Tests that the sdist contains everything that a wheel needs."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ ENGINE = Path(opwright.__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the tracked files: no build folder, no library."""
+    """Returns a copy of the tracked files: no build folder, no library."""
     copy = tmp_path_factory.mktemp("source")
     listed = subprocess.check_output(["git", "ls-files", "-z", "--cached"], cwd=ROOT, text=True)
     for name in filter(None, listed.split("\0")):
@@ -30,8 +30,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def what_it_requires(project: Path, site: Path) -> dict[str, str]:
-    """Paths to the packages that the project's build requires and to their programs, taken from here: pip would
-    download gigabytes."""
+    """Links the packages that the project's build requires, and their programs, from this environment, as pip would
+    download gigabytes. Returns variables with their paths."""
     (site / "bin").mkdir(parents=True)
     requires = tomllib.loads((project / "pyproject.toml").read_text())["build-system"]["requires"]
     for requirement in map(Requirement, requires):
@@ -50,11 +50,11 @@ def what_it_requires(project: Path, site: Path) -> dict[str, str]:
 
 
 def test_sdist_builds_the_same_wheel(source: Path, tmp_path: Path):
-    """The sdist holds all that a wheel needs: made from it alone, with nothing but what pyproject.toml requires."""
+    """The wheel is built from the sdist alone, with nothing but what pyproject.toml requires."""
     build = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(tmp_path)]
     subprocess.run([*build, str(source)], check=True, capture_output=True)
     (sdist,) = tmp_path.glob("*.tar.gz")
-    (tmp_path / "unpacked").mkdir()  # by tar: Python's ways differ between its versions
+    (tmp_path / "unpacked").mkdir()  # by tar, as Python's unpacking differs between versions
     subprocess.run(["tar", "-xf", sdist, "-C", tmp_path / "unpacked"], check=True)
     (unpacked,) = (tmp_path / "unpacked").iterdir()
     hook = f"from setuptools import build_meta; build_meta.build_wheel({str(tmp_path)!r})"

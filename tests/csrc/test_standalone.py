@@ -1,4 +1,4 @@
-"""The standalone program: right results on a GPU, and the reason where there is no usable one."""
+"""Tests the standalone program: right results on a GPU, and the reason if no GPU is usable."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = ROOT / f"build/extension-{platform.machine()}-nvcc/bin/standalone"
 HAS_GPU = Path("/dev/nvidia0").exists()
-# A driver that supports CUDA 11.4 and nothing else: what the runtime meets on a machine that was not updated.
+# A driver that supports CUDA 11.4 and nothing newer, as on a machine that was not updated.
 OLD_DRIVER = """
 #include <stddef.h>
 #include <string.h>
@@ -81,7 +81,7 @@ def test_a_driver_that_is_too_old(tmp_path: Path):
 
 @pytest.mark.skipif(not HAS_GPU, reason="needs a GPU")
 def test_no_code_for_this_gpu(tmp_path: Path):
-    """Built for 7.5 alone, without PTX: no newer GPU can run it, and the program says so."""
+    """It is built for 7.5 alone, without PTX: no newer GPU can run it, and the program says so."""
     import torch
 
     if torch.cuda.get_device_capability()[0] == 7:

@@ -1,4 +1,4 @@
-"""docs/adding-an-op.md, applied to a copy of this repository: it builds, and the op's tests pass."""
+"""Tests docs/adding-an-op.md on a copy of this repository: it builds, and the op's tests pass."""
 
 import os
 import re
@@ -16,7 +16,7 @@ WITH_CUDA = shutil.which("nvidia-smi") and shutil.which("nvcc")
 
 
 def lines_of(language: str, text: str) -> list[str]:
-    """What the step adds, without empty lines."""
+    """Returns the lines that the step adds, without empty ones."""
     lines = [line for line in text.splitlines() if line.strip()]
     if language == "diff":
         lines = [line for line in lines if line.startswith("+") and not line.startswith("+++")]
@@ -30,7 +30,7 @@ def test_three_files_and_sixty_lines():
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory) -> Path:
-    """The repository's own files, with the guide applied."""
+    """Returns a copy of the repository's own files, with the guide applied."""
     pytest.importorskip("opwright", reason="needs opwright, which `make install` brings")
     folder = tmp_path_factory.mktemp("repository")
     listed = subprocess.run(

@@ -1,4 +1,4 @@
-"""What the pages say of the ops is what the list of ops says."""
+"""Tests that the pages agree with the list of ops."""
 
 import re
 import subprocess
@@ -33,7 +33,7 @@ def test_the_doctors_counts():
 
 
 def test_the_doctors_lines():
-    """The quote is a GPU machine's; here the doctor has the same lines, but those about GPUs."""
+    """The quote is from a GPU machine; here the doctor prints the same lines, except those about GPUs."""
     quote = FIRST_CALL[FIRST_CALL.index("$ python -m") : FIRST_CALL.rindex("```")]
     said = subprocess.run(
         [sys.executable, "-m", "cuda_ext_example"], capture_output=True, text=True, cwd="/"

@@ -1,4 +1,4 @@
-"""The AOTInductor example: a program without Python runs a model that uses the ops."""
+"""Tests the AOTInductor example: a program without Python runs a model that uses the ops."""
 
 import os
 import shutil

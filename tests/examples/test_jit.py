@@ -1,4 +1,4 @@
-"""The JIT example: right results on the CPU and on a GPU, and a build folder that is kept."""
+"""Tests the JIT example: right results on the CPU and on a GPU, and a build folder that is kept."""
 
 import os
 import subprocess

@@ -1,4 +1,5 @@
-"""The one nvcc line of docs/inside.md builds the standalone program, from the sources and examples/nvcc alone."""
+"""Tests that the one nvcc line of docs/inside.md builds the standalone program, from the sources and examples/nvcc
+alone."""
 
 import os
 import re

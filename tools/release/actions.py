@@ -1,8 +1,8 @@
-"""Records which tag of each action its pinned commit is: .github/actions.lock, `make lock-actions`.
+"""Records the tag of each action's pinned commit in .github/actions.lock: `make lock-actions`.
 
-The tags are asked from the actions' own repositories; a commit that its tag does not point to stops
-everything. The tests hold the workflows to this record without a network. An argument names another
-place to find the repositories, such as `/mirror/{owner}/{name}`.
+The tags are looked up in the actions' own repositories; a commit that its tag does not point to is an error. The tests
+compare the workflows with this record without a network. An argument names another place to find the repositories, such
+as `/mirror/{owner}/{name}`.
 """
 
 import re
@@ -25,7 +25,7 @@ class Pin(NamedTuple):
 
 
 def pins(workflows: Path) -> set[Pin]:
-    """What the workflows use: each action with its commit and the tag beside it."""
+    """Returns the actions that the workflows use: each with its commit and the tag beside it."""
     files = workflows.glob("*.yml")
     return {Pin(*found) for file in files for found in USES.findall(file.read_text())}
 
@@ -38,7 +38,7 @@ def recorded(lock: Path = LOCK) -> Iterator[Pin]:
 
 
 def tagged_commit(action: str, tag: str, source: str) -> str:
-    """The commit that the tag points to, through the tag object where there is one."""
+    """Returns the commit that the tag points to, through the tag object if there is one."""
     owner, name = action.split("/")
     wanted = [f"refs/tags/{tag}", f"refs/tags/{tag}^{{}}"]
     command = ["git", "ls-remote", source.format(owner=owner, name=name), *wanted]

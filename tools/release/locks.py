@@ -1,7 +1,7 @@
-"""Pins every .in file anew, at the newest versions it allows, and shows what moved: `make lock`.
+"""Pins every .in file again, at the newest versions it allows, and shows what changed: `make lock`.
 
-A lock beside its .in file has each package with its version, and the hashes of those files that can be installed on
-Linux with glibc, on x86_64 and aarch64. `uv` resolves them; its own version is pinned in ci/tools.lock.
+A lock beside its .in file has each package with its version, and the hashes of the files that can be installed on Linux
+with glibc, on x86_64 and aarch64. `uv` resolves them; its own version is pinned in ci/tools.lock.
 """
 
 import re
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 UV = [str(Path(sys.executable).with_name("uv")), "pip", "compile", "--quiet", "--universal"]
 UV += ["--generate-hashes", "--no-header", "--no-annotate"]
 PIN = re.compile(r"^([\w.-]+)==([^\s;\\]+)", re.MULTILINE)
-# The end of the name of a wheel that serves CPython on a platform of ours.
+# The end of the name of a wheel that serves CPython on one of our platforms.
 SERVES_US = re.compile(r"-(py|cp)[^-]*-[^-]+-(any|(many)?linux_?\d[^-]*_(x86_64|aarch64))\.whl$")
 SAME_TOOLS = ["--constraint", "ci/tools.lock"]
 FEW = [*SAME_TOOLS, "--override", "ci/unneeded.txt"]
@@ -29,12 +29,12 @@ class Lock:
     options: list[str] = field(default_factory=list)
 
 
-# It has no .in file: a block for each torch that the matrix names, followed by all that it needs where it is run.
+# It has no .in file, but a block for each torch that the matrix names, followed by its dependencies if it is run.
 TORCH = Lock("ci/torch")
-# What a Python without a GIL, which uv cannot resolve for, has no newer wheels of.
+# A limit for a Python without a GIL, for which uv cannot resolve: newer versions have no wheels for it.
 FREE_THREADED = "cuda-bindings<13.1"
 TOOLKITS = ("12.4", "12.4-static", "12.9", "13.0", "13.2")
-# In this order: some are constrained by an earlier one.
+# The order matters: some are constrained by an earlier one.
 LOCKS = [
     Lock("ci/tools"),
     Lock("ci/sign", FEW),
@@ -59,12 +59,12 @@ LOCKS = [
 
 
 def pins(text: str) -> dict[str, str]:
-    """The version of each package in a lock."""
+    """Returns the version of each package in a lock."""
     return dict(PIN.findall(text))
 
 
 def moved(old: dict[str, str], new: dict[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Each package whose version is another now: its name, the old version and the new; empty where there is none."""
+    """Yields each package whose version has changed: its name, the old version and the new; empty if there is none."""
     for name in sorted(old.keys() | new.keys()):
         before, after = old.get(name, ""), new.get(name, "")
         if before != after:
@@ -86,20 +86,21 @@ def renew(lock: Lock, options: list[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def torches() -> dict[str, str]:
-    """The releases of torch that the matrix names, each with the oldest Python that it has wheels for."""
+    """Returns the releases of torch that the matrix names, each with the oldest Python that it has wheels for."""
     matrix = tomllib.loads((ROOT / "ci/matrix.toml").read_text())
     return {torch["release"]: torch["pythons"][0] for torch in matrix["torch"].values()}
 
 
 def whole_torches(lock: str) -> dict[str, str]:
-    """The part of a lock for each torch, where it has what it needs if it is run, and nothing else if it is not."""
+    """Returns the part of a lock for each torch, if it is complete: with its dependencies if it is run, without them if
+    it is not."""
     parts = re.split(r"^(?=torch==)", lock, flags=re.MULTILINE)[1:]
     found = {pins(part)["torch"]: part for part in parts}
     return {r: part for r, part in found.items() if (len(pins(part)) > 1) == (r in runs())}
 
 
 def _torch(release: str, oldest: str) -> str:
-    """The block of a torch, and those of all that it needs on the Pythons that it is run with."""
+    """Returns the block of a torch, and those of its dependencies on the Pythons that it is run with."""
     pinned = f"torch=={release}"
     pythons = runs().get(release, [])
     found = _lines(pinned, oldest)
@@ -112,7 +113,7 @@ def _torch(release: str, oldest: str) -> str:
 
 
 def runs() -> dict[str, list[str]]:
-    """The Pythons that each release of torch on PyPI is run with."""
+    """Returns the Pythons that each release of torch on PyPI is run with."""
     matrix = tomllib.loads((ROOT / "ci/matrix.toml").read_text())
     found: dict[str, list[str]] = {}
     for cell in matrix["verify"]["run"]:
@@ -122,7 +123,7 @@ def runs() -> dict[str, list[str]]:
 
 
 def _lines(pinned: str, python: str, *, deps: bool = False) -> str:
-    """The lock's text: uv knows the file behind each hash, and leaves out those of Pythons before this one."""
+    """Returns the lock's text: uv knows the file behind each hash, and leaves out those of Pythons before this one."""
     options = ["--format=pylock.toml", "--python-version", python, *([] if deps else ["--no-deps"])]
     done = subprocess.run(
         [*UV, *options, "-"],
@@ -147,7 +148,7 @@ def _block(package: dict[str, Any]) -> str:
 
 
 def usable(wheels: list[dict[str, Any]], sdist: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """The files that pip or uv may choose here; an sdist only where no wheel serves everyone."""
+    """Returns the files that pip or uv may choose here; an sdist only if no wheel serves everyone."""
     chosen = [wheel for wheel in wheels if SERVES_US.search(wheel["url"])]
     if sdist and not any(wheel["url"].endswith("-none-any.whl") for wheel in chosen):
         chosen.append(sdist)
@@ -155,7 +156,8 @@ def usable(wheels: list[dict[str, Any]], sdist: dict[str, Any] | None) -> list[d
 
 
 def main() -> None:
-    """`--keep` adds and drops what the .in files ask for, and leaves all other versions as they are."""
+    """Renews the locks. `--keep` adds and drops what the .in files ask for, and leaves all other versions as they
+    are."""
     from rich.console import (
         Console,
     )  # here, as a job without packages asks this module for the list of locks

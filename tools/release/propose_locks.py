@@ -1,8 +1,8 @@
 """Opens a pull request with the locks that another job has renewed: `python -m tools.release.propose_locks FOLDER`.
 
-That job ran the code of new packages, this one can write to the repository. So nothing of the folder is taken but the
-known locks, and of those only what a lock has: packages with versions, markers, hashes and comments. Needs nothing
-but Python, git and GitHub's `gh`.
+That job ran the code of new packages, and this one can write to the repository. So it takes only the known locks from
+the folder, and from those only lines that a lock has: packages with versions, markers, hashes and comments. It needs
+nothing but Python, git and GitHub's `gh`.
 """
 
 import re
@@ -29,7 +29,7 @@ def is_lock(text: str) -> bool:
 
 
 def take(folder: Path) -> list[str]:
-    """Takes over the locks that differ; returns the rows of a table of what moved."""
+    """Takes over the locks that differ; returns the rows of a table of the changes."""
     rows = []
     for lock in LOCKS:
         name = f"{lock.name}.lock"
@@ -70,7 +70,7 @@ def main() -> None:
     run("git", "push", "--quiet", "--force", "origin", BRANCH)
     if BRANCH not in run("gh", "pr", "list", "--head", BRANCH, "--json", "headRefName"):
         run("gh", "pr", "create", "--head", BRANCH, "--title", TITLE, "--body", body)
-    # What a workflow's own token pushes starts no workflow, except for one that is started by name.
+    # A push with a workflow's own token starts no workflow, except one that is started by name.
     run("gh", "workflow", "run", "ci.yml", "--ref", BRANCH)
     print(body)
 

@@ -1,9 +1,9 @@
 """Publishes the wheels of the tools: `python -m tools.release.publish INDEX FOLDER`.
 
-INDEX is testpypi or pypi: what is there is not sent again; a file of that name with other bytes is an error. DIGESTS
-holds the sha256 and name of every wheel, as `make tool-digests` printed it where they were made: nothing else is sent.
-Or INDEX is release: then the wheels join the release in build/release, in its tools/ and its static index. Or it is
-none: then the wheels are compared with DIGESTS, and nothing more.
+If INDEX is testpypi or pypi, files that the index has are not sent again; a file of that name with other bytes is an
+error. DIGESTS holds the sha256 and name of every wheel, as `make tool-digests` printed it where they were made: nothing
+else is sent. If INDEX is release, the wheels join the release in build/release, in its tools/ and its static index. If
+it is none, the wheels are only compared with DIGESTS.
 """
 
 import os
@@ -22,7 +22,7 @@ RELEASE = Path(
 
 
 def main() -> None:
-    # The programs run in folders of their own.
+    # The path is absolute, as the programs run in folders of their own.
     name, folder = sys.argv[1], Path(sys.argv[2]).resolve()
     if name not in ("none", "release", "testpypi", "pypi"):
         sys.exit(f"error: {name} is no index of the tools; give release, testpypi or pypi")

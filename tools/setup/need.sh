@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes sure that Debian packages are there: `tools/setup/need.sh PACKAGE...`. A package that is named like its program counts
-# as there when the program is on PATH, wherever it came from. Installs what is missing as root (or through sudo without a
-# password) and says so; otherwise, and with INSTALL=no, it says what to type and stops.
+# Makes sure that Debian packages are installed: `tools/setup/need.sh PACKAGE...`. A package named like its program counts as
+# installed if the program is on PATH, wherever it came from. Installs missing packages as root (or through sudo without a
+# password) and says so; otherwise, or with INSTALL=no, says what to type and stops.
 set -eu
 missing=
 for package in "$@"; do
@@ -21,7 +21,7 @@ fi
 echo "installing Debian packages:$missing"
 log=$(mktemp)
 install='apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -qy -o DPkg::Lock::Timeout=300 install --no-install-recommends "$@"'
-# One at a time, wheelyard's own installing included (core/debian.py): apt waits for another apt in part only.
+# Locks out other installers, wheelyard's included (core/debian.py): apt itself waits only partly for another apt.
 # shellcheck disable=SC2086 # both are lists of words
 if ! $sudo flock /run/ci-debian.turn sh -c "$install" sh $missing >"$log" 2>&1; then
   tail -n 20 "$log" >&2

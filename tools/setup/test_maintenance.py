@@ -1,4 +1,4 @@
-"""When make takes the tools' wheels for out of date."""
+"""Tests when make considers the tools' wheels out of date."""
 
 import os
 import subprocess
@@ -14,11 +14,11 @@ WHEEL = "build/tools/opwright-0.1.0-py3-none-any.whl"
 def test_a_wheel_is_made_again_when_its_sources_change(tmp_path: Path, change: str) -> None:
     clone = tmp_path / "a clone"
     subprocess.run(["git", "clone", "--quiet", "--shared", ROOT, clone], check=True)
-    # The rules that are tested, committed or not.
+    # The rules under test, committed or not.
     for file in ("Makefile", "tools/maintenance.mk"):
         (clone / file).write_bytes((ROOT / file).read_bytes())
     wheel, source = clone / WHEEL, clone / "tools/opwright/opwright/bench/clock.py"
-    is_current(clone)  # notes the list of sources
+    is_current(clone)  # writes down the list of sources
     wheel.parent.mkdir(parents=True, exist_ok=True)
     wheel.touch()
     for file in (*clone.glob("tools/opwright/**/*"), *wheel.parent.iterdir()):
@@ -38,7 +38,7 @@ def test_a_wheel_is_made_again_when_its_sources_change(tmp_path: Path, change: s
 
 
 def is_current(clone: Path) -> bool:
-    """Whether make has nothing to do for the wheel; an error is no answer."""
+    """Whether make has nothing to do for the wheel; raises if make fails."""
     done = subprocess.run(["make", "--question", WHEEL], cwd=clone, capture_output=True, text=True)
     assert done.returncode in (0, 1), done.stderr
     return done.returncode == 0

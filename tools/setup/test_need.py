@@ -1,4 +1,4 @@
-"""need.sh: what is there is not asked for again, and nothing is installed against anybody's will."""
+"""Tests need.sh: it does not ask for what is there, and installs nothing against anybody's will."""
 
 import os
 import subprocess

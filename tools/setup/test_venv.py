@@ -1,4 +1,4 @@
-"""A virtual environment holds exactly what its locks pin, and one that was made halfway is made anew."""
+"""Tests venv.sh: a virtual environment has exactly what its locks pin, and a half-made one is made anew."""
 
 import os
 import shlex
@@ -14,7 +14,7 @@ SCRIPT = Path(__file__).with_name("venv.sh")
 
 @pytest.fixture
 def make(tmp_path: Path) -> Path:
-    """The script in a tree of its own, with a lock that pins nothing."""
+    """Copies the script into a tree of its own, with a lock that pins nothing."""
     folder = tmp_path / "tools/setup"
     folder.mkdir(parents=True)
     for name in ("venv.sh", "need.sh"):
@@ -47,7 +47,7 @@ def test_killed_before_it_had_pip_it_is_made_anew(make: Path) -> None:
 
 
 def test_a_machine_without_python_is_given_one(make: Path, tmp_path: Path) -> None:
-    """As in the smallest images of Debian."""
+    """The smallest images of Debian are like this."""
     programs = tmp_path / "programs"
     programs.mkdir()
     for name in ["basename", "cmp", "cp", "dirname", "ln", "mktemp", "rm", "sed", "sh"]:
@@ -73,7 +73,7 @@ def test_uv_is_told_what_pips_settings_say(make: Path, tmp_path: Path) -> None:
 
 
 def python(folder: Path, name: str, code: str) -> None:
-    """A program that a shell finds by the name of a Python."""
+    """Makes a program that a shell finds by the name of a Python."""
     folder.mkdir(exist_ok=True)
     (folder / name).write_text(f"#!/bin/sh\n{code}\n")
     (folder / name).chmod(0o755)

@@ -1,12 +1,13 @@
 #!/bin/sh
-# Makes .venv, or the folder VENV, hold the pinned packages of the given lock files: `tools/setup/venv.sh LOCK...`.
-# A lock file already installed is not looked at again until it changes.
+# Makes .venv, or the folder VENV, hold the pinned packages of the given lock files: `tools/setup/venv.sh LOCK...`. A
+# lock file that is already installed is skipped until it changes.
 set -eu
 cd "$(dirname "$0")/../.."
 venv=${VENV:-.venv}
-oldest=3.11 # Python that the locks are for
+oldest=3.11 # the Python that the locks are for
 
-# The first Python on PATH that is not too old, python3 before those with a version in their name; else Debian's or Ubuntu's.
+# Finds the first Python on PATH that is not too old, trying python3 before names with a version; otherwise installs Debian's or
+# Ubuntu's.
 find_python() {
   command -v python3 >/dev/null || tools/setup/need.sh python3 python3-venv
   for python in python3 python3.15 python3.14 python3.13 python3.12 python3.11; do
@@ -20,7 +21,7 @@ find_python() {
   }
 }
 
-if ! [ -x "$venv/bin/pip" ]; then # it comes last: without it, the making of the folder was stopped
+if ! [ -x "$venv/bin/pip" ]; then # pip is made last: without it, the folder is incomplete
   find_python
   "$python" -c 'import ensurepip, venv' 2>/dev/null || tools/setup/need.sh "$python-venv"
   echo "creating $venv with $("$python" --version)"
@@ -33,7 +34,7 @@ pip() {
   "$venv/bin/python" -m pip --quiet --disable-pip-version-check "$@"
 }
 
-# uv, if a lock pins it: it is quicker than pip with the rest.
+# Installs uv, if the lock pins it: it installs the rest faster than pip.
 install_uv() {
   pin=$(mktemp)
   sed -n '/^uv==/,/[^\\]$/p' "$1" >"$pin"
@@ -41,14 +42,14 @@ install_uv() {
   rm "$pin"
 }
 
-# What pip is told, without --quiet, which would leave nothing of it; the environment's word counts most.
+# Prints one of pip's settings; --quiet would suppress it. Settings from the environment win.
 setting() {
   told=$("$venv/bin/python" -m pip --disable-pip-version-check config list)
   { echo "$told" | sed '/^:env:/d'; echo "$told" | sed -n '/^:env:/p'; } |
     sed -n "s/^[^=]*\.$1='\(.*\)'$/\1/p" | tail -n 1
 }
 
-# uv is told what pip's settings say of the index; where they say more that matters, it fails and pip is asked.
+# Installs with uv, using pip's settings of the index. If other settings matter, uv fails and pip installs instead.
 with_uv() (
   index=$(setting index-url) certificates=$(setting cert)
   if [ -n "$index" ]; then export UV_DEFAULT_INDEX="$index"; fi

@@ -1,7 +1,8 @@
-"""MkDocs' hook: the site has pages that lie outside docs/, and links that also work on the code host.
+"""Adds pages outside docs/ to the MkDocs site, and makes links work there that are written for the code host.
 
-Each page is Markdown that stays where its readers look for it, such as README.md. Its links are written for there. Here
-a link to another page leads to that page, and one to any other file or folder to the repository.
+Each page is Markdown that stays where its readers look for it, such as README.md, and its links are written for that
+place. On the site, a link to another page leads to that page, and one to any other file or folder leads to the
+repository.
 """
 
 import posixpath
@@ -35,7 +36,7 @@ BADGE = re.compile(r"\[!\[([^]]*)\]\(https?://[^)]*\)\]")  # a picture from anot
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Adds what lies outside docs/; the docs of tools/NAME are the site's folder NAME."""
+    """Adds the pages outside docs/; the docs of tools/NAME are the site's folder NAME."""
     for source, page in ELSEWHERE.items():
         files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
     return files

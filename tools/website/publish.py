@@ -1,6 +1,6 @@
 """Pushes a folder as the branch that the code host serves as a web site: `python -m tools.website.publish build/site`.
 
-The branch has one commit, and neither the files here nor the branch that is checked out change. Needs Python and git.
+The branch has one commit. Neither the files here nor the checked-out branch change. It needs only Python and git.
 """
 
 import os
@@ -23,7 +23,7 @@ WHO = {
 def publish(site: Path, repository: Path) -> None:
     if not (site / "index.html").is_file():
         sys.exit(f"error: {site} has no index.html; `make docs` makes the site")
-    (site / ".nojekyll").touch()  # its files are served as they are
+    (site / ".nojekyll").touch()  # makes the host serve the files as they are
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | WHO | {"GIT_INDEX_FILE": str(Path(folder) / "index")}
 

@@ -1,4 +1,4 @@
-"""The record of the actions' tags, made from real repositories."""
+"""Tests the record of the actions' tags, made from real repositories."""
 
 import subprocess
 from pathlib import Path
@@ -16,7 +16,7 @@ def git(folder: Path, *words: str) -> str:
 
 @pytest.fixture
 def source(tmp_path: Path) -> str:
-    """Where the repository of the action `someone/thing` is: one commit, tagged in both ways."""
+    """Returns where the repository of the action `someone/thing` is: one commit, with a tag of each kind."""
     folder = tmp_path / "someone/thing"
     folder.mkdir(parents=True)
     git(folder, "init", "--quiet")

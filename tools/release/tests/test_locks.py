@@ -1,4 +1,4 @@
-"""Locks: every .in file has one, `make lock` knows it, and what moved is shown."""
+"""Tests the locks: every .in file has one, `make lock` knows it, and changes are shown."""
 
 import os
 import subprocess
@@ -91,7 +91,7 @@ def test_what_torch_needs_is_kept_where_no_newer_version_is_asked_for() -> None:
 @pytest.mark.parametrize("arch", ["x86_64", "aarch64"])
 @pytest.mark.parametrize("release", locks.runs())
 def test_nothing_that_a_torch_needs_is_missing(release: str, arch: str, tmp_path: Path) -> None:
-    """Without a GIL, only making the image tells."""
+    """For a Python without a GIL, only making the image tells."""
     wanted = tmp_path / "torch.txt"
     wanted.write_text(torch_lock.requirements(release, torch_lock.load(ROOT)))
     for python in (python.rstrip("t") for python in locks.runs()[release]):

@@ -1,4 +1,4 @@
-"""Renewed locks become a pull request; nothing else that comes along does."""
+"""Tests that renewed locks become a pull request, and nothing else that comes with them does."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ NAMES = [f"{lock.name}.lock" for lock in LOCKS]
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A clone with the scripts and the locks, and its origin; the artifact lies in build/locks."""
+    """Makes a clone with the scripts and the locks, and its origin; the artifact is in build/locks."""
     work = tmp_path / "work"
     for name in (*NAMES, "tools/release/locks.py", "tools/release/propose_locks.py"):
         (work / name).parent.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def clone(tmp_path: Path) -> Path:
 
 
 def propose(clone: Path) -> tuple[int, str, str]:
-    """The exit code, what it printed, and the calls of gh."""
+    """Returns the exit code, what was printed, and the calls of gh."""
     calls = clone.parent / "calls"
     path = f"{clone.parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(

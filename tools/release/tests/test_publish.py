@@ -1,4 +1,5 @@
-"""The tools are published only as they were made: every wheel, no other, each with the bytes that its job told."""
+"""Tests that the tools are published only as they were made: every wheel, no other, each with the bytes that its job
+stated."""
 
 import os
 import subprocess

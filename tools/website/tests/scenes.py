@@ -1,4 +1,5 @@
-"""Where the pages' commands run: in the repository, or in a folder made for them that has what the page speaks of."""
+"""Defines where the pages' commands run: in the repository, or in a folder made for them with the files that the page
+mentions."""
 
 import os
 import shutil
@@ -12,7 +13,7 @@ import pytest
 from walk import ROOT
 
 PACKAGE = "cuda_ext_example"
-# What the `make` around a test tells its commands.
+# Variables that a `make` around a test sets for its commands.
 OUTER = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "TORCH_CUDA_ARCH_LIST"}
 MESSAGE = "ImportError: {}: undefined symbol: _ZN3c104cuda9SetDeviceEi"
 MODULE = "/site-packages/flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so"
@@ -36,8 +37,8 @@ def repository(_: Path) -> Scene:
 
 
 def copy(_: Path) -> Scene:
-    """A copy of the repository with its own .venv: for commands that build, or write into the repository. It is
-    made once, so all that happens there is one process's: `make test-docs` gives each test file to one."""
+    """Returns a copy of the repository with its own .venv, for commands that build or write into the repository. It is
+    made once, so only one process may use it: `make test-docs` gives each test file to one."""
     if "WALK" not in os.environ:
         pytest.skip("builds for minutes; `make test-docs` runs it")
     return _copied()
@@ -55,14 +56,14 @@ def _copied() -> Scene:
     for file in [*(folder / ".venv/bin").iterdir(), folder / ".venv/pyvenv.cfg"]:
         if not file.is_symlink() and str(ROOT).encode() in (content := file.read_bytes()):
             mode = file.stat().st_mode
-            file.unlink()  # it is a second name of the original
+            file.unlink()  # a hard link to the original
             file.write_bytes(content.replace(str(ROOT).encode(), str(folder).encode()))
             file.chmod(mode)
     return Scene(folder, _known_to_git(), folder / ".venv")
 
 
 def _known_to_git() -> dict[str, str]:
-    """Variables that tell git who its user is."""
+    """Returns variables that tell git who its user is."""
     settings = {"github.user": "ada", "user.name": "Ada Lovelace", "user.email": "ada@example.org"}
     variables = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (name, value) in enumerate(settings.items()):
@@ -71,7 +72,7 @@ def _known_to_git() -> dict[str, str]:
 
 
 def release(folder: Path) -> Scene:
-    """A folder with what a release hands on, and what the pages use beside it."""
+    """Makes a folder with the files that a release hands on, and others that the pages use."""
     wheels = list((ROOT / "wheelhouse").glob(f"{PACKAGE}-*x86_64.whl"))
     if not wheels:
         pytest.skip("needs `make release`")
@@ -85,7 +86,7 @@ def release(folder: Path) -> Scene:
 
 
 def extension(folder: Path) -> Scene:
-    """Beside a usual CUDAExtension that wheelyard does not know yet."""
+    """Makes a folder that contains a usual CUDAExtension, which wheelyard does not know yet."""
     project = folder / "your-extension"
     shutil.copytree(
         ROOT / "tools/wheelyard/tests/ordinary", project, ignore=shutil.ignore_patterns("ci")
@@ -96,7 +97,7 @@ def extension(folder: Path) -> Scene:
 
 
 def train(folder: Path) -> Scene:
-    """A folder with a program that fails as its users know it."""
+    """Makes a folder with a program that fails in a way that its users know."""
     (folder / "train.py").write_text(f"raise SystemExit({MESSAGE.format(MODULE)!r})\n")
     return Scene(folder)
 

@@ -1,4 +1,4 @@
-"""The pages of `wheelscope atlas` in a real browser, from a folder without a server: desktop and phone."""
+"""Tests the pages of `wheelscope atlas` in a real browser, from a folder without a server: desktop and phone."""
 
 import subprocess
 import threading
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def put_wheel(root: Path, name: str, requires: str = "") -> None:
-    """A wheel on the index that lies in `root`; its one library is that of the C compiler's choice."""
+    """Puts a wheel on the index in `root`; its one library is compiled from nothing."""
     project, version, *_ = name.split("-")
     folder, info = root / "simple" / project, f"{project}-{version}.dist-info"
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Messages that the pages quote are those that the programs give."""
+"""Tests that messages quoted on the pages are those that the programs print."""
 
 import platform
 import re
@@ -16,7 +16,7 @@ PROGRAM = ROOT / "build/bin/wheelscope"
 
 
 def quoted(page: str, words: str) -> str:
-    """The block of text that has these words."""
+    """Returns the block of text that contains these words."""
     found = re.findall(r"^```text\n(.*?)^```$", (ROOT / page).read_text(), re.M | re.S)
     (block,) = [text for text in found if words in text]
     return str(block)
@@ -46,7 +46,7 @@ def test_a_wheel_without_device_code(tmp_path: Path):
         archive.write(tmp_path / "it.so", "it/it.so")
         for name, text in files.items():
             archive.writestr(f"it-1.0+cu130.dist-info/{name}", text)
-    wheelfile.rewrite(wheel, 0)  # which fills RECORD
+    wheelfile.rewrite(wheel, 0)  # fills RECORD
     said = subprocess.run([PROGRAM, "check", wheel], capture_output=True, text=True).stdout
     quote = quoted("tools/wheelyard/docs/first-release.md", "[cuda-code]")
     assert matches(re.sub(r"^\S+", "...", quote), said), said

@@ -1,4 +1,4 @@
-"""The site becomes a branch of the remote, and nothing else moves."""
+"""Tests that the site becomes a branch of the remote, and nothing else changes."""
 
 import subprocess
 from pathlib import Path

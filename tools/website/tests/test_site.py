@@ -1,4 +1,5 @@
-"""The site that `make docs` has made: no dead link, no request to another server, no fault that axe-core finds."""
+"""Tests the site that `make docs` has made: no dead link, no request to another server, no fault that axe-core
+finds."""
 
 import re
 import threading
@@ -27,7 +28,7 @@ in_browser = pytest.mark.skipif(
 
 
 class Html(HTMLParser):
-    """A page's anchors, its links, and what a browser loads with it."""
+    """A page's anchors, its links, and the files that a browser loads with it."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -88,7 +89,7 @@ def test_nothing_is_loaded_from_elsewhere(page: str):
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """Where a web server on loopback has the site."""
+    """Yields the address of a web server on loopback that has the site."""
     handler = partial(SimpleHTTPRequestHandler, directory=str(SITE))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,4 +1,5 @@
-"""Every command of the pages that can run here is run, and prints what the page says; the others say why not."""
+"""Tests that every command of the pages that can run here prints what the page says; the others must say why they do
+not run."""
 
 import os
 import platform
@@ -13,7 +14,7 @@ from walk import ROOT, Block, blocks, matches, pages
 
 BLOCKS = [block for page in pages() for block in blocks(page)]
 COPY = "a copy of the repository"
-# What may keep a block from running, in the first words of its reason.
+# The allowed reasons for not running a block, by their first words.
 HONEST = (
     "an example address",
     "another machine's",  # its output is quoted from there
@@ -32,7 +33,8 @@ HONEST = (
 
 
 def scene_of(block: Block) -> str | None:
-    """Where a block runs; some of those that say why they do not run do so where the reason does not hold."""
+    """Returns where a block runs, or None. Some blocks with a reason not to run do run if the reason does not hold
+    here."""
     if block.is_run:
         return block.scene
     if block.reason.startswith("needs clang 16") and shutil.which("clang++-16"):

@@ -1,8 +1,8 @@
-"""The command blocks of the pages: which lines are commands, what they are said to print, and whether they do.
+"""Reads the command blocks of the pages: which lines are commands, and what they are said to print.
 
 A fenced block without a language is a shell's. Lines that begin with `$ ` are commands, each followed by its output; in
-a block without such a line every line is a command. In output, a line `...` stands for any lines, and `...` or `…` in
-a line for any text. Comments above a block, which no reader of the page sees, say how it is run:
+a block without such a line every line is a command. In output, a line `...` stands for any lines, and `...` or `…` in a
+line for any text. Comments above a block, which no reader of the page sees, say how it is run:
 
     <!-- in: a copy of the repository -->           where, if not in the repository itself (scenes.py)
     <!-- not run: needs a GPU -->                   that it is not, and why
@@ -24,7 +24,7 @@ SHELLS = {"", "sh", "bash", "shell", "console"}
 @dataclass(frozen=True)
 class Step:
     command: str
-    output: str | None  # None: nothing is said of it
+    output: str | None  # None: the page shows no output
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Block:
     language: str
     scene: str  # where it is run
     reason: str  # why it, or a part of it, is not run
-    left_out: tuple[str, ...]  # that part: how its commands begin
+    left_out: tuple[str, ...]  # the starts of the commands in that part
     text: str
 
     @property
@@ -43,7 +43,7 @@ class Block:
 
     @property
     def steps(self) -> list[Step]:
-        """What is run of it."""
+        """The commands of the block that are run."""
         if re.search(r"^\$ ", self.text, re.MULTILINE):
             parts = re.split(r"^\$ ", self.text, flags=re.MULTILINE)[1:]
             steps = [Step(*_command_and_output(part)) for part in parts]
@@ -63,7 +63,7 @@ def pages() -> list[str]:
 
 
 def blocks(page: str, text: str | None = None) -> list[Block]:
-    """A page's blocks that are a shell's, in the order of the page."""
+    """Returns a page's shell blocks, in the order of the page."""
     text = (ROOT / page).read_text() if text is None else text
     return [
         _block(page, text.count("\n", 0, found.start(2)) + 1, found)

@@ -1,6 +1,6 @@
-"""Finds the browser for tests and pictures: any Chromium that is there and has a chromedriver of its own version.
+"""Finds the browser for tests and pictures: any Chromium that has a chromedriver of its own version.
 
-    python -m maintenance.browser    where there is none: prints the Debian packages that bring one, or what to type
+    python -m maintenance.browser    without a browser: prints the Debian packages that bring one, or advice
 
 Ubuntu has Chromium as a snap only, and GitHub's runners have Google's Chrome.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 
 BROWSERS = ("google-chrome", "chromium-browser", "chromium")
 DRIVERS = ("chromedriver", "chromium.chromedriver")  # the second is the snap's
-RUNNERS_DRIVER = "CHROMEWEBDRIVER"  # where GitHub's runners name its folder
+RUNNERS_DRIVER = "CHROMEWEBDRIVER"  # the variable in which GitHub's runners name its folder
 PACKAGES = ("chromium", "chromium-driver")
 SYSTEM = Path("/etc/os-release")
 ADVICE = "`snap install chromium`, or Google's Chrome and the chromedriver of its version"
@@ -28,7 +28,7 @@ class Browser:
 
 
 def found() -> Browser | None:
-    """The first browser with a chromedriver of its version, which is beside it, on PATH, or where a runner says."""
+    """Returns the first browser with a chromedriver of its version, beside it, on PATH, or where a runner says."""
     named = [os.environ[name] for name in (RUNNERS_DRIVER, "PATH") if os.environ.get(name)]
     for program in filter(None, map(shutil.which, BROWSERS)):
         folders = os.pathsep.join([*named, str(Path(program).resolve().parent)])
@@ -39,7 +39,7 @@ def found() -> Browser | None:
 
 
 def version(program: str) -> str:
-    """The first part of what it says: `Google Chrome 141.0.7390.54` is 141. Empty where it says none."""
+    """Returns the first part of a program's version: 141 for `Google Chrome 141.0.7390.54`. Empty if it tells none."""
     try:
         said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):

@@ -12,13 +12,13 @@ from maintenance.browser import found
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 
 WIDTHS = {"desktop": 1280, "phone": 390}
-PHONE = 600  # narrower is a phone
+PHONE = 600  # pixels; a narrower page is a phone's
 BROWSER = found()
 
 
 @contextmanager
 def browser(width: int = 1280, scheme: str = "light") -> Iterator[Chrome]:
-    """A headless Chromium whose window is `width` wide and whose user prefers `scheme`."""
+    """Yields a headless Chromium whose window is `width` wide and whose user prefers `scheme`."""
     if BROWSER is None:
         sys.exit(
             "error: no browser with a chromedriver of its version; `make browser` names the packages"
@@ -39,7 +39,7 @@ def browser(width: int = 1280, scheme: str = "light") -> Iterator[Chrome]:
 
 
 def take(address: str, target: Path, width: int = WIDTHS["desktop"], tallest: int = 2200) -> None:
-    """The whole page, or its first pixels, as a PNG."""
+    """Saves the whole page, or as much as is not taller than `tallest`, as a PNG."""
     with browser(width) as driver:
         driver.get(address)
         height = driver.execute_script("return document.documentElement.scrollHeight")

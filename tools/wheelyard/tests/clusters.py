@@ -1,5 +1,5 @@
-"""Real clusters on this machine: a scheduler and workers as processes, each worker in a folder of its own; and a step
-for them whose jobs do what their input `do` says, in Python."""
+"""Runs real clusters on this machine: a scheduler and workers as processes, each worker in a folder of its own. Their
+jobs belong to a toy step that runs the Python in their input `do`."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def toy_step(name: str) -> ModuleType:
 
 
 def facts_of(record: Record, name: str) -> Facts:
-    """What a toy job has told."""
+    """Returns what a toy job has reported."""
     return dict(json.loads(record.jobs[name]["facts"]["verdict"]))
 
 
@@ -67,7 +67,8 @@ class Machines:
     def worker(
         self, name: str, patch: str = "", folder: Path | None = None, inside: Sequence[str] = ()
     ) -> Path:
-        """Starts a worker of toys; `patch` is Python that changes it first, `inside` is what starts it. Its folder."""
+        """Starts a worker that runs toy jobs, and returns its folder. `patch` is Python that changes the worker first;
+        `inside` is a command that starts it."""
         place = folder or self.folder / name
         code = WORKER.format(patch=patch)
         words = ["-c", code, self.address, str(self.keys), str(place), name]
@@ -76,7 +77,7 @@ class Machines:
         return place
 
     def real_worker(self, name: str, inside: Sequence[str] = ()) -> None:
-        """Starts a worker of the real steps, one job at a time."""
+        """Starts a worker that runs the real steps, one job at a time."""
         words = ["-m", "wheelyard", "worker", self.address, f"--name={name}", "--jobs=1"]
         words += [f"--keys={self.keys}", f"--folder={self.folder / name}"]
         words += ["--no-network"] if inside else []  # it reaches the scheduler, and nothing else

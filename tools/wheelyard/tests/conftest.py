@@ -1,4 +1,4 @@
-"""What the pipeline's tests share: the plan of this project in a release folder of its own, and real
+"""Defines what the pipeline's tests share: the plan of this project in a release folder of its own, and real
 indexes."""
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ collect_ignore = ["demo", "ordinary"]  # other projects, with tests of their own
 
 @pytest.fixture
 def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
-    """The plan of this repository, with an empty release folder."""
+    """Returns the plan of this repository, with an empty release folder."""
     monkeypatch.setenv("RELEASE_FOLDER", str(tmp_path / "release"))
     return planning.load(Options(), ROOT)
 
@@ -31,7 +31,7 @@ def record(plan: Plan) -> Record:
 
 @pytest.fixture(scope="session")
 def new_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Index]]:
-    """Makes an empty index of that name in a real devpi."""
+    """Yields a function that makes an empty index of a given name in a real devpi."""
     with devpi.running(tmp_path_factory.mktemp("devpi")) as make:
         yield make
 

@@ -1,4 +1,4 @@
-"""The demo project: a copy of it in git, commands on it, and what a release of it recorded."""
+"""Provides the demo project: a copy of it in git, commands on it, and the record of its release."""
 
 import json
 import shutil
@@ -18,7 +18,8 @@ DEMO = Path(__file__).with_name("demo")
 
 
 def copy_of_demo(folder: Path) -> Path:
-    """The demo project in git; it pins torch as this one does, so that their images share torch's layers."""
+    """Copies the demo project into a git repository. It pins torch as this repository does, so that their images share
+    torch's layers."""
     shutil.copytree(DEMO, folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "ci/torch.lock", folder / "ci")
     (folder / ".gitignore").write_text("/build/\n/wheelhouse/\n*.egg-info/\n__pycache__/\n")
@@ -33,11 +34,11 @@ def record(folder: Path) -> dict[str, dict[str, Any]]:
 
 @contextmanager
 def engine_up() -> Iterator[str]:
-    """The command of a container engine that answers; one that was stopped is started for as long as this lasts."""
+    """Yields the command of a container engine that answers; one that was stopped is started for that time."""
     with tempfile.TemporaryDirectory() as folder:
         with warnings.catch_warnings(
             action="ignore", category=ResourceWarning
-        ):  # it may outlive us
+        ):  # the engine may outlive us
             found = engine.ready(Path(folder), print)
         try:
             yield found.command
@@ -46,7 +47,7 @@ def engine_up() -> Iterator[str]:
 
 
 def containers(folder: Path) -> list[str]:
-    """The containers that a release of the project has left."""
+    """Returns the containers that a release of the project has left."""
     label = f"label=wheelyard.release={folder / 'build/release'}"
     with engine_up() as docker:
         command = [docker, "ps", "--all", "--quiet", "--filter", label]
@@ -61,7 +62,7 @@ class Process:
 
 
 def processes(folder: Path) -> list[Process]:
-    """The processes that work in the project or name it."""
+    """Returns the processes that work in the project or name it."""
     return [process for process in _all() if f"{folder}/" in f"{process.command} {process.folder}/"]
 
 
@@ -74,5 +75,5 @@ def _all() -> Iterator[Process]:
         try:
             command = (process / "cmdline").read_text().replace("\0", " ")
             yield Process(int(process.name), command, (process / "cwd").readlink())
-        except OSError:  # it is over, or another user's
+        except OSError:  # it has ended, or belongs to another user
             continue

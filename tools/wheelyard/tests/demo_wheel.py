@@ -27,8 +27,8 @@ def make_wheel(
     gpus: tuple[str, ...] = (),
     pythons: str = "",
 ) -> Path:
-    """A real wheel of one module, and of files `beside` it; another `text` gives other bytes. One with code for `gpus`
-    has a library, too."""
+    """Makes a real wheel of one module, with further files named in `beside`; another `text` gives other bytes. With
+    `gpus` it also has a library with code for them."""
     folder.mkdir(parents=True, exist_ok=True)
     info = f"{name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: {text}\n"
@@ -59,7 +59,7 @@ def make_wheel(
 
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
-    """The address of the index in the folder's simple/."""
+    """Yields the address of the index in the folder's simple/."""
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -68,7 +68,8 @@ def serving(folder: Path) -> Iterator[str]:
 
 
 def device_code(*gpus: str) -> str:
-    """A fat binary as C, with native code for each GPU, which does nothing; PTX as well for a GPU with +PTX."""
+    """Returns a fat binary as C source, with native code for each GPU, and PTX for a GPU with +PTX. The code is random
+    bytes."""
     body = b""
     for gpu in gpus:
         arch = int(gpu.removesuffix("+PTX").replace(".", ""))

@@ -1,4 +1,4 @@
-"""A real devpi, the index of others that tests upload to: it stands for PyPI, TestPyPI and those of companies."""
+"""Runs a real devpi, which stands for the indexes that tests upload to: PyPI, TestPyPI and those of companies."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ START_SECONDS = 300  # a busy machine may take minutes
 
 @contextmanager
 def running(folder: Path) -> Iterator[Callable[[str], Index]]:
-    """Makes an empty index of a name in it."""
+    """Yields a function that makes an empty index of a given name in a devpi."""
     password = secrets.token_urlsafe()
     words = [f"--serverdir={folder}/server"]
     told = {**os.environ, "DEVPISERVER_ROOT_PASSWD": password}

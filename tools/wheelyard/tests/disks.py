@@ -1,4 +1,4 @@
-"""Disks for tests: one with little room, and one whose power can fail."""
+"""Provides disks for tests: one with little room, and one whose power can fail."""
 
 import fcntl
 import os
@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-# ext4's EXT4_IOC_SHUTDOWN: from now on nothing reaches the disk, what waits in memory for it neither.
+# ext4's EXT4_IOC_SHUTDOWN: from now on nothing reaches the disk, not even data that waits in memory for it.
 SHUT_DOWN, WITHOUT_FLUSHING = 0x8004587D, struct.pack("I", 2)
 
 
 @contextmanager
 def small_disk(folder: Path, size: str) -> Iterator[Path]:
-    """`folder`, made and with so much room; a test is skipped where nothing can be mounted."""
+    """Makes `folder` a disk of that size; the test is skipped if nothing can be mounted."""
     folder.mkdir()
     _mount("-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder)
     try:
@@ -26,7 +26,7 @@ def small_disk(folder: Path, size: str) -> Iterator[Path]:
 
 
 class Disk:
-    """A file system at `folder`, which is made. Lost power leaves on it what had reached the disk at that moment."""
+    """A file system at `folder`, which is made. When its power is lost, it keeps what had reached the disk by then."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self._starts = folder, 0
@@ -45,7 +45,7 @@ class Disk:
         os.close(root)
 
     def start_again(self) -> None:
-        """With a copy of the disk; the one without power may still be open somewhere."""
+        """Mounts a copy of the disk, as the one without power may still be open somewhere."""
         before = self._image()
         self._starts += 1
         subprocess.run(["cp", "--sparse=always", before, self._image()], check=True)
@@ -64,5 +64,5 @@ class Disk:
 def _mount(*words: object) -> None:
     if (
         subprocess.run(["mount", *map(str, words)]).returncode != 0
-    ):  # in most containers root cannot either
+    ):  # in most containers even root cannot
         pytest.skip("mounts a file system, which needs privileges")

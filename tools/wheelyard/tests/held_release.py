@@ -1,7 +1,7 @@
-"""`held_release.py PLACE`: runs `wheelyard release`, and does not let it pass PLACE.
+"""Runs `wheelyard release`, but does not let it pass a given place: `held_release.py PLACE`.
 
-The first of PLACES from there on that has something to do is named in a line when it begins, runs as ever, and then
-waits until the release is stopped or killed. So whoever has read that line can kill the release in that place.
+The first of PLACES from there on that has something to do is printed when it begins, runs as usual, and then waits
+until the release is stopped or killed. So whoever has read that line can kill the release in that place.
 """
 
 import sys
@@ -24,7 +24,7 @@ def main(first: str) -> int:
     def come_to(place: str) -> None:
         if not reached and PLACES.index(place) >= PLACES.index(first):
             reached.append(place)
-            # In one piece: print() writes the end of a line apart, and other threads write too.
+            # Written in one piece: print() writes the end of a line separately, and other threads write too.
             sys.stdout.write(f"{REACHED}{place}\n")
             sys.stdout.flush()
 

@@ -1,8 +1,9 @@
-"""Compromised jobs of the release workflow: what each does to the artifacts of a run, and how it is found out.
+"""Lists attacks by compromised jobs of the release workflow: what each does to the artifacts of a run, and how it is
+detected.
 
-An artifact is all that a job can leave, and every job can replace every artifact. What another job has told the
-workflow in its outputs, and the tree that others check out, it cannot change. Here is what only a whole workflow
-shows; what a single record or file may hold is in run/test_join.py, core/test_record.py and tools/test_evidence.py.
+A job can leave nothing but artifacts, and every job can replace every artifact. It cannot change what another job has
+told the workflow in its outputs, nor the tree that others check out. These attacks show only in a whole workflow; what
+a single record or file may contain is tested in run/test_join.py, core/test_record.py and tools/test_evidence.py.
 """
 
 import json
@@ -20,7 +21,7 @@ HERE = platform.machine()
 
 @contextmanager
 def record(artifact: Path) -> Iterator[dict[str, Any]]:
-    """The record of an artifact, to be changed."""
+    """Yields the record of an artifact, to be changed."""
     file = artifact / "release.json"
     content = json.loads(file.read_text())
     yield content
@@ -28,7 +29,7 @@ def record(artifact: Path) -> Iterator[dict[str, Any]]:
 
 
 def job(artifact: Path, name: str, **changes: object) -> None:
-    """Changes the entry of a job; where there is none, makes one that says that all is well."""
+    """Changes the entry of a job; if there is none, adds one that says that all is well."""
     with record(artifact) as content:
         fine = {"verdict": "passed", "seconds": 1, "inputs": {}, "outputs": {}, "facts": {}}
         content["jobs"][name] = content["jobs"].get(name, fine) | changes
@@ -40,7 +41,7 @@ def forget(artifact: Path, name: str) -> None:
 
 
 def leave(artifact: Path, name: str, path: str, data: bytes, *, keep: bool = False) -> None:
-    """Puts a file into the artifact, with a record that agrees: nothing shows inside the artifact."""
+    """Puts a file into the artifact, with a record that agrees, so that the artifact itself shows nothing wrong."""
     target = artifact / path
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(data)
@@ -55,7 +56,7 @@ def wheel(artifact: Path) -> Path:
 
 
 def on_other_bytes(artifact: Path, step: str) -> None:
-    """Every verdict of a step is about other bytes than those that are released."""
+    """Makes every verdict of a step be about other bytes than those that are released."""
     with record(artifact) as content:
         for name, entry in content["jobs"].items():
             if name.startswith(step):
@@ -65,18 +66,18 @@ def on_other_bytes(artifact: Path, step: str) -> None:
 
 
 def first(artifact: Path, step: str) -> str:
-    """The name of a job of a step that an artifact hands on."""
+    """Returns the name of a job of a step that an artifact hands on."""
     jobs = json.loads((artifact / "release.json").read_text())["jobs"]
     return next(name for name in jobs if name.startswith(step))
 
 
 def verifying(artifacts: Path) -> Path:
-    """The artifact of a job that has run the package's tests."""
+    """Returns the artifact of a job that has run the package's tests."""
     return next(a for a in sorted(artifacts.glob("verify-*")) if "-python" in first(a, "verify/"))
 
 
 def see(artifacts: Path, **changes: object) -> None:
-    """Evidence from the GPU with other contents; the digest of all it says is made anew."""
+    """Changes what the GPU's evidence says, and renews its digest."""
     path = "evidence/gpu-x86_64.json"
     seen = json.loads((artifacts / "gpu" / path).read_text()) | changes
     seen[evidence.SEAL] = evidence.seal(seen)
@@ -84,7 +85,7 @@ def see(artifacts: Path, **changes: object) -> None:
 
 
 def easier_spec(artifacts: Path) -> None:
-    """The smoke test that says what must be checked on a GPU has checked less."""
+    """Makes the smoke test, which decides what must be checked on a GPU, have checked less."""
     path = f"evidence/{HERE}.json"
     seen = json.loads((artifacts / f"smoke-{HERE}" / path).read_text())
     seen |= {"spec": "0" * 64, "checks": {}}
@@ -93,13 +94,13 @@ def easier_spec(artifacts: Path) -> None:
 
 
 def as_another_job(artifacts: Path, taken: str, by: str) -> None:
-    """A job hands on another job's wheel, altered, under its own name."""
+    """Makes a job hand on another job's wheel, altered, under its own name."""
     source = wheel(artifacts / taken)
     leave(artifacts / by, f"repair/{taken.removeprefix('build-')}", source.name, b"evil")
 
 
 def relabelled(artifacts: Path) -> None:
-    """One build job hands on both wheels as its own, so that no evidence is asked for."""
+    """Makes one build job hand on both wheels as its own, so that no evidence is required."""
     theirs = wheel(artifacts / "build-x86_64")
     own = artifacts / "build-aarch64"
     leave(own, "repair/aarch64", theirs.name, theirs.read_bytes(), keep=True)
@@ -107,7 +108,7 @@ def relabelled(artifacts: Path) -> None:
 
 
 def every_verdict(artifacts: Path) -> None:
-    """One job of verify.yml hands on the verdicts of all others."""
+    """Makes one job of verify.yml hand on the verdicts of all others."""
     one, *others = sorted(artifacts.glob("verify-*"))
     for other in others:
         with record(other) as content:
@@ -138,15 +139,15 @@ Attack = Callable[[Path], None]  # on the folder of all artifacts
 
 
 def hands_on_a_wheel(artifact: str) -> tuple[Attack, str]:
-    """Another job's, altered; its record agrees."""
+    """Returns an attack that hands on another job's wheel, altered, with a record that agrees."""
     taken = "build-aarch64" if artifact == "build-x86_64" else "build-x86_64"
     name = taken.replace("build-", "repair/")
     message = f"{artifact} hands on `{name}`, which it is not for"
     return lambda artifacts: as_another_job(artifacts, taken, artifact), message
 
 
-# The job that is compromised, what it does, and what is said of it: the message names the artifact, and so the job, or
-# the job of ours whose verdict is wanting.
+# Each attack by the compromised job and what it does, with the expected message: it names the artifact, and so the job,
+# or the job of ours whose verdict is missing.
 ATTACKS: dict[str, tuple[Attack, str]] = {
     # --- plan, which makes the sdist
     "plan: another sdist": (
@@ -225,7 +226,7 @@ ATTACKS |= {
         "sign",
     )
 }
-# What the jobs between the two indexes may do to the second one.
+# Attacks on the second index by the jobs between the two.
 LATER_ATTACKS: dict[str, tuple[Attack, str]] = {
     "testpypi: says that PyPI has it all": (
         lambda a: job(a / "testpypi", "publish/pypi"),

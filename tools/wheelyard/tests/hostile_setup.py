@@ -1,7 +1,7 @@
-"""A setup.py that attacks what builds it: it tries each way out, and its wheel says which of them worked.
+"""Attacks whatever builds it: tries each way out of the container; the wheel records which of them worked.
 
-The demo project's own setup.py imports it, as root, in the containers that make the sdist and the wheel.
-`{secret}` and `{listener}` stand for a file of the host and a port on which the host listens.
+The demo project's own setup.py imports it, as root, in the containers that make the sdist and the wheel. `{secret}` and
+`{listener}` stand for a file of the host and a port on which the host listens.
 """
 
 import os
@@ -27,7 +27,7 @@ def writes(path: Path | str) -> bool:
 
 
 def opens(path: str) -> bool:
-    """For writing; nothing is written, as it would stay."""
+    """Opens a file for writing, and writes nothing, as that would stay."""
     os.close(os.open(path, os.O_WRONLY))
     return True
 
@@ -45,14 +45,14 @@ def runs(*words: str) -> bool:
 
 
 def gateway() -> str:
-    """The host's address on the engine's bridge, if there is a route."""
+    """Returns the host's address on the engine's bridge, if there is a route."""
     lines = [line.split() for line in Path("/proc/net/route").read_text().splitlines()[1:]]
     (hexadecimal,) = (line[2] for line in lines if line[1] == "00000000")
     return ".".join(str(part) for part in reversed(bytes.fromhex(hexadecimal)))
 
 
 def reads_a_disk() -> bool:
-    """By a device file of its own for the host's first disk."""
+    """Reads the host's first disk through a device file of its own."""
     major, minor, _, name = Path("/proc/partitions").read_text().splitlines()[2].split()
     node = Path("/tmp") / name
     if not node.exists():
@@ -68,7 +68,7 @@ def mounts() -> bool:
 
 
 def traces_the_host() -> bool:
-    """Other processes than the container's own are visible."""
+    """Whether processes outside the container are visible."""
     names = [path.read_text() for path in Path("/proc").glob("[0-9]*/comm")]
     return any(name.strip() in ("dockerd", "systemd", "wheelyard") for name in names)
 
@@ -119,7 +119,7 @@ ATTEMPTS: dict[str, Callable[[], bool]] = {
 
 
 def tried() -> dict[str, str]:
-    """What each attempt came to."""
+    """Returns the result of each attempt."""
     found = {}
     for name, attempt in ATTEMPTS.items():
         try:
@@ -130,7 +130,7 @@ def tried() -> dict[str, str]:
 
 
 def leave_a_process() -> None:
-    """One that goes on when the build is over, and changes what the build left."""
+    """Starts a process that outlives the build and changes the build's results."""
     places = ["/out/*", "/output/*", "/tmp/**/*.whl", f"/host{HOUSE}/**/*.whl"]
     script = f"""
 import glob, time

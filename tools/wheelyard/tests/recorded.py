@@ -1,5 +1,5 @@
-"""What a job finds: other jobs in the record, as if they had run, a workspace, as a runner makes it, and evidence, as
-the smoke test writes it on a GPU machine."""
+"""Provides a job's surroundings: other jobs in the record, as if they had run; a workspace, as a runner makes it; and
+evidence, as the smoke test writes it on a GPU machine."""
 
 import shutil
 import tempfile
@@ -46,7 +46,7 @@ class NoEngine:
 
 
 def workspace(folder: Path, made: dict[str, list[Path]], **inputs: Any) -> Workspace:
-    """One whose inputs are files that other jobs made, and values."""
+    """Returns a workspace whose inputs are files that other jobs made, and values."""
     files = {
         name: {str(f.relative_to(folder)): sha256(f) for f in some} for name, some in made.items()
     }
@@ -56,7 +56,7 @@ def workspace(folder: Path, made: dict[str, list[Path]], **inputs: Any) -> Works
 
 
 def proof(**changes: Any) -> dict[str, Any]:
-    """Evidence that counts for the wheel with sha256 "abc", with these changes."""
+    """Returns evidence that counts for the wheel with sha256 "abc", with these changes."""
     seen = {
         "schema_version": evidence.SCHEMA,
         "wheel": WHEEL,

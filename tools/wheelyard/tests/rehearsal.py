@@ -1,9 +1,9 @@
 """Runs the jobs of a release workflow here: their `run:` lines, in clean clones.
 
-A job sees what a runner would give it: a clone of the tag, the outputs of the jobs it needs, the
-artifacts of those that must be over before it starts, and nothing else. Whatever the rehearsal
-does not know in a workflow stops it. Only what a runner has and this machine lacks is replaced:
-runners of another architecture, a GPU (by evidence) and GitHub's own `gh`.
+A job sees what a runner would give it: a clone of the tag, the outputs of the jobs it needs, the artifacts of those
+that must be over before it starts, and nothing else. Anything in a workflow that the rehearsal does not know stops it.
+It replaces only what a runner has and this machine lacks: runners of another architecture, a GPU (by evidence) and
+GitHub's own `gh`.
 """
 
 import functools
@@ -29,7 +29,8 @@ from wheelyard.tools import index
 from wheelyard.tools.index import Index
 
 STAND_INS = Path(__file__).with_name("stand_ins")
-# What the rehearsal does itself, and what leaves no file: the runner's firewall. Of signing it notes what is signed.
+# Actions that the rehearsal performs itself, or that leave no file, such as the runner's firewall. Of signing it
+# records which files are signed.
 ACTIONS = {
     "actions/checkout", "actions/upload-artifact", "actions/download-artifact",
     "actions/attest", "step-security/harden-runner",
@@ -38,15 +39,15 @@ JOB_KEYS = {
     "name", "needs", "runs-on", "timeout-minutes", "permissions", "environment", "strategy", "env",
     "outputs", "steps", "calls", "file", "as_written", "if",
 }  # fmt: skip
-NOT_SIGNED = "build/release/attestations/*"  # that takes GitHub's identity
+NOT_SIGNED = "build/release/attestations/*"  # signing needs GitHub's identity
 REPOSITORY = "owner/repository"
 PUBLIC = ("testpypi", "pypi")  # the indexes, and the jobs that publish to them
-# What the action that sets wheelyard up does in its own repository; with_our_tools stands in for it elsewhere.
+# The line that the action for wheelyard runs in its own repository; elsewhere with_our_tools stands in for it.
 WHEELYARD, WHEELYARDS_LINE = "$/.github/actions/wheelyard", "make tools wheelscope"
-# What sets a job up: the same line on the same commit makes the same.
+# Lines that set a job up: the same line on the same commit makes the same files.
 SET_UP = re.compile(r"make (tools|tool-wheels)[a-z -]*")
 STEP_KEYS = {"name", "id", "if", "uses", "with", "run", "env"}
-# Of a developer's shell, and not of a runner's.
+# Variables of a developer's shell that a runner does not have.
 NOT_ON_A_RUNNER = ("RELEASE_FOLDER", "VIRTUAL_ENV", "PYTHON", "MAKE", "MFLAGS", "PYTEST", "GITHUB_")
 
 Job = dict[str, Any]
@@ -54,7 +55,7 @@ Job = dict[str, Any]
 
 @dataclass
 class Failed(Exception):
-    """A job that went red."""
+    """A job that failed."""
 
     job: str
     output: str
@@ -68,9 +69,9 @@ class Rehearsal:
     """One workflow run: its clones, its artifacts, what each job printed and how long it took."""
 
     origin: Path
-    tag: str  # or a branch, where the run was started by hand
+    tag: str  # or a branch, if the run was started by hand
     folder: Path
-    environment: dict[str, str]  # beside the machine's own
+    environment: dict[str, str]  # added to the machine's own
     workflows: Path = ROOT / ".github/workflows"
     file: str = "release.yml"
     ref_type: str = "tag"
@@ -86,7 +87,7 @@ class Rehearsal:
 
     @functools.cached_property
     def commit(self) -> str:
-        """The commit that the run was started for, whatever becomes of the tag."""
+        """The commit that the run was started for, even if the tag moves later."""
         head = ["git", "-C", self.origin, "rev-parse", f"{self.tag}^{{commit}}"]
         return subprocess.run(head, check=True, capture_output=True, text=True).stdout.strip()
 
@@ -95,7 +96,8 @@ class Rehearsal:
         return jobs(self.workflows, self.file)
 
     def run(self, first: str = "", last: str = "") -> None:
-        """Runs the jobs from `first` to `last`, each after those that it needs; one that is skipped skips these."""
+        """Runs the jobs from `first` to `last`, each after those that it needs. A job whose `if` is false is skipped,
+        with the jobs that need it."""
         names = list(self.jobs)
         start = names.index(first) if first else 0
         known, skipped = {"github.ref_type": self.ref_type}, set[str]()
@@ -109,7 +111,7 @@ class Rehearsal:
     def run_job(self, name: str) -> None:
         job = self.jobs[name]
         for artifact in [a for a, uploader in self.uploaders.items() if uploader == name]:
-            shutil.rmtree(self.artifacts / artifact)  # of an earlier attempt
+            shutil.rmtree(self.artifacts / artifact)  # left by an earlier attempt
             del self.uploaders[artifact]
         self.printed[name] = ""
         self.outputs[job["file"], name] = {}
@@ -122,7 +124,7 @@ class Rehearsal:
             self.seconds[title] = time.monotonic() - began - set_up
 
     def instances(self, name: str, job: Job) -> Iterator[dict[str, str]]:
-        """What `${{ }}` stands for, once, or for each entry of the matrix that can run here."""
+        """Yields the values of the `${{ }}` expressions, once, or for each entry of the matrix that can run here."""
         head = ["git", "-C", self.origin, "branch", "--show-current"]
         branch = subprocess.run(head, check=True, capture_output=True, text=True).stdout.strip()
         known = {"github.token": "a-token-for-the-stand-in", "github.ref_type": self.ref_type}
@@ -143,7 +145,7 @@ class Rehearsal:
                 yield entry
 
     def told(self, job: Job) -> dict[str, str]:
-        """The outputs of the jobs that a job needs, as its workflow names them."""
+        """Returns the outputs of the jobs that a job needs, as its workflow names them."""
         return {
             f"needs.{need}.outputs.{key}": value
             for need in job["as_written"]
@@ -151,7 +153,7 @@ class Rehearsal:
         }
 
     def outputs_of(self, file: str, name: str) -> dict[str, str]:
-        """Those of a job, or of the workflow that it calls. One that was never set is not there."""
+        """Returns the outputs of a job, or of the workflow that it calls, without those that were never set."""
         job = load(self.workflows, file)["jobs"].get(name)
         if job is None or "uses" not in job:
             return self.outputs.get((file, name), {})
@@ -166,7 +168,7 @@ class Rehearsal:
         return found
 
     def matrix(self, name: str, job: Job, known: dict[str, str]) -> Iterator[dict[str, str]]:
-        """What `${{ }}` stands for in each job of a matrix; once where there is none."""
+        """Yields the values of the `${{ }}` expressions in each job of a matrix; once if there is none."""
         if "strategy" not in job:
             yield known
             return
@@ -186,7 +188,7 @@ class Rehearsal:
             }
 
     def filled(self, name: str, text: str, values: dict[str, str]) -> str:
-        """A text of the workflow with its expressions resolved."""
+        """Returns a text of the workflow with its expressions resolved."""
 
         def value(expression: re.Match[str]) -> str:
             wanted = expression[1]
@@ -195,7 +197,7 @@ class Rehearsal:
                     return ""
                 wanted = choice[3]
             if wanted not in values and wanted.rpartition(".")[0] in values:
-                return ""  # the step ran, and told something else
+                return ""  # the step ran, and set other outputs
             if wanted not in values:
                 raise Failed(name, f"{wanted} is not known: does an earlier job give it?")
             return values[wanted]
@@ -237,12 +239,12 @@ class Rehearsal:
         for key, text in job.get("outputs", {}).items():
             if value := self.filled(
                 name, text, values
-            ):  # of a matrix's jobs, the last that gives one
+            ):  # of a matrix's jobs, the last that sets it counts
                 self.outputs[job["file"], name][key] = value
         shutil.rmtree(clone)
 
     def clone(self, *, whole: bool = False) -> Path:
-        """A clean clone of the tag, with its history or without, always in the same place."""
+        """Makes a clean clone of the tag, with its history or without, always in the same place."""
         clone = self.folder / "clone"
         shutil.rmtree(clone, ignore_errors=True)
         command = ["git", "-c", "advice.detachedHead=false", "clone", "--quiet"]
@@ -253,7 +255,7 @@ class Rehearsal:
     def run_line(
         self, name: str, clone: Path, line: str, given: dict[str, str], seconds: float
     ) -> dict[str, str]:
-        """Runs one line as a runner does, a set-up once for all jobs; returns what it wrote to GITHUB_OUTPUT."""
+        """Runs one line as a runner does, a set-up only once for all jobs; returns what it wrote to GITHUB_OUTPUT."""
         made, is_set_up = self.made / line.replace(" ", "-"), SET_UP.fullmatch(line)
         if is_set_up and made.exists():
             subprocess.run(["cp", "--archive", "--link", f"{made}/.", clone], check=True)
@@ -283,7 +285,7 @@ class Rehearsal:
         return dict(text.split("=", 1) for text in output.read_text().splitlines())
 
     def shell_environment(self, given: dict[str, str], output: Path) -> dict[str, str]:
-        """This machine's environment without this checkout's, and with the stand-ins first."""
+        """Returns this machine's environment without this checkout's parts, and with the stand-ins first on PATH."""
         kept = {n: v for n, v in os.environ.items() if not n.startswith(NOT_ON_A_RUNNER)}
         places = [p for p in kept["PATH"].split(os.pathsep) if not Path(p).is_relative_to(ROOT)]
         kept["PATH"] = os.pathsep.join([str(STAND_INS), *places])
@@ -304,7 +306,7 @@ class Rehearsal:
         }
 
     def signer(self, job: Job) -> str:
-        """What must be asked for of a file that this job signs, as `gh attestation verify` takes it."""
+        """Returns the arguments with which `gh attestation verify` must ask for a file that this job signs."""
         told = self.runner_variables(job["file"])
         return (
             f"--repo {REPOSITORY} --signer-workflow {REPOSITORY}/.github/workflows/{job['file']} "
@@ -327,7 +329,8 @@ class Rehearsal:
         self.uploaders[artifact] = name
 
     def download(self, name: str, clone: Path, options: dict[str, Any]) -> None:
-        """Every name, and every alternative of a pattern, must come from a job that was before."""
+        """Copies artifacts into the clone. Every name, and every alternative of a pattern, must come from an earlier
+        job."""
         before = needed(self.jobs, name)
         made = (a for a, uploader in self.uploaders.items() if uploader in before)
         there = sorted(a for a in made if (self.artifacts / a).is_dir())
@@ -337,14 +340,14 @@ class Rehearsal:
             if not found:
                 raise Failed(name, f"no job before this one has uploaded {wanted}")
             taken += found
-        for artifact in taken:  # the action makes no folder for one that is alone
+        for artifact in taken:  # the action makes no folder for a single artifact
             is_merged = len(taken) == 1 or options.get("merge-multiple")
             place = clone / options["path"] / ("" if is_merged else artifact)
             shutil.copytree(self.artifacts / artifact, place, symlinks=True, dirs_exist_ok=True)
 
 
 def is_wanted(condition: str, values: dict[str, str]) -> bool:
-    """An `if`: whether a value is a text, or is not; no other condition is known here."""
+    """Whether a step's or job's `if` holds; it can only compare a value with a text."""
     if not condition:
         return True
     found = re.fullmatch(r"([\w.]+) (==|!=) '(\w*)'", condition)
@@ -353,7 +356,7 @@ def is_wanted(condition: str, values: dict[str, str]) -> bool:
 
 
 def jobs(workflows: Path, file: str = "release.yml", calls: tuple[Job, ...] = ()) -> dict[str, Job]:
-    """The jobs of a workflow, with those of the workflows that it calls in place of the calling job."""
+    """Returns the jobs of a workflow, with those of the workflows that it calls in place of the calling job."""
     found: dict[str, Job] = {}
     called: dict[str, list[str]] = {}
     for name, written in load(workflows, file)["jobs"].items():
@@ -372,7 +375,7 @@ def jobs(workflows: Path, file: str = "release.yml", calls: tuple[Job, ...] = ()
 
 
 def load(workflows: Path, file: str) -> Job:
-    """A workflow; YAML takes its key `on` for a truth."""
+    """Returns a workflow, after undoing that YAML reads its key `on` as true."""
     content = yaml.safe_load((workflows / file).read_text())
     return {"on" if key is True else key: value for key, value in content.items()}
 
@@ -382,13 +385,13 @@ def as_list(needs: str | list[str]) -> list[str]:
 
 
 def needed(all_jobs: dict[str, Job], name: str) -> set[str]:
-    """The jobs that must be over before this one starts."""
+    """Returns the jobs that must be over before this one starts."""
     direct = set(as_list(all_jobs[name].get("needs", [])))
     return direct.union(*(needed(all_jobs, job) for job in direct))
 
 
 def with_our_tools(rehearsal: Rehearsal) -> Rehearsal:
-    """Has the `make` lines bring this checkout's tools: for a project without our Makefile."""
+    """Makes the `make` lines find this checkout's tools, for a project without our Makefile."""
     for line in ("make tools", WHEELYARDS_LINE, "make tools-sign", "make tools-publish"):
         made = rehearsal.made / line.replace(" ", "-")
         made.mkdir(parents=True)
@@ -397,7 +400,8 @@ def with_our_tools(rehearsal: Rehearsal) -> Rehearsal:
 
 
 def stand_ins(folder: Path, indexes: list[Index]) -> dict[str, str]:
-    """Has the pipeline use these indexes in place of the public ones, a folder as GitHub."""
+    """Returns variables that make the pipeline use these indexes in place of the public ones, and a folder as
+    GitHub."""
     return {
         "GH_FOLDER": str(folder / "github"),
         "TWINE_USERNAME": index.USER,
@@ -407,7 +411,7 @@ def stand_ins(folder: Path, indexes: list[Index]) -> dict[str, str]:
 
 
 def run_whole(made: Rehearsal) -> Rehearsal:
-    """Every job; one that goes red fails the test."""
+    """Runs every job; one that fails fails the test."""
     try:
         made.run()
     except Failed as failed:
@@ -416,7 +420,8 @@ def run_whole(made: Rehearsal) -> Rehearsal:
 
 
 def check_published(run: Rehearsal, indexes: list[Index], project: str) -> None:
-    """Every job ran; both indexes have what was made, and the release page all of it; nothing is sent twice."""
+    """Checks that every job ran, both indexes have the files, the release page has all of them, and a second run sends
+    nothing."""
     assert list(run.printed) == [name for name in run.jobs if name != "dry-run"]  # no tag runs that
     made = [*run.artifacts.glob("build-*/*.whl"), *run.artifacts.glob("sdist/*.tar.gz")]
     assert len(made) == 3
@@ -436,7 +441,8 @@ def check_published(run: Rehearsal, indexes: list[Index], project: str) -> None:
 
 
 def workflows_of_init(folder: Path) -> Path:
-    """The workflows with the one that `wheelyard init` writes as release.yml, which calls those of this tree."""
+    """Returns the workflows of this tree, with release.yml replaced by the one that `wheelyard init` writes, which
+    calls them."""
     workflows = folder / "workflows"
     shutil.copytree(ROOT / ".github/workflows", workflows)
     written = re.sub(r"@wheelyard-v[\d.]+", "", files.workflow("$/.github/workflows"))

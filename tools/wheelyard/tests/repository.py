@@ -1,5 +1,5 @@
-"""Where wheelyard's project lies, and the repository around it, whose matrix and workflows some tests read; other
-repositories, to be made, and to call wheelyard in; and which tests make real releases in containers."""
+"""Locates wheelyard's project and the repository around it, whose matrix and workflows some tests read; makes other
+repositories and runs wheelyard in them; marks the tests that make real releases in containers."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ ROOT = TOOL.parents[1]
 
 
 def write(folder: Path, texts: Mapping[str, str]) -> Path:
-    """Files with these texts."""
+    """Writes files with these texts; returns the folder."""
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -22,7 +22,7 @@ def write(folder: Path, texts: Mapping[str, str]) -> Path:
 
 
 def git(folder: Path, *words: str) -> str:
-    """What git prints, as somebody's."""
+    """Runs git with a name set, and returns what it prints."""
     who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
     command = ["git", *who, *words]
     done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
@@ -30,7 +30,7 @@ def git(folder: Path, *words: str) -> str:
 
 
 def committed(folder: Path) -> Path:
-    """All files of a folder, as the first commit of a repository."""
+    """Makes a folder a repository whose first commit has all its files; returns the folder."""
     git(folder, "init")
     git(folder, "add", "--all")
     git(folder, "commit", "--message", "first")
@@ -38,7 +38,7 @@ def committed(folder: Path) -> Path:
 
 
 def wheelyard(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A command of wheelyard in a project; all releases are made there."""
+    """Runs a command of wheelyard in a project, where its releases are made too."""
     command = [sys.executable, "-m", "wheelyard", *words]
     told = {**outer_environment(), **environment}
     return subprocess.run(command, cwd=folder, env=told, capture_output=True, text=True)
@@ -49,7 +49,8 @@ def outer_environment() -> dict[str, str]:
 
 
 def real_release(*, large: bool = False) -> pytest.MarkDecorator:
-    """For `pytestmark`; a large one needs tens of gigabytes of images, or more minutes than all others together.
+    """Returns the mark for `pytestmark`. A large release needs tens of gigabytes of images, or more minutes than all
+    others together.
 
     RELEASE_TESTS is set by the targets of the Makefile that run such tests.
     """

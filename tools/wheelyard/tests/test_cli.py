@@ -1,4 +1,4 @@
-"""The command `wheelyard` among other programs."""
+"""Tests the command `wheelyard` in pipes, folders and projects as users have them."""
 
 import json
 import os
@@ -31,7 +31,7 @@ from wheelyard.tools import index
 )
 def test_a_reader_that_has_left(words: str, tmp_path: Path) -> None:
     done = subprocess.run(
-        f"{quote(sys.executable)} -m wheelyard {words} | true",  # which is over before anything is written
+        f"{quote(sys.executable)} -m wheelyard {words} | true",  # which ends before anything is written
         shell=True,
         cwd=ROOT,
         env={**os.environ, "RELEASE_FOLDER": str(tmp_path)},
@@ -42,7 +42,7 @@ def test_a_reader_that_has_left(words: str, tmp_path: Path) -> None:
 
 
 def small_project(folder: Path, **texts: str) -> Path:
-    """A project in git with a path that has a space, of one torch and two CUDA versions."""
+    """Makes a project in git, of one torch and two CUDA versions."""
     files = {
         "pyproject.toml": '[project]\nname = "demo"\nversion = "1.0"\n',
         "ci/matrix.toml": f'[arch.{platform.machine()}]\n[torch."2.14"]\ncuda = ["13.0", "12.6"]\n',
@@ -90,7 +90,7 @@ def test_a_place_where_no_release_can_be_made_is_named(tmp_path: Path) -> None:
 def test_what_serve_prints_installs_this_file_whoever_has_the_name_elsewhere(
     plan: Plan, record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By its address and digest, from no index."""
+    """pip is given the file's address and digest, and asks no index."""
     (wheel,) = (wheel for wheel in plan.wheels if wheel.arch == plan.machine)
     name = plan.project.normalised
     made = make_wheel(tmp_path, name)
@@ -115,7 +115,7 @@ def test_what_serve_prints_installs_this_file_whoever_has_the_name_elsewhere(
 
 
 def made_by(job: Job, folder: Path) -> Path:
-    """What a job of the demo project leaves."""
+    """Makes the files that a job of the demo project leaves; returns their folder."""
     (pattern,) = job.outputs or ("none",)
     file = folder / pattern.replace("*", "x")
     file.parent.mkdir(parents=True)

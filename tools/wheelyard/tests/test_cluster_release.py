@@ -1,5 +1,6 @@
-"""Real releases on four workers with keys, two of them in a network of their own: the bytes of one machine, also where
-machines die on the way. All of it is on this machine: the other network is a namespace that a cable leads to."""
+"""Tests real releases on four workers with keys, two of them in a network of their own: the bytes are those of one
+machine, even if machines die on the way. All of it is on this machine: the other network is a namespace connected by a
+cable."""
 
 import os
 import re
@@ -38,7 +39,7 @@ def ip(words: str, *, inside: bool = False) -> None:
 
 @pytest.fixture
 def there(tmp_path: Path) -> Iterator[Machines]:
-    """A scheduler with keys, and a network namespace from which it is reached by a cable alone."""
+    """Yields a scheduler with keys, and a network namespace whose only connection to it is a cable."""
     folder = tmp_path / "machines"
     folder.mkdir()
     keys.make(folder / "keys")
@@ -60,7 +61,7 @@ def there(tmp_path: Path) -> Iterator[Machines]:
 
 @contextmanager
 def cut_off() -> Iterator[None]:
-    """No packet of the namespace arrives anywhere."""
+    """Keeps every packet of the namespace from arriving anywhere."""
     ip("link set wheelyard1 down", inside=True)
     try:
         yield
@@ -69,7 +70,7 @@ def cut_off() -> Iterator[None]:
 
 
 def release(there: Machines, project: Path) -> Iterator[str]:
-    """The lines of a release on the cluster, as they come."""
+    """Yields the lines of a release on the cluster, as they come."""
     lines = []
     words = [sys.executable, "-m", "wheelyard", "release", "--cluster", there.address]
     with subprocess.Popen(
@@ -88,7 +89,7 @@ def made(project: Path) -> dict[str, str]:
 
 
 def made_alone(project: Path) -> dict[str, str]:
-    """What the same sources give on this machine, without a cluster."""
+    """Builds the same sources on this machine without a cluster; returns the files."""
     for step in ("build", "repair"):
         done = wheelyard(project, step)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -148,7 +149,7 @@ def test_a_worker_that_is_cut_off(
 
 
 def demo_for_each(folder: Path) -> Path:
-    """The demo project, with a wheel for each of six torches and two Pythons."""
+    """Makes the demo project, with a wheel for each of six torches and two Pythons."""
     project = copy_of_demo(folder)
     matrix = project / "ci/matrix.toml"
     text = matrix.read_text()

@@ -1,4 +1,4 @@
-"""Real releases of another project in real containers, with the faults that real life injects."""
+"""Tests real releases of another project in real containers, with the faults that occur in practice."""
 
 import json
 import os
@@ -21,7 +21,7 @@ pytestmark = real_release()
 
 @pytest.fixture(scope="module")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished release of the demo project."""
+    """Returns a finished release of the demo project."""
     folder = copy_of_demo(tmp_path_factory.mktemp("demo") / "project")
     done = wheelyard(folder, "release")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -92,7 +92,7 @@ def test_a_second_build_in_another_folder_is_bit_identical(released: Path, tmp_p
 
 @pytest.fixture
 def altered(released: Path) -> Iterator[Path]:
-    """A wheel of the finished release, restored afterwards."""
+    """Yields a wheel of the finished release to be altered, and restores it afterwards."""
     (wheel,) = (released / "build/release").glob("*x86_64*.whl")
     content = wheel.read_bytes()
     yield wheel
@@ -167,7 +167,7 @@ def test_image_registry_unreachable(released: Path, tmp_path: Path) -> None:
 
 
 def with_gpu_code(project: Path) -> Path:
-    """Gives the project a CUDA toolkit and a fat binary; the images are those of this repository."""
+    """Gives the project a CUDA toolkit and a fat binary; its images are those of this repository."""
     matrix, source = project / "ci/matrix.toml", project / "demo_ext/demo.c"
     matrix.write_text(
         matrix.read_text()

@@ -1,4 +1,4 @@
-"""`wheelyard doctor --github` against a server that answers as GitHub's REST API documents it."""
+"""Tests `wheelyard doctor --github` against a server that answers as GitHub's REST API documents it."""
 
 import http.server
 import json
@@ -30,7 +30,7 @@ gpu_runner = ["self-hosted", "gpu"]
 """
 REVIEWERS = {"id": 1, "type": "required_reviewers", "prevent_self_review": True, "reviewers": []}
 POLICY = {"protected_branches": False, "custom_branch_policies": True}
-# The answers for a repository that has everything, shortened to what is read of them and some of what is not.
+# The answers for a repository that has everything, shortened to the fields that are read and some that are not.
 ALL: dict[str, Any] = {
     "": {"default_branch": "main", "visibility": "public", "owner": {"type": "User"}},
     "/actions/permissions": {"enabled": True, "allowed_actions": "all"},
@@ -54,7 +54,7 @@ ALL: dict[str, Any] = {
     "/branches/main": {"name": "main", "protected": True},
     "/rulesets?targets=tag&per_page=100": [{"id": 7, "target": "tag", "enforcement": "active"}],
 }
-NOT_ALLOWED = 404, {"message": "Not Found"}  # as for what does not exist
+NOT_ALLOWED = 404, {"message": "Not Found"}  # the same as for something that does not exist
 
 
 class GitHub(http.server.ThreadingHTTPServer):

@@ -1,4 +1,4 @@
-"""What the jobs of the workflows are told: the digests of each file come from the job that made it, and from no other.
+"""Tests which digests the workflows' jobs are given: each file's come from the job that made it, and from no other.
 
 The rehearsal goes through the workflows' own lines, and runs none of them.
 """
@@ -21,7 +21,8 @@ EACH = Path(__file__).with_name("ordinary")  # has several wheels per architectu
 
 @dataclass
 class Dry(Rehearsal):
-    """Notes each line of each job with what it is told; a job that tells digests tells its own name."""
+    """A rehearsal that records each line of each job with its variables; a job that outputs digests outputs its own
+    name."""
 
     project: Path = OURS
     lines: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
@@ -46,7 +47,7 @@ class Dry(Rehearsal):
         self.uploaders[artifact] = name
 
     def joins(self) -> dict[str, list[dict[str, str]]]:
-        """What each job that takes over artifacts is told, as the option and its value."""
+        """Returns the options of each job that takes over artifacts, with their values."""
         found: dict[str, list[dict[str, str]]] = {}
         for name, line, given in self.lines:
             if "wheelyard join" in line:
@@ -81,7 +82,8 @@ def test_our_release(tmp_path: Path) -> None:
 
 
 def test_the_release_of_another_project(tmp_path: Path) -> None:
-    """By the workflow that `init` writes; of several wheels per architecture, the last is told before the gate."""
+    """This is the workflow that `init` writes. With several wheels per architecture, only the last one's digest reaches
+    the gate."""
     dry = Dry(EACH, "v1", tmp_path, {}, workflows_of_init(tmp_path), project=EACH)
     dry.run()
     joins = dry.joins()

@@ -1,4 +1,5 @@
-"""A hostile setup.py in a real build: no way out of its container, and nothing that it does afterwards counts."""
+"""Tests a hostile setup.py in a real build: it finds no way out of its container, and nothing that it does afterwards
+counts."""
 
 import json
 import platform
@@ -18,7 +19,8 @@ from wheelyard.core.digest import sha256
 pytestmark = real_release()
 
 HOSTILE = Path(__file__).with_name("hostile_setup.py")
-# In place of the demo project's compiling: what was tried goes into the package, and a process is left behind.
+# Added to the demo project's setup.py: writes the results of all attempts into the package, and leaves a process
+# behind.
 ATTACK = """
 import json, sys
 sys.path.insert(0, ".")
@@ -31,7 +33,7 @@ hostile_setup.leave_a_process()
 
 @pytest.fixture(scope="module")
 def listener() -> Iterator[tuple[int, list[str]]]:
-    """A port of this machine, and who reached it."""
+    """Yields a port of this machine, and the addresses that reached it."""
     heard: list[str] = []
     with socket.create_server(("0.0.0.0", 0)) as server:
 
@@ -51,7 +53,8 @@ def listener() -> Iterator[tuple[int, list[str]]]:
 def built(
     tmp_path_factory: pytest.TempPathFactory, listener: tuple[int, list[str]]
 ) -> tuple[Path, str]:
-    """The demo project with a hostile setup.py, built and repaired in a shell full of settings; and the mark."""
+    """Builds and repairs the demo project with a hostile setup.py, in a shell full of settings; returns it and the
+    mark."""
     folder, mark = tmp_path_factory.mktemp("hostile"), f"mark-{secrets.token_hex(8)}"
     project = copy_of_demo(folder / "project")
     (folder / "secret").write_text(mark)

@@ -1,7 +1,7 @@
-"""A job's inputs are all that its result depends on: each change, and exactly the steps that run again for it.
+"""Tests that a job's inputs are all that its result depends on: after each change, exactly the right steps run again.
 
-The plan is this project's, as on GitHub and for PyPI, made by a copy of the tool; it runs with a step that does nothing
-but write down what it was given. So a job runs again where its inputs changed, or what it was made from was made anew.
+The plan is this project's, as on GitHub and for PyPI, made by a copy of the tool. It runs with a step that only writes
+down what it was given. So a job runs again if its inputs changed, or if something that it was made from was made anew.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ from wheelyard.plan.plan import Options
 plan = planning.load(Options(place="github", index="pypi"), Path(sys.argv[1]))
 print(json.dumps([job.as_json() for job in steps.planned(plan).jobs.values()]))
 """
-# Of the project, what its sdist has, and what else belongs to it; the tool lies in a folder of its own.
+# The project's files that its sdist has, and others that belong to it; the tool has a folder of its own.
 IN_SDIST = ("README.md", "pyproject.toml", "setup.py", "csrc/add.h", "cuda_ext_example")
 BESIDE = ("ci/matrix.toml", "ci/policy.toml", "tests/package", "CHANGELOG.md")
 
@@ -46,11 +46,11 @@ EVERYTHING = {"image"} | FROM_BUILD
 
 Change = tuple[
     str, str, str
-]  # a file, and what in it is replaced by what; nothing: something is added at its end
+]  # a file, the text to replace and its replacement; if empty, a line is added at its end
 
 
 class Bench:
-    """A project and a tool of one's own, to change things in, and what a release of them has left."""
+    """A private project and tool to make changes in, and what a release with them has left."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.project, self.tool = folder, folder / "project", folder / "tool"
@@ -62,7 +62,7 @@ class Bench:
         (self.project / GIVEN_WHEEL).parent.mkdir(parents=True)
         (self.project / GIVEN_WHEEL).write_text("a wheel")
         (self.project / ".gitignore").write_text("/build/\n")
-        (self.project / "docs/evidence").mkdir(parents=True)  # a project that is new has none
+        (self.project / "docs/evidence").mkdir(parents=True)  # a new project has none
         (self.project / "docs/evidence/x86_64.json").write_text("{}")
         copy(digest.PACKAGE, self.tool / "wheelyard")
         committed(self.project)
@@ -83,7 +83,7 @@ class Bench:
         return Graph.of(dataclasses.replace(job, needs=Needs()) for job in jobs)
 
     def ran_after(self, change: Callable[[], None], house: Path) -> set[str]:
-        """The steps that run again after a change; of the builds, the sdist is told apart."""
+        """Returns the steps that run again after a change; the sdist is told apart from the other builds."""
         shutil.copytree(self.folder / "released", house)
         change()
         ran = run(self.planned(), house)
@@ -100,13 +100,13 @@ def copy(source: Path, target: Path) -> None:
 
 
 def run(jobs: Graph, house: Path) -> list[str]:
-    """Runs what is not done; returns the names of the jobs that ran."""
+    """Runs the unfinished jobs; returns the names of the jobs that ran."""
     ran: list[str] = []
 
     def one(job: Job, workspace: Workspace) -> str:
         ran.append(job.name)
         given = dict(workspace.inputs)
-        if job.name in SDIST:  # has not every file of the project
+        if job.name in SDIST:  # does not contain every file of the project
             given = {p: d for p, d in given["sources"].items() if p.startswith(IN_SDIST)}
         for pattern in job.outputs:
             file = workspace.out / pattern.removeprefix("?").replace("*", job.unit)

@@ -1,4 +1,5 @@
-"""Real releases, killed, out of disk or without power at any moment of any step: the same command then finishes.
+"""Tests real releases that are killed, out of disk or without power at any moment of any step: the same command then
+finishes.
 
 KILLS=100 asks for about that many kills; `pytest -s` shows where they hit.
 """
@@ -31,10 +32,10 @@ from wheelyard.tools import index
 
 pytestmark = real_release()
 KILLS = int(os.environ.get("KILLS", "20"))
-ROUNDS = 2  # releases that are killed again and again; where the first is killed, the second loses its power
+ROUNDS = 2  # releases that are killed again and again; when the first is killed, the second loses its power
 IN_A_ROW = max(KILLS // ROUNDS // len(PLACES), 1)  # in one place of one release
 STOPPED_IN = ("build", "build", "repair", "verify", "verify")
-LONGEST_DELAY = 12  # seconds until a kill, where a step takes longer
+LONGEST_DELAY = 12  # at most so many seconds until a kill
 ROOM = (8, 48, 96, 160, 256)  # KiB; a whole release takes more
 RAN_BEFORE = engines()
 moments = random.Random(15)
@@ -46,12 +47,12 @@ class Whole:
 
     project: Path
     made: dict[str, str]
-    seconds: dict[str, float]  # of each place: how long a kill may wait there
+    seconds: dict[str, float]  # how long a kill may wait in each place
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
-    """Of the demo project with one requirement more, so that an image has to be made."""
+    """Releases the demo project with one more requirement, so that an image has to be made."""
     project = copy_of_demo(tmp_path_factory.mktemp("whole") / "project")
     matrix = project / "ci/matrix.toml"
     matrix.write_text(matrix.read_text().replace("[verify]", '[verify]\nrequires = ["iniconfig"]'))
@@ -72,7 +73,7 @@ def of_step(project: Path, step: str) -> list[dict[str, dict[str, dict[str, floa
 
 
 def made(project: Path) -> dict[str, str]:
-    """Every file that the release made from the sources, and its sha256."""
+    """Returns every file that the release made from the sources, and its sha256."""
     outputs = [job["outputs"] for step in ("build", "repair") for job in of_step(project, step)]
     files = [path for paths in outputs for path in paths]
     assert len(files) >= 5, "an sdist, two wheels as built and as repaired"
@@ -80,7 +81,7 @@ def made(project: Path) -> dict[str, str]:
 
 
 def another(whole: Whole, project: Path, *, with_downloads: bool) -> Path:
-    """The same commit in another folder, with nothing made yet."""
+    """Copies the same commit to another folder, with nothing made yet."""
     shutil.copytree(whole.project, project, ignore=shutil.ignore_patterns("wheelhouse", "build"))
     if with_downloads:
         (project / "build/release").mkdir(parents=True)
@@ -103,22 +104,23 @@ def remove_verify_image(whole: Whole) -> None:
 
 
 class Running:
-    """`wheelyard release`, and where it is."""
+    """A running `wheelyard release`, and its place."""
 
     def __init__(self, project: Path, temporary: Path, place: str) -> None:
-        """It will not pass that place."""
+        """Starts a release that will not pass that place."""
         self.printed = temporary.with_suffix(".printed")
         command = [sys.executable, "-P", Path(held_release.__file__), place]
         with self.printed.open("wb") as output:
             self.process = subprocess.Popen(
-                # A test that runs in the background would pass on that Ctrl-C is ignored.
+                # A test in the background ignores Ctrl-C, and its programs would, too.
                 ["env", "--default-signal=INT", *command],
                 cwd=project, env={**outer_environment(), "TMPDIR": str(temporary)},
                 stdout=output, stderr=subprocess.STDOUT,
             )  # fmt: skip
 
     def wait(self, seconds: dict[str, float]) -> str:
-        """Until a random moment after it came to its place, or to a later one if there was nothing to do; which."""
+        """Waits until a random moment after the release came to its place, or to a later one if there was nothing to
+        do; returns that place."""
         while not (lines := re.findall(rf"{REACHED}(\w+)\n", self.printed.read_text())):
             assert self.process.poll() is None, self.printed.read_text()
             time.sleep(0.01)
@@ -131,7 +133,7 @@ class Running:
 
 
 def test_killed_in_every_step(whole: Whole, tmp_path: Path) -> None:
-    """Again and again in one folder until it is through; every second kill takes the power."""
+    """Kills it again and again in one folder until it finishes; every second kill cuts the power."""
     hits = {place: Counter[bool]() for place in PLACES}
     (tmp_path / "tmp").mkdir()
     for number in range(ROUNDS):
@@ -159,7 +161,7 @@ def test_killed_in_every_step(whole: Whole, tmp_path: Path) -> None:
 
 
 def end_all_of(project: Path) -> None:
-    """What a machine without power does not run any more."""
+    """Ends everything that a machine without power would not run any more."""
     with engine_up() as docker:
         for container in containers(project):
             subprocess.run([docker, "rm", "--force", "--volumes", container], capture_output=True)
@@ -169,7 +171,7 @@ def end_all_of(project: Path) -> None:
 
 
 def finishes(project: Path, whole: Whole) -> None:
-    """The same command, the same bytes, and the index has each file as it is."""
+    """Checks that the same command now makes the same bytes, and that the index has each file unchanged."""
     done = wheelyard(project, "release")
     assert done.returncode == 0, done.stdout + done.stderr
     assert {job["verdict"] for job in record(project).values()} == {"passed"}
@@ -181,7 +183,7 @@ def finishes(project: Path, whole: Whole) -> None:
 
 
 def is_tidy(project: Path) -> None:
-    """No process, container, lock, engine or half file is left."""
+    """Checks that no process, container, lock, engine or partial file is left."""
     assert processes(project) == []
     assert not engine.is_left_over()
     assert not forgotten_engines()
@@ -194,10 +196,10 @@ def is_tidy(project: Path) -> None:
 
 
 def forgotten_engines() -> set[int]:
-    """Those that nobody would ever stop; one that ran before is somebody else's."""
+    """Returns the engines that nobody would ever stop; one that ran before belongs to somebody else."""
     running = engines()
     noted = engine._noted("dockerd", engine.STARTED)
-    return (running - {noted} - RAN_BEFORE) & engines()  # other tests start and stop them too
+    return (running - {noted} - RAN_BEFORE) & engines()  # other tests start and stop engines too
 
 
 # --- Stopped --------------------------------------------------------------------------------------
@@ -207,7 +209,7 @@ def forgotten_engines() -> set[int]:
 def test_nothing_runs_on_after_a_release_was_stopped(
     sign: signal.Signals, whole: Whole, tmp_path: Path
 ) -> None:
-    """At random moments of its steps; after a kill, its guard needs a while."""
+    """Stops it at random moments of its steps; after a kill, its guard needs a while."""
     (tmp_path / "tmp").mkdir()
     project = another(whole, tmp_path / "project", with_downloads=True)
     for place in STOPPED_IN:
@@ -229,7 +231,7 @@ def test_nothing_runs_on_after_a_release_was_stopped(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file system, which needs root")
 def test_a_full_disk(whole: Whole, tmp_path: Path) -> None:
-    """It says so, and goes on when there is room: again and again, with a little more room each time."""
+    """The release says so, and continues when there is room: again and again, with a little more room each time."""
     project = another(whole, tmp_path / "project", with_downloads=False)
     house = project / "build/release"
     house.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""`wheelyard new` and `update`: what they write, refuse and merge."""
+"""Tests `wheelyard new` and `update`: what they write, refuse and merge."""
 
 import re
 import shutil
@@ -17,7 +17,7 @@ def commit(folder: Path, *words: str) -> None:
 
 
 def newer_template(monkeypatch: pytest.MonkeyPatch, **changed: str) -> None:
-    """A later wheelyard, whose README.md and RELEASE.md have other words."""
+    """Pretends that a later wheelyard is installed, whose README.md and RELEASE.md have other words."""
     written = new.rendered
 
     def rendered(name: str, tools: str) -> new.Files:
@@ -33,13 +33,13 @@ def newer_template(monkeypatch: pytest.MonkeyPatch, **changed: str) -> None:
     monkeypatch.setattr(new, "rendered", rendered)
 
 
-# This repository's ops, and what only its own figures have.
+# This repository's ops, and words that only its own figures have.
 OURS = r"cuda-ext-example|cust_add|my_(fast_)?add|rms_norm|H[12]00|TB/s|GB/s"
 
 
 @pytest.fixture
 def tools(tmp_path: Path) -> Path:
-    """A folder with wheels of the three tools, and of an older opwright."""
+    """Makes a folder with wheels of the three tools, and of an older opwright."""
     folder = tmp_path / "the wheels"
     folder.mkdir()
     any_cpu, one_cpu = "py3-none-any", "py3-none-manylinux_2_17_"
@@ -92,7 +92,7 @@ def test_wheels_from_a_folder_are_in_every_clone(
     copied = {wheel.name.split("-")[0]: wheel for wheel in (clone / "ci/wheels").iterdir()}
     assert sorted(copied) == ["opwright", "wheelscope", "wheelyard"]
     assert f"-{new.__version__}-".encode() in copied["opwright"].read_bytes()
-    assert len(list((clone / "ci/wheels").iterdir())) == 4  # wheelscope's for both CPUs
+    assert len(list((clone / "ci/wheels").iterdir())) == 4  # wheelscope has one for each CPU
     assert len(git(clone, "ls-files").splitlines()) - 4 <= 22
     assert str(tmp_path) not in git(clone, "grep", "-hI", "")
 

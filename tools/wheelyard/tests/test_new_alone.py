@@ -1,7 +1,8 @@
-"""A newcomer's project, without this repository around it: made, tested, released and given other ops in bare Debians.
+"""Tests a newcomer's project without this repository around it: made, tested, released and given other ops in a bare
+Debian.
 
-A container has what the new project's README asks for and the three wheels. It shares this machine's engine and the
-images there, so the project lies in the same folder inside and outside.
+A container has what the new project's README asks for and the three wheels. It shares this machine's engine and its
+images, so the project is in the same folder inside and outside.
 """
 
 import os
@@ -27,7 +28,7 @@ pytestmark = [
 NEEDED = "git make g++ python3-venv"  # as the project's README.md says
 CLIENT = {"bookworm": "docker.io", "trixie": "docker-cli"}
 SETTINGS = {"apt": "/etc/apt/apt.conf.d/99host", "pip": "/etc/pip.conf", "ca": "/run/secrets/ca"}
-CHECK_SECONDS = 90  # of the processor, once the environment is there
+CHECK_SECONDS = 90  # of processor time, once the environment exists
 OTHER_OPS = Path(__file__).with_name("other_ops")
 
 
@@ -44,7 +45,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def inside(
     request: pytest.FixtureRequest, wheels: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str], str]]:
-    """Runs a command in the new project's folder, in a container that has nothing else."""
+    """Yields a function that runs a command in the new project's folder, in a container that has nothing else."""
     folder = tmp_path_factory.mktemp("alone")
     shutil.copytree(wheels, folder / "the wheels")
     engine = engines.ready(folder, print)
@@ -116,7 +117,7 @@ def test_its_release_passes(inside: Callable[[str], str]) -> None:
 
 
 def test_other_ops_pass(inside: Callable[[str], str]) -> None:
-    """As README.md says: the sources in csrc/ and the lines in _ops.py."""
+    """The README says how: replace the sources in csrc/ and the lines in _ops.py."""
     inside("rm csrc/*")
     for file in OTHER_OPS.iterdir():
         place = "my_ext" if file.suffix == ".py" else "csrc"

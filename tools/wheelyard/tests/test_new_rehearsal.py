@@ -1,4 +1,4 @@
-"""The release workflow of a project made by `wheelyard new`, rehearsed as an ordinary user who may use the engine: a
+"""Rehearses the release workflow of a project made by `wheelyard new`, as an ordinary user who may use the engine: a
 dry run without evidence from a GPU, the same with a GPU, and the tag of a release candidate with pasted evidence."""
 
 import json
@@ -32,7 +32,8 @@ HERE = platform.machine()
 NOBODY = 65534
 SOCKET = Path("/var/run/docker.sock")
 VERSION = "0.1.0rc1"
-# What takes minutes and is not the workflow's: GPU targets, torches to be linked with, cells and tests to be run.
+# Shortens the matrix by what takes minutes but is not the workflow's: GPU targets, torches to link with, cells and
+# tests to run.
 SHORTER = {f'[torch."2.{minor}"]\n': "" for minor in (11, 12, 13, 14)} | {
     'targets = ["7.0+PTX", "8.0", "9.0+PTX", "10.0", "12.0"]': 'targets = ["7.0+PTX"]',
     ', { torch = "2.15", python = "3.14" }]': "]\ncommand = 'python -m pytest -q -k scale_add tests'",
@@ -41,7 +42,8 @@ SHORTER = {f'[torch."2.{minor}"]\n': "" for minor in (11, 12, 13, 14)} | {
 
 @dataclass
 class NewProject(Rehearsal):
-    """Has the tools of this checkout, and runs its lines as nobody in the engine's group where this is root."""
+    """A rehearsal with the tools of this checkout. If it runs as root, its lines run as nobody in the engine's
+    group."""
 
     gpu: str = ""  # the Python of a machine with a GPU
 
@@ -70,7 +72,7 @@ class NewProject(Rehearsal):
 
 
 def set_up(clone: Path) -> None:
-    """What `make env` and `make build/tools` leave, of this checkout's tools."""
+    """Makes what `make env` and `make build/tools` would leave, from this checkout's tools."""
     environment = clone / ".venv"
     version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
     python = shutil.which(version, path="/usr/local/bin:/usr/bin") or sys.executable
@@ -96,7 +98,7 @@ def set_up(clone: Path) -> None:
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[Path]:
-    """A folder that another user reaches, and owns."""
+    """Yields a folder that another user can reach and own."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
@@ -104,7 +106,8 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def origin(place: Path) -> Path:
-    """The new project, whose wheels wait for evidence; it has the images of this one, by the same packages."""
+    """Makes the new project, whose wheels wait for evidence. It has the same packages as this project, and so its
+    images."""
     project = place / "origin"
     new.new("my-ext", project)
     shutil.copy(ROOT / "ci/torch.lock", project / "ci")
@@ -126,7 +129,7 @@ def origin(place: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def dry_run(origin: Path, place: Path) -> NewProject:
-    """Started by hand, on the branch."""
+    """Returns a run that is started by hand, on the branch."""
     (place / "run").mkdir()
     told = {"HOME": str(place / "run"), "GIT_CONFIG_COUNT": "1"}
     told |= {"GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
@@ -145,7 +148,7 @@ def wheel_of(run: Rehearsal) -> Path:
 
 
 def gpu_python(run: Rehearsal) -> Path:
-    """Stands in for the Python of a GPU machine; what it checks is what the smoke test here has checked."""
+    """Makes a stand-in for the Python of a GPU machine, which repeats the checks of the smoke test here."""
     like = run.folder / "like.json"
     shutil.copy(run.folder / f"clone/build/release/evidence/{HERE}.json", like)
     script = run.folder / "gpu-python"
@@ -198,7 +201,7 @@ def test_a_runner_with_a_gpu_makes_the_evidence(dry_run: NewProject) -> None:
 
 @pytest.fixture(scope="module")
 def tagged(dry_run: NewProject, new_index: Callable[[str], Index]) -> NewProject:
-    """The evidence of that wheel, from a notebook, was committed; the commit was tagged."""
+    """Commits evidence about that wheel, as from a notebook, tags the commit, and runs the workflow."""
     evidence = dry_run.origin / f"docs/evidence/{wheel_of(dry_run).stem}.json"
     evidence.parent.mkdir(parents=True)
     spec = ["--spec-command", "python -m my_ext --smoke-spec"]

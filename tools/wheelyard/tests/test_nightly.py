@@ -1,4 +1,5 @@
-"""torch's nightly: the newest build that an index has, and a release's own jobs with it in the place of all torches."""
+"""Tests torch's nightly: the newest build that an index has, and a release's own jobs with it in place of all
+torches."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ VERSIONS = {
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[str]:
-    """A package index with the names of some torches, on this machine."""
+    """Yields a package index on this machine with the names of some torches."""
     folder = tmp_path / "simple/torch"
     folder.mkdir(parents=True)
     for version, python in VERSIONS.items():

@@ -1,8 +1,9 @@
-"""Two small projects with OpenMP, from `init` to install: whose libraries a wheel loads where the system has none.
+"""Releases two small projects with OpenMP, from `init` to install, and checks whose libraries a wheel loads if the
+system has none.
 
-The one links to torch and must take torch's OpenMP, as a second one would be a second pool of threads. The other never
-imports torch and must carry its own, and Debian's libyaml, both grafted by auditwheel, beside a shared and a
-static library that it builds itself; the gate has nothing against that, and the SBOM names them.
+One links to torch and must take torch's OpenMP, as a second one would be a second pool of threads. The other never
+imports torch and must carry its own, and Debian's libyaml, both grafted by auditwheel, beside a shared and a static
+library that it builds itself; the gate accepts that, and the SBOM names the grafted ones.
 """
 
 import json
@@ -110,7 +111,8 @@ def write(folder: Path, name: str) -> None:
 
 
 def check_grafted(wheel: Path, folder: Path) -> None:
-    """Libraries have names of their own, the module asks for those and looks beside itself, and the SBOM lists them."""
+    """Checks that grafted libraries have unique names, the module asks for those and looks beside itself, and the SBOM
+    lists them."""
     libraries = {Path(library["path"]).name: library for library in wheelscope.show(wheel)["elf"]}
     grafted = [n for n in libraries if re.fullmatch(r"lib(gomp|yaml-0)-[0-9a-f]{8}\.so[\d.]*", n)]
     assert len(grafted) == 2

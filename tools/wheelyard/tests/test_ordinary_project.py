@@ -1,4 +1,4 @@
-"""An ordinary CUDAExtension project, planned: what it may lack, and what each step makes of it.
+"""Tests the plan of an ordinary CUDAExtension project: what it may lack, and what each step makes of it.
 
 The project in ordinary/ is planned here; test_tool_release.py releases it.
 """
@@ -31,13 +31,13 @@ ORDINARY = Path(__file__).with_name("ordinary")
 
 @pytest.fixture
 def ordinary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
-    """The project's plan on base debian, with an empty release folder."""
+    """Returns the project's plan on base debian, with an empty release folder."""
     monkeypatch.setenv("RELEASE_FOLDER", str(tmp_path / "release"))
     return planning.load(Options(base="debian"), ORDINARY)
 
 
 def with_torch(plan: Plan, **changes: object) -> Plan:
-    """The plan with another [torch."2.12"], and no other torch."""
+    """Returns the plan with another [torch."2.12"], and no other torch."""
     torch = dataclasses.replace(plan.matrix.torch["2.12"], **changes)  # type: ignore[arg-type]
     matrix = dataclasses.replace(
         plan.matrix, torch={"2.12": torch}, verify=dataclasses.replace(plan.matrix.verify, run=[])
@@ -49,7 +49,7 @@ def with_torch(plan: Plan, **changes: object) -> Plan:
 
 
 def test_a_project_need_not_have_a_project_table_nor_a_version(tmp_path: Path) -> None:
-    """All is in setup.py, which only a build can run: the matrix says the name, the build the version."""
+    """Everything is in setup.py, which only a build can run: the matrix gives the name, the build the version."""
     (tmp_path / "setup.py").write_text("import torch, setuptools\nsetuptools.setup()\n")
     (tmp_path / "ci").mkdir()
     text = (ORDINARY / "ci/matrix.toml").read_text()
@@ -70,7 +70,7 @@ def test_the_sdist_is_made_beside_torch_and_not_on_the_host(ordinary: Plan) -> N
 def test_what_runs_before_a_build_also_runs_before_the_sdist(
     ordinary: Plan, tmp_path: Path
 ) -> None:
-    """A setup.py that lists its CUDA sources only where it sees a GPU leaves them out of the sdist too."""
+    """A setup.py that lists its CUDA sources only on a machine with a GPU leaves them out of the sdist too."""
     words = dataclasses.replace(ordinary.matrix.build, before="touch {project}/seen # as told")
     plan = dataclasses.replace(ordinary, matrix=dataclasses.replace(ordinary.matrix, build=words))
     told = {j.unit: j.inputs["before"] for j in build.jobs(plan)}
@@ -94,7 +94,7 @@ def test_the_distribution_and_its_module_have_names_of_their_own(
 
 
 def test_nothing_but_the_projects_own_files_is_asked_for(ordinary: Plan) -> None:
-    """No lock file, no test list and no source that only wheelyard's own repository has."""
+    """No job needs a lock file, a test list or a source that only wheelyard's own repository has."""
     for found in steps.planned(ordinary).jobs.values():
         for source in (v for v in found.inputs.values() if isinstance(v, Source)):
             assert [path for path in source.files if not (ORDINARY / path).exists()] == []
@@ -136,7 +136,7 @@ def test_a_torch_that_pypi_lacks_comes_from_the_index_that_the_matrix_names(
 
 
 def with_cuda_12(plan: Plan, toolkits: dict[str, Toolkit], options: Options) -> Plan:
-    """The plan for a torch of CUDA 12.6, with these toolkits and no others."""
+    """Returns the plan for a torch of CUDA 12.6, with these toolkits and no others."""
     old = with_torch(plan, cuda=["12.6"], pypi={plan.machine: "12.6"})
     return dataclasses.replace(
         old, matrix=dataclasses.replace(old.matrix, toolkit=toolkits), options=options
@@ -247,7 +247,7 @@ def test_a_build_is_told_what_torchs_helpers_look_at(ordinary: Plan) -> None:
 
 
 def test_cmake_is_told_the_same_targets_as_torchs_helpers() -> None:
-    """Where nobody tells it, a CMake project is compiled for nvcc's oldest GPU alone."""
+    """Without them, a CMake project is compiled for nvcc's oldest GPU alone."""
     assert build.cmake_targets("7.5;9.0a 12.0+PTX") == "75-real;90a-real;120"
     assert build.cmake_targets("Hopper") == build.cmake_targets("") == ""
 
@@ -296,7 +296,7 @@ def test_what_a_release_makes_is_no_source_of_it(
 
 
 def test_a_smoke_test_need_not_be_written(ordinary: Plan, tmp_path: Path) -> None:
-    """Without one the module is imported; a project may say a command, or a list of checks, instead."""
+    """Without one the module is imported; a project may give a command, or a list of checks, instead."""
     inputs = smoke.spec(ordinary)
     assert smoke.words(inputs, tmp_path, "/spec") == ["--import-name", "ordinary"]
     own = {**inputs, "smoke": {**inputs["smoke"], "command": "python -m ordinary"}}

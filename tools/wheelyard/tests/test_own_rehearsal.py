@@ -1,4 +1,4 @@
-"""The release workflow, rehearsed on this very repository, from `make tag` to its last job."""
+"""Rehearses the release workflow on this very repository, from `make tag` to its last job."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ NEXT = f"{_major}.{int(_minor) + 1}.0"
 
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A clone of HEAD that someone releases as its next version."""
+    """Makes a clone of HEAD that someone releases as its next version."""
     folder = tmp_path_factory.mktemp("origin") / "project"
     git(ROOT, "clone", "--no-tags", str(ROOT), str(folder))
     git(folder, "config", "user.name", "test")
@@ -34,7 +34,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def rehearsal(
     origin: Path, indexes: list[Index], tmp_path_factory: pytest.TempPathFactory
 ) -> Rehearsal:
-    """The whole workflow of the tagged commit, run once; prints how long each job took."""
+    """Runs the whole workflow of the tagged commit once; prints how long each job took."""
     folder = tmp_path_factory.mktemp("rehearsal")
     made = Rehearsal(
         origin,

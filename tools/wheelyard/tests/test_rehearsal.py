@@ -1,5 +1,5 @@
-"""The release workflow, rehearsed: each job in a clean clone, a real index for both public ones. What is wrong, or what
-a compromised job hands on, reaches neither."""
+"""Rehearses the release workflow: each job in a clean clone, with a real index for both public ones. Nothing wrong, and
+nothing that a compromised job hands on, reaches either."""
 
 import dataclasses
 import shutil
@@ -30,7 +30,7 @@ pytestmark = real_release()
 
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo project with a changelog, tagged by the program behind `make tag`."""
+    """Makes the demo project with a changelog, tagged by the program behind `make tag`."""
     folder = copy_of_demo(tmp_path_factory.mktemp("origin") / "project")
     (folder / "CHANGELOG.md").write_text("# Changelog\n\n## [Unreleased]\n\n- All of it.\n")
     matrix = folder / "ci/matrix.toml"
@@ -49,7 +49,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def rehearsal(
     origin: Path, indexes: list[Index], tmp_path_factory: pytest.TempPathFactory
 ) -> Rehearsal:
-    """The whole workflow, run once."""
+    """Runs the whole workflow once."""
     folder = tmp_path_factory.mktemp("rehearsal")
     return run_whole(
         with_our_tools(Rehearsal(origin, "v1.1.0", folder, stand_ins(folder, indexes)))
@@ -85,12 +85,12 @@ def test_a_file_that_was_cut_off_is_sent_again_before_the_page_is_public(
 
 @pytest.fixture(scope="module")
 def empty(new_index: Callable[[str], Index]) -> list[Index]:
-    """Two indexes that stay as they are."""
+    """Returns two indexes to which nothing may be uploaded."""
     return [new_index(f"empty-{name}") for name in PUBLIC]
 
 
 def again(rehearsal: Rehearsal, indexes: list[Index], folder: Path) -> Rehearsal:
-    """The finished run with artifacts and an origin of its own, before anything was published."""
+    """Returns the finished run with artifacts and an origin of its own, as before anything was published."""
     shutil.copytree(rehearsal.artifacts, folder / "artifacts")
     shutil.copytree(rehearsal.origin, folder / "origin")
     shutil.copy(rehearsal.signatures, folder)
@@ -108,14 +108,14 @@ def again(rehearsal: Rehearsal, indexes: list[Index], folder: Path) -> Rehearsal
 
 @pytest.fixture
 def spoilt(rehearsal: Rehearsal, empty: list[Index], tmp_path: Path) -> Iterator[Rehearsal]:
-    """A run to be spoilt; nothing of it may reach an index."""
+    """Yields a run to be spoilt, and checks that nothing of it has reached an index."""
     yield again(rehearsal, empty, tmp_path)
     assert [where.files("demo_ext") for where in empty] == [{}, {}]
     assert not (tmp_path / "github").exists()
 
 
 def stops(run: Rehearsal, message: str, first: str, at: str) -> None:
-    """The run from `first` on goes red in the job `at`, with that message."""
+    """Checks that the run from `first` on fails in the job `at`, with that message."""
     with pytest.raises(Failed, match=f"(?s){message}") as failed:
         run.run(first)
     assert failed.value.job == at
@@ -124,7 +124,7 @@ def stops(run: Rehearsal, message: str, first: str, at: str) -> None:
 def test_a_dry_run_publishes_to_an_index_of_the_runner_alone(
     spoilt: Rehearsal, github: GitHub
 ) -> None:
-    """And says what a tag needs: here all is set up."""
+    """It also says what a tag needs: here everything is set up."""
     spoilt.ref_type = "branch"
     spoilt.environment["GITHUB_API_URL"] = f"http://127.0.0.1:{github.server_port}"
     spoilt.run("sign")
@@ -172,7 +172,7 @@ def test_wheels_of_other_sources(spoilt: Rehearsal) -> None:
 
 @pytest.mark.parametrize("attack", [*ATTACKS, *LATER_ATTACKS])
 def test_nothing_of_a_compromised_job_is_published(spoilt: Rehearsal, attack: str) -> None:
-    """And the message names the job."""
+    """The message also names the job."""
     spoil, message = (ATTACKS | LATER_ATTACKS)[attack]
     spoil(spoilt.artifacts)
     for artifact in spoilt.artifacts.iterdir():
@@ -186,7 +186,7 @@ def test_nothing_of_a_compromised_job_is_published(spoilt: Rehearsal, attack: st
 def test_without_an_attack_it_would_be_published(
     rehearsal: Rehearsal, new_index: Callable[[str], Index], tmp_path: Path
 ) -> None:
-    """The suite could not fail if its runs stopped for another reason."""
+    """The other tests could not fail if their runs stopped for another reason."""
     open_ones = [new_index(f"open-{name}") for name in PUBLIC]
     run = again(rehearsal, open_ones, tmp_path)
     for job in PUBLIC:

@@ -1,4 +1,4 @@
-"""The rehearsed workflow of a project with a wheel for every cell, as `wheelyard init` writes it."""
+"""Rehearses the workflow of a project with a wheel for every cell, as `wheelyard init` writes it."""
 
 import pytest
 from demo_project import copy_of_demo
@@ -7,7 +7,7 @@ from repository import git, real_release
 from wheelyard.core.digest import sha256
 
 pytestmark = real_release(large=True)
-# Two torches and two Pythons, as pip installs a wheel only beside the torch that it asks for.
+# Two torches and two Pythons, each pair with a cell, as pip installs a wheel only beside the torch that it requires.
 EACH = {
     'default = "universal"': 'default = "each"',
     'versions = ["3.11", "3.12"]': 'versions = ["3.11", "3.13"]',
@@ -27,7 +27,8 @@ cuda = ["cpu"]""",
 
 @pytest.fixture(scope="module")
 def each(tmp_path_factory: pytest.TempPathFactory) -> Rehearsal:
-    """The workflow that `wheelyard init` writes, on the demo project with four cells, each with a wheel of its own."""
+    """Runs the workflow that `wheelyard init` writes, on the demo project with four cells, each with a wheel of its
+    own."""
     folder = tmp_path_factory.mktemp("each")
     workflows = workflows_of_init(folder)
     origin = copy_of_demo(folder / "origin")

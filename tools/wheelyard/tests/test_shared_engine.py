@@ -1,6 +1,6 @@
-"""Images on a real docker engine: made once for all its users, and removed when no plan needs them.
+"""Tests images on a real docker engine: made once for all its users, and removed when no plan needs them.
 
-The engine is the test's own, in a network namespace of its own; this machine's has other people's images.
+The engine is the test's own, in a network namespace of its own, as this machine's has other people's images.
 """
 
 import json
@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="starts an engine, which needs root"),
 ]
 PROGRAMS = "/bin/sh /bin/cp"
-# Each time that it runs it leaves other bytes, as installing packages may.
+# Every run leaves other bytes, as installing packages may.
 DOCKERFILE = """
 ARG BASE_IMAGE
 FROM ${BASE_IMAGE} AS verify
@@ -42,7 +42,7 @@ RUN cp /made "/made-$PYTHON"
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    """One with nothing in it but a base that has a shell."""
+    """Yields an engine that has nothing but a base image with a shell."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # the path of a socket must be short
         monkeypatch.setenv("DOCKER_HOST", f"unix://{folder}/socket")
         words = [
@@ -116,7 +116,7 @@ def test_one_user_takes_what_another_made_and_nothing_that_stands_under_its_name
 
 
 def make(place: Workspace, name: str, text: str) -> None:
-    """Somebody's own image."""
+    """Makes somebody's own image."""
     words = [place.engine.builder, "build", "--quiet", f"--tag={name}", "-"]
     subprocess.run(
         words, input=text, text=True, check=True, env={**os.environ, "DOCKER_BUILDKIT": "1"}

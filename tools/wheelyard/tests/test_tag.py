@@ -1,4 +1,4 @@
-"""`make tag`: the release commit and its tag, or the tree as it was."""
+"""Tests `make tag`: it makes the release commit and its tag, or leaves the tree as it was."""
 
 import datetime
 import os
@@ -16,7 +16,7 @@ PYPROJECT = '[project]\nname = "demo"\nversion = "1.0.0"\n'
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A small project in git."""
+    """Makes a small project in git."""
     texts = {
         "ci/matrix.toml": '[arch.x86_64]\n[torch."2.15"]\n',
         "CHANGELOG.md": CHANGELOG,

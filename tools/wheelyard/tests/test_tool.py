@@ -1,4 +1,4 @@
-"""The tools as others get them: wheels that install into an empty environment, with all they need inside."""
+"""Tests the tools as others get them: wheels that install into an empty environment, with all they need inside."""
 
 import subprocess
 import venv

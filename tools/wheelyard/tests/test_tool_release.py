@@ -1,8 +1,9 @@
-"""The tools as a user gets them: installed by name into an empty environment, and used with nothing of ours around.
+"""Tests the tools as a user gets them: installed by name into an empty environment, and used with nothing of ours
+around.
 
-While the project in ordinary/ is released, an empty folder lies over this repository. It is a CUDAExtension with
-pybind, a version from git's tags, a module with another name than the distribution, and a dependency beyond torch; each
-of its four cells gets a wheel.
+While the project in ordinary/ is released, this repository is hidden by an empty folder. The project is a CUDAExtension
+with pybind, a version from git's tags, a module with another name than the distribution, and a dependency beyond torch;
+each of its four cells gets a wheel.
 """
 
 import json
@@ -30,13 +31,14 @@ from wheelyard.tools.index import Index
 pytestmark = real_release(large=True)
 TORCHES = {"2.12": "cu130", "2.15": "cu132"}
 CELLS = [(torch, python) for torch in TORCHES for python in ("3.11", "3.13")]
-# It outlives a test: what the compilers are given is the same each time.
+# A cache that outlives the test: the compilers get the same input each time.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wheelyard-tests"
 
 
 @pytest.fixture(scope="module")
 def programs(new_index: Callable[[str], Index], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the programs that `pip install wheelyard` brings, from an index that has the tools' wheels."""
+    """Returns the folder of the programs that `pip install wheelyard` brings, from an index that has the tools'
+    wheels."""
     folder = tmp_path_factory.mktemp("tools")
     where = new_index("tools")
     tools = tool_wheels.make(folder)
@@ -66,7 +68,7 @@ def programs(new_index: Callable[[str], Index], tmp_path_factory: pytest.TempPat
 
 @pytest.fixture(scope="module")
 def environment(programs: Path) -> dict[str, str]:
-    """This machine's, without what belongs to this checkout or to another Python environment."""
+    """Returns this machine's environment, without what belongs to this checkout or to another Python environment."""
     clean = {
         n: v
         for n, v in outer_environment().items()
@@ -80,7 +82,7 @@ def environment(programs: Path) -> dict[str, str]:
 def project(
     programs: Path, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """The project in ordinary/, in a git repository of its own, tagged and released."""
+    """Releases the project in ordinary/, in a git repository of its own, with a tag."""
     folder = tmp_path_factory.mktemp("elsewhere") / "project"
     shutil.copytree(Path(__file__).with_name("ordinary"), folder)
     (folder / ".gitignore").write_text("/build/\n")
@@ -101,7 +103,7 @@ def jobs(project: Path) -> dict[str, dict[str, Any]]:
 
 
 def wheels(project: Path) -> dict[tuple[str, str], Path]:
-    """The wheel of each cell, by its name."""
+    """Returns the wheel of each cell, by its name."""
     found = {}
     for torch, python in CELLS:
         tag = "cp" + python.replace(".", "")
@@ -113,7 +115,7 @@ def wheels(project: Path) -> dict[tuple[str, str], Path]:
 
 
 def test_this_repository_is_hidden(environment: dict[str, str], programs: Path) -> None:
-    """So that the release cannot have used it."""
+    """Otherwise the release could have used it."""
     hide = f"mount -t tmpfs none {shlex.quote(str(ROOT))} && ls -A {shlex.quote(str(ROOT))}"
     seen = subprocess.run(["unshare", "--mount", "sh", "-c", hide], capture_output=True, check=True)
     assert seen.stdout == b""
@@ -146,7 +148,7 @@ def test_each_wheel_ran_beside_its_torch_in_a_fresh_container(project: Path) -> 
 
 
 def test_what_builds_a_wheel_is_what_its_torch_requires(project: Path) -> None:
-    """setuptools and the others in the build image: torch names versions of them that it works with."""
+    """torch names the versions of setuptools and other packages of the build image that it works with."""
     builds = [job for name, job in jobs(project).items() if re.match(r"build/(?!sdist)", name)]
     images = {job["inputs"]["image"]["tag"] for job in builds}
     assert len(images) == len(CELLS)
@@ -157,7 +159,7 @@ def test_what_builds_a_wheel_is_what_its_torch_requires(project: Path) -> None:
 
 
 def test_the_action_sets_up_wheelyard_beside_any_project(tmp_path: Path) -> None:
-    """On a runner the tree of the action lies in a folder of its own, without git's."""
+    """On a runner, the action's tree has a folder of its own, without git's."""
     tree = tmp_path / "_actions/owner/repository/commit"
     tree.mkdir(parents=True)
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, stdout=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""The workflow that releases the tools, rehearsed: what one job makes no other job can replace or add to."""
+"""Rehearses the workflow that releases the tools: no job can replace or add to what another has made."""
 
 import dataclasses
 import os
@@ -27,7 +27,7 @@ TOOLS = ("opwright", "wheelscope", "wheelyard")
 
 @dataclass
 class Tools(Rehearsal):
-    """The other architecture's runner makes wheelscope's wheel under that architecture's name."""
+    """A rehearsal in which the other architecture's runner makes wheelscope's wheel under that architecture's name."""
 
     def run_line(
         self, name: str, clone: Path, line: str, given: dict[str, str], seconds: float
@@ -40,7 +40,7 @@ class Tools(Rehearsal):
 
 @pytest.fixture(scope="module")
 def released(new_index: Callable[[str], Index], tmp_path_factory: pytest.TempPathFactory) -> Tools:
-    """The whole workflow of a tag on this commit, run once."""
+    """Runs the whole workflow of a tag on this commit once."""
     folder = tmp_path_factory.mktemp("tools")
     git(ROOT, "clone", "--quiet", "--no-tags", str(ROOT), str(folder / "origin"))
     git(folder / "origin", "tag", f"wheelyard-v{__version__}")
@@ -61,7 +61,8 @@ def released(new_index: Callable[[str], Index], tmp_path_factory: pytest.TempPat
 
 @pytest.fixture
 def again(released: Tools, new_index: Callable[[str], Index], tmp_path: Path) -> Iterator[Tools]:
-    """The same run where it was, as its environments know their folder, with an origin of its own and nothing sent."""
+    """Yields the same run in its folder, as its virtual environments depend on that path, with an origin of its own and
+    nothing sent."""
     shutil.copytree(released.artifacts, tmp_path / "artifacts")
     shutil.copy(released.signatures, tmp_path)
     shutil.copytree(released.origin, tmp_path / "origin")
@@ -142,7 +143,7 @@ def test_a_tag_that_was_moved_before_the_approval(again: Tools) -> None:
 
 
 def test_the_action_installs_what_the_workflow_has_signed(released: Tools, tmp_path: Path) -> None:
-    """In somebody else's job, into the Python that is first on its PATH."""
+    """It runs in another project's job, and installs into the first Python on its PATH."""
     action = yaml.safe_load((ROOT / ".github/actions/wheelscope/action.yml").read_text())
     venv.create(tmp_path / "venv", with_pip=True)
     programs, signed = tmp_path / "venv/bin", tmp_path / "signed"
@@ -173,7 +174,7 @@ def wheelscopes(released: Tools) -> Path:
 
 
 def test_wheelscope_runs_where_there_is_nothing_else(released: Tools, tmp_path: Path) -> None:
-    """No Python, no shell, no C library: an image that holds the program and a wheel."""
+    """The image has no Python, no shell and no C library, only the program and a wheel."""
     wheel, program = wheelscopes(released), tmp_path / "wheelscope"
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [n for n in archive.namelist() if n.endswith(".data/data/bin/wheelscope")]

@@ -1,5 +1,5 @@
-"""`wheelyard toolkit`: a CUDA toolkit from PyPI in a folder, and the wrapper in it between clang and CUDA 13's
-fatbinary, to which older and newer clangs speak in different words."""
+"""Tests `wheelyard toolkit`: a CUDA toolkit from PyPI in a folder, and its wrapper between clang and CUDA 13's
+fatbinary, which older and newer clangs call with different arguments."""
 
 import importlib.util
 import shutil
@@ -26,7 +26,7 @@ def test_a_version_without_a_lock_is_refused_with_those_there_are(tmp_path: Path
 
 
 def test_a_folder_that_is_complete_is_left_alone(tmp_path: Path) -> None:
-    """Without this, every `make` would download the toolkit again."""
+    """Otherwise every `make` would download the toolkit again."""
     lock = FOLDER / "toolkits/13.0.lock"
     (tmp_path / ".complete").write_text(lock.read_text() + "aarch64")
     done = wheelyard(tmp_path, "toolkit", "--cuda", "13.0", "--target", "aarch64", str(tmp_path))
@@ -44,7 +44,7 @@ def test_nvcc_12_is_debians_and_needs_a_mirror_of_it(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not suite.mirror_here(), reason="apt's settings name no mirror of Debian")
 def test_nvcc_12_compiles_and_links(tmp_path: Path) -> None:
-    """A kernel, device code of two files, and the static runtime, all on a machine without a GPU."""
+    """The program has a kernel, device code of two files, and the static runtime; the machine needs no GPU."""
     done = wheelyard(tmp_path, "toolkit", "--cuda", "12.4", str(tmp_path / "a toolkit"))
     assert done.returncode == 0, done.stderr
     (tmp_path / "twice.cu").write_text("__device__ int twice(int x) { return 2 * x; }\n")
@@ -69,7 +69,7 @@ int main() {
 def test_a_package_with_another_sha256_is_refused(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The mirror is a folder here, and what it has under the pinned name is something else."""
+    """The mirror is a folder here, and its file under the pinned name is something else."""
     specification = importlib.util.spec_from_file_location("toolkit", FOLDER / "toolkit.py")
     assert specification
     assert specification.loader
@@ -91,7 +91,7 @@ def test_a_package_with_another_sha256_is_refused(
 
 @pytest.fixture
 def toolkit(tmp_path: Path) -> Path:
-    """A folder with the wrapper, and programs that print what they are told."""
+    """Makes a folder with the wrapper, and programs that print their arguments."""
     shutil.copy(WRAPPER, tmp_path / "fatbinary")
     for name in ("fatbinary-13", "ptxas"):
         (tmp_path / name).write_text(f'#!/bin/sh\nprintf "%s\\n" {name} "$@"\n')

@@ -1,4 +1,4 @@
-"""The table of a torch release that pip knows and wheelyard does not."""
+"""Tests the table of a torch release that pip knows and wheelyard does not."""
 
 import os
 import tomllib

@@ -1,7 +1,7 @@
-"""The same project in random environments: the same inputs, and the same bytes from them.
+"""Tests the same project in random environments: the same inputs, and the same bytes from them.
 
-VARIATIONS=200 asks for that many. Where real releases are asked for, the sdist and the wheel are built in containers,
-and anew in every tenth environment; else once for all, here. `pytest -s` shows each.
+VARIATIONS=200 asks for that many. If real releases are requested, the sdist and the wheel are built in containers, and
+again in every tenth environment; otherwise once for all, on this machine. `pytest -s` shows each.
 """
 
 import os
@@ -97,7 +97,7 @@ AT_HOME = {
     ".docker/config.json": '{"proxies": {"default": {"httpProxy": "http://127.0.0.1:9"}}}',
     ".config/check-wheel-contents.toml": "[tool.check-wheel-contents]\nselect = []\n",
 }
-# Modules that `python -m`, or a program that looks in its current folder first, would take for the real ones.
+# Modules that `python -m`, or a program that looks in its current folder first, would import instead of the real ones.
 PLANTED = (
     "twine",
     "auditwheel",
@@ -113,7 +113,7 @@ NAMES = ("project", "a project", "projet é", "プロジェクト", "it's", "x;y
 
 @dataclass
 class Environment:
-    """What one run finds around it. `describe` is for people."""
+    """The environment of one run."""
 
     what: str
     name: str = "project"
@@ -130,7 +130,7 @@ class Environment:
         )
 
 
-# What once changed a wheel and not its inputs.
+# Environments that once changed a wheel but not its inputs.
 KNOWN = [
     *(Environment("umask", umask=umask) for umask in (0o002, 0o027, 0o077)),
     Environment(
@@ -141,7 +141,7 @@ KNOWN = [
 
 
 def draw(seed: int) -> Environment:
-    """Each thing is there or not."""
+    """Returns a random environment, in which each thing is there or not."""
     chance = random.Random(seed)
     names = [name for name in VARIABLES if chance.random() < 0.4]
     return Environment(
@@ -184,7 +184,7 @@ for step in sys.argv[1:]:
     if cli.main():
         sys.exit(f"{{step}} failed")
 """
-# What keeps the known faults away, each as lines of wheelyard and what they would be without it.
+# Code that prevents the known faults, each as lines of wheelyard and what they would be without the cure.
 CURES = {
     "umask": {
         "cli.py": ("    os.umask(UMASK)\n", ""),
@@ -200,7 +200,7 @@ Results = dict[str, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo project, with its sdist and wheel as the step build leaves them."""
+    """Makes the demo project, with its sdist and wheel as the step build leaves them."""
     project = copy_of_demo(tmp_path_factory.mktemp("built") / "project")
     if IN_CONTAINERS:
         run_steps(Environment("plain"), project, project.parent / "home", ["build"])
@@ -229,7 +229,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run_in(
     around: Environment, built: Path, folder: Path, *, anew: bool = False, package: str = ""
 ) -> Results:
-    """Repairs and gates what is built, or what is built `anew`; returns the inputs and outputs of each job. `package`
+    """Repairs and gates what is built, or builds it `anew` first; returns the inputs and outputs of each job. `package`
     is the folder of a changed wheelyard."""
     project = folder / around.name
     shutil.copytree(built, project, symlinks=True)

@@ -1,4 +1,4 @@
-"""The workflows keep to the rules of publishing; each rule is seen failing on a changed copy."""
+"""Tests that the workflows keep to the rules of publishing; each rule is seen failing on a changed copy."""
 
 import json
 import re
@@ -47,7 +47,7 @@ PLACES = {
     "azure.archive.ubuntu.com:80", "files.pythonhosted.org:443", "github.com:443", "pypi.org:443", "test.pypi.org:443",
     "tuf-repo-cdn.sigstore.dev:443", "tuf-repo.github.com:443", "upload.pypi.org:443",
 }  # fmt: skip
-PLAIN = r"[^&|;<>$()]*"  # nothing that a shell would make more of than words
+PLAIN = r"[^&|;<>$()]*"  # words without any meaning to a shell
 CALL = rf"(sudo )?\.venv/bin/wheelyard (?P<step>[a-z-]+){PLAIN}(\"\$[A-Z0-9_]+\"{PLAIN})*"
 COMMAND = re.compile(rf"{CALL}|make [a-z -]+")
 DIGESTS = 'echo "digests=$(.venv/bin/wheelyard digests --place github)" >>"$GITHUB_OUTPUT"'
@@ -63,7 +63,7 @@ def workflow(folder: Path, name: str) -> dict[str, Any]:
 
 
 def problems(folder: Path) -> Iterator[str]:
-    """Everything that is wrong with the workflows below `folder`, what is found soonest first."""
+    """Yields everything that is wrong with the workflows below `folder`, the quickest checks first."""
     there = {path.name for path in (folder / ".github/workflows").iterdir()}
     if there != PERMISSIONS.keys():
         yield f"workflows are {there}"
@@ -111,7 +111,7 @@ def step_problems(where: str, step: dict[str, Any]) -> Iterator[str]:
 
 
 def install_problems(where: str, run: str) -> Iterator[str]:
-    """What is installed has a hash in a lock, or is a file that was downloaded and whose provenance was verified."""
+    """Checks that everything installed has a hash in a lock, or is a downloaded file whose provenance was verified."""
     for line in run.splitlines():
         is_verified = "--no-index" in line and "gh attestation verify" in run
         if "pip install" in line and "--require-hashes" not in line and not is_verified:
@@ -119,7 +119,8 @@ def install_problems(where: str, run: str) -> Iterator[str]:
 
 
 def job_problems(where: str, job: dict[str, Any]) -> Iterator[str]:
-    """A job is told through `needs`; a token is there for one step; a job that can sign or upload has few packages."""
+    """Checks that a job gets its values through `needs`, a token only in one step, and few packages if it can sign or
+    upload."""
     given, lines = job.get("env", {}), [step.get("run", "") for step in job.get("steps", [])]
     if "github.token" in json.dumps(given):
         yield f"{where}: a token for the whole job"
@@ -145,7 +146,8 @@ def job_problems(where: str, job: dict[str, Any]) -> Iterator[str]:
 
 
 def network_problems(where: str, job: dict[str, Any]) -> Iterator[str]:
-    """Beside an identity only known places can be reached. GitHub keeps artifacts at no narrower name than that."""
+    """Checks that beside an identity only known places can be reached. GitHub gives artifacts no narrower name than
+    that."""
     limits = [s["with"] for s in job.get("steps", []) if "harden-runner" in s.get("uses", "")]
     if not limits or limits[0]["egress-policy"] != "block":
         yield f"{where}: an identity, and the whole network"
@@ -181,7 +183,7 @@ def test_no_problem() -> None:
 
 
 def test_zizmor_finds_nothing_in_what_other_projects_get(tmp_path: Path) -> None:
-    """By `wheelyard new`, and by `wheelyard init`."""
+    """Projects get workflows from `wheelyard new` and from `wheelyard init`."""
     for name, content in new.rendered("my-ext", "").items():
         if name.startswith(".github"):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -244,7 +246,8 @@ def test_a_change_is_noticed(expected: str, tmp_path: Path) -> None:
 
 
 def test_every_artifact_says_which_jobs_it_is_for() -> None:
-    """What a job uploads and another takes over has an entry in wheelyard's list, or, as verify's, in the plan."""
+    """An artifact that one job uploads and another takes over has an entry in wheelyard's list or, for verify's, in the
+    plan."""
     uploaded = {
         step["with"]["name"].partition("${{")[0]
         for job in rehearsal.jobs(ROOT / ".github/workflows").values()

@@ -1,4 +1,4 @@
-"""`python -m wheelyard` is the command `wheelyard`."""
+"""Runs the command `wheelyard` as `python -m wheelyard`."""
 
 import sys
 

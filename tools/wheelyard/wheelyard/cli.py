@@ -1,4 +1,4 @@
-"""`wheelyard`: one command for each step, and `release` for all of them."""
+"""Runs the command `wheelyard`: one subcommand for each step, and `release` for all of them."""
 
 import argparse
 import dataclasses
@@ -32,7 +32,7 @@ from wheelyard.steps import ORDER
 from wheelyard.tools import evidence, old_images, packages, suite
 from wheelyard.tools.images import FOLDER
 
-SHOWN = 4  # changed files that are named
+SHOWN = 4  # how many changed files a message names
 WHY_NONE = {
     "gpu": ": it runs the wheels of the architectures that [publish] gpu_evidence names in ci/matrix.toml"
 }
@@ -142,7 +142,7 @@ def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
 
 
 def _on_cluster(arguments: argparse.Namespace) -> int:
-    """The same with a Dask cluster as the place; the plan depends on what its machines are."""
+    """Runs a command with a Dask cluster as the place. What its machines offer decides the plan."""
     link, offers, cluster = (_of_cluster(name) for name in ("link", "offers", "place"))
     if arguments.cache:
         raise Problem(
@@ -166,7 +166,7 @@ def _on_cluster(arguments: argparse.Namespace) -> int:
 
 
 def _cluster_command(arguments: argparse.Namespace) -> None:
-    """What a cluster is made of: keys, a scheduler, workers."""
+    """Runs one of the commands that set up a cluster: keys, a scheduler, workers."""
     keys = _of_cluster("keys")
     if arguments.command == "cluster-keys":
         print("\n".join(keys.make(arguments.keys)))
@@ -184,7 +184,7 @@ def _cluster_command(arguments: argparse.Namespace) -> None:
 
 
 def _of_cluster(module: str) -> ModuleType:
-    """A module of the part that needs Dask."""
+    """Imports a module of the part that needs Dask."""
     try:
         return importlib.import_module(f"wheelyard.run.cluster.{module}")
     except ModuleNotFoundError as error:
@@ -202,7 +202,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         if field.name in given
     }
     if given.get("place") == "here" and "TORCH_PYTHON" in os.environ and evidence.capabilities():
-        fields["offered"] = ("gpu",)  # torch is there too, so a release takes evidence from it
+        fields["offered"] = ("gpu",)  # torch is there too, so a release makes evidence on it
     return Options(**fields | {"wanted": wanted})
 
 
@@ -212,7 +212,7 @@ def _only_print() -> None:
 
 
 def _schema(file: str, as_markdown: bool) -> int:
-    """The schema of a configuration file: for editors, or as the reference page."""
+    """Prints the schema of a configuration file, as JSON for editors or as the reference page."""
     from wheelyard.config import matrix, policy, reference
 
     kind, name = (matrix.Matrix, matrix.FILE) if file == "matrix" else (policy.Policy, policy.FILE)
@@ -244,7 +244,7 @@ def _plan(plan: Plan, arguments: argparse.Namespace) -> int:
 def _run(
     plan: Plan, record: Record, display: Display, arguments: argparse.Namespace, place: Place
 ) -> None:
-    """Runs all steps, or those that were asked for."""
+    """Runs all steps of a release, or only the requested one."""
     whole = arguments.command == "release"
     names, force = steps.whole_release(plan) if whole else [arguments.command], not whole
     if whole and arguments.start:
@@ -281,7 +281,7 @@ def _run(
 
 
 def _dirty(plan: Plan, changes: list[str]) -> str:
-    """What is released is the tree as it is."""
+    """Says that the release contains uncommitted changes, and names them."""
     more = f" and {len(changes) - SHOWN} more" if len(changes) > SHOWN else ""
     return (
         f"uncommitted changes are part of this release, which is not that of commit {plan.project.commit[:12]}: "
@@ -290,7 +290,7 @@ def _dirty(plan: Plan, changes: list[str]) -> str:
 
 
 def _chosen(graph: Graph, names: list[str], pattern: str | None) -> list[Job]:
-    """The jobs of the steps; only those that match the pattern, if there is one."""
+    """Returns the jobs of the steps, or only those that match the pattern if there is one."""
     found = [job for name in names for job in graph.of_step(name)]
     chosen = [job for job in found if fnmatchcase(job.unit, pattern or "*")]
     if pattern and not chosen:
@@ -300,12 +300,12 @@ def _chosen(graph: Graph, names: list[str], pattern: str | None) -> list[Job]:
 
 
 def _head(plan: Plan) -> dict[str, str]:
-    """What all records of one release share."""
+    """Returns the facts that all records of one release share."""
     return {"version": plan.project.version, "commit": plan.project.commit.rstrip("+")}
 
 
 def _both_indexes(plan: Plan) -> Graph:
-    """The jobs of a release that goes to both public indexes, one after the other."""
+    """Returns the jobs of a release that goes to the indexes one after the other."""
     graphs = []
     for index in INDEXES:
         options = dataclasses.replace(plan.options, index=index)
@@ -314,7 +314,7 @@ def _both_indexes(plan: Plan) -> Graph:
 
 
 def _toolkit(arguments: argparse.Namespace) -> int:
-    """Runs the program that the images assemble their toolkits with."""
+    """Runs the program with which the images assemble their toolkits."""
     words = [f"--cuda={arguments.cuda}", f"--target={arguments.target}", arguments.folder]
     words += [f"--debian={suite.mirror_here()}"]
     return subprocess.run([sys.executable, FOLDER / "toolkit.py", *words]).returncode
@@ -347,7 +347,7 @@ def _github(plan: Plan, record: Record, display: Display) -> None:
 
 
 def _serve(record: Record, plan: Plan, display: Display) -> None:
-    """Keeps the embedded index of the last release open."""
+    """Serves the embedded index of the last release until it is interrupted."""
     from wheelyard.tools import index
 
     (digest,) = record.outputs("build/sdist").values()
@@ -355,7 +355,7 @@ def _serve(record: Record, plan: Plan, display: Display) -> None:
         for wheel in (wheel for wheel in plan.wheels if wheel.arch == plan.machine):
             ((file, recorded),) = record.outputs(f"repair/{wheel.name}").items()
             place = served.part(wheel.index_name) if wheel.index_name and served.part else served
-            # By its address and digest: on other indexes the name may be somebody else's.
+            # By address and digest: on other indexes the name may belong to somebody else.
             display.say(f"pip install '{plan.project.name} @ {place.address(file, recorded)}'")
         display.say("Ctrl-C ends it")
         signal.pause()

@@ -1,7 +1,7 @@
-"""`wheelyard doctor --github`: what a tag needs of the repository's settings on GitHub, and what of it is not set up.
+"""Checks for `wheelyard doctor --github` that the repository's settings on GitHub are ready for a tag.
 
-It reads GitHub's REST API with the token in GH_TOKEN or GITHUB_TOKEN, and changes nothing. What a token may not read is
-called unknown, and PyPI tells nobody who its trusted publishers are.
+It reads GitHub's REST API with the token in GH_TOKEN or GITHUB_TOKEN, and changes nothing. Settings that the token may
+not read are called unknown; PyPI never tells who a project's trusted publishers are.
 """
 
 import json
@@ -21,7 +21,7 @@ from wheelyard.problem import Problem
 
 OK, MISSING, ADVICE, UNKNOWN = "ok", "missing", "advice", "unknown"
 ENVIRONMENT = re.compile(r"^ +environment: *['\"]?([\w.-]+)", re.MULTILINE)
-APPROVED = "pypi"  # the environment in which somebody approves
+APPROVED = "pypi"  # the environment that requires an approval
 ANSWER_SECONDS = 30
 TYPE = "GH_TOKEN=$(gh auth token) wheelyard doctor --github"
 
@@ -42,7 +42,8 @@ class Repository:
     token: str
 
     def ask(self, path: str = "") -> Any:
-        """What GitHub answers; None for what this token may not see, or is not there: GitHub does not tell which."""
+        """Returns GitHub's answer, or None if this token may not see it or it does not exist: GitHub does not tell
+        which."""
         api = os.environ.get("GITHUB_API_URL", "https://api.github.com")
         headers = {
             "Accept": "application/vnd.github+json",
@@ -70,7 +71,7 @@ class Repository:
 
 
 def repository(root: Path) -> str:
-    """OWNER/NAME of the project on GitHub; empty if its remote `origin` is not there."""
+    """Returns OWNER/NAME of the project on GitHub; empty if its remote `origin` is not there."""
     said = subprocess.run(
         ["git", "remote", "get-url", "origin"], cwd=root, capture_output=True, text=True
     )
@@ -79,7 +80,7 @@ def repository(root: Path) -> str:
 
 
 def look(plan: Plan) -> list[Finding]:
-    """Everything that was found, in the order in which a release needs it."""
+    """Returns all findings, in the order in which a release needs them."""
     name, token = repository(plan.project.root), _token()
     if not name:
         raise Problem(
@@ -110,7 +111,7 @@ def look(plan: Plan) -> list[Finding]:
 
 
 def check(plan: Plan) -> str:
-    """Refuses where something that a tag needs is missing; returns a sentence where nothing could be looked at."""
+    """Raises if something that a tag needs is missing; returns a sentence if the settings could not be read."""
     if not repository(plan.project.root):
         return ""
     if not _token():

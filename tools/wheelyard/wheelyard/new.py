@@ -1,8 +1,9 @@
-"""`wheelyard new` starts a project from the template; `wheelyard update` brings one to a newer template.
+"""Runs `wheelyard new`, which starts a project from the template, and `wheelyard update`, which merges a newer
+template.
 
-The template is itself a working project, `my-ext`; a new one is a copy of it under another name. Merging is git's: the
-template's files are a commit of their own, an update is another commit on top of it, and `git merge` joins that with
-whatever the project has become.
+The template is itself a working project, `my-ext`; a new project is a copy of it under another name. git does the
+merging: the template's files are a commit of their own, an update is another commit on top of it, and `git merge` joins
+that with whatever the project has become.
 """
 
 import hashlib
@@ -26,15 +27,15 @@ from wheelyard.tools import images
 
 MARKER = "ci/template.toml"
 TOOLS = "ci/tools.txt"
-WHEELS = "wheels"  # beside TOOLS: pip reads a path in that file from the file's own folder
+WHEELS = "wheels"  # beside TOOLS: pip resolves a path in that file from the file's own folder
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*([._-][A-Za-z0-9]+)*")
-# Folders of a project, and packages that one needs.
+# Names taken by a project's folders and by packages that it needs.
 TAKEN = {"build", "ci", "csrc", "dist", "opwright", "setup", "tests", "torch", "wheelhouse"}
 Files = dict[str, bytes]
 
 
 def new(name: str, folder: Path, tools: str = "") -> list[str]:
-    """Writes a project into `folder`, which must be missing or empty, and says what to type next.
+    """Writes a project into `folder`, which must be missing or empty, and returns lines that say what to type next.
 
     `tools` is a folder of wheels or the address of an index that has opwright, wheelyard and wheelscope; without it,
     they come from PyPI. Wheels from a folder are copied into the project, so that every clone of it has them.
@@ -82,7 +83,7 @@ def update(root: Path) -> str:
         return f"the project has the template of wheelyard {facts['wheelyard']} already"
     base = _template_commit(root, facts["digest"])
     with tempfile.TemporaryDirectory() as scratch:
-        # A worktree of its own, so that the project's files stay as they are until git merges.
+        # A separate worktree leaves the project's files as they are until git merges.
         tree = Path(scratch) / "template"
         _git(root, "worktree", "add", "--quiet", "--detach", str(tree), base)
         try:
@@ -107,7 +108,7 @@ def update(root: Path) -> str:
 
 
 def rendered(name: str, tools: str) -> Files:
-    """The template's files for a project of that name, with the marker that says what they are."""
+    """Returns the template's files for a project of that name, with the marker that describes them."""
     dashed = canonicalize_name(name)
     names = {
         "my-ext": dashed,
@@ -129,7 +130,7 @@ def rendered(name: str, tools: str) -> Files:
 
 
 def _tool_wheels(folder: Path, requirements: str) -> list[Path]:
-    """The wheels in `folder` of the versions that the project requires, for every platform that it has."""
+    """Returns the wheels in `folder` of the versions that the project requires, for every platform that has one."""
     if not folder.is_dir():
         raise Problem(f"{folder} is neither a folder nor an index's address, such as https://...")
     found = []
@@ -150,7 +151,7 @@ def _commit_all(folder: Path, subject: str) -> None:
 
 
 def _option(tools: str) -> str:
-    """The line of ci/tools.txt that says where the tools come from; none for PyPI."""
+    """Returns the line of ci/tools.txt that says where the tools come from; empty for PyPI."""
     if not tools:
         return ""
     return f"--extra-index-url {tools}\n" if "://" in tools else f"--find-links {tools}\n"
@@ -174,7 +175,7 @@ def _replaced(text: str, names: dict[str, str]) -> str:
 
 
 def _digest(files: Files) -> str:
-    """Identifies the files as the template wrote them."""
+    """Returns a digest that identifies the files as the template wrote them."""
     total = hashlib.sha256()
     for path, content in sorted(files.items()):
         total.update(f"{path}\0{hashlib.sha256(content).hexdigest()}\n".encode())
@@ -182,7 +183,7 @@ def _digest(files: Files) -> str:
 
 
 def _template_commit(root: Path, digest: str) -> str:
-    """The commit whose files are exactly those of the template that the project has."""
+    """Returns the commit whose files are exactly those of the project's template."""
     for commit in _git(root, "log", "--format=%H", "--", MARKER).split():
         names = [
             name
@@ -215,7 +216,7 @@ def _subject() -> str:
 
 
 def _author(folder: Path) -> list[str]:
-    """Options for git where nobody has told it a name yet, as in a container."""
+    """Returns options for git if it has not been given a name yet, as in a container."""
     said = subprocess.run(
         ["git", "config", "user.email"], cwd=folder, capture_output=True, text=True
     )

@@ -1,9 +1,9 @@
-"""Builds the package on torch's newest build and runs its tests with it: a break is known before torch's release.
+"""Builds the package on torch's newest build and runs its tests with it, to find a break before torch's release.
 
-    wheelyard nightly [--torch-index URL]    without one: the newest on PyPI
+    wheelyard nightly [--torch-index URL]    without an index: the newest on PyPI
 
-Everything is done as in a release: the image, the wheel, its tests, and `wheelscope link`. What is made lies in
-build/nightly and is not published.
+The steps are those of a release: the image, the wheel, its tests, and `wheelscope link`. The results are in
+build/nightly and are not published.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ LAST = "verify"
 
 
 def newest(index: str, python: str, machine: str) -> str:
-    """The version of the newest torch that an index has for a Python."""
+    """Returns the version of the newest torch that an index has for a Python."""
     options = ["--pre", *([f"--index-url={index}"] if index else [])]
     if not (known := versions(python, machine, *options)):
         raise Problem(f"pip finds no torch for Python {python} on {index or 'PyPI'}")
@@ -34,7 +34,7 @@ def newest(index: str, python: str, machine: str) -> str:
 
 
 def with_torch(plan: Plan, version: str, index: str, python: str) -> Plan:
-    """The same plan with no torch but that one: wheels are built on its headers, and run with it."""
+    """Returns the plan with that torch alone: wheels are built on its headers, and run with it."""
     matrix = plan.matrix
     torch = Torch(version, [python], ["cpu"], index={"cpu": index} if index else {})
     universal = dataclasses.replace(matrix.strategy.universal, torch=NAME)
@@ -55,7 +55,7 @@ def run(plan: Plan, display: Display) -> None:
         )
         jobs = [
             job for job in graph.jobs.values() if job.step != "gate"
-        ]  # which asks for a release
+        ]  # the gate's rules are for releases
         Runner(graph, record, display, place).run(jobs, force=False)
 
 

@@ -1,8 +1,8 @@
 """Tag: makes the release commit and its tag, or leaves everything as it was.
 
-The tree must be clean and the changelog must say what is new. If anything fails on the way, the
-tree is put back as it was. `--check` asks instead whether HEAD's tag, version and changelog agree,
-and with `--on BRANCH` whether HEAD is part of that branch, where changes are reviewed.
+The tree must be clean and the changelog must say what is new. If anything fails on the way, the tree is restored.
+`--check` instead checks that HEAD's tag, version and changelog agree, and with `--on BRANCH` that HEAD is part of that
+branch, where changes are reviewed.
 """
 
 import datetime
@@ -21,7 +21,7 @@ UNRELEASED = "## [Unreleased]"
 
 
 def check_head(project: Project, branch: str | None = None) -> None:
-    """The tag on HEAD is the version in pyproject.toml, and the changelog has that version."""
+    """Checks that the tag on HEAD is the version in pyproject.toml, and that the changelog has that version."""
     check_agreement(project)
     if branch is not None:
         _check_branch(project, branch)
@@ -32,7 +32,7 @@ def check_head(project: Project, branch: str | None = None) -> None:
 
 
 def check_agreement(project: Project) -> None:
-    """HEAD is a clean tree that carries the tag of its own version."""
+    """Checks that HEAD is a clean tree with the tag of its own version."""
     if not project.commit or project.commit.endswith("+"):
         raise Problem("the tree has uncommitted changes; commit them, tag, and build again")
     if not project.version and project.version_tag:
@@ -45,7 +45,7 @@ def check_agreement(project: Project) -> None:
 
 
 def _check_branch(project: Project, branch: str) -> None:
-    """HEAD is the commit that the workflow was started for, and part of `branch`."""
+    """Checks that HEAD is the commit that the workflow was started for, and part of `branch`."""
     head = _git(project, "rev-parse", "HEAD")
     if (started := os.environ.get("GITHUB_SHA", head)) != head:
         raise Problem(
@@ -71,7 +71,7 @@ def make(project: Project, text: str) -> None:
     released_text = released(
         changelog.read_text(), version, datetime.datetime.now(datetime.UTC).date()
     )
-    # A version that the build makes from git's tags is written nowhere.
+    # A version that the build makes from git's tags is written in no file.
     versioned = with_version(pyproject.read_text(), version) if project.version else ""
     try:
         changelog.write_text(released_text)
@@ -95,7 +95,7 @@ def make(project: Project, text: str) -> None:
 
 
 def _checked(project: Project, text: str) -> str:
-    """A version that may be tagged now."""
+    """Returns the version, after checking that it may be tagged now."""
     try:
         version = Version(text)
     except InvalidVersion:
@@ -116,7 +116,7 @@ def _checked(project: Project, text: str) -> str:
 
 
 def with_version(pyproject: str, version: str) -> str:
-    """pyproject.toml with another project version."""
+    """Returns pyproject.toml with another project version."""
     old = tomllib.loads(pyproject)["project"]["version"]
     line = f'version = "{old}"'
     if pyproject.count(line) != 1:
@@ -125,7 +125,7 @@ def with_version(pyproject: str, version: str) -> str:
 
 
 def released(changelog: str, version: str, day: datetime.date) -> str:
-    """The changelog with the unreleased entries under the version, where it has none yet."""
+    """Returns the changelog with the unreleased entries moved under the version, if it has none yet."""
     if section(changelog, version):
         if section(changelog, "Unreleased"):
             raise Problem(
@@ -140,7 +140,7 @@ def released(changelog: str, version: str, day: datetime.date) -> str:
 
 
 def section(changelog: str, name: str) -> str:
-    """What the changelog says under a heading; empty if nothing."""
+    """Returns the changelog's text under a heading; empty if there is none."""
     _, _, rest = changelog.partition(f"\n## [{name}]")
     return rest.partition("\n")[2].partition("\n## [")[0].strip()
 
@@ -153,7 +153,7 @@ def _changelog(project: Project) -> Path:
 
 
 def _git(project: Project, *words: str, fails: str | None = None) -> str:
-    """What git prints; `fails` is the answer where it fails, which is an error otherwise."""
+    """Returns what git prints. If git fails, returns `fails` if given; otherwise raises."""
     done = subprocess.run(["git", *words], cwd=project.root, capture_output=True, text=True)
     if done.returncode != 0:
         if fails is not None:

@@ -2,8 +2,8 @@
 
     wheelyard torch 2.16
 
-pip is asked for each Python, and for the metadata of one wheel for each CPU architecture. torch's own index has
-further CUDA builds, which cannot be seen there.
+pip is asked for each Python, and for the metadata of one wheel for each CPU architecture. torch's own index has further
+CUDA builds, which pip does not see on PyPI.
 """
 
 import itertools
@@ -30,7 +30,7 @@ CUDA = (
 
 
 def versions(python: str, machine: str, *options: str) -> list[str]:
-    """The versions of torch that pip could install, the newest first, by the names of their files."""
+    """Returns the versions of torch that pip could install, the newest first, by the names of their files."""
     done = _pip("index", "versions", "torch", *_for(python, machine), *options)
     if listed := re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE):
         return listed[1].split(", ")
@@ -40,7 +40,7 @@ def versions(python: str, machine: str, *options: str) -> list[str]:
 
 
 def metadata(release: str, python: str, machine: str) -> dict[str, Any]:
-    """What the wheel of a release says of itself."""
+    """Returns the metadata of a release's wheel."""
     with tempfile.TemporaryDirectory() as nowhere:
         words = [
             "install",
@@ -71,7 +71,7 @@ def _for(python: str, machine: str) -> list[str]:
 
 
 def cuda_of(metadata: dict[str, Any], machine: str, python: str) -> str:
-    """The CUDA version whose libraries a torch asks for: 13.2, or cpu."""
+    """Returns the CUDA version whose libraries a torch requires: 13.2, or cpu."""
     given = {
         "platform_system": "Linux",
         "sys_platform": "linux",
@@ -88,7 +88,7 @@ def cuda_of(metadata: dict[str, Any], machine: str, python: str) -> str:
 
 
 def table(version: str) -> str:
-    """The table for ci/matrix.toml."""
+    """Returns the table for ci/matrix.toml."""
     releases = {python: _newest(version, versions(python, ARCHS[0])) for python in PYTHONS}
     pythons = [python for python, newest in releases.items() if newest]
     if not pythons:
@@ -108,5 +108,5 @@ pypi = {{ {", ".join(f'{arch} = "{build}"' for arch, build in cuda.items())} }}"
 
 
 def _newest(version: str, known: list[str]) -> str:
-    """The newest of the releases 2.16.0, 2.16.1 ... of a version 2.16; empty where there is none."""
+    """Returns the newest of the releases 2.16.0, 2.16.1 ... of a version 2.16; empty if there is none."""
     return next((name for name in known if name.startswith(f"{version}.")), "")

@@ -1,4 +1,5 @@
-"""ci/matrix.toml is read strictly: a bad key names its line and a suggestion; what is known need not be said."""
+"""Tests that ci/matrix.toml is read strictly: an error names its line and suggests a fix, and known values may be left
+out."""
 
 from pathlib import Path
 

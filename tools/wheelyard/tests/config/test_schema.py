@@ -1,4 +1,4 @@
-"""The schemas: editors get the same rules that the reader keeps, and the reference page is what they say."""
+"""Tests the schemas: editors get the rules that the reader enforces, and the reference page is made from them."""
 
 import json
 import subprocess
@@ -50,13 +50,13 @@ def test_schema_and_reader_refuse_the_same(what: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_reference_page_is_what_the_schema_says(name: str) -> None:
-    """`make reference` renews it."""
+    """If this fails, `make reference` renews the page."""
     page = (TOOL / f"docs/{name}.md").read_text()
     assert page == reference.page(KINDS[name], FILES[name].FILE)
 
 
 def test_the_policy_has_every_key_that_wheelscope_takes() -> None:
-    """wheelscope refuses unknown keys: a policy with all of ours passes."""
+    """wheelscope refuses unknown keys, so a policy with all of ours must pass."""
     done = subprocess.run(
         [sys.executable, "-m", "wheelyard", "schema", "policy"], capture_output=True, text=True
     )

@@ -1,4 +1,5 @@
-"""The cause of a failure: the first error of a compiler, a linker or a test, not the traceback below it."""
+"""Tests that the cause of a failure is found: the first error of a compiler, a linker or a test, not the traceback
+below it."""
 
 import pytest
 from wheelyard.core import cause

@@ -1,4 +1,4 @@
-"""The container engine: started and stopped with care for what else runs on the machine."""
+"""Tests that the container engine is started and stopped without disturbing anything else on the machine."""
 
 import dataclasses
 import fcntl
@@ -21,14 +21,14 @@ from wheelyard.run import local
 
 
 def sleeper(folder: Path, name: str) -> Path:
-    """A program of that name that does nothing for as many seconds as it is told."""
+    """Makes a program of that name that sleeps for a given number of seconds."""
     (folder / "sleep").mkdir(exist_ok=True)
     return Path(shutil.copy("/bin/sleep", folder / "sleep" / name))
 
 
 @contextmanager
 def process(folder: Path, name: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A process of a program of that name."""
+    """Runs a program of that name."""
     running = subprocess.Popen([sleeper(folder, name), "60"])
     try:
         yield running
@@ -50,7 +50,7 @@ def test_a_process_id_that_another_got_is_forgotten(
 
 
 def test_a_process_runs_while_it_becomes_another_program(tmp_path: Path) -> None:
-    """A new engine was taken for one that had ended, when it was asked for in the moment of its exec."""
+    """A new engine was once taken for one that had ended, because it was looked at in the moment of its exec."""
     asleep = sleeper(tmp_path, "dockerd")
     (tmp_path / "again").write_text('[ $1 -lt 500 ] || exec "$2" 60; exec sh "$0" $(($1 + 1)) "$2"')
     with subprocess.Popen(["sh", tmp_path / "again", "0", asleep]) as changing:
@@ -63,7 +63,7 @@ def test_a_process_runs_while_it_becomes_another_program(tmp_path: Path) -> None
 
 
 def program(folder: Path, name: str, line: str) -> str:
-    """A program that stands in for one of the engine's."""
+    """Makes a program that stands in for one of the engine's."""
     file = folder / name
     file.write_text(f"#!/bin/bash\n{line}\n")
     file.chmod(0o755)
@@ -72,7 +72,7 @@ def program(folder: Path, name: str, line: str) -> str:
 
 @pytest.fixture(autouse=True)
 def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing here touches the machine's own engine."""
+    """Keeps the tests away from the machine's own engine."""
     for name in ("USERS", "TURN", "STARTED"):
         monkeypatch.setattr(engine, name, tmp_path / name)
     monkeypatch.setattr(engine, "START_SECONDS", 5)
@@ -80,7 +80,7 @@ def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def ours(tmp_path: Path) -> Iterator[Engine]:
-    """An engine that we started: its process, and a program that lists the containers in a file."""
+    """Yields an engine that we started: its process, and a program that lists the containers in a file."""
     (tmp_path / "containers").touch()
     docker = program(tmp_path, "docker", f"cat {tmp_path}/containers")
     with process(tmp_path, "dockerd") as daemon, engine.USERS.open("ab") as users:
@@ -90,7 +90,7 @@ def ours(tmp_path: Path) -> Iterator[Engine]:
 
 
 def left(ours: Engine) -> tuple[bool, str]:
-    """Whether the engine still runs when we have left, and what was said."""
+    """Leaves the engine; returns whether it still runs, and what was said."""
     pid = int(engine.STARTED.read_text())
     said: list[str] = []
     ours.leave(said.append)
@@ -123,9 +123,9 @@ def test_the_last_of_two_releases_stops_it(ours: Engine) -> None:
 def test_one_that_a_killed_release_left_is_stopped_by_the_next(
     ours: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where nothing is left to do for it: the release was killed in its last step."""
+    """The next run stops it even if it has nothing else to do, because the release was killed in its last step."""
     assert ours.users is not None
-    ours.users.close()  # the system does that for a killed process
+    ours.users.close()  # as the system does for a killed process
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(engine, "CLIENTS", [])
     monkeypatch.setattr(engine.debian, "need", lambda *_: None)
@@ -136,7 +136,7 @@ def test_one_that_a_killed_release_left_is_stopped_by_the_next(
 
 
 def test_an_unused_run_leaves_the_engine_to_others(ours: Engine, tmp_path: Path) -> None:
-    """The release that started it still runs."""
+    """The release that started the engine is still running."""
     local.Here(tmp_path / "release", Display()).close()
     assert engine._is_running("dockerd", int(engine.STARTED.read_text()))
     assert ours.users is not None
@@ -148,7 +148,7 @@ def test_an_engine_of_others_is_never_stopped(ours: Engine) -> None:
 
 
 def slow_engine(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes a second until it answers."""
+    """Installs an engine that takes a second until it answers."""
     program(folder, "docker", f"[ $1 = ps ] || [ -e {folder}/up ]")
     asleep = sleeper(folder, "dockerd")
     start = f"echo $$ >>{folder}/started; sleep 1; touch {folder}/up; exec {asleep} 60"
@@ -158,7 +158,7 @@ def slow_engine(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts an engine")
-@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the engine outlives who started it
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the engine outlives its starter
 def test_two_releases_start_one_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow_engine(tmp_path, monkeypatch)
     houses = [tmp_path / "a", tmp_path / "b"]
@@ -183,7 +183,7 @@ engine.ready(house, print)
 def test_a_release_killed_while_its_engine_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next one waits for that engine, and stops it."""
+    """The next release waits for that engine, and stops it."""
     slow_engine(tmp_path, monkeypatch)
     files = [engine.USERS, engine.TURN, engine.STARTED, tmp_path / "a"]
     killed = subprocess.Popen([sys.executable, "-c", KILLED, *files])
@@ -202,7 +202,7 @@ def test_a_release_killed_while_its_engine_starts(
 def test_one_that_cannot_be_asked_is_not_forgotten(
     ours: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its client is not on PATH; others use it, and stop it."""
+    """Its client is not on PATH here; other users can still reach it, and stop it."""
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(Problem, match="no container engine"):
         engine.ready(tmp_path / "b", pytest.fail)

@@ -1,4 +1,4 @@
-"""What a program that a job starts sees of this machine: what the lists name, and nothing else."""
+"""Tests what a job's programs see of this machine: the variables that the lists name, and nothing else."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from wheelyard.core import shell
 from wheelyard.steps import gate
 from wheelyard.tools import metadata
 
-# Each changes what a program of ours makes, or where it looks.
+# Each of these changes what a program of ours makes, or where it looks.
 SETTINGS = {
     "CIBW_ENVIRONMENT_LINUX": "EVIL=1",
     "CIBW_BEFORE_BUILD_LINUX": "touch evil.py",
@@ -28,7 +28,7 @@ SETTINGS = {
 
 
 def seen(folder: Path, **told: str) -> dict[str, str]:
-    """The environment of a program, its umask and its current folder."""
+    """Returns the environment of a program, its umask and its current folder."""
     script = "env; echo umask=$(umask); echo folder=$(pwd)"
     shell.run(["sh", "-c", script], folder / "log", what="looking", env=told)
     lines = (folder / "log").read_text().splitlines()[1:]

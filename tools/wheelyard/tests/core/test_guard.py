@@ -1,4 +1,4 @@
-"""What a killed run has started ends with it, children and all, and nothing else does."""
+"""Tests that everything a killed run has started ends with it, children included, and nothing else does."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from wheelyard.core import guard
 
-# Runs a program with a child of its own; another that has ended; and a guard that somebody kills, if told so.
+# Runs two programs: one that ends, and one with a child of its own. Kills the guard in between if it is told `without`.
 RUN = """
 import os, signal, sys
 from pathlib import Path
@@ -25,7 +25,7 @@ shell.run(["sh", "-c", f"sleep {sys.argv[2]} & echo started; sleep {sys.argv[2]}
 
 
 def sleeping(seconds: str) -> int:
-    """How many processes sleep so many seconds."""
+    """Returns how many processes sleep for so many seconds."""
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
     return listed.splitlines().count(f"sleep {seconds}")
 
@@ -61,7 +61,7 @@ def test_a_program_runs_after_a_kill_alone(tmp_path: Path, ending: str, is_run: 
 
 
 def test_a_group_that_has_ended_is_left_alone() -> None:
-    """Its number may be another's by then."""
+    """Its number may belong to another group by then."""
     with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
         told = f"+{process.pid}\n-{process.pid}\n".encode()
         subprocess.run([sys.executable, "-I", "-S", "-c", guard.PROGRAM], input=told, check=True)
@@ -72,7 +72,8 @@ def test_a_group_that_has_ended_is_left_alone() -> None:
 
 
 def test_what_outlived_the_guard_too_ends_with_the_next_run(tmp_path: Path) -> None:
-    """Both were killed together; only the environment of what is left tells whose it is."""
+    """The guard was killed with the run, so only the environment of the remaining programs tells which run they belong
+    to."""
     work, others = tmp_path / "work", tmp_path / "work too"
     started = []
     for folder in (work, others):

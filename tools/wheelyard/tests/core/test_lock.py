@@ -1,4 +1,4 @@
-"""A folder that cannot be locked is said to be so, with what to do."""
+"""Tests that a folder that cannot be locked is reported, with what to do."""
 
 import errno
 import fcntl

@@ -1,4 +1,5 @@
-"""release.json: a job is done while its inputs and outputs are as recorded, and nothing it says is believed."""
+"""Tests release.json: a job is done while its inputs and outputs are as recorded, and a job's own claims do not
+count."""
 
 import json
 import os
@@ -22,7 +23,7 @@ def build(**inputs: Any) -> Job:
 
 @pytest.fixture
 def known(tmp_path: Path) -> Record:
-    """A record in which one job has passed."""
+    """Returns a record in which one job has passed."""
     folder = tmp_path / "release"
     folder.mkdir()
     made_here = Record(folder)
@@ -71,7 +72,7 @@ def test_a_superseded_output_is_removed(known: Record, tmp_path: Path) -> None:
 def test_killed_before_a_new_output_is_recorded_it_is_made_again(
     known: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file of that name is no longer the recorded one, and nobody has altered it."""
+    """The file of that name is no longer the recorded one, although nobody has altered it."""
     (tmp_path / "a.whl").write_text("newer bytes")
     monkeypatch.setattr(known, "_enter", lambda *_, **__: pytest.exit("killed"))
     with pytest.raises(pytest.exit.Exception):
@@ -95,7 +96,7 @@ def test_a_reference_becomes_the_digest_of_what_was_made(known: Record) -> None:
 
 
 def test_what_passed_on_other_bytes_is_not_what_there_is_now(known: Record, tmp_path: Path) -> None:
-    """The gate passed on a wheel that was built anew since."""
+    """The gate passed on a wheel that has been built again since."""
     gate = job("gate/x86_64", {"file": made("build/x86_64")})
     passed(known, gate.name, inputs=dict(gate.inputs))
     publish = job("publish/pypi", {"judged": has_passed(gate.name)})
@@ -119,7 +120,7 @@ def test_a_path_that_the_job_is_not_for_is_refused(path: str) -> None:
 
 
 def test_each_platform_of_a_variant_must_fit() -> None:
-    """pip and uv install a wheel for each platform that its name holds."""
+    """pip and uv install a wheel for each platform that its name contains."""
     own = job("repair/x86_64-sm90", outputs=("*-*-*-*-*_x86_64-sm90.whl",))
     record.check_path(own, "a-1-py3-none-manylinux1_x86_64.manylinux_2_5_x86_64-sm90.whl")
     for platforms in ("linux_aarch64", "linux_x86_64.linux_aarch64", "linux_aarch64.linux_x86_64"):

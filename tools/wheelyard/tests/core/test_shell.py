@@ -1,4 +1,4 @@
-"""Programs: a failure shows the end of the log, and none runs for ever."""
+"""Tests how programs are run: a failure shows the end of the log, and none runs for ever."""
 
 import subprocess
 import time

@@ -1,4 +1,4 @@
-"""Kubernetes' manifest, checked as far as it goes without a cluster: by its schema."""
+"""Tests the Kubernetes manifest without a cluster: against its schema, and by parsing its commands."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ MANIFEST = list(yaml.safe_load_all((EXAMPLES / "kubernetes.yaml").read_text()))
 
 
 def parsed(words: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    """What wheelyard makes of a command line."""
+    """Returns how wheelyard parses a command line."""
     monkeypatch.setattr(sys, "argv", words)
     return vars(arguments.parse())
 

@@ -1,4 +1,4 @@
-"""`wheelyard init`: what a project is, by its files; what is written is sound, and nothing is overwritten."""
+"""Tests `wheelyard init`: it recognises a project by its files, writes sound files, and overwrites nothing."""
 
 import tomllib
 from pathlib import Path
@@ -16,7 +16,7 @@ from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import Options
 from wheelyard.tools import images
 
-NO_PROJECT_TABLE = {  # as pytorch/extension-cpp has it: all names are in setup.py
+NO_PROJECT_TABLE = {  # as in pytorch/extension-cpp: all names are in setup.py
     "pyproject.toml": '[build-system]\nrequires = ["setuptools", "torch"]\nbuild-backend = "setuptools.build_meta"\n',
     "setup.py": 'from setuptools import setup\nlibrary_name = "their_ext"\nsetup(name=library_name, version="0.1")\n',
     "their_ext/__init__.py": "",
@@ -81,7 +81,7 @@ def test_what_is_written_is_sound(tmp_path: Path, files: dict[str, str]) -> None
     workflow = (tmp_path / ".github/workflows/wheels.yml").read_text()
     jobs = yaml.safe_load(workflow)["jobs"]
     assert jobs["wheels"]["permissions"] == {"contents": "read"}
-    for job in jobs.values():  # each calls a workflow that there is
+    for job in jobs.values():  # each calls a workflow that exists
         called = job["uses"].partition("@")[0].partition("/.github/")[2]
         assert (ROOT / ".github" / called).is_file()
     assert len(workflow.splitlines()) <= 15
@@ -90,7 +90,7 @@ def test_what_is_written_is_sound(tmp_path: Path, files: dict[str, str]) -> None
 def test_the_workflows_are_called_at_the_commit_of_their_tag(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """GitHub is a folder here; a tag may be an object of its own."""
+    """GitHub is a folder here. The tag is annotated, so it is an object of its own."""
     theirs = tmp_path / "github/cuda-ext-example/cuda_ext_example"
     committed(write(theirs, {"a": ""}))
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
@@ -126,7 +126,8 @@ def test_a_project_without_cuda_code_runs_beside_any_build_of_torch(tmp_path: Pa
 
 
 def test_calls_of_nvidias_libraries_are_cuda_without_device_code(tmp_path: Path) -> None:
-    """As torch-batch-svd is made: CUDAExtension, and C++ that calls cuSOLVER. A gate cannot ask for device code."""
+    """torch-batch-svd is made like this: CUDAExtension, and C++ that calls cuSOLVER. A gate cannot ask for device
+    code."""
     extension = "ext_modules = [CUDAExtension('their_ext._C', ['their_ext/csrc/ops.cpp'])]\n"
     files = {**NO_PROJECT_TABLE, "setup.py": extension + NO_PROJECT_TABLE["setup.py"]}
     init(write(tmp_path, files))
@@ -138,7 +139,7 @@ def test_calls_of_nvidias_libraries_are_cuda_without_device_code(tmp_path: Path)
 
 
 def test_submodules_that_were_not_cloned_are_named(tmp_path: Path) -> None:
-    """As in a plain clone of flash-attention, whose kernels need CUTLASS."""
+    """A plain clone of flash-attention is like this: its kernels need CUTLASS."""
     other, origin = write(tmp_path / "other", {"a.h": ""}), write(tmp_path / "origin", LIMITED)
     allowed = ("-c", "protocol.file.allow=always")
     committed(other)
@@ -161,7 +162,7 @@ def test_cuda_code_beside_the_project_is_found_through_a_link(tmp_path: Path) ->
 
 
 def test_a_setup_that_drives_cmake_beside_it_has_its_sources_there(tmp_path: Path) -> None:
-    """No link leads to them: only setup.py knows where they are."""
+    """No link leads to the sources: only setup.py knows where they are."""
     write(tmp_path, {"engine/src/kernel.cu": "", "engine/CMakeLists.txt": ""})
     setup = {"pyproject.toml": '[project]\nname = "their-torch"\n', "their/torch/__init__.py": ""}
     write(tmp_path / "python/their_torch", setup)
@@ -183,7 +184,7 @@ STABLE = {
 
 
 def written(folder: Path, files: dict[str, str]) -> dict[str, Any]:
-    """The matrix that init writes, as the plan reads it."""
+    """Returns the matrix that init writes, after the plan has read it."""
     init(write(folder, files))
     planning.load(Options(base="debian"), folder)
     return tomllib.loads((folder / matrix.FILE).read_text())
@@ -198,7 +199,7 @@ def refused(folder: Path, files: dict[str, str]) -> str:
 
 
 def test_a_universal_project_is_recognised(tmp_path: Path) -> None:
-    """Tests and projects in folders of their own are not its sources."""
+    """Tests, and projects in folders of their own, are not its sources."""
     found = written(tmp_path, STABLE)
     assert found["strategy"]["default"] == "universal"
     assert list(found["torch"]) == list(tomllib.loads(KNOWN.read_text())["torch"])
@@ -282,7 +283,7 @@ def test_a_limited_api_that_is_not_used_does_not_count(tmp_path: Path, what: str
 
 
 def test_the_tag_of_an_abi3_wheel_counts(tmp_path: Path) -> None:
-    """As every tree-sitter grammar has it: whether the API is limited depends on the Python that builds."""
+    """Every tree-sitter grammar is like this: whether the API is limited depends on the Python that builds."""
     setup = ASSIGNED["setup.py"].replace('"py3", "none"', '"cp310", "abi3"')
     source = {"their_ext/library.c": "#include <Python.h>\n"}
     found = sources.read(write(tmp_path, {**ASSIGNED, **source, "setup.py": setup}))
@@ -292,7 +293,7 @@ def test_the_tag_of_an_abi3_wheel_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("api", "python"), [("cp310", "3.11"), ("cp312", "3.13")])
 def test_scikit_builds_limited_api_counts(tmp_path: Path, api: str, python: str) -> None:
-    """nanobind has one from Python 3.12 on, so an older Python cannot build it."""
+    """nanobind has a limited API from Python 3.12 on, so an older Python cannot build it."""
     text = (
         f'[project]\nname = "theirs"\nversion = "1"\n[tool.scikit-build]\nwheel.py-api = "{api}"\n'
     )
@@ -375,7 +376,7 @@ def test_what_cannot_be_started_is_refused_in_words(tmp_path: Path, what: str) -
 
 
 def test_the_backend_is_asked_in_a_copy(tmp_path: Path) -> None:
-    """A setup.py that computes its names, and leaves files beside its sources."""
+    """This setup.py computes its names, and leaves files beside its sources."""
     setup = "from setuptools import Extension, setup\nopen('left', 'w').close()\nname = ''.join(['the', 'irs'])\n"
     setup += "setup(name=name, version='1', py_modules=['theirs_module'], install_requires=[x for x in ['einops']],"
     setup += " ext_modules=[Extension('_x', ['x.c'])])\n"
@@ -386,7 +387,7 @@ def test_the_backend_is_asked_in_a_copy(tmp_path: Path) -> None:
 
 
 def test_the_only_package_may_be_no_part_of_the_wheel(tmp_path: Path) -> None:
-    """As posix_ipc has it: a module, and beside it a package that setup.py alone imports."""
+    """posix_ipc is like this: a module, and beside it a package that setup.py alone imports."""
     setup = "from setuptools import Extension, setup\nsetup(ext_modules=[Extension('theirs', ['x.c'])], packages=[])\n"
     project = '[project]\nname = "theirs"\nversion = "1"\nlicense.text = "deprecated"\n'
     files = {"setup.py": setup, "pyproject.toml": project, "x.c": "", "support/__init__.py": ""}
@@ -394,7 +395,7 @@ def test_the_only_package_may_be_no_part_of_the_wheel(tmp_path: Path) -> None:
 
 
 def test_a_module_that_cmake_makes_is_found(tmp_path: Path) -> None:
-    """As manifold3d has it: no package, and a backend that tells no top-level module."""
+    """manifold3d is like this: no package, and a backend that reports no top-level module."""
     cmake = "# nanobind_add_module(other x.cpp)\nNanobind_Add_Module( Theirs\n  STABLE_ABI x.cpp)\n"
     project = '[project]\nname = "theirs"\nversion = "1"\n'
     found = sources.read(
@@ -416,7 +417,7 @@ def test_rust_is_refused_with_what_makes_its_wheels(tmp_path: Path) -> None:
 
 
 def test_tests_inside_the_package_have_a_line_of_the_matrix(tmp_path: Path) -> None:
-    """They run only where the wheel has them, which the files do not tell."""
+    """They run only if the wheel contains them, which the files do not tell."""
     inside = {n: t for n, t in NO_PROJECT_TABLE.items() if not n.startswith("test/")}
     said = init(write(tmp_path, {**inside, "their_ext/tests/test_it.py": ""}))
     assert "their_ext/ has tests inside" in " ".join(said.replace("│", " ").split())

@@ -1,4 +1,4 @@
-"""The usual CUDAExtension: a binding by pybind and a kernel, for the torch that is installed."""
+"""Builds the usual CUDAExtension: a pybind binding and a kernel, for the torch that is installed."""
 
 import torch
 from setuptools import setup

@@ -1,4 +1,4 @@
-"""Other ops than the template's, for the test that replaces them."""
+"""Defines other ops than the template's, for the test that replaces them."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ __all__ = ["excess", "reversed_rows"]
 
 
 def excess(a: Tensor, b: Tensor) -> Tensor:
-    """Returns a - b where that is positive, else 0."""
+    """Returns a - b where that is positive, and 0 elsewhere."""
     return _excess(a, b)
 
 

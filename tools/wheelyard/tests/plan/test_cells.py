@@ -1,4 +1,4 @@
-"""The plan: cells by rule, the fewest wheels of each strategy, every cell served by exactly one."""
+"""Tests the plan: cells by rule, the fewest wheels of each strategy, every cell served by exactly one."""
 
 import dataclasses
 from collections import Counter
@@ -87,7 +87,7 @@ def test_a_cuda_without_a_toolkit_is_refused() -> None:
 
 
 def test_the_way_of_a_cell_claims_no_more_than_is_done(plan: Plan) -> None:
-    """A wheel is linked with the torch of one Python; for the others the same ABI is all that is known."""
+    """A wheel is linked with the torch of one Python; for the others, only the same ABI is known."""
     here, there = plan.machine, "x86_64" if plan.machine == "aarch64" else "aarch64"
     run = Cell(here, "13.2", "2.15", "3.14")
     assert plan.way(run) == "run"
@@ -108,7 +108,8 @@ def test_a_wheel_of_one_python_is_linked_with_that_pythons_torch() -> None:
 
 
 def test_a_slow_cell_is_run_where_it_is_asked_for(plan: Plan) -> None:
-    """On GitHub, and by --slow. It is no other cell: that Python with a GIL stays what it was."""
+    """It is run on GitHub, and with --slow. The cell of that Python with a GIL is a different one, and does not
+    change."""
     slow, twin = (Cell(plan.machine, "13.0", "2.11", python) for python in ("3.13t", "3.13"))
 
     def how(cell: Cell, **options: Any) -> str:

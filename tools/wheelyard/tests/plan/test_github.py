@@ -1,4 +1,4 @@
-"""The plan as GitHub's job matrices: each within GitHub's limit, every job once, on a native runner."""
+"""Tests the plan as GitHub's job matrices: each within GitHub's limit, every job once, on a native runner."""
 
 import dataclasses
 import json
@@ -16,7 +16,7 @@ from wheelyard.plan.plan import Options, Plan
 
 
 def jobs(chunked: dict[str, Any]) -> list[dict[str, str]]:
-    """All jobs of a matrix of chunks, each of which must be within the limit."""
+    """Returns all jobs of a matrix of chunks; each chunk must be within the limit."""
     parts = [json.loads(chunk["jobs"])["include"] for chunk in chunked["include"]]
     assert len(parts) <= github.LIMIT
     assert all(0 < len(part) <= github.LIMIT for part in parts)
@@ -53,7 +53,7 @@ def test_the_limit_is_kept_whatever_the_number() -> None:
 def test_every_job_of_the_matrix_has_something_to_do(
     project: Path, machines: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """wheelyard refuses a pattern that names no wheel or no job: that workflow would go red."""
+    """wheelyard refuses a pattern that matches no wheel or no job: the workflow would go red."""
     monkeypatch.setenv("WHEELYARD_MACHINES", machines)
     monkeypatch.setenv("RELEASE_FOLDER", str(tmp_path))
     plan = planning.load(Options(place="github", base="debian"), project)

@@ -1,4 +1,4 @@
-"""Which job a released file belongs to: its name alone says so, and the plan decides."""
+"""Tests which job a released file belongs to: the plan decides that by its name alone."""
 
 import dataclasses
 

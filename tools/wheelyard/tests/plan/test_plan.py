@@ -1,4 +1,4 @@
-"""What can be built where: wheels without a machine or an image are left out, and the plan says why."""
+"""Tests what can be built where: wheels without a machine or an image are left out, and the plan says why."""
 
 import dataclasses
 import io
@@ -30,7 +30,7 @@ def with_options(plan: Plan, cross: bool = True, variants: str = "none", **optio
 def test_every_plan_is_a_sound_graph(
     plan: Plan, strategy: str, place: str, index: str, variants: str
 ) -> None:
-    """Each job waits only for jobs before it, is plain data, and a machine there can run it."""
+    """Each job waits only for jobs before it, is plain data, and can be run by a machine of the plan."""
     options = {"strategy": strategy, "place": place, "index": index, "base": "debian"}
     chosen = with_options(plan, variants=variants, **options)
     jobs = steps.planned(chosen).jobs.values()

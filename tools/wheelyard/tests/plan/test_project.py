@@ -1,4 +1,4 @@
-"""Facts about a project: its names, its files as git has them, links that lead out of it."""
+"""Tests facts about a project: its names, its files as git has them, links that lead out of it."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from wheelyard.problem import Problem
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A repository whose Python project is a subfolder, with a link to a library beside it."""
+    """Makes a repository whose Python project is a subfolder, with a link to a library beside it."""
     files = {
         "library/code.cpp": "int f();",
         "python/setup.py": "",
@@ -92,7 +92,7 @@ def mode(folder: Path, _: pytest.MonkeyPatch) -> None:
 
 
 def monitor(folder: Path, _: pytest.MonkeyPatch) -> None:
-    """A hook that tells git which files changed: none."""
+    """Installs a hook that tells git that no file has changed."""
     hook = folder / ".git/never"
     hook.write_text("#!/bin/sh\nprintf 'token\\0'\n")
     hook.chmod(0o755)
@@ -109,7 +109,7 @@ def another_index(folder: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 def replaced(folder: Path, _: pytest.MonkeyPatch) -> None:
-    """HEAD keeps its name and stands for another commit."""
+    """Makes HEAD stand for another commit, although its name stays."""
     good = git(folder, "rev-parse", "HEAD")
     (folder / "python/setup.py").write_text("evil()")
     git(folder, "commit", "-qam", "evil")
@@ -146,7 +146,7 @@ def test_a_link_into_another_repository_is_refused(
 
 
 def test_names_that_are_no_text(repository: Path) -> None:
-    """The first begins with a space; one is not UTF-8."""
+    """The first name begins with a space; one is not UTF-8."""
     names = [b" first.py", b"caf\xe9.py", b"new\nline.py"]
     for name in names:
         Path(os.fsdecode(bytes(repository / "python") + b"/" + name)).touch()
@@ -188,7 +188,7 @@ def test_a_file_that_keeps_the_wheelhouse_in_git_is_no_change(repository: Path) 
 def test_a_clone_of_another_user_is_told_apart_from_no_repository(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")  # some call every folder safe
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")  # some settings call every folder safe
     os.chown(repository / ".git", 65534, 65534)
     os.chown(repository, 65534, 65534)
     with pytest.raises(Problem, match=r"belongs to another user.*--add safe\.directory"):

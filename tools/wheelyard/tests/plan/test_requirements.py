@@ -1,4 +1,5 @@
-"""What the images get beside torch: from a lock nothing but what has a hash, from a folder what the build requires."""
+"""Tests what the images get besides torch: from a lock only packages with a hash, from a folder the wheels that the
+build requires."""
 
 import dataclasses
 from pathlib import Path
@@ -15,7 +16,7 @@ from wheelyard.tools import images
 
 @pytest.fixture
 def with_folder(plan: Plan, tmp_path: Path) -> Plan:
-    """A project that requires my-engine of an index or of the folder `given`."""
+    """Returns the plan of a project that requires my-engine, from an index or from the folder `given`."""
     project = dataclasses.replace(
         plan.project, root=tmp_path, build_requires=("My.Engine==0.1.*", "cmake>=3.25")
     )
@@ -75,7 +76,7 @@ numpy==2.4.6 ; python_full_version < '3.12' {HASH}
 
 @pytest.fixture
 def locked(plan: Plan, tmp_path: Path) -> Plan:
-    """A project that needs einops, whose tests' requirements are those of a lock."""
+    """Returns the plan of a project that needs einops, and whose tests' requirements are those of a lock."""
     (tmp_path / "ci").mkdir()
     (tmp_path / "ci/verify.lock").write_text(LOCKED)
     project = dataclasses.replace(plan.project, root=tmp_path, requires=("Einops>=0.8",))

@@ -1,4 +1,4 @@
-"""ci/torch.lock: the hashes of each torch and of what it needs, as pip takes them."""
+"""Tests ci/torch.lock: the hashes of each torch and of its dependencies, as pip takes them."""
 
 from pathlib import Path
 

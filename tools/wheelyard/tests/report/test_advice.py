@@ -1,4 +1,4 @@
-"""When fewer wheels would do, and what stands against it: by what wheelscope sees in a wheel."""
+"""Tests the advice on when fewer wheels are enough, and what prevents it, from what wheelscope sees in a wheel."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ SYMBOL = "_ZN2at4_ops10zeros_like4callERKNS_6TensorESt8optionalIN3c1010ScalarTyp
 
 
 def seen(python: str, torch: str, runtime: str) -> dict[str, Any]:
-    """What `wheelscope show` says, as far as the advice needs it."""
+    """Returns the part of `wheelscope show` that the advice needs."""
     return {
         "python_abi": {"kind": python, "min": None, "because": ["PyFrame_GetBack", "PyObject_Foo"]},
         "torch_abi": {"kind": torch, "symbols": [SYMBOL, "_ZTIN5torch", "c", "d"], "unknown": []},

@@ -1,4 +1,4 @@
-"""The report page in a real Chromium: the right cells, sound links, no serious fault for anyone."""
+"""Tests the report page in a real Chromium: the right cells, sound links, no serious accessibility fault."""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ GPU = {"name": "NVIDIA <H200>", "capability": "9.0", "driver": "580"}
 
 
 def finish(plan: Plan, record: Record, *, failing: str = "") -> Path:
-    """A whole release as the record tells it, with one failing job; its page."""
+    """Records a whole release, with at most one failing job; returns its page."""
     drafts = record.folder / "drafts"
 
     def note(name: str, *files: Path) -> None:
@@ -112,7 +112,7 @@ def test_an_empty_release_has_a_page_too(plan: Plan, record: Record) -> None:
 
 @pytest.fixture(scope="module", params=["", "verify/aarch64-torch2.15-python3.14"])
 def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of a release without and with a failure."""
+    """Returns the page of a release without and with a failure."""
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("release") / "release"
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""The timeline: who ran what when, without the pauses, and the jobs that the end waited for."""
+"""Tests the timeline: which job ran where and when, without the pauses, and the jobs that the end waited for."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ def entry(
 
 @pytest.fixture
 def record(tmp_path: Path) -> Record:
-    """Two builds on two machines, one repaired after a night; the judgement waited for that."""
+    """Returns a record of two builds on two machines, one of them repaired a night later; publishing waited for
+    that."""
     record = Record(tmp_path)
     record.jobs = {
         "build/a": entry("one", 1000, 10, "a.whl"),

@@ -1,4 +1,5 @@
-"""Killed, cut off from power or out of disk at any moment: the same command then finishes, with the same bytes."""
+"""Tests runs that are killed, cut off from power or out of disk at any moment: the same command then finishes, with the
+same bytes."""
 
 import os
 import random
@@ -13,7 +14,7 @@ import pytest
 from disks import small_disk
 from test_local import PROGRAM
 
-# Jobs that take a moment, and leave enough for a disk to be full of.
+# Jobs that take a moment, and write enough to fill a disk.
 SLOW = PROGRAM.replace(".write_text(job.step)", ".write_text(job.step * 20_000); time.sleep(0.03)")
 STEPS = ("build", "gate", "publish")
 MOMENTS = 40
@@ -24,7 +25,7 @@ def command(house: Path) -> tuple[list[str], dict[str, str]]:
 
 
 def finish(house: Path) -> dict[str, str]:
-    """Gives the command until it is done; returns what it made."""
+    """Runs the command to its end; returns what it made."""
     words, environment = command(house)
     done = subprocess.run(words, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -35,13 +36,13 @@ def finish(house: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], float]:
-    """What a run that nobody disturbs makes, and how long it takes."""
+    """Returns what an undisturbed run makes, and how long it takes."""
     began = time.monotonic()
     return finish(tmp_path_factory.mktemp("whole")), time.monotonic() - began
 
 
 def test_killed_at_random_moments(tmp_path: Path, whole: tuple[dict[str, str], float]) -> None:
-    """Again and again in one release folder, a few at a time, until the run is through."""
+    """Kills the run up to ten times in one release folder, lets it finish, and starts over in another folder."""
     expected, seconds = whole
     moments, kills, houses = random.Random(15), 0, 0
     while kills < MOMENTS:
@@ -65,7 +66,7 @@ def test_killed_at_random_moments(tmp_path: Path, whole: tuple[dict[str, str], f
 def test_the_disk_as_it_was_at_any_moment(
     tmp_path: Path, whole: tuple[dict[str, str], float]
 ) -> None:
-    """Copies made while it runs are what a loss of power leaves, and worse: no copy is made in one moment."""
+    """Copies made during a run are like what a loss of power leaves, and worse: no copy is made in one moment."""
     expected, _ = whole
     house, copies = tmp_path / "house", 0
     house.mkdir()
@@ -82,7 +83,7 @@ def test_the_disk_as_it_was_at_any_moment(
 
 @pytest.mark.parametrize("kilobytes", [4, 64, 150, 250, 400, 550])
 def test_a_full_disk(tmp_path: Path, whole: tuple[dict[str, str], float], kilobytes: int) -> None:
-    """It says so in words, and goes on when there is room."""
+    """The run says so in words, and continues when there is room."""
     with small_disk(tmp_path / "small", f"{kilobytes}K") as house:
         words, environment = command(house)
         done = subprocess.run(words, env=environment, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Joining what other jobs handed on: one record again, or a refusal that names the job."""
+"""Tests joining what other jobs handed on: one record again, or a refusal that names the job."""
 
 import json
 import shutil
@@ -31,7 +31,7 @@ PLAN = Graph.of(
 
 
 def handed(record: Record, name: str, **jobs: list[Path]) -> Path:
-    """The artifact of a job: its record, and the files that its jobs made."""
+    """Makes the artifact of a job: its record, and the files that its jobs made."""
     folder = record.folder / join.FOLDER / name
     folder.mkdir(parents=True, exist_ok=True)
     other = Record(folder)
@@ -50,7 +50,7 @@ def joined(record: Record, *told: Told, plan: Graph = PLAN) -> str:
 
 
 def change(folder: Path, **values: object) -> None:
-    """Changes the record that a job hands on; keys of its one job, or of its head."""
+    """Changes keys of the one job, or of the head, in the record that a job hands on."""
     file = folder / "release.json"
     content = json.loads(file.read_text())
     for key, value in values.items():
@@ -216,7 +216,7 @@ def test_what_was_not_handed_on_is_missed_by_the_next_step(
 
 
 def test_a_file_of_another_job_is_refused(record: Record, plan: Plan, wheels: list[Path]) -> None:
-    """A relabelled record: a wheel under the architecture that needs no evidence."""
+    """The record is relabelled: it has a wheel under the architecture that needs no evidence."""
     theirs = wheels[0].rename(
         wheels[0].with_name(
             f"{plan.project.normalised}-{plan.project.version}-py3-none-linux_x86_64.whl"
@@ -230,7 +230,7 @@ def test_a_file_of_another_job_is_refused(record: Record, plan: Plan, wheels: li
 
 
 def test_a_passed_job_has_made_what_it_is_for(record: Record, wheels: list[Path]) -> None:
-    """With no outputs the release would silently lack a wheel; with two, one would be somebody else's."""
+    """With no outputs the release would silently lack a wheel; with two, one would be another job's."""
     folder = handed(record, "build-a", repair_a=[wheels[0]])
     change(folder, outputs={})
     with pytest.raises(Problem, match=r"repair/a made no \*\.whl"):

@@ -1,4 +1,4 @@
-"""The runner on this machine: kill -9 anywhere and the same command finishes; faults end with what to do."""
+"""Tests the runner on this machine: after kill -9 at any point the same command finishes; a fault ends with advice."""
 
 import errno
 import os
@@ -23,7 +23,7 @@ from wheelyard.problem import Problem
 from wheelyard.run import local
 from wheelyard.run.runner import Runner, only_run
 
-# Three steps of two jobs; each job notes that it ran, and one waits to be killed if told so.
+# Runs three steps of two jobs; each job records that it ran, and the one named by HANG waits to be killed.
 PROGRAM = textwrap.dedent("""
     import os, sys, time, types
     from pathlib import Path
@@ -88,7 +88,7 @@ def test_stopped_by_hand_it_ends_at_once_and_leaves_no_program(tmp_path: Path) -
         [sys.executable, "-c", program],
         env={**os.environ, "RELEASE_FOLDER": str(tmp_path), "HANG": "gate/x"},
         stderr=subprocess.DEVNULL,
-        # A shell's background jobs, and so the tests among them, ignore this signal.
+        # A shell's background jobs, including tests that run in the background, ignore this signal.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while not (tmp_path / "hanging").exists():
@@ -106,7 +106,7 @@ Run = Callable[[Job, Workspace], str]
 
 
 def run(record: Record, run_one: Run, *jobs: Job, force: bool = False) -> None:
-    """Runs jobs whose step does `run_one`."""
+    """Runs jobs whose step calls `run_one`."""
     here = local.Here(record.folder, Display(verbose=True))
     step = types.ModuleType("step")
     step.run = run_one  # type: ignore[attr-defined]
@@ -168,7 +168,7 @@ def test_a_need_that_this_machine_lacks_is_an_error_before_anything_starts(recor
 
 
 def test_a_job_that_may_not_start_yet_leaves_no_trace(record: Record) -> None:
-    """Publishing by hand before the gate is wrong use: no part of the release has failed."""
+    """Publishing by hand before the gate is a misuse: no part of the release has failed."""
     from wheelyard.core.job import passed
 
     early = Job("publish", "pypi", Needs(), {"judged": passed("gate/x")})
@@ -193,7 +193,7 @@ def test_a_job_sees_only_its_inputs_and_cleans_up(record: Record) -> None:
 def test_temporary_files_are_part_of_a_runs_work(
     record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours and those of programs; what a killed run leaves of them, the next one removes."""
+    """Temporary files, ours and those of programs, that a killed run leaves are removed by the next one."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     seen = list[Path]()
 
@@ -219,13 +219,13 @@ def test_two_releases_at_once(record: Record) -> None:
 
 
 def test_disk_full_after_the_jobs(tmp_path: Path) -> None:
-    """While the report is written, say."""
+    """This may happen while the report is written."""
     with pytest.raises(Problem, match="the disk is full"), only_run(tmp_path):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_the_folders_of_what_a_job_leaves_are_ours(tmp_path: Path) -> None:
-    """A container, whose user is root, finds them: one that it makes could not be emptied by anyone else."""
+    """A container, whose user is root, finds the folders: nobody else could empty one that it makes."""
     seen: list[Path] = []
 
     def run(_: Job, workspace: Workspace) -> str:

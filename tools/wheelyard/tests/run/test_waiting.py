@@ -1,4 +1,4 @@
-"""Which job may be next: what it waits for is over, there is room, and no earlier step failed."""
+"""Tests which job may be next: the jobs that it waits for are over, there is room, and no earlier step failed."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""wheelhouse/ has the distributions of a release, and nothing else."""
+"""Tests that wheelhouse/ has the distributions of a release, and nothing else."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ def made(plan: Plan, folder: Path, version: str) -> Path:
 
 
 def shown(plan: Plan) -> list[str]:
-    """What a shell makes of wheelhouse/*."""
+    """Returns the files that a shell finds as wheelhouse/*."""
     return sorted(file.name for file in plan.project.wheelhouse.glob("[!.]*"))
 
 

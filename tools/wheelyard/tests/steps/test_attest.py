@@ -1,4 +1,5 @@
-"""PEP 740 attestations: what is signed, and that no job goes on unsigned. Signing needs GitHub."""
+"""Tests PEP 740 attestations: which files are signed, and that no job continues unsigned. Signing itself needs
+GitHub."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Build: what it is told, a trial build's compiler cache, sdists that are alike for the same files."""
+"""Tests the step build: its variables, a trial build's compiler cache, sdists that are alike for the same files."""
 
 import dataclasses
 import io
@@ -46,7 +46,7 @@ def test_a_trial_build_mounts_one(
 
 
 def test_the_container_has_no_network_and_no_mount_of_this_machine(plan: Plan) -> None:
-    """As cibuildwheel itself reads it, also where the release folder's path has a space and a semicolon."""
+    """cibuildwheel itself reads the settings here, with a space and a semicolon in the release folder's path."""
     inputs = build.jobs(plan)[1].inputs
     engine = Engine("docker", "wheelyard.release=/a clone;/wheel house", "docker")
     with engine.labels() as labels:
@@ -103,7 +103,8 @@ def test_the_sdist_follows_every_file_of_the_project(plan: Plan) -> None:
 
 
 def test_one_wheel_alone_takes_no_other_image(plan: Plan) -> None:
-    """Each is gigabytes; on a runner of GitHub, the sdist is made before, in the image of the first wheel of all."""
+    """Each image is gigabytes. On a runner of GitHub, the sdist was made by an earlier job, in the image of the very
+    first wheel."""
     here = Options(strategy="each", wanted=("*torch2.12-cp313",))
     one = dataclasses.replace(plan, options=here, machine="x86_64")
     assert {job.inputs["image"]["arguments"]["TORCH"] for job in build.jobs(one)} == {"2.12.1"}
@@ -129,7 +130,7 @@ def test_a_wheel_without_cuda_is_told_what_is_for_all(plan: Plan) -> None:
 
 
 def test_tags_are_seen_from_a_worktree(tmp_path: Path) -> None:
-    """Its .git is a file, whose folder is shown at the same path."""
+    """A worktree's .git is a file, and the folder that it names is mounted at the same path."""
     main, tree, sources = (tmp_path / name for name in ("main", "a tree", "sources"))
     sources.mkdir()
     git(committed(write(main, {"a": ""})), "tag", "v1.2.0")

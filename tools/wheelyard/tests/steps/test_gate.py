@@ -1,5 +1,5 @@
-"""The gate: ordinary extension wheels pass check-wheel-contents, and the policy's levels switch its findings; variants
-are held against their wheel."""
+"""Tests the gate: ordinary extension wheels pass check-wheel-contents, the policy's levels switch its findings, and
+variants are compared with their wheel."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ ORDINARY = {
 
 
 def findings(wheel: Path, levels: dict[str, str]) -> list[str]:
-    """The ids that check-wheel-contents still reports."""
+    """Returns the ids that check-wheel-contents still reports."""
     done = subprocess.run(gate.contents_check(wheel, levels), capture_output=True, text=True)
     assert "Traceback" not in done.stderr
     return [line.split(": ")[1] for line in done.stdout.splitlines() if ": W" in line]
@@ -58,7 +58,8 @@ def test_other_tools_take_a_thinned_wheel_as_they_took_it_whole(tmp_path: Path) 
 
 
 def judged(folder: Path, wheel: Path, **gpus: str) -> str:
-    """What the gate says of a wheel and its variants, each a label and the GPU that it is thinned for."""
+    """Returns what the gate says of a wheel and its variants, each given as a label and the GPU that it is thinned
+    for."""
     variants = folder / "variants"
     for label, gpu in gpus.items():
         wheelscope.thin(wheel, gpu, label, variants, folder / "log")

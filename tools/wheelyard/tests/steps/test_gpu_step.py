@@ -1,4 +1,5 @@
-"""Evidence from a GPU: made where there is one, else the committed evidence about the very bytes of the wheel."""
+"""Tests the evidence from a GPU: made on a machine that has one, otherwise the committed evidence about the very bytes
+of the wheel."""
 
 import json
 from pathlib import Path
@@ -16,7 +17,8 @@ JOB = Job("gpu", "x86_64", Needs("x86_64", gpu=True), {})
 
 
 def run(folder: Path, about: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The step on a machine without a GPU, in a project whose committed evidence is about the wheel of a sha256."""
+    """Runs the step on a machine without a GPU, in a project whose committed evidence is about the wheel with a given
+    sha256."""
     monkeypatch.setenv("PATH", str(folder))
     committed = folder / evidence.FOLDER / "x86_64.json"
     committed.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Installing from an index: from TestPyPI only our package, and on the host's network only where it must be."""
+"""Tests installing from an index: from TestPyPI only our package, and on the host's network only if necessary."""
 
 import os
 import subprocess
@@ -24,7 +24,8 @@ def test_pip_is_never_root(host: int, user: int, monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_is_installed_goes_beside_what_is_there(tmp_path: Path) -> None:
-    """Into a folder of the user's own; the packages that are there count, and are imported."""
+    """pip installs into a folder of the user's own; the packages of the image count as installed, and can be
+    imported."""
     place = install.OWN_PLACE.replace("/tmp/own", str(tmp_path / "own"))
     look = "import pytest, sysconfig; print(sysconfig.get_path('purelib'))"
     words = ["sh", "-c", f'{place} && python -c "{look}" && python -m pip show pytest']

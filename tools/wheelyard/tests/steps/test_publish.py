@@ -1,4 +1,4 @@
-"""Publishing to a real devpi: nothing twice, nothing changed, and every fault names its cure."""
+"""Tests publishing to a real devpi: no file is sent twice, none is changed, and every fault names its cure."""
 
 import contextlib
 import dataclasses
@@ -32,7 +32,7 @@ NAME = "demo_ext"
 
 @pytest.fixture(scope="module")
 def devpi(new_index: Callable[[str], Index]) -> Index:
-    """One index for all tests; each test has its own version of the package."""
+    """Returns one index for all tests; each test has its own version of the package."""
     return new_index("test")
 
 
@@ -44,7 +44,8 @@ def send(where: Index, files: list[Path], folder: Path) -> list[str]:
 def faulty_proxy(
     upstream: str, drop_every: int | None = None, cut_after: int | None = None
 ) -> Iterator[str]:
-    """Hands connections on to `upstream`; drops each third one, say, or cuts off what sends more bytes than that."""
+    """Forwards connections to `upstream`, but drops every `drop_every`th one, or cuts off one that sends more than
+    `cut_after` bytes."""
     parts, count = urlsplit(upstream), itertools.count(1)
     listener = socket.create_server(("127.0.0.1", 0))
 
@@ -89,7 +90,7 @@ def faulty_proxy(
 
 
 def test_what_is_served_is_what_was_recorded(devpi: Index, tmp_path: Path) -> None:
-    """A file that is swapped between its hashing and twine's reading is found out."""
+    """A file that is swapped between its hashing and twine's reading is detected."""
     wheel, other = (make_wheel(tmp_path / n, version="1.9", text=n) for n in ("good", "evil"))
     recorded = {wheel: sha256(wheel)}
     wheel.write_bytes(other.read_bytes())
@@ -180,7 +181,7 @@ def test_upload_cut_off_halfway_is_completed_by_the_next_run(devpi: Index, tmp_p
 
 
 def test_waits_until_the_index_serves_what_it_took(devpi: Index, tmp_path: Path) -> None:
-    """As behind a cache: for a while it gives an old listing."""
+    """An index behind a cache serves an old listing for a while."""
     wheel, old = make_wheel(tmp_path, version="1.6"), devpi.files(NAME)
     began = time.monotonic()
 
@@ -191,7 +192,7 @@ def test_waits_until_the_index_serves_what_it_took(devpi: Index, tmp_path: Path)
 
     behind_cache = Cached(devpi.name, devpi.upload, devpi.simple, devpi.password)
     assert send(behind_cache, [wheel], tmp_path) == [wheel.name]
-    # A second run that sees the old listing sends it again, and the refusal is no failure.
+    # A second run that sees the old listing sends the file again, and the refusal is no failure.
     began = time.monotonic()
     assert send(behind_cache, [wheel], tmp_path) == [wheel.name]
 

@@ -1,4 +1,4 @@
-"""Repair: which libraries are left to torch and to a wheel's requirements."""
+"""Tests which libraries repair leaves to torch and to a wheel's requirements."""
 
 import subprocess
 import sys
@@ -20,13 +20,13 @@ def test_openmp_is_torchs_only_where_torch_is_linked(needed: list[str], expected
 
 
 def test_libraries_of_a_requirement_are_excluded(tmp_path: Path) -> None:
-    """Those that are installed under the very name; a package that is not there has none."""
+    """Those installed under exactly that name are excluded; a package that is not installed has none."""
     package = tmp_path / "theirs-1.0.dist-info"
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
     (package / "RECORD").write_text("theirs/lib/libtheirs.so.2,,\ntheirs/so.py,,\n")
     (tmp_path / "theirs/lib").mkdir(parents=True)
-    for name in ("lib/libtheirs.so.2", "so.py"):  # later Pythons list what is there
+    for name in ("lib/libtheirs.so.2", "so.py"):  # later Pythons list only files that exist
         (tmp_path / "theirs" / name).touch()
     words = ["-c", "import sys; print(sys.argv[1:])"]
     done = subprocess.run(

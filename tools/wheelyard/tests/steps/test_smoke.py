@@ -1,4 +1,4 @@
-"""The smoke test sees what a wheel really does: right and wrong ops, with the wheel's own hash."""
+"""Tests that the smoke test sees what a wheel really does: right and wrong ops, with the wheel's own hash."""
 
 import hashlib
 import json
@@ -120,7 +120,8 @@ ctypes.CDLL(str(pathlib.Path(__file__).parent / "libdemo.so"))
 def test_a_library_of_another_package_may_have_the_same_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As torch's _C and the module of most extensions have. Elsewhere, it is one in the place of the wheel's."""
+    """torch and most extensions have a module named _C. In another package such a library is fine; elsewhere it has
+    taken the place of the wheel's."""
     neighbour = tmp_path / "beside/neighbour"
     neighbour.mkdir(parents=True)
     (neighbour / "__init__.py").write_text(NEIGHBOUR)
@@ -164,7 +165,7 @@ sys.meta_path.insert(0, Finder)
 
 
 def test_other_code_under_the_wheels_name_is_found_out(tmp_path: Path) -> None:
-    """As an editable installation does it: a finder that comes before every folder."""
+    """An editable installation does this: its finder comes before every folder."""
     wheel = make_wheel(tmp_path, "real_ext", module="text = 'the wheel'")
     other = tmp_path / "other/real_ext.py"
     other.parent.mkdir()
@@ -207,7 +208,7 @@ def test_skipped() -> None: ...
 def test_the_projects_own_tests_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: bool, passed: int
 ) -> None:
-    """And named by their files, as the plan names them."""
+    """They are also identified by their files, as in the plan."""
     (tmp_path / "my tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "my tmp"))
     tests = {"a b/test_it.py": TESTS.format(name="own_ext", wrong=wrong), "a b/own_ext.txt": "data"}

@@ -1,4 +1,4 @@
-"""Verifying: what a cell runs, and that a Python without a GIL stays without one."""
+"""Tests verifying: what a cell runs, and that a Python without a GIL stays without one."""
 
 import dataclasses
 import subprocess
@@ -14,12 +14,12 @@ from wheelyard.plan.plan import Plan
 from wheelyard.steps import verify
 
 NAME = "torch-2.11.0-cp311-cp311-manylinux_2_28_x86_64.whl"
-# Stands in for the modules of a free-threaded Python, one of which has the GIL on.
+# Stand-ins for the modules of a free-threaded Python, one of which has the GIL on.
 MODULES = {"torch": "", "cuda_ext_example": "import sys; sys._is_gil_enabled = lambda: {}"}
 
 
 def run(plan: Plan, python: str, gil: bool, folder: Path) -> subprocess.CompletedProcess[str]:
-    """The command of a cell whose tests are one word."""
+    """Runs the command of a cell whose tests only print words."""
     for name, text in MODULES.items():
         (folder / f"{name}.py").write_text(text.format(gil))
     cell = RunCell("2.15", python, command="echo tested; echo all of it")

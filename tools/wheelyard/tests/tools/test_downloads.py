@@ -1,4 +1,5 @@
-"""What a build is given: fetched once from a real HTTP server, checked, kept; and a clear word for each way to fail."""
+"""Tests the files that a build is given: fetched once from a real HTTP server, checked, kept; and a clear message for
+each failure."""
 
 import http.server
 import threading
@@ -18,7 +19,7 @@ DIGEST = sha256(DATA).hexdigest()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Gives DATA, after what the path asks for; notes what it was asked."""
+    """A handler that gives DATA, or what the path asks for, and records the requests."""
 
     asked: list[str]
     elsewhere = ""
@@ -44,7 +45,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def served(elsewhere: str = "") -> Iterator[tuple[str, list[str]]]:
-    """The address of a server, and what it was asked for."""
+    """Yields the address of a server, and the requests that it got."""
     asked = list[str]()
     handler = type("Own", (Handler,), {"asked": asked, "elsewhere": elsewhere})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -59,7 +60,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def given(folder: Path, job: str, **files: list[str]) -> Path:
-    """The folder that the container of a job is shown."""
+    """Returns the folder that is mounted in the container of a job."""
     own = workspace(folder, {}, downloads={name.replace("_", "."): f for name, f in files.items()})
     own = type(own)(**{**vars(own), "folder": folder / job})
     (option,) = downloads.mounts(own)
@@ -74,7 +75,7 @@ def test_it_is_fetched_once_and_kept_by_its_digest(tmp_path: Path) -> None:
             folder = given(tmp_path, job, a_tgz=[f"{host}/a.tgz", DIGEST])
             assert (folder / "a.tgz").read_bytes() == DATA
         assert asked == ["/a.tgz"]
-        (tmp_path / "downloads" / DIGEST).write_bytes(b"half of it")  # before the power went
+        (tmp_path / "downloads" / DIGEST).write_bytes(b"half of it")  # before a power failure
         given(tmp_path, "later", a_tgz=[f"{host}/a.tgz", DIGEST])
         assert asked == ["/a.tgz", "/a.tgz"]
     given(tmp_path, "offline", a_tgz=[f"{host}/a.tgz", DIGEST])
@@ -113,7 +114,7 @@ def test_what_goes_wrong_is_said(tmp_path: Path, path: str, attempts: int, messa
 
 
 def test_without_a_network_the_host_is_named(tmp_path: Path) -> None:
-    """Also the one that a redirect led to: a list of hosts that may be reached must have both."""
+    """The host that a redirect led to is named too: a list of hosts that may be reached must have both."""
     with served() as (gone, _):
         pass
     with pytest.raises(Problem, match=rf"{gone}/x cannot be fetched \(.*refused.*\); run the same"):

@@ -1,4 +1,4 @@
-"""What counts as proof that a wheel ran on a GPU, and what is said of what does not."""
+"""Tests which evidence proves that a wheel ran on a GPU, and what is said of other evidence."""
 
 import dataclasses
 import json
@@ -84,7 +84,7 @@ def test_evidence_of_other_bytes_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_an_edited_file_is_no_evidence(tmp_path: Path) -> None:
-    """A finding was taken out, and the digest left as it was."""
+    """A finding was removed, and the digest left as it was."""
     failed = proof(failures=["add float32 cuda: wrong"], passed=False)
     file = write(tmp_path / "x.json", failed | {"failures": [], "passed": True})
     assert evidence.why_none(WANTED, [file]) == ["x.json was edited after it was made"]
@@ -130,7 +130,7 @@ def test_the_spec_is_what_the_smoke_tests_of_the_release_have_checked(tmp_path: 
 
 
 def test_the_committed_evidence_was_made_by_this_smoke_test() -> None:
-    """Where smoke.py has changed, a GPU must run the wheel again: RELEASE.md says how."""
+    """If smoke.py has changed, a GPU must run the wheel again: RELEASE.md says how."""
     committed = sorted((ROOT / evidence.FOLDER).glob("*.json"))
     if not committed:
         pytest.skip("no GPU has run this project's wheels yet")

@@ -1,4 +1,4 @@
-"""Images: the base is chosen with a reason, tags follow the contents, settings stay apart."""
+"""Tests images: the base is chosen with a reason, tags follow the contents, settings stay out of the image."""
 
 import dataclasses
 import shutil

@@ -1,4 +1,5 @@
-"""The embedded index: twine uploads to it and pip installs from it, as with any other; nothing there ever changes."""
+"""Tests the embedded index: twine uploads to it and pip installs from it, as with any other; nothing in it ever
+changes."""
 
 import base64
 import dataclasses

@@ -1,4 +1,4 @@
-"""Metadata of an sdist: what an index or pip would refuse at the end is refused before anything is compiled."""
+"""Tests an sdist's metadata: what an index or pip would refuse at the end is refused before anything is compiled."""
 
 import io
 import tarfile

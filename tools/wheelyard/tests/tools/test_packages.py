@@ -1,4 +1,4 @@
-"""The packages in images: what a list says of them, and that a difference from the kept list is not missed."""
+"""Tests the lists of packages in images, and that a difference from the kept list is noticed."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ LIST = "libc6:amd64=2.36-9+deb12u10 libssl3:amd64=3.0.17-1\ntorch==2.10.0@012345
 
 @pytest.fixture
 def house(tmp_path: Path) -> Path:
-    """A release folder with the list of one image, which is the kept one."""
+    """Returns a release folder with the list of one image, equal to the kept one."""
     for folder in (tmp_path / "build/release/packages", tmp_path / packages.KEPT / "x86_64"):
         folder.mkdir(parents=True)
         (folder / "verify-3.11.txt").write_text(LIST)
@@ -68,11 +68,11 @@ def test_a_project_that_keeps_none_is_told_nothing(house: Path) -> None:
 
 
 def test_a_python_package_with_other_files_is_another(tmp_path: Path) -> None:
-    """Of the same version; what an installer adds is no difference."""
+    """The version is the same. Files that an installer adds make no difference."""
     info = tmp_path / "demo-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n")
-    (tmp_path / "demo.py").touch()  # later Pythons list what is there
+    (tmp_path / "demo.py").touch()  # later Pythons list only files that exist
 
     def listed(record: str) -> str:
         (info / "RECORD").write_text(record)

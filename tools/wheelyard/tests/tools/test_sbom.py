@@ -1,4 +1,5 @@
-"""The SBOM in a wheel: valid CycloneDX, names what is linked in, reproducible, RECORD holds."""
+"""Tests the SBOM in a wheel: it is valid CycloneDX, names what is linked in, is reproducible, and agrees with
+RECORD."""
 
 import hashlib
 import json
@@ -20,7 +21,7 @@ PINNED = sbom.pinned_runtime("12.9")
 
 
 def facts(runtime: str = "static", version: str | None = "12.9") -> dict[str, Any]:
-    """What `wheelscope show` says of a wheel, as far as an SBOM needs it."""
+    """Returns the part of `wheelscope show` that an SBOM needs."""
     about = {"name": "demo_ext", "version": "1.0", "license": "BSD-3-Clause"}
     return {"wheel": about, "cuda": {"runtime": runtime, "runtime_version": version}}
 

@@ -1,5 +1,5 @@
-"""The static index: pip takes the right file from it, hash checked, local versions included; uv the right variant. A
-release is added to earlier ones, whole or not at all."""
+"""Tests the static index: pip takes the right file from it, hash checked, local versions included; uv takes the right
+variant. A release is added to earlier ones completely or not at all."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from wheelyard.tools import static_index, wheelscope
 
 @contextmanager
 def index_of(folder: Path, wheels: list[Path]) -> Iterator[str]:
-    """The address of an index of wheels in a folder."""
+    """Yields the address of an index of wheels in a folder."""
     static_index.write(folder / "simple", "demo_ext", wheels)
     with serving(folder) as url:
         yield url
@@ -26,7 +26,7 @@ def index_of(folder: Path, wheels: list[Path]) -> Iterator[str]:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
-    """A folder with two wheels and their index, and its address."""
+    """Yields a folder with two wheels and their index, and its address."""
     wheels = [make_wheel(tmp_path, version=v) for v in ("1.0+cu129torch2.10", "1.0+cu130torch2.15")]
     with index_of(tmp_path, wheels) as url:
         yield tmp_path, url
@@ -74,7 +74,7 @@ TARGETS = ("7.0+PTX", "8.0", "8.6", "9.0+PTX", "12.0")
 
 @pytest.fixture(scope="module")
 def variants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """A folder with a wheel, its variants and their index, and its address."""
+    """Yields a folder with a wheel, its variants and their index, and its address."""
     folder = tmp_path_factory.mktemp("variants")
     wheel = make_wheel(folder, gpus=TARGETS)
     for gpu in (target.removesuffix("+PTX") for target in TARGETS):
@@ -84,7 +84,7 @@ def variants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, s
         yield folder, url
 
 
-# What `plan` says: the nearest earlier target of the same major version, for any driver.
+# As `plan` says: the nearest earlier target of the same major version, for any driver.
 TAKEN = {
     "7.0": "sm70", "7.5": "sm70", "8.0": "sm80", "8.6": "sm86", "8.9": "sm86", "9.0": "sm90",
     "10.0": "", "10.3": "", "11.0": "", "12.0": "sm120", "12.1": "sm120", "6.1": "", "": "",
@@ -137,7 +137,7 @@ def uv_download(url: str, requirement: str, folder: Path) -> subprocess.Complete
 
 
 def releases(folder: Path) -> list[list[Path]]:
-    """Two releases, of two wheels each; the second asks for a Python that nobody has."""
+    """Makes two releases of two wheels each; the second requires a Python that nobody has."""
     return [
         [make_wheel(folder / v, version=f"{v}+{local}", pythons=pythons) for local in LOCALS]
         for v, pythons in (("1.0", ">=3.9"), ("1.1", ">=3.99"))
@@ -166,7 +166,7 @@ def test_a_release_is_added_to_earlier_ones(tmp_path: Path) -> None:
             for old in first:
                 part = f"{url}{static_index.index_of_file(old.name)}/"
                 done = get(part, "demo-ext", tmp_path / get.__name__ / old.stem)
-                assert done.returncode == 0, done.stderr  # of 1.0: this Python is not for 1.1
+                assert done.returncode == 0, done.stderr  # 1.0: 1.1 is not for this Python
                 (found,) = (tmp_path / get.__name__ / old.stem).glob("demo_ext-*")
                 assert found.name.startswith(old.name.partition("-py3")[0])
             refused = get(f"{url}cu130-torch2.9/", "demo-ext==1.1", tmp_path / "no")

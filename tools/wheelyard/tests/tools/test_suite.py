@@ -1,4 +1,4 @@
-"""A Debian suite as an image: made once, whoever asks."""
+"""Tests a Debian suite as an image: it is made once, however many ask for it."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -16,10 +16,9 @@ from wheelyard.tools import suite
 def test_two_that_need_one_make_it_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: int
 ) -> None:
-    """The second one waits: an image that was made twice would have two ids. One that is gone is in the archive."""
-    monkeypatch.setenv(
-        "XDG_CACHE_HOME", str(tmp_path)
-    )  # of the user, who has images of these names
+    """The second one waits: an image that was made twice would have two ids. A suite that is gone from the mirror is in
+    the archive."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # the user's has images of these names
     monkeypatch.setattr(suite.debian, "need", lambda *_: None)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     programs = {

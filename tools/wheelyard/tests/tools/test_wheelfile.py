@@ -1,4 +1,4 @@
-"""A wheel in normal form: the same files make the same bytes, whoever packed them and however."""
+"""Tests a wheel's normal form: the same files make the same bytes, whoever packed them and however."""
 
 import os
 import random
@@ -15,7 +15,7 @@ EPOCH = 1580601600  # 2020-02-02
 
 
 def packed_anew(wheel: Path, chance: random.Random) -> None:
-    """The same files in another order, with other modes, times, compression and folders, by another system."""
+    """Packs the same files in another order, with other modes, times, compression and folders, as on another system."""
     with zipfile.ZipFile(wheel) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
     names = chance.sample([*files], len(files))

@@ -1,1 +1,2 @@
-"""Reads what a project says about its wheels: ci/matrix.toml and ci/policy.toml, each defined once in a schema."""
+"""Reads a project's settings for its wheels from ci/matrix.toml and ci/policy.toml. Each file is defined once, by a
+schema."""

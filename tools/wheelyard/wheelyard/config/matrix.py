@@ -1,4 +1,4 @@
-"""ci/matrix.toml: whom a project serves, what it builds for them, and how that is verified."""
+"""Defines ci/matrix.toml: whom a project serves, what it builds for them, and how that is verified."""
 
 import copy
 import re
@@ -326,7 +326,7 @@ class Matrix:
 
 
 def load(file: Path) -> Matrix:
-    """The matrix in `file`, with what is known filled in, every key and cross-reference checked."""
+    """Reads the matrix in `file`, completes it with what wheelyard knows, and checks every key and cross-reference."""
     tables, source = parse(file, file.name)
     matrix: Matrix = read(Matrix, with_known(tables), [], source)
     _check_references(matrix, source)
@@ -334,7 +334,7 @@ def load(file: Path) -> Matrix:
 
 
 def with_known(tables: dict[str, Any]) -> dict[str, Any]:
-    """The file's tables, completed by what wheelyard knows; nothing that the file says is changed."""
+    """Completes the file's tables with what wheelyard knows, and changes nothing that the file says."""
     known = tomllib.loads(KNOWN.read_text())
     full = copy.deepcopy(tables)
     for section in ("arch", "torch"):
@@ -364,12 +364,12 @@ def _tables(value: Any) -> dict[str, Any]:
 
 
 def _strings(value: Any) -> list[str]:
-    """The strings of a list that nobody has checked yet."""
+    """Returns the strings in a list that has not been checked yet."""
     return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """3.9 before 3.10 before 3.10t."""
+    """Returns a key that sorts 3.9 before 3.10 before 3.10t."""
     plain = version.rstrip("t")
     return (
         *(int(part) for part in plain.split(".") if part.isdecimal()),
@@ -378,12 +378,12 @@ def version_key(version: str) -> tuple[int, ...]:
 
 
 def with_gil(version: str) -> str:
-    """3.13t -> 3.13"""
+    """Returns the version without the t of a free-threaded Python: 3.13t -> 3.13"""
     return version.rstrip("t")
 
 
 def _wrong_fields(text: str) -> str:
-    """What is wrong with the braces of a value; empty if nothing."""
+    """Says what is wrong with the braces in a value; empty if nothing is."""
     known = ("arch", "toolkit", "compiler", "targets")
     try:
         fields = [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
@@ -395,7 +395,7 @@ def _wrong_fields(text: str) -> str:
 
 
 def _wrong_download(downloads: list[Download]) -> str:
-    """What is wrong with the files to be fetched; empty if nothing."""
+    """Says what is wrong with the files to be fetched; empty if nothing is."""
     names: set[str] = set()
     for url, digest, download in ((d.url, d.sha256, d) for d in downloads):
         if not re.fullmatch(r"https?://[^/\s\[\]]+/\S*", url):
@@ -411,7 +411,7 @@ def _wrong_download(downloads: list[Download]) -> str:
 
 
 def _check_references(matrix: Matrix, source: Source) -> None:
-    """Names used in one table must exist in the other."""
+    """Checks that names used in one table exist in the other."""
 
     def need(name: str, names: typing.Collection[str], *path: str) -> None:
         if name not in names:

@@ -1,4 +1,4 @@
-"""ci/policy.toml: what a project's wheels must be before they may be released. wheelscope judges by it."""
+"""Defines ci/policy.toml: what a project's wheels must be before they may be released. wheelscope judges by it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,14 +82,14 @@ class Policy:
 
 
 def levels(root: Path, name: str) -> dict[str, str]:
-    """The level of one finding in a project's policy, if it has one; gate says what is wrong with the file."""
+    """Returns the level that a project's policy gives to one finding, if any. The gate reports mistakes in the file."""
     file = root / FILE
     found = load(file).levels if file.is_file() else {}
     return {name: found[name]} if name in found else {}
 
 
 def load(file: Path) -> Policy:
-    """The policy in `file`, every key checked."""
+    """Reads the policy in `file` and checks every key."""
     tables, source = parse(file, file.name)
     policy: Policy = read(Policy, tables, [], source)
     return policy

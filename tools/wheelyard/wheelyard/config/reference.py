@@ -13,13 +13,13 @@ PLAIN = {str: "string", int: "number", bool: "true or false"}
 
 
 def page(kind: Any, file: str) -> str:
-    """A table of keys for each table of the file, in Markdown."""
+    """Returns a Markdown page with a table of keys for each table of the file."""
     lines = [f"# {file}", "", kind.__doc__, "", MADE, "", *_table(kind, [])]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _table(kind: Any, path: list[str]) -> list[str]:
-    """The keys of one table, then the tables inside it."""
+    """Returns the keys of one table, then the tables inside it."""
     hints = typing.get_type_hints(kind)
     rows: list[str] = []
     below: list[str] = []
@@ -39,7 +39,7 @@ def _section(path: list[str], table: Any, doc: str) -> list[str]:
 
 
 def _inner(hint: Any) -> tuple[list[str], Any] | None:
-    """The table behind a key: of its own, one of several by name, or one of a list."""
+    """Returns the table behind a key: the only one, one of several by name, or one of a list."""
     hint = without_none(hint)
     if dataclasses.is_dataclass(hint):
         return [], hint
@@ -74,7 +74,7 @@ def _words(hint: Any) -> str:
 
 
 def json_schema(kind: Any, title: str) -> dict[str, Any]:
-    """The whole schema of the file that `kind` defines."""
+    """Returns the whole schema of the file that `kind` defines."""
     head = {"$schema": "http://json-schema.org/draft-07/schema#", "title": title}
     return head | _schema(kind)
 

@@ -1,7 +1,7 @@
-"""Reads a TOML file into dataclasses, which are its schema; what is wrong names file, line and a suggestion.
+"""Reads a TOML file into dataclasses, which are its schema. An error names the file and line and suggests a fix.
 
-A dataclass is a table and a field is a key: `key("what it means", default)`. A key without a default must be there.
-The same definition gives the JSON schema for editors and the page for people (reference.py).
+A dataclass is a table and a field is a key: `key("what it means", default)`. A key without a default is required. The
+same definition gives the JSON schema for editors and the page for people (reference.py).
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ def key(
     *,
     known: bool = False,
 ) -> Any:
-    """A key of a table; without a default it must be given, unless wheelyard knows it by the table's name."""
+    """Defines a key of a table. Without a default it is required, unless wheelyard knows it by the table's name."""
     metadata = {"doc": doc, "choices": choices, "known": known}
     if isinstance(default, list | dict) or dataclasses.is_dataclass(default):
         return dataclasses.field(default_factory=lambda: default, metadata=metadata)
@@ -41,7 +41,7 @@ def key(
 
 @dataclass(frozen=True)
 class Source:
-    """The file's text, to say on which line a key stands."""
+    """The text of the file, used to find the line on which a key stands."""
 
     name: str
     text: str
@@ -50,7 +50,8 @@ class Source:
         return Problem(f"{self.name}:{self.line(path)}: {what}")
 
     def line(self, path: list[str]) -> int:
-        """The line of the last key of `path` that is written down, searched below its parents."""
+        """Returns the line of the last key of `path` that the file contains. Each key is searched for below its
+        parents."""
         lines = self.text.splitlines()
         found, start = 1, 0
         for part in path:
@@ -63,7 +64,7 @@ class Source:
 
 
 def parse(file: Path, shown: str) -> tuple[dict[str, Any], Source]:
-    """The tables of a file; `shown` is how messages call it."""
+    """Returns the tables of a file; `shown` is its name in messages."""
     try:
         text = file.read_text()
         return tomllib.loads(text), Source(shown, text)
@@ -76,7 +77,7 @@ def parse(file: Path, shown: str) -> tuple[dict[str, Any], Source]:
 
 
 def read(kind: Any, value: Any, path: list[str], source: Source) -> Any:
-    """`value` as `kind`: a dataclass, dict, list, str, int, bool, or one of these or None."""
+    """Converts `value` to `kind`: a dataclass, dict, list, str, int or bool, or one of these or None."""
     place = ".".join(path) or "the file"
     kind = without_none(kind)
     origin = typing.get_origin(kind)
@@ -95,7 +96,7 @@ def read(kind: Any, value: Any, path: list[str], source: Source) -> Any:
 
 
 def without_none(kind: Any) -> Any:
-    """X of X | None."""
+    """Returns X for X | None."""
     if typing.get_origin(kind) is types.UnionType:
         (kind,) = (part for part in typing.get_args(kind) if part is not types.NoneType)
     return kind

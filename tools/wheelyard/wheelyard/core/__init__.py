@@ -1,1 +1,2 @@
-"""Holds what all steps and runners share: jobs as data, their record, their workspace, containers, programs."""
+"""Defines what all steps and runners share: jobs as data, their record and workspace, containers, and running
+programs."""

@@ -1,10 +1,10 @@
-"""Finds the cause of a failure in a program's log, and advises on the commonest ones."""
+"""Finds the cause of a failure in a program's log, and gives advice on the commonest causes."""
 
 import re
 
-SHOWN_LINES = 4  # of a cause; a compiler shows the source line below its message
+SHOWN_LINES = 4  # lines shown of a cause: a compiler prints the source line below its message
 LONGEST = 300
-# What a cause looks like, the surest first. Of each kind the first line counts: later ones follow from it.
+# Patterns of causes, the surest first. Only the first match of each counts: later ones follow from it.
 CAUSES = [
     re.compile(r"^\S.*?(:\d+(:\d+)?:|\(\d+\):) (fatal |catastrophic )?error\b"),  # g++, clang, nvcc
     re.compile(r"^\S+\.pyx:\d+:\d+: "),  # Cython
@@ -17,7 +17,7 @@ CAUSES = [
     re.compile(r"^(E  +)?(ImportError|ModuleNotFoundError|OSError): .+"),
     re.compile(r"^E  +\S"),  # pytest
 ]
-HINTS = {  # by an expression that a line of the log has
+HINTS = {  # advice, by a pattern that a line of the log matches
     "No space left on device": "The disk is full: free some space, then run again. `docker system df` shows what "
     "images and their layers take; `wheelyard image --prune` removes those that this project does not need.",
     "TLS handshake timeout": "The image registry is not reachable: `--base debian` needs none.",
@@ -38,7 +38,7 @@ HINTS = {  # by an expression that a line of the log has
 
 
 def of(lines: list[str]) -> list[str]:
-    """The lines of a log that show the cause; none where nothing is recognised."""
+    """Returns the lines of a log that show the cause; empty if no cause is recognised."""
     for pattern in CAUSES:
         for number, line in enumerate(lines):
             if pattern.search(_plain(line)):
@@ -47,14 +47,14 @@ def of(lines: list[str]) -> list[str]:
 
 
 def hints(lines: list[str]) -> list[str]:
-    """What to do, where that is known."""
+    """Returns advice on the causes that are known."""
     return [
         hint for seen, hint in HINTS.items() if any(re.search(seen, _plain(line)) for line in lines)
     ]
 
 
 def _plain(line: str) -> str:
-    """Strips colours, and the clock that image builds put before each line."""
+    """Strips colours, and the clock that image builds print at the start of each line."""
     return re.sub(
         r"^(#\d+ \d+\.\d+ +)|^ {2,}(?=\S+:\d+)", "", re.sub(r"\x1b\[[0-9;]*[mK]", "", line)
     )

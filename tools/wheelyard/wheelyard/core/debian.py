@@ -1,5 +1,5 @@
-"""Installs Debian packages if it may: as root, or through sudo without a password. Otherwise, and with
-INSTALL=no, it says what to type."""
+"""Installs Debian packages if it may: as root, or through sudo without a password. Otherwise, or with INSTALL=no, it
+says what to type."""
 
 import os
 import shutil
@@ -10,16 +10,16 @@ from collections.abc import Callable, Sequence
 from wheelyard.core.environment import FIXED
 from wheelyard.problem import Problem
 
-# One at a time, tools/setup/need.sh included: apt waits for another apt in part only.
+# Locks out other installers, tools/setup/need.sh included: apt itself waits only partly for another apt.
 TURN = "/run/ci-debian.turn"
-# It waits for a fresh machine that is upgrading itself.
+# The timeout lets a fresh machine finish upgrading itself.
 INSTALL = """apt-get -q update &&
 apt-get -qy -o DPkg::Lock::Timeout=300 install --no-install-recommends "$@" """
 _turn = threading.Lock()
 
 
 def need(packages: Sequence[str], say: Callable[[str], None], advice: str) -> None:
-    """Installs the packages that are missing; `advice` is shown to someone who may not."""
+    """Installs the packages that are missing; `advice` is shown to users who may not install them."""
     with _turn:
         if wanted := [package for package in packages if not _is_installed(package)]:
             _install(wanted, say, advice)
@@ -38,7 +38,7 @@ def _install(wanted: list[str], say: Callable[[str], None], advice: str) -> None
 
 
 def _as_root() -> list[str] | None:
-    """What makes a command root's; none where that would take a password."""
+    """Returns the prefix that runs a command as root; None if that would take a password."""
     if os.geteuid() == 0:
         return []
     environment = [f"{name}={value}" for name, value in FIXED.items()]  # sudo clears it

@@ -1,4 +1,4 @@
-"""Computes digests of everything a job's result depends on: files, its step's code, the versions of its tools."""
+"""Computes digests of everything that a job's result depends on: files, its step's code, the versions of its tools."""
 
 import ast
 import functools
@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-# What packs wheels and sdists: another zlib, such as zlib-ng, writes other bytes for the same files.
+# The versions that pack wheels and sdists: another zlib, such as zlib-ng, writes other bytes for the same files.
 COMPRESSOR = {"python": platform.python_version(), "zlib": zlib.ZLIB_RUNTIME_VERSION}
 LINK, EXECUTABLE = "link to ", " executable"
 PACKAGE = Path(__file__).resolve().parent.parent
-# What these give to a step is data, and stands in its jobs' inputs.
+# What these modules give to a step is data, which is already in its jobs' inputs.
 DATA = ("config", "plan", "problem")
 
 
@@ -25,20 +25,20 @@ def sha256(file: Path) -> str:
 
 
 def of_source(file: Path) -> str:
-    """What an input says of a project's file: its sha256, whether it is a program, or where a link leads."""
+    """Describes a project's file for an input: its sha256 and whether it is executable, or the target of a link."""
     if file.is_symlink():
         return f"{LINK}{file.readlink()}"
     return sha256(file) + (EXECUTABLE if file.stat().st_mode & 0o100 else "")
 
 
 def of(value: Any) -> str:
-    """The digest of a JSON value."""
+    """Returns the digest of a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def tools(*names: str) -> dict[str, str | None]:
-    """The installed version of each Python package that a step runs as a program; none where it is not installed: the
-    jobs that publish have few packages, and plan all jobs."""
+    """Returns the version of each Python package that a step runs as a program, or None if it is not installed: the
+    jobs that publish install few packages, but plan all jobs."""
     return {name: _version(name) for name in names}
 
 
@@ -51,7 +51,8 @@ def _version(name: str) -> str | None:
 
 @functools.cache
 def code(module: str) -> str:
-    """The code that a step runs: its module and, in turn, every module of ours that it imports."""
+    """Returns the digest of the code that a step runs: its module and, recursively, every module of ours that it
+    imports."""
     seen: dict[str, str] = {}
     _collect(module, seen)
     return of(seen)
@@ -59,7 +60,7 @@ def code(module: str) -> str:
 
 @functools.cache
 def package() -> str:
-    """All of this program's code and recipes: two machines that share it do a job alike."""
+    """Returns the digest of this program's whole code and recipes. Machines with equal digests give equal results."""
     files = [*PACKAGE.rglob("*.py"), *(PACKAGE / "docker").rglob("*")]
     found = {file.relative_to(PACKAGE).as_posix(): sha256(file) for file in files if file.is_file()}
     return of({name: value for name, value in found.items() if "__pycache__" not in name})
@@ -83,7 +84,7 @@ def _file(module: str) -> Path | None:
 
 
 def _imports(tree: ast.Module) -> Iterable[str]:
-    """The modules that a module imports when it runs; what is only for type checkers is no code."""
+    """Yields the modules that a module imports when it runs; imports only for type checkers do not count."""
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             node.body = []

@@ -1,4 +1,4 @@
-"""Tests what stays on disk in every case, and what does not."""
+"""Flushes files to disk, and keeps temporary files where the next run removes them."""
 
 import os
 import shutil
@@ -9,9 +9,9 @@ from pathlib import Path
 
 
 def flush(path: Path) -> None:
-    """Has the disk keep a file, or all in a folder, also if the power goes."""
+    """Writes a file, or everything in a folder, through to the disk, so that it survives a power failure."""
     for below in path.iterdir() if path.is_dir() else ():
-        with suppress(FileNotFoundError):  # a database's own, just removed
+        with suppress(FileNotFoundError):  # such as a database's temporary file, just removed
             flush(below)
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -22,7 +22,8 @@ def flush(path: Path) -> None:
 
 @contextmanager
 def temporary_files_in(work: Path) -> Iterator[None]:
-    """Ours and those of all programs: what a kill leaves of them, the next run removes with the rest of the work."""
+    """Puts the temporary files of this and all other programs below `work`. If a run is killed, the next one removes
+    them with the rest."""
     folder = work / "tmp"
     folder.mkdir(parents=True, exist_ok=True)
     before = os.environ.get("TMPDIR")

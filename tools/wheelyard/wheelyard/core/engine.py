@@ -22,14 +22,14 @@ from wheelyard.problem import Problem
 START_SECONDS = 60
 ROOM = (
     20 << 30
-)  # bytes; about what the images of one project take, and the layers that the engine keeps of them
+)  # bytes: roughly the images of one project and the layers that the engine keeps of them
 IMAGE = "wheelyard.image"  # labels an image with the tag that it was made for
 RUN = f"wheelyard.run={secrets.token_hex(8)}"  # labels the containers of this process
-# These files are root's alone. Everybody who uses the engine holds a shared lock on `users`; whoever stops it must
-# hold that lock alone. `turn` lets one process at a time look for an engine or start one. `pid` names an engine that
-# we started.
+# Only root can use these files. Every user of the engine holds a shared lock on `users`; stopping the engine takes an
+# exclusive one. `turn` lets one process at a time look for an engine or start one. `pid` names an engine that we
+# started.
 USERS, TURN, STARTED = (Path(f"/run/ci-engine.{name}") for name in ("users", "turn", "pid"))
-# Where dockerd and its containerd note their process ids.
+# The files in which dockerd and its containerd write their process ids.
 PIDS = {
     "dockerd": Path("/run/docker.pid"),
     "containerd": Path("/run/docker/containerd/containerd.pid"),
@@ -38,7 +38,7 @@ ADVICE = """no container engine: neither `docker` nor `podman` answers. On Debia
   sudo apt-get install docker.io && sudo systemctl start docker && sudo usermod -aG docker $USER
 then log in again, or run the same command as root: it installs and starts docker by itself."""
 # Up to version 22 the docker client contains BuildKit; later ones have it in a plugin, which may be missing. Then
-# Debian's own client may do, in place of one that somebody put on PATH by hand.
+# Debian's own client may work where one that somebody put on PATH by hand does not.
 CLIENTS = ("docker", "/usr/bin/docker")
 LAST_WITHOUT_PLUGIN = 22
 NO_BUILDER = """docker cannot build images: its plugin buildx is missing. On Debian or Ubuntu:
@@ -52,12 +52,13 @@ class Engine:
     label: str  # marks the containers of one release folder
     builder: str  # the client that builds images
     users: IO[bytes] | None = None  # USERS, locked
-    address: str = ""  # of docker's engine, where the user's settings name one
+    address: str = ""  # docker's engine, if the user's settings name one
 
     @property
     def told(self) -> dict[str, str]:
-        """What the client is told of its engine, in place of the user's settings, which may change every container."""
-        if self.command == "podman":  # the images lie in the user's home
+        """Variables that locate the engine for its client. They replace the user's settings, which may change every
+        container."""
+        if self.command == "podman":  # images are in the user's home
             return {"HOME": str(Path.home()), "CONTAINERS_CONF": os.devnull}
         return {"DOCKER_HOST": self.address} if self.address else {}
 
@@ -71,7 +72,8 @@ class Engine:
 
     @contextmanager
     def labels(self) -> Iterator[list[str]]:
-        """Options that label the containers of one program. It may be stopped while they run: they are removed then."""
+        """Yields options that label the containers of one program, and removes those containers if it fails or is
+        stopped."""
         program = f"wheelyard.program={secrets.token_hex(8)}"
         try:
             yield [f"--label={label}" for label in (self.label, RUN, program)]
@@ -80,7 +82,7 @@ class Engine:
             raise
 
     def remove_leftovers(self, say: Callable[[str], None]) -> None:
-        """Removes the containers of a run in this release folder that was killed together with its guard."""
+        """Removes the containers that a run in this release folder left when it was killed together with its guard."""
         if count := _remove(self.command, self.label):
             say(f"removed {count} containers left by a stopped run")
 
@@ -88,13 +90,14 @@ class Engine:
         return shell.capture([self.command, "image", "inspect", name]) is not None
 
     def has_ours(self, tag: str) -> bool:
-        """Whether wheelyard made the image under this tag, for whichever user. A tag alone may be anybody's mistake.
-        The label is as trustworthy as the engine: whoever can write it is root there, and can change layers, too."""
+        """Whether wheelyard made the image under this tag, for any user. The tag alone proves nothing; anybody may have
+        used it. The label is as trustworthy as the engine: whoever can write it is root there, and can change layers
+        too."""
         shown = f'{{{{index .Config.Labels "{IMAGE}"}}}}'
         return shell.capture([self.command, "image", "inspect", "--format", shown, tag]) == tag
 
     def leave(self, say: Callable[[str], None]) -> None:
-        """Removes what may be left of this run; the last user stops an engine that a release started."""
+        """Removes this run's containers. The last user also stops an engine that was started for a release."""
         _remove(self.command, RUN)
         if self.users is None:
             return
@@ -115,7 +118,7 @@ class Engine:
         STARTED.unlink()
 
     def _is_last_user(self) -> bool:
-        """Whether no container runs, and no other release waits for its next one."""
+        """Whether no container is running and no other release is using the engine."""
         assert self.users is not None
         try:
             fcntl.flock(self.users, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -125,9 +128,9 @@ class Engine:
 
 
 def ready(release_folder: Path, say: Callable[[str], None]) -> Engine:
-    """An engine that answers, without leftovers of an earlier run."""
+    """Returns an engine that answers, after removing leftovers of an earlier run."""
     label = f"wheelyard.release={release_folder}"
-    if os.geteuid() != 0:  # somebody else starts and stops it
+    if os.geteuid() != 0:  # the engine belongs to somebody else, who starts and stops it
         command = answering()
         if command is None:
             raise Problem(ADVICE)
@@ -148,7 +151,7 @@ def ready(release_folder: Path, say: Callable[[str], None]) -> Engine:
 
 
 def _look_for_room(command: str, say: Callable[[str], None]) -> None:
-    """Says where the disk is nearly full: an image of torch that does not fit fails only after minutes."""
+    """Warns if the disk is nearly full: an image of torch that does not fit fails only after minutes."""
     name = "{{.Store.GraphRoot}}" if command == "podman" else "{{.DockerRootDir}}"
     folder = shell.capture([command, "info", f"--format={name}"])
     try:
@@ -163,7 +166,7 @@ def _look_for_room(command: str, say: Callable[[str], None]) -> None:
 
 
 def is_left_over() -> bool:
-    """Whether an engine runs that was started for a release which is gone, and nobody uses it."""
+    """Whether an engine is running that was started for a release which has ended, and nobody uses it."""
     if os.geteuid() != 0 or _noted("dockerd", STARTED) is None:
         return False
     with USERS.open("ab") as users:
@@ -175,7 +178,7 @@ def is_left_over() -> bool:
 
 
 def end_run(run: str) -> None:
-    """Does what a killed run could not: removes its containers, and stops the engine if it was started for the run."""
+    """Cleans up after a killed run: removes its containers, and stops the engine if it was started for the run."""
     if command := answering():
         _remove(command, run)
     if is_left_over():
@@ -185,13 +188,13 @@ def end_run(run: str) -> None:
 
 
 def after_a_kill() -> list[str]:
-    """The program that does so for this process."""
+    """Returns the command that cleans up after this process."""
     code = f"from wheelyard.core import engine; engine.end_run({RUN!r})"
     return [sys.executable, "-I", "-c", code]
 
 
 def _remove(command: str, label: str) -> int:
-    """Removes the containers with a label, running or not, and tells how many there were."""
+    """Removes the containers with a label, running or not, and returns how many there were."""
     asked = [command, "ps", "--all", "--quiet", f"--filter=label={label}"]
     found = (shell.capture(asked) or "").split()
     if found:
@@ -200,17 +203,17 @@ def _remove(command: str, label: str) -> int:
 
 
 def answering() -> str | None:
-    """The command of an engine that runs."""
+    """Returns the command of an engine that is running."""
     return next((c for c in ("docker", "podman") if shell.capture([c, "info"]) is not None), None)
 
 
 def is_available() -> bool:
-    """Whether an engine answers, or would be started here."""
+    """Whether an engine is running, or would be started here."""
     return answering() is not None or (os.geteuid() == 0 and shutil.which("dockerd") is not None)
 
 
 def _address(command: str) -> str:
-    """The engine's address in docker's current context; docker itself prefers DOCKER_HOST to it."""
+    """Returns the engine's address in docker's current context; empty if DOCKER_HOST is set, which docker prefers."""
     if command != "docker" or os.environ.get("DOCKER_HOST"):
         return ""
     asked = [command, "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"]
@@ -218,7 +221,7 @@ def _address(command: str) -> str:
 
 
 def _builder(command: str, say: Callable[[str], None]) -> str:
-    """The client that builds images: with secrets and caches, which need BuildKit or podman."""
+    """Returns the client that builds images. Their secrets and caches need BuildKit or podman."""
     if command == "podman":
         return command
     for client in CLIENTS:
@@ -236,7 +239,7 @@ def _has_buildkit(client: str) -> bool:
 
 
 def _start(log: Path, say: Callable[[str], None]) -> str:
-    """Starts one, or waits for the one that a killed release was starting."""
+    """Starts an engine, or waits for the one that a killed release was starting."""
     if not shutil.which("dockerd"):
         debian.need(["docker.io", "iptables"], say, ADVICE)
     if not shutil.which("docker"):  # from Debian 13 on, the client is a package of its own
@@ -257,10 +260,12 @@ def _start(log: Path, say: Callable[[str], None]) -> str:
 
 
 def _launch(log: Path, say: Callable[[str], None]) -> int:
-    """Its process id, which it notes by itself: whoever starts it may be killed at any moment."""
+    """Starts dockerd and returns its process id. dockerd's own shell writes the id down, as this process may be killed
+    at any moment."""
     say("starting the container engine (dockerd); it is stopped when the release ends")
     _forget_stale_pids()
-    lasting = {name: value for name, value in os.environ.items() if name != "TMPDIR"}  # not a run's
+    # dockerd outlives the run, and so must not use its temporary folder.
+    lasting = {name: value for name, value in os.environ.items() if name != "TMPDIR"}
     with log.open("wb") as output:
         daemon = subprocess.Popen(
             ["sh", "-c", 'echo $$ >"$0" && exec dockerd', STARTED],
@@ -270,14 +275,14 @@ def _launch(log: Path, say: Callable[[str], None]) -> int:
 
 
 def _forget_stale_pids() -> None:
-    """Deletes the ids that a killed dockerd left: if another process has one now, dockerd refuses to start."""
+    """Deletes the ids that a killed dockerd left: if another process has one of them now, dockerd refuses to start."""
     for program, file in PIDS.items():
         if _noted(program, file) is None:
             file.unlink(missing_ok=True)
 
 
 def _noted(program: str, file: Path) -> int | None:
-    """The process whose id a file holds, if it still is that program."""
+    """Returns the process whose id is in a file, if it still is that program."""
     try:
         pid = int(file.read_text())
     except (OSError, ValueError):
@@ -290,9 +295,9 @@ def _is_running(program: str, pid: int) -> bool:
 
 
 def _program(pid: int) -> str:
-    """What a process runs; empty for one that has ended, even if nobody has waited for it.
+    """Returns the name of the program that a process runs; empty if it has ended, even if nobody has waited for it.
 
-    /proc/PID/cmdline does not tell: it is empty for a moment in every exec, too.
+    /proc/PID/cmdline cannot tell: it is also empty for a moment in every exec.
     """
     try:
         name, _, fields = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(") ")

@@ -1,8 +1,8 @@
 """Builds the environment of a job's programs from scratch, so that no shell setting reaches them.
 
-A program gets PATH without relative folders, a home of its own, and FIXED. Whatever else it needs of this machine is
-allowed by name, from one of the lists below; what a job tells it comes last. There is no other list: a variable that
-changes what is made belongs in the matrix, where it is an input.
+A program gets PATH without relative folders, a home of its own, and FIXED. Anything else of this machine must be
+allowed by name, from one of the lists below; the job's own variables come last. There is no other list: a variable that
+changes the result belongs in the matrix, where it is an input.
 """
 
 import os
@@ -19,12 +19,12 @@ FIXED = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "DEBIAN_FRONTEND": "noninteractive",
 }
-# Where the container engine is.
+# Variables that locate the container engine.
 ENGINE = (
     *("DOCKER_HOST", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY"),
     *("CONTAINER_HOST", "XDG_RUNTIME_DIR"),
 )
-# How programs reach a network: for those that download or upload.
+# Variables that say how to reach the network, for programs that download or upload.
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 NETWORK = (
     *PROXIES,
@@ -33,21 +33,21 @@ NETWORK = (
     *("PIP_DEFAULT_TIMEOUT", "PIP_TIMEOUT", "PIP_RETRIES"),
 )
 PIP_CONFIGURATION = (Path("~/.pip/pip.conf"), Path("~/.config/pip/pip.conf"))  # the last one wins
-# Who uploads and signs: passwords in the environment, a keyring or ~/.pypirc, a workflow's identity.
+# Variables that identify whoever uploads and signs: passwords, a keyring or ~/.pypirc, a workflow's identity.
 CREDENTIALS = (
     *("HOME", "DBUS_SESSION_BUS_ADDRESS", "TWINE_USERNAME", "TWINE_PASSWORD"),
     *("GITHUB_ACTIONS", "ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
 )
-# What a Python with torch needs to find this machine's GPU.
+# Variables that a Python with torch needs to find this machine's GPU.
 GPU = ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
-# The user's own docker: its plugins and its registries' passwords, for making images.
+# The user's own docker settings, for making images: its plugins and its registries' passwords.
 IMAGES = ("HOME", "DOCKER_CONFIG", *ENGINE, *NETWORK)
 
 
 def make(
     home: Path | str, allowed: Collection[str] = (), told: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The environment of a program whose home is `home`, unless it is allowed the user's own."""
+    """Returns the environment of a program whose home is `home`, unless it is allowed to use the user's own."""
     let_through = {name: os.environ[name] for name in allowed if name in os.environ}
     own = [file for file in map(Path.expanduser, PIP_CONFIGURATION) if file.is_file()]
     if "PIP_CONFIG_FILE" in allowed and own:
@@ -57,7 +57,8 @@ def make(
 
 
 def path() -> str:
-    """This Python's own programs, then those of the user's PATH; a relative folder would depend on where we are."""
+    """Returns PATH: this Python's programs, then the user's PATH without relative folders, whose meaning depends on the
+    current folder."""
     given = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(
         [str(Path(sys.executable).parent), *(p for p in given if Path(p).is_absolute())]
@@ -65,5 +66,6 @@ def path() -> str:
 
 
 def isolated(module: str, *words: object) -> list[object]:
-    """Runs a module of this Python's packages: nothing in the current folder or the user's own packages replaces it."""
+    """Returns a command that runs a module of this Python, so that no file in the current folder or the user's own
+    packages replaces it."""
     return [sys.executable, "-I", "-m", module, *words]

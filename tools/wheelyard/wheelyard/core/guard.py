@@ -1,9 +1,9 @@
-"""Stops containers that a killed run has left running, before they interfere with the next run.
+"""Stops the programs that a killed run has left running, before they interfere with the next run.
 
-A process of its own is told through a pipe which process groups run. The system closes that pipe when the run ends,
-however it does, and the groups that are still known then are killed, with all their children. Containers are no
-children: a program that the guard runs after a kill removes them. Where the guard was killed too, the next run ends
-what it finds: every program of a run has its temporary folder in its environment.
+The guard is a separate process, which is told through a pipe which process groups are running. The system closes that
+pipe when the run ends, however it ends; the guard then kills the groups it still knows of, with all their children.
+Containers are not children: a program that the guard runs after a kill removes them. If the guard was killed too, the
+next run kills the programs that it finds: each has the run's temporary folder in its environment.
 """
 
 import atexit
@@ -39,21 +39,21 @@ _process: "subprocess.Popen[bytes] | None" = None
 
 
 def run_after_a_kill(command: list[str]) -> None:
-    """From now on `command` is run if this process is killed; an empty one takes that back."""
+    """Tells the guard to run `command` if this process is killed; an empty command cancels that."""
     with _turn:
         _after_a_kill[:] = command
         _tell(f"!{json.dumps(command)}")
 
 
 def watch(group: int) -> None:
-    """Ends this group of processes when this program ends."""
+    """Tells the guard to kill this group of processes when this program ends."""
     with _turn:
         _groups.add(group)
         _tell(f"+{group}")
 
 
 def forget(group: int) -> None:
-    """The group has ended, and its number may be another's."""
+    """Tells the guard that a group has ended, as its number may be reused."""
     with _turn:
         _groups.discard(group)
         _tell(f"-{group}")
@@ -62,7 +62,7 @@ def forget(group: int) -> None:
 def _tell(line: str) -> None:
     global _process
     lines = [line]
-    if _process is None or _process.poll() is not None:  # none yet, or somebody has killed it
+    if _process is None or _process.poll() is not None:  # not started yet, or killed
         _process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", PROGRAM],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -75,10 +75,10 @@ def _tell(line: str) -> None:
 
 
 def end_leftovers(work: Path) -> None:
-    """Kills the programs of an earlier run, whose temporary files lie below `work`; nobody else may use it now."""
+    """Kills the programs of an earlier run, whose temporary files are below `work`. No other run may be using it."""
     sign = os.fsencode(f"TMPDIR={work}/")
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it is over, or another user's
+        with suppress(OSError):  # it has ended, or belongs to another user
             settings = (process / "environ").read_bytes().split(b"\0")
             is_ours = int(process.name) == os.getpid()
             if not is_ours and any(setting.startswith(sign) for setting in settings):

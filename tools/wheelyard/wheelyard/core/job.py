@@ -1,8 +1,9 @@
 """Defines a job: one piece of a step, as plain data that can be compared, stored and sent to another machine.
 
-`inputs` name everything that the result depends on, and are all that the step's `run` is given: JSON values, and
-references to files. `Made` are files that other jobs make; the record turns it into their paths and digests. `Source`
-are files of the project. `Passed` are jobs that must have passed on the same files before this one may run.
+`inputs` names everything that the result depends on, and the step's `run` is given nothing else: JSON values, and
+references to files. `Made` refers to files that other jobs make; the record turns it into their paths and digests.
+`Source` refers to files of the project. `Passed` names jobs that must have passed on the same files before this one may
+run.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,14 +13,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Needs:
-    """What a machine must have to run a job."""
+    """The requirements of a job on its machine."""
 
     arch: str | None = None  # None: any
     engine: bool = False  # containers
     gpu: bool = False
     network: bool = False
     memory_gib: int = 0
-    secrets: bool = False  # stays with whoever started the release: credentials, the embedded index
+    secrets: bool = False  # runs where the release started: credentials, the embedded index
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Job:
     unit: str
     needs: Needs
     inputs: Mapping[str, Any]
-    # Patterns of the paths, below the release folder, of the files it makes. `?` in front: it may be missing.
+    # Patterns of the files that it makes, as paths below the release folder. A leading `?` marks optional files.
     outputs: tuple[str, ...] = field(default=())
 
     @property
@@ -60,7 +61,7 @@ class Job:
 
     @property
     def after(self) -> list[str]:
-        """The jobs that must have passed before."""
+        """The jobs that must have passed before this one."""
         references = [v for v in self.inputs.values() if isinstance(v, Made | Passed)]
         return list(dict.fromkeys(job for reference in references for job in reference.jobs))
 
@@ -80,7 +81,7 @@ def _tagged(value: Any) -> Any:
 
 
 def from_json(data: Mapping[str, Any]) -> Job:
-    """The job that `as_json` wrote down."""
+    """Rebuilds a job from what `as_json` returned."""
 
     def value(tagged: Any) -> Any:
         if not isinstance(tagged, dict) or "$" not in tagged:
@@ -96,7 +97,7 @@ def from_json(data: Mapping[str, Any]) -> Job:
 
 @dataclass(frozen=True)
 class Graph:
-    """All jobs of a release and who waits for whom; a runner takes it, wherever it runs them."""
+    """All jobs of a release and their dependencies; the same for every runner, wherever it runs them."""
 
     jobs: dict[str, Job]  # in an order in which they can run
 
@@ -108,12 +109,12 @@ class Graph:
         return list(dict.fromkeys(job.step for job in self.jobs.values()))
 
     def before(self, job: Job) -> Iterator[Job]:
-        """The jobs that a job directly waits for."""
+        """Returns the jobs that a job directly waits for."""
         return (self.jobs[name] for name in job.after)
 
     @classmethod
     def of(cls, jobs: Iterable[Job]) -> "Graph":
-        """Checks that every job comes after those that it waits for, and that no name is used twice."""
+        """Builds a graph; checks that every job comes after those that it waits for, and that no name is used twice."""
         known: dict[str, Job] = {}
         for job in jobs:
             assert job.name not in known, f"two jobs are named {job.name}"

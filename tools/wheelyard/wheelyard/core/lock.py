@@ -11,7 +11,7 @@ from wheelyard.problem import Problem
 
 @contextmanager
 def only_one(folder: Path, otherwise: str) -> Iterator[None]:
-    """Makes the folder and holds it; raises with the words of `otherwise` where another process does."""
+    """Makes the folder and locks it; raises a Problem with the text `otherwise` if another process has locked it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / ".lock").open("w")
@@ -35,7 +35,8 @@ def only_one(folder: Path, otherwise: str) -> Iterator[None]:
 
 @contextmanager
 def turn(path: Path) -> Iterator[None]:
-    """Waits until no other process, and no other thread, has its turn by that folder, or file, which is made."""
+    """Waits until no other process or thread holds the lock on `path`, a folder or a file, and takes it. A missing file
+    is made."""
     held = os.open(path, os.O_RDONLY | (0 if path.is_dir() else os.O_CREAT), 0o644)
     try:
         fcntl.flock(held, fcntl.LOCK_EX)

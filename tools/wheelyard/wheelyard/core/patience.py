@@ -11,14 +11,14 @@ ANSWER_SECONDS = 120
 
 
 class Broken(Problem):
-    """A connection that broke, which may hold the next time."""
+    """A failed connection, which may work at the next attempt."""
 
 
 Result = TypeVar("Result")
 
 
 def patiently(attempt: Callable[[], Result]) -> Result:
-    """Makes the attempt, and again after each pause while connections break."""
+    """Calls `attempt`, and calls it again after each pause while connections fail."""
     for pause in PAUSES:
         try:
             return attempt()

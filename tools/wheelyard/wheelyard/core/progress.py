@@ -10,7 +10,7 @@ from rich.table import Table
 
 
 class Bars(Progress):
-    """The bars, and above them what a runner has to show."""
+    """The progress bars, with a runner's own content above them."""
 
     above: Callable[[], Iterable[RenderableType]] = staticmethod(lambda: ())
 
@@ -40,11 +40,11 @@ class Display:
             yield
 
     def show_above(self, content: Callable[[], Iterable[RenderableType]]) -> None:
-        """Shows more while a run goes on, renewed with the bars."""
+        """Shows more content during a run, renewed with the bars."""
         self._bars.above = content
 
     def say(self, text: str) -> None:
-        """One line that must not be missed: a choice made, something installed or started."""
+        """Prints one line that must not be missed: a choice made, something installed or started."""
         self._bars.console.print(text, markup=False)
 
     def step(self, name: str, total: int, reused: int) -> "StepDisplay":
@@ -81,7 +81,7 @@ class StepDisplay:
             self.display.say(f"{self.name:8} {unit:34} {seconds:7.1f} s  {verdict}")
 
     def found_unchanged(self) -> None:
-        """A job that seemed to be needed is not."""
+        """Counts a job as unchanged that seemed to need another run."""
         self.reused += 1
         self._update(1)
 

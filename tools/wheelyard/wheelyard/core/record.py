@@ -1,11 +1,11 @@
-"""build/release/release.json: what was made from which inputs, every sha256, every verdict.
+"""Keeps build/release/release.json: what was made from which inputs, every sha256, every verdict.
 
-A job is finished when its record names the same inputs and its outputs are still there. An output whose bytes
-changed since is refused: it is not what was built, gated or tested. What a job says about itself is not believed: the
-record looks at the files that it left, takes only those that the job is for, and hashes them itself.
+A job is finished when its record names the same inputs and its outputs still exist. An output whose bytes have changed
+since is refused: it is not what was built, gated or tested. A job's own account of its outputs does not count: the
+record looks at the files that the job left, accepts only those that the job declares, and hashes them itself.
 
-What other machines did, and handed on, is kept apart in taken.json beside it. So release.json has only what was done
-here, and that is all that this machine can hand on in turn.
+Jobs that other machines did and handed on are kept in taken.json beside it. So release.json contains only jobs done
+here, which are all that this machine can hand on.
 """
 
 import itertools
@@ -36,11 +36,11 @@ class Record:
         self.folder = folder
         self.file, self._taken_file = folder / "release.json", folder / "taken.json"
         self._lock, self._writing = threading.Lock(), threading.Lock()
-        self._changes = self._written = 0  # how many there were, and how many are on disk
-        self._lines: dict[str, tuple[Facts, str]] = {}  # entries, and how they are written
+        self._changes = self._written = 0  # changes so far, and those on disk
+        self._lines: dict[str, tuple[Facts, str]] = {}  # entries, and their JSON
         self.head: Facts = {"schema_version": 2}
         self.jobs: dict[str, Facts] = {}
-        self.taken: set[str] = set()  # the jobs that other machines did
+        self.taken: set[str] = set()  # jobs that other machines did
         if self._taken_file.exists():
             self.head, self.jobs = load(self._taken_file)
             self.taken = set(self.jobs)
@@ -52,7 +52,7 @@ class Record:
     # --- What is known ---------------------------------------------------------------------------
 
     def resolve(self, job: Job) -> Facts:
-        """A job's inputs with digests in place of references; each job named there has passed."""
+        """Returns a job's inputs with digests in place of references. Every job that they refer to must have passed."""
         return {name: self._value(value) for name, value in job.inputs.items()}
 
     def _value(self, value: Any) -> Any:
@@ -63,7 +63,7 @@ class Record:
         return dict(value.files) if isinstance(value, Source) else value
 
     def is_done(self, job: Job) -> bool:
-        """Whether it passed with the very inputs that it has now, and what it made is there."""
+        """Whether the job has passed with exactly the inputs that it has now, and its outputs still exist."""
         entry = self.jobs.get(job.name)
         if entry is None or entry["verdict"] != "passed" or self._missing(job.name):
             return False
@@ -73,7 +73,7 @@ class Record:
             return False
 
     def check_ready(self, job: Job, graph: Graph) -> None:
-        """Everything that a job waits for has passed on the files that there are now."""
+        """Checks that everything a job waits for has passed on the files as they are now."""
         for name in job.after:
             entry = self._passed(name)
             earlier = graph.jobs[name]
@@ -91,7 +91,7 @@ class Record:
             self.check_ready(earlier, graph)
 
     def outputs(self, name: str) -> dict[str, str]:
-        """The files that a job left: path below the release folder, sha256; each there and unaltered."""
+        """Returns the files that a job left, as path below the release folder and sha256. Each must exist unaltered."""
         entry = self._passed(name)
         if missing := self._missing(name):
             step = name.split("/")[0]
@@ -113,7 +113,7 @@ class Record:
         return entry
 
     def _missing(self, name: str) -> list[str]:
-        """The files of a job that are gone; one that was altered is refused."""
+        """Returns the names of a job's files that are gone; raises if one was altered."""
         missing = []
         for relative, recorded in self.jobs[name]["outputs"].items():
             path = self.folder / relative
@@ -130,7 +130,7 @@ class Record:
     # --- What happens ----------------------------------------------------------------------------
 
     def passed(self, job: Job, inputs: Facts, made_in: Path, facts: Facts, seconds: float) -> None:
-        """Takes over the files that a job left in a folder of its own."""
+        """Moves a job's files from its own folder into the release folder, and records them."""
         outputs = {path: sha256(made_in / path) for path in acceptable(job, made_in)}
         before = self._forget(job.name, outputs)
         for path in outputs:
@@ -144,8 +144,8 @@ class Record:
         self._enter(job.name, "passed", seconds, inputs=inputs, outputs=outputs, facts=facts)
 
     def _forget(self, name: str, outputs: dict[str, str]) -> dict[str, str]:
-        """Drops the record of files that are about to be replaced: after a kill between the two they would seem to have
-        been altered. Returns them."""
+        """Drops the record of files that are about to be replaced, and returns them. Otherwise, after a kill between
+        the two, they would seem to have been altered."""
         with self._lock:
             before: dict[str, str] = self.jobs.get(name, {}).get("outputs", {})
             is_gone = before not in ({}, outputs)
@@ -159,13 +159,13 @@ class Record:
         self._enter(job.name, "failed", seconds, inputs=inputs, outputs={}, facts={"error": error})
 
     def take(self, name: str, entry: Facts, folder: Path, job: Job) -> None:
-        """Takes over a record of another machine with the files that came along in `folder`."""
+        """Takes over a record from another machine, with the files that came with it in `folder`."""
         if entry["verdict"] == "passed":
             check_outputs(job, entry["outputs"])
         for relative, recorded in entry["outputs"].items():
             check_path(job, relative)
             source = folder / relative
-            if not source.is_file():  # whoever needs it will miss it
+            if not source.is_file():  # a job that needs it will report it
                 continue
             if sha256(source) != recorded:
                 raise Problem(
@@ -180,7 +180,7 @@ class Record:
             self.taken.add(name)
 
     def keep_only(self, names: Iterable[str]) -> None:
-        """Drops the records of jobs that the plan no longer has, of the steps that it has."""
+        """Drops the records of jobs that the plan no longer has, within the steps that it has."""
         wanted = set(names)
         steps = {name.split("/")[0] for name in wanted}
         gone = [n for n in self.jobs if n not in wanted and n.split("/")[0] in steps]
@@ -199,7 +199,7 @@ class Record:
         self.write()
 
     def write(self) -> None:
-        """Atomic: whoever reads a file of it, also after a kill, sees the old or the new record.
+        """Writes the record atomically: every reader, even after a kill, sees the old or the new one.
 
         Jobs that end while a write is under way wait for it, and share the next one.
         """
@@ -219,14 +219,14 @@ class Record:
             self._written = changes
 
     def write_whole(self, file: Path) -> Path:
-        """Everything that is known, wherever it was done."""
+        """Writes everything that is known into `file`, including what other machines did."""
         with self._lock:
             text = self._text(self.jobs)
         _write(file, text)
         return file
 
     def _text(self, names: Iterable[str]) -> str:
-        """A line for each job; those of jobs that have not changed are not made again."""
+        """Returns the JSON of these jobs, one line each; the lines of unchanged jobs are reused."""
         lines = ",\n".join(self._line(name) for name in sorted(names))
         beginning = json.dumps(self.head, sort_keys=True).removesuffix("}")
         return f'{beginning}, "jobs": {{\n{lines}\n}}}}\n'
@@ -241,7 +241,7 @@ class Record:
 
 
 def load(file: Path) -> tuple[Facts, dict[str, Facts]]:
-    """The head of a record, and its jobs."""
+    """Returns the head of a record, and its jobs."""
     try:
         head = json.loads(file.read_text())
         jobs = head.pop("jobs")
@@ -264,7 +264,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def acceptable(job: Job, folder: Path) -> list[str]:
-    """The files in the folder that a job left; refuses what the job is not for, and what is no plain file."""
+    """Returns the files that a job left in the folder. Rejects undeclared outputs, and anything but plain files."""
     found = []
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder).as_posix()
@@ -277,7 +277,8 @@ def acceptable(job: Job, folder: Path) -> list[str]:
 
 
 def check_outputs(job: Job, paths: Collection[str]) -> None:
-    """A job leaves one file for each of its patterns, and no other; where a pattern begins with `?`, any number."""
+    """Checks that a job leaves one file for each of its patterns, or any number for a pattern that starts with `?`, and
+    no other file."""
     for path in paths:
         check_path(job, path)
     for pattern in job.outputs:
@@ -288,7 +289,7 @@ def check_outputs(job: Job, paths: Collection[str]) -> None:
 
 
 def check_path(job: Job, relative: str) -> None:
-    """A path that this job may leave: below the release folder, and what the job is for."""
+    """Checks that a path lies below the release folder and matches one of the job's patterns."""
     parts = relative.split("/")
     is_plain = all(NAME.fullmatch(part) and part not in (".", "..") for part in parts)
     if not is_plain or not any(_fits(relative, pattern) for pattern in job.outputs):
@@ -296,8 +297,8 @@ def check_path(job: Job, relative: str) -> None:
 
 
 def _fits(path: str, pattern: str) -> bool:
-    """A wheel's name may hold several platform tags, and pip installs it for each of them: each must fit. A variant's
-    label may stand after them."""
+    """Whether a path matches a pattern. A wheel's name may hold several platform tags, and pip installs it for each of
+    them, so each must match. A variant's label may follow them."""
     names, pattern = [path], pattern.removeprefix("?")
     if path.endswith(".whl"):
         parts = path.removesuffix(".whl").split("-")

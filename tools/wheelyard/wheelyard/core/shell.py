@@ -16,8 +16,8 @@ TAIL_LINES = 15
 LINES_BELOW_A_CAUSE = 3
 LIMIT_SECONDS = (
     24 * 60 * 60
-)  # the longest builds of real extensions take a night; what takes longer hangs
-running: dict[subprocess.Popen[bytes], int] = {}  # with the thread that started each
+)  # the longest builds of real extensions take a night; anything longer hangs
+running: dict[subprocess.Popen[bytes], int] = {}  # each with the thread that started it
 stopping = threading.Event()  # set while a run is being stopped: nothing new starts
 
 
@@ -32,9 +32,9 @@ def run(
     stdin: Path | None = None,
     limit: float = LIMIT_SECONDS,
 ) -> None:
-    """Runs `command` to its end; `what` names it in the message if it fails, or runs longer than `limit` seconds.
+    """Runs `command` to its end; `what` names it in the message if it fails or runs longer than `limit` seconds.
 
-    It sees nothing of our environment but what `allow` names, and what `env` tells it.
+    Its environment has only the variables of ours that `allow` names, and those in `env`.
     """
     if stopping.is_set():
         raise Problem(f"{what} was not started: the run is being stopped")
@@ -68,7 +68,7 @@ def start(
     stdin: IO[bytes] | None = None,
     cwd: Path | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Starts a program that does not outlive this one, however this one ends."""
+    """Starts a program that ends when this one ends, however that happens."""
     process = subprocess.Popen(
         words, stdin=stdin, stdout=output, stderr=output, cwd=cwd, env=env, start_new_session=True,
         umask=environment.UMASK,
@@ -79,14 +79,14 @@ def start(
 
 
 def ended(process: subprocess.Popen[bytes]) -> None:
-    """Notes the end of a program that was started so."""
+    """Records that a program from `start` has ended."""
     guard.forget(process.pid)
     running.pop(process, None)
 
 
 def capture(command: Sequence[object], limit: float = 60) -> str | None:
-    """The output of a short command, or None if it fails or does not exist. It asks this machine about itself, so it
-    has the user's own settings."""
+    """Returns the output of a short command, or None if it fails or does not exist. It asks about this machine, so it
+    runs with the user's own settings."""
     given = {**os.environ, **environment.FIXED}
     try:
         done = subprocess.run(
@@ -98,14 +98,15 @@ def capture(command: Sequence[object], limit: float = 60) -> str | None:
 
 
 def stop_all(thread: int | None = None) -> None:
-    """Ends every program still running, or those of one thread, each with its children."""
+    """Ends every running program, or only those of one thread, each with its children."""
     for process, starter in list(running.items()):
         if thread in (None, starter) and process.poll() is None:
             os.killpg(process.pid, signal.SIGTERM)
 
 
 def tail(log: Path) -> str:
-    """The cause of a failure, the last lines of its log, what to do where that is known, and where the whole log is."""
+    """Returns the cause of a failure, the last lines of its log, advice if there is any, and the path of the whole
+    log."""
     lines = log.read_text(errors="replace").splitlines()
     found = cause.of(lines)
     count = LINES_BELOW_A_CAUSE if found else TAIL_LINES

@@ -1,8 +1,8 @@
 """Provides a running job with its inputs as files, a folder for its results, a log and containers, and nothing else.
 
-A runner makes one for each job. The files that other jobs made and those of the project are copied into the job's own
-folder, and it is the copies that are compared with their digests, so a job works on exactly what its inputs say,
-whatever happens to the originals; and a container that is shown them sees no other file of the release.
+A runner makes one for each job. Files of other jobs and of the project are copied into the job's own folder, and the
+copies are compared with their digests. So a job works on exactly what its inputs say, whatever happens to the
+originals, and a container that gets the copies sees no other file of the release.
 """
 
 import shutil
@@ -17,7 +17,7 @@ from wheelyard.problem import Problem
 
 
 class Machine(Protocol):
-    """What a runner offers to all its jobs."""
+    """The services that a runner offers to all its jobs."""
 
     def engine(self) -> Engine: ...
 
@@ -27,20 +27,20 @@ class Machine(Protocol):
 @dataclass(frozen=True)
 class Workspace:
     inputs: Mapping[str, Any]  # resolved
-    folder: Path  # for this job alone; removed when it is over
+    folder: Path  # for this job alone; removed when it ends
     log: Path
-    made_by_others: Path  # below it lie the files of `Made` inputs
-    project: Path  # below it lie the files of `Source` inputs
+    made_by_others: Path  # parent folder of the files of `Made` inputs
+    project: Path  # parent folder of the files of `Source` inputs
     lasting: Path  # folders that outlive the job
     machine: Machine
 
     @property
     def out(self) -> Path:
-        """The folder in which a job leaves what it made, each file at its path below the release folder."""
+        """The folder for a job's results, each at its path below the release folder."""
         return self.scratch("out")
 
     def expect(self, outputs: Iterable[str]) -> None:
-        """Makes the folders of what a job will leave: those that a container makes belong to root."""
+        """Makes the folders for a job's outputs: a container would make them as root's."""
         for path in outputs:
             (self.out / path.removeprefix("?")).parent.mkdir(parents=True, exist_ok=True)
 
@@ -50,13 +50,13 @@ class Workspace:
         return path
 
     def kept(self, name: str) -> Path:
-        """A folder that the next run finds again: downloads, the embedded index."""
+        """Returns a folder that lasts until the next run: downloads, the embedded index."""
         path = self.lasting / name
         path.mkdir(parents=True, exist_ok=True)
         return path
 
     def recorded(self, name: str) -> dict[Path, str]:
-        """Copies of an input's files that other jobs made, with their recorded digests."""
+        """Returns copies of the files that an input has from other jobs, with their recorded digests."""
         folder = self.scratch(f"made-{name}")
         return {
             self._copied(self.made_by_others / path, folder / path, digest): digest
@@ -71,7 +71,7 @@ class Workspace:
         return file
 
     def sources(self, name: str) -> Path:
-        """A copy of the project's files of an input, as a folder of the same shape."""
+        """Returns a folder with copies of the project's files in an input, at the same paths."""
         folder = self.scratch(f"sources-{name}")
         for relative, recorded in self.inputs[name].items():
             target = folder / relative

@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def complete(toolkit: Path, packages: Path) -> None:
-    """Links what the toolkit lacks to the files in site-packages/nvidia."""
+    """Links headers and libraries that the toolkit lacks to the files in site-packages/nvidia."""
     for part in ("include", "lib"):
         for source in sorted(packages.glob(f"*/{part}")):
             for file in sorted(source.iterdir()):

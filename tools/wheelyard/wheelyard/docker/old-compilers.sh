@@ -1,5 +1,5 @@
-# Sets up the compilers of the old Debian suite in /opt/old, so that the newer suite around it calls them.
-# What they compile sees the old suite's headers and libraries alone, and so runs wherever that suite's glibc does.
+# Sets up the compilers of the old Debian suite in /opt/old, so that the newer suite around it calls them. Their output
+# uses only the old suite's headers and libraries, and so runs wherever that suite's glibc does.
 set -e
 old=/opt/old
 cd $old/usr/lib/*-linux-gnu

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Installs a Python in an image of a Debian suite: `sh python.sh 3.13`, or `sh python.sh 3.13t` for one without a GIL;
-# with the word `headers` behind it, the headers that extensions of that Python are compiled with.
-# Debian has none without a GIL. It is compiled from the suite's own source package, which apt checks as it checks any
-# package, and as fast as it can be: nothing here makes Python faster than it must be for tests.
+# Installs a Python in an image of a Debian suite: `sh python.sh 3.13`, or `sh python.sh 3.13t` for one without a GIL.
+# Followed by the word `headers`, it installs the headers for compiling extensions of that Python. Debian has no Python
+# without a GIL, so that is compiled from the suite's own source package, which apt verifies like any package. Compiling
+# takes as little time as possible: tests need no faster Python.
 set -eu
 version=$1
 plain=${version%t}

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 PINS = Path(__file__).parent / "toolkits"
-CALLED = ("bin2c", "cudafe++", "fatbinary", "nvlink")  # by nvcc; ptxas is that of PyPI
+CALLED = ("bin2c", "cudafe++", "fatbinary", "nvlink")  # called by nvcc; ptxas is PyPI's
 COMPLETE = ".complete"  # written last, with the pins: a folder without it is made anew
 
 
@@ -53,7 +53,7 @@ def packages(pins: Path, machine: str, folder: Path) -> Path:
 
 
 def adapt_for_clang(toolkit: Path, of_13: Path) -> None:
-    """clang calls fatbinary, which PyPI has for CUDA 13 only: a wrapper joins the two."""
+    """Adapts a toolkit for clang, which calls fatbinary; PyPI has that for CUDA 13 only, so a wrapper joins the two."""
     shutil.copy(of_13 / "cu13/bin/fatbinary", toolkit / "bin/fatbinary-13")
     shutil.copy(PINS / "fatbinary.sh", toolkit / "bin/fatbinary")
     # clang 16 includes this header of cuRAND wherever CUDA is compiled; nothing uses it.
@@ -74,7 +74,8 @@ def debian_nvcc(deb: Path, mirror: str, folder: Path) -> Path:
 
 
 def add_nvcc(toolkit: Path, debian: Path) -> None:
-    """Puts Debian's nvcc and what it calls side by side. Its usr/bin/nvcc is a script that knows Debian's folders."""
+    """Puts Debian's nvcc beside the programs that it calls. Debian's usr/bin/nvcc is a script that knows Debian's
+    folders."""
     own = debian / "lib/nvidia-cuda-toolkit/bin"
     shutil.copytree(own / "crt", toolkit / "bin/crt")
     for program in (own / "nvcc", own / "cicc", *(debian / "bin" / name for name in CALLED)):
@@ -84,7 +85,7 @@ def add_nvcc(toolkit: Path, debian: Path) -> None:
 
 def assemble(cuda: str, machine: str, mirror: str, destination: Path) -> None:
     pins, static = PINS / f"{cuda}.lock", PINS / f"{cuda}-static.lock"
-    deb = PINS / f"{cuda}.deb"  # where PyPI has no nvcc, and Debian has
+    deb = PINS / f"{cuda}.deb"  # exists if PyPI has no nvcc, but Debian has
     if not pins.is_file():
         sys.exit(f"error: there is no toolkit {cuda}; choose one of {', '.join(versions())}")
     if deb.is_file() and not mirror:
@@ -115,7 +116,8 @@ def assemble(cuda: str, machine: str, mirror: str, destination: Path) -> None:
             libraries = packages(static, machine, Path(scratch) / "static") / "cuda_runtime/lib"
             for library in libraries.glob("*.a"):
                 shutil.copy(library, destination / "lib")
-            # nvcc always names one. That of 12.9 is too new for its nvlink; only kernels that launch kernels need it.
+            # nvcc always links libcudadevrt. That of 12.9 is too new for its nvlink; only kernels that launch kernels
+            # need it.
             (destination / "lib/libcudadevrt.a").write_bytes(b"!<arch>\n")
         if deb.is_file():
             add_nvcc(destination, debian_nvcc(deb, mirror, Path(scratch)))

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs torch with all that it needs: `sh torch.sh REQUIREMENTS`, which are lines of a file of requirements; torch alone if
-# `--no-deps` follows. Where they have hashes, a package without one is refused.
+# Installs torch with its dependencies: `sh torch.sh REQUIREMENTS`, with the lines of a requirements file; torch alone
+# if `--no-deps` follows. If the lines have hashes, a package without one is refused.
 set -eu
 wanted=$1
 shift

@@ -1,4 +1,4 @@
-"""`wheelyard init`: finds out what a project is, writes the files that get it started, and says why."""
+"""Runs `wheelyard init`: examines a project, writes the files that get it started, and says why."""
 
 import os
 import subprocess
@@ -21,7 +21,8 @@ RUST = {"maturin", "setuptools-rust"}
 
 
 def run(root: Path, display: Display, folder: str = "", import_name: str = "") -> None:
-    """Asks nothing and overwrites nothing. `folder`: the one below the root that has the project's setup."""
+    """Writes the missing files without asking, and overwrites none. `folder` is the one below the root that has the
+    project's setup."""
     from wheelyard.init import metadata  # jobs that publish read sources and have no `build`
 
     place = root / folder
@@ -78,7 +79,8 @@ def run(root: Path, display: Display, folder: str = "", import_name: str = "") -
 
 
 def _commit_of_the_tag(uses: str) -> str:
-    """The commit of this version's tag in the repository of the reusable workflows; empty where nobody tells it."""
+    """Returns the commit of this version's tag in the repository of the reusable workflows; empty if it cannot be
+    found."""
     address = f"https://github.com/{'/'.join(uses.split('/')[:2])}"
     tag = f"refs/tags/{files.RELEASE}"
     command = ["git", "ls-remote", address, tag, f"{tag}^{{}}"]

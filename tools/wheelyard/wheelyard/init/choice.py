@@ -12,7 +12,7 @@ from wheelyard.init.sources import Found
 from wheelyard.plan.project import beside_torch, requirement
 from wheelyard.problem import Problem
 
-TORCHES = 2  # the newest; more are a line each
+TORCHES = 2  # the newest; users add others with a line each
 PYTHONS = 2
 
 Known = dict[str, Any]
@@ -21,11 +21,11 @@ Known = dict[str, Any]
 @dataclass(frozen=True)
 class Choice:
     strategy: str
-    torches: dict[str, str]  # torch -> the CUDA build that PyPI has of it here, or cpu; or empty
+    torches: dict[str, str]  # torch -> the CUDA build on PyPI for this machine, or cpu; or empty
     pythons: list[str]
-    runs: list[tuple[str, str]]  # cells with a torch and a Python that are run
+    runs: list[tuple[str, str]]  # cells to run, each a torch and a Python
     dependencies: list[str]  # what the project needs beside torch
-    test_dependencies: list[str]  # and what its tests need beside that
+    test_dependencies: list[str]  # and what its tests need besides that
     reasons: dict[str, str]
     abi3_python: str = ""
 
@@ -78,9 +78,9 @@ def _strategy(found: Found, reasons: dict[str, str]) -> str:
 
 
 def _torches(found: Found, known: Known, strategy: str, reasons: dict[str, str]) -> dict[str, str]:
-    """The newest torches that the project's requirements allow; a universal wheel serves all of them."""
+    """Returns the newest torches that the project's requirements allow, or all of them for a universal wheel."""
     ordered = sorted(known["torch"], key=version_key)
-    # One binary that serves every torch is built on the headers of one.
+    # A binary that serves every torch is built on the headers of one, so its build requirements do not matter.
     texts = [*(found.dependencies or []), *([] if strategy == "universal" else found.requires)]
     wanted = [requirement(text, found.root) for text in texts]
     pins = [r.specifier for r in wanted if r.name == "torch" and r.specifier and not r.marker]
@@ -110,7 +110,8 @@ def _torches(found: Found, known: Known, strategy: str, reasons: dict[str, str])
 def _pythons(
     found: Found, known: Known, torches: dict[str, str], reasons: dict[str, str]
 ) -> tuple[list[str], list[tuple[str, str]]]:
-    """Pythons that the project allows and every chosen torch has, those of Debian's images first; cells to run."""
+    """Returns the Pythons that the project allows and every chosen torch has, preferably those of Debian's images, and
+    the cells to run."""
     try:
         allowed = SpecifierSet(found.requires_python.strip())
     except InvalidSpecifier:

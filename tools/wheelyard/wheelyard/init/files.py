@@ -54,7 +54,7 @@ def matrix(found: Found, choice: Choice) -> str:
 
 
 def _line(key: str, value: object, why: str) -> list[str]:
-    """A key with what made it so."""
+    """Returns a key's line, with the reason for its value as a comment."""
     return [f"{key} = {_toml(value)}" + (f"  # {why}" if why else "")]
 
 
@@ -68,8 +68,8 @@ def policy(found: Found, choice: Choice) -> str:
 
 
 def workflow(uses: str, commit: str = "") -> str:
-    """`uses` is the folder of the reusable workflows, in wheelyard's own repository, and `commit` that of this
-    version's tag; without it they are taken at the tag, which can be moved."""
+    """Returns a workflow that calls the reusable ones. `uses` is their folder in wheelyard's own repository, and
+    `commit` that of this version's tag. Without a commit they are taken at the tag, which can be moved."""
     version = f"{commit} # {RELEASE}" if commit else RELEASE
     return f"""# Wheels for every push, built, gated and verified; those of a version tag go to its release page.
 name: wheels
@@ -89,5 +89,5 @@ jobs:
 
 
 def _toml(value: object) -> str:
-    """A string or a list of strings; TOML reads those of JSON."""
+    """Returns a string or a list of strings in TOML, which spells them as JSON does."""
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Asks the build backend for what files do not tell: a project's name, requirements and top-level modules."""
+"""Asks the build backend for what a project's files leave open: its name, requirements and top-level modules."""
 
 import copy
 import shutil
@@ -23,12 +23,12 @@ WHY = "its build backend, asked for the metadata"
 
 
 def required_to_build(found: Found) -> set[str]:
-    """The names of the packages that its build requires."""
+    """Returns the names of the packages that the project's build requires."""
     return _names(found, found.requires)
 
 
 def needs_torch(found: Found) -> bool:
-    """Whether its sources or its requirements name torch."""
+    """Whether the project's sources or requirements name torch."""
     required = _names(found, [*found.requires, *(found.dependencies or [])])
     return "torch" in required or bool(found.uses.keys() & {"torch", "stable"})
 
@@ -38,17 +38,19 @@ def _names(found: Found, requirements: Iterable[str]) -> set[str]:
 
 
 def ask(found: Found, display: Display) -> None:
-    """Fills in what reading has left open. A build that needs torch is not asked: that would download gigabytes."""
+    """Fills in what the files have left open. The backend is not asked if the build needs torch: that would download
+    gigabytes."""
     has_names = found.name and found.import_name and not found.is_import_guessed
     if (has_names and found.dependencies is not None) or "torch" in required_to_build(found):
         return
     display.say("asking the build backend for the names and requirements that its files leave open")
     with (
-        warnings.catch_warnings(action="ignore"),  # the backend's, which `build` passes on
+        warnings.catch_warnings(action="ignore"),  # from the backend, passed on by `build`
         tempfile.TemporaryDirectory() as folder,
         build.env.DefaultIsolatedEnv() as environment,
     ):
-        # A build leaves files beside its sources, so it gets a copy, and no history to make a version from.
+        # A build leaves files beside its sources, so it works on a copy, without the history that a version could be
+        # made from.
         def left_out(at: str, _: list[str]) -> tuple[str, ...]:
             return LEFT_OUT if Path(at) == found.root else ()
 
@@ -60,7 +62,7 @@ def ask(found: Found, display: Display) -> None:
             environment.install(builder.build_system_requires)
             environment.install(builder.get_requires_for_build("wheel"))
             info = builder.metadata_path(folder)
-        except Exception as error:  # whatever the project's own code raises
+        except Exception as error:  # anything that the project's own code raises
             what = (str(error).splitlines() or [type(error).__name__])[0]
             display.say(f"it failed ({what}); only the files count")
             return
@@ -111,7 +113,7 @@ def _bare(requirement: Requirement) -> str:
 
 
 def check_names(found: Found) -> None:
-    """Refuses a project without both names: no wheel of it could be verified."""
+    """Raises unless the project has both names: without them no wheel could be verified."""
     if not found.name:
         raise Problem("no file of the project names it; write pyproject.toml, [project] name")
     if not found.import_name:

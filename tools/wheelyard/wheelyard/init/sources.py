@@ -17,12 +17,12 @@ from wheelyard.plan.project import pyproject
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".pyx")
 TESTS = ("tests", "test")
 TEST_EXTRAS = ("test", "tests", "testing")
-TEST_FILES = ("test_*.py", "*_test.py")  # that pytest takes
+TEST_FILES = ("test_*.py", "*_test.py")  # that pytest collects
 SKIPPED = {"build", "dist", "third_party", "node_modules", "docs", "benchmarks", "wheelhouse"}
-NO_PART = {*TESTS, *SKIPPED, "examples"}  # folders whose sources are not the extension's
+NO_PART = {*TESTS, *SKIPPED, "examples"}  # folders whose sources do not belong to the extension
 NO_PACKAGES = {*NO_PART, "scripts", "csrc"}
-LARGEST = 1 << 20  # a source beyond this is generated
-# What in a source binds a wheel, and to what.
+LARGEST = 1 << 20  # bytes; a larger source is generated
+# Patterns in a source that bind a wheel to an API.
 USES = {
     "stable": re.compile(
         r"STABLE_TORCH_LIBRARY|torch/csrc/stable|torch/headeronly|#include\s*[<\"]opwright/"
@@ -33,33 +33,33 @@ USES = {
     "pybind": re.compile(r"#include\s*[<\"](pybind11/|torch/(extension|python)\.h)"),
     "python": re.compile(r"#include\s*[<\"](Python\.h|nanobind/)"),
 }
-# A module that CMake makes, with no package around it.
+# A module that CMake makes, outside any package.
 CMAKE_MODULE = re.compile(r"^\s*(?:nanobind|pybind11|python3?)_add_\w+\(\s*(\w+)", re.I | re.M)
 
 
 @dataclass
 class Found:
-    """Facts with their reasons; what reading cannot tell is empty."""
+    """Facts about a project, with their reasons; anything that its files do not tell is empty."""
 
     root: Path
     folder: str = ""  # the one below `root` that has the setup
     name: str = ""
     import_name: str = ""
-    package: str = ""  # the folder of that package
-    is_import_guessed: bool = False  # by the only package, which the wheel may not have
+    package: str = ""  # the folder of the imported package
+    is_import_guessed: bool = False  # from the only package, which the wheel may not have
     requires_python: str = ""
-    requires: list[str] = field(default_factory=list)  # what its build needs
-    dependencies: list[str] | None = None  # what it needs when it runs; None: not known
+    requires: list[str] = field(default_factory=list)  # requirements of its build
+    dependencies: list[str] | None = None  # requirements at run time; None: not known
     backend: str = "setuptools"
-    is_native: bool = False  # there is anything to compile
+    is_native: bool = False  # it has something to compile
     has_cuda: bool = False
     has_device_code: bool = False  # CUDA sources of its own, not only calls of NVIDIA's libraries
-    any_python: str = ""  # what says that a wheel is tagged py3-none
+    any_python: str = ""  # the setting that tags its wheels py3-none
     limited_api: str = ""  # the oldest Python of its limited API, as 3.10; empty: none
     uses: dict[str, list[str]] = field(default_factory=dict)  # a key of USES -> the files
     tests: list[str] = field(default_factory=list)
     test_requires: list[str] = field(default_factory=list)  # an extra or a group for the tests
-    has_own_tests: bool = False  # inside the package, which users may install, too
+    has_own_tests: bool = False  # inside the package, which users may install too
     reasons: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -68,7 +68,7 @@ class Found:
 
 
 def read(root: Path, folder: str = "") -> Found:
-    """`folder`: the one of the repository `root` that has the project's setup."""
+    """Examines a project. `folder` is the one below the repository's `root` that has the project's setup."""
     found = Found(root / folder, folder)
     root = found.root
     _pyproject(found)
@@ -129,13 +129,13 @@ def take_test_extra(found: Found, extras: Mapping[str, Any], what: str) -> None:
 
 
 def _limited(found: Found, tag: str, where: str) -> None:
-    """Takes the tag of a limited API, as cp310, from one of the places where a project may name it."""
+    """Takes the tag of a limited API, such as cp310, from one of the places where a project may name it."""
     if parts := re.fullmatch(r"(?:cp)?3(\d+)", str(tag)):
         found.limited_api, found.reasons["limited_api"] = f"3.{parts[1]}", f"{where} is {tag}"
 
 
 def _setup(found: Found) -> None:
-    """Keywords of setup() that are written as plain values, and what kind of extension it makes."""
+    """Reads the keywords of setup() that are plain values, and the kind of extension that it makes."""
     setup_cfg = configparser.ConfigParser()
     setup_cfg.read(found.root / "setup.cfg")
     if not found.name and setup_cfg.has_option("metadata", "name"):
@@ -161,7 +161,7 @@ def _setup(found: Found) -> None:
             elif name == "py_limited_api" and value == "True" and not found.limited_api:
                 found.limited_api = "3.9"
                 found.reasons["limited_api"] = "setup.py sets py_limited_api"
-        if isinstance(node, ast.Tuple):  # of bdist_wheel's get_tag
+        if isinstance(node, ast.Tuple):  # as in a get_tag of bdist_wheel
             tag = [part.value for part in node.elts if isinstance(part, ast.Constant)]
             if tag[:2] == ["py3", "none"]:
                 found.any_python = "setup.py gives its wheel the tag py3-none"
@@ -175,7 +175,7 @@ def _setup(found: Found) -> None:
 
 
 def _named_values(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """The constants that a call or a dictionary gives names to."""
+    """Yields the constants that a call passes by keyword or a dictionary contains, with their names."""
     pairs: list[tuple[Any, ast.expr]] = []
     if isinstance(node, ast.Call):
         pairs = [(keyword.arg, keyword.value) for keyword in node.keywords]
@@ -188,7 +188,8 @@ def _named_values(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _keywords(tree: ast.Module) -> dict[str, Any]:
-    """The keywords of the call of setup() whose values are literals, or names of literals at the top of the file."""
+    """Returns the keywords of the call of setup() whose values are literals, or names of literals at the top of the
+    file."""
     values = {
         target.id: node.value
         for node in tree.body
@@ -210,7 +211,7 @@ def _keywords(tree: ast.Module) -> dict[str, Any]:
 
 
 def _sources(found: Found, top: Path) -> bool:
-    """Whether there are any below `top`; what they use goes into `found`."""
+    """Whether there are any sources below `top`; the ABIs that they use are added to `found`."""
     any_there = False
     for file in sorted(_files(top)):
         inside = file.relative_to(top)
@@ -232,8 +233,8 @@ def _sources(found: Found, top: Path) -> bool:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    """Files of the extension, also of folders beside the project that stand in it by a link; no folder twice, and none
-    that is a project of its own."""
+    """Yields the files of the extension, including folders beside the project to which it has a link. Visits no folder
+    twice, and none that is a project of its own."""
     seen = set()
     for folder, inner, names in os.walk(root, followlinks=True):
         place = os.path.realpath(folder)
@@ -247,7 +248,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def find_package(found: Found) -> None:
-    """What users import: the package folder or module named like the distribution, else the only one."""
+    """Finds the import name: the package or module named like the distribution, otherwise the only package."""
     packages: dict[str, str] = {}
     wanted = canonicalize_name(found.name).replace("-", "_")
     for prefix in ("", "src", *_package_folders(found.root)):
@@ -256,7 +257,7 @@ def find_package(found: Found) -> None:
             inside = file.parent.relative_to(top)
             in_package = (
                 top / inside.parts[0] / "__init__.py"
-            ).exists()  # so it is a part of that package
+            ).exists()  # so it is part of that package
             name = ".".join(inside.parts)
             is_named = name.replace(".", "_").lower() == wanted
             if len(inside.parts) == 1 or ((prefix or is_named) and not in_package):
@@ -275,7 +276,7 @@ def find_package(found: Found) -> None:
 
 
 def _made_by_cmake(root: Path, wanted: str) -> tuple[str, str] | None:
-    """The module named like the distribution, and where CMake is told to make it."""
+    """Returns the module named like the distribution, and the file that has CMake make it."""
     for file in sorted(file for file in _files(root) if file.name == "CMakeLists.txt"):
         for name in CMAKE_MODULE.findall(file.read_text(errors="replace")):
             if wanted and name.lower() == wanted:
@@ -284,13 +285,14 @@ def _made_by_cmake(root: Path, wanted: str) -> tuple[str, str] | None:
 
 
 def empty_submodules(root: Path) -> list[str]:
-    """Submodules that a plain `git clone` leaves empty; a build that needs their headers would fail late."""
+    """Returns the submodules that a plain `git clone` leaves empty; a build that needs their headers would fail
+    late."""
     said = shell.capture(["git", "-C", str(root), "submodule", "status"]) or ""
     return [line.split()[1] for line in said.splitlines() if line.startswith("-")]
 
 
 def _package_folders(root: Path) -> list[str]:
-    """The folders in which pyproject.toml tells setuptools to look for packages."""
+    """Returns the folders in which pyproject.toml tells setuptools to look for packages."""
     packages = pyproject(root).get("tool", {}).get("setuptools", {}).get("packages", {})
     where = packages.get("find", {}).get("where", []) if isinstance(packages, dict) else []
     return [str(folder) for folder in where]

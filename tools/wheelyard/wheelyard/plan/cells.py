@@ -10,7 +10,7 @@ from wheelyard.problem import Problem
 
 @dataclass(frozen=True)
 class Cell:
-    """What one user has."""
+    """The combination that one user has."""
 
     arch: str
     cuda: str
@@ -20,7 +20,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Wheel:
-    """One wheel to be made. `torch`, `cuda` and `python` are None where it serves all of them."""
+    """A wheel to be made. `torch`, `cuda` and `python` are None if it serves all of them."""
 
     arch: str
     toolkit: str | None
@@ -35,17 +35,17 @@ class Wheel:
 
     @property
     def local_version(self) -> str:
-        """The wheel's local version: cu130torch2.15; none for a wheel that serves every torch."""
+        """The wheel's local version: cu130torch2.15; empty for a wheel that serves every torch."""
         return f"{cuda_name(self.cuda)}torch{self.torch}" if self.cuda and self.torch else ""
 
     @property
     def index_name(self) -> str:
-        """The index of its own that wheels for this torch and CUDA have; none for a wheel that serves every torch."""
+        """The index for wheels of this torch and CUDA; empty for a wheel that serves every torch."""
         return index_name(self.local_version)
 
     @property
     def toolkit_name(self) -> str:
-        """The toolkit and the CPU it compiles for, as in the image: 12.9-x86_64."""
+        """The toolkit and the CPU that it compiles for, as its folder in the image is named: 12.9-x86_64."""
         return f"{self.toolkit}-{self.arch}"
 
     def serves(self, cell: Cell) -> bool:
@@ -56,14 +56,14 @@ class Wheel:
 @dataclass(frozen=True)
 class Variant:
     """A wheel with the device code for one GPU target alone. Installers give it to that GPU and to later ones of the
-    same major version, unless a nearer variant is there; all others get the wheel itself."""
+    same major version, unless a nearer variant exists; all others get the wheel itself."""
 
     wheel: Wheel
-    gpu: str  # 9.0
+    gpu: str  # its compute capability: 9.0
 
     @property
     def label(self) -> str:
-        """sm90, which ends the file's name."""
+        """The end of the file's name: sm90."""
         return "sm" + self.gpu.replace(".", "")
 
     @property
@@ -72,33 +72,33 @@ class Variant:
 
 
 def split_label(file: str) -> tuple[str, str]:
-    """The name of the wheel that a file is a variant of, and its label; no label for a wheel that is none."""
+    """Returns the name of the wheel that a file is a variant of, and its label; empty for a plain wheel."""
     label = re.search(r"-(sm\d+)\.whl$", file)
     return (f"{file[: label.start()]}.whl", label[1]) if label else (file, "")
 
 
 def python_tag(version: str) -> str:
-    """3.14t -> cp314t"""
+    """Returns the tag of a Python: 3.14t -> cp314t"""
     return "cp" + version.replace(".", "")
 
 
 def cuda_name(cuda: str) -> str:
-    """13.0 -> cu130, cpu -> cpu"""
+    """Returns a CUDA version as names contain it: 13.0 -> cu130, cpu -> cpu"""
     return cuda if cuda == "cpu" else "cu" + cuda.replace(".", "")
 
 
 def index_name(local_version: str) -> str:
-    """cu130torch2.15 -> cu130-torch2.15"""
+    """Returns the name of an index: cu130torch2.15 -> cu130-torch2.15"""
     return local_version.replace("torch", "-torch", 1)
 
 
 def index_of_file(name: str) -> str:
-    """The index that a file belongs to, by its local version; none for an sdist and a wheel for every torch."""
+    """Returns the index that a file belongs to by its local version; empty for an sdist and a wheel for every torch."""
     return index_name(name.split("-")[1].partition("+")[2]) if name.endswith(".whl") else ""
 
 
 def cells(matrix: Matrix) -> tuple[list[Cell], dict[str, int]]:
-    """All combinations that exist, and the number of those that do not by reason."""
+    """Returns all combinations that exist, and the number of those that do not, by reason."""
     found: list[Cell] = []
     left_out: dict[str, int] = {}
     cudas = sorted({cuda for torch in matrix.torch.values() for cuda in torch.cuda})
@@ -116,7 +116,7 @@ def cells(matrix: Matrix) -> tuple[list[Cell], dict[str, int]]:
 
 
 def wheels(matrix: Matrix, strategy: str, toolkit: str | None = None) -> list[Wheel]:
-    """The wheels of a strategy; every cell is served by exactly one."""
+    """Returns the wheels of a strategy; every cell is served by exactly one."""
     existing, _ = cells(matrix)
     if strategy == "universal":
         toolkit = toolkit or matrix.strategy.universal.toolkit
@@ -132,7 +132,8 @@ def wheels(matrix: Matrix, strategy: str, toolkit: str | None = None) -> list[Wh
 
 
 def toolkit_for(matrix: Matrix, cuda: str) -> str | None:
-    """The toolkit for a torch's CUDA: its own version, else the newest of its major that is not newer, else any."""
+    """Returns the toolkit for a torch's CUDA: the newest of its major version that is not newer, otherwise the oldest
+    of that major version."""
     if cuda == "cpu":
         return None
     every = [name for name, facts in matrix.toolkit.items() if facts.compiler == "nvcc"]
@@ -145,7 +146,7 @@ def toolkit_for(matrix: Matrix, cuda: str) -> str | None:
 
 
 def run_cells(matrix: Matrix, *, slow: bool = True) -> list[RunCell]:
-    """The cells that are run: those that the matrix names, or the oldest and the newest torch."""
+    """Returns the cells to run: those that the matrix names, or the oldest and the newest torch."""
     if matrix.verify.run:
         return [cell for cell in matrix.verify.run if slow or not cell.slow]
     torches = sorted(matrix.torch, key=version_key)
@@ -158,9 +159,10 @@ def run_cells(matrix: Matrix, *, slow: bool = True) -> list[RunCell]:
 
 
 def cuda_of_run(matrix: Matrix, torch: str, arch: str) -> str | None:
-    """The CUDA of the torch that a cell runs with: PyPI's, which pip installs, or "cpu" for wheels without CUDA code.
+    """Returns the CUDA of the torch that a cell runs with: PyPI's, which pip installs, or "cpu" for wheels without CUDA
+    code.
 
-    A project without CUDA code says `cuda = ["cpu"]`: what it makes runs beside any build of its torch.
+    A project without CUDA code says `cuda = ["cpu"]`: its wheels run beside any build of their torch.
     """
     facts = matrix.torch[torch]
     theirs = facts.pypi.get(arch)

@@ -1,6 +1,6 @@
 """Writes the plan as GitHub job matrices of at most 256 jobs each, every job on a native runner.
 
-A workflow's matrix has a chunk for each job, and calls another workflow whose matrix has the chunk's jobs.
+A workflow's matrix has one entry per chunk of jobs, and calls another workflow whose matrix has the chunk's jobs.
 """
 
 import dataclasses
@@ -13,8 +13,8 @@ from typing import Any
 from wheelyard.plan.cells import run_cells
 from wheelyard.plan.plan import Plan
 
-LIMIT = 256  # of jobs in a matrix
-# The artifacts of the workflows, and the jobs of ours that each may hand on; {} is what the * of its name stands for.
+LIMIT = 256  # jobs in a matrix
+# The artifacts of the workflows, and the jobs that each may hand on. {} stands for what the * of its name matches.
 ARTIFACTS = {
     "sdist": ("build/sdist",),
     "build-*": ("build/{}", "repair/{}", "repair/{}-sm*"),
@@ -29,7 +29,8 @@ ARTIFACTS = {
 
 
 def may_hand_on(plan: Plan) -> Callable[[str, str], bool]:
-    """Whether an artifact of a name is for a job. A job of verify.yml is for the cells that the plan gives to it."""
+    """Returns a function that tells whether an artifact may hand on a job. A job of verify.yml may hand on the cells
+    that the plan gives it."""
     cells = {
         f"verify-{chunk['chunk']}-{number}": f"verify/{job['task']}"
         for chunk in matrices(plan)["verify"]["include"]
@@ -49,7 +50,7 @@ def may_hand_on(plan: Plan) -> Callable[[str, str], bool]:
 
 
 def matrices(plan: Plan) -> dict[str, Any]:
-    """`name` is for people, `wheel` and `task` are what wheelyard is told."""
+    """Returns the job matrices. `name` is for people; `wheel` and `task` are arguments for wheelyard."""
     plan = dataclasses.replace(plan, options=dataclasses.replace(plan.options, place="github"))
     builds = [
         {"name": w.name, "arch": w.arch, "runner": plan.matrix.arch[w.arch].runner}
@@ -98,7 +99,7 @@ def _archs(plan: Plan) -> list[str]:
 
 
 def chunks(jobs: list[dict[str, str]]) -> dict[str, Any]:
-    """A matrix of chunks, each a matrix of jobs as text."""
+    """Splits jobs into a matrix of chunks, each a matrix of jobs as text."""
     parts = [jobs[start : start + LIMIT] for start in range(0, len(jobs), LIMIT)]
     return {
         "include": [

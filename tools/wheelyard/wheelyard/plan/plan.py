@@ -42,7 +42,7 @@ from wheelyard.problem import Problem
 
 INDEXES = ("embedded", "own", "testpypi", "pypi")
 PLACES = ("here", "github")
-# The toolkits of which PyPI has nvcc, and those whose nvcc is Debian's, by the files that pin them.
+# The toolkits whose nvcc is on PyPI, and those whose nvcc is Debian's, by the files that pin them.
 TOOLKITS = Path(__file__).resolve().parent.parent / "docker/toolkits"
 PYPI_TOOLKITS = sorted(f.stem for f in TOOLKITS.glob("*.lock") if f.stem >= "13")
 DEBIAN_TOOLKITS = sorted(f.stem for f in TOOLKITS.glob("*.deb"))
@@ -57,33 +57,33 @@ WAYS = {
 
 @dataclass(frozen=True)
 class TorchBuild:
-    """What pip is told to install."""
+    """A build of torch, as pip is told to install it."""
 
     release: str
     index: str  # empty: PyPI
-    requirement: str  # the release, with its hashes where it is pinned
-    requirements: str  # that, and in further lines all that it needs
+    requirement: str  # the release, with its hashes if it is pinned
+    requirements: str  # that, followed by a line for each package that it needs
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a person may choose for one run."""
+    """The choices that a person has for one run."""
 
     strategy: str | None = None
     base: str | None = None
     toolkit: str | None = None  # for universal wheels, in place of the matrix's choice
-    wanted: tuple[str, ...] = ()  # patterns of wheels' names; none: all
+    wanted: tuple[str, ...] = ()  # patterns of wheels' names; empty: all
     index: str = "embedded"
     site: Path | None = (
-        None  # the folder of that index, and the address of the files, if they lie elsewhere
+        None  # the folder of the index, and the address of the files if they are elsewhere
     )
     address: str = ""
     place: str = "here"
     offered: tuple[
         str, ...
-    ] = ()  # what a cluster's machines have: architectures, "gpu"; or this one: "gpu"
-    slow: bool = False  # also the cells that the matrix calls slow
-    cache: Path | None = None  # a compiler cache for trial builds; a release has none
+    ] = ()  # what a cluster's machines have: architectures, "gpu"; or this machine: "gpu"
+    slow: bool = False  # also run the cells that the matrix calls slow
+    cache: Path | None = None  # a compiler cache for trial builds; releases use none
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Plan:
     matrix: Matrix
     options: Options = field(default_factory=Options)
     machine: str = field(default_factory=platform.machine)
-    torch_pins: Pins = field(default_factory=dict)  # none: no torch is pinned
+    torch_pins: Pins = field(default_factory=dict)  # empty: no torch is pinned
 
     @property
     def strategy(self) -> str:
@@ -103,7 +103,7 @@ class Plan:
         return cells(self.matrix)[0]
 
     def rows(self, arch: str) -> Iterator[tuple[str, str, dict[str, Cell]]]:
-        """The cells of an architecture in a table: each torch and CUDA, and its cells by their Python."""
+        """Yields the rows of an architecture's table of cells: each torch and CUDA, with its cells by their Python."""
         of_arch = [cell for cell in self.cells if cell.arch == arch]
         of_arch.sort(key=lambda cell: (version_key(cell.torch), cell.cuda))
         for (torch, cuda), row in itertools.groupby(of_arch, lambda cell: (cell.torch, cell.cuda)):
@@ -119,11 +119,11 @@ class Plan:
 
     @property
     def buildable(self) -> list[Wheel]:
-        """The wheels that there is a machine and an image for."""
+        """The wheels for which there is a machine and an image."""
         return [wheel for wheel in self.all_wheels if not self.why_not(wheel)]
 
     def why_not(self, wheel: Wheel) -> str:
-        """Why a wheel cannot be built; empty if it can."""
+        """Returns why a wheel cannot be built; empty if it can."""
         if wheel.arch not in self.machines and (wheel.torch or not self.matrix.build.cross):
             return f"{wheel.arch} is built on a machine of its own: --place github, or --cluster with one"
         base = self.options.base or self.matrix.build.base
@@ -136,7 +136,8 @@ class Plan:
         return "" if has_every_python else f"Debian has no Python {python}: --base pypa"
 
     def has_debian_nvcc(self, wheel: Wheel) -> bool:
-        """Whether a wheel is compiled by Debian's nvcc. That takes Debian's g++; the manylinux image's is too new."""
+        """Whether a wheel is compiled by Debian's nvcc. That needs Debian's g++, as the manylinux image's is too
+        new."""
         return (
             wheel.torch is not None
             and wheel.toolkit in DEBIAN_TOOLKITS
@@ -145,7 +146,7 @@ class Plan:
 
     @property
     def wheels(self) -> list[Wheel]:
-        """The wheels that are wanted."""
+        """The wheels that were asked for."""
         patterns = self.options.wanted or ("*",)
         every = self.buildable
         found = [w for w in every if any(fnmatchcase(w.name, p) for p in patterns)]
@@ -156,12 +157,13 @@ class Plan:
 
     @property
     def downloads(self) -> dict[str, list[str]]:
-        """The URL and sha256 of each file that a build is given, by its name there."""
+        """The URL and sha256 of each file that a build is given, by its name in the container."""
         return {d.file: [d.url, d.sha256] for d in self.matrix.build.downloads}
 
     @property
     def test_command(self) -> str:
-        """Runs pytest where there are tests, else an import; other files that the tests need are no tests."""
+        """The command that runs pytest if there are tests, otherwise an import. Other files that the tests need do not
+        count."""
         if self.matrix.verify.command:
             return self.matrix.verify.command
         named = self.matrix.verify.tests
@@ -172,7 +174,8 @@ class Plan:
 
     @property
     def gpu_tests(self) -> dict[str, str] | None:
-        """The tests that GPU evidence must have, by their command and the digest of their files; None: it need not."""
+        """The tests that GPU evidence must include, by their command and the digest of their files; None if it need
+        not."""
         if not self.matrix.publish.gpu_tests:
             return None
         files = self.project.files(*self.matrix.verify.tests) if self.matrix.verify.tests else {}
@@ -182,7 +185,7 @@ class Plan:
         return {"command": self.test_command, "files": digest.of(plain)}
 
     def variants(self, wheel: Wheel) -> list[Variant]:
-        """The variants of a wheel: one for each GPU target of its build."""
+        """Returns the variants of a wheel: one for each GPU target of its build."""
         if self.matrix.wheels.variants == "none" or wheel.toolkit is None:
             return []
         targets = self.targets(wheel).split()
@@ -197,19 +200,20 @@ class Plan:
 
     @property
     def uploaded(self) -> list[str]:
-        """The jobs whose files an index takes: the sdist's, and that of each wheel with its final name."""
+        """The jobs whose files an index accepts: the sdist's, and each wheel's final one."""
         return ["build/sdist", *(f"repair/{wheel.name}" for wheel in self.wheels)]
 
     @property
     def released(self) -> list[str]:
-        """The jobs whose files leave: those, and the variants, which no index takes yet."""
+        """The jobs whose files are released: the uploaded ones, and the variants, which no index accepts yet."""
         return [
             *self.uploaded,
             *(f"repair/{v.name}" for w in self.wheels for v in self.variants(w)),
         ]
 
     def owners(self, file: str) -> list[str]:
-        """The jobs that may make a released file of this name, which says its version, torch, Python and CPU."""
+        """Returns the jobs that may make a released file of this name, which tells its version, torch, Python and
+        CPU."""
         file, label = split_label(file)
         try:
             is_wheel = file.endswith(".whl")
@@ -235,7 +239,8 @@ class Plan:
         ]
 
     def check_owners(self, job: str, paths: Iterable[str]) -> None:
-        """What leaves must be named for the job that made it: by its name pip chooses it, and evidence is asked for."""
+        """Checks that released files are named for the job that made them: the name decides what pip installs and which
+        evidence is required."""
         for path in paths:
             file = path.rpartition("/")[2]
             if job not in (owners := self.owners(file)):
@@ -253,7 +258,7 @@ class Plan:
         return tuple(named.split()) if named else tuple(self.matrix.arch)
 
     def builder(self, arch: str) -> str:
-        """The architecture of the machine that builds a wheel: its own where there is one."""
+        """Returns the architecture of the machine that builds a wheel: the wheel's own if there is such a machine."""
         if arch in self.machines or self.machine in self.machines or not self.machines:
             return arch if arch in self.machines else self.machine
         return self.machines[0]
@@ -269,11 +274,11 @@ class Plan:
 
     @property
     def runs_slow(self) -> bool:
-        """Whether slow cells are run: on GitHub each has a runner of its own."""
+        """Whether slow cells are run; on GitHub each has a runner of its own."""
         return self.options.slow or self.options.place == "github"
 
     def cells_run(self, wheel: Wheel, *, debian: bool = False) -> list[RunCell]:
-        """The cells to run that a wheel serves; with Debian's torch too if that is asked for."""
+        """Returns the cells to run that a wheel serves, including those with Debian's torch if `debian` is set."""
         return [
             cell
             for cell in run_cells(self.matrix, slow=self.runs_slow)
@@ -284,11 +289,11 @@ class Plan:
         ]
 
     def cuda_of(self, cell: RunCell, arch: str) -> str | None:
-        """The CUDA of the torch that a cell is run with."""
+        """Returns the CUDA of the torch that a cell is run with."""
         return "cpu" if cell.debian else cuda_of_run(self.matrix, cell.torch, arch)
 
     def links(self, wheel: Wheel) -> list[str]:
-        """The torches that a wheel is linked with; a wheel that is run beside its one torch needs no link."""
+        """Returns the torches that a wheel is linked with. A wheel that is run beside its only torch needs no link."""
         if wheel.torch and wheel in self.natives and self.cells_run(wheel):
             return []
         torches = [wheel.torch] if wheel.torch else list(self.matrix.torch)
@@ -296,13 +301,13 @@ class Plan:
         return [t for t, cuda in zip(torches, here, strict=True) if wheel.cuda in (None, cuda)]
 
     def linked_python(self, wheel: Wheel, torch: str) -> str:
-        """The Python of the torch wheel that a wheel is linked with: its own, or one that stands for all."""
+        """Returns the Python of the torch wheel that a wheel is linked with: its own, or one that stands for all."""
         pythons = self.matrix.torch[torch].pythons
         common = self.build_python if self.build_python in pythons else pythons[0]
         return wheel.python or common
 
     def way(self, cell: Cell) -> str:
-        """How a cell will be verified: run, linked, same ABI or inferred, as WAYS explains them."""
+        """Returns how a cell will be verified: run, linked, same ABI or inferred, as WAYS explains them."""
         runs = run_cells(self.matrix, slow=self.runs_slow)
         if cell.arch in self.machines and (cell.cuda, cell.torch, cell.python) in [
             (self.cuda_of(r, cell.arch), r.torch, r.python) for r in runs
@@ -314,7 +319,7 @@ class Plan:
         return "linked" if cell.python == self.linked_python(wheel, cell.torch) else "same ABI"
 
     def lacks(self, wheel: Wheel) -> str:
-        """What the matrix must say before the image of a wheel can be made; empty if it can."""
+        """Returns what the matrix must say before the image of a wheel can be made; empty if it can."""
         if not wheel.torch:
             return ""
         torch, toolkit = self.matrix.torch[wheel.torch], wheel.toolkit
@@ -341,7 +346,7 @@ class Plan:
         return f"PyPI has no nvcc of CUDA {toolkit}; {other}{image}"
 
     def targets(self, wheel: Wheel) -> str:
-        """The GPU targets that a build is told: those of its toolkit, unless the environment names others."""
+        """Returns the GPU targets that a build is given: its toolkit's, unless the environment names others."""
         if wheel.toolkit is None:
             return ""
         toolkit = " ".join(self.matrix.toolkit[wheel.toolkit].targets)
@@ -354,11 +359,11 @@ class Plan:
         return self.matrix.strategy.universal.torch or next(iter(self.matrix.torch))
 
     def torch_build(self, torch: str, arch: str, cuda: str | None = None) -> TorchBuild:
-        """The build of a torch for this CUDA, or else the one that its cells run with."""
+        """Returns the build of a torch for this CUDA; if none is given, the build that its cells run with."""
         cuda = cuda or cuda_of_run(self.matrix, torch, arch)
         facts = self.matrix.torch[torch]
         index = facts.index.get(cuda or "", "") if facts.pypi.get(arch) != cuda else ""
-        pins = {} if index else self.torch_pins  # of PyPI's files; another index has others
+        pins = {} if index else self.torch_pins  # pins are for PyPI's files alone
         alone, whole = (
             torch_lock.requirements(facts.release, pins, alone=alone) for alone in (True, False)
         )
@@ -366,7 +371,7 @@ class Plan:
 
     @property
     def build_python(self) -> str:
-        """The Python that runs builds of wheels which serve every Python."""
+        """The Python that runs the builds of wheels that serve every Python."""
         given = self.matrix.strategy.abi3.python if self.strategy == "abi3" else ""
         return given or self.matrix.build.python or next(iter(self.matrix.python.debian))
 
@@ -376,7 +381,7 @@ def _is_for(abi: str, python: str | None) -> bool:
 
 
 def load(options: Options, root: Path | None = None) -> Plan:
-    """The plan of the project that the current folder is in."""
+    """Returns the plan of the project in `root`, by default the one that the current folder is in."""
     root = root or project_facts.find()
     matrix = matrix_file.load(root / matrix_file.FILE)
     said = matrix.project

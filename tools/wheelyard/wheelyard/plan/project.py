@@ -24,29 +24,29 @@ class Project:
     root: Path
     name: str
     import_name: str
-    version: str  # empty where only a build tells it
-    requires: tuple[str, ...] = ()  # what it needs beside torch; none where only a build tells it
-    build_requires: tuple[str, ...] = ()  # what its build needs beside torch
-    folder: str = ""  # of the root, where its pyproject.toml or setup.py is
+    version: str  # empty if only a build can tell
+    requires: tuple[str, ...] = ()  # requirements besides torch; empty if only a build can tell
+    build_requires: tuple[str, ...] = ()  # requirements of its build besides torch
+    folder: str = ""  # the one below the root that has its pyproject.toml or setup.py
 
     @property
     def normalised(self) -> str:
-        """The name as files write it: a wheel's file name begins with it."""
+        """The name as it stands at the start of the file names of its wheels."""
         return canonicalize_name(self.name).replace("-", "_")
 
     @property
     def release_folder(self) -> Path:
-        """Where a release is made: record, logs, report, index; the variable RELEASE_FOLDER names another."""
+        """The folder of a release: record, logs, report, index. The variable RELEASE_FOLDER names another."""
         return Path(os.environ.get("RELEASE_FOLDER") or self.root / "build/release").resolve()
 
     @property
     def wheelhouse(self) -> Path:
-        """Where the distributions of the last release lie, and nothing else."""
+        """The folder that holds the distributions of the last release, and nothing else."""
         own = os.environ.get("RELEASE_FOLDER")
         return (self.release_folder if own else self.root) / "wheelhouse"
 
     def files(self, *folders: str) -> dict[str, str]:
-        """The sha256 of each file below the folders, or of all files that git would take."""
+        """Returns the sha256 of each file below the folders, or of all files that git would take."""
         return {path: of_source(self.root / path) for path in self._listed(*folders)}
 
     def _listed(self, *folders: str) -> list[str]:
@@ -57,7 +57,7 @@ class Project:
         for name in names:
             path = self.root / name
             if path.is_symlink() and path.is_dir() and not path.resolve().is_relative_to(self.root):
-                # A part of the repository beside the project, which stands in it by a link.
+                # A folder of the repository outside the project, to which the project has a link.
                 if not path.resolve().is_relative_to(_top(self.root)):
                     raise Problem(
                         f"{name} is a link to {path.readlink()}, which is outside this repository, so no commit says "
@@ -66,20 +66,21 @@ class Project:
                 found += [f"{name}/{inner}" for inner in _tracked(path.resolve()) or []]
             elif path.is_file() or path.is_symlink():
                 found.append(name)
-        made = tuple(f"{path}/" for path in self._made)  # a project need not have ignored them
+        made = tuple(f"{path}/" for path in self._made)  # the project may not have ignored them
         return sorted(name for name in found if not name.startswith(made))
 
     @property
     def described(self) -> str:
-        """What git says of HEAD: versions that are made from tags depend on it."""
+        """git's description of HEAD: versions that are made from tags depend on it."""
         return _git(self.root, "describe", "--tags", "--long", "--always") or ""
 
     @property
     def commit(self) -> str:
-        """The commit that the tree stands on; a trailing + marks changes since; empty outside git.
+        """The commit that is checked out; a trailing + marks changes since; empty outside git.
 
-        There are none if git makes the commit's very tree of the files as they are. An index of its own does that: the
-        user's may be told to overlook files (assume-unchanged, skip-worktree), as may `git status` by settings.
+        There are no changes if git makes exactly the commit's tree from the files as they are. It does so with a
+        separate index: the user's own may be told to overlook files (assume-unchanged, skip-worktree), and so may `git
+        status` by settings.
         """
         head = _git(self.root, "rev-parse", "HEAD") or ""
         if not head:
@@ -120,20 +121,20 @@ class Project:
 
     @property
     def changes(self) -> list[str]:
-        """The files that differ from the commit, or that it lacks; what a release makes is none of them."""
+        """The files that differ from the commit or are missing from it, without the files that a release makes."""
         words = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", "."]
         said = _git(self.root, *words, *self._nothing_made) or ""
         return [line[3:] for line in said.split("\0") if line]
 
     @property
     def _made(self) -> list[Path]:
-        """The folders, below the root, that a release fills."""
+        """The folders below the root that a release fills."""
         folders = (self.release_folder, self.wheelhouse)
         return [f.relative_to(self.root) for f in folders if f.is_relative_to(self.root)]
 
     @property
     def _nothing_made(self) -> list[str]:
-        """The words that tell git to leave those folders out, which a project may have forgotten to ignore."""
+        """Arguments that make git leave out those folders, which a project may have forgotten to ignore."""
         return [f":(exclude){folder}" for folder in self._made]
 
     @property
@@ -144,7 +145,7 @@ class Project:
 
 
 def find(start: Path | None = None) -> Path:
-    """The project's root: the nearest folder upwards that has a ci/matrix.toml."""
+    """Returns the project's root: the nearest folder upwards that has a ci/matrix.toml."""
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
         if (folder / CONFIGURATION).is_file():
@@ -155,7 +156,8 @@ def find(start: Path | None = None) -> Path:
 
 
 def load(root: Path, name: str = "", import_name: str = "", folder: str = "") -> Project:
-    """The project in a folder of `root`; the names given, by its matrix, win over pyproject.toml's."""
+    """Returns the project in a folder of `root`. The names given, from its matrix, take precedence over
+    pyproject.toml's."""
     place = root / folder
     if not place.is_dir():
         raise Problem(
@@ -176,7 +178,7 @@ def load(root: Path, name: str = "", import_name: str = "", folder: str = "") ->
 
 
 def requirement(text: str, place: Path) -> Requirement:
-    """A requirement of the project in `place`, which must be one."""
+    """Parses a requirement of the project in `place`; raises a Problem if it is not valid."""
     try:
         return Requirement(text)
     except InvalidRequirement as error:
@@ -186,19 +188,19 @@ def requirement(text: str, place: Path) -> Requirement:
 
 
 def beside_torch(requirements: list[str], place: Path) -> tuple[str, ...]:
-    """The requirements without torch, which every image has in the version of its cell."""
+    """Returns the requirements without torch, which every image has in the version of its cell."""
     return tuple(
         t for t in requirements if canonicalize_name(requirement(t, place).name) != "torch"
     )
 
 
 def metadata(root: Path) -> dict[str, Any]:
-    """pyproject.toml's [project] table; empty where there is none."""
+    """Returns pyproject.toml's [project] table; empty if there is none."""
     return dict(pyproject(root).get("project", {}))
 
 
 def pyproject(root: Path) -> dict[str, Any]:
-    """The tables of pyproject.toml; none where there is no such file."""
+    """Returns the tables of pyproject.toml; empty if there is no such file."""
     file = root / "pyproject.toml"
     try:
         return tomllib.loads(file.read_text()) if file.is_file() else {}
@@ -207,7 +209,7 @@ def pyproject(root: Path) -> dict[str, Any]:
 
 
 def why_not_git(folder: Path) -> str:
-    """Why git says nothing of a folder, and how to change that."""
+    """Returns why git cannot read a folder, and how to change that."""
     try:
         said = subprocess.run(["git", "status"], cwd=folder, capture_output=True, text=True).stderr
     except FileNotFoundError:
@@ -221,7 +223,7 @@ def why_not_git(folder: Path) -> str:
 
 
 def _tracked(folder: Path, *below: str) -> list[str] | None:
-    """The files below a folder that git has or would take; None where there is no git."""
+    """Returns the files below a folder that git tracks or would add; None if git fails."""
     found: list[str] = []
     for kind in (["--recurse-submodules"], ["--others", "--exclude-standard"]):
         listed = _git(folder, "ls-files", "-z", *kind, "--", *below)
@@ -232,13 +234,13 @@ def _tracked(folder: Path, *below: str) -> list[str] | None:
 
 
 def _top(folder: Path) -> Path:
-    """The folder of the whole repository."""
+    """Returns the folder of the whole repository."""
     return Path(_git(folder, "rev-parse", "--show-toplevel") or folder).resolve()
 
 
 def _git(root: Path, *words: str, more: Mapping[str, str] | None = None) -> str | None:
-    """What git says of the repository at `root`, or None where it fails. Variables that name another repository or
-    index, and replaced objects, do not count."""
+    """Returns what git prints about the repository at `root`, or None if it fails. Ignores variables that name another
+    repository or index, and replaced objects."""
     kept = {
         name: value
         for name, value in os.environ.items()

@@ -11,23 +11,23 @@ from wheelyard.plan.plan import Plan
 from wheelyard.plan.torch_lock import lines_of
 from wheelyard.problem import Problem
 
-LOCK = "-r "  # begins a requirement that is a lock's name, as in pip's own files
+LOCK = "-r "  # starts a requirement that names a lock, as in pip's own files
 
 
 def to_build(plan: Plan) -> str:
-    """What the build requires of an index, as a file of requirements."""
+    """Returns the packages that the build needs from an index, as a requirements file."""
     given = {name for _, _, name in _given(plan)}
     wanted = (t for t in _build(plan) if t.startswith(LOCK) or _name(t) not in given)
     return _file(plan.project.root, list(wanted))
 
 
 def to_verify(plan: Plan) -> str:
-    """What the package and its tests require."""
+    """Returns the packages that the project and its tests need, as a requirements file."""
     return _file(plan.project.root, _verify(plan))
 
 
 def by_name_alone(plan: Plan) -> list[str]:
-    """What the images get without a hash, so that an index may give other bytes tomorrow."""
+    """Returns what the images install without a hash, so that an index may give other bytes tomorrow."""
     asked = [_verify(plan), _build(plan) if any(wheel.torch for wheel in plan.wheels) else []]
     given = {name for _, _, name in _given(plan)}
     loose = [t for texts in asked if not any(t.startswith(LOCK) for t in texts) for t in texts]
@@ -36,7 +36,7 @@ def by_name_alone(plan: Plan) -> list[str]:
 
 
 def given_wheels(plan: Plan) -> dict[str, str]:
-    """The path, below the project's root, and the digest of each wheel that the build gets from a folder."""
+    """Returns the path below the project's root and the digest of each wheel that the build gets from a folder."""
     return {path: digest for path, digest, _ in _given(plan)}
 
 
@@ -53,7 +53,8 @@ def _name(text: str) -> str:
 
 
 def _file(root: Path, wanted: list[str]) -> str:
-    """Lines for pip. With a lock there are its lines alone: pip then refuses whatever has no hash there."""
+    """Returns lines for pip. If there is a lock, they are its lines alone: pip then refuses anything without a hash in
+    it."""
     locks = [text.removeprefix(LOCK).strip() for text in wanted if text.startswith(LOCK)]
     if not locks:
         return "\n".join(wanted)

@@ -11,9 +11,9 @@ from wheelyard.plan import requirements
 from wheelyard.plan.plan import WAYS, Plan
 from wheelyard.problem import counted
 
-# The words of WAYS where there is little room.
+# Short forms of WAYS for the grid.
 SHORT = {"run": "run", "linked": "link", "same ABI": "ABI", "inferred": "inf"}
-SHOWN = 12  # wheels that are listed one by one
+SHOWN = 12  # how many wheels are listed one by one
 
 
 def show(
@@ -22,7 +22,8 @@ def show(
     took: dict[str, float] | None = None,
     sizes: dict[str, int] | None = None,
 ) -> None:
-    """`took` are the seconds of jobs that ran before, by name, `sizes` the bytes of the file that each made."""
+    """Prints the plan. `took` has the seconds of jobs that ran before, by name, and `sizes` the bytes of the file that
+    each made."""
     _wheels(plan, console)
     _variants(plan, console, sizes or {})
     if loose := requirements.by_name_alone(plan):
@@ -44,7 +45,7 @@ def show(
 def _wheels(plan: Plan, console: Console) -> None:
     wheels = plan.wheels
     table = Table(title=f"{counted(len(wheels), 'wheel')}, strategy {plan.strategy}")
-    table.add_column("wheel", no_wrap=True)  # a name that people copy
+    table.add_column("wheel", no_wrap=True)  # people copy this name
     for column in ("toolkit", "compiler", "GPU targets", "cells served"):
         table.add_column(column, overflow="fold")
     for wheel in wheels[:SHOWN]:
@@ -68,7 +69,7 @@ def _wheels(plan: Plan, console: Console) -> None:
 
 
 def _variants(plan: Plan, console: Console, sizes: dict[str, int]) -> None:
-    """Prints what each GPU gets, and its size where it was made."""
+    """Prints which variant each GPU gets, and its size if it has been made."""
     if not any(map(plan.variants, plan.wheels)):
         return
     table = Table(title="what installers that know variants take")
@@ -93,7 +94,7 @@ def _megabytes(sizes: dict[str, int], name: str) -> str:
 
 
 def how_long(plan: Plan, took: dict[str, float]) -> str:
-    """The time of all builds, from those that were measured."""
+    """Returns an estimate of the time of all builds, from those that were measured."""
     builds = [s for name, s in took.items() if name.startswith("build/") and name != "build/sdist"]
     if not builds:
         first = plan.wheels[0].name

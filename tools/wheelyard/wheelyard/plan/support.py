@@ -37,7 +37,7 @@ def page(plan: Plan) -> str:
 
 
 def _machine(plan: Plan) -> Iterator[str]:
-    """What the machine must have, from the targets of the build and from the policy."""
+    """Yields what a machine must have, from the targets of the build and from the policy."""
     targets = " ".join(dict.fromkeys(t for w in plan.wheels for t in plan.targets(w).split()))
     if targets and any(cell.cuda != "cpu" for cell in plan.cells):
         ptx = [target.removesuffix("+PTX") for target in targets.split() if "+PTX" in target]

@@ -1,7 +1,7 @@
-"""ci/torch.lock: the hashes of each torch that a project builds and tests with, and of all that it needs there.
+"""Reads ci/torch.lock: the hashes of each torch that a project builds and tests with, and of all that it needs there.
 
-It is a file as `uv pip compile --generate-hashes` writes it: the block of a torch, then those of what it needs,
-then the next torch. One that is never installed with what it needs has no more than its own block.
+The file is as `uv pip compile --generate-hashes` writes it: the block of a torch, then those of the packages that it
+needs, then the next torch. A torch that is only installed without its dependencies has just its own block.
 """
 
 import re
@@ -15,11 +15,11 @@ RELEASE = re.compile(r"^torch==(\S+)", re.MULTILINE)
 
 Pins = Mapping[
     str, list[str]
-]  # the lines of each release, as pip takes them: its own, then what it needs
+]  # the lines of each release for pip: its own, then those of the packages that it needs
 
 
 def load(root: Path) -> Pins:
-    """What is pinned for each torch; empty if the project pins nothing."""
+    """Returns the lines that are pinned for each torch; empty if the project pins nothing."""
     file = root / FILE
     found: dict[str, list[str]] = {}
     for line in lines_of(file.read_text() if file.is_file() else ""):
@@ -31,14 +31,14 @@ def load(root: Path) -> Pins:
 
 
 def lines_of(lock: str) -> Iterator[str]:
-    """A line for each package of a lock."""
+    """Yields a line for each package of a lock."""
     for line in lock.replace("\\\n", " ").splitlines():
         if words := line.split("#")[0].split():
             yield " ".join(words)
 
 
 def requirements(release: str, pins: Pins, *, alone: bool = False) -> str:
-    """A torch, and what it needs unless it is `alone`, as a file of requirements: whoever installs it from there
+    """Returns a torch as a requirements file, with its dependencies unless it is `alone`. With hashes, an installer
     refuses other bytes."""
     if pins and release not in pins:
         raise Problem(

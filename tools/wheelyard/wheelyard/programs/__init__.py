@@ -1,1 +1,1 @@
-"""Programs that run by themselves, without wheelyard: in containers and on GPU machines."""
+"""Holds programs that run by themselves, without wheelyard: in containers and on GPU machines."""

@@ -10,11 +10,11 @@ from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem, counted
 from wheelyard.tools import wheelscope
 
-SHOWN = 3  # symbols and files that are named
+SHOWN = 3  # how many symbols and files are named
 
 
 def advise(plan: Plan, record: Record) -> list[str]:
-    """Sentences for people; none where the smallest strategy is used already."""
+    """Returns sentences for people; empty if the strategy is already the one with the fewest wheels."""
     if plan.strategy == STRATEGIES[0]:
         return []
     try:
@@ -40,7 +40,7 @@ def advise(plan: Plan, record: Record) -> list[str]:
 
 
 def smallest(seen: Facts) -> str:
-    """The strategy with the fewest wheels that a wheel like this allows."""
+    """Returns the strategy with the fewest wheels that a wheel like this allows."""
     python, torch = seen["python_abi"]["kind"], seen["torch_abi"]["kind"]
     if (
         python == "none"
@@ -61,7 +61,7 @@ def _why(seen: Facts) -> str:
 
 
 def obstacles(seen: Facts, uses: dict[str, list[str]]) -> list[str]:
-    """What binds the wheel, by symbol, and the sources that bring it."""
+    """Returns what binds the wheel to a version of Python, torch or CUDA, by symbol and source file."""
     found = []
     if seen["python_abi"]["kind"] == "version":
         symbols = _some(seen["python_abi"]["because"])
@@ -81,7 +81,8 @@ def obstacles(seen: Facts, uses: dict[str, list[str]]) -> list[str]:
 
 
 def _readable(symbol: str) -> str:
-    """at::_ops::zeros_like::call of _ZN2at4_ops10zeros_like4callERK...: a C++ function without its arguments."""
+    """Returns a C++ function's name without its arguments: at::_ops::zeros_like::call for
+    _ZN2at4_ops10zeros_like4callERK..."""
     rest = re.sub(r"^_ZNK?", "", symbol)
     names = []
     while length := re.match(r"\d+", rest):

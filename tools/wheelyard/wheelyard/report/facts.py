@@ -12,7 +12,7 @@ from wheelyard.problem import Problem
 from wheelyard.steps import smoke
 from wheelyard.tools import evidence, sbom, wheelscope
 
-# How a cell may have been verified: the label in the grid, and what it means.
+# How a cell may have been verified: the label in the grid, and its meaning.
 WAYS = {
     "gpu": ("on GPU", "the ops ran on a GPU with this torch, CUDA and Python"),
     **{way.replace(" ", "-"): (way, claim) for way, claim in CLAIMS.items()},
@@ -23,7 +23,7 @@ WAYS = {
 
 @dataclass(frozen=True)
 class File:
-    """One file of the release; for a wheel, what wheelscope, its SBOM and GPUs saw of it."""
+    """One file of the release; a wheel also has what wheelscope, its SBOM and GPUs tell about it."""
 
     path: Path
     sha256: str
@@ -33,7 +33,7 @@ class File:
 
 
 def files(plan: Plan, record: Record) -> list[File]:
-    """The files that there are; a step that failed has left none."""
+    """Returns the files that exist; a step that failed has left none."""
     found = []
     for name in plan.released:
         try:
@@ -57,18 +57,18 @@ def _seen(wheel: Path) -> Facts | None:
 
 
 def evidence_files(plan: Plan, record: Record) -> list[Path]:
-    """Committed evidence, and what jobs have handed on."""
+    """Returns the committed evidence, and the evidence that jobs have handed on."""
     handed = (record.folder / "evidence").glob("*.json")
     return [*(plan.project.root / evidence.FOLDER).glob("*.json"), *handed]
 
 
 def on_gpu(plan: Plan, record: Record, path: str, wheel: str) -> list[Facts]:
-    """What GPUs have seen of the wheel of this name and sha256."""
+    """Returns the GPU evidence about the wheel of this name and sha256."""
     tests = [job.name for job in smoke.jobs(plan)]
     passed = [n for n in tests if record.jobs.get(n, {}).get("verdict") == "passed"]
     try:
         spec = evidence.spec_of(record.files(*passed))
-    except Problem:  # what must be checked is not known
+    except Problem:  # the required checks are not known
         return []
     told = smoke.spec(plan) | {"gpu_tests": plan.gpu_tests}
     wanted = evidence.wanted(told, plan.matrix.torch, Path(path).name, wheel, spec)
@@ -76,7 +76,7 @@ def on_gpu(plan: Plan, record: Record, path: str, wheel: str) -> list[Facts]:
 
 
 def grid(plan: Plan, record: Record) -> dict[Cell, str]:
-    """How each cell was verified: a key of WAYS."""
+    """Returns how each cell was verified: a key of WAYS."""
     ran_on_gpu = {
         (wheel.name, *evidence.cell(seen))
         for wheel in plan.all_wheels
@@ -87,7 +87,7 @@ def grid(plan: Plan, record: Record) -> dict[Cell, str]:
 
 
 def _way(plan: Plan, record: Record, cell: Cell, ran_on_gpu: set[tuple[str, ...]]) -> str:
-    """The strongest proof that the record has for a cell; a failure outweighs them all."""
+    """Returns the strongest proof that the record has for a cell; a failure outweighs every proof."""
     (wheel,) = (wheel for wheel in plan.all_wheels if wheel.serves(cell))
     name = wheel.name
     verdicts = {job: entry["verdict"] for job, entry in record.jobs.items()}

@@ -1,7 +1,8 @@
 """Makes GitHub's release page for the tag, with all files and the evidence for them.
 
-The page is a draft that nobody sees until every file is there; a file that was cut off on its way counts as missing.
-Once public it is not changed: run again, it is only compared, so its checksums stay those of its files.
+The page stays a draft, which the public cannot see, until every file is there; a file that was cut off on its way
+counts as missing. Once public, the page is not changed: another run only compares it, so its checksums stay those of
+its files.
 """
 
 import json
@@ -24,7 +25,7 @@ SUMS = "SHA256SUMS"
 
 
 def publish(plan: Plan, record: Record, folder: Path) -> str:
-    """Makes the page, or goes on with it; returns what was done. `folder` is for files made on the way."""
+    """Makes the page, or completes it; returns what was done. `folder` is for files made on the way."""
     tag = plan.project.version_tag or f"v{plan.project.version}"
     log = folder / "gh.log"
     if not shutil.which("gh"):
@@ -45,20 +46,20 @@ def publish(plan: Plan, record: Record, folder: Path) -> str:
 
 
 def _gh(words: list[object], log: Path, what: str) -> None:
-    """Runs GitHub's program with its settings, in the project: its remote says which repository is meant."""
+    """Runs GitHub's program with its settings in the project's folder, whose remote tells it the repository."""
     own = [name for name in os.environ if name.startswith(("GH_", "GITHUB_"))]
     allow = (*NETWORK, *CREDENTIALS, *own)
     shell.run(["gh", "release", *words], log, what=what, allow=allow, cwd=Path.cwd())
 
 
 def _page(tag: str) -> Facts | None:
-    """What GitHub has; None where there is no page."""
+    """Returns GitHub's data on the page; None if there is no page."""
     found = shell.capture(["gh", "release", "view", tag, "--json", "isDraft,assets"])
     return json.loads(found) if found else None
 
 
 def _lacking(page: Facts | None, files: list[Path]) -> list[str]:
-    """The files that a page does not have, or only a part of."""
+    """Returns the names of the files that are missing from a page, or incomplete there."""
     there = {a["name"]: a for a in (page or {"assets": []})["assets"]}
     return [
         file.name
@@ -69,7 +70,7 @@ def _lacking(page: Facts | None, files: list[Path]) -> list[str]:
 
 
 def _compared(tag: str, files: list[Path], folder: Path, log: Path) -> str:
-    """A public page keeps its files; what it says of this release's must be right."""
+    """Checks that a public page has the right checksums of this release's files, and changes nothing."""
     target = folder / "there"
     shutil.rmtree(target, ignore_errors=True)
     words: list[object] = ["download", tag, "--pattern", SUMS, "--dir", target]
@@ -85,7 +86,7 @@ def _compared(tag: str, files: list[Path], folder: Path, log: Path) -> str:
 
 
 def assets(plan: Plan, record: Record, folder: Path) -> list[Path]:
-    """Wheels, sdist, SBOMs, report, record and evidence, and the checksums of them all."""
+    """Returns wheels, sdist, SBOMs, report, record and evidence, and a file with the checksums of them all."""
     files = record.files(*plan.released)
     files += [sbom.extract(file, folder) for file in files if file.suffix == ".whl"]
     files += [record.folder / "report.html", record.write_whole(folder / "release.json")]
@@ -99,7 +100,8 @@ def assets(plan: Plan, record: Record, folder: Path) -> list[Path]:
 
 
 def notes(plan: Plan, folder: Path) -> list[str]:
-    """What the page says: the changelog's section of this version, or GitHub's own list where there is no changelog."""
+    """Returns gh's arguments for the page's text: the changelog's section of this version, or GitHub's own list without
+    a changelog."""
     changelog = plan.project.root / "CHANGELOG.md"
     if not changelog.exists() or not plan.project.version:
         return ["--generate-notes"]

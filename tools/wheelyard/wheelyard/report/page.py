@@ -1,7 +1,7 @@
 """Writes the report: what was made, what it covers, and how each claim is known. Plain static HTML, readable without
 colour, JavaScript or a wide screen.
 
-It is made from the record alone, also where steps failed or have not run.
+It is made from the record alone, even if steps failed or have not run.
 """
 
 import re
@@ -37,7 +37,7 @@ def write(plan: Plan, record: Record) -> Path:
 
 
 def render(plan: Plan, record: Record, files: list[File], grid: dict[Cell, str]) -> str:
-    """The whole page."""
+    """Returns the whole page."""
     head = record.head
     project, version = plan.project.name, plan.project.version or _version(files)
     return Template(TEMPLATE.read_text()).substitute(
@@ -53,7 +53,7 @@ def render(plan: Plan, record: Record, files: list[File], grid: dict[Cell, str])
 
 
 def _version(files: list[File]) -> str:
-    """The version, from a file's name: some projects learn theirs only in a build."""
+    """Returns the version from a file's name: some projects have theirs only in a build."""
     return next((f.path.name.split("-")[1] for f in files if f.path.suffix == ".whl"), "")
 
 
@@ -97,7 +97,7 @@ def _file(file: File) -> str:
 
 
 def _on_gpu(seen: dict[str, Any]) -> str:
-    """What a GPU machine saw of a wheel, in one line."""
+    """Returns the results of a wheel on a GPU machine, in one line."""
     gpu, timing = seen["gpu"], seen.get("timing", {}).get("cuda", {})
     speeds = [f"{op} {v:,.0f} GB/s" for op, v in timing.get("gigabytes_per_second", {}).items()]
     where = f"{gpu['name']}, driver {gpu['driver']}, torch {seen['torch']}"
@@ -106,7 +106,7 @@ def _on_gpu(seen: dict[str, Any]) -> str:
 
 
 def _code(text: str) -> str:
-    """Marks up what stands between backticks."""
+    """Marks up text between backticks as code."""
     return re.sub("`(.+?)`", r"<code>\1</code>", escape(text))
 
 
@@ -126,7 +126,7 @@ def _legend(grid: dict[Cell, str]) -> str:
 
 
 def _arch_grid(plan: Plan, grid: dict[Cell, str], arch: str) -> str:
-    """One architecture: a row for each torch and CUDA, a column for each Python."""
+    """Returns the table of one architecture: a row for each torch and CUDA, a column for each Python."""
     pythons = plan.matrix.python.versions
     head = "".join(f'<th scope="col">{name}</th>' for name in ("torch", "CUDA", *pythons))
     rows = []
@@ -164,7 +164,7 @@ def _findings(record: Record, files: list[File]) -> str:
 
 
 def _steps(record: Record) -> str:
-    """Each step's share of the time. Its jobs ran side by side, so it was over sooner."""
+    """Returns the table of the time spent in each step. Its jobs ran side by side, so the step was over sooner."""
     seconds: Counter[str] = Counter()
     for name, task in record.jobs.items():
         seconds[name.split("/")[0]] += task["seconds"]
@@ -209,7 +209,7 @@ def _machine(task: Facts) -> str:
 
 
 def _scroll(label: str, table: str, style: str = "") -> str:
-    """A table that scrolls by itself on a narrow screen, with the keyboard too."""
+    """Wraps a table so that it scrolls by itself on a narrow screen, with the keyboard too."""
     return (
         f'<div class="scroll" role="region" aria-label="{escape(label)}" tabindex="0">'
         f'<table style="{style}">{table}</table></div>'

@@ -7,12 +7,12 @@ from html import escape
 from wheelyard.core.record import Facts, Record
 
 WIDTH, LEFT, ROW, TOP, BOTTOM = 900, 150, 16, 6, 24
-PAUSE = 60.0  # seconds in which nothing ran: someone stopped the release, and went on later
+PAUSE = 60.0  # seconds without a job: someone stopped the release, and continued it later
 
 
 @dataclass(frozen=True)
 class Stay:
-    """A job on a machine, in seconds since the first began; pauses are left out."""
+    """A job's time on a machine, in seconds since the first job began; pauses are left out."""
 
     job: str
     machine: str
@@ -21,7 +21,7 @@ class Stay:
 
 
 def stays(record: Record) -> list[Stay]:
-    """The times of the jobs that passed and are known to have run, in the order in which they began."""
+    """Returns the times of the passed jobs whose start and machine are known, in the order in which they began."""
     ran = [(n, e["facts"]["ran"], e["seconds"]) for n, e in record.jobs.items() if _is_known(e)]
     found: list[Stay] = []
     shift, end = 0.0, 0.0
@@ -42,7 +42,7 @@ def _is_known(entry: Facts) -> bool:
 
 
 def bounding(record: Record, known: list[Stay]) -> list[Stay]:
-    """The jobs that the end waited for: each began when the one before it was over, or when there was room."""
+    """Returns the jobs that the end waited for: each began when the one before it was over, or when there was room."""
     if not known:
         return []
     by_name = {stay.job: stay for stay in known}
@@ -56,7 +56,7 @@ def bounding(record: Record, known: list[Stay]) -> list[Stay]:
 
 
 def after(record: Record, name: str) -> set[str]:
-    """The jobs that a job had its inputs from."""
+    """Returns the jobs that a job got its inputs from."""
     makers = {path: job for job, entry in record.jobs.items() for path in entry["outputs"]}
     keys = {
         key
@@ -68,7 +68,7 @@ def after(record: Record, name: str) -> set[str]:
 
 
 def html(record: Record) -> str:
-    """The timeline as a picture, and a sentence on what bounded it; nothing where no machine is known."""
+    """Returns the timeline as a picture, and a sentence on what delayed the end; empty if no machine is known."""
     known = stays(record)
     if not known:
         return ""

@@ -1,9 +1,10 @@
 """Collects the files and records of other jobs from build/release/handed/.
 
 Runners share no disk. Each uploads its release.json with the files that later jobs need, as an artifact; here they
-become one record again. Any job of a run can replace any artifact, so an artifact is not believed. It may hand on only
-the jobs that it is for, each only files that it is for, and no other artifact the same. The bytes of what is released
-must be those that the job which made them has told the workflow, in an output that no other job can change.
+become one record again. Any job of a run can replace any artifact, so an artifact is not trusted: it may hand on only
+the jobs that it is for, each job only its own files, and no other artifact may hand on the same job. The bytes of
+released files must be those that the job which made them has told the workflow, in an output that no other job can
+change.
 """
 
 import json
@@ -17,17 +18,17 @@ from wheelyard.core.record import Facts, Record
 from wheelyard.problem import Problem
 
 FOLDER = "handed"
-MayHandOn = Callable[[str, str], bool]  # whether an artifact of this name is for that job
-CheckOwners = Callable[[str, Iterable[str]], None]  # whether these files are named for that job
+MayHandOn = Callable[[str, str], bool]  # (artifact, job) -> whether it may hand the job on
+CheckOwners = Callable[[str, Iterable[str]], None]  # raises if a file is not named for that job
 
 
 @dataclass(frozen=True)
 class Told:
-    """What a job has told the workflow: the sha256 of each file that it made or judged."""
+    """A job's statement to the workflow: the sha256 of each file that it made or judged."""
 
     job: str
     files: dict[str, str]  # by name
-    is_all: bool = False  # there is no other file in the release
+    is_all: bool = False  # the release has no other file
 
 
 def told(text: str, *, is_all: bool = False) -> Told:
@@ -46,7 +47,7 @@ def told(text: str, *, is_all: bool = False) -> Told:
 
 
 def digests(record: Record, jobs: Iterable[str]) -> str:
-    """What is told to the workflow: the digest and name of each file that these jobs have made, as far as they have."""
+    """Returns the statement for the workflow: the digest and name of each file that these jobs have made so far."""
     made = [record.outputs(job) for job in jobs if job in record.jobs]
     return " ".join(f"{d} {Path(path).name}" for files in made for path, d in files.items())
 
@@ -60,8 +61,9 @@ def join(
     words: Collection[Told] = (),
     check_owners: CheckOwners = lambda *_: None,
 ) -> str:
-    """Returns what was done. `here` are the facts of this checkout that a record must share; `released` are the jobs
-    whose files leave, `words` what jobs have told of those files; `check_owners` refuses a file of another job."""
+    """Joins the records, and returns what was done. `here` are the facts of this checkout that a record must share,
+    `released` the jobs whose files are released, and `words` the statements about those files. `check_owners` refuses a
+    file of another job."""
     handed = record.folder / FOLDER
     _refuse_links(handed)
     found = sorted(handed.glob("*/release.json"))
@@ -69,7 +71,7 @@ def join(
         raise Problem(
             f"there is no release.json below {handed}; put there what the earlier jobs uploaded, a folder for each"
         )
-    by: dict[str, str] = {}  # who handed on each job
+    by: dict[str, str] = {}  # the artifact that handed on each job
     for file in found:
         artifact = file.parent.name
         for name, entry in _read(file, here).items():
@@ -95,7 +97,7 @@ def join(
 
 
 def _check_that_all_came(jobs: Iterable[str], record: Record, words: Iterable[Told]) -> None:
-    """A release must not lack a file because the artifact with it was left out."""
+    """Checks that the release does not lack a file because the artifact with it was left out."""
     came = {Path(path).name for job in jobs for path in record.jobs[job]["outputs"]}
     for said in words:
         if said.is_all and (missing := sorted(said.files.keys() - came)):
@@ -125,7 +127,7 @@ def _read(file: Path, here: dict[str, str]) -> dict[str, Facts]:
 
 
 def _check(name: str, entry: Facts, artifact: str, graph: Graph, may_hand_on: MayHandOn) -> None:
-    """A record is JSON that somebody else wrote."""
+    """Checks an entry's shape, which another machine wrote, and that the artifact may hand it on."""
     kinds = {"verdict": str, "seconds": int | float, "inputs": dict, "outputs": dict, "facts": dict}
     is_whole = isinstance(entry, dict) and all(
         isinstance(entry.get(k), t) for k, t in kinds.items()

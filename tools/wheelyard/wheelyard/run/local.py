@@ -25,7 +25,7 @@ StepModule = Callable[[str], ModuleType]
 
 
 def slots() -> int:
-    """How many jobs a machine runs side by side."""
+    """Returns how many jobs a machine runs side by side."""
     return (os.cpu_count() or 1) + WAITING
 
 
@@ -47,14 +47,14 @@ class Here:
         self.display.say(text)
 
     def close(self) -> None:
-        """Leaves the engine; also one that a run which was killed had started, and that no job of this run needed."""
+        """Leaves the engine, even one that no job of this run needed but that a killed run had started."""
         if self._engine is None and containers.is_left_over():
             self.engine()
         if self._engine is not None:
             self._engine.leave(self.say)
 
     def lacks(self, job: Job) -> str | None:
-        """What this machine lacks to run a job."""
+        """Returns what this machine lacks to run a job; None if nothing."""
         if job.needs.arch not in (None, platform.machine()):
             return f"needs a machine of {job.needs.arch}, and this is {platform.machine()}"
         return None
@@ -62,10 +62,10 @@ class Here:
 
 @dataclass(frozen=True)
 class Local:
-    """This machine as the place of a run, for the project whose files lie below `project`."""
+    """This machine as the place of a run, for the project whose files are below `project`."""
 
     project: Path
-    module: StepModule  # the module of a step, by its name
+    module: StepModule  # returns the module of a step, by its name
     here: Here
     step_by_step: ClassVar[bool] = True
 

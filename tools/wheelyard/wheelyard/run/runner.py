@@ -22,13 +22,13 @@ from wheelyard.core.record import Facts, Record
 from wheelyard.problem import Problem
 from wheelyard.run.waiting import Room, Waiting
 
-LOOK_AGAIN_SECONDS = 2  # a place may have got more room
-THREADS = 1024  # one for each job that runs or is under way to another machine
+LOOK_AGAIN_SECONDS = 2  # between looks whether a place has more room
+THREADS = 1024  # one for each job that runs, here or on another machine
 
 
 @dataclass(frozen=True)
 class Ran:
-    """A job that passed, where, and since when (seconds since 1970); its files lie in `out` of its folder."""
+    """A passed job: where it ran, and since when (seconds since 1970). Its files are in `out` of its folder."""
 
     verdict: str  # for people
     machine: str
@@ -39,13 +39,13 @@ class Place(Room, Protocol):
     """The machines that jobs run on: this one, or many."""
 
     def lacks(self, job: Job) -> str | None:
-        """What is missing to run a job."""
+        """Returns what is missing to run a job; None if nothing."""
         ...
 
     def run(self, job: Job, inputs: Facts, folder: Path, log: Path) -> Ran: ...
 
     def stop(self) -> None:
-        """Ends all jobs at once: someone stopped the run, or it cannot go on."""
+        """Ends all jobs at once, because someone stopped the run or it cannot continue."""
         ...
 
     def close(self) -> None: ...
@@ -61,7 +61,7 @@ class Runner:
     place: Place
 
     def run(self, jobs: list[Job], *, force: bool) -> None:
-        """Runs the jobs; `force` repeats finished ones. Raises where one fails."""
+        """Runs the jobs; `force` repeats finished ones. Raises if one fails."""
         with self.display.live():
             try:
                 todo = jobs if force else self._unfinished(jobs)
@@ -72,7 +72,7 @@ class Runner:
                 self.place.close()
 
     def _unfinished(self, jobs: list[Job]) -> list[Job]:
-        """The jobs that are not done, and those that wait for one of them: what it makes may be new."""
+        """Returns the jobs that are not done, and those that depend on one of them, as its output may be new."""
         found: dict[str, Job] = {}
         for job in jobs:
             if not found.keys().isdisjoint(job.after) or not self.record.is_done(job):
@@ -80,7 +80,7 @@ class Runner:
         return list(found.values())
 
     def _check_needs(self, jobs: list[Job]) -> None:
-        """Stops, before anything starts, if a job needs what its place lacks."""
+        """Raises, before anything starts, if a job needs what its place lacks."""
         missing: dict[str, list[str]] = {}
         for job in jobs:
             if lack := self.place.lacks(job):
@@ -100,7 +100,7 @@ class Runner:
                 while True:
                     while job := waiting.next():
                         if not force and self.record.is_done(job):
-                            # What it was made from was made again, and is the same.
+                            # Its inputs were made again, and are the same.
                             bars.of(job.step).found_unchanged()
                             waiting.over(job, passed=True)
                         else:
@@ -118,7 +118,7 @@ class Runner:
                             problems.setdefault(str(error), []).append(job.name)
                             bars.failed.add(job.step)
                         waiting.over(job, passed=error is None)
-            except BaseException:  # also when someone stops us: no program may run on
+            except BaseException:  # even when someone stops us: no program may run on
                 self.place.stop()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
@@ -136,7 +136,7 @@ class Runner:
         return self.record.folder / "logs"
 
     def _took(self) -> dict[str, float]:
-        """The seconds of jobs that ran before."""
+        """Returns the seconds of jobs that ran before."""
         return {name: entry["seconds"] for name, entry in self.record.jobs.items()}
 
     def _run_job(self, job: Job, display: StepDisplay) -> None:
@@ -182,7 +182,7 @@ class Bars:
         return self._open[step]
 
     def settle(self) -> None:
-        """Closes the bars of steps that are over; one without anything to do when all before it are."""
+        """Closes the bars of steps that are over. The bar of a step with nothing to do closes after all before it."""
         earlier_are = True
         for step in self._total:
             is_over = not self._waiting.left(step) and (step in self._open or earlier_are)
@@ -202,7 +202,7 @@ class Bars:
 
 
 def _all_of(over: SimpleQueue[Future[None]]) -> Iterator[Future[None]]:
-    """The jobs that have ended; waits a while for the first."""
+    """Yields the jobs that have ended; waits a while for the first."""
     try:
         yield over.get(timeout=LOOK_AGAIN_SECONDS)
         while True:
@@ -218,12 +218,12 @@ def _some(names: list[str]) -> str:
 
 @contextmanager
 def only_run(folder: Path) -> Iterator[Record]:
-    """One release at a time in a release folder; its record, read when no other can write it."""
+    """Locks a release folder for one release at a time, and yields its record, which nobody else can write now."""
     running = f"another release is running in {folder}; wait for it, or stop it"
     with only_one(folder, running):
         guard.end_leftovers(folder / "work")
         guard.run_after_a_kill(engine.after_a_kill())
-        shutil.rmtree(folder / "work", ignore_errors=True)  # of a run that was killed
+        shutil.rmtree(folder / "work", ignore_errors=True)  # left by a run that was killed
         try:
             yield Record(folder)
         except OSError as error:

@@ -9,22 +9,23 @@ from wheelyard.core.job import Job
 
 
 class Room(Protocol):
-    """How many jobs a place takes at the same time."""
+    """The number of jobs that a place takes at the same time."""
 
     @property
     def step_by_step(self) -> bool:
-        """Whether a step begins only when the one before it is over."""
+        """Whether a step begins only after the one before it is over."""
         ...
 
     def kind(self, job: Job) -> Hashable:
-        """Jobs of one kind compete for the same room."""
+        """Returns the kind of a job; jobs of one kind compete for the same room."""
         ...
 
     def room(self, kind: Hashable) -> int: ...
 
 
 class Waiting:
-    """Once a job failed, nothing of a later step starts; what needs a failed job never does."""
+    """The jobs that have not started. Once a job has failed, no later step starts, and no job that needs the failed
+    one."""
 
     def __init__(self, jobs: list[Job], room: Room, took: Mapping[str, float]) -> None:
         self._room = room
@@ -35,11 +36,11 @@ class Waiting:
         steps = list(dict.fromkeys(job.step for job in jobs))
         self._number = {step: number for number, step in enumerate(steps)}
         self._left = Counter(job.step for job in jobs)
-        self._last = len(steps)  # no step beyond this one starts
+        self._last = len(steps)  # no step after this one starts
         names = [*self._jobs]
         if not room.step_by_step:
-            # What was begun is finished first, on the machine that has its files and its image; of one step,
-            # whatever has most to come goes first.
+            # Later steps get priority, on the machine that has their files and image; within a step, jobs with the most
+            # work left after them.
             ahead = remaining(jobs, took)
             names.sort(key=lambda name: (-self._number[self._jobs[name].step], -ahead[name]))
         self._rank = {name: rank for rank, name in enumerate(names)}
@@ -47,7 +48,7 @@ class Waiting:
         self._running: Counter[Hashable] = Counter()
 
     def next(self) -> Job | None:
-        """A job that may start now; it counts as running until it is over."""
+        """Returns a job that may start now; it counts as running until it is over."""
         full: set[Hashable] = set()
         for name in self._ready:
             job, kind = self._jobs[name], self._kind[name]
@@ -71,7 +72,7 @@ class Waiting:
         self._ready = sorted((*self._ready, *self._order.get_ready()), key=self._rank.__getitem__)
 
     def left(self, step: str) -> int:
-        """How many jobs of a step are not over."""
+        """Returns how many jobs of a step are not over."""
         return self._left[step]
 
     def _is_steps_turn(self, step: str) -> bool:
@@ -83,7 +84,8 @@ class Waiting:
 
 
 def remaining(jobs: list[Job], took: Mapping[str, float]) -> dict[str, float]:
-    """The seconds from a job's start to the end of the longest chain that follows from it; `took` are known ones."""
+    """Returns the seconds from a job's start to the end of the longest chain that follows from it; `took` has the known
+    times."""
     ahead = {job.name: 0.0 for job in jobs}
     for job in reversed(jobs):  # every job comes after those that it waits for
         ahead[job.name] += took.get(job.name, 1.0)

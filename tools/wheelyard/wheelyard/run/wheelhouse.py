@@ -11,8 +11,8 @@ KINDS = (".whl", ".tar.gz")
 
 
 def hide_from_git(folder: Path) -> None:
-    """Makes a folder that ignores itself, so that no project has to; one that is there stays as it is. Where it cannot
-    be made, whoever writes into it says so."""
+    """Makes a folder that ignores itself, so that no project has to; an existing one is left alone. An error is
+    ignored, as whatever writes into the folder next reports it."""
     with suppress(OSError):
         if not folder.exists():
             folder.mkdir(parents=True)
@@ -20,8 +20,8 @@ def hide_from_git(folder: Path) -> None:
 
 
 def fill(plan: Plan, record: Record) -> str:
-    """Copies what an index takes of this release, and removes the project's distributions that are not of it. Returns
-    why it could not, if so."""
+    """Copies the files that an index accepts of this release, and removes the project's other distributions. Returns
+    why it could not, or an empty string."""
     folder = plan.project.wheelhouse
     try:
         _fill(folder, plan, record)
@@ -40,6 +40,6 @@ def _fill(folder: Path, plan: Plan, record: Record) -> None:
             old.unlink()
     for file in made:
         if file.exists():
-            new = folder / f".{file.name}"  # nobody sees half a wheel
+            new = folder / f".{file.name}"  # so that nobody sees half a wheel
             shutil.copyfile(file, new)
             new.replace(folder / file.name)

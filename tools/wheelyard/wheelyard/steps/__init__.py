@@ -1,8 +1,8 @@
-"""The steps of a release, in their order. Each is a module with `jobs(plan)` and `run(job, workspace)`.
+"""Lists the steps of a release, in their order. Each is a module with `jobs(plan)` and `run(job, workspace)`.
 
-`jobs` says what there is to do, as data; `run` does one of them and sees nothing but that job's inputs and its
-workspace. What it returns is a line for people; what counts are the files that it leaves in `workspace.out`. A step
-may also have `check(plan, record)`: what must hold before it is started.
+`jobs` returns what there is to do, as data; `run` does one of these jobs and sees nothing but that job's inputs and its
+workspace. It returns a line for people; its real results are the files that it leaves in `workspace.out`. A step may
+also have `check(plan, record)`, which raises if the step cannot be started.
 """
 
 import importlib
@@ -24,7 +24,7 @@ HELP = {
     "install": "install from the index by name, and smoke-test again",
 }
 ORDER = tuple(HELP)
-# Only where a runner has what they need: a GPU, an identity to sign with.
+# Steps that only some runners can do: they need a GPU, or an identity to sign with.
 ELSEWHERE = ("gpu", "attest")
 STEPS = tuple(step for step in ORDER if step not in ELSEWHERE)
 
@@ -34,21 +34,21 @@ def module(step: str) -> ModuleType:
 
 
 def planned(plan: Plan, last: str = "install") -> Graph:
-    """The jobs of all steps up to `last`."""
+    """Returns the jobs of all steps up to `last`."""
     steps = [step for step in ORDER[: ORDER.index(last) + 1] if is_there(step, plan)]
-    if last not in steps:  # asked for by its name
+    if last not in steps:  # asked for by name
         steps.append(last)
     return Graph.of(job for step in steps for job in module(step).jobs(plan))
 
 
 def is_there(step: str, plan: Plan) -> bool:
-    """Whether a step is part of this plan: some runners can do more, and some have no use for all."""
+    """Whether a step is part of this plan: some runners can do more than others, and some do not need every step."""
     if step == "image":  # in a cluster, each machine makes the images that its jobs need
         return plan.options.place != "cluster"
     return step in STEPS or plan.has_step(step)
 
 
 def whole_release(plan: Plan) -> list[str]:
-    """The steps that `wheelyard release` runs."""
-    elsewhere = plan.options.place == "github"  # where they are jobs of their own
+    """Returns the steps that `wheelyard release` runs."""
+    elsewhere = plan.options.place == "github"  # where they are separate jobs
     return [s for s in ORDER if is_there(s, plan) and (s in STEPS or not elsewhere)]

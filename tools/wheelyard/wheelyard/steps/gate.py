@@ -42,9 +42,9 @@ def run(job: Job, workspace: Workspace) -> str:
 
 
 def _file_job(plan: Plan, name: str, origin: str) -> Job:
-    """Judges one file by itself."""
+    """Returns a job that judges one file by itself."""
     rules = plan.project.root / policy.FILE
-    policy.load(rules)  # an error in it names its line
+    policy.load(rules)  # raises on an error, naming its line
     inputs = {
         "file": made(origin),
         "policy": Source({policy.FILE: sha256(rules)}),
@@ -73,7 +73,8 @@ def _judge(workspace: Workspace) -> str:
 
 
 def contents_check(wheel: Path, levels: Mapping[str, str]) -> list[object]:
-    """The command of check-wheel-contents; a finding that the policy's levels do not call an error is ignored."""
+    """Returns the command of check-wheel-contents. It ignores findings that the policy's levels do not call an
+    error."""
     with zipfile.ZipFile(wheel) as archive:
         libraries = [PurePosixPath(n) for n in archive.namelist() if n.endswith(".so")]
     off = dict(DEFAULT_LEVELS)
@@ -86,14 +87,15 @@ def contents_check(wheel: Path, levels: Mapping[str, str]) -> list[object]:
 
 
 def _is_loaded_by_path(library: PurePosixPath) -> bool:
-    """CMake projects keep one for each torch, as in `torch-2.15/lib/libname.so`; a module's name has Python's tag."""
+    """Whether a library is loaded by its path. CMake projects keep one for each torch, as in
+    `torch-2.15/lib/libname.so`; a module's name has Python's tag."""
     is_module = re.search(r"\.(cpython-.*|abi3)\.so$", library.name) or library.name[:3] != "lib"
     return not is_module and not all(folder.isidentifier() for folder in library.parts[:-1])
 
 
 def _variants_job(plan: Plan, wheel: Wheel) -> Job:
-    """All variants of a wheel together: what was found of the wheel holds for them, as nothing but device code differs,
-    and no GPU with native code in the wheel may be without a variant that has the same."""
+    """Returns a job that compares all variants of a wheel with it. Nothing but device code may differ, so findings on
+    the wheel hold for them too; and every GPU with native code in the wheel needs a variant with the same code."""
     inputs = {
         "wheel": made(f"repair/{wheel.name}"),
         "variants": made(*(f"repair/{variant.name}" for variant in plan.variants(wheel))),
@@ -117,7 +119,7 @@ def _compare(workspace: Workspace) -> str:
 
 
 def _cover_job(plan: Plan) -> Job:
-    """All wheels together: no cell of the matrix may be unserved."""
+    """Returns a job that checks that the wheels together serve every cell of the matrix."""
     inputs = {
         "wheels": made(*(f"repair/{wheel.name}" for wheel in plan.wheels)),
         "cells": {
@@ -144,7 +146,7 @@ def _cover(workspace: Workspace) -> str:
 
 
 def cells_as_toml(cells: Mapping[str, Any]) -> str:
-    """What wheelscope reads: architectures, and of each torch its CUDA builds and Pythons."""
+    """Returns the cells as wheelscope reads them: architectures, and the CUDA builds and Pythons of each torch."""
     lines = [f"[arch.{arch}]" for arch in cells["arch"]]
     for name, torch in cells["torch"].items():
         lines += [f'[torch."{name}"]', f"cuda = {torch['cuda']}", f"pythons = {torch['pythons']}"]

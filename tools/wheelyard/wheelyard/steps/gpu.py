@@ -1,7 +1,7 @@
-"""GPU: the smoke test on a GPU, for each wheel that needs such evidence to leave.
+"""GPU: runs the smoke test on a GPU, for each wheel that needs such evidence to be released.
 
-It runs in a Python that has torch: TORCH_PYTHON, or else python3. On a machine without a GPU the evidence that a person
-has made of these very bytes elsewhere, such as in a notebook, and committed, is handed on instead.
+It runs in a Python that has torch: TORCH_PYTHON, or else python3. On a machine without a GPU it hands on committed
+evidence instead, which a person made of these very bytes elsewhere, such as in a notebook.
 """
 
 import json
@@ -66,7 +66,7 @@ def run(job: Job, workspace: Workspace) -> str:
 
 
 def _handed_on(wheel: Path, committed: Path, target: Path, told: str) -> str:
-    """Takes the committed evidence about these bytes; whoever publishes judges whether it counts."""
+    """Takes the committed evidence about these bytes; the step that publishes judges whether it counts."""
     of_wheel = digest.sha256(wheel)
     for file in sorted(committed.rglob("*.json")):
         seen, _ = evidence.read(file)

@@ -1,7 +1,7 @@
 """Image: makes the images in which wheels are built and verified, before any job needs them.
 
-A list of all packages in an image goes into the record: it is how two machines see that their images are alike, and
-how one sees that an image is not what it was.
+A list of all packages in an image goes into the record. It shows whether two machines have the same image, and whether
+an image has changed.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from wheelyard.tools import images, packages
 
 
 def check(plan: Plan, record: Record) -> None:
-    """Every image can be made; said before the first one is begun."""
+    """Checks that every image can be made, before the first one is begun."""
     lacking = Counter(filter(None, map(plan.lacks, plan.wheels)))
     if lacking:
         raise Problem("\n".join(f"{counted(n, 'wheel')}: {lack}" for lack, n in lacking.items()))

@@ -17,7 +17,7 @@ from wheelyard.problem import Problem
 from wheelyard.steps import smoke
 from wheelyard.tools import images, index
 
-# An environment that an ordinary user may install into; what the image has is there too.
+# A virtual environment that an ordinary user may install into, and that also sees the image's packages.
 OWN_PLACE = """
 export PYTHONPATH="$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" PATH="/tmp/own/bin:$PATH" &&
 python3 -m venv --without-pip /tmp/own
@@ -26,7 +26,7 @@ NOBODY = 65534
 
 
 def jobs(plan: Plan) -> list[Job]:
-    """One cell of a wheel that serves all, else each cell that can be run here."""
+    """Returns the jobs: one cell for a wheel that serves all, otherwise each cell that can be run here."""
     here = [wheel for wheel in plan.wheels if wheel.arch == plan.machine]
     pairs = [(wheel, cell) for wheel in here for cell in plan.cells_run(wheel)]
     if plan.strategy == "universal":
@@ -76,24 +76,26 @@ def run(job: Job, workspace: Workspace) -> str:
 
 
 def pip_install(name: str, simple: str, wanted: str) -> str:
-    """Installs without dependencies from TestPyPI, where anyone may have taken their names; the image has them."""
+    """Returns the command of pip. From TestPyPI it installs no dependencies, as anyone may have taken their names
+    there; the image has them."""
     alone = "--no-deps " if name == "testpypi" else ""
     return f"python -m pip install --no-cache-dir {alone}--index-url {simple} --report /out/pip.json {wanted}"
 
 
 def ordinary_user() -> list[str]:
-    """Whoever runs the release, but never root: what pip takes from an index may run code while it is installed."""
+    """Returns options that run a container as the user who runs the release, but never as root: packages from an index
+    may run code while they are installed."""
     user, group = os.geteuid() or NOBODY, os.getegid() or NOBODY
     return [f"--user={user}:{group}", "--env=HOME=/tmp", "--env=USER=user"]
 
 
 def network(simple: str) -> list[str]:
-    """The container sees this machine's own network only where the index is on this machine."""
+    """Returns options that give a container this machine's own network only if the index is on this machine."""
     return ["--network=host"] if urlsplit(simple).hostname in index.LOOPBACK else []
 
 
 def check_what_pip_took(report: Facts, wheel: str, digest_of_wheel: str) -> None:
-    """Among what pip installed is the wheel that was gated, byte for byte."""
+    """Checks that pip installed the wheel that was gated, byte for byte."""
     name = canonicalize_name(wheel.split("-")[0])
     taken = [
         entry["download_info"]

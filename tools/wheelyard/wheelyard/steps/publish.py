@@ -29,17 +29,17 @@ MEANINGS = {
     "Connection aborted": "The connection was cut off.",
     "Connection refused": "The index does not answer.",
 }
-# What twine says of a connection that broke, and of a file that the index has.
+# What twine prints for a broken connection, and for a file that the index already has.
 BROKEN = ("ConnectionError", "Connection aborted", "ReadTimeout", "502 ", "503 ", "504 ")
 ALREADY_THERE = ("409 ", "already exists")
-FOLDER = "folder"  # what `append` publishes to
+FOLDER = "folder"  # the index that `append` publishes to
 SERVED_WITHIN_SECONDS = 600  # a public index sits behind caches
 ASK_AGAIN_SECONDS = 3
 
 
 def check(plan: Plan, record: Record) -> None:
-    """What goes to a public index comes from a clean, tagged tree, was built from that very tree, and is named for the
-    job that made it."""
+    """Checks that files for a public index come from a clean, tagged tree, were built from that very tree, and are
+    named for the job that made them."""
     if plan.options.index in ("testpypi", "pypi") and plan.strategy != "universal":
         raise Problem(
             f"{plan.options.index} refuses local versions such as +cu130torch2.15, which tell the wheels of strategy "
@@ -91,7 +91,8 @@ def jobs(plan: Plan) -> list[Job]:
 
 
 def _leaving(plan: Plan) -> dict[str, Any]:
-    """What else a public index asks for: evidence from a GPU, and attestations where they can be signed."""
+    """Returns what a public index requires besides the files: evidence from a GPU, and attestations if they can be
+    signed."""
     committed = plan.project.files(evidence.FOLDER)
     signs = plan.options.place == "github" and plan.options.index != FOLDER
     gpus = [job.name for job in gpu.jobs(plan)] if plan.has_step("gpu") else []
@@ -135,7 +136,7 @@ def run(job: Job, workspace: Workspace) -> str:
 
 
 def check_evidence(workspace: Workspace) -> None:
-    """Wheels that need it were run on a GPU, these very bytes, by the smoke test of this release."""
+    """Checks that each wheel that needs it was run on a GPU, these very bytes, by the smoke test of this release."""
     known = [*workspace.sources("evidence").rglob("*.json"), *workspace.files("evidence_of_jobs")]
     spec = evidence.spec_of(workspace.files("smoke_tests"))
     inputs, wheels = workspace.inputs, workspace.recorded("needing_evidence")
@@ -172,8 +173,8 @@ def _add_attestations(workspace: Workspace, files: Iterable[Path]) -> None:
 
 
 def upload(target: Index, name: str, files: Mapping[Path, str], log: Path) -> list[str]:
-    """Uploads the files that the index lacks, and waits until it serves them, with the digests that were recorded;
-    returns their names."""
+    """Uploads the files that the index lacks, and waits until it serves them with the recorded digests; returns their
+    names."""
     missing = lacking(target, name, files)
     if target.is_public:
         check_provenance(missing, log)
@@ -191,7 +192,8 @@ def upload(target: Index, name: str, files: Mapping[Path, str], log: Path) -> li
 
 
 def check_provenance(files: Iterable[Path], log: Path) -> None:
-    """In a workflow: GitHub has build provenance of each file, signed by this very workflow for this tag and commit."""
+    """Checks in a workflow that GitHub has build provenance of each file, signed by this very workflow for this tag and
+    commit."""
     workflow = os.environ.get("GITHUB_WORKFLOW_REF", "").partition("@")[0]
     if not workflow:
         return
@@ -211,7 +213,7 @@ def check_provenance(files: Iterable[Path], log: Path) -> None:
 
 
 def lacking(target: Index, name: str, files: Mapping[Path, str]) -> list[Path]:
-    """The files that an index does not serve; one that it serves with other bytes is refused."""
+    """Returns the files that an index does not serve; raises if it serves one with other bytes."""
     there = target.files(name)
     wrong = [f.name for f, recorded in files.items() if there.get(f.name, recorded) != recorded]
     if wrong:
@@ -223,8 +225,8 @@ def lacking(target: Index, name: str, files: Mapping[Path, str]) -> list[Path]:
 
 
 def _send(target: Index, file: Path, log: Path) -> None:
-    """One file by twine. Where the index has it already, it got there on a connection that broke, or is not served yet;
-    whether it is the same is seen when it is served."""
+    """Uploads one file with twine. If the index already has it, an earlier attempt lost its connection, or the file is
+    not served yet; whether it is the same is checked once it is served."""
     command = isolated("twine", "upload", "--non-interactive", "--disable-progress-bar")
     command += ["--repository-url", target.upload, file]
     attestation = file.with_name(file.name + attest.SUFFIX)

@@ -1,5 +1,5 @@
-"""Repair: `auditwheel repair` gives each wheel the manylinux tag it deserves; then its metadata and its SBOM; then its
-variants."""
+"""Repair: gives each wheel the manylinux tag it deserves with `auditwheel repair`, then its metadata and its SBOM, then
+makes its variants."""
 
 import shutil
 import sys
@@ -15,7 +15,7 @@ from wheelyard.plan.cells import Variant, Wheel, python_tag
 from wheelyard.plan.plan import Plan
 from wheelyard.tools import images, sbom, wheelfile, wheelscope
 
-# torch's own libraries, and CUDA's, which it brings, are the user's; they are never copied into a wheel.
+# Users have torch's own libraries, and CUDA's, which torch brings; neither is ever copied into a wheel.
 EXCLUDED = ["libtorch*", "libc10*"]
 # Every torch since 2.10 brings this one under this name, on both architectures. A wheel that links to torch is loaded
 # after it, and a second OpenMP runtime in one process would run a second pool of threads.
@@ -25,7 +25,7 @@ CUDA_LIBRARIES = [
     *("nccl", "nvJitLink", "nvrtc", "nvshmem", "nvToolsExt", "nvtx"),
 ]
 EXCLUDED_CUDA = ["libcuda.so.*", *(f"lib{name}*.so.*" for name in CUDA_LIBRARIES)]
-# What an image's compilers link to, where it is not the image's own.
+# Libraries that an image's compilers link to, if they are not the image's own.
 OLD_LIBRARIES = "/opt/old/libraries"
 # Calls auditwheel with an --exclude for each library that the named packages have installed in the image.
 PROGRAM = """
@@ -86,7 +86,7 @@ def _variant_job(variant: Variant) -> Job:
 
 
 def _in_image(plan: Plan, wheel: Wheel) -> dict[str, Any]:
-    """The image to repair in: that of the build, which has the libraries that are copied into the wheel."""
+    """Returns the image to repair in: that of the build, which has the libraries that are copied into the wheel."""
     return {
         "image": images.for_build(plan, wheel),
         "graft_from": plan.matrix.repair.graft_from,
@@ -121,7 +121,7 @@ def run(job: Job, workspace: Workspace) -> str:
 
 
 def _repair(command: list[str], workspace: Workspace) -> Path:
-    """Runs this machine's auditwheel, which knows wheels of other architectures too."""
+    """Runs this machine's auditwheel, which can also repair wheels of other architectures."""
     built, output = workspace.file("wheel"), workspace.scratch("repaired")
     shell.run(
         [sys.executable, *command, "--wheel-dir", output, built], workspace.log,
@@ -132,7 +132,7 @@ def _repair(command: list[str], workspace: Workspace) -> Path:
 
 
 def needs_torch(seen: Facts) -> bool:
-    """Whether a library of the wheel links to torch, so that torch is in the process before it."""
+    """Whether a library of the wheel links to torch, so that torch is loaded before it."""
     needed = {name for library in seen["elf"] for name in library["needed"]}
     return any(fnmatchcase(name, pattern) for name in needed for pattern in EXCLUDED)
 
@@ -140,7 +140,7 @@ def needs_torch(seen: Facts) -> bool:
 def _repair_in_image(
     command: list[str], requirements: list[str], links_torch: bool, workspace: Workspace
 ) -> Path:
-    """Runs the build image's auditwheel, which finds there what the wheel was linked to."""
+    """Runs the build image's auditwheel, which finds there the libraries that the wheel was linked to."""
     built, output = workspace.file("wheel"), workspace.scratch("repaired")
     folders = ":".join([*workspace.inputs["graft_from"], OLD_LIBRARIES])
     options = ["--network=none", f"--volume={built.parent}:/wheel:ro", f"--volume={output}:/out"]

@@ -36,7 +36,7 @@ def _job(plan: Plan, wheel: Wheel) -> list[Job]:
 
 
 def spec(plan: Plan) -> dict[str, Any]:
-    """What the smoke test is told, as inputs of a job."""
+    """Returns the settings of the smoke test, as inputs of a job."""
     facts = plan.matrix.smoke
     return {
         "smoke": dataclasses.asdict(facts),
@@ -46,7 +46,7 @@ def spec(plan: Plan) -> dict[str, Any]:
 
 
 def words(inputs: Any, folder: Path, seen_as: str) -> list[str]:
-    """The program's arguments; a spec is written into `folder`, which the program sees as `seen_as`."""
+    """Returns the program's arguments; a spec is written into `folder`, which the program sees as `seen_as`."""
     smoke = inputs["smoke"]
     told = ["--import-name", inputs["import_name"]]
     if smoke["spec"]:
@@ -71,11 +71,11 @@ def run(job: Job, workspace: Workspace) -> str:
 
 
 def mounts(told: Path) -> list[str]:
-    """The program and its spec in a container, and a place to run them."""
+    """Mounts the program and its spec in a container, and sets the folder to run them in."""
     return [f"--volume={PROGRAM}:/smoke.py:ro", f"--volume={told}:/spec:ro", "--workdir=/tmp"]
 
 
 def installed_command(inputs: Any, folder: Path, wheel: str, evidence: str) -> str:
-    """The smoke test of an installed wheel as a line for a shell."""
+    """Returns the smoke test of an installed wheel as a line for a shell."""
     arguments = [wheel, *words(inputs, folder, "/spec"), "--installed", "--evidence", evidence]
     return f"python /smoke.py {shlex.join(arguments)}"

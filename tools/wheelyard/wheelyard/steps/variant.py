@@ -1,4 +1,4 @@
-"""Verifies a variant: uv chooses between a wheel and all its variants for a simulated GPU, and what it took is
+"""Verifies a variant: uv chooses between a wheel and all its variants for a simulated GPU, and its choice is
 smoke-tested."""
 
 import json

@@ -1,4 +1,4 @@
-"""Verify: the package's tests on each torch and Python that runs here, linking for the rest."""
+"""Verify: runs the package's tests on each torch and Python that runs here, and links the wheels with the rest."""
 
 import importlib
 import itertools
@@ -20,8 +20,9 @@ from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 from wheelyard.tools import images, wheelscope
 
-# Debian's torch lies beside the environment. The suite moves on: its torch may be another one than the matrix means.
-# Its packages work together whatever they require of each other's versions, so pip does not ask.
+# Debian's torch is outside the virtual environment. The suite moves on, so its torch may no longer be the one that the
+# matrix means. Debian's packages work together whatever versions they require of each other, so pip does not check
+# them.
 DEBIANS_TORCH = """
 sed -i s/false/true/ /opt/venv/pyvenv.cfg
 python -c 'import sys, torch
@@ -30,7 +31,7 @@ right = torch.__version__.startswith("{torch}.") and not torch.version.cuda
 sys.exit(0 if right else "error: [verify] run wants Debian to have torch {torch} without CUDA")' || exit 1
 export LD_BIND_NOW=1 PIP_NO_DEPS=1
 """
-# In a free-threaded Python, a library that was not made for it switches the GIL on when it is imported.
+# In a free-threaded Python, importing a library that was not made for it switches the GIL on.
 GIL_IS_OFF = """
 import sys, torch, {name}
 sys.exit("error: importing {name} has switched the GIL on" if sys._is_gil_enabled() else 0)
@@ -50,13 +51,14 @@ def jobs(plan: Plan) -> list[Job]:
         if (cells := plan.cells_run(wheel))
     ]
     linked = [_link_job(plan, w, torch) for w in plan.wheels for torch in plan.links(w)]
-    # Runs need the processor, links the network: side by side they get most out of the machine.
+    # Runs need the processor, links the network: alternating them makes the most of the machine.
     pairs = itertools.zip_longest(runs, linked)
     return [job for pair in pairs for job in pair if job]
 
 
 def _of_variants() -> ModuleType:
-    """By its name, so that its code belongs to the variants' jobs alone: where it changes, no test runs again."""
+    """Imports the module by name, so that its code belongs to the variants' jobs alone: a change in it repeats no
+    test."""
     return importlib.import_module("wheelyard.steps.variant")
 
 
@@ -67,7 +69,7 @@ def run(job: Job, workspace: Workspace) -> str:
 
 
 def _run_job(plan: Plan, wheel: Wheel, cell: RunCell, tests: Source) -> Job:
-    """Installs the wheel in a fresh container without network and runs the tests."""
+    """Returns a job that installs the wheel in a fresh container without network and runs the tests."""
     inputs = {
         "wheel": made(f"repair/{wheel.name}"),
         "image": images.for_verify(plan, cell, wheel.arch),
@@ -81,8 +83,9 @@ def _run_job(plan: Plan, wheel: Wheel, cell: RunCell, tests: Source) -> Job:
 
 
 def command(plan: Plan, cell: RunCell) -> str:
-    """The tests of a cell. Where the Python has no GIL, it is first seen that the package leaves it so; the tests then
-    have it off whatever they import: triton, which torch's compiler is made with, switches it on."""
+    """Returns the test command of a cell. For a Python without a GIL, it first checks that importing the package leaves
+    the GIL off. The tests then keep it off whatever they import: triton, which torch's compiler needs, switches it
+    on."""
     tests = cell.command or plan.test_command
     if not cell.python.endswith("t"):
         return tests
@@ -112,7 +115,7 @@ def _test(workspace: Workspace) -> str:
 
 
 def meaning(log: str) -> str:
-    """What a failure says about the image, where it does."""
+    """Returns what a failure says about the image, if anything."""
     if missing := re.search(r"No matching distribution found for (.+)", log):
         return (
             f"\nThe wheel requires {missing[1]}, which the image lacks, as pyproject.toml does not name it; add it in "
@@ -136,14 +139,14 @@ def meaning(log: str) -> str:
 
 
 def summary(log: str) -> str:
-    """pytest's last line about what passed, or the last line at all: a program may print more as it ends."""
+    """Returns pytest's last line about passed tests, otherwise the last line: a program may print more as it ends."""
     lines = log.strip().splitlines()
     passed = [line for line in lines if re.search(r"\b\d+ passed\b.* in ", line)]
     return (passed or lines)[-1].strip("= ")
 
 
 def _link_job(plan: Plan, wheel: Wheel, torch: str) -> Job:
-    """Resolves every symbol of the wheel against that torch's wheel on PyPI."""
+    """Returns a job that resolves every symbol of the wheel against that torch's wheel on PyPI."""
     build = plan.torch_build(torch, wheel.arch)
     inputs = {
         "wheel": made(f"repair/{wheel.name}"),
@@ -165,7 +168,7 @@ def _link(workspace: Workspace) -> str:
 
 
 def _torch_wheel(workspace: Workspace) -> Path:
-    """torch's wheel, downloaded once; one with other bytes than the lock names is downloaded anew."""
+    """Returns torch's wheel, downloaded once; one with other bytes than the lock names is downloaded again."""
     torch, arch, python, index, requirement = (
         workspace.inputs[name] for name in ("torch", "arch", "python", "index", "requirement")
     )

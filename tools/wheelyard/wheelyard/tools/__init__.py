@@ -1,1 +1,1 @@
-"""Holds what the steps use: images, package indexes, the contents of wheels, wheelscope."""
+"""Holds tools that the steps use: images, package indexes, the contents of wheels, wheelscope."""

@@ -1,6 +1,6 @@
-"""Fetches the files that a build would download, before its container, which has no network, starts.
+"""Fetches the files that a build would download, before its container starts, which has no network.
 
-The matrix names each by URL and sha256. What has that digest is kept, and not fetched again.
+The matrix names each by URL and sha256. A file with the right digest is kept, and not fetched again.
 """
 
 import http.client
@@ -23,7 +23,7 @@ PIECE = 1 << 20
 
 
 def mounts(workspace: Workspace) -> list[str]:
-    """The files of the job's input `downloads`, in one folder of the container."""
+    """Mounts the files of the job's input `downloads` in one folder of the container."""
     wanted = workspace.inputs["downloads"]
     if not wanted:
         return []
@@ -42,7 +42,7 @@ def mounts(workspace: Workspace) -> list[str]:
 
 
 def fetch(url: str, digest: str, file: Path) -> None:
-    """Writes what the URL gives to `file`; other bytes than those of the digest are refused."""
+    """Writes the file at a URL to `file`; raises if its bytes do not have the digest."""
     patiently(lambda: _get(url, file))
     if (got := sha256(file)) != digest:
         raise Problem(
@@ -52,7 +52,7 @@ def fetch(url: str, digest: str, file: Path) -> None:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows them, as the digest decides, and remembers where they led."""
+    """A handler that follows all redirects, as the digest decides, and remembers where they led."""
 
     host = ""
 
@@ -70,7 +70,7 @@ def _get(url: str, file: Path) -> None:
                 if shell.stopping.is_set():
                     raise Problem(f"{url} was not fetched: the run is being stopped")
                 output.write(piece)
-            if answer.length:  # what is still to come
+            if answer.length:  # bytes still to come
                 raise http.client.IncompleteRead(b"", answer.length)
     except urllib.error.HTTPError as error:
         kind = Broken if error.code >= 500 else Problem
@@ -85,6 +85,6 @@ def _get(url: str, file: Path) -> None:
 
 
 def _shown(url: str, redirects: _Redirects) -> str:
-    """The URL and, where it was sent elsewhere, the host that the machine must reach too."""
+    """Returns the URL and, if it was redirected, the host that the machine must reach too."""
     is_elsewhere = redirects.host not in ("", urlsplit(url).netloc)
     return f"{url}, which leads to {redirects.host}," if is_elsewhere else url

@@ -1,9 +1,9 @@
 """Reads and checks GPU evidence: what is known of a wheel from running it on a GPU machine.
 
-That machine is another job, which hands its evidence on, or one that a person used; that evidence is committed in
-docs/evidence. Evidence counts for the very bytes that it names, if the smoke test of this release made it from that
-wheel, on its architecture, beside a torch of the matrix, loaded nothing else in its place, and checked every op and
-dtype on a GPU. Anything else is no evidence, and is said to be none; and a run that failed is not made good by another.
+That machine is either another job, which hands its evidence on, or one that a person used, whose evidence is committed
+in docs/evidence. Evidence counts for exactly the bytes that it names, if the smoke test of this release made it from
+that wheel, on its architecture, beside a torch of the matrix, loaded nothing else in its place, and checked every op
+and dtype on a GPU. Anything else does not count, and the reason is reported; no other run makes up for a failed one.
 """
 
 import json
@@ -19,12 +19,12 @@ from wheelyard.problem import Problem
 
 FOLDER = "docs/evidence"
 SCHEMA = 4
-SEAL = "digest"  # of all else that a piece of evidence says
+SEAL = "digest"  # the key of the digest of everything else in the evidence
 TEXTS = ("wheel", "machine", "python", "torch")
 
 
 def capabilities() -> list[str]:
-    """The compute capability of each GPU of this machine, as its driver names them."""
+    """Returns the compute capability of each GPU of this machine, from its driver."""
     command = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
     try:
         done = subprocess.run(command, capture_output=True, text=True)
@@ -35,7 +35,7 @@ def capabilities() -> list[str]:
 
 @dataclass(frozen=True)
 class Spec:
-    """What the smoke test of a release checks, as the smoke test of its wheels here has seen it."""
+    """The checks of a release's smoke test, as its runs here have recorded them."""
 
     digest: str
     checks: frozenset[tuple[str, str]]  # op and dtype
@@ -43,32 +43,32 @@ class Spec:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What evidence for one wheel must be about."""
+    """The requirements on evidence for one wheel."""
 
     wheel: str  # its sha256
-    program: str  # the sha256 of the smoke test
+    program: str  # the sha256 of the smoke test's program
     command: str | None
     spec: Spec | None  # None: nothing has been smoke-tested here
     file: str  # the wheel's name, which ends in its architecture
     torches: tuple[str, ...]  # those that it may be run beside, such as 2.15
     tests: Mapping[str, Any] | None = (
-        None  # that were run, too: their command and the digest of their files
+        None  # tests that must have been run too: their command and the digest of their files
     )
 
 
 def wanted(
     inputs: Mapping[str, Any], torches: Iterable[str], file: str, wheel: str, spec: Spec | None
 ) -> Wanted:
-    """What evidence about the wheel of this name and sha256 must be; `inputs` are what the smoke test is told, and
-    `torches` those of the matrix."""
-    own = file.split("-")[1].partition("torch")[2]  # of a wheel for one torch
+    """Returns the requirements on evidence about the wheel of this name and sha256. `inputs` are the settings of the
+    smoke test, `torches` those of the matrix."""
+    own = file.split("-")[1].partition("torch")[2]  # empty unless the wheel is for one torch
     beside = (own,) if own else tuple(torches)
     tests, command = inputs.get("gpu_tests"), inputs["smoke"]["command"]
     return Wanted(wheel, inputs["program"], command, spec, file, beside, tests)
 
 
 def spec_of(files: Iterable[Path]) -> Spec | None:
-    """What the smoke tests of this release have checked; all of them the same."""
+    """Returns the checks of this release's smoke tests, which must all be the same."""
     found = {file.name: _spec(file) for file in files}
     if len(set(found.values())) > 1:
         raise Problem(
@@ -85,12 +85,13 @@ def _spec(file: Path) -> Spec:
 
 
 def on_gpu(wanted: Wanted, files: Iterable[Path]) -> list[dict[str, Any]]:
-    """The evidence that a wheel passed on a GPU, each once."""
+    """Returns the evidence that a wheel passed on a GPU, without duplicates."""
     return _judged(wanted, files)[0]
 
 
 def why_none(wanted: Wanted, files: Iterable[Path]) -> list[str]:
-    """Why the files about these bytes are no evidence, a line for each; files about others are left alone."""
+    """Returns a line for each file about these bytes that says why it is no evidence; files about others are left
+    out."""
     return _judged(wanted, files)[1]
 
 
@@ -111,7 +112,7 @@ def _judged(wanted: Wanted, files: Iterable[Path]) -> tuple[list[dict[str, Any]]
 
 
 def read(file: Path) -> tuple[dict[str, Any], str]:
-    """What a file says, and what is wrong with its form; somebody else wrote it."""
+    """Returns the contents of a file, and what is wrong with its form, as somebody else wrote it."""
     try:
         seen = json.loads(file.read_text())
     except (ValueError, RecursionError):  # such as an empty one, which a full disk left
@@ -131,12 +132,12 @@ def read(file: Path) -> tuple[dict[str, Any], str]:
 
 
 def seal(seen: dict[str, Any]) -> str:
-    """The digest of all that a piece of evidence says, as the smoke test makes it."""
+    """Returns the digest of everything else in a piece of evidence, as the smoke test makes it."""
     return digest.of({key: value for key, value in seen.items() if key != SEAL})
 
 
 def _lacks(seen: dict[str, Any], wanted: Wanted) -> str:
-    """Why evidence about the right wheel does not count; empty if it does."""
+    """Returns why evidence about the right wheel does not count; empty if it does."""
     if not seen.get("gpu"):
         return "was made without a GPU"
     if _has_failed(seen):
@@ -178,7 +179,7 @@ def _has_failed(seen: dict[str, Any]) -> bool:
 
 
 def _op_and_dtype(key: str) -> tuple[str, str]:
-    """my_add float32 cuda graph -> my_add, float32"""
+    """Returns the op and dtype of a check: my_add float32 cuda graph -> my_add, float32"""
     op, dtype, *_ = [*key.split(), "", ""]
     return op, dtype
 
@@ -188,12 +189,13 @@ def _is_on_gpu(key: str, count: Any) -> bool:
 
 
 def checks(evidence: dict[str, Any]) -> int:
-    """How many checks passed; a command that succeeded is one."""
+    """Returns how many checks passed; a command that succeeded counts as one."""
     return int(sum(evidence["checks"].values())) + bool(evidence.get("command"))
 
 
 def cell(evidence: dict[str, Any]) -> tuple[str, ...]:
-    """Architecture, torch, Python and CUDA that were there; a free-threaded Python is not its twin with a GIL."""
+    """Returns the architecture, torch, Python and CUDA of a run. A free-threaded Python differs from the same version
+    with a GIL."""
     python = evidence["python"]
     minor = ".".join(python.rstrip("t").split(".")[:2]) + ("t" if python.endswith("t") else "")
     return (

@@ -24,7 +24,7 @@ def files(folder: Path) -> dict[str, Path]:
     texts = {"apt": "".join(f"{line}\n" for line in apt.splitlines() if line.startswith(APT))}
     pip = shell.capture(isolated("pip", "config", "list")) or ""
     settings = {}
-    # What the environment says comes last, and so wins.
+    # Settings from the environment come last, and so win.
     for line in sorted(pip.splitlines(), key=lambda line: line.startswith(":env:")):
         name, _, value = line.partition("=")
         settings[name.rpartition(".")[2]] = value.strip("'\"")
@@ -42,7 +42,7 @@ def files(folder: Path) -> dict[str, Path]:
 
 
 def _for_uv(settings: dict[str, str]) -> str:
-    """What pip's settings say of indexes, for uv. Unlike pip, it takes a name from the first index that has it: nobody
+    """Returns pip's settings of indexes for uv. Unlike pip, uv takes a name from the first index that has it, so nobody
     can put a higher version of a private name on a public index."""
     values: dict[str, str | list[str]] = {
         "index-url": settings.get("index-url", ""),

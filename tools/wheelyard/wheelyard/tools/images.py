@@ -1,7 +1,7 @@
 """Makes the images in which wheels are built and verified. An image's tag is a hash of everything it is made from.
 
-A recipe is plain data and stands in the inputs of the jobs that use the image; whoever runs such a job makes the
-image first, if the engine does not have it.
+A recipe is plain data in the inputs of the jobs that use the image; whoever runs such a job makes the image first, if
+the engine does not have it.
 """
 
 import collections
@@ -38,12 +38,13 @@ Recipe = dict[str, Any]
 
 
 def for_build(plan: Plan, wheel: Wheel) -> Recipe:
-    """The recipe of the image that a wheel is built in: beside its torch, if it is for one alone."""
+    """Returns the recipe of the image that a wheel is built in; a wheel for one torch is built beside it."""
     return _native(plan, wheel) if wheel.torch else _universal(plan, wheel)
 
 
 def _native(plan: Plan, wheel: Wheel) -> Recipe:
-    """An image with that torch, all that torch needs, a whole CUDA toolkit, and what the project's build asks for."""
+    """Returns the recipe of an image with that torch, its dependencies, a whole CUDA toolkit, and the project's build
+    requirements."""
     assert wheel.torch
     assert wheel.cuda
     matrix, machine = plan.matrix, plan.builder(wheel.arch)
@@ -67,13 +68,13 @@ def _native(plan: Plan, wheel: Wheel) -> Recipe:
         "REQUIRES": requirements.to_build(plan),
     }
     arguments |= _torch_to_build_with(plan, plan.torch_build(wheel.torch, wheel.arch, wheel.cuda))
-    # Of torch there is one build for each CUDA, whatever toolkit compiles for it.
+    # torch has one build for each CUDA, whatever toolkit compiles for it.
     recipe = _recipe("native", machine, bases, {**arguments, "TORCH_CUDA": cuda_name(wheel.cuda)})
     return recipe | {"why": f"base {base}: {reason}", "lacks": plan.lacks(wheel)}
 
 
 def _torch(build: TorchBuild, *, alone: bool = False) -> dict[str, str]:
-    """The release of torch, what is installed for it, and where it is if PyPI does not have that build of it."""
+    """Returns the release of torch, its requirements file, and its index if PyPI does not have that build."""
     wanted = build.requirement if alone else build.requirements
     found = {"TORCH": build.release, "TORCH_REQUIREMENTS": wanted}
     return found | ({"PIP_INDEX_URL": build.index} if build.index else {})
@@ -92,7 +93,8 @@ def _suite(plan: Plan, python: str) -> str:
 
 
 def _universal(plan: Plan, wheel: Wheel) -> Recipe:
-    """An image with the headers of one torch, and compilers for this machine and the other one."""
+    """Returns the recipe of an image with the headers of one torch, and compilers for this machine and the other
+    one."""
     matrix, machine = plan.matrix, plan.builder(wheel.arch)
     python = wheel.python or plan.build_python
     tag = python_tag(python)
@@ -102,7 +104,7 @@ def _universal(plan: Plan, wheel: Wheel) -> Recipe:
         "PYTHON_TAG": f"{tag.rstrip('t')}-{tag}",
         "TOOLKITS": " ".join(sorted(toolkits)),
     }
-    # Of torch, only headers are used: any build will do.
+    # Only torch's headers are used: any build will do.
     torch = plan.torch_build(wheel.torch or plan.stable_torch, machine)
     arguments |= _torch_to_build_with(plan, torch)
     base, _ = choose_base(plan, wheel.arch)
@@ -121,7 +123,7 @@ def _same_image(one: Wheel, other: Wheel) -> bool:
 
 
 def for_verify(plan: Plan, cell: RunCell, arch: str) -> Recipe:
-    """The recipe of the image that a cell is run in."""
+    """Returns the recipe of the image that a cell is run in."""
     facts = plan.matrix.verify
     bases = {"PYTHON_IMAGE": _suite(plan, with_gil(cell.python))}
     arguments = {
@@ -131,7 +133,7 @@ def for_verify(plan: Plan, cell: RunCell, arch: str) -> Recipe:
     }
     arguments |= _torch(plan.torch_build(cell.torch, arch))
     if cell.debian:
-        # Extensions need libtorch.so, and torch.compile headers; Debian has both for developers alone.
+        # Extensions need libtorch.so, and torch.compile needs headers; Debian has both only in a developers' package.
         arguments["APT"] += " python3-torch libtorch-dev"
         arguments |= {
             "TORCH_REQUIREMENTS": "",
@@ -153,7 +155,7 @@ def _recipe(target: str, machine: str, bases: dict[str, str], arguments: dict[st
 
 @functools.cache
 def _files_digest(target: str) -> str:
-    """The files that an image of this kind is made from."""
+    """Returns the digest of the files that an image of this kind is made from."""
     scripts = ("python.sh", "install.sh", "torch.sh")
     files = [FOLDER / n for n in ("Dockerfile", f"{target}.lock", "uv.lock", *scripts)]
     if target == "verify":
@@ -166,7 +168,7 @@ def _files_digest(target: str) -> str:
 
 
 def unit(recipe: Recipe) -> str:
-    """A name for people: build-3.11-2.10.0-cuda12.9, native-3.13-2.15.0-cu132."""
+    """Returns a name for people: build-3.11-2.10.0-cuda12.9, native-3.13-2.15.0-cu132."""
     arguments = recipe["arguments"]
     toolkits = sorted({name.split("-")[0] for name in arguments.get("TOOLKITS", "").split()})
     parts = [recipe["target"], arguments["PYTHON"], arguments["TORCH"]]
@@ -178,7 +180,8 @@ def unit(recipe: Recipe) -> str:
 
 
 def choose_base(plan: Plan, arch: str) -> tuple[str, str]:
-    """pypa for native builds where its registry answers, else debian, and why; the matrix or `--base` forces one."""
+    """Returns the base and the reason: pypa for native builds if its registry answers, otherwise debian. The matrix or
+    `--base` overrides this."""
     wanted = plan.options.base or plan.matrix.build.base
     machine, pypa = plan.builder(arch), plan.matrix.base.pypa.image
     if wanted == "pypa" and arch != machine:
@@ -194,8 +197,8 @@ def choose_base(plan: Plan, arch: str) -> tuple[str, str]:
 
 @functools.cache
 def pypa_reference(image: str, arch: str) -> str:
-    """The image as cibuildwheel pins it, with its digest. The jobs that sign and upload plan everything, make no image,
-    and do not have cibuildwheel."""
+    """Returns the image as cibuildwheel pins it, with its digest. The jobs that sign and upload plan everything, but
+    make no image and do not have cibuildwheel."""
     pins = configparser.ConfigParser(inline_comment_prefixes=["#"])
     try:
         data = importlib.resources.files("cibuildwheel.resources")
@@ -247,13 +250,14 @@ def ensure(recipe: Recipe, workspace: Workspace) -> str:
 
 
 def run(workspace: Workspace, options: list[str], command: list[str], *, what: str) -> None:
-    """Runs a command in a fresh container of the job's image, which is made first if it is not there."""
+    """Runs a command in a fresh container of the job's image, which is made first if it is missing."""
     tag = ensure(workspace.inputs["image"], workspace)
     workspace.engine.run(tag, options, command, workspace.log, what=what)
 
 
 def _base_image(engine: Engine, base: str, workspace: Workspace) -> str:
-    """The engine's name of a base: a suite is made, a registry's image must be reachable."""
+    """Returns the engine's name of a base image. Makes it if it is a suite; an image of a registry must be
+    reachable."""
     if "/" not in base:
         return suite.ensure(base, engine, workspace)
     if not engine.has_image(base) and not _registry_answers(base):

@@ -30,12 +30,12 @@ class Index:
     upload: str
     simple: str
     password: str | None = None  # None: twine finds the credentials by itself
-    # The index of one torch and CUDA: pip takes the highest version that it finds, so each must be alone in its own.
+    # Returns the index of one torch and CUDA. Each is separate, as pip takes the highest version that an index has.
     part: Callable[[str], "Index"] | None = None
     is_public: bool = False
 
     def files(self, project: str) -> dict[str, str]:
-        """The sha256 of each file of a project that the index has."""
+        """Returns the sha256 of each file that the index has of a project."""
         accept = {"Accept": "application/vnd.pypi.simple.v1+json"}
         request = urllib.request.Request(
             f"{self.simple}{project.replace('_', '-')}/", headers=accept
@@ -44,7 +44,7 @@ class Index:
         return {file["filename"]: file["hashes"].get("sha256", "") for file in listing["files"]}
 
     def address(self, name: str, digest: str) -> str:
-        """The address of a file in the embedded index; pip checks the digest at its end."""
+        """Returns the address of a file in the embedded index, ending in the digest, which pip checks."""
         return f"{self.upload}{urllib.parse.quote(name)}#sha256={digest}"
 
     def _ask(self, request: urllib.request.Request) -> Any:
@@ -67,7 +67,8 @@ class Index:
 def ready(
     name: str, folder: Path, sdist: str = "", own: Mapping[str, str] | None = None
 ) -> Iterator[Index]:
-    """The index of that name; the embedded one lies in `folder`, and has a stage for the sdist with this digest."""
+    """Yields the index of that name. The embedded one is in `folder`, and has a stage for the sdist with this
+    digest."""
     if name == "own":
         yield named(own or {})
         return
@@ -76,7 +77,7 @@ def ready(
             yield index
         return
     variable = f"INDEX_{name.upper()}"
-    if stand_in := os.environ.get(variable):  # a rehearsal's
+    if stand_in := os.environ.get(variable):  # set in a rehearsal
         if urllib.parse.urlsplit(stand_in).hostname not in LOOPBACK:
             raise Problem(
                 f"{variable} sends what is for {name} to {stand_in}; only an index on this machine may "
@@ -84,7 +85,7 @@ def ready(
             )
         yield Index(f"{name} (rehearsed)", stand_in, f"{stand_in}+simple/", is_public=True)
         return
-    import twine.utils  # here, as the jobs that only sign do not have it
+    import twine.utils  # imported here, as the jobs that only sign do not have it
 
     public = twine.utils.TEST_REPOSITORY if name == "testpypi" else twine.utils.DEFAULT_REPOSITORY
     simple = public.replace("/legacy/", "/simple/").replace("upload.", "")
@@ -92,7 +93,8 @@ def ready(
 
 
 def named(own: Mapping[str, str]) -> Index:
-    """The index that the matrix names, by addresses with {index} in place of cu130-torch2.15, or of `all`."""
+    """Returns the index that the matrix names, by addresses in which {index} stands for cu130-torch2.15, or for
+    `all`."""
     upload, simple = own.get("upload", ""), own.get("simple", "")
     if "{index}" not in upload or "{index}" not in simple:
         raise Problem(
@@ -108,10 +110,10 @@ def named(own: Mapping[str, str]) -> Index:
 
 @contextmanager
 def embedded(folder: Path, sdist: str) -> Iterator[Index]:
-    """The embedded index of a source state.
+    """Serves the embedded index of one state of the sources.
 
     A tree changes while its version stays the same, which no index allows. So each state of the sources has a folder of
-    its own, by its sdist's digest.
+    its own, named by its sdist's digest.
     """
     stage = f"state-{sdist[:12]}"
     (folder / stage).mkdir(parents=True, exist_ok=True)

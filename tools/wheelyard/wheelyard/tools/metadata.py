@@ -1,4 +1,4 @@
-"""Checks a distribution's metadata. For an sdist, that is before anything is compiled."""
+"""Checks a distribution's metadata; an sdist's is checked before anything is compiled."""
 
 import email
 import email.message
@@ -18,7 +18,7 @@ TWINE = "twine"  # the id of its warnings in the policy's levels
 
 
 def check(file: Path, levels: Mapping[str, str], log: Path) -> None:
-    """Runs `twine check`. Its warnings are about the page of the project; only the policy makes them errors."""
+    """Runs `twine check`. Its warnings are about the project's page; only the policy can make them errors."""
     strict = ["--strict"] if levels.get(TWINE) == "error" else []
     command = isolated("twine", "--no-color", "check", *strict, file)
     try:
@@ -35,7 +35,7 @@ def check(file: Path, levels: Mapping[str, str], log: Path) -> None:
 def check_sdist(
     sdist: Path, name: str, pythons: list[str], levels: Mapping[str, str], log: Path
 ) -> None:
-    """Refuses an sdist that an index or pip would refuse, or that is not of the project that the matrix names."""
+    """Raises if an index or pip would refuse the sdist, or if it is not of the project that the matrix names."""
     check(sdist, levels, log)
     said = fields(sdist)
     if canonicalize_name(said["Name"]) != canonicalize_name(name):
@@ -52,7 +52,7 @@ def check_sdist(
 
 
 def fields(file: Path) -> email.message.Message:
-    """The metadata of a wheel or an sdist."""
+    """Returns the metadata of a wheel or an sdist."""
     if file.suffix == ".whl":
         return wheelfile.fields(file)
     with tarfile.open(file) as archive:

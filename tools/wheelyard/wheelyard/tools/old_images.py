@@ -1,7 +1,7 @@
-"""Removes images that wheelyard made and a project does not need, and what docker's build cache keeps of such images.
+"""Removes images that wheelyard made and a project does not need, and their layers in docker's build cache.
 
-Images are told by their label. The cache has none: of it, what the commands of our Dockerfile made and what stands on
-that goes, unless an image has it.
+Images are recognised by their label. The cache has no labels: layers made by commands of our Dockerfile are removed
+with everything built on them, unless an image uses them.
 """
 
 import json
@@ -14,13 +14,14 @@ from wheelyard.tools import images, suite
 
 COMMAND = re.compile(r"^RUN (?:--mount=\S+ +)*(.*)$", re.MULTILINE)
 SHELL = "/bin/sh -c "
-SECONDS = 3600  # an image of torch may take minutes to go
+SECONDS = 3600  # removing an image of torch may take minutes
 
 
 def remove(
     engine: Engine, needed: Iterable[images.Recipe], say: Callable[[str], None], *, dry_run: bool
 ) -> None:
-    """A dry run names images with the layers that the cache would lose with them."""
+    """Removes unneeded images and layers. A dry run only names the images, and the layers that the cache would lose
+    with them."""
     kept: set[str] = set()
     for recipe in needed:
         kept |= {recipe["tag"], *map(suite.tag, recipe["bases"].values())}
@@ -28,8 +29,8 @@ def remove(
     shown = "--format={{.Repository}}:{{.Tag}} {{.Size}}"
     asked = [engine.command, "images", f"--filter=label={IMAGE}", shown]
     for line in (shell.capture(asked) or "").splitlines():
-        name, size = line.removeprefix("localhost/").split(" ", 1)  # as podman calls its own
-        # What others build on ours has its label, too.
+        name, size = line.removeprefix("localhost/").split(" ", 1)  # podman's own prefix
+        # Images that others build on ours have its label too.
         if name in kept or not engine.has_ours(name):
             continue
         words = [engine.command, "image", "rm", name]
@@ -46,7 +47,7 @@ def remove(
 
 
 def _unused_layers(engine: Engine) -> dict[str, str]:
-    """The ids and sizes of what is in docker's build cache because of us, and in no image."""
+    """Returns the ids and sizes of the layers in docker's build cache that we caused and no image uses."""
     asked = [engine.command, "system", "df", "--verbose", "--format={{json .BuildCache}}"]
     layers = {layer["ID"].rstrip("*"): layer for layer in json.loads(shell.capture(asked) or "[]")}
     commands = COMMAND.findall((images.FOLDER / "Dockerfile").read_text().replace("\\\n", ""))

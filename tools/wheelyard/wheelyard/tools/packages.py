@@ -1,7 +1,7 @@
 """Lists the packages in an image, and compares the list with the one that the project keeps.
 
-Locks pin what comes from PyPI. Debian's archive moves on, and torch is found by its version, so their lists are kept: a
-difference is said at the end of a release, with what to type if it is welcome.
+Locks pin the packages from PyPI. Debian's archive moves on, and torch is found by its version, so lists of them are
+kept. A difference is reported at the end of a release, with the command that accepts it.
 """
 
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from wheelyard.core.workspace import Workspace
 from wheelyard.tools import images
 
 KEPT = "ci/packages"  # in the project; a folder for each architecture of machine
-SHOWN = 4  # packages that are named
-# Runs in the image. A Python package has a digest of what its own list says of its files; what an installer adds to
-# it is left out. There are hundreds of packages, so a line has many.
+SHOWN = 4  # how many packages are named
+# Runs in the image. A Python package gets a digest of the hashes that its own list of files contains, without files
+# that an installer adds. There are hundreds of packages, so a line has many.
 LIST = """
 import hashlib, subprocess, textwrap
 from importlib.metadata import distributions
@@ -30,7 +30,7 @@ for words in (subprocess.check_output(system, shell=True, text=True).split(), py
 
 
 def list_packages(workspace: Workspace, path: str) -> None:
-    """Leaves a list of the system's and Python's packages in an image, with their versions."""
+    """Writes a list of an image's system and Python packages, with their versions."""
     options = ["--network=none", f"--volume={workspace.out}:/out"]
     script = f'python -c "$1" >/out/{path}'
     what = "listing the packages of the image"
@@ -38,7 +38,7 @@ def list_packages(workspace: Workspace, path: str) -> None:
 
 
 def not_as_kept(project: Path, release_folder: Path, machine: str) -> list[str]:
-    """What differs from the lists that a project keeps, in sentences for people; none where it keeps none."""
+    """Returns sentences for people on how images differ from the lists that a project keeps; empty if it keeps none."""
     folder = project / KEPT / machine
     lines = []
     for made in sorted((release_folder / "packages").glob("*.txt")) if folder.is_dir() else ():
@@ -61,7 +61,7 @@ def not_as_kept(project: Path, release_folder: Path, machine: str) -> list[str]:
 
 
 def _read(file: Path) -> dict[str, str]:
-    """The version of each package, by its name: `libc6:amd64=2.36-9`, `torch==2.10.0@0123456789abcdef`."""
+    """Returns the version of each package, by its name: `libc6:amd64=2.36-9`, `torch==2.10.0@0123456789abcdef`."""
     pairs = (word.partition("=") for word in file.read_text().split())
     return {name: version.lstrip("=") for name, _, version in pairs}
 

@@ -1,8 +1,8 @@
 """Writes a wheel's SBOM: a CycloneDX list of its contents, in .dist-info/sboms (PEP 770).
 
-The wheel itself names no dependency that is linked or copied into it: the static CUDA runtime, grafted libraries and
-what the build was given are invisible to pip and to scanners. They are named here: the runtime with the version that
-its toolkit's lock file pins, a library or download with its digest. The same wheel always gets the same bytes.
+The wheel's metadata names no dependency that is linked or copied into it: the static CUDA runtime, grafted libraries
+and files given to the build are invisible to pip and to scanners. The SBOM names them: the runtime with the version
+that its toolkit's lock file pins, a library or download with its digest. The same wheel always gets the same bytes.
 """
 
 import hashlib
@@ -28,8 +28,8 @@ RUNTIME = re.compile(r"^(nvidia-cuda-runtime(?:-cu12)?)==([0-9.]+)", re.MULTILIN
 def document(
     facts: dict[str, Any], runtime: list[str] | None, others: Iterable[dict[str, Any]] = ()
 ) -> dict[str, Any]:
-    """The SBOM of a wheel, from what `wheelscope show` saw in it, the runtime that its toolkit pins, and what else it
-    was made from."""
+    """Returns the SBOM of a wheel, from the facts of `wheelscope show`, the runtime that its toolkit pins, and other
+    parts that went into it."""
     about = facts["wheel"]
     root = f"pkg:pypi/{canonicalize_name(about['name'])}@{about['version']}"
     ours = {
@@ -59,7 +59,7 @@ def document(
 
 
 def grafted(wheel: Path) -> list[dict[str, Any]]:
-    """The libraries that auditwheel has copied into a wheel; which package each is from, no file of it says."""
+    """Returns the libraries that auditwheel has copied into a wheel; no file of the wheel tells their packages."""
     with zipfile.ZipFile(wheel) as archive:
         found = {name: parts for name in archive.namelist() if (parts := GRAFTED.fullmatch(name))}
         return [
@@ -76,7 +76,7 @@ def grafted(wheel: Path) -> list[dict[str, Any]]:
 
 
 def downloaded(files: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
-    """The files that were fetched for the build, each with its URL and sha256."""
+    """Returns the files that were fetched for the build, each with its URL and sha256."""
     return [
         {
             "type": "file",
@@ -95,7 +95,7 @@ def _hashes(sha256: str) -> list[dict[str, str]]:
 
 
 def pinned_runtime(toolkit: str | None) -> list[str] | None:
-    """The package and version that a toolkit's lock file takes libcudart_static.a from."""
+    """Returns the package and version from which a toolkit's lock file takes libcudart_static.a."""
     locks = (FOLDER / f"toolkits/{toolkit}{kind}.lock" for kind in ("-static", ""))
     lock = next(filter(Path.exists, locks), None)
     found = RUNTIME.search(lock.read_text()) if lock else None
@@ -103,7 +103,7 @@ def pinned_runtime(toolkit: str | None) -> list[str] | None:
 
 
 def _cuda_runtime(seen: str | None, pinned: list[str] | None) -> dict[str, Any]:
-    """libcudart_static.a, by the package that the toolkit's lock file takes it from."""
+    """Describes libcudart_static.a by the package that the toolkit's lock file takes it from."""
     if pinned is None:
         raise Problem(
             "the wheel has a static CUDA runtime, but its toolkit's lock file pins none; "
@@ -133,7 +133,7 @@ def add(wheel: Path, content: dict[str, Any], epoch: int) -> None:
 
 
 def linked_in(wheel: Path) -> list[str]:
-    """What a wheel's own SBOM says is linked into it."""
+    """Returns what a wheel's own SBOM says is linked into it."""
     with zipfile.ZipFile(wheel) as archive:
         names = [n for n in archive.namelist() if n.endswith(f".dist-info/sboms/{NAME}")]
         parts = [part for name in names for part in json.loads(archive.read(name))["components"]]
@@ -141,7 +141,7 @@ def linked_in(wheel: Path) -> list[str]:
 
 
 def extract(wheel: Path, folder: Path) -> Path:
-    """The SBOM inside a wheel, as a file of its own."""
+    """Writes the SBOM inside a wheel to a file of its own."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (n for n in archive.namelist() if n.endswith(f".dist-info/sboms/{NAME}"))
         file = folder / f"{wheel.stem}.cyclonedx.json"

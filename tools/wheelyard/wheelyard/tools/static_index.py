@@ -1,10 +1,10 @@
 """Writes package indexes as plain files (PEP 503 and 691) for any web server, and the page where people look up theirs.
 
-Wheels that serve every torch lie in one index. Wheels for one torch lie in an index for each torch and CUDA, such as
+Wheels that serve every torch are in one index. Wheels for one torch are in an index for each torch and CUDA, such as
 simple/cu130-torch2.15/: pip takes the highest version that it finds, whatever torch is installed.
 
-An index is only added to. A file is in its place before a page names it, and a page is replaced as a whole, so at any
-moment, also after a kill, each page names only files that are there.
+An index only grows. A file is in its place before a page names it, and a page is replaced as a whole, so at any moment,
+even after a kill, each page names only files that exist.
 """
 
 import json
@@ -35,15 +35,15 @@ END = re.compile(r"</(body|html)\s*>", re.IGNORECASE)
 
 
 def write_all(folder: Path, project: str, files: list[Path]) -> None:
-    """The index or indexes of one release, in `folder` beside its files, in place of those of another."""
+    """Writes the indexes of one release into `folder`, beside its files, replacing those of another release."""
     for part, of_part in _parts(files):
         write(folder / part, project, of_part, "../../../" if part else "../../")
     _write_front(folder)
 
 
 def append(site: Path, project: str, files: list[Path], address: str = "") -> list[str]:
-    """Adds a release to the indexes in `site`/simple, and its files beside that, unless they lie at `address`; returns
-    the names that are new. A file of the same name with other bytes is refused before anything is written."""
+    """Adds a release to the indexes in `site`/simple, and its files beside that, unless they are at `address`; returns
+    the names that are new. Refuses a file whose name exists with other bytes before anything is written."""
     site.mkdir(parents=True, exist_ok=True)
     with turn(site):
         parts, name = _parts(files), canonicalize_name(project)
@@ -60,7 +60,8 @@ def append(site: Path, project: str, files: list[Path], address: str = "") -> li
 
 
 def _parts(files: list[Path]) -> list[tuple[str, list[Path]]]:
-    """The files of each index; the sdist of wheels for one torch is in none, as pip would take it for any."""
+    """Returns the files of each index. The sdist of wheels for one torch is in none, as pip would take it for any
+    torch."""
     parts = sorted({part for file in files if (part := index_of_file(file.name))}) or [""]
     return [(part, sorted(f for f in files if index_of_file(f.name) == part)) for part in parts]
 
@@ -89,14 +90,15 @@ def _refuse_changed(site: Path, place: Path, files: list[Path]) -> None:
 
 
 def write(folder: Path, project: str, files: list[Path], base: str = "../../") -> None:
-    """The index of these files of a project alone; `base` leads from its page to them. Other projects stay."""
+    """Writes the index of one project with these files alone; `base` leads from its page to them. Other projects
+    stay."""
     shutil.rmtree(folder / canonicalize_name(project), ignore_errors=True)
     _add(folder, project, files, base)
 
 
 def _add(folder: Path, project: str, files: list[Path], base: str) -> None:
-    """Adds files to `folder`/<project>/index.html and index.json; `base` leads from there to the files. What there is
-    to know of variants is written beside them."""
+    """Adds files to `folder`/<project>/index.html and index.json; `base` leads from there to the files. Facts about
+    variants are written beside them."""
     name = canonicalize_name(project)
     place = folder / name
     place.mkdir(parents=True, exist_ok=True)
@@ -107,7 +109,7 @@ def _add(folder: Path, project: str, files: list[Path], base: str) -> None:
         entries.append(_entry(file, ""))
     page, listing = place / "index.html", place / "index.json"
     is_new = not page.exists()
-    if is_new or listing.exists():  # one beside a page that has more would hide it
+    if is_new or listing.exists():  # an index.json beside a longer page would hide that page
         empty: dict[str, Any] = {
             "meta": {"api-version": "1.1"},
             "name": name,
@@ -131,7 +133,7 @@ def _json(said: dict[str, Any]) -> bytes:
 
 
 def _entry(file: Path, base: str) -> dict[str, Any]:
-    """What PEP 691 says of a file."""
+    """Returns a file's entry in index.json (PEP 691)."""
     pythons = metadata.fields(file)["Requires-Python"] if file.suffix != ".json" else None
     return {
         "filename": file.name,
@@ -143,7 +145,7 @@ def _entry(file: Path, base: str) -> dict[str, Any]:
 
 
 def _link(entry: dict[str, Any]) -> str:
-    """The same as PEP 503 writes it."""
+    """Returns an entry's link in index.html (PEP 503)."""
     pythons = entry.get("requires-python")
     limit = f' data-requires-python="{escape(pythons)}"' if pythons else ""
     target = f"{escape(entry['url'])}#sha256={entry['hashes']['sha256']}"
@@ -151,14 +153,15 @@ def _link(entry: dict[str, Any]) -> str:
 
 
 def _with_lines(page: str, lines: list[str]) -> bytes:
-    """A page with lines more at its end, and nothing else changed."""
+    """Returns a page with more lines at its end, and nothing else changed."""
     end = END.search(page)
     place = end.start() if end else len(page)
     return (page[:place] + "".join(f"{line}\n" for line in lines) + page[place:]).encode()
 
 
 def _put(file: Path, content: bytes | Path) -> None:
-    """Writes a file, or a copy of one, so that others see the old one or all of the new one; not if it is the same."""
+    """Writes a file, or copies one, so that others see the old file or all of the new one; does nothing if it is the
+    same."""
     is_copy = isinstance(content, Path)
     if file.exists() and (is_copy or file.read_bytes() == content):
         return
@@ -196,13 +199,13 @@ def _names(page: str) -> dict[str, str]:
 
 
 def _listed(place: Path) -> dict[str, str]:
-    """The files that an index has of a project, each with its sha256, or nothing where the page does not say it."""
+    """Returns a project's files in an index, each with its sha256, or an empty text if the page does not tell it."""
     page = place / "index.html"
     return _names(page.read_text()) if page.exists() else {}
 
 
 def variants(files: Iterable[Path]) -> dict[str, Any]:
-    """What PEP 825 asks of an index: by name and version, the variant.json files of all variants in one."""
+    """Returns what PEP 825 asks of an index: the variant.json files of all variants in one, by name and version."""
     found: dict[str, Any] = {}
     for file in (file for file in sorted(files) if split_label(file.name)[1]):
         with zipfile.ZipFile(file) as archive:
@@ -214,7 +217,8 @@ def variants(files: Iterable[Path]) -> dict[str, Any]:
 
 
 def _write_front(folder: Path) -> None:
-    """The page above projects and indexes: ours is made anew, to one of somebody else the missing links are added."""
+    """Writes the page above projects and indexes. Ours is made anew; missing links are added to a page that somebody
+    else made."""
     below = sorted(file.parent for file in folder.glob("*/index.html"))
     links = {f"{place.name}/": f'<a href="{place.name}/">{place.name}</a><br>' for place in below}
     page = folder / "index.html"
@@ -230,7 +234,8 @@ def _write_front(folder: Path) -> None:
 
 
 def _table(rows: list[tuple[Path, Path]]) -> str:
-    """A row for each torch and CUDA: the Pythons and platforms that have a wheel, and what to type."""
+    """Returns a table with a row for each torch and CUDA: the Pythons and platforms that have a wheel, and what to
+    type."""
     lines = []
     for part, page in rows:
         wheels = {split_label(name)[0] for name in _listed(page.parent) if name.endswith(".whl")}
@@ -252,6 +257,6 @@ def _table(rows: list[tuple[Path, Path]]) -> str:
 
 
 def _order(part: str) -> tuple[list[int], str]:
-    """2.9 before 2.10."""
+    """Returns a key that sorts 2.9 before 2.10."""
     cuda, _, torch = part.partition("-torch")
     return [int(number) for number in torch.split(".") if number.isdecimal()], cuda

@@ -1,4 +1,4 @@
-"""A Debian suite as an image, made by debootstrap: it needs no image registry, and no root but a container's."""
+"""Makes an image of a Debian suite with debootstrap. It needs no image registry, and root only inside a container."""
 
 import os
 import platform
@@ -14,14 +14,14 @@ from wheelyard.core.lock import turn
 from wheelyard.core.workspace import Workspace
 from wheelyard.problem import Problem
 
-ARCHIVE = "http://archive.debian.org/debian"  # where a suite goes some time after its support
+ARCHIVE = "http://archive.debian.org/debian"  # where a suite goes some time after its support ends
 SCRIPTS = Path("/usr/share/debootstrap/scripts")
 # Ubuntu's debootstrap does not bring the keyring by itself.
 PACKAGES = ("debootstrap", "debian-archive-keyring", "fakeroot")
 ADVICE = f"""base debian and the verify images are made by debootstrap. On Debian or Ubuntu:
   sudo apt-get install {" ".join(PACKAGES)}
 Elsewhere, use --base pypa."""
-# In one fakeroot, which remembers who owns each file; root's programs are not on every user's PATH.
+# One fakeroot runs both programs, as it remembers who owns each file; root's programs are not on every user's PATH.
 UNPACK = """archive=$1; shift; PATH=$PATH:/usr/sbin:/sbin
 debootstrap --foreign --force-check-gpg --variant=minbase "$@" && tar --numeric-owner -C "$2" -cf "$archive" ."""
 
@@ -37,7 +37,7 @@ def ensure(suite: str, engine: Engine, workspace: Workspace) -> str:
         debian.need(PACKAGES, workspace.say, ADVICE)
         caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wheelyard"
         caches.mkdir(parents=True, exist_ok=True)
-        # One made twice has two ids, and the engine shares nothing of what is built on the one with the other.
+        # A suite made twice has two ids, and the engine shares no layer between images built on them.
         with turn(caches / f"{suite}.turn"):
             if not engine.has_ours(name):
                 _make(suite, name, engine, workspace)
@@ -74,12 +74,12 @@ def _make(suite: str, tag: str, engine: Engine, workspace: Workspace) -> None:
 
 def _unpack(suite: str, archive: Path, workspace: Workspace) -> None:
     root = archive.with_name("root")
-    # An image that is lost halfway is made anew: no package need be flushed to the disk, here and later.
+    # An image that is lost halfway is made anew, so no package need be flushed to the disk, here and later.
     hurry = root / "etc/dpkg/dpkg.cfg.d/unsafe-io"
     hurry.parent.mkdir(parents=True)
     hurry.write_text("force-unsafe-io\n")
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        target = Path(folder) / suite  # a path without spaces, which debootstrap cannot take
+        target = Path(folder) / suite  # debootstrap cannot take a path with spaces
         target.symlink_to(root)
 
         def fetch(mirror: str) -> None:
@@ -99,7 +99,7 @@ def _unpack(suite: str, archive: Path, workspace: Workspace) -> None:
 
 
 def mirror_here() -> str:
-    """The mirror in this machine's own apt settings; empty for debootstrap's own choice."""
+    """Returns the mirror in this machine's own apt settings; empty to let debootstrap choose."""
     wanted = "$(ORIGIN) $(COMPONENT) $(REPO_URI) $(RELEASE)"
     targets = shell.capture(["apt-get", "indextargets", "--format", wanted, "Created-By: Packages"])
     for line in (targets or "").splitlines():
@@ -110,5 +110,6 @@ def mirror_here() -> str:
 
 
 def _script(suite: str) -> list[Path]:
-    """A suite newer than this machine's debootstrap is set up like the development suite."""
+    """Returns debootstrap's script. A suite newer than this machine's debootstrap is set up like the development
+    suite."""
     return [] if (SCRIPTS / suite).exists() else [SCRIPTS / "sid"]

@@ -1,4 +1,4 @@
-"""Serves a folder of package indexes on loopback, and takes what twine uploads to one of them as PyPI does."""
+"""Serves a folder of package indexes on loopback, and accepts uploads from twine to any of them, as PyPI does."""
 
 import base64
 import http.server
@@ -20,7 +20,7 @@ JSON = "application/vnd.pypi.simple.v1+json"
 
 @contextmanager
 def serving(folder: Path, user: str) -> Iterator[tuple[str, str]]:
-    """The address, which every user of the machine may read, and the password of who uploads."""
+    """Yields the address, which every user of the machine may read, and the password for uploads."""
     password = secrets.token_urlsafe()
     with _Server(folder, f"{user}:{password}") as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -37,7 +37,7 @@ class _Server(http.server.ThreadingHTTPServer):
         self.allowed = f"Basic {base64.b64encode(uploader.encode()).decode()}"
 
     def handle_error(self, *_: object) -> None:
-        """Whoever asked has left, such as pip that was stopped."""
+        """Ignores a client that has left, such as a pip that was stopped."""
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):
@@ -63,7 +63,7 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
         return self.headers["Authorization"] == self.server.allowed
 
     def _take(self, form: bytes) -> HTTPStatus:
-        """Adds a file. It is the last part of the form, and its name says of which project it is."""
+        """Adds a file. It is the last part of the form, and its name tells the project."""
         boundary = f"--{self.headers.get_boundary('')}".encode()
         start, end = form.rindex(boundary + b"\r\n"), form.rindex(b"\r\n" + boundary + b"--")
         content = form.index(b"\r\n\r\n", start) + 4

@@ -2,8 +2,9 @@
 
 A wheel is a zip file (https://packaging.python.org/specifications/binary-distribution-format): the folder
 NAME-VERSION.dist-info has METADATA, WHEEL with the tags, and RECORD with the hash of every file. `rewrite` sets
-everything else that a zip file holds: the order, time and mode of each member, and how it is compressed. So the same
-files make the same bytes under any umask, time zone and builder; what compresses is an input (`digest.COMPRESSOR`).
+everything else that a zip file contains: the order, time and mode of each member, and how it is compressed. So the same
+files make the same bytes under any umask, time zone and builder; the compressor's version is an input
+(`digest.COMPRESSOR`).
 """
 
 import base64
@@ -77,7 +78,7 @@ def rewrite(
 
 
 def _stem(wheel: Path) -> str:
-    """NAME-VERSION as the .dist-info folder spells it, which need not be as the file's name does."""
+    """Returns NAME-VERSION as the .dist-info folder spells it, which may differ from the file's name."""
     ending = ".dist-info/RECORD"
     with zipfile.ZipFile(wheel) as archive:
         found = [n for n in archive.namelist() if n.endswith(ending) and n.count("/") == 1]
@@ -87,7 +88,8 @@ def _stem(wheel: Path) -> str:
 
 
 def _members(source: zipfile.ZipFile, old: str, new: str) -> dict[str, zipfile.ZipInfo]:
-    """The files of a wheel by the paths that they will have; two of one name would be two things to two readers."""
+    """Returns the files of a wheel by their new paths. Refuses two of the same name, as two readers could see two
+    different files."""
     members: dict[str, zipfile.ZipInfo] = {}
     for member in source.infolist():
         path = member.filename
@@ -102,7 +104,7 @@ def _members(source: zipfile.ZipFile, old: str, new: str) -> dict[str, zipfile.Z
 
 
 def bind_to_torch(wheel: Path, local_version: str, torch: str, epoch: int) -> Path:
-    """The wheel as VERSION+local, for torch X.Y alone; the old file is gone."""
+    """Replaces a wheel by one with the version VERSION+local, for torch X.Y alone."""
     name, version, *tags = wheel.name.split("-")
     local = f"{version.split('+')[0]}+{local_version}"
 
@@ -117,7 +119,7 @@ def bind_to_torch(wheel: Path, local_version: str, torch: str, epoch: int) -> Pa
 
 
 def bind_to_python(wheel: Path, tag: str, epoch: int) -> Path:
-    """A wheel that would serve every Python, with the tag of one, such as cp313t: each has its own wheel."""
+    """Gives a wheel that would serve every Python the tag of one, such as cp313t, as each has its own wheel."""
     *name, _, _, platform = wheel.name.split("-")
     tags = f"{tag.rstrip('t')}-{tag}-"
 
@@ -137,20 +139,20 @@ def _edited(line: str, local_version: str, torch: str) -> str:
 
 
 def requirements(wheel: Path) -> list[str]:
-    """The normalised names of the packages that a wheel requires for everyone, without an extra."""
+    """Returns the normalised names of the packages that a wheel requires for everyone, without an extra."""
     wanted = (Requirement(text) for text in fields(wheel).get_all("Requires-Dist", []))
     return [canonicalize_name(r.name) for r in wanted if "extra" not in str(r.marker)]
 
 
 def fields(wheel: Path) -> email.message.Message:
-    """What METADATA says."""
+    """Returns the fields of METADATA."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (n for n in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", n))
         return email.message_from_bytes(archive.read(name))
 
 
 def _names_torch(line: str) -> bool:
-    """A requirement of torch for everyone, without an extra."""
+    """Whether a line requires torch for everyone, without an extra."""
     field, _, text = line.partition(": ")
     try:
         requirement = Requirement(text) if field == "Requires-Dist" else None

@@ -1,4 +1,4 @@
-"""The one place that calls wheelscope, the wheel inspector."""
+"""Runs wheelscope, the wheel inspector; no other module does."""
 
 import functools
 import json
@@ -15,7 +15,7 @@ from wheelyard.problem import Problem
 
 
 def program() -> Path:
-    """WHEELSCOPE, or the one beside this Python, or the one on PATH."""
+    """Returns the path of wheelscope: WHEELSCOPE, or the one beside this Python, or the one on PATH."""
     beside = Path(sys.executable).with_name("wheelscope")
     found = os.environ.get("WHEELSCOPE") or (str(beside) if beside.exists() else None)
     found = found or shutil.which("wheelscope")
@@ -28,7 +28,8 @@ def program() -> Path:
 
 @functools.cache
 def digest() -> str | None:
-    """The sha256 of the program, if it is there: its verdicts are inputs of what follows from them."""
+    """Returns the sha256 of the program, or None if it is missing: its verdicts are inputs of what follows from
+    them."""
     try:
         return sha256(program())
     except Problem:
@@ -46,7 +47,7 @@ def _ask(*words: str | Path) -> Any:
 
 
 def show(wheel: Path) -> dict[str, Any]:
-    """What it sees in a wheel."""
+    """Returns what wheelscope sees in a wheel."""
     (facts,) = _ask("show", wheel)["items"]
     return dict(facts)
 
@@ -58,8 +59,8 @@ def thin(wheel: Path, gpu: str, label: str, folder: Path, log: Path) -> None:
 
 
 def same_code(wheel: Path, variants: list[Path]) -> list[str]:
-    """The GPUs that find the same code in one of the variants as in their wheel; a variant that differs in anything
-    else, or does not have what it promises, is refused."""
+    """Returns the GPUs that find the same code in one of the variants as in their wheel. Raises if a variant differs in
+    anything else, or lacks what it promises."""
     found = [finding for item in _ask("check", *variants)["items"] for finding in item["findings"]]
     wrong = [finding["what"] for finding in found if finding["id"].startswith("variant")]
     answer = _ask("thin", "--check", wheel, *variants)["thin_check"]
@@ -70,16 +71,16 @@ def same_code(wheel: Path, variants: list[Path]) -> list[str]:
 
 
 def check(wheel: Path, policy: Path, log: Path) -> None:
-    """Whether a wheel is what the policy wants."""
+    """Raises unless a wheel is what the policy wants."""
     command = [program(), "check", "--policy", policy, wheel]
     shell.run(command, log, what=f"wheelscope check of {wheel.name}")
 
 
 def cover(wheels: list[Path], matrix: Path, log: Path) -> None:
-    """Whether every cell of a matrix is served."""
+    """Raises unless every cell of a matrix is served."""
     shell.run([program(), "cover", "--matrix", matrix, *wheels], log, what="wheelscope cover")
 
 
 def link(wheel: Path, torch: Path, log: Path) -> None:
-    """Whether every symbol that a wheel needs is in a torch's wheel."""
+    """Raises unless every symbol that a wheel needs is in a torch's wheel."""
     shell.run([program(), "link", wheel, torch], log, what=f"linking {wheel.name} to {torch.name}")

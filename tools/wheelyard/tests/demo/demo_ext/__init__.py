@@ -1,4 +1,4 @@
-"""One op, `torch.ops.demo_ext.twice`, whose factor comes out of a C library."""
+"""Provides one op, `torch.ops.demo_ext.twice`, whose factor comes from a C library."""
 
 import ctypes
 from pathlib import Path

@@ -9,7 +9,7 @@ __all__ = ["scale_rows"]
 
 
 def scale_rows(matrices: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
-    """Each row times its own factor; further dimensions in front are batches."""
+    """Returns each row times its own factor; further leading dimensions are batches."""
     if matrices.dim() == 2:
         return _C.scale_rows(matrices, factors)
     batch = matrices.shape[:-2]

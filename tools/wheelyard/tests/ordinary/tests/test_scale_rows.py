@@ -1,4 +1,4 @@
-"""What a user expects of the package, on whatever devices there are."""
+"""Tests what a user expects of the package, on every device there is."""
 
 import ordinary
 import pytest

@@ -1,4 +1,4 @@
-"""The GPU's job on a cluster: it goes to the worker that offers one, and its evidence joins the record."""
+"""Tests the GPU's job on a cluster: it goes to the worker that offers a GPU, and its evidence joins the record."""
 
 import sys
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ SPEC: dict[str, Any] = {
 
 @pytest.fixture
 def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machines]:
-    """Workers find a program that tells of a GPU."""
+    """Starts a cluster whose workers find a program that reports a GPU."""
     program = tmp_path / "nvidia-smi"
     program.write_text("#!/bin/sh\necho 9.0\n")
     program.chmod(0o755)
@@ -46,7 +46,7 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machines]
 
 @pytest.fixture
 def jobs(tmp_path: Path) -> tuple[Record, list[Job]]:
-    """A wheel that was repaired, and the test of it on a GPU."""
+    """Returns a record with a repaired wheel, and the jobs that repair it and test it on a GPU."""
     (tmp_path / "release").mkdir()
     record, wheel = Record(tmp_path / "release"), make_wheel(tmp_path / "drafts", "plain_ext")
     passed(record, "repair/x", wheel)

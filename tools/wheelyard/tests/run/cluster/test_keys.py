@@ -1,4 +1,4 @@
-"""Who belongs to a cluster: without keys nothing starts, also on one machine."""
+"""Tests who belongs to a cluster: without keys nothing starts, even on a single machine."""
 
 import ssl
 from pathlib import Path
@@ -21,7 +21,7 @@ def test_no_address(given: str) -> None:
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "0.0.0.0", "127.0.0.1", "localhost", "[::1]"])
 def test_without_keys_nothing_starts(host: str, tmp_path: Path) -> None:
-    """On this machine too: every local user reaches a port of it."""
+    """This includes a single machine: every local user reaches its ports."""
     with pytest.raises(Problem, match=r"neither encrypted nor checked.*`wheelyard cluster-keys`"):
         keys.security(f"tcp://{host}:8786", tmp_path)
 

@@ -1,4 +1,5 @@
-"""What machines offer and jobs ask for: a need that nobody meets is an error, with the command that adds a worker."""
+"""Tests what machines offer and jobs ask for: a need that nobody meets is an error, with the command that adds a
+worker."""
 
 import platform
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Jobs on a real cluster: what they see, what comes back, and every way in which a machine lets a release down."""
+"""Tests jobs on a real cluster: what they see, what comes back, and every way in which a machine may fail a release."""
 
 import os
 import signal
@@ -93,7 +93,7 @@ def test_a_large_file_goes_both_ways(there: Machines, record: Record) -> None:
     check = "facts['size'] = workspace.file('big').stat().st_size"
     there.worker("one")
     run(there, record, toy("build/big", make))
-    for file in (there.folder / "one/files").iterdir():  # it has forgotten all
+    for file in (there.folder / "one/files").iterdir():  # the worker loses all its files
         if file.is_file():
             file.unlink()
     run(
@@ -115,7 +115,7 @@ def test_secrets_stay_here(there: Machines, record: Record) -> None:
 
 
 def test_a_file_that_the_job_is_not_for_is_refused(there: Machines, record: Record) -> None:
-    """The worker is asked not to; one that does not care is refused here."""
+    """A worker refuses such a file; one that does not is refused here."""
     careless = "service.acceptable = lambda job, folder: ['evil.txt']"
     there.worker("one", careless)
     with pytest.raises(Problem, match=r"build/x names the file evil\.txt, which it is not for"):
@@ -138,7 +138,7 @@ def test_a_hostile_worker_gets_no_further_than_a_hostile_job(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Whatever it answers: nothing is recorded as made, and no file lies where no job puts it."""
+    """Whatever it answers, nothing is recorded as made, and no file appears where no job puts it."""
     monkeypatch.setattr(place, "ALONE_SECONDS", 1)
     claims = {"kind": "passed", "verdict": "", "log": ["", 0], "small": {}}
     answers = {unit: {**claims, "outputs": outputs} for unit, (outputs, _) in HOSTILE.items()}
@@ -205,7 +205,7 @@ def test_a_worker_of_another_version_gets_nothing(there: Machines, record: Recor
 def test_jobs_share_out_the_memory_of_a_machine(
     there: Machines, record: Record, tmp_path: Path
 ) -> None:
-    """There are two slots, but memory for one."""
+    """The worker has two slots, but memory for one job."""
     alone = f"""
 import time
 from pathlib import Path
@@ -223,7 +223,7 @@ mark.unlink()
 def test_a_job_that_waits_at_a_busy_worker_goes_to_one_that_is_free(
     there: Machines, record: Record
 ) -> None:
-    """Three of the four slots are busy for long; where the short jobs were sent ahead is chance."""
+    """Three of the four slots are busy for long; which worker the short jobs were first sent to is chance."""
     there.worker("one")
     there.worker("two")
     long = [toy(f"build/long-{n}", f"import time; time.sleep(15)\n{WRITE}") for n in "abc"]
@@ -287,7 +287,8 @@ if not Path({str(tmp_path / "died")!r}).exists():
 def test_a_job_whose_machine_dies_waits_for_one_that_can_do_it(
     there: Machines, record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was sent where its files are. Dask, told to prefer a machine, forgets with it what else a job needs."""
+    """It was sent to the worker that has its files. If Dask were merely told to prefer that worker, it would forget the
+    job's other needs when the worker dies."""
     monkeypatch.setattr(place, "LOOK_SECONDS", 0.5)
     there.worker("able")
     there.worker(
@@ -357,7 +358,7 @@ def test_a_worker_with_a_full_disk(
 def test_a_worker_that_sends_other_bytes(
     liar: str, length: int, there: Machines, record: Record, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It says one digest and sends something else; the log, which is empty, cannot be wrong."""
+    """It states one digest and sends other bytes; the log is empty, so that it cannot be wrong."""
     there.worker("liar", liar)
     write = f"(workspace.out / f'{{job.unit}}.txt').write_text(job.unit * {length})"
     jobs = [toy(f"build/x{n}", write) for n in range(2)]

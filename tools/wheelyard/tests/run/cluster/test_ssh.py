@@ -1,4 +1,4 @@
-"""Two machines by SSH, as the manual says: a real server on loopback is the other one."""
+"""Tests two machines connected by SSH, as the manual describes: a real server on loopback is the other one."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
     SERVER is None or os.geteuid() != 0,
     reason="needs Debian's openssh-server, and root to start it",
 )
-# What ssh runs over there is one line for a shell.
+# The command that ssh runs on the other machine is one line for a shell.
 THERE = """
 import os, shlex, sys
 line = shlex.join(["env", "PYTHONUNBUFFERED=1", "PYTHONPATH=" + os.environ["PYTHONPATH"], *sys.argv[2:]])
@@ -30,7 +30,7 @@ os.execvp("ssh", ["ssh", "-F", sys.argv[1], "-tt", "other", line])
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Iterator[Path]:
-    """The settings of an ssh client for which `other` is a machine that lets it in."""
+    """Yields the settings of an ssh client for which `other` is a machine that lets it in."""
     folder = tmp_path / "ssh"
     folder.mkdir()
     for name in ("host", "mine"):

@@ -1,4 +1,4 @@
-"""A worker's files: whole and right or not there at all, and never more than they may take."""
+"""Tests a worker's files: each is whole and right or missing, and together they never exceed their limit."""
 
 import hashlib
 import os

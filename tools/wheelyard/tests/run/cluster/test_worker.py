@@ -1,4 +1,4 @@
-"""The commands of a cluster: what they refuse, and that without them nothing of Dask is touched."""
+"""Tests the commands of a cluster: what they refuse, and that without them nothing of Dask is imported."""
 
 import subprocess
 import sys
@@ -35,7 +35,7 @@ def test_without_keys_nothing_listens(words: list[str], tmp_path: Path) -> None:
 
 
 def test_a_scheduler_of_this_machine_lets_in_who_has_its_keys(tmp_path: Path) -> None:
-    """Every user of the machine reaches its port."""
+    """Every user of the machine can reach its port."""
     keys.make(tmp_path / "others")
     with machines(tmp_path) as there:
         place = f"{there.host}:{there.port}"

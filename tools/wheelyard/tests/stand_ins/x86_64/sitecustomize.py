@@ -1,4 +1,4 @@
-"""Has Python take this machine for one of x86_64, as the GPU's runner is."""
+"""Makes Python believe that this machine is an x86_64 one, as the GPU's runner is."""
 
 import platform
 

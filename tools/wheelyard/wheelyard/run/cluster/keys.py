@@ -1,7 +1,7 @@
 """Makes the keys of a cluster: its own certificates, created once and copied to each of its machines.
 
-Dask checks on both sides of every connection that the other has a certificate of the same authority. The authority's
-own key is thrown away, so nobody can add a member later; new keys make a new cluster.
+Both sides of every Dask connection check that the other has a certificate of the same authority. The authority's own
+key is thrown away, so nobody can add a member later; new keys make a new cluster.
 """
 
 import datetime
@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 
 from wheelyard.problem import Problem
 
-AUTHORITY, MEMBER = "authority.pem", "member.pem"  # the latter with its key
+AUTHORITY, MEMBER = "authority.pem", "member.pem"  # the second includes its key
 VALID_DAYS = 365
 
 
 def make(folder: Path) -> list[str]:
-    """Writes the two files; returns what to do with them."""
+    """Writes the two files; returns instructions for them."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -61,7 +61,7 @@ def make(folder: Path) -> list[str]:
 
 
 def address(given: str) -> str:
-    """The scheduler's address, with its protocol."""
+    """Returns the scheduler's address, with its protocol."""
     if "://" not in given:
         given = f"tls://{given}"
     parts = urlsplit(given)
@@ -71,8 +71,8 @@ def address(given: str) -> str:
 
 
 def security(at: str, folder: Path) -> Any:
-    """Dask's settings for a connection to, or a scheduler at, an address. Also on one machine there are keys: without
-    them every user of it could run programs as us."""
+    """Returns Dask's settings for a connection to, or a scheduler at, an address. Keys are required even on a single
+    machine: without them any of its users could run programs as this one."""
     from distributed import Security
 
     if not at.startswith("tls://"):
@@ -111,7 +111,7 @@ def _port(parts: Any) -> int | None:
 
 
 def is_loopback(at: str) -> bool:
-    """Whether an address is for this machine alone."""
+    """Whether an address can be reached from this machine alone."""
     host = urlsplit(at).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback

@@ -22,32 +22,32 @@ from wheelyard.run.cluster.store import CHUNK
 
 CONNECT_SECONDS = 30
 BACK_SECONDS = 120  # how long a lost scheduler may take to come back
-FRESH_SECONDS = 60.0  # the list of workers is never older
+FRESH_SECONDS = 60.0  # the greatest age of the list of workers
 SETTLE_SECONDS = 0.5  # workers often join together: wait for the others
-ALL = "all"  # Dask's own topic: workers that come and go
+ALL = "all"  # Dask's own topic, about workers that come and go
 LARGEST = 16 << 30  # the most bytes that a worker may send as one file
 
 Message = Mapping[str, Any]
 
 
 class Lost(Exception):
-    """A worker, or the way to it, is gone, or what came from it is wrong."""
+    """A worker that cannot be reached any more, or that sent something wrong."""
 
 
 class SchedulerLost(Exception):
-    """The scheduler is gone, and with it all that it knew."""
+    """A scheduler that went away, with everything that it knew."""
 
 
 class Errand:
-    """One job under way in the cluster; its messages come in the order in which they were sent."""
+    """A job under way in the cluster. Its messages come in the order in which they were sent."""
 
     def __init__(self, key: str) -> None:
         self.key, self.inbox = key, queue.SimpleQueue[Message]()
         self.future: Any = None
-        self.answer: str | None = None  # what the worker said last
+        self.answer: str | None = None  # the outcome that the worker sent, as JSON
 
     def outcome(self) -> dict[str, Any]:
-        """What the worker said, once the job is over."""
+        """Returns what the worker said about the job, once it is over."""
         if self.future.status == "finished":
             try:
                 return checked(json.loads(self.answer or ""))
@@ -62,7 +62,7 @@ class Errand:
 
 
 def checked(told: Any) -> dict[str, Any]:
-    """What a worker said, if it has the shape that it should have: somebody else wrote it."""
+    """Returns a worker's answer after checking its shape, as it comes from another machine."""
     kinds = {"kind": str, "address": str, "machine": str, "log": list, "small": dict}
     if isinstance(told, dict) and told.get("kind") == "passed":
         kinds |= {"verdict": str, "outputs": dict}
@@ -99,7 +99,7 @@ class Link:
                     known = self._client.sync(self._client.scheduler.identity, n_workers=-1)
                 except (OSError, TimeoutError, RuntimeError):
                     self._is_stale = True
-                    return []  # the scheduler is away; jobs notice by themselves
+                    return []  # the scheduler is away; jobs will notice
                 self._members = [
                     Member(address, str(w["name"]), w["nthreads"], w["resources"])
                     for address, w in known["workers"].items()
@@ -108,7 +108,7 @@ class Link:
             return self._members
 
     def able(self, wanted: Resources) -> list[Member]:
-        """The workers that offer all of it."""
+        """Returns the workers that offer everything in `wanted`."""
         members, able, kind = self.members(), self._able, tuple(wanted.items())
         if kind not in able:
             able[kind] = [member for member in members if member.can(wanted)]
@@ -122,8 +122,8 @@ class Link:
         among: list[str],
         priority: int,
     ) -> Errand:
-        """Gives a job to the scheduler; `among` are the only workers that may get it, if there are any. Dask can also
-        prefer workers, but then takes any other, whatever that offers, once they are gone."""
+        """Gives a job to the scheduler. If `among` names workers, no other may get it: Dask can also merely prefer
+        workers, but once they are gone it takes any other, whatever that one offers."""
         errand = Errand(key)
         self._errands[key] = errand
         text = json.dumps({**order, "topic": self._topic})
@@ -139,7 +139,7 @@ class Link:
         errand.future.release()
 
     def wait_until_back(self) -> None:
-        """Returns when a lost scheduler is there again."""
+        """Waits for a lost scheduler to come back."""
         began = time.monotonic()
         while self._client.status != "running":
             if self._client.status == "closed" or time.monotonic() - began > BACK_SECONDS:
@@ -148,7 +148,7 @@ class Link:
                     "it goes on from here"
                 )
             time.sleep(0.5)
-        self._subscribe()  # a new one does not know us
+        self._subscribe()  # a new scheduler does not know us
 
     def supply(self, address: str, files: Iterable[tuple[str, Path]]) -> None:
         """Sends files to a worker, small ones together."""
@@ -162,7 +162,7 @@ class Link:
             self._call(address, worker.receive, batch)
 
     def fetch(self, told: Mapping[str, Any], file: list[Any], target: Path) -> None:
-        """A file that a worker told of; it is hashed here."""
+        """Copies a file from a worker, and checks its size and digest here."""
         digest, size = file
         target.parent.mkdir(parents=True, exist_ok=True)
         seen, offset = sha256(), 0
@@ -188,16 +188,16 @@ class Link:
         try:
             self._client.cancel(futures, force=True)
         except (OSError, TimeoutError, RuntimeError):
-            return  # without a scheduler no job goes on
+            return  # without a scheduler no job continues
 
     def _call(self, address: str, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return self._client.run(function, *arguments, workers=[address])[address]
-        except Exception as error:  # whatever the other side raised
+        except Exception as error:  # anything that the other side raised
             raise Lost(f"does not answer ({type(error).__name__}: {error})") from None
 
     def leave(self) -> None:
-        """Unsubscribes first: a scheduler complains if it has news for someone who has left."""
+        """Unsubscribes from the scheduler, which complains if it has news for someone who has left."""
         if self._client.status == "running":
             for topic in (self._topic, ALL):
                 self._client.unsubscribe_topic(topic)
@@ -236,7 +236,7 @@ def _pieces(files: Iterable[tuple[str, Path]]) -> Iterator[tuple[str, int, bytes
 
 @contextmanager
 def joined(given: str, folder: Path) -> Iterator[Link]:
-    """A link to the scheduler at an address."""
+    """Yields a link to the scheduler at an address."""
     address = keys.address(given)
     security = keys.security(address, folder)
     with dask.config.set(

@@ -24,7 +24,7 @@ from wheelyard.tools import evidence, wheelscope
 Resources = dict[str, float]
 ENGINE, GPU, NETWORK, MEMORY = "engine", "gpu", "network", "memory-gib"
 ROWS, WIDTH = 16, 60  # of the live table, and of a cell in it
-BETWEEN = " "  # a tool and its version; no need of a machine has one in its name
+BETWEEN = " "  # separates a tool and its version; no other resource's name contains it
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Member:
     resources: Mapping[str, float]
 
     def room(self, wanted: Mapping[str, float]) -> int:
-        """How many jobs that want this it can do at a time."""
+        """Returns how many jobs with these needs the worker can run at a time."""
         enough = (self.resources.get(name, 0) // amount for name, amount in wanted.items())
         return int(min(self.slots, *enough)) if wanted else self.slots
 
@@ -46,13 +46,14 @@ class Member:
 
 
 def offered(slots: int, *, network: bool) -> Resources:
-    """What this machine offers. Each job takes one of everything that it needs, so there is one for each slot."""
+    """Returns what this machine offers. Each job takes one of everything that it needs, so there is one for each
+    slot."""
     found: Resources = dict.fromkeys([platform.machine(), *_versions()], slots)
     if containers.is_available():
         found[ENGINE] = slots
     if network:
         found[NETWORK] = slots
-    for capability in evidence.capabilities():  # one job at a time on each
+    for capability in evidence.capabilities():  # each runs one job at a time
         for name in (GPU, f"{GPU}-{capability}"):
             found[name] = found.get(name, 0) + 1
     found[MEMORY] = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 30
@@ -60,7 +61,7 @@ def offered(slots: int, *, network: bool) -> Resources:
 
 
 def wanted(job: Job) -> Resources:
-    """What a job asks for."""
+    """Returns the resources that a job needs."""
     needs = job.needs
     names = [needs.arch] if needs.arch else []
     names += [ENGINE] * needs.engine + [GPU] * needs.gpu + [NETWORK] * needs.network
@@ -71,12 +72,12 @@ def wanted(job: Job) -> Resources:
 
 
 def of_machine(wants: Resources) -> Resources:
-    """What is wanted of the machine itself, versions apart."""
+    """Returns the resources wanted of the machine itself, without versions."""
     return {name: amount for name, amount in wants.items() if BETWEEN not in name}
 
 
 def lacking(job: Job, members: Iterable[Member], address: str) -> str | None:
-    """Why no worker can take a job, and what to type; None if one can."""
+    """Returns why no worker can take a job, and what to type; None if one can."""
     wants, members = wanted(job), list(members)
     if any(member.can(wants) for member in members):
         return None
@@ -96,20 +97,21 @@ def lacking(job: Job, members: Iterable[Member], address: str) -> str | None:
 
 
 def said(wants: Resources) -> str:
-    """What is wanted of a machine, for people."""
+    """Returns what is wanted of a machine, for people."""
     amounts = of_machine(wants).items()
     return " and ".join(f"{n} GiB of memory" if name == MEMORY else name for name, n in amounts)
 
 
 def shown(resources: Mapping[str, float]) -> str:
-    """Names what a machine offers, for people: without versions."""
+    """Returns what a machine offers, for people, without versions."""
     plain = [name for name in resources if BETWEEN not in name and name != MEMORY]
     memory = [f"{resources[MEMORY]:.0f} GiB"] if MEMORY in resources else []
     return ", ".join([*plain, *memory]) or "nothing"
 
 
 def table(members: Iterable[Member], at: Mapping[str, str], dashboard: str) -> Table:
-    """The live table of a cluster: what each worker offers and does; `at` is the machine of each job that runs."""
+    """Returns the live table of a cluster: what each worker offers and runs. `at` has the machine of each running
+    job."""
     found = Table("machine", "offers", "runs", title=f"Cluster: {dashboard}", title_justify="left")
     rows = sorted(members, key=lambda member: member.name)
     jobs: dict[str, list[str]] = {}
@@ -120,7 +122,7 @@ def table(members: Iterable[Member], at: Mapping[str, str], dashboard: str) -> T
     if len(rows) > ROWS:
         rest = sum(len(jobs.pop(member.name, [])) for member in rows[ROWS:])
         found.add_row(f"and {len(rows) - ROWS} more", "", f"{rest} jobs")
-    for machine, running in jobs.items():  # this one, and any that just went away
+    for machine, running in jobs.items():  # this machine, and any that just went away
         found.add_row(machine, "", _some(running))
     return found
 
@@ -135,7 +137,7 @@ def _own_version() -> str:
 
 
 def _versions() -> list[str]:
-    """This wheelyard, and all that it depends on."""
+    """Returns this wheelyard and everything that it depends on, with versions."""
     found = [_own_version()]
     for requirement in importlib.metadata.requires("wheelyard") or []:
         name = re.split(r"[^A-Za-z0-9._-]", requirement)[0]
@@ -143,6 +145,6 @@ def _versions() -> list[str]:
             found.append(f"{name}{BETWEEN}{importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
             continue
-    with suppress(Problem):  # where it is missing, jobs that call it go elsewhere
+    with suppress(Problem):  # if it is missing, jobs that call it go elsewhere
         found.append(f"wheelscope{BETWEEN}{wheelscope.digest()}")
     return found

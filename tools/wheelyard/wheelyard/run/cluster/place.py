@@ -1,6 +1,6 @@
 """Runs jobs on a cluster: each goes to a worker that meets its needs; jobs that need secrets stay here.
 
-A machine's fault (it died, its disk is full, it sent wrong bytes) sends a job elsewhere, a bounded number of times. A
+A machine's fault (it died, its disk is full, it sent wrong bytes) sends a job elsewhere, a limited number of times. A
 job that fails by its own fault would fail anywhere, and is not repeated.
 """
 
@@ -25,19 +25,19 @@ from wheelyard.run.local import Local
 from wheelyard.run.runner import Ran
 from wheelyard.steps import ORDER
 
-AHEAD = 1  # jobs that wait at a worker; Dask gives them to another one that is free earlier
+AHEAD = 1  # jobs that wait at a worker; Dask moves them to another that is free earlier
 ATTEMPTS = 3
 LOOK_SECONDS = 5
-ALONE_SECONDS = 120  # how long a job waits for a worker when there is none that could take it
+ALONE_SECONDS = 120  # how long a job waits for a worker if none could take it
 HERE = "here"
 
 
 class Gone(Exception):
-    """The machine that a job was sent to is no more; another begins anew."""
+    """A machine that went away with its job, which another starts anew."""
 
 
 class Elsewhere(Exception):
-    """A machine's fault: the job may do better on another."""
+    """A fault of a machine, so that the job may succeed on another."""
 
     def __init__(self, machine: str, why: str) -> None:
         super().__init__(f"{machine} {why}")
@@ -46,16 +46,16 @@ class Elsewhere(Exception):
 
 @dataclass
 class Cluster:
-    """The workers of a cluster, and this machine for what may not leave it."""
+    """The workers of a cluster, and this machine for jobs that may not leave it."""
 
     link: Link
     local: Local
-    at: dict[str, str] = field(default_factory=dict)  # the machine of each job that runs
+    at: dict[str, str] = field(default_factory=dict)  # the machine of each running job
     step_by_step: ClassVar[bool] = False
     _stopped: threading.Event = field(default_factory=threading.Event)
     _turn: threading.Lock = field(default_factory=threading.Lock)
     _orders: Orders = field(init=False)
-    _has: dict[str, set[str]] = field(default_factory=dict)  # of each worker: images, files
+    _has: dict[str, set[str]] = field(default_factory=dict)  # images and files of each worker
 
     def __post_init__(self) -> None:
         self._orders = Orders(self.local.project, self.local.here.folder)
@@ -63,11 +63,12 @@ class Cluster:
     # --- Room ------------------------------------------------------------------------------------
 
     def kind(self, job: Job) -> Hashable:
-        """A step's jobs leave room for those of the others: builds wait at a worker beside what has been built."""
+        """Returns the job's step and needs, so that each step has room of its own: builds wait at a worker beside jobs
+        that use finished builds."""
         return HERE if job.needs.secrets else (job.step, tuple(offers.wanted(job).items()))
 
     def room(self, kind: Hashable) -> int:
-        """Counts the jobs that run at once, and those that may wait at a worker so that it is never idle."""
+        """Returns how many jobs may run or wait at a worker, so that no worker is ever idle."""
         if kind == HERE:
             return self.local.room(kind)
         assert isinstance(kind, tuple)
@@ -97,7 +98,7 @@ class Cluster:
             finally:
                 del self.at[job.name]
         order, files = self._orders.of(job, inputs)
-        avoided: dict[str, str] = {}  # machines, and what went wrong there
+        avoided: dict[str, str] = {}  # machines, and what went wrong on each
         for _ in range(ATTEMPTS):
             try:
                 return self._attempt(job, order, files, folder, log, set(avoided))
@@ -161,8 +162,8 @@ class Cluster:
         *,
         moves: bool,
     ) -> tuple[str, float]:
-        """Waits for the end of a job, and sends files that its worker lacks. Returns where it ran, and since when. One
-        that `moves` may still go to another machine than `among`."""
+        """Waits for the end of a job, and sends files that its worker lacks. Returns where it ran, and since when. If
+        `moves`, the job may go to another machine when those of `among` have gone."""
         machine, began = "", time.time()
         alone_since: float | None = None
         while True:
@@ -200,7 +201,7 @@ class Cluster:
                     raise Problem("it was stopped")
 
     def _prepared(self, job: Job, order: Facts) -> list[str]:
-        """The worker that has most of what a job uses, its image above all, if it has room: it fetches the least."""
+        """Returns the worker with room that has most of what a job uses, above all its image: it fetches the least."""
         able, uses = self._able(job), {_image(job), *order["made"].values()}
         with self._turn:
             busy = Counter(self.at.values())
@@ -216,12 +217,13 @@ class Cluster:
         return _image(job) in has, len(uses & has)
 
     def _note(self, job: Job, outcome: Facts) -> None:
-        """What a worker has now."""
+        """Remembers which files and image a worker has now."""
         has = self._has.setdefault(outcome["address"], set())
         has |= {_image(job), *(digest for digest, _ in outcome["outputs"].values())} - {""}
 
     def _others(self, job: Job, avoided: set[str]) -> list[str]:
-        """The workers that may still get a job; where all that could had a fault, it waits a while for a new one."""
+        """Returns the workers that may still get a job. If all that could take it had a fault, waits a while for a new
+        one."""
         began = time.monotonic()
         while True:
             able = [m.address for m in self._able(job) if m.name not in avoided]
@@ -231,7 +233,7 @@ class Cluster:
                 raise Problem(self._no_worker(job, sorted(avoided)))
 
     def _able(self, job: Job, among: Sequence[str] = ()) -> list[Member]:
-        """The workers that can do a job; only those of `among`, if there are any."""
+        """Returns the workers that can do a job; only those in `among`, if there are any."""
         able = self.link.able(offers.wanted(job))
         return [m for m in able if not among or m.address in among]
 
@@ -259,11 +261,11 @@ class Cluster:
 
 
 def _priority(job: Job) -> int:
-    """Later steps get priority, at a worker too."""
+    """Gives later steps priority, at a worker too."""
     return ORDER.index(job.step)
 
 
 def _image(job: Job) -> str:
-    """The tag of the image that a job runs in; empty where there is none."""
+    """Returns the tag of the image that a job runs in; empty if it has none."""
     image: Any = job.inputs.get("image")
     return str(image["tag"]) if image else ""

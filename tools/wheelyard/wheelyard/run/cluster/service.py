@@ -1,7 +1,7 @@
-"""Runs one job on a worker, from an order: asks for the files that the worker lacks, runs the
-step in a folder of its own, and keeps what it made.
+"""Runs one job on a worker, from an order: asks for the files that the worker lacks, runs the step in a folder of its
+own, and keeps what it made.
 
-What comes and goes is JSON. A job ends in one of three ways: it `passed`; it `failed` by its own fault, as it would
+Orders and answers are JSON. A job ends in one of three ways: it `passed`; it `failed` by its own fault, as it would
 anywhere; or there was a `fault` of this machine, and another one may do better.
 """
 
@@ -31,11 +31,11 @@ from wheelyard.problem import Problem
 from wheelyard.run.cluster.store import Store, pack, trim
 from wheelyard.run.local import StepModule
 
-PATIENCE_SECONDS = 120  # how long a job waits for the next of its files
-FULL = 64 << 20  # bytes left on a disk that is as good as full
+PATIENCE_SECONDS = 120  # how long a job waits for its next file
+FULL = 64 << 20  # a disk with fewer bytes left counts as full
 NO_SPACE = "No space left on device"
-KEPT = 24  # images
-HISTORY = "git"  # the input of a job that sees what git says
+KEPT = 24  # how many images are kept
+HISTORY = "git"  # the input of jobs that get git's history
 
 Order = dict[str, Any]
 Outcome = dict[str, Any]
@@ -43,7 +43,7 @@ Tell = Callable[[Order], None]
 
 
 class Fault(Exception):
-    """This machine cannot do a job, which is not the job's fault."""
+    """A fault of this machine, not of the job."""
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Orders:
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, job: Job, inputs: Facts) -> tuple[Order, dict[str, Path]]:
-        """What a worker is told, and the files that it may ask for, by their digests."""
+        """Returns the order for a worker, and the files that it may ask for, by their digests."""
         made: dict[str, str] = {}
         project: dict[str, str] = {}
         files: dict[str, Path] = {}
@@ -85,7 +85,7 @@ class Orders:
         return self.folder / "work/history.bundle"
 
     def _bundle(self) -> str:
-        """The commit with its history and tags as one file; its digest."""
+        """Writes the commit with its history and tags into one file; returns its digest."""
         with self._turn:
             if self._history is None:
                 self._bundle_file.parent.mkdir(parents=True, exist_ok=True)
@@ -100,13 +100,14 @@ class Orders:
 
 
 class ImageCache:
-    """A worker's images: those that its jobs used last stay, the others go; a release may have hundreds."""
+    """A worker's images. Those that its jobs used last are kept and the others removed, as a release may have
+    hundreds."""
 
     def __init__(self, note: Path) -> None:
         self._note, self._lock = note, threading.Lock()
 
     def used(self, tag: str, engine: Engine) -> None:
-        """Notes an image that a job has used; what was used longest ago is removed, unless a container has it."""
+        """Records that a job has used an image, and removes those used longest ago unless a container has them."""
         with self._lock:
             try:
                 known: list[str] = json.loads(self._note.read_text())
@@ -120,7 +121,7 @@ class ImageCache:
 
 @dataclass
 class Service:
-    """What a worker has beside Dask: folders, files, a container engine."""
+    """Everything that a worker has besides Dask: folders, files, a container engine."""
 
     folder: Path
     module: StepModule
@@ -135,7 +136,7 @@ class Service:
         self.store = Store(self.folder / "files", self.limit)
         self.images = ImageCache(self.folder / "images.json")
         guard.end_leftovers(self.folder / "work")
-        shutil.rmtree(self.folder / "work", ignore_errors=True)  # of a worker that was killed
+        shutil.rmtree(self.folder / "work", ignore_errors=True)  # left by a worker that was killed
         (self.folder / "work").mkdir()
 
     def engine(self) -> Engine:
@@ -149,7 +150,7 @@ class Service:
             self._engine = None
 
     def perform(self, order: Order, tell: Tell) -> Outcome:
-        """Does a job; `tell` reaches whoever ordered it."""
+        """Does a job; `tell` sends messages to whoever ordered it."""
         tell({"kind": "started"})
         job = jobs.from_json(order["job"])
         folder = Path(tempfile.mkdtemp(prefix=job.name.replace("/", "-"), dir=self.folder / "work"))
@@ -176,7 +177,7 @@ class Service:
             shutil.rmtree(folder, ignore_errors=True)
             self.store.trim()
             trim(self.folder / "kept", self.limit)
-        except OSError as error:  # not even room for the log
+        except OSError as error:  # no room even for the log
             shutil.rmtree(folder, ignore_errors=True)
             outcome = {
                 "kind": "fault",
@@ -218,7 +219,7 @@ class Service:
         return {"kind": "passed", "verdict": verdict, "outputs": outputs}
 
     def _bring(self, targets: dict[Path, str], tell: Tell) -> None:
-        """Puts the files of a job where it looks for them, and asks for those that are not here."""
+        """Puts the files of a job where it looks for them, and asks for those that are missing here."""
         left = dict(targets)
         while True:
             left = {t: digest for t, digest in left.items() if not self.store.copy(digest, t)}
@@ -237,7 +238,8 @@ class Service:
 
 
 def unpack_history(bundle: Path, project: Path) -> None:
-    """Makes a folder the repository that a bundle is of, with HEAD where it was: versions may come from its tags."""
+    """Makes a folder the repository that a bundle was made from, with the same HEAD and tags: versions may come from
+    them."""
     for words in (
         ["init", "--quiet"],
         ["fetch", "--quiet", "--tags", str(bundle), "HEAD"],

@@ -11,20 +11,20 @@ from pathlib import Path
 
 from wheelyard.core.digest import sha256
 
-CHUNK = 8 << 20  # bytes in one message
-SMALL = 64 << 10  # bytes of a file that travels with an order or an answer; others are asked for
+CHUNK = 8 << 20  # most bytes of a file in one message
+SMALL = 64 << 10  # largest file in bytes that travels with an order or an answer
 SMALL_TOGETHER = 256 << 10
-KEPT_SECONDS = 600  # a file touched since then may be on its way to a job, or to whoever started it
+KEPT_SECONDS = 600  # a more recent file may be on its way to a job, or to the release's machine
 
 
 class Wrong(Exception):
-    """A file is not what its digest says."""
+    """A file that does not match its digest."""
 
 
 class Store:
     def __init__(self, folder: Path, limit: int) -> None:
         self.folder, self.limit = folder, limit
-        self.last_piece = 0.0  # when something arrived, by the monotonic clock
+        self.last_piece = 0.0  # time of the last arrival, by the monotonic clock
         self._arrived = threading.Condition()
         shutil.rmtree(folder / "parts", ignore_errors=True)
         (folder / "parts").mkdir(parents=True)
@@ -35,7 +35,7 @@ class Store:
         return self.folder / digest
 
     def missing(self, digests: Iterable[str]) -> list[str]:
-        """Returns the digests of files that are not here; the others are kept for now."""
+        """Returns the digests of files that are not here, and protects the others from deletion for a while."""
         absent = []
         for digest in dict.fromkeys(digests):
             try:
@@ -45,7 +45,7 @@ class Store:
         return absent
 
     def receive(self, digest: str, offset: int, chunk: bytes, is_last: bool) -> None:
-        """A piece of a file; the last one makes it whole, if it is what it should be."""
+        """Writes a piece of a file. The last piece completes it, if its digest is right."""
         target = self.path(digest)
         part = self.folder / "parts" / digest
         with part.open("r+b" if offset else "wb") as stream:
@@ -72,7 +72,7 @@ class Store:
             return stream.read(CHUNK)
 
     def take(self, file: Path) -> tuple[str, int]:
-        """Moves a file in; its sha256 and size."""
+        """Moves a file into the store; returns its sha256 and size."""
         digest, size = sha256(file), file.stat().st_size
         target = self.path(digest)
         shutil.move(file, target)
@@ -80,7 +80,8 @@ class Store:
         return digest, size
 
     def copy(self, digest: str, target: Path) -> bool:
-        """Puts a copy where a job looks for it; a file that went bad is dropped, and is not there."""
+        """Copies a file to where a job looks for it; returns whether it was here. A damaged file is deleted and counts
+        as missing."""
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             shutil.copyfile(self.path(digest), target)
@@ -96,7 +97,7 @@ class Store:
 
 
 def pack(files: Mapping[str, Path]) -> dict[str, str]:
-    """The contents of small files, by their digests, for a message."""
+    """Returns the contents of small files by their digests, for a message."""
     packed, room = {}, SMALL_TOGETHER
     for digest, file in files.items():
         size = file.stat().st_size
@@ -107,7 +108,7 @@ def pack(files: Mapping[str, Path]) -> dict[str, str]:
 
 
 def trim(folder: Path, limit: int) -> None:
-    """Drops the files that were not used for longest until the rest fits."""
+    """Deletes the files that were not used for longest, until the rest fits."""
     found = [(file.stat().st_mtime, file.stat().st_size, file) for file in _files(folder)]
     total = sum(size for _, size, _ in found)
     for used, size, file in sorted(found):

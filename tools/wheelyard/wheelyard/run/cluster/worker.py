@@ -1,6 +1,6 @@
-"""`wheelyard worker` and `wheelyard scheduler`: the processes of a cluster, with Dask's own inside.
+"""Runs `wheelyard worker` and `wheelyard scheduler`: the processes of a cluster, each with Dask's own inside.
 
-A worker that loses its scheduler ends its jobs, for the scheduler gives them to others, and looks for it again.
+A worker that loses its scheduler ends its jobs, as the scheduler gives them to others, and looks for it again.
 """
 
 import asyncio
@@ -29,18 +29,18 @@ from wheelyard.run.cluster import keys, offers
 from wheelyard.run.cluster.service import Service
 
 LOOK_AGAIN_SECONDS = 3
-PATIENCE_SECONDS = 600  # without a scheduler
-# A job that outlived this many workers is not given to yet another.
+PATIENCE_SECONDS = 600  # how long a worker waits without a scheduler
+# A job on which more workers than this have died is not given to another.
 ALLOWED_FAILURES = 3
-# How long Dask takes a silent machine for alive: a minute without a network must not cost hours of building.
+# Timeouts let a silent machine count as alive for long: a minute without a network must not cost hours of building.
 SETTINGS = {
     "distributed.scheduler.allowed-failures": ALLOWED_FAILURES,
     "distributed.comm.timeouts.connect": "30s",
     "distributed.comm.timeouts.tcp": "90s",
-    # It has no password, so it is for the scheduler's own machine, or a tunnel to it.
+    # The dashboard has no password, so it is only for the scheduler's own machine, or a tunnel to it.
     "distributed.dashboard.link": "http://localhost:{port}/status",
     "distributed.worker.profile.enabled": False,
-    # Dask looks at itself fifty times a second, for work in milliseconds; here it is in minutes.
+    # By default Dask checks its own state fifty times a second, for tasks of milliseconds; jobs here take minutes.
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "10s",
     "distributed.client.scheduler-info-interval": "1m",
@@ -50,7 +50,7 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What a person may choose for a worker."""
+    """The choices that a person has for a worker."""
 
     address: str
     keys: Path
@@ -63,7 +63,8 @@ class Settings:
 
 
 def perform(order: str) -> None:
-    """The Dask task: one job. Its outcome is a message like the others: the task's result would cost a round trip."""
+    """Runs one job as a Dask task. Its outcome is a message like the others, as the task's result would cost a round
+    trip."""
     worker = distributed.get_worker()
     service: Service = worker.wheelyard  # type: ignore[attr-defined]
     given = json.loads(order)
@@ -76,19 +77,19 @@ def perform(order: str) -> None:
 
 
 def receive(pieces: list[tuple[str, int, bytes, bool]], dask_worker: Any) -> None:
-    """Files that a job asked for, in pieces."""
+    """Stores files that a job asked for, in pieces."""
     for piece in pieces:
         dask_worker.wheelyard.store.receive(*piece)
 
 
 def read(digest: str, offset: int, dask_worker: Any) -> bytes:
-    """A piece of a file that a job made."""
+    """Returns a piece of a file that a job made."""
     content: bytes = dask_worker.wheelyard.store.read(digest, offset)
     return content
 
 
 class Programs(WorkerPlugin):
-    """Ends the programs of jobs that nobody waits for any more."""
+    """A plugin that ends the programs of jobs whose result nobody wants any more."""
 
     def setup(self, worker: Any) -> None:
         self.worker = worker
@@ -101,7 +102,7 @@ class Programs(WorkerPlugin):
 
 
 async def member(settings: Settings, service: Service, resources: offers.Resources) -> Any:
-    """A Dask worker in this process, joined to the scheduler."""
+    """Starts a Dask worker in this process, and joins it to the scheduler."""
     worker: Any = distributed.Worker(
         settings.address, nthreads=settings.slots, name=settings.name, resources=resources,
         security=keys.security(settings.address, settings.keys), memory_limit=0,
@@ -116,7 +117,7 @@ async def member(settings: Settings, service: Service, resources: offers.Resourc
 def work(settings: Settings, module: local.StepModule, say: Callable[[str], None]) -> None:
     """Serves until someone ends it, or there has been no scheduler for long."""
     _quiet()
-    keys.security(settings.address, settings.keys)  # what is wrong with them is said first
+    keys.security(settings.address, settings.keys)  # so that mistakes in them are reported first
     with only_worker(settings.folder):
         guard.run_after_a_kill(engine.after_a_kill())
         service = Service(settings.folder, module, settings.limit, say)
@@ -136,7 +137,7 @@ async def _serve(
     settings: Settings, service: Service, resources: offers.Resources, say: Callable[[str], None]
 ) -> None:
     ended = asyncio.Event()
-    hung_up = [signal.SIGHUP] * (signal.getsignal(signal.SIGHUP) != signal.SIG_IGN)  # but for nohup
+    hung_up = [signal.SIGHUP] * (signal.getsignal(signal.SIGHUP) != signal.SIG_IGN)  # not for nohup
     for sign in (signal.SIGINT, signal.SIGTERM, *hung_up):
         asyncio.get_running_loop().add_signal_handler(sign, ended.set)
     seen = time.monotonic()
@@ -156,7 +157,7 @@ async def _serve(
         await asyncio.wait(
             [finished, asyncio.ensure_future(ended.wait())], return_when=asyncio.FIRST_COMPLETED
         )
-        shell.stopping.set()  # the scheduler gives what still runs here to others
+        shell.stopping.set()  # the scheduler gives jobs that still run here to others
         shell.stop_all()
         await worker.close(timeout=30)
         shell.stopping.clear()
@@ -173,14 +174,14 @@ async def _pause(ended: asyncio.Event) -> None:
 
 
 def only_worker(folder: Path) -> AbstractContextManager[None]:
-    """One worker at a time in a folder."""
+    """Locks a folder, as only one worker at a time may use it."""
     return only_one(
         folder, f"another worker uses {folder}; give this one a folder of its own: --folder FOLDER"
     )
 
 
 def _quiet() -> None:
-    """Dask tells of every connection; people want to know what goes wrong."""
+    """Silences Dask's messages about every connection; warnings remain."""
     logging.getLogger("distributed").setLevel(logging.WARNING)
 
 
@@ -189,7 +190,8 @@ def default_name() -> str:
 
 
 def schedule(host: str, port: int, folder: Path, say: Callable[[str], None]) -> None:
-    """Runs a Dask scheduler until someone ends it; one for this machine alone makes its keys if there are none."""
+    """Runs a Dask scheduler until someone ends it. A scheduler for this machine alone makes its keys if there are
+    none."""
     _quiet()
     if not (folder / keys.MEMBER).exists() and keys.is_loopback(f"tls://{host}:{port}"):
         keys.make(folder)

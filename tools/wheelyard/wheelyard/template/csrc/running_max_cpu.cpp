@@ -1,4 +1,4 @@
-// running_max on the CPU. Without this file the op would have a kernel for CUDA alone.
+// running_max on the CPU. Without this file the op would have only a CUDA kernel.
 #include "opwright/kernel.h"
 
 template <typename T>

@@ -10,7 +10,7 @@ try:
 except ImportError as error:
     from my_ext._opwright import doctor
 
-    if doctor.is_being_started():  # and can say more about it
+    if doctor.is_being_started():  # which can say more about it
         raise SystemExit(doctor.main(error)) from None
     raise
 

@@ -1,4 +1,4 @@
-"""`python -m my_ext`: the doctor."""
+"""Runs the doctor: `python -m my_ext`."""
 
 from my_ext._opwright.doctor import main
 

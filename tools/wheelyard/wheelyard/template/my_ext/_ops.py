@@ -1,4 +1,4 @@
-"""What users call, what torch must know of each op, and the list that tests, doctor and smoke test go by."""
+"""Defines what users call, what torch must know of each op, and the list of ops for tests, doctor and smoke test."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Every op of the list: results, layouts, gradients, transforms and errors. What is particular to one op goes below."""
+"""Tests results, layouts, gradients, transforms and errors of every op in the list. Add tests of a single op below."""
 
 from my_ext._ops import OPS
 from my_ext._opwright.testing import OpTests
