@@ -122,7 +122,7 @@ def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
             case "join":
                 words = [join.told(text) for text in arguments.made]
                 words += [join.told(text, is_all=True) for text in arguments.all_made]
-                released, graph = plan.released, _both_indexes(plan)
+                released, graph = plan.released, _all_indexes(plan)
                 done = join.join(
                     graph, record, _head(plan), github.may_hand_on(plan), released, words,
                     plan.check_owners,
@@ -304,8 +304,8 @@ def _head(plan: Plan) -> dict[str, str]:
     return {"version": plan.project.version, "commit": plan.project.commit.rstrip("+")}
 
 
-def _both_indexes(plan: Plan) -> Graph:
-    """Returns the jobs of a release that goes to the indexes one after the other."""
+def _all_indexes(plan: Plan) -> Graph:
+    """Returns the jobs of a release to every index."""
     graphs = []
     for index in INDEXES:
         options = dataclasses.replace(plan.options, index=index)
