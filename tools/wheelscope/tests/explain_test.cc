@@ -109,7 +109,7 @@ TEST(Symptom, HostileTextTakesTimeInProportion) {
     (void)recognise(odd);
 }
 
-// The parts that the sentences of an entry name.
+// Returns the parts that the sentences of an entry name.
 std::set<std::string> named_in(std::string_view text) {
   std::set<std::string> names;
   for (auto open = text.find('{'); open != text.npos; open = text.find('{', open + 1))
@@ -119,7 +119,7 @@ std::set<std::string> named_in(std::string_view text) {
 
 TEST(MessageEntries, NameKnownParts) {
   for (const auto& entry : message_entries()) {
-    std::set<std::string> parts{"wanted", "loaded"};  // of the questions symbol and version
+    std::set<std::string> parts{"wanted", "loaded"};  // set by the questions symbol and version
     for (const auto& pattern : entry.find) {
       EXPECT_FALSE(pattern.literals.empty()) << entry.kind;
       EXPECT_EQ(pattern.between.size(), pattern.literals.size() + 1) << entry.kind;

@@ -157,7 +157,7 @@ int dump(const Options& options, Streams streams) {
       else
         code = complain(found.error(), streams);
     }
-    std::map<std::string, int> uses;  // inputs may share a name
+    std::map<std::string, int> uses;  // of folders: several inputs may share a name
     for (const auto& file : files) {
       auto folder = options.output_folder;
       if (!folder.empty() && files.size() > 1) {

@@ -1,5 +1,6 @@
 // Writes the answer of `fit` as text and as JSON: a table of files, then the one to take; or a set
 // of packages, or why there is none. A set can also be a lock file, pylock.toml:
+// https://packaging.python.org/en/latest/specifications/pylock-toml/
 
 #include "report/json.h"
 #include "report/text.h"
