@@ -14,7 +14,8 @@ constexpr std::size_t most_between = 400;    // bytes that `*` or a part between
 constexpr std::size_t most_attempts = 5000;  // of one pattern in one text
 constexpr std::size_t most_symptoms = 100;
 
-// What compilers and loaders say of a missing file in other languages, as glibc translates it.
+// Translates messages of compilers and loaders about a missing file, as glibc has them in other
+// languages.
 std::string in_english(std::string_view source) {
   std::string text(source);
   for (const std::string_view translated :
@@ -91,7 +92,7 @@ std::string without_quotes(std::string_view word) {
     word.remove_suffix(1);
   // A quoted text of Python's writes its line end: 'undefined symbol: _Zx\n'.
   if (word.ends_with("\\n")) word.remove_suffix(2);
-  // "ImportError('libcuda.so.1" is of libcuda.so.1.
+  // "ImportError('libcuda.so.1" is about libcuda.so.1.
   return std::string(word.substr(word.find_last_of("'\"`") + 1));
 }
 
@@ -157,7 +158,7 @@ std::vector<Match> matches(const Pattern& pattern, const PlainText& text) {
   return found;
 }
 
-// Whether two messages are about the same thing; what only one of them says goes to the first.
+// Merges the second message into the first and returns true, if both are about the same thing.
 bool merge(Symptom& first, const Symptom& second) {
   if (first.kind != second.kind) return false;
   std::vector<std::string> names{"library", "needs", "symbol", "version"};
