@@ -10,7 +10,7 @@
 
 namespace wheelscope {
 
-// What was read of a wheel for Linux with glibc.
+// The facts that were read of a wheel for Linux with glibc.
 struct AtlasFile {
   std::string file;
   std::uint64_t size = 0, read = 0;

@@ -24,7 +24,7 @@ struct Lookups {
   std::function<bool(const std::string&)> torch_has;
   std::function<bool(const std::string&)> python_has;
   std::function<Brought(const std::string& library)> required_wheels;
-  // The NumPy that will be there; empty: none will. `unknown` where it cannot be told.
+  // The NumPy that will be installed; empty: none; nothing: unknown.
   std::function<std::optional<std::string>()> numpy;
   std::function<const WheelImports*()> imports;  // of the wheel itself; null: not known
   std::function<Refusal()> refusal;              // of the wheel's own Python code

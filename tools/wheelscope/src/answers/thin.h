@@ -30,7 +30,7 @@ struct ThinFor {
 };
 
 // Parses "8.0;9.0+PTX", as torch writes it. Blanks and commas separate too, and 9.0a counts as 9.0.
-// Fails on a GPU that no table here has.
+// Fails on a GPU that the CUDA table does not have.
 Result<ThinFor> parse_arch_list(std::string_view text);
 
 // Device code of one kind and target.

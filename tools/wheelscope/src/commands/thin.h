@@ -15,7 +15,7 @@ Result<std::vector<ThinnedWheel>> plan_wheel(const WheelInput& input,
                                              const std::vector<ThinFor>& wanted,
                                              const ZipLimits& limits = {});
 
-// What makes a wheel a variant: the label at the end of its name, and its variant.json.
+// The parts that make a wheel a variant: the label at the end of its name, and its variant.json.
 struct VariantFile {
   std::string label, json;
 };

@@ -113,8 +113,8 @@ std::string note_of(const ThinnedWheel& thin) {
   return "device code for " + joined(thin.wanted.gpus) + " alone, cut from sha256:" + thin.sha256;
 }
 
-// Returns no object if the text is none, or so large or deep that the library would recurse too
-// often.
+// Returns no object if the text is not one, or is so large or deep that the library would recurse
+// too often.
 Json parse_sbom(std::string_view text) {
   constexpr std::size_t largest = 16 << 20, deepest = 100;
   return text.size() > largest || nests_deeper(text, deepest) ? Json()

@@ -87,7 +87,7 @@ struct LibraryFacts {
   }
 };
 
-// What the wheel says of itself.
+// The wheel's claims about itself.
 struct WheelClaims {
   std::string name, version, build, variant;
   std::vector<std::string> file_name_tags, wheel_file_tags;  // expanded, sorted

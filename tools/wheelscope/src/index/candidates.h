@@ -35,7 +35,7 @@ Result<std::vector<IndexFile>> parse_index_page(std::string_view text, std::stri
 
 struct Candidate {
   IndexFile file;
-  WheelClaims claims;  // from its name, and the Pythons that it requires by the index
+  WheelClaims claims;  // from its name, with the index's Requires-Python
   Version version;
 };
 

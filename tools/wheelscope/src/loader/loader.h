@@ -28,7 +28,7 @@
 
 namespace wheelscope {
 
-// What the loader can see. Paths are absolute, or relative to one common folder.
+// The files that the loader can see. Paths are absolute, or relative to one common folder.
 struct LoaderWorld {
   // Opens the file at a path; null if there is none. The address stays valid, and two paths of one
   // file give the same address.

@@ -1,5 +1,5 @@
-"""`python -m validation.draws env|fit SEED COUNT PROGRAM FOLDER`: compares verdicts on what a seed
-draws with Python.
+"""`python -m validation.draws env|fit SEED COUNT PROGRAM FOLDER`: compares verdicts on drawn
+packages with Python's answers.
 
 FOLDER/draw.json is written before anything is tried, and FOLDER/results.json after each row, so
 that an interrupted run continues where it stopped. Without `uv` on PATH nothing can be installed.
