@@ -41,8 +41,7 @@ std::string torch_library_of(const std::string& symbol);
 std::string library_by_name(const std::string& symbol);
 
 // Returns the distributions on PyPI that bring a library of CUDA, such as nvidia-cuda-runtime-cu12
-// for libcudart.so.12. If there are several, only the one for `cuda` (a version, or empty) is
-// returned.
+// for libcudart.so.12. If one of them is for `cuda` (a version, or empty), returns only that.
 std::vector<std::string> cuda_distributions_of(const std::string& library,
                                                const std::string& cuda = "");
 

@@ -43,9 +43,9 @@ class TorchRequirements {
 
 // Returns the first of a wheel's libraries that may have been built for either layout of tensors;
 // null if there is none. torch 2.13 took a field out of every tensor
-// (c10/core/impl/PyObjectSlot.h). Code built for one layout reads the other fields in the wrong
-// place under the other, although it may load. Needed symbols that came or went with 2.13, or
-// METADATA, tell which layout a library was built for.
+// (c10/core/impl/PyObjectSlot.h). Code built for one layout may load with the other, but then reads
+// the other fields at wrong offsets. Needed symbols that came or went with 2.13, or METADATA, tell
+// which layout a library was built for.
 const LibraryFacts* of_either_layout(const std::vector<const LibraryFacts*>& libraries, Cell cell,
                                      TorchRequirements& requirements);
 

@@ -35,7 +35,7 @@ struct FatbinGroup {
 struct SymbolFact {
   std::string name, version, library;
   bool defined = false, weak = false, default_version = true;
-  bool first_version = false;  // the library's first version, which old programs mean
+  bool first_version = false;  // defined in the library's first version, which old programs mean
 };
 
 // The processor that a file is for: a computer's, an NVIDIA GPU, or one that we do not judge

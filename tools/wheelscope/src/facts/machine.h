@@ -1,5 +1,5 @@
-// A machine: a computer with one Python on it and what that Python's environment brings. Plain
-// data; machine/machine.h saves it as JSON and reads it elsewhere.
+// A machine: a computer with one Python on it and what that Python's environment brings. Plain data
+// that can be saved as JSON and read elsewhere (machine/machine.h).
 #pragma once
 
 #include <optional>

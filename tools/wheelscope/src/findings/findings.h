@@ -35,7 +35,7 @@ Finding finding_of(const Problem& problem);
 
 NAMES(Finding::Level, "note", "warning", "error")
 
-// Policies: what a project allows its wheels to be. Checks find what breaks them.
+// Policies: what a project allows its wheels to be. check() finds where a wheel breaks one.
 //
 // clang-format off
 // A policy is a TOML file. Every key is optional. Only the keys that are present are judged,

@@ -62,7 +62,7 @@ enum class Room { memory, disk };
 std::optional<Room> room_for(const ZipMember& member, std::uint64_t file_size);
 
 // Returns the contents of a member: a view into the archive (stored) or memory of its own
-// (deflated). Checks size and CRC. Listing the blocks of a deflated member makes it half as slow
+// (deflated). Checks size and CRC. Listing the blocks of a deflated member takes half as long
 // again.
 std::expected<Source, Problem> read_member(Bytes file, const ZipMember& member,
                                            Room room = Room::memory,
