@@ -119,7 +119,7 @@ std::set<std::string> named_in(std::string_view text) {
 
 TEST(MessageEntries, NameKnownParts) {
   for (const auto& entry : message_entries()) {
-    std::set<std::string> parts{"wanted", "loaded"};  // set by the questions symbol and version
+    std::set<std::string> parts{"wanted", "loaded"};  // of the questions symbol and version
     for (const auto& pattern : entry.find) {
       EXPECT_FALSE(pattern.literals.empty()) << entry.kind;
       EXPECT_EQ(pattern.between.size(), pattern.literals.size() + 1) << entry.kind;

@@ -60,7 +60,7 @@ class ImportJudge {
                : Need::never;
   }
 
-  // Machine code that contains the name of a module of its own package may import it.
+  // Machine code that has the name of a module of its own package may import it.
   void add_named(const std::string& path, const std::vector<std::string>& names,
                  Imports& imports) const {
     const auto* library = disk_.open(path);

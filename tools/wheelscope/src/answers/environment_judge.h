@@ -65,8 +65,8 @@ class PackageJudge {
     std::vector<OddFile> odd;
   };
 
-  // True for modules of this Python, and for libraries on torch, which torch.ops.load_library
-  // opens. torch's own libraries come with its module.
+  // Modules of this Python; and libraries on torch, which torch.ops.load_library opens. torch's own
+  // libraries come with its module.
   bool is_opened(const Distribution& distribution, const LibraryFacts& library) const;
 
   // True for a library that nothing else of the distribution needs: Python code may open it by its

@@ -41,7 +41,7 @@ struct Symptom {
   void set(const std::string& name, std::string text);
 };
 
-// A text by which a message is recognised. `{name}` stands for a part, `*` for anything short, and
+// A text that a message is recognised by. `{name}` stands for a part, `*` for anything short, and
 // `{a|b}` in the file makes a pattern for each of its texts; blanks, line ends, letter case and the
 // style of quotes do not matter. Matching takes time in proportion to the text, whatever the text
 // is: nothing is ever tried again.

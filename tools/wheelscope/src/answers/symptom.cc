@@ -14,8 +14,7 @@ constexpr std::size_t most_between = 400;    // bytes that `*` or a part between
 constexpr std::size_t most_attempts = 5000;  // of one pattern in one text
 constexpr std::size_t most_symptoms = 100;
 
-// Translates messages of compilers and loaders about a missing file, as glibc has them in other
-// languages.
+// What compilers and loaders say of a missing file in other languages, as glibc translates it.
 std::string in_english(std::string_view source) {
   std::string text(source);
   for (const std::string_view translated :

@@ -98,7 +98,7 @@ bool may_make_modules(std::string_view text) {
   return std::ranges::any_of(ways, [&](auto way) { return text.find(way) != text.npos; });
 }
 
-// Finds what keeps one package of a wheel from being imported.
+// What keeps one package of a wheel from being imported.
 class PackageRefusal {
  public:
   PackageRefusal(WheelTree& tree, Imports& imports, const OwnModules& own,

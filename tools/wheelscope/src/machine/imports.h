@@ -74,7 +74,7 @@ class Imports {
 
   PythonSource read(std::string_view text) const { return read_python_source(text, target_); }
 
-  // Returns what was read of a file that was run below a name.
+  // What was read of a file that was run below a name.
   const PythonSource& source_of(const std::string& path) { return modules_[by_path_[path]].source; }
 
  private:
@@ -109,8 +109,8 @@ class ModulesHere {
  public:
   explicit ModulesHere(const PythonFacts& python);
 
-  // Returns false if there surely is no such module. Names of two parts are only for packages
-  // without code of their own, such as `google`.
+  // False: surely not. Names of two parts are asked of packages without code of their own, such as
+  // `google`.
   bool may_have(const std::string& name);
 
   // Returns whether a module may have a name in it; false only if one of the standard library

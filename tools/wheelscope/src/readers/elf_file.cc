@@ -501,9 +501,8 @@ bool any_read_only(const Elf& elf, const Use& use) {
   });
 }
 
-// True if a text starts at `at`. Texts follow one another, each ending in NUL. The first follows
-// numbers of four or more bytes, whose last byte may look like a letter: 1.0 ends in a question
-// mark.
+// Texts follow one another, each with a NUL at its end; the first follows numbers of four or more
+// bytes, whose last byte may look like a letter: 1.0 ends in a question mark.
 bool begins_text(std::string_view data, std::size_t at) {
   auto is_letter = [](char c) { return c >= ' ' && c <= '~'; };
   constexpr std::size_t number = 4;

@@ -6,10 +6,10 @@
 // functions, and cuFFT has a function of the same shape. So the constant must agree with the texts.
 //
 // `import_array()` of NumPy's headers leaves texts. The headers of NumPy 1 import
-// numpy.core._multiarray_umath, which NumPy 2 has only for an error message; those of NumPy 2
-// import numpy._core._multiarray_umath first, then the other. The names also occur in messages and
-// in pickles, so they count only as whole texts, beside the name of the capsule, in a library that
-// opens capsules. A module that Cython compiled may use NumPy's types alone: it has the error
+// numpy.core._multiarray_umath, which NumPy 2 has only to say that it will not do; those of NumPy 2
+// import numpy._core._multiarray_umath first, and then the other. The names also occur in messages
+// and in pickles, so they count only as whole texts, beside the name of the capsule, in a library
+// that opens capsules. A module that Cython compiled may use NumPy's types alone: it has the error
 // message of NumPy 1's declarations, and does not import the API.
 #include "readers/traces.h"
 
