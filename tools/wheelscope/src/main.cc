@@ -57,7 +57,7 @@ bool terminal_takes_colour() {
 using wheelscope::Options;
 using Command = int (*)(const Options&, wheelscope::Streams);
 
-// The commands with their options; parsing sets `options` and `chosen`.
+// Adds the commands with their options; parsing sets `options` and `chosen`.
 void add_commands(CLI::App& app, Options& options, Command& chosen) {
   auto add = [&](const char* name, const char* help, Command run, const char* paths_help,
                  int fewest = 1, int most = 0) {
@@ -134,7 +134,7 @@ void add_thin(CLI::App& app, Options& options, Command& chosen) {
   thin->callback([&chosen] { chosen = wheelscope::thin; });
 }
 
-// The options of pip and uv that say where files come from.
+// Adds the options of pip and uv that say where files come from.
 void add_index_options(CLI::App& fit, Options& options) {
   fit.add_option("-i,--index-url,--index,--default-index", options.index,
                  "Package index; without it, the one that pip or uv is configured for")
@@ -157,7 +157,7 @@ void add_timeout(CLI::App& command, Options& options) {
       ->check(CLI::Range(1, 3600));
 }
 
-// What `fit` is told about a set, and about the machine that it is for.
+// Adds the options of `fit` about a set, and about the machine that it is for.
 void add_set_options(CLI::App& fit, Options& options) {
   fit.add_option("--group", options.groups, "Also what this group of ./pyproject.toml lists")
       ->allow_extra_args(false)
@@ -197,7 +197,7 @@ void add_atlas(CLI::App& app, Options& options, Command& chosen) {
   atlas->callback([&chosen] { chosen = wheelscope::atlas; });
 }
 
-// The commands that ask of a machine instead of files.
+// Adds the commands about a machine instead of files.
 void add_machine_commands(CLI::App& app, Options& options, Command& chosen) {
   auto add = [&](const char* name, const char* help, Command run, const char* machine_help) {
     auto* command = app.add_subcommand(name, help);
@@ -250,8 +250,7 @@ void add_machine_commands(CLI::App& app, Options& options, Command& chosen) {
   env->callback([&chosen] { chosen = wheelscope::env; });
 }
 
-// A first word that is no command gets an answer of its own: the parser would only say that one is
-// required.
+// Reports a first word that is not a command: the parser would only say that a command is required.
 bool complain_about_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return false;
   std::vector<std::string> names;
@@ -265,7 +264,7 @@ bool complain_about_command(const CLI::App& app, int argc, char** argv) {
   return true;
 }
 
-// Says `PATH ...` where the library would say `PATH(1x)`.
+// Prints `PATH ...` instead of the library's `PATH(1x)`.
 class PlainUsage : public CLI::Formatter {
  public:
   std::string make_option_usage(const CLI::Option* option) const override {

@@ -1,4 +1,4 @@
-// What is kept is found again, whole or not at all, and does not grow without end.
+// A stored file is found again, whole or not at all, and the cache does not grow without end.
 #include "source/cache.h"
 
 #include <gtest/gtest.h>

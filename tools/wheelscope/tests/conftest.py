@@ -1,4 +1,4 @@
-"""The built programs, a package index, and a library for it, as fixtures."""
+"""Fixtures: the built programs, a package index, and a library for it."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def scope() -> Scope:
 
 @pytest.fixture(scope="session")
 def ask() -> Iterator[Ask]:
-    """Asks wheelscope's readers of texts a question; see questions.cc."""
+    """Returns a function that asks wheelscope's text readers a question; see questions.cc."""
     if not QUESTIONS.exists():
         pytest.skip("the tests of wheelscope are not built; run `make test`")
     with subprocess.Popen(
@@ -54,7 +54,8 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def fit(tmp_path: Path) -> Fit:
-    """Runs fit in a home of its own: its answers, its exit code and what it complained about."""
+    """Returns a function that runs fit in a home of its own; it returns the answers, the exit code
+    and the errors."""
 
     def run(*arguments: str | Path, **environment: str) -> tuple[Any, int, str]:
         settings = {

@@ -1,4 +1,4 @@
-// Every reason why a wheel does not serve a user is told; who is served is served for the right
+// Every reason why a wheel does not serve a user is reported, and wheels serve users for the right
 // reason.
 #include "answers/cover.h"
 

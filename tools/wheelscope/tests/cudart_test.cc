@@ -12,7 +12,7 @@ namespace wheelscope {
 namespace {
 
 // An ELF file whose read-only data has the texts of all runtimes up to `minor` (empty: none), and
-// whose code is `code`.
+// the given code.
 struct Runtime {
   std::string rodata, code;
   Elf elf;
@@ -93,7 +93,7 @@ TEST(Cudart, OtherFilesHaveNone) {
   Runtime shared("12.6", version_function("x86_64", 12060));
   shared.elf.soname = "libcudart.so.12";
   EXPECT_EQ(version_of(shared), "no runtime");
-  shared.elf.soname = "libcudart-5a077122.so.12.0.107";  // as auditwheel renames it
+  shared.elf.soname = "libcudart-5a077122.so.12.0.107";  // renamed by auditwheel
   EXPECT_EQ(version_of(shared), "no runtime");
   EXPECT_EQ(find_static_cudart(Elf{}), std::nullopt);
 }

@@ -1,6 +1,5 @@
 // ELF files of every width and byte order give the same facts; a broken table leaves the others
-// readable.
-// The start of a shared library tells what the whole of it does, for the libraries of this system.
+// readable. For the libraries of this system, the first bytes tell the same as the whole file.
 #include "readers/elf_file.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +54,7 @@ TEST(Elf, FindsTheNeedsOfALibraryWithRewrittenTables) {
   EXPECT_EQ(elf.symbols[2].name, "torch_call_dispatcher");
 }
 
-// Two segments that join in memory and in the file are one to the loader.
+// The loader treats two segments that join in memory and in the file as one.
 TEST(Elf, ReadsATableThatRunsFromOneSegmentIntoTheNext) {
   const Fixture file("elf/split-symbols.so"), whole("elf/good.so");
   const auto elf = read_elf(file.bytes()).value();
@@ -126,7 +125,7 @@ TEST(Elf, ReadsSegmentsWithoutSections) {
   EXPECT_EQ(elf.needed.size(), 3U);
 }
 
-// Whatever a byte is changed to, the reader returns; sanitizers and the fuzzer look closer.
+// The reader returns whatever a byte is changed to; sanitizers and the fuzzer look closer.
 TEST(Elf, SurvivesEveryChangedByte) {
   for (const auto* name : {"elf/good.so", "elf/gnu-hash.so", "elf/big-endian-32-bit.so"}) {
     const Fixture file(name);
@@ -177,7 +176,7 @@ TEST(ElfStart, TellsOfThisSystemsLibrariesWhatTheWholeFileTells) {
     Loan loan(allowance);
     const auto whole = read_elf(source->bytes(), loan);
     ASSERT_TRUE(whole) << path;
-    for (const auto part : {1, 2, 4}) {  // of four: less must tell the same or nothing
+    for (const auto part : {1, 2, 4}) {  // quarters; a part tells the same or nothing
       const auto start = source->bytes().slice(0, source->bytes().size() * part / 4, "start");
       const auto elf = read_elf_start(*start, base_name(path), loan);
       if (!elf) continue;

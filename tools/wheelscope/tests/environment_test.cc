@@ -1,4 +1,4 @@
-// Environments of made files: what loads, what does not, and why. test_env.py asks the real loader.
+// Made-up environments: what loads, what does not, and why. test_env.py asks the real loader.
 #include "answers/environment.h"
 
 #include <gtest/gtest.h>

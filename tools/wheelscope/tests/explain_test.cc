@@ -109,7 +109,7 @@ TEST(Symptom, HostileTextTakesTimeInProportion) {
     (void)recognise(odd);
 }
 
-// The parts that the sentences of an entry name.
+// Returns the parts that the sentences of an entry name.
 std::set<std::string> named_in(std::string_view text) {
   std::set<std::string> names;
   for (auto open = text.find('{'); open != text.npos; open = text.find('{', open + 1))

@@ -1,5 +1,5 @@
-// Device code of every compression comes out as it went in; a broken container does not hide the
-// next.
+// Device code of every compression is decompressed correctly; a broken container does not hide the
+// next one.
 #include "readers/fatbin.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Every obstacle between a wheel and a machine is told, and what would have to change.
+// Every obstacle between a wheel and a machine is reported, with what would have to change.
 #include "answers/fit.h"
 
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@ DT_NEEDED, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_SONAME, DT_RPATH = 1, 4, 
 DT_TEXTREL, DT_FLAGS, DT_RUNPATH, DT_GNU_HASH = 22, 30, 29, 0x6FFFFEF5
 DT_VERSYM, DT_VERDEF, DT_VERDEFNUM = 0x6FFFFFF0, 0x6FFFFFFC, 0x6FFFFFFD
 DT_VERNEED, DT_VERNEEDNUM = 0x6FFFFFFE, 0x6FFFFFFF
-FAR = 0x100000  # how much further far strings are loaded than they lie
+FAR = 0x100000  # distance between the address of far strings and their offset in the file
 
 
 @dataclass
@@ -52,11 +52,11 @@ class Elf:
     interpreter: str = ""
     gnu_hash: bool = False
     abi_version: int = 0
-    far_strings: bool = False  # in a segment of their own, as tools that rewrite tables leave them
-    split_symbols: bool = False  # half in one segment, half in the next, as patchelf leaves them
+    far_strings: bool = False  # strings in their own segment, as from tools that rewrite tables
+    split_symbols: bool = False  # half in one segment, half in the next, as from patchelf
 
     def pack(self, layout: str, *values: int) -> bytes:
-        """Fields: B, H, I as in struct; W is a word of the file's width."""
+        """Packs fields: B, H, I as in struct; W is a word of the file's width."""
         width = "Q" if self.wide else "I"
         return struct.pack((">" if self.big_endian else "<") + layout.replace("W", width), *values)
 
@@ -72,7 +72,7 @@ class _Builder:
         header, segment = (64, 56) if elf.wide else (52, 32)
         self.image = bytearray(header + 6 * segment)
         self.far = 0  # where the far strings start
-        self.border = 0  # where the second segment starts, of two that join
+        self.border = 0  # where the second of two joined segments starts
 
     def string(self, text: str) -> int:
         at = len(self.strings)
@@ -98,7 +98,7 @@ class _Builder:
         return table
 
     def versions(self) -> tuple[bytes, bytes, bytes]:
-        """The version of each symbol, the needs and the definitions."""
+        """Returns the version of each symbol, the needs and the definitions."""
         index, needs, definitions = {"": 1}, b"", b""
         for library, versions in self.elf.version_needs.items():
             last = library == list(self.elf.version_needs)[-1]
@@ -161,7 +161,7 @@ class _Builder:
         if elf.far_strings:
             entries.append((DT_SYMTAB, self.place(symbols)))
             self.symbols = (entries[-1][1], len(symbols))
-            self.place(b"X" * 48)  # what the tool left of an older table
+            self.place(b"X" * 48)  # remains of an older table
             self.far = self.place(bytes(self.strings))
             entries.append((DT_STRTAB, self.far + FAR))
         else:
@@ -225,7 +225,7 @@ class _Builder:
 
 
 def lz4(data: bytes) -> bytes:
-    """An LZ4 block of literals only."""
+    """Makes an LZ4 block of literals only."""
     if len(data) < 15:
         return bytes([len(data) << 4]) + data
     more, rest = b"", len(data) - 15
@@ -235,7 +235,7 @@ def lz4(data: bytes) -> bytes:
 
 
 def zstd(data: bytes) -> bytes:
-    """A zstd frame with one raw block."""
+    """Makes a zstd frame with one raw block."""
     block = struct.pack("<I", len(data) << 3 | 1)[:3] + data
     return struct.pack("<IBI", 0xFD2FB528, 0xA0, len(data)) + block
 
@@ -272,7 +272,7 @@ def fatbin(codes: list[Code]) -> bytes:
 
 
 def archive_of_objects(*objects: bytes) -> bytes:
-    """A static library, with a table of symbols that a reader must pass over."""
+    """Makes a static library, with a table of symbols that a reader must skip."""
     members = [(b"/", b"\0\0\0\0"), *((b"x.o/", data) for data in objects)]
     text = b"!<arch>\n"
     for name, data in members:

@@ -1,4 +1,4 @@
-"""Writes zip archives, sound ones and those with one defect each."""
+"""Writes zip archives: sound ones, and ones with one defect each."""
 
 import struct
 import zipfile
@@ -67,7 +67,7 @@ def zip_files() -> Iterator[tuple[str, bytes]]:
 
 
 def sized(data: bytes, size: int) -> bytes:
-    """The first member claims this size, in both of its headers."""
+    """Makes the first member claim this size in both of its headers."""
     directory, value = data.index(b"PK\x01\x02"), struct.pack("<I", size)
     return patched(patched(data, 22, value), directory + 24, value)
 
@@ -78,7 +78,7 @@ def renamed(name: str) -> bytes:
 
 
 def overlap() -> bytes:
-    """The second member lies inside the data of the first."""
+    """Puts the second member inside the data of the first."""
     inner = archive({"b.txt": b"inner"}, zipfile.ZIP_STORED)
     record = inner[: inner.index(b"PK\x01\x02")]
     outer = archive({"a.txt": record}, zipfile.ZIP_STORED)
@@ -111,7 +111,7 @@ def zip64() -> bytes:
 
 
 def streamed() -> bytes:
-    """Sizes and CRC after the data, as a writer to a pipe leaves them."""
+    """Puts sizes and CRC after the data, as a writer to a pipe does."""
 
     class Pipe(BytesIO):
         def seekable(self) -> bool:

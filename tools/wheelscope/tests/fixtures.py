@@ -27,7 +27,7 @@ LIBC_NEEDS = {"libc.so.6": ["GLIBC_2.17", "GLIBC_2.27"], "libstdc++.so.6": ["GLI
 
 
 def extension(**changes: object) -> Elf:
-    """A library like ours: stable torch ABI, device code, hardened."""
+    """Makes a library like ours: stable torch ABI, device code, hardened."""
     fields: dict[str, object] = {
         "needed": ["libtorch.so", "libstdc++.so.6", "libc.so.6"],
         "symbols": [
@@ -262,7 +262,7 @@ TAG = "py3-none-manylinux_2_28_x86_64"
 def named(
     folder: str, files: Files, tag: str = TAG, version: str = "1.0", **options: Any
 ) -> tuple[str, bytes]:
-    """A wheel under the name that its version and tag give it."""
+    """Makes a wheel, named by its version and tag."""
     contents = wheel(files, tag=tag, version=version, **options)
     return f"{folder}/pkg-{version}-{tag}.whl", contents
 
@@ -501,7 +501,7 @@ if not torch.version.hip: load("libcore.so")
 
 
 def python_sources() -> Iterator[tuple[str, bytes]]:
-    """Files of Python itself that import or open what may not be there, and one that opens libraries."""
+    """Python files that import or open what may be absent, and one that opens libraries."""
     yield "opens_libraries", OPENS_LIBRARIES
     library = Path(os.__file__).parent
     for name in ("ctypes/util.py", "hashlib.py", "platform.py", "pickle.py", "uuid.py"):

@@ -5,7 +5,7 @@
 namespace wheelscope {
 namespace {
 
-// With four versions of torch: of two releases that need much, the third broke one; nothing else
+// Four versions of torch. The third broke one of two releases that need many symbols; nothing else
 // ever broke.
 const std::vector<BoundRelease> releases{{.symbols = 3, .loads = {true, true, true, true}},
                                          {.symbols = 14, .loads = {false, true, true, true}},
@@ -25,7 +25,7 @@ TEST(Forecast, CountsWhatLoadedBefore) {
   const Forecast now(releases, 3);
   EXPECT_EQ(now.classes[0].loaded, 5U);  // 3 + 2: the second came with the second torch
   EXPECT_EQ(now.classes[0].broke, 0U);
-  EXPECT_EQ(now.classes[3].loaded, 4U);  // what is broken cannot break again
+  EXPECT_EQ(now.classes[3].loaded, 4U);  // a broken release cannot break again
   EXPECT_EQ(now.classes[3].broke, 1U);
   EXPECT_EQ(now.all.loaded, 9U);
   EXPECT_TRUE(now.expects_break(releases[3]));

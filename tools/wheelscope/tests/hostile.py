@@ -1,8 +1,8 @@
 """Makes small wheels that are built to exhaust memory or time: `python hostile.py FOLDER`.
 
-Each takes one promise of a format at its word: names may share bytes, containers may hold
-containers, a length may say anything, many records may describe the same data. But for that, all is
-in order, the hashes in RECORD too: a finding is one about the trap.
+Each exploits one liberty of a format: names may share bytes, containers may hold containers, a
+length may say anything, many records may describe the same data. Everything else is correct,
+including the hashes in RECORD, so any finding is about the trap.
 """
 
 import base64
@@ -31,7 +31,7 @@ def wheel(files: dict[str, bytes], metadata: bytes = METADATA, tags: bytes = WHE
 
 
 def recorded(members: dict[str, tuple[bytes, int]]) -> bytes:
-    """RECORD for members that are each some bytes and a number of zeros."""
+    """Returns RECORD for members that each consist of some bytes and a number of zeros."""
     lines = [
         f"{name},sha256={digest(start, zeros)},{len(start) + zeros}\n"
         for name, (start, zeros) in members.items()
@@ -56,7 +56,8 @@ DYNSTR, DYNSYM, NEEDED, STRSZ, HASH = 5, 6, 1, 10, 4
 
 
 def overlapping(text: bytes, starts: Sequence[int], symbols: bool, defined: bool = False) -> bytes:
-    """A library whose symbols, or needed libraries, are named by overlapping ends of one text."""
+    """Makes a library whose symbols, or needed libraries, are named by overlapping ends of one
+    text."""
     header, segments = 64, 2 * 56
     strings = b"\0" + text + b"\0"
     strings_at = header + segments
@@ -85,7 +86,7 @@ def overlapping(text: bytes, starts: Sequence[int], symbols: bool, defined: bool
 
 
 def versions_of_one_name(length: int, count: int) -> bytes:
-    """A library that needs many versions, all named by the same long text."""
+    """Makes a library that needs many versions, all named by the same long text."""
     names = [f"V_{i}" for i in range(count)]
     good = library(soname="a" * length, version_needs={"libc.so.6": names})
     entry = good.index(struct.pack("<Q", DT_VERNEED))
@@ -126,8 +127,9 @@ def overlaps() -> Iterator[tuple[str, bytes]]:
 
 # --- Nesting ------------------------------------------------------------------------------------
 def nested_fatbins(depth: int) -> bytes:
-    """Each container holds the next ones as payloads, and ends in an entry that is cut off, so that
-    a reader which goes on after a defect reads all entries again for each container."""
+    """Nests fat binaries: each container holds the next ones as payloads and ends in a cut-off
+    entry, so that a reader which goes on after a defect reads all entries again for each
+    container."""
     total = depth * 80 + 32
     parts = []
     for i in range(depth):
@@ -141,7 +143,7 @@ def nested_fatbins(depth: int) -> bytes:
 
 
 def deep_archive(depth: int) -> bytes:
-    """An archive in an archive in an archive."""
+    """Nests archives."""
     data = b"!<arch>\n"
     for i in range(depth):
         size = len(data)
@@ -174,7 +176,7 @@ def nesting() -> Iterator[tuple[str, bytes]]:
 
 # --- Lengths that lie ---------------------------------------------------------------------------
 def truthful() -> bytes:
-    """The library that the lies below are about."""
+    """Makes the correct library that the lies below are derived from."""
     return library(
         symbols=[Symbol("f", version="V_1"), Symbol("g")], version_needs={"libc.so.6": ["V_1"]}
     )
@@ -247,7 +249,7 @@ def many_sections(count: int) -> bytes:
 
 
 def shared_member(copies: int, data: bytes) -> bytes:
-    """Many names in the central directory for one local member."""
+    """Gives one local member many names in the central directory."""
     one = archive({f"pkg/{0:05}.so": data})
     at = one.index(b"PK\x01\x02")
     header = one[at:-22]
@@ -314,7 +316,7 @@ def family() -> Iterator[tuple[str, bytes]]:
 
 
 def write(folder: Path) -> list[Path]:
-    """Writes one file per name, each in a folder of its own: a wheel's file name says what it is."""
+    """Writes each file into a folder of its own, as a wheel's file name says what it is."""
     paths = []
     for name, data in family():
         path = folder / name / "pkg-1.0-py3-none-manylinux_2_28_x86_64.whl"

@@ -1,4 +1,4 @@
-// Pages of an index, as JSON and as HTML, and the index that pip and uv are told to use.
+// Tests pages of an index, as JSON and as HTML, and the index that pip and uv are configured for.
 #include "index/candidates.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Streams of every kind are inflated as zlib does it, the damaged ones too; their blocks can be
-// joined to other streams.
+// Streams of every kind, damaged ones too, are inflated as by zlib; their blocks can be joined into
+// other streams.
 #include "readers/inflate.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ Text deflated(const Text& contents, int level = 6, int strategy = Z_DEFAULT_STRA
   return packed;
 }
 
-// Nothing where zlib finds the stream damaged, or another size.
+// Returns nothing if zlib finds the stream damaged or of another size.
 std::optional<Text> inflated_by_zlib(const Text& packed, std::size_t size) {
   z_stream stream{};
   inflateInit2(&stream, -15);
@@ -126,7 +126,7 @@ TEST(DeflateWriter, KeepsTheBlocksOfWhatIsKept) {
     ASSERT_TRUE(write_deflated(pieces, original, keep));
     const auto joined = pieces.joined();
     EXPECT_EQ(inflated_by_zlib(output, pieces.size()), joined.bytes().text());
-    // Blocks in the middle of the last piece are there, at some bit.
+    // The output contains blocks from the middle of the last piece, at some bit offset.
     const auto& block = original.blocks[original.blocks.size() * 3 / 4];
     const auto inside = packed.substr(block.first_bit / 8 + 1, 64);
     bool found = false;

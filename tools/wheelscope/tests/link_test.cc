@@ -1,4 +1,5 @@
-// Linking finds what the loader would, and names what it would miss. Comparing finds what changed.
+// Linking finds what the loader would find, and names what it would miss. Comparing finds what
+// changed.
 #include "answers/link.h"
 
 #include <gtest/gtest.h>

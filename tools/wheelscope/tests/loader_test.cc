@@ -1,5 +1,5 @@
-// Each rule of the loader, asked of the real one: tiny libraries are built with gcc, ld.so says
-// where it takes them from or what it misses, and ours must say the same.
+// Checks each rule against the real loader: gcc builds tiny libraries, ld.so says where it takes
+// them from or what it misses, and ours must say the same.
 #include "loader/loader.h"
 
 #include <elf.h>
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder of its own with the libraries of one test.
+// A folder with the libraries of one test.
 class Workshop {
  public:
   explicit Workshop(const std::string& name) : folder_(temporary_folder() + "/loader-" + name) {
@@ -27,7 +27,7 @@ class Workshop {
     fs::create_directories(folder_);
   }
 
-  // Builds `path` from one line of C. Everything is linked with what the flags say and no more.
+  // Builds `path` from one line of C, linked only as the flags say.
   void build(const std::string& path, const std::string& code, const std::string& flags = "") {
     fs::create_directories((folder_ / path).parent_path());
     std::ofstream(folder_ / (path + ".c")) << code << "\n";
@@ -44,7 +44,7 @@ class Workshop {
     fs::create_symlink(target, folder_ / name);
   }
 
-  // What ld.so says of the program's own libraries: name -> path, empty where there is none.
+  // Returns what ld.so says of the program's own libraries: name -> path, empty if it finds none.
   std::map<std::string, std::string> real(const std::string& environment = "") {
     std::map<std::string, std::string> found;
     for (const auto& line :
@@ -58,7 +58,7 @@ class Workshop {
     return found;
   }
 
-  // The same by our rules.
+  // Returns the same by our rules.
   std::map<std::string, std::string> ours(const std::vector<std::string>& library_path = {}) {
     auto world = disk_.world(machine());
     for (const auto& folder : library_path)
@@ -75,7 +75,7 @@ class Workshop {
     return found;
   }
 
-  // The library that defines what `main` (or `library`) wants, by our rules; empty: none.
+  // Returns the library that defines what `main` (or `library`) wants, by our rules; empty if none.
   std::string binding(const std::string& symbol) {
     Loader loader(disk_.world(machine()));
     const auto opening = loader.start((folder_ / "main").string());
@@ -316,7 +316,7 @@ TEST(Loader, AVersionedReferenceTakesALibraryWithoutVersions) {
 TEST(Loader, HiddenDefinitionsAndLocalScopesAreNotSeen) {
   Workshop shop("local-scope");
   const std::string user = "int f(); int g() { return f(); }";
-  shop.build("lib/libt_user.so", user);  // needs f and nobody who has it
+  shop.build("lib/libt_user.so", user);  // needs f, but no library that has it
   shop.build("lib/libt_f.so", "int f() { return 1; }");
   shop.build(
       "main",

@@ -1,4 +1,4 @@
-// Machines that are not this one: drivers, GPUs and C libraries, from folders with their files.
+// Tests machines other than this one: drivers, GPUs and C libraries, from folders with their files.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

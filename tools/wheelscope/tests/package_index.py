@@ -1,4 +1,4 @@
-"""A package index on loopback that serves ranges, and can be told to misbehave."""
+"""A package index on loopback that serves ranges and can be told to misbehave."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers from the index's pages and files; a fault of the path answers instead."""
+    """Answers with the index's pages and files, or with the fault that is set for the path."""
 
     protocol_version = "HTTP/1.1"
     index: "Index"
@@ -46,7 +46,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def wanted(self, size: int) -> tuple[int, int] | None:
-        """The range that is asked for: its start and end."""
+        """Returns the requested range: its start and end."""
         match = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
         if not match:
             return None
@@ -87,7 +87,7 @@ class Index:
         return f"{self.url}/files/{name}"
 
     def add(self, name: str, body: bytes, **facts: Any) -> dict[str, Any]:
-        """Serves a file; its entry for a page."""
+        """Adds a file; returns its entry for a page."""
         self.files[f"/files/{name}"] = body
         return {
             "filename": name,
@@ -133,7 +133,7 @@ def no_ranges(handler: Handler) -> None:
 
 
 def cut_off(handler: Handler) -> None:
-    """Promises all, sends half, and hangs up."""
+    """Promises everything, sends half, and hangs up."""
     body = handler.index.files[handler.path]
     start, end = handler.wanted(len(body)) or (0, len(body))
     handler.send_response(206 if handler.headers.get("Range") else 200)
@@ -145,7 +145,7 @@ def cut_off(handler: Handler) -> None:
 
 
 def changing(handler: Handler) -> None:
-    """Each answer is of another file of the same size."""
+    """Serves another file of the same size each time."""
     handler.send_file(handler.index.files[handler.path], etag=str(len(handler.index.asked)))
 
 
@@ -155,7 +155,7 @@ def other_range(handler: Handler) -> None:
 
 
 def other_bytes(handler: Handler) -> None:
-    """The range that was asked for, by its header; its bytes are others."""
+    """Sends the header of the requested range with other bytes."""
     body = handler.index.files[handler.path]
     start, end = handler.wanted(len(body)) or (0, len(body))
     handler.send_part(b"\xa5" * (end - start), f"bytes {start}-{end - 1}/{len(body)}", "x")
@@ -179,7 +179,7 @@ def silent(handler: Handler) -> None:
 
 
 def fails_at_first(handler: Handler) -> None:
-    """Overloaded once, then as always."""
+    """Answers that it is overloaded once, then normally."""
     if sum(path == handler.path for path, _ in handler.index.asked) == 1:
         handler.send_whole(b"", status=503)
     else:

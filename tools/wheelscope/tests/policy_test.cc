@@ -8,7 +8,7 @@
 namespace wheelscope {
 namespace {
 
-// The ids found by a policy of these lines.
+// Returns the ids that a policy of these lines finds.
 Ids found(const std::string& defect, const std::string& toml) {
   const auto policy = parse_policy(toml).value();
   return ids(check(read_wheel_fixture(defect, {.build_prefixes = policy.build_paths}), policy));

@@ -1,4 +1,4 @@
-"""Runs the built wheelscope for the tests, and makes what it is run on."""
+"""Runs the built wheelscope for the tests, and makes its input."""
 
 import json
 import os
@@ -23,12 +23,12 @@ Fit = Callable[..., Any]
 
 
 def valid(document: Any) -> Any:
-    """The document, if the schema allows it."""
+    """Returns the document if the schema allows it."""
     VALIDATOR.validate(document)
     return document
 
 
-# The measuring process is a small one: what a child inherits at its start counts as its peak.
+# The measuring process is small, since a child's peak includes the memory that it inherits.
 MEASURE = """
 import json, os, resource, subprocess, sys
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
@@ -41,7 +41,7 @@ print(json.dumps([done.returncode, peak * 1024]))
 
 
 def measure(*words: str) -> tuple[int, int]:
-    """The exit code of a command, and the bytes of its largest moment."""
+    """Returns the exit code of a command, and its peak memory in bytes."""
     done = subprocess.run(
         [sys.executable, "-S", "-c", MEASURE, PROGRAM, *words], capture_output=True, text=True
     )
@@ -53,7 +53,7 @@ def measure(*words: str) -> tuple[int, int]:
 def run(
     *words: str | Path, code: int | None = 0, **options: Any
 ) -> "subprocess.CompletedProcess[str]":
-    """What a command prints; it must end with `code` (None: 0 or 1)."""
+    """Runs a command, which must end with `code` (None: 0 or 1), and returns what it prints."""
     command = [str(word) for word in (PROGRAM, *words)]
     done = subprocess.run(command, capture_output=True, text=True, **options)
     assert done.returncode in ((0, 1) if code is None else (code,)), done.stderr or done.stdout
@@ -65,12 +65,12 @@ def run_json(command: str, *arguments: str | Path, code: int | None = 0) -> Any:
 
 
 def run_valid(command: str, *arguments: str | Path, code: int | None = 0) -> Any:
-    """The same, as the schema allows it."""
+    """Does the same and checks the output against the schema."""
     return valid(run_json(command, *arguments, code=code))
 
 
 def save_machine(path: Path, python: dict[str, Any] | None = None, **facts: Any) -> Path:
-    """This machine, with other facts, as `machine --json` would have saved it."""
+    """Saves this machine with other facts, as `machine --json` would."""
     document = run_json("machine", "--python", sys.executable)
     document["machine"] |= facts
     document["machine"]["python"] |= python or {}

@@ -1,4 +1,4 @@
-// What Python files import and open, by their text. test_env_imports.py asks Python itself.
+// Tests what Python files import and open, by their text. test_env_imports.py asks Python itself.
 #include "machine/python_source.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// Each import as `dots + module: names`, with a question mark if it depends on something.
+// Returns each import as `dots + module: names`, with a question mark if it depends on something.
 Words imports_of(std::string_view text, PythonReading reading) {
   Words found;
   for (const auto& one :
@@ -20,7 +20,7 @@ Words imports_of(std::string_view text, PythonReading reading) {
   return found;
 }
 
-// They are the same, whatever else is read.
+// Returns the imports, which must be the same whatever else is read.
 Words imports_of(std::string_view text) {
   auto found = imports_of(text, PythonReading::all);
   EXPECT_EQ(imports_of(text, PythonReading::imports), found) << text;
@@ -86,7 +86,7 @@ TEST(PythonSource, EvaluatesConditions) {
         "sys.version_info <= (3, 11)", "unknown() and False", "platform.system() == 'Windows'",
         "not sys.version_info >= (3,)", "sys.implementation.name == 'pypy'", "'' \"\""})
     EXPECT_STREQ(runs(condition), "never") << condition;
-  // A text that only looks like the name of a system says nothing of it.
+  // A text that only looks like the name of a system tells nothing.
   for (const auto* condition :
        {"x", "f(sys.platform)", "os.environ.get('win32')", "x == 'nt'", "\"win\" in argv",
         "version == (3, 8)", "not x", "x if y else z", "sys.version_info[x] == 3", "x < 1 < 2",
@@ -127,7 +127,7 @@ TEST(PythonSource, KnowsWhatIsSurvived) {
   EXPECT_EQ(imports_of("try: import a\nexcept (OSError, ImportError) as e:\n  print(e)\n"),
             Words{});
   EXPECT_EQ(imports_of("try:\n  import a\nexcept:\n  import b\n"), Words{"b?"});
-  // A library that does not load is no module that is not found.
+  // A library that does not load is not a module that is not found.
   EXPECT_EQ(imports_of("try:\n  import a\nexcept ModuleNotFoundError:\n  pass\n"), Words{"a"});
   EXPECT_EQ(
       imports_of("try:\n  import a\nexcept ImportError as e:\n  raise ImportError('no') from e\n"),
@@ -145,7 +145,8 @@ TEST(PythonSource, KnowsWhatIsSurvived) {
             Words{"a"});
 }
 
-// Whether an import of a file with that text opens the library, and fails if it does not load.
+// True if importing a file with that text opens the library, and fails if the library does not
+// load.
 bool must_open(std::string_view text, const std::string& library = "lib_C",
                bool another_loads = false) {
   const auto source = read_python_source(text);

@@ -1,7 +1,7 @@
 // Answers questions about texts of Python packaging, so that test_packaging.py can ask the same of
-// `packaging` and of Python's email parser; and of wheels that are read in part. Each line of the
-// input is a JSON object with the question's name under "ask"; each line of the output is the
-// answer, null where the text is not understood.
+// `packaging` and of Python's email parser, and about wheels that are read in part. Each line of
+// the input is a JSON object with the question's name under "ask"; each line of the output is the
+// answer, null if the text is invalid.
 #include <algorithm>
 #include <atomic>
 #include <iostream>
@@ -84,7 +84,7 @@ Json ask_promises_more(const Json& asked) {
   return promises_more(asked["a"].get<std::string>(), asked["b"].get<std::string>());
 }
 
-// What the verdicts on a wheel are that need no device code.
+// Returns the verdicts on a wheel that need no device code.
 Json verdicts_on(const Result<Facts>& facts) {
   if (!facts) return facts.error().what;
   const auto verdicts = judge(*facts);
@@ -105,7 +105,8 @@ Json verdicts_on(const Result<Facts>& facts) {
           {"requires", facts->wheel->requires_dist}};
 }
 
-// The same of a wheel that is read whole, and of one of which blocks are fetched: how many bytes.
+// Returns the verdicts on a wheel read in part, those on the whole wheel, and how many bytes the
+// former needed.
 Json part_and_whole(const Json& asked) {
   const auto path = asked["file"].get<std::string>();
   const auto file = Source::map(path);

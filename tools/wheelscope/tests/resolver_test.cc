@@ -1,5 +1,5 @@
-// The resolver on cases of others: the worked examples of pub's solver.md, of resolvelib's tests,
-// and random universes beside a search that tries everything.
+// Tests the resolver on other projects' cases (the worked examples of pub's solver.md, resolvelib's
+// tests), and on random universes beside a search that tries everything.
 #include "resolver/resolver.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace wheelscope::resolver {
 namespace {
 
 using Versions = std::vector<std::string>;  // newest first
-// package -> version -> what it requires: package -> the versions that are allowed
+// package -> version -> its requirements: package -> allowed versions
 using Requires = std::map<std::string, Versions>;
 struct Universe {
   std::map<std::string, Versions> packages;
@@ -56,7 +56,7 @@ struct Universe {
     return found == required.end() ? nothing : found->second;
   }
 
-  // What it finds, as text: "a 1.0, b 2.0"; or the packages of the conflict.
+  // Returns the solution as text ("a 1.0, b 2.0"), or the packages of the conflict.
   std::string answer() const {
     std::string text;
     const auto found = solve(questions());
@@ -156,7 +156,7 @@ TEST(Resolver, a_solution_that_is_refused_is_not_found_again) {
   EXPECT_EQ(asked, 2);
 }
 
-// Every way to choose, in a small universe.
+// Tries every choice in a small universe.
 bool exists(const Universe& universe) {
   std::vector<std::string> names;
   for (const auto& [name, versions] : universe.packages) names.push_back(name);

@@ -1,4 +1,4 @@
-"""Small wheels with a library that a real linker made."""
+"""Makes small wheels with a library from a real linker."""
 
 import os
 import platform
@@ -12,11 +12,11 @@ from fixtures import record
 MACHINE = platform.machine()
 PYTHON = f"cp{sys.version_info.major}{sys.version_info.minor}"
 NAME = f"sample-1.0-{PYTHON}-{PYTHON}-manylinux_2_17_{MACHINE}.whl"  # for this very Python
-PADDING = 8 << 20  # bytes that do not deflate, behind the tables
+PADDING = 8 << 20  # incompressible bytes behind the tables
 
 
 def library(folder: Path, source: str = "", *flags: str) -> bytes:
-    """A module of Python's, linked for this machine."""
+    """Links a Python module for this machine."""
     code, output, padding = folder / "sample.c", folder / "sample.so", folder / "padding"
     padding.write_bytes(os.urandom(PADDING))
     code.write_text(

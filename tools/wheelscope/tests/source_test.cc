@@ -1,5 +1,5 @@
-// Sources give their bytes, or say that they cannot; nothing out of bounds gets through, and memory
-// that is asked for is counted.
+// Sources give their bytes or say that they cannot; every bound is checked, and requested memory is
+// counted.
 #include "source/source.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ TEST(Source, SpoolsWhatIsTooLargeForMemory) {
   std::this_thread::sleep_for(std::chrono::milliseconds(50));  // its pages are given back meanwhile
   EXPECT_EQ(std::ranges::count(data.bytes().span(), std::byte{7}), 5 << 20);
   EXPECT_EQ(Source::spool(std::uint64_t{1} << 60).bytes().size(),
-            0U);  // on no disk is so much room
+            0U);  // no disk has so much room
 }
 
 TEST(Source, LargeOnesAreMapped) {

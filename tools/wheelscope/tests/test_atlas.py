@@ -29,7 +29,7 @@ def link(folder: Path, source: str, *flags: str) -> bytes:
 
 
 def add_torches(index: Index, folder: Path) -> None:
-    """Two of them: c10::grown() came with the second."""
+    """Adds two versions of torch: c10::grown() came with the second."""
     files = []
     both = "struct Tensor; void kept() {} void take(Tensor*) {}"
     for version, functions in (("2.9.1", both), ("2.10.0", f"{both} void grown() {{}}")):
@@ -112,7 +112,7 @@ def test_symbols_of_each_torch_decide(atlas: Atlas, index: Index, tmp_path: Path
 
 
 def build(folder: Path, calls: str) -> bytes:
-    """A module that calls functions which nothing it is linked to has."""
+    """Builds a module that calls functions which nothing it is linked to has."""
     (folder / "libtorch_cpu.so").write_bytes(link(folder, "", "-Wl,-soname,libtorch_cpu.so"))
     source = f"""namespace c10 {{ struct Thing; struct Tensor; void grown(); void kept(); void take(Tensor*); }}
     namespace another {{ void use(c10::Thing*); }} void THPThing(c10::Thing*);
@@ -145,7 +145,7 @@ def test_one_library_for_each_torch_is_enough(atlas: Atlas, index: Index, tmp_pa
 @pytest.mark.parametrize(
     ("requirement", "folders", "verdict"),
     [
-        ("torch", ["sample"], "depends"),  # built before 2.13, which moved fields, or after
+        ("torch", ["sample"], "depends"),  # built before or after 2.13, which moved fields
         ("torch<2.13", ["sample"], "works"),
         ("torch", ["sample/torch-2.9", "sample/torch-2.10"], "works"),
     ],
@@ -176,7 +176,7 @@ def test_a_missing_requirement_is_found(atlas: Atlas, index: Index, tmp_path: Pa
     ("torch", "metadata", "found"),
     [
         ("newest", "torch", []),
-        (">=2.9,<2.10", "torch>=2.9", ["torch", "default"]),  # it needs what came with 2.10
+        (">=2.9,<2.10", "torch>=2.9", ["torch", "default"]),  # needs a symbol of 2.10
         ("==2.9.*", "torch>=2.10", ["no-wheel"]),
         (">=2.0", "torch>=2.10", ["no-wheel"]),
     ],

@@ -1,4 +1,5 @@
-"""Whom `wheelscope fit` believes: real TLS servers on loopback, and files of certificates."""
+"""The certificates that `wheelscope fit` trusts: real TLS servers on loopback, and files of
+certificates."""
 
 import datetime
 import ipaddress
@@ -33,7 +34,7 @@ class Identity:
 
 
 def identity(name: str, signer: Identity | None = None) -> Identity:
-    """A certificate for 127.0.0.1 that `signer` signed, or one that signs others and itself."""
+    """Makes a certificate for 127.0.0.1 signed by `signer`, or one that signs others and itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)
@@ -66,7 +67,7 @@ class Serve:
     stack: ExitStack
 
     def __call__(self, shown: Identity) -> Index:
-        """An index behind TLS, with one wheel."""
+        """Starts an index behind TLS, with one wheel."""
         chain = self.folder / "server.pem"
         private = shown.key.private_bytes(
             serialization.Encoding.PEM,

@@ -1,4 +1,4 @@
-"""What people expect of any command line, and of one that stands beside pip and uv."""
+"""Conventions that people expect of any command line, and of one that stands beside pip and uv."""
 
 import re
 import shlex
@@ -54,7 +54,8 @@ def test_help_fits_one_screen(command: str) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, module: bytes) -> Path:
-    """A folder, with a blank in its name, of the sample in two versions, one a pre-release."""
+    """Makes a folder, with a blank in its name, with the sample in two versions, one a
+    pre-release."""
     place = tmp_path / "my files"
     place.mkdir()
     newer = f"sample-2.0rc1-{PYTHON}-{PYTHON}-manylinux_2_17_{MACHINE}.whl"
@@ -121,7 +122,7 @@ def commands() -> list[str]:
 
 
 def completed(*words: str) -> list[str]:
-    """What bash offers for the last word."""
+    """Returns what bash offers for the last word."""
     script = (
         run("completions", "bash").stdout
         + f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}\n"

@@ -1,4 +1,4 @@
-"""On real wheels, wheelscope says what the reference tools say, and healthy ones have no error."""
+"""On real wheels, wheelscope agrees with the reference tools, and healthy wheels have no error."""
 
 import os
 from pathlib import Path

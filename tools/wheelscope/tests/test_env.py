@@ -1,4 +1,4 @@
-"""`wheelscope env` says of each module what the real loader says of it, in the same environment."""
+"""`wheelscope env` agrees with the real loader on each module, in the same environment."""
 
 import json
 import os
@@ -134,10 +134,10 @@ def test_a_made_environment(scope: Scope, environment: Path) -> None:
     site = site_of(environment)
     helper = "int helper(void) { return 1; }"
     uses = MODULE + " int helper(void); int f(void) { return helper(); }"
-    # sound: the library lies where RUNPATH leads
+    # sound: the library is where RUNPATH leads
     inside = compiled(site / "sound/libs/libinside.so.1", helper, "-Wl,-soname,libinside.so.1")
     compiled(site / "sound/_C.so", uses, inside, "-Wl,-rpath,$ORIGIN/libs")
-    # lost: it is there, and no RUNPATH leads to it
+    # lost: it exists, but no RUNPATH leads to it
     hidden = compiled(site / "lost/libs/libhidden.so.1", helper, "-Wl,-soname,libhidden.so.1")
     compiled(site / "lost/_C.so", uses, hidden)
     # absent: it was removed after linking
@@ -228,7 +228,7 @@ def test_half_written_and_broken_files(scope: Scope, environment: Path) -> None:
 
 
 def searched(output: str, name: str) -> list[str]:
-    """The files that ld.so tried for a library, from LD_DEBUG=libs."""
+    """Returns the files that ld.so tried for a library, from LD_DEBUG=libs."""
     block = output.partition(f"find library={name} ")[2].partition("find library=")[0]
     return re.findall(r"trying file=(\S+)", block)
 
@@ -258,7 +258,7 @@ def test_why_follows_the_loader_folder_by_folder(scope: Scope, environment: Path
         text=True,
         env={**os.environ, "LD_DEBUG": "libs"},
     )
-    # Folders for special hardware below each are tried as well, and are not looked into here.
+    # ld.so also tries folders for special hardware below each, which are ignored here.
     tried = [path for path in searched(done.stderr, "libx.so.1") if Path(path).parent in folders]
     assert [os.path.normpath(step["path"]) for step in search["steps"]] == [
         os.path.normpath(path) for path in tried

@@ -18,7 +18,8 @@ Change = Callable[[Path], object]
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
-    """An environment with a copy of this one's NumPy, in a folder with a blank in its name."""
+    """Makes an environment with a copy of this one's NumPy, in a folder with a blank in its
+    name."""
     prefix = virtual_environment(tmp_path / "an env")
     for folder in SITE.glob("numpy*"):
         shutil.copytree(
@@ -90,7 +91,7 @@ def test_what_nobody_imports_does_not_break_numpy(scope: Scope, environment: Pat
 
 
 def test_a_library_that_lost_what_is_not_loaded(scope: Scope, environment: Path) -> None:
-    """As a stripped one, or one whose copy ended early: the loader maps segments, not the rest."""
+    """Such as a stripped one, or an incomplete copy: the loader maps only segments."""
     site = site_of(environment)
     empty = 'void *PyModule_New(const char *); void *PyInit__C(void) { return PyModule_New("_C"); }'
     module = compiled(site / "pkg/_C.so", empty)

@@ -1,4 +1,4 @@
-"""`wheelscope env` says of a package what `import` says of it, whichever of its modules are broken."""
+"""`wheelscope env` agrees with `import` on a package, whichever of its modules are broken."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ load(__file__.replace('__init__.py', '_C' + '.so'))
 MANAGED = "class F:\n    __enter__ = lambda s: s\n    __exit__ = lambda *e: True\n"
 TRY = "try: import nobody_has_this\nexcept ImportError: "
 
-# A package with a broken module _C: its files, and whether an import of it works.
+# Packages with a broken module _C: the files, and whether importing the package works.
 PACKAGES: dict[str, tuple[dict[str, str], bool]] = {
     "direct": ({"__init__.py": "from . import _C"}, False),
     "through": ({"__init__.py": "import through.a.b", "a/__init__.py": "", "a/b.py": "from .. import _C"}, False),
@@ -98,7 +98,8 @@ def test_the_verdict_is_that_of_import(
 
 
 def test_the_standard_library_is_there(scope: Scope, tmp_path: Path) -> None:
-    """All of it, for other systems too; modules without a file are known from the interpreter's texts."""
+    """All of it is known, for other systems too; modules without a file are known from the
+    interpreter's texts."""
     prefix = virtual_environment(tmp_path / "env")
     compiled(site_of(prefix) / "all/_C.so", MODULE)
     text = "".join(f"import {name}\n" for name in sorted(sys.stdlib_module_names))
@@ -130,7 +131,8 @@ def test_a_package_beside_the_main_one_may_need_more(scope: Scope, tmp_path: Pat
 
 
 def test_a_library_that_only_python_code_opens(scope: Scope, tmp_path: Path) -> None:
-    """Neither a module nor on torch: it counts if code that is run has its name and opens a library."""
+    """A library that is neither a module nor built on torch counts if executed code has its name
+    and opens a library."""
     prefix = virtual_environment(tmp_path / "env")
     site = site_of(prefix)
     path = "from pathlib import Path\ndef find():\n    return str(Path(__file__).parent / 'libplain.so')\n"
@@ -205,7 +207,8 @@ def test_what_only_running_tells(scope: Scope, tmp_path: Path) -> None:
 
 
 def test_what_a_module_says_of_others(scope: Scope, tmp_path: Path) -> None:
-    """A wheel that is one module, named for a package that is not there; and one that compares versions."""
+    """A wheel that is a single module named for an absent package, and one that compares
+    versions."""
     prefix = virtual_environment(tmp_path / "env")
     texts = {
         "nowhere.part.moved": '"nowhere.part.tokens"',

@@ -17,7 +17,7 @@ ENTRIES = tomllib.loads((ROOT / "src/data/explain.toml").read_text())
 
 
 def machine_of(report: dict[str, Any]) -> dict[str, Any]:
-    """The reporter's machine, as `wheelscope machine --json` would have saved it."""
+    """Returns the reporter's machine as `wheelscope machine --json` would have saved it."""
     torch = report.get("torch")
     if torch is not None:
         torch = {"path": "/nonexistent/torch", "cuda": None, "rocm": None, **torch}
@@ -52,7 +52,7 @@ def test_report(scope: Scope, tmp_path: Path, report: dict[str, Any]) -> None:
 
 
 def told(explanations: list[dict[str, Any]]) -> str:
-    """What people read of them."""
+    """Returns what people read of them."""
     return "\n".join(
         "\n".join([one["what"], one["provider"] or "", *one["because"], *one["fix"]])
         for one in explanations
@@ -61,7 +61,7 @@ def told(explanations: list[dict[str, Any]]) -> str:
 
 @pytest.fixture(scope="module")
 def plain_machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A machine without a GPU, Python or torch: what is told comes from the message."""
+    """Saves a machine without a GPU, Python or torch, so that all answers come from the message."""
     saved = tmp_path_factory.mktemp("explain") / "machine.json"
     saved.write_text(json.dumps(machine_of({})))
     return saved
@@ -97,7 +97,7 @@ def test_held_out_message(scope: Scope, plain_machine: Path, link: str) -> None:
 
 
 def loaders_word(library: Path) -> str:
-    """What the real loader says of a library."""
+    """Returns the real loader's message about a library."""
     code = f"import ctypes, os; ctypes.CDLL({str(library)!r}, os.RTLD_NOW)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode != 0

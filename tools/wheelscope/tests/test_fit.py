@@ -1,4 +1,4 @@
-"""`wheelscope fit` picks the file that works, from a real index on loopback, and reads little of it."""
+"""`wheelscope fit` picks the working file from a real index on loopback, and reads little of it."""
 
 import shutil
 import sys
@@ -79,7 +79,7 @@ def test_files_of_a_version_are_read_side_by_side(fit: Fit, index: Index, module
     both, absent = threading.Barrier(2), {f"/files/{name}" for name in names}
 
     def meet(handler: Handler) -> None:
-        """The first answer for one file waits until the other one was asked for too."""
+        """Holds back the first answer for one file until the other one was requested too."""
         if handler.path in absent:
             absent.discard(handler.path)
             both.wait(timeout=10)
@@ -88,7 +88,7 @@ def test_files_of_a_version_are_read_side_by_side(fit: Fit, index: Index, module
     index.faults = dict.fromkeys(absent, meet)
     [answer], code, said = fit("sample", "--index", index.simple)
     assert (code, answer["take"]) == (0, NAME), said
-    assert len(index.asked) == len(set(index.asked))  # no answer was waited for in vain
+    assert len(index.asked) == len(set(index.asked))  # nothing was requested twice
 
 
 def test_a_second_run_asks_for_the_page_alone(fit: Fit, index: Index, module: bytes) -> None:
@@ -98,7 +98,7 @@ def test_a_second_run_asks_for_the_page_alone(fit: Fit, index: Index, module: by
     second, *_ = fit("sample", "--index", index.simple)
     assert second == first
     paths = {path for path, _ in index.asked[asked:]}
-    assert paths - {"/simple/torch/"} == {"/simple/sample/"}  # torch's, where there is none here
+    assert paths - {"/simple/torch/"} == {"/simple/sample/"}  # torch is not installed
 
 
 def test_a_damaged_cache_is_no_cache(fit: Fit, index: Index, module: bytes, tmp_path: Path) -> None:
@@ -114,7 +114,8 @@ def test_a_damaged_cache_is_no_cache(fit: Fit, index: Index, module: bytes, tmp_
 def test_metadata_of_the_index_spares_the_file(
     fit: Fit, index: Index, module: bytes, tmp_path: Path
 ) -> None:
-    """Where there is a torch: else the file is asked for at once, as it will tell which one comes."""
+    """Only if a torch is installed; otherwise the file is fetched at once, as it tells which torch
+    comes."""
     torch = {"path": "/t", "version": "2.15.0", "cuda": None, "rocm": None, "cxx11_abi": True}
     there = save_machine(tmp_path / "node.json", torch=torch)
     entry = index.add(
@@ -218,7 +219,8 @@ def test_a_wheel_on_the_disk(fit: Fit, module: bytes, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not shutil.which("ld.lld"), reason="needs ld.lld, of Debian's package lld")
 def test_names_behind_an_erased_search_path(fit: Fit, index: Index, tmp_path: Path) -> None:
-    """CMake writes zeros over the search path of what it installs; with lld, libraries follow."""
+    """CMake overwrites the search path of installed libraries with zeros; with lld, libraries
+    follow it."""
     compiled(tmp_path / "libabsent.so", "", "-Wl,-soname,libabsent.so.9")
     path = "/where/it/was/built"
     flags = ("-fuse-ld=lld", f"-Wl,-rpath,{path},--no-as-needed", f"-L{tmp_path}", "-labsent")

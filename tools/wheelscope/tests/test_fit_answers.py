@@ -1,4 +1,5 @@
-"""What `wheelscope fit` prints for people, and what it says of the torch and the Python that a wheel will meet."""
+"""What `wheelscope fit` prints for people, and what it says about the torch and the Python that a
+wheel will meet."""
 
 import os
 import sys
@@ -19,7 +20,7 @@ Printed = Callable[..., str]
 
 @pytest.fixture
 def printed(index: Index, tmp_path: Path) -> Printed:
-    """What fit prints of a project of the index; it must end with `code`."""
+    """Returns a function that returns what fit prints about a project; fit must end with `code`."""
 
     def of(*arguments: str, code: int = 0) -> str:
         where = ("--index", index.simple, "--python", sys.executable)
@@ -106,7 +107,7 @@ def test_symbols_of_this_torch(fit: Fit, index: Index, tmp_path: Path) -> None:
 def test_a_package_may_import_the_module_of_its_name(
     fit: Fit, index: Index, tmp_path: Path
 ) -> None:
-    """As cv2 does: its native module is imported by name, in a function."""
+    """For instance cv2: its native module is imported by name, in a function."""
     compiled(tmp_path / "libabsent.so", "void absent(void) {}")
     call = "void absent(void); void call(void) { absent(); }"
     native = sample_wheels.library(tmp_path, call, f"-L{tmp_path}", "-l:libabsent.so")
@@ -123,7 +124,7 @@ def test_a_package_may_import_the_module_of_its_name(
 def test_a_module_that_nothing_brings(
     fit: Fit, index: Index, module: bytes, tmp_path: Path, requires: str, verdict: str
 ) -> None:
-    """A requirement brings it, whatever its distribution is called."""
+    """Unless a requirement brings it, whatever its distribution is called."""
     helper = "helper-1.0-py3-none-any.whl"
     files = {"sample/__init__.py": b"import brought_by_helper", "sample/_C.so": module}
     index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, files, requires))])
@@ -141,7 +142,7 @@ def test_a_module_that_nothing_brings(
 def test_a_source_beside_a_module_of_another_python(
     fit: Fit, index: Index, module: bytes, source: dict[str, bytes], verdict: str
 ) -> None:
-    """Python passes over the module, and takes the source: zeroconf 0.94 for 3.11 has modules of 3.9."""
+    """Python skips the module and takes the source: zeroconf 0.94 for 3.11 has modules of 3.9."""
     files = {"sample/__init__.py": b"from . import _C", **source}
     other = f"sample/_C.cpython-38-{MACHINE}-linux-gnu.so"
     index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, {**files, other: module}))])
@@ -215,7 +216,7 @@ def test_what_is_required_counts(
     verdict: str,
     reason: str | None,
 ) -> None:
-    """Beside NumPy 1.26, the wheels that a package requires are looked at too."""
+    """With NumPy 1.26 installed, the wheels that a package requires are examined too."""
     native = sample_wheels.library(tmp_path, source)
     members = {
         name: body or (native if name.endswith(".so") else b"") for name, body in own.items()
@@ -244,7 +245,7 @@ def test_what_is_required_counts(
 
 
 def test_versions_that_do_not_go_together(fit: Fit, index: Index, tmp_path: Path) -> None:
-    """An installer goes back to older ones, which were not looked at."""
+    """An installer goes back to older versions, which were not examined."""
     requires = {"sample-1.0": "helper other", "helper-2.0": "", "other-1.0": "helper<2"}
     for file, names in requires.items():
         name = NAME.replace("sample-1.0", file)
@@ -263,7 +264,7 @@ def test_versions_that_do_not_go_together(fit: Fit, index: Index, tmp_path: Path
 # --- What lies behind the bytes that are read without --deep ---------------------------------------
 GPU_NOTE = "whether it has code for the GPUs here was not looked at: --deep tells"
 
-# What a CUDA runtime needs of the C library, and a module that holds one.
+# The functions of the C library that a CUDA runtime needs, and a module that contains one.
 RUNTIME = """
     extern void dlvsym(), mkfifo(), nftw(), pthread_rwlockattr_setpshared(), shmget();
     void (*needs[])() = {dlvsym, mkfifo, nftw, pthread_rwlockattr_setpshared, shmget};

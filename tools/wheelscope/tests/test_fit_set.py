@@ -19,7 +19,7 @@ PLATFORM = f"{PYTHON}-{PYTHON}-manylinux_2_17_{MACHINE}"
 
 @pytest.fixture(scope="module")
 def cuda_module(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A module that needs libcudart.so.12."""
+    """Builds a module that needs libcudart.so.12."""
     folder = tmp_path_factory.mktemp("cuda")
     soname = "-Wl,-soname,libcudart.so.12"
     compiled(folder / "libcudart.so", "void cudaFree(void) {}", soname)
@@ -29,7 +29,8 @@ def cuda_module(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def stocked(index: Index, cuda_module: bytes) -> Index:
-    """torch with CUDA 12, then 13; an extension for 12 that requires any torch, and its users."""
+    """An index with torch for CUDA 12, then 13; an extension for 12 that requires any torch; and
+    its users."""
 
     def stock(project: str, **releases: tuple[str, dict[str, bytes], str]) -> None:
         entries = []
@@ -114,7 +115,7 @@ def test_a_version_that_does_not_exist_is_said_with_those_that_do(fit: Fit, stoc
 
 
 def test_every_byte_that_came_is_counted(fit: Fit, stocked: Index) -> None:
-    """Pages and files that were not chosen too; files are kept for the next time, pages are not."""
+    """Pages and rejected files count too. Files are kept for the next time, pages are not."""
     first, second = (fit("torch", "sample", "--index", stocked.simple)[0] for _ in range(2))
     pages = {path for path, _ in stocked.asked if path in stocked.pages}
     least = sum(len(stocked.pages[path][1]) for path in pages)
@@ -244,7 +245,8 @@ def test_an_old_torch_is_built_for_numpy_one(fit: Fit, index: Index) -> None:
 def test_a_module_that_only_another_set_brings(
     fit: Fit, index: Index, tmp_path: Path, helper: str, fits: str
 ) -> None:
-    """What it requires brings the module in one version, by another package, and not in the next."""
+    """Its requirement brings the module, through another package, in one version but not in the
+    next."""
     members = {
         "sample/__init__.py": b"from clack_of_tests import echo\n",
         "sample/_core.abi3.so": sample_wheels.library(tmp_path, "void nothing(void) {}"),

@@ -1,5 +1,5 @@
 """Small wheels that are built to exhaust memory: wheelscope stays within what their size justifies,
-and ends with findings or as unreadable, never by a signal. None is taken for a healthy wheel."""
+and ends with findings or as unreadable, never by a signal. No such wheel passes as healthy."""
 
 import zipfile
 from pathlib import Path
@@ -24,7 +24,7 @@ COMMANDS = {
     "thin --check": ["thin", "--check", "{}", "{}"],
 }
 
-# They ask for much, and nothing in them is false: they are read as any other, without a finding.
+# They demand much, but contain nothing false: they are read like any other, without a finding.
 SOUND = {
     "archives-in-archives",  # no linker looks into an inner one
     "many-empty-archive-members",
@@ -36,7 +36,7 @@ SOUND = {
     "many-requirements",
     "marker-of-many-terms",
 }
-# Lies that the loader does not believe either: the answer is that of the library without them.
+# Lies that the loader ignores too: the answer is the same as for the library without them.
 HARMLESS = {
     "string-table-size-large",
     "string-table-size-most",
@@ -44,9 +44,9 @@ HARMLESS = {
     "version-need-count-most",
     "version-need-count-start",
 }
-# Seen where device code is unpacked, which `dump --ptx` does and `check` need not do.
+# Found only when device code is unpacked, which `dump --ptx` does and `check` does not need to.
 PACKED = {"device-code-of-a-gigabyte", "zstd-frame-of-a-gigabyte"}
-# Findings about what a file of the dist-info folder says name it in their text.
+# Findings about the contents of a dist-info file name it in their text.
 SPOKEN_OF = {"tag-mismatch": "WHEEL", "requirement": "METADATA", "variant-label": "variant.json"}
 
 

@@ -1,4 +1,4 @@
-"""Every --json output is valid under the schema, and the schema refuses what it should."""
+"""Every --json output is valid under the schema, and the schema rejects what it should."""
 
 import copy
 import subprocess
@@ -18,7 +18,7 @@ LIBC = next(Path("/lib").glob("*-linux-gnu/libc.so.6"))
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small wheel: a compiled module of NumPy's with device code put into it."""
+    """Makes a small wheel: a compiled module of NumPy's with device code added to it."""
     folder = tmp_path_factory.mktemp("wheel")
     code, module = folder / "code.fatbin", folder / "module.so"
     code.write_bytes(fatbin([Code("ptx", 90, b".version 8.0\n.target sm_90\n")]))
@@ -32,7 +32,8 @@ def test_schema_is_itself_valid() -> None:
     jsonschema.Draft202012Validator.check_schema(VALIDATOR.schema)
 
 
-# Each command that reads files, its exit code, and what its answer must have, lest it be empty.
+# Each command that reads files, its exit code, and a path that its answer must have, so that it is
+# not empty.
 COMMANDS: dict[str, tuple[list[str | Path], int, list[Any]]] = {
     "show": (["{}", MODULE, LIBC], 0, ["items", 0, "cuda", "ptx"]),
     "check": (["--policy", ROOT / "policy.toml", "{}"], 1, ["items", 0, "findings"]),

@@ -1,4 +1,4 @@
-"""`wheelscope machine` says of an interpreter what that very interpreter says of itself."""
+"""`wheelscope machine` says about an interpreter what that interpreter says about itself."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from program import PROGRAM, Scope, run, run_json, save_machine, virtual_environ
 
 pytestmark = pytest.mark.usefixtures("scope")  # skips where the program is not built
 
-# Asked of an interpreter. Its own packaging may be old or missing: ours is put on its path.
+# Run by an interpreter. Its own packaging may be old or missing, so ours is put on its path.
 QUESTION = """
 import json, os, platform, site, sys, sysconfig
 sys.path.append({packaging!r})
@@ -40,7 +40,7 @@ print(json.dumps(dict(
 
 
 def own_words(python: Path) -> Any:
-    """What the interpreter says of itself."""
+    """Returns what the interpreter says about itself."""
     import packaging
 
     folder = Path(packaging.__file__).parents[1]
@@ -96,7 +96,7 @@ def test_virtual_environment(scope: Scope, tmp_path: Path, options: list[str], n
 
 
 def facts_with(**variables: str) -> Any:
-    """The machine that is seen with other variables."""
+    """Returns the machine as seen with other variables."""
     environment = {key: value for key, value in os.environ.items() if key != "VIRTUAL_ENV"}
     return json.loads(run("machine", "--json", env={**environment, **variables}).stdout)["machine"]
 
@@ -147,7 +147,7 @@ def test_torch_and_its_cuda(scope: Scope) -> None:
 
 
 def test_no_python_is_started(tmp_path: Path) -> None:
-    """strace sees every program that is started: ours alone, where there is no driver."""
+    """strace sees every started program: only ours, if there is no driver."""
     strace = "/usr/bin/strace"
     if not Path(strace).exists():
         pytest.skip("needs strace")

@@ -1,5 +1,5 @@
-"""Wheel names and tags as `packaging` has them, and METADATA as the email parser reads it, on
-generated cases."""
+"""Wheel names and tags agree with `packaging`, and METADATA with the email parser, on generated
+cases."""
 
 import email
 
@@ -61,7 +61,8 @@ def test_what_is_no_wheel_name(ask: Ask, file_name: str) -> None:
         parse_wheel_filename(file_name)
     except (InvalidWheelFilename, InvalidVersion):
         found = ask("wheel_name", file=file_name)
-        # A sixth part that is no build number is a variant's label, which packaging does not know.
+        # A sixth part that is not a build number is a variant's label, which packaging does not
+        # know.
         assert found is None or file_name.count("-") in (5, 6)
 
 

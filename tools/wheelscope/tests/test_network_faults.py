@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("scope")
 
 @pytest.fixture
 def stocked(index: Index, module: bytes) -> Index:
-    """An index with one wheel of a few megabytes, and a pure one."""
+    """Makes an index with one wheel of a few megabytes, and a pure one."""
     body = sample_wheels.wheel(NAME, {"sample.so": module})
     index.page("sample", [index.add(NAME, body)])
     name = "sound-1.0-py3-none-any.whl"

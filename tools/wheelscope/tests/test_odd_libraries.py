@@ -1,4 +1,5 @@
-"""Libraries that look odd, and that the loader takes: nothing of them is lost, and none is called damaged."""
+"""Libraries that look odd but that the loader accepts: they are read completely, and not called
+damaged."""
 
 import ctypes
 import struct
@@ -48,7 +49,7 @@ def levels(scope: Scope, file: Path) -> dict[str, str]:
 
 
 def test_names_behind_the_end_of_their_table(scope: Scope, library: Path) -> None:
-    """Some editors of RPATH append the text, and leave DT_STRSZ as it was."""
+    """Some editors of RPATH append the text without changing DT_STRSZ."""
     contents = bytearray(library.read_bytes())
     with library.open("rb") as stream:
         dynamic = ELFFile(stream).get_section_by_name(".dynamic")
@@ -90,7 +91,7 @@ def test_a_wheel_without_binaries_may_speak_of_cuda(scope: Scope, tmp_path: Path
 
 
 def test_one_fault_is_told_once(scope: Scope, tmp_path: Path, module: bytes) -> None:
-    """Whatever the number of the tags that it makes false."""
+    """However many tags it makes false."""
     tags = "py2.py3-none-manylinux1_s390x.manylinux2014_s390x.manylinux_2_17_s390x"
     wheel = tmp_path / f"pkg-1.0-{tags}.whl"
     wheel.write_bytes(sample_wheels.wheel(wheel.name, {"pkg/sample.so": module}))

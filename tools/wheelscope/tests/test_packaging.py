@@ -1,4 +1,4 @@
-"""Versions, specifiers, markers and requirements, as `packaging` has them, on generated cases."""
+"""Versions, specifiers, markers and requirements agree with `packaging`, on generated cases."""
 
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
@@ -171,7 +171,7 @@ def test_marker(ask: Ask, marker: str) -> None:
     try:
         expected = Marker(marker).evaluate(ENVIRONMENT)
     except UndefinedComparison:
-        # Other terms may decide it all the same; packaging gives up on the whole.
+        # Other terms may still decide it; packaging gives up on the whole marker.
         assume(" and " not in marker and " or " not in marker)
         expected = None
     assert ask("marker", marker=marker, environment=ENVIRONMENT) == expected

@@ -1,6 +1,6 @@
-"""Sets of versions in packse's scenarios, which uv's resolver is tested with: the same answers.
+"""Sets of versions in packse's scenarios, which uv's resolver is tested with, get the same answers.
 
-Those for several platforms at once are left out, and those about building from sources.
+Scenarios for several platforms at once, and those about building from sources, are left out.
 """
 
 import json
@@ -17,7 +17,7 @@ from program import PROGRAM, Scope
 from sample_wheels import wheel
 from test_peers import files_of
 
-# Where the answer is another one on purpose.
+# Scenarios whose answer differs on purpose.
 DIFFERENCES = {
     "python-less-than-current": "uv ignores upper bounds of Requires-Python, pip keeps to them",
 }
@@ -34,7 +34,7 @@ def scenarios() -> dict[str, dict[str, Any]]:
 
 
 def files(name: str, version: str, facts: dict[str, Any]) -> dict[str, bytes]:
-    """The files of a version by their names; only the names of sources count."""
+    """Returns the files of a version by name; of sources, only the name matters."""
     lines = [f"Requires-Dist: {one}" for one in facts.get("requires", [])]
     if python := facts.get("requires_python"):
         lines.append(f"Requires-Python: {python}")
@@ -53,7 +53,7 @@ def files(name: str, version: str, facts: dict[str, Any]) -> dict[str, bytes]:
 
 
 def machine_of(scenario: dict[str, Any], base: dict[str, Any], folder: Path) -> Path:
-    """This machine with the scenario's Python."""
+    """Saves this machine with the scenario's Python."""
     options = scenario.get("resolver_options", {})
     version = options.get("python") or scenario.get("environment", {}).get("python", "3.12")
     minor = tuple(int(part) for part in version.split(".")[:2])

@@ -1,6 +1,8 @@
-"""Other projects' test data as judges: wheels, ELF files and parameter lists from their sdists.
+"""Checks wheelscope with other projects' test data: wheels, ELF files and parameter lists from
+their sdists.
 
-A difference must be listed here with its reason; one of a wheel or ELF file must still be there.
+A difference must be listed here with its reason; a listed one for a wheel or ELF file must still
+exist.
 """
 
 import importlib
@@ -43,7 +45,7 @@ def files_of(name: str) -> Path:
 
 
 def wheels_of(*names: str) -> list[Path]:
-    """All but an empty file."""
+    """Returns all wheels except an empty file."""
     found = [wheel for name in names for wheel in sorted(files_of(name).rglob("*.whl"))]
     return [wheel for wheel in found if zipfile.is_zipfile(wheel)]
 
@@ -69,13 +71,13 @@ def test_platforms_are_those_of_auditwheel(scope: Scope) -> None:
     for wheel in wheels_of("auditwheel", "repairwheel", "wheel-inspect", "check-wheel-contents"):
         (item,) = scope("show", wheel, code=None)["items"]
         theirs = platforms.ask(wheel, wheel)[""]["platform_tag"]
-        foreign = re.search("-(win|macosx)", wheel.name)  # it reads ELF files alone
+        foreign = re.search("-(win|macosx)", wheel.name)  # it reads only ELF files
         if item["platform_tag"] != theirs and not (foreign and theirs == "any"):
             found[wheel.name] = (item["platform_tag"], theirs)
     assert found.keys() == PLATFORMS.keys(), found
 
 
-# For each rule of auditwheel's policies, code that it is about, and its linker's arguments.
+# For each rule of auditwheel's policies, code that triggers it, and the linker's arguments.
 RULES = {
     "library": ("int XML_Parse(void); int f(void) { return XML_Parse(); }", ["libexpat.so.1"]),
     "symbol": ("int inflate_fast(void); int f(void) { return inflate_fast(); }", ["libz.so.1"]),
@@ -116,8 +118,8 @@ VALIDITY = {
 
 
 def test_wheels_that_are_valid(scope: Scope) -> None:
-    """wheel-inspect says it in a JSON file beside the wheel or by the folder, check-wheel-contents in
-    the file's name."""
+    """wheel-inspect states it in a JSON file beside the wheel or by the folder,
+    check-wheel-contents in the file's name."""
     found = {}
     for wheel in wheels_of("wheel-inspect", "check-wheel-contents"):
         said = wheel.with_suffix(".json")
@@ -175,7 +177,7 @@ def test_elf_files_of_pyelftools(scope: Scope) -> None:
         try:
             theirs = facts_by_pyelftools(file)
         except (ELFError, ELFParseError):
-            theirs = {}  # wheelscope reads on where a table is broken
+            theirs = {}  # wheelscope reads on if a table is broken
         ours = item["elf"][0]
         if differing := {k: (ours.get(k), v) for k, v in theirs.items() if ours.get(k) != v}:
             found[file.name] = differing
@@ -186,7 +188,7 @@ def test_elf_files_of_pyelftools(scope: Scope) -> None:
 # --- packaging's parameter lists --------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def rows() -> Iterator[list[dict[str, Any]]]:
-    """Every row of every parameter list, by the names of its arguments."""
+    """Yields every row of every parameter list, by the names of its arguments."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(files_of("packaging"))
         patch.setitem(
@@ -213,7 +215,7 @@ def rows() -> Iterator[list[dict[str, Any]]]:
 
 
 def texts(rows: list[dict[str, Any]], module: str, *names: str) -> list[str]:
-    """What the lists of a module have for these arguments, each once."""
+    """Returns the values of these arguments in a module's lists, without repetition."""
     values = [row[n] for row in rows if row["module"] == module for n in names if n in row]
     return list(dict.fromkeys(value for value in values if isinstance(value, str)))
 

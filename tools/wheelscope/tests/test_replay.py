@@ -1,4 +1,5 @@
-"""The replay's cases are whole, and its machines are what `wheelscope machine` saves."""
+"""The replay's cases are complete, and its machines are like those that `wheelscope machine`
+saves."""
 
 import pytest
 from program import valid

@@ -1,4 +1,4 @@
-"""`check --sarif` is SARIF, and findings are annotations where GitHub runs it."""
+"""`check --sarif` prints valid SARIF, and findings become annotations when GitHub runs it."""
 
 import json
 import os
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("scope")
 
 @pytest.fixture
 def broken(tmp_path: Path) -> Path:
-    """A wheel whose name has a fault, and whose member has a name with a line end."""
+    """Makes a wheel with a faulty name, and a member whose name has a line end."""
     path = tmp_path / "broken-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a\n::error::forged", b"")

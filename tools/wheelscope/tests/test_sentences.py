@@ -1,4 +1,5 @@
-"""Verdicts are decided by data: no code but the reports makes sentences of reasons, and none reads them back."""
+"""Data decides verdicts: only the reports turn reasons into sentences, and no code reads sentences
+back."""
 
 import re
 from pathlib import Path
@@ -8,7 +9,7 @@ from program import ROOT
 
 SOURCES = ROOT / "src"
 DECIDING = ("facts", "verdicts", "loader", "machine", "findings", "answers", "commands", "index")
-# A look into a text that is written for people.
+# Code that looks into a text written for people.
 READS = re.compile(
     r"\b(reason|change|because|sentence|obstacle|what|why|notes?)\b(\.\w+\(\)|\[\w+\])*"
     r"\.(find|starts_with|ends_with|contains|compare)\("

@@ -1,4 +1,4 @@
-"""The committed tables are those that their sources give today, and hold together."""
+"""The committed tables agree with their sources as of today, and with each other."""
 
 import json
 import tomllib

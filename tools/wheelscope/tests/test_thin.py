@@ -1,5 +1,5 @@
-"""`thin` keeps the device code that a GPU would choose and nothing else; the loader, readelf, zipfile
-and hashlib judge what it wrote."""
+"""`thin` keeps only the device code that a GPU would choose; the loader, readelf, zipfile and
+hashlib judge what it wrote."""
 
 import ctypes
 import functools
@@ -44,13 +44,13 @@ thin_json = functools.partial(program.run_valid, "thin")
 
 
 def thinned(path: Path, *words: str) -> tuple[Any, dict[str, bytes]]:
-    """What is said of the new wheel, and its members."""
+    """Returns the report on the new wheel, and its members."""
     [thin] = thin_json(path, *words, "-o", path.parent / "out")["thin"]
     return thin, members(Path(thin["written"]))
 
 
 def code(target: str, size: int = 100, compression: str = "") -> Code:
-    """sm_90a or compute_80; its payload says which."""
+    """Makes code for sm_90a or compute_80; its payload says which."""
     kind, arch = target.split("_")
     payload = target.encode() + b" x" + random.Random(target).randbytes(size - len(target) - 2)
     return Code(
@@ -72,7 +72,8 @@ def library(
     source: str = SOURCE,
     compiler: tuple[str, ...] = ("cc", "-g"),
 ) -> bytes:
-    """A real shared library with two fat binaries, and pointers to them that the loader relocates."""
+    """Builds a real shared library with two fat binaries, and pointers to them that the loader
+    relocates."""
     folder = tmp_path / "library"
     folder.mkdir(exist_ok=True)
     (folder / "code.bin").write_bytes(b"".join(containers))
@@ -94,7 +95,7 @@ def written(tmp_path: Path, files: Files, name: str = NAME, **changes: Any) -> P
 
 
 def repacked(folder: Path, files: Files) -> Path:
-    """Changed members of a wheel as another one, whose RECORD is true."""
+    """Packs changed members of a wheel into another wheel, with a correct RECORD."""
     folder.mkdir()
     made = ("RECORD", "WHEEL", "METADATA")
     return written(folder, {n: data for n, data in files.items() if not n.endswith(made)})
@@ -122,9 +123,9 @@ def kept(file: Any) -> list[str]:
         ("sm_75 sm_80 sm_90 compute_90", "9.0", "sm_90"),
         ("sm_75 sm_80 sm_90 compute_90", "8.6", "sm_80"),
         ("sm_80 sm_86 sm_90", "8.9", "sm_86"),
-        ("sm_80 compute_75 compute_80", "9.0", "compute_80"),  # by PTX alone: vLLM has such modules
+        ("sm_80 compute_75 compute_80", "9.0", "compute_80"),  # only by PTX: vLLM has such modules
         ("sm_80 sm_90a compute_80", "9.0", "sm_90a"),
-        ("sm_90a compute_80", "10.0", "compute_80"),  # code with `a` runs on its own GPU alone
+        ("sm_90a compute_80", "10.0", "compute_80"),  # code with `a` runs only on its own GPU
         ("sm_80 sm_100f compute_80", "10.3", "sm_100f"),
         ("sm_80 sm_87 sm_90", "8.9", "sm_80"),  # a Jetson's code runs on no other GPU
         ("sm_80 sm_87 compute_72", "8.7", "sm_87"),
@@ -161,7 +162,7 @@ def test_the_loader_finds_everything_where_it_was(tmp_path: Path, compression: s
         header = ctypes.string_at(address, 16)
         assert header == struct.pack("<IHHQ", 0xBA55ED50, 1, 16, code_size)
         assert ctypes.string_at(address + 16, code_size) == code("sm_90", size, compression).build()
-        freed = 3 * size  # almost all that was cut: zeros, without a byte of the file
+        freed = 3 * size  # most of what was cut: zeros, without a byte of the file
         assert ctypes.string_at(address + 16 + code_size, freed) == bytes(freed)
     told = subprocess.run(
         ["readelf", "-lSWsd", tmp_path / "thin.so"], capture_output=True, text=True, check=True
@@ -222,7 +223,7 @@ def test_a_file_that_cannot_shrink_keeps_zeros(tmp_path: Path) -> None:
 def test_sections_that_are_too_long(
     tmp_path: Path, from_last: int, more: int, keeps_zeros: str | None
 ) -> None:
-    """The fuzzer's."""
+    """Found by the fuzzer."""
     targets = ("sm_75", "sm_80", "sm_90")
     data = bytearray(library(tmp_path, container(*targets, size=9 * PAGE), container("sm_90")))
     table, count = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 60)[0]
@@ -384,7 +385,7 @@ def test_a_variant_says_which_gpu_it_is_for(fat: Path, tmp_path: Path) -> None:
     said = json.loads(members(new)["pkg-1.0.dist-info/variant.json"])
     assert said["variants"] == {"sm90": {"nvidia": {"sm_arch": ["90_real"]}}}
     assert_record_is_true(members(new))
-    words = ("--gpu", "12.0", "--variant", "sm120", "-o", tmp_path / "o")  # by PTX alone
+    words = ("--gpu", "12.0", "--variant", "sm120", "-o", tmp_path / "o")  # only by PTX
     assert "no native code in this wheel" in run(fat, *words, code=1).stderr
     words = ("--arch-list", "8.0;9.0", "--variant", "x", "-o", tmp_path / "o")
     assert "one --gpu" in run(fat, *words, code=2).stderr
@@ -394,7 +395,7 @@ def test_a_variant_says_which_gpu_it_is_for(fat: Path, tmp_path: Path) -> None:
 
 
 def test_a_variant_has_code_for_all_that_would_get_it(tmp_path: Path) -> None:
-    """NVIDIA's provider gives 80_real to 8.6 and 8.9 too."""
+    """NVIDIA's provider also gives 80_real to 8.6 and 8.9."""
     data = library(tmp_path, container("sm_75", "sm_80", "sm_86", "sm_87"), container("sm_86"))
     tag = "py3-none-manylinux_2_28_aarch64"
     for name, chosen in (
@@ -434,7 +435,7 @@ def test_check_refuses_a_variant_whose_bytes_say_otherwise(tmp_path: Path) -> No
     assert set(findings(plain)) == {"variant-label"}
 
 
-# What variantlib 0.2.2 refuses, and one file that it takes.
+# Files that variantlib 0.2.2 rejects, and one that it accepts.
 @pytest.mark.parametrize(
     ("label", "variants", "sound"),
     [
@@ -467,7 +468,8 @@ OWNER = (1234, 1234) if os.getuid() == 0 else (os.getuid(), os.getgid())
 
 
 def unpacked(path: Path, folder: Path) -> tuple[Path, Path]:
-    """A virtual environment with the wheel unpacked as pip would, and its site-packages."""
+    """Makes a virtual environment with the wheel unpacked as by pip; returns it and its
+    site-packages."""
     prefix = virtual_environment(folder / "an env")
     [site] = prefix.glob("lib/python3*/site-packages")
     with zipfile.ZipFile(path) as archive:
@@ -492,7 +494,7 @@ def test_an_environment_is_thinned_and_put_back(fat: Path, tmp_path: Path) -> No
     [package] = thin_json("--env", environment, "--gpu", "9.0")["thin_packages"]
     assert (package["name"], package["written"]) == ("pkg", False)
     assert contents(site) == before
-    os.link(site / "pkg/x y.so", tmp_path / "cached.so")  # as uv installs
+    os.link(site / "pkg/x y.so", tmp_path / "cached.so")  # like uv's links
     save = tmp_path / "saved"
     assert "--save" in run("--env", environment, "--gpu", "9.0", "--write", code=2).stderr
     assert "--write" in run("--env", environment, "--gpu", "9.0", "--save", save, code=2).stderr
@@ -515,10 +517,11 @@ def test_an_environment_is_thinned_and_put_back(fat: Path, tmp_path: Path) -> No
 
 
 def test_a_package_stays_whole_where_it_cannot_be_thinned(tmp_path: Path) -> None:
-    """Another GPU's, a link into a cache, and one whose second file cannot be replaced."""
+    """Code for another GPU, a link into a cache, and a package whose second file cannot be
+    replaced."""
     data = library(tmp_path, container("sm_80", "sm_90", size=9 * PAGE), container("sm_80"))
     cubin = Elf(machine="cuda", type=2, flags=80 << 8, abi_version=8).build()
-    long = "pkg/" + "x" * 248 + ".so"  # no name is left for a file beside it
+    long = "pkg/" + "x" * 248 + ".so"  # too long for another file's name beside it
     files = {"pkg/a.so": data, "pkg/k80.cubin": cubin, long: data}
     prefix, site = unpacked(written(tmp_path, files), tmp_path)
     save = tmp_path / "saved"
@@ -551,4 +554,4 @@ def test_a_file_that_changed_since_is_left_alone(fat: Path, tmp_path: Path) -> N
     library_file.write_bytes(library_file.read_bytes() + b"edited")
     before = contents(site)
     assert "was changed after" in run("--undo", tmp_path / "saved", code=3).stderr
-    assert contents(site) == before  # RECORD stays, too: it is true of the others
+    assert contents(site) == before  # RECORD stays too: it is right for the other files

@@ -21,7 +21,7 @@ SHARED = {
 
 @pytest.mark.skipif("build/bin" not in str(PROGRAM), reason="is built as `make build` builds")
 def test_the_wheel_is_sound_and_complete(scope: Scope, tmp_path: Path) -> None:
-    """One test, as two builds at a time would disturb each other."""
+    """One test, because two simultaneous builds would disturb each other."""
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     folder = f"--config-settings=build-dir={ROOT / 'build/wheelscope'}"
     subprocess.run([*build, folder, "--wheel-dir", tmp_path, ROOT], check=True)

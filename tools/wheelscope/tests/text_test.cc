@@ -1,4 +1,4 @@
-// Text helpers do what their names say; nothing that a file holds reaches a terminal as a command.
+// Text helpers do what their names say; nothing in a file reaches a terminal as a command.
 #include "text/text.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What facts mean for a user: GPUs by the weakest library, NumPy by the texts of its headers, and
-// the Pythons that load a wheel's modules. test_env_files.py asks NumPy itself.
+// Tests what facts mean for a user: GPUs by the weakest library, NumPy by the texts of its headers,
+// and the Pythons that load a wheel's modules. test_env_files.py asks NumPy itself.
 #include "verdicts/verdicts.h"
 
 #include <gtest/gtest.h>
@@ -208,7 +208,7 @@ TEST(PythonAbi, ABoundModuleUnderATagForAllServesNobody) {
             "its modules are bound to one Python, which they do not name");
 }
 
-// Its modules have no Python in their names; the tag has.
+// The modules' names have no Python; the tag names one.
 TEST(PythonAbi, ATagOfOnePythonWithoutAnAbi) {
   const std::vector<LibraryFacts> module{
       {.path = "pkg/_C.so", .python_symbols = {{"_PyPrivate", true}}, .python_module = true}};

@@ -1,4 +1,4 @@
-// A wheel becomes facts and verdicts; RECORD is verified; one bad member leaves the rest.
+// A wheel becomes facts and verdicts; RECORD is verified; one bad member does not stop the rest.
 // Every kind of file with machine code becomes facts, and none costs more memory than it should.
 #include "facts/wheel.h"
 

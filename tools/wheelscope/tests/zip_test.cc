@@ -8,7 +8,7 @@
 namespace wheelscope {
 namespace {
 
-// The ids of all problems of listing and reading.
+// Returns the ids of all problems of listing and reading.
 Ids problems(const Fixture& file, const ZipLimits& limits = {}) {
   Ids found;
   const auto archive = read_zip(file.bytes(), limits).value();
@@ -74,8 +74,8 @@ TEST(Zip, InflatesToTheContents) {
   }
 }
 
-// A wheel of 57 MB may hold a library of 513 MB, though not in memory; one that is packed a hundred
-// times over is left alone.
+// A wheel of 57 MB may contain a library of 513 MB, but not in memory; one that is compressed a
+// hundredfold is not read.
 TEST(Zip, FindsRoomForALargeMember) {
   constexpr std::uint64_t mega = 1'000'000, wheel = 57 * mega;
   EXPECT_EQ(room_for({.size = 300 * mega, .method = 8}, wheel), Room::memory);

@@ -1,12 +1,13 @@
 """Finds the projects on PyPI that are built on torch: `python -m validation.atlas_list FOLDER >validation/atlas.txt`.
 
-PyPI has no reverse dependencies, so its whole list of names is the start. Projects with a telling word in their names
-are asked for the metadata of their newest release; then, of those that require torch, all that they require, until
-nothing new turns up. A project is kept if that release
-- has wheels for Linux with glibc, and requires torch, under any marker, or has a name that speaks of torch: some link
-  to torch and do not say so;
-- or has sources alone, whose setup.py builds an extension of torch.
-Answers are kept in FOLDER, so that a run that was stopped goes on where it was.
+PyPI has no reverse dependencies, so its whole list of names is the start. The metadata of the
+newest release is read for every project with a telling word in its name; then, for those that
+require torch, for everything they require, until nothing new turns up. A project is kept if that
+release
+- has wheels for Linux with glibc, and requires torch under any marker or is named after torch: some
+  link to torch without requiring it;
+- or has only sources, whose setup.py builds an extension of torch.
+Answers are kept in FOLDER, so that an interrupted run continues where it stopped.
 """
 
 import http.client
@@ -40,7 +41,8 @@ connections = threading.local()
 
 
 def get(url: str, accept: str = "*/*") -> bytes | None:
-    """What a server has at an address, over this thread's connection to it; nothing: no such page."""
+    """Fetches an address over this thread's connection to its server; returns None if there is no
+    such page."""
     parts = urlsplit(url)
     kept = connections.__dict__.setdefault("kept", {})
     for attempt in range(3):
@@ -69,7 +71,7 @@ def name_of(requirement: str) -> str:
 
 
 def newest_release(name: str) -> dict[str, Any]:
-    """What its newest release requires, and its files."""
+    """Returns the requirements and files of the newest release."""
     address = f"{INDEX}/pypi/{name}/json"
     body = get(address)
     if body is None:
@@ -90,7 +92,7 @@ def newest_release(name: str) -> dict[str, Any]:
 
 
 def builds_extension(url: str) -> bool:
-    """Whether the setup.py of sources builds an extension of torch."""
+    """True if the setup.py in a source distribution builds an extension of torch."""
     body = get(url)
     if body is None or not url.endswith((".tar.gz", ".tgz")):
         return False

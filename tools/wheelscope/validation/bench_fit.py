@@ -1,9 +1,9 @@
 """Times `wheelscope fit` on the newest wheels of projects beside downloading the same files, from the index
 that pip is configured for: `python -m validation.bench_fit vllm onnxruntime-gpu ...` prints a table in Markdown.
 
-The machine is this one, with a driver and a GPU put into it, so that wheels for CUDA are looked into. Each time is the
-median of three rounds, in which `fit`, the bare transfer of the file and `pip download` are measured in turn;
-no round finds anything in a cache.
+The machine is this one with an added driver and GPU, so that wheels for CUDA are examined. Each
+time is the median of three rounds, in which `fit`, the bare transfer of the file and `pip download`
+are measured in turn; no round finds anything in a cache.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def machine_with_gpu(folder: Path) -> Path:
 
 
 def fit(machine: Path, asked: str, cache: Path) -> tuple[Any, float]:
-    """The answer, and the seconds that it took."""
+    """Returns the answer, and the seconds that it took."""
     words = [PROGRAM, "fit", "--json", f"--machine={machine}", f"--index={INDEX}", asked]
     start = time.perf_counter()
     done = subprocess.run(
@@ -50,7 +50,7 @@ def fit(machine: Path, asked: str, cache: Path) -> tuple[Any, float]:
 
 
 def download(project: str, name: str) -> float:
-    """Seconds that the file itself takes, without its page."""
+    """Returns the seconds to download the file itself, without its page."""
     page = f"{INDEX}/{project}/"
     with urllib.request.urlopen(page) as body:
         links = re.findall(r'href="([^"#]+)', body.read().decode())
@@ -63,7 +63,7 @@ def download(project: str, name: str) -> float:
 
 
 def pip_download(asked: str, folder: Path) -> float:
-    """Seconds that pip takes for it."""
+    """Returns the seconds that pip takes for it."""
     words = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-cache-dir"]
     start = time.perf_counter()
     subprocess.run([*words, "--only-binary=:all:", f"--dest={folder}", asked], check=True)

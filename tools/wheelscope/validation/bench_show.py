@@ -19,7 +19,7 @@ COMMANDS = {
 
 
 def run(command: list[str]) -> tuple[float, float, float]:
-    """Seconds, those of the processor, and the peak of memory in MiB."""
+    """Returns the elapsed seconds, the processor's seconds, and the peak memory in MiB."""
     start = perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

@@ -1,7 +1,8 @@
-"""Pythons of Debian's suites, each in a container: for what must be asked of a real one.
+"""Runs Pythons of Debian's suites, each in a container, to ask questions that only a real one can
+answer.
 
-The images are made by debootstrap, without a registry. What is to be imported is installed from outside, into a
-folder that becomes the site-packages of the container's environment; inside nothing needs a network.
+debootstrap makes the images, without a registry. Packages are installed from outside, into a folder
+that becomes the site-packages of the container's environment, so nothing inside needs a network.
 """
 
 import functools
@@ -31,12 +32,12 @@ class Suite:
 
     @property
     def site(self) -> str:
-        """Where the environment's packages lie in the container."""
+        """The folder of the environment's packages in the container."""
         return f"{PREFIX}/lib/python{self.python}/site-packages"
 
     @property
     def platform(self) -> str:
-        """The platform that uv is to find wheels for; it knows none with a newer C library."""
+        """The platform that uv finds wheels for; it knows none with a newer C library."""
         minor = min(int(self.glibc.removeprefix("2.")), NEWEST_FOR_UV)
         return f"{platform.machine()}-manylinux_2_{minor}"
 
@@ -56,7 +57,7 @@ def say(text: str) -> None:
 
 
 def wheelyard(module: str) -> Any:
-    """A module of the installed wheelyard, which only the making of containers needs."""
+    """Imports a module of the installed wheelyard, which is needed only to make containers."""
     try:
         return importlib.import_module(f"wheelyard.{module}")
     except ModuleNotFoundError:
@@ -66,7 +67,7 @@ def wheelyard(module: str) -> Any:
 
 
 class Here:
-    """This machine, as far as the making of images asks for it."""
+    """This machine, with the facts that making an image needs."""
 
     @functools.cached_property
     def _engine(self) -> Any:
@@ -85,7 +86,7 @@ HERE = Here()
 
 @functools.cache
 def image(suite: Suite) -> str:
-    """An image of the suite with its Python; made once."""
+    """Returns an image of the suite with its Python, made once."""
     PLACE.mkdir(parents=True, exist_ok=True)
     recipe = {
         "target": "python",
@@ -113,7 +114,7 @@ def run(
     variables: Mapping[str, str] | None = None,
     limit: float = 600,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs words in the environment whose packages lie in `site`; `python` is its Python."""
+    """Runs a command in the environment whose packages are in `site`; `python` is its Python."""
     mounted = {site: suite.site, PROGRAM: "/usr/local/bin/wheelscope", **(mounts or {})}
     options = [f"--volume={path.resolve()}:{place}" for path, place in mounted.items()]
     options += [f"--env={name}={value}" for name, value in (variables or {}).items()]
@@ -128,7 +129,7 @@ def run(
 
 
 def install(suite: Suite, site: Path, words: Sequence[str]) -> None:
-    """Has uv put packages into a folder, as for the suite's Python."""
+    """Lets uv install packages into a folder, for the suite's Python."""
     kind = [f"--python-version={suite.python}", f"--python-platform={suite.platform}"]
     uv(["pip", "install", "--only-binary=:all:", *kind, f"--target={site}", *words])
 

@@ -1,4 +1,4 @@
-"""Fresh environments to try wheels in, of a Python that every torch has wheels for."""
+"""Makes fresh environments to try wheels in, with a Python that every torch has wheels for."""
 
 import os
 import shutil
@@ -15,8 +15,8 @@ def run(words: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
 
 
 def fresh_environment(folder: Path) -> tuple[str, dict[str, str]]:
-    """Makes one in place of the last; its Python, and the variables to use it with. Large files are shared with a
-    cache beside it."""
+    """Makes an environment in place of the last one; returns its Python, and the variables to use
+    it with. Large files are shared with a cache beside it."""
     environment = folder / "environment"
     shutil.rmtree(environment, ignore_errors=True)
     settings = {

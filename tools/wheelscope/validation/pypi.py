@@ -14,7 +14,8 @@ from pathlib import Path
 
 
 def platform_options(arch: str) -> list[str]:
-    """pip takes the tags of another platform literally, so every glibc that has a tag is named."""
+    """Names every glibc that has a tag, because pip takes the tags of another platform
+    literally."""
     old = [f"manylinux{year}_{arch}" for year in (1, 2010, 2014)]
     return [
         f"--platform={tag}" for tag in [*old, *(f"manylinux_2_{n}_{arch}" for n in range(5, 42))]
@@ -23,7 +24,7 @@ def platform_options(arch: str) -> list[str]:
 
 def download(requirement: str, folder: Path, options: list[str]) -> None:
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-    # pip's cache would keep a second copy of what is gigabytes.
+    # pip's cache would keep a second copy of gigabytes.
     fixed = ["--no-cache-dir", "--no-deps", "--only-binary=:all:", f"--dest={folder}"]
     subprocess.run([*pip, *fixed, *options, requirement], check=True)
 
@@ -34,7 +35,8 @@ def sha256(file: Path) -> str:
 
 
 def sdist(name: str, release: str, digest: str, folder: Path) -> Path:
-    """The folder with a source distribution's files. pip would run its build to download it."""
+    """Returns the folder with a source distribution's files. pip would run its build to download
+    it."""
     stem = f"{name.replace('-', '_')}-{release}"
     if not (folder / stem).exists():
         show = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
@@ -49,7 +51,8 @@ def sdist(name: str, release: str, digest: str, folder: Path) -> Path:
             raise ValueError(f"{stem}.tar.gz is not the file of the lock")
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as unpacked:
-            # By tar: Debian 12's Python has no filters for extractall, and later ones ask for one.
+            # With tar: Debian 12's Python has no filters for extractall, and later ones require
+            # one.
             subprocess.run(["tar", "-xzf", "-", "-C", unpacked], input=data, check=True)
             with contextlib.suppress(OSError):  # another process was faster
                 (Path(unpacked) / stem).rename(folder / stem)

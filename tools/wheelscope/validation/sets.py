@@ -1,9 +1,9 @@
-"""Sets that people asked for, answered by fit and by uv, and imported: `python -m validation.sets PROGRAM FOLDER >CSV`.
+"""Compares fit and uv on sets that people asked for: `python -m validation.sets PROGRAM FOLDER >CSV`.
 
-validation/sets.csv has what was asked for, from which issue, and what to import. Both answers are installed as they
-are, each in a fresh environment in FOLDER, without a GPU. An answer fails if an import does, or complains of a library
-that did not load. Where fit's answer is no, what it says was asked for must be a conflict, and none without any part
-of it.
+validation/sets.csv has the requirements, their issue, and what to import. Both answers are
+installed as they are, each in a fresh environment in FOLDER, without a GPU, and imported. An answer
+fails if an import fails, or complains about a library that did not load. If fit finds no answer,
+the requirements that it blames must be in conflict, and no longer so without any one of them.
 """
 
 import csv
@@ -34,7 +34,7 @@ def fit(program: str, asked: list[str]) -> Row:
 
 
 def ours(program: str, asked: list[str]) -> tuple[list[str], str]:
-    """The versions to install, and what is said of them."""
+    """Returns the versions to install, and the explanation."""
     answer = fit(program, asked)
     if answer["found"]:
         doubts = [

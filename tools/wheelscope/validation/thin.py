@@ -1,8 +1,9 @@
-"""Thins wheels for GPUs and compares what is left with cuobjdump's listing, with a second reading of
-the rule for what a GPU chooses, and what `show` and `cover` say of it with what they said before:
+"""Thins wheels for GPUs. Compares what is left with cuobjdump's listing and with a second reading
+of the rule for what a GPU chooses, and what `show` and `cover` say with what they said before:
 `python -m validation.thin FOLDER`.
 
-With --download the wheels are those of a list, tests/corpus.txt, each of which is deleted when it is done.
+With --download the wheels are those of a list, tests/corpus.txt, each of which is deleted
+afterwards.
 """
 
 import argparse
@@ -34,7 +35,7 @@ Counts = collections.Counter[str]
 
 
 def containers(data: bytes) -> Iterator[list[Entry]]:
-    """The entries of each fat binary in a file, found by their first bytes."""
+    """Yields the entries of each fat binary in a file, found by their first bytes."""
     at = data.find(MAGIC)
     while at >= 0:
         end = at + 16 + struct.unpack_from("<Q", data, at + 8)[0]
@@ -50,7 +51,7 @@ def containers(data: bytes) -> Iterator[list[Entry]]:
 
 
 def runs(entry: Entry, gpu: int) -> bool:
-    """NVIDIA's rule, for GPUs that are not Jetson boards."""
+    """True if an entry runs on a GPU by NVIDIA's rule; not for Jetson boards."""
     kind, arch, suffix = entry
     same_major = arch // 10 == gpu // 10
     if suffix == "a":
@@ -72,7 +73,7 @@ def chosen(entries: list[Entry], gpu: int) -> list[Entry]:
 
 
 def listed(file: Path, corpus: Path) -> Counts:
-    """What cuobjdump finds, relocatable code as well."""
+    """Returns what cuobjdump finds, including relocatable code."""
     done = subprocess.run([CUOBJDUMP, "-all", file], capture_output=True, text=True)
     if done.returncode not in (0, 255):  # it gives up on some old cubins
         tool = older_cuobjdump(corpus)
@@ -88,7 +89,8 @@ def listed(file: Path, corpus: Path) -> Counts:
 
 
 def device_code(data: bytes) -> bytes:
-    """What cuobjdump reads of a file: cuSPARSELt has more fat binaries, in a section that it alone knows."""
+    """Returns what cuobjdump reads of a file: cuSPARSELt has more fat binaries, in a section that
+    only it knows."""
     if not data.startswith(b"\x7fELF"):
         return data
     sections = ELFFile(io.BytesIO(data)).iter_sections()
@@ -102,7 +104,8 @@ def modules_of(wheel: Path, member: str) -> list[list[Entry]]:
 
 
 def expected(modules: list[list[Entry]], gpu: int) -> tuple[Counts, int]:
-    """What must be left, and how many fat binaries have nothing for the GPU: they keep one entry."""
+    """Returns what must be left, and how many fat binaries have nothing for the GPU and keep one
+    entry."""
     counts: Counts = collections.Counter()
     unserved = 0
     for entries in modules:
@@ -121,7 +124,7 @@ ask = functools.lru_cache(4)(scope)  # for commands that write nothing, of two w
 
 
 def verdicts(wheel: Path, gpu: str) -> dict[str, Any]:
-    """What the commands say of a wheel: for a GPU, and for users."""
+    """Returns what the commands say about a wheel: for a GPU, and for users."""
     [item] = ask("show", wheel)["items"]
     cells = ask("cover", "--matrix", ROOT / "tests/matrix.toml", wheel)["cells"]
     return {
@@ -138,8 +141,8 @@ def verdicts(wheel: Path, gpu: str) -> dict[str, Any]:
 
 
 def compare(wheel: Path, gpu: str, folder: Path) -> str:
-    """How a thinned wheel differs from what it should be; files that are not loaded as they are (objects, loose code)
-    are left out."""
+    """Returns how a thinned wheel differs from what it should be. Files that are not loaded as they
+    are (objects, loose code) are left out."""
     thinned = scope("thin", wheel, "--gpu", gpu, "-o", folder).get("thin")
     if not thinned:
         return "not served"
@@ -179,7 +182,7 @@ def wheels(arguments: argparse.Namespace) -> Iterator[Path]:
         yield from sorted(arguments.folder.glob("*.whl"))
         return
     listed = download.read_list(arguments.download)
-    listed.sort(key=lambda w: not is_toolbox(w.file_name))  # the others are read with its program
+    listed.sort(key=lambda w: not is_toolbox(w.file_name))  # its program reads the others
     for wheel in download.fetched(listed, arguments.folder):
         yield wheel
         if not is_toolbox(wheel.name):

@@ -1,4 +1,4 @@
-// Counts what earlier changes of torch broke, and takes it for what the next one will.
+// Counts what earlier changes of torch broke, to estimate what the next one will.
 #include "answers/atlas.h"
 
 namespace wheelscope {

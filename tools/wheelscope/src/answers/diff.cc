@@ -18,8 +18,8 @@ Strings minus(const Strings& a, const Strings& b) {
   return rest;
 }
 
-// Libraries are the same one if their names are, without the hash that auditwheel puts into a
-// bundled one's name.
+// Returns the name by which libraries are matched: without the hash that auditwheel puts into a
+// bundled library's name.
 std::string identity(const std::string& path) {
   const auto dash = path.rfind('-'), dot = path.find(".so", dash == path.npos ? 0 : dash);
   const bool hashed = dash != path.npos && dot == dash + 9;
@@ -45,7 +45,7 @@ class Differ {
     text(subject, before ? kind_before + " " + *before : kind_before,
          after ? kind_after + " " + *after : kind_after);
   }
-  // Symbols: how many, and the first of them by name.
+  // Compares symbols: how many, and the first ones by name.
   void symbols(const std::string& subject, const LibraryFacts& before, const LibraryFacts& after,
                bool defined) {
     const auto old_names = names(before, defined), new_names = names(after, defined);

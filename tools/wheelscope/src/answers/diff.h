@@ -1,4 +1,4 @@
-// What changed for users between two wheels.
+// Lists what changed for users between two wheels.
 #pragma once
 
 #include "findings/findings.h"
@@ -7,11 +7,11 @@ namespace wheelscope {
 
 struct Change {
   std::string subject;        // tags, size, library torch/lib/x.so ...
-  std::string before, after;  // empty: was not there, is not there
+  std::string before, after;  // empty: absent
 };
 
-// In a fixed order; both items read with ScanOptions::symbols. Names of symbols are given up to
-// `most_names` a library.
+// Returns the changes in a fixed order. Both items must have been read with ScanOptions::symbols.
+// Each library's changed symbols are named up to `most_names`.
 std::vector<Change> diff(const Item& before, const Item& after, std::size_t most_names = 20);
 
 }  // namespace wheelscope

@@ -1,7 +1,6 @@
-// Whether what is installed in an environment would load there: each module by the loader's rules,
-// in a process of that Python, after torch where the package builds on torch. A distribution loads
-// if an import of its packages does; modules that such an import does not need are its optional
-// parts.
+// Tells whether the packages of an environment would load: each module by the loader's rules, in a
+// process of that Python, after torch if the package builds on torch. A distribution loads if an
+// import of its packages does; modules that such an import does not need are its optional parts.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +19,7 @@ namespace wheelscope {
 enum class Loads { yes, depends, no };
 
 // Why a library does not load, or not for sure:
-//   loader    the dynamic loader stops: a library, a version or a symbol is not there
+//   loader    the dynamic loader stops: a library, a version or a symbol is missing
 //   elsewhere the same, but the environment has the library, and Python code may load it before
 //   numpy     it was built for another NumPy
 //   torch_layout  it loads, but may look for a tensor's fields where another torch has them
@@ -36,7 +35,7 @@ struct BrokenLibrary {
   Explanation explanation;
 };
 
-// What Python itself said of an import (`env --import`).
+// Python's own answer to an import (`env --import`).
 struct ImportResult {
   std::string name;
   std::string error;  // empty: it was imported
@@ -47,7 +46,7 @@ struct UnservedGpu {
   std::string library, gpu, capability;
 };
 
-// A requirement that what is installed does not fulfil.
+// A requirement that the installed packages do not fulfil.
 struct UnmetRequirement {
   std::string requirement;  // as METADATA has it; of Python, its versions
   std::string installed;    // the version that is here; empty: none
@@ -61,8 +60,8 @@ struct DistributionVerdict {
   std::vector<BrokenLibrary> broken;
   std::string imports;  // the distribution that it imports and that does not load; empty: none
   Refusal refusal;      // of its own Python code
-  std::vector<OddFile> files;          // that are not as they were installed
-  std::vector<ImportResult> imported;  // where Python was asked
+  std::vector<OddFile> files;          // changed since they were installed
+  std::vector<ImportResult> imported;  // if Python was asked
   std::vector<UnmetRequirement> unmet;
   std::vector<UnservedGpu> unserved;
 
@@ -75,23 +74,24 @@ struct DistributionVerdict {
   }
 };
 
-// Where the driver's libraries are: on this disk, or on another machine that the question is about.
+// Where the driver's libraries are: on this disk, or on the other machine in question.
 enum class DriverFiles { here, elsewhere };
 
-// Every distribution with ELF files or with odd ones, sorted by name. `machine` must have a Python.
+// Judges every distribution with ELF files or odd ones, sorted by name. `machine` must have a
+// Python.
 std::vector<DistributionVerdict> judge_environment(const MachineFacts& machine, Disk& disk,
                                                    DriverFiles driver = DriverFiles::here);
 
-// How one search for a library went.
+// The steps and result of one search for a library.
 struct Search {
-  std::string library;  // that needs it
+  std::string library;  // the library that needs it
   std::vector<SearchStep> steps;
   std::string found;  // empty: nowhere
   bool already_loaded = false;
 };
 
-// The search for a library's name by each that needs it, in the processes that judge_environment
-// opens them in; the same search is told once.
+// Returns the search for a library's name by each library that needs it, in the processes that
+// judge_environment opens them in. The same search is returned only once.
 std::vector<Search> searches_for(const std::string& name, const MachineFacts& machine, Disk& disk);
 
 NAMES(Loads, "yes", "depends", "no")

@@ -71,8 +71,8 @@ class ImportJudge {
       imports.add_import(path, name, Need::depends);
   }
 
-  // Whether a module that the import runs has a name among its texts, and so may import what is
-  // named so.
+  // True if a module that the import runs has a name among its texts, and so may import something
+  // of that name.
   bool is_named_in_machine_code(const std::string& name,
                                 const std::map<std::string, Need>& run) const {
     return std::ranges::any_of(run, [&](const auto& one) {
@@ -82,7 +82,7 @@ class ImportJudge {
     });
   }
 
-  // As a text of its own, or the last part of one.
+  // True if the name is a whole text or the last part of one.
   static bool mentions(std::string_view bytes, const std::string& name) {
     const auto wanted = name + '\0';
     for (std::size_t at = 0; at < bytes.size();) {
@@ -126,7 +126,7 @@ class ImportJudge {
     }
   }
 
-  // Machine code that has the name of a package that does not load may import it.
+  // Machine code that contains the name of a package that does not load may import it.
   void suspect_machine_code(const std::vector<DistributionVerdict>& verdicts,
                             const std::map<std::string, Need>& reached,
                             DistributionVerdict& verdict) const {

@@ -12,8 +12,8 @@
 
 namespace wheelscope {
 
-// A process of the environment's Python, as far as the loader goes: started, and with torch
-// imported where that is asked for.
+// A process of the environment's Python as the loader sees it: started, and with torch imported if
+// wanted.
 class PythonProcess {
  public:
   // `torch`: what `import torch` loads is loaded.
@@ -32,8 +32,8 @@ class PythonProcess {
   std::size_t started_ = 0;  // how many libraries are there from the start
 };
 
-// What imports make of an environment's libraries that do not load: needed, optional, or decided by
-// Python code.
+// Files of an environment, by which judge_imports() tells whether its broken libraries are needed,
+// optional, or decided by Python code.
 struct FilesSeen {
   std::vector<std::string> libraries;    // all of the environment's
   std::set<std::string> lost;            // files that Python cannot use, of whatever kind
@@ -69,7 +69,8 @@ class PackageJudge {
   // libraries come with its module.
   bool is_opened(const Distribution& distribution, const LibraryFacts& library) const;
 
-  // By functions of Python, by its path: a library that nothing else of the distribution needs.
+  // True for a library that nothing else of the distribution needs: Python code may open it by its
+  // path.
   bool may_be_opened(const Distribution& distribution, const LibraryFacts& library,
                      const std::vector<std::string>& files);
 
@@ -83,8 +84,8 @@ class PackageJudge {
   void lose(const std::string& path, const std::string& kind, Loads loads, const std::string& what,
             DistributionVerdict& verdict);
 
-  // Code that is not there any more, or not whole. Python imports a folder whose __init__.py is
-  // missing, as one without code.
+  // Finds code that is missing or incomplete. Python imports a folder whose __init__.py is missing
+  // as one without code.
   void find_lost_files(DistributionVerdict& verdict);
 
   // A module with the start of an ELF file, or with nothing in it.
@@ -97,7 +98,8 @@ class PackageJudge {
   // A library that was built for another NumPy than the one that is installed.
   std::optional<BrokenLibrary> clash_of(const LibraryFacts& library) const;
 
-  // The same of a library that a module needs: it imports NumPy's API when the module asks it to.
+  // Does the same for a library that a module needs: it imports NumPy's API when the module asks it
+  // to.
   std::optional<BrokenLibrary> clash_behind(const std::string& path, const LibraryFacts& library);
 
   bool has_clashing_library();
@@ -107,12 +109,13 @@ class PackageJudge {
 
   std::optional<BrokenLibrary> open(const std::string& path, const LibraryFacts& library);
 
-  // What the loader would stop at: libraries first, then versions, then symbols.
+  // Returns what the loader would stop at: libraries first, then versions, then symbols.
   std::optional<Symptom> first_problem(const Loader& loader, const Opening& opening);
 
   void check_requirements(const WheelClaims& claims, DistributionVerdict& verdict) const;
 
-  // What loads on both sides of torch 2.13, and says nowhere for which it was built.
+  // Doubts libraries that load on both sides of torch 2.13, and do not say for which they were
+  // built.
   void doubt_layout(const WheelClaims& claims, const std::vector<std::string>& files,
                     DistributionVerdict& verdict);
 

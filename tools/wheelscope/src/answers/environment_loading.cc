@@ -104,7 +104,7 @@ std::optional<BrokenLibrary> PackageJudge::clash_of(const LibraryFacts& library)
                       : clash == NumpyClash::new_functions ? "numpy>=" + library.numpy->min
                                                            : "numpy>=2";
   BrokenLibrary broken{.path = library.path, .trouble = Trouble::numpy};
-  // A library that is no module imports the API when something calls it, and may go on without.
+  // A library that is not a module imports the API when something calls it, and may go on without.
   if (!library.python_module) broken.loads = Loads::depends;
   auto& explanation = broken.explanation;
   explanation.symptom = {

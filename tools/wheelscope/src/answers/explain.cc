@@ -1,4 +1,4 @@
-// Makes the answer from the entry of a message: its sentences, and what the machine says to its
+// Builds the answer from a message's entry: its sentences, and the machine's answers to its
 // questions. Those on libraries are in explain_symbol.cc and explain_library.cc.
 #include "answers/explain.h"
 
@@ -13,7 +13,7 @@
 namespace wheelscope {
 namespace {
 
-// sm_120 -> 12.0
+// Returns 12.0 for sm_120.
 std::string capability_of(std::string_view target) {
   if (target.starts_with("sm_")) target.remove_prefix(3);
   if (target.find('.') != target.npos) return std::string(target);
@@ -22,7 +22,7 @@ std::string capability_of(std::string_view target) {
   return std::string(target.substr(0, target.size() - 1)) + "." + target.back();
 }
 
-// 12020 -> 12.2: what cudaDriverGetVersion tells
+// Returns 12.2 for 12020, the form of cudaDriverGetVersion.
 std::string cuda_of_number(std::string_view digits) {
   digits = digits.substr(0, digits.find_first_not_of("0123456789"));
   if (digits.size() < 4 || digits.size() > 6) return {};
@@ -62,7 +62,7 @@ void ask_processor(const Asked& asked, Explanation& explanation) {
   if (asked.machine) explanation.say("Python here is for " + asked.machine->architecture);
 }
 
-// Which drivers the CUDA of torch, or each CUDA, needs.
+// Tells which drivers torch's CUDA, or each CUDA, needs.
 void ask_cuda(const Asked& asked, Explanation& explanation) {
   auto& symptom = explanation.symptom;
   if (const auto cuda = cuda_of_number(symptom.part("number")); !cuda.empty())
@@ -131,7 +131,7 @@ void ask_ptx(const Asked& asked, Explanation& explanation) {
     explanation.say("driver " + asked.machine->driver + " compiles PTX up to version " + newest);
 }
 
-// "CPython 3.10 alone", "CPython 3.8 or newer"
+// Returns "CPython 3.10 alone" or "CPython 3.8 or newer".
 std::string python_in_words(const Tag& tag) {
   if (tag.python.starts_with("py") && tag.python.size() > 2)
     return "Python " + tag.python.substr(2);
@@ -141,7 +141,7 @@ std::string python_in_words(const Tag& tag) {
          (tag.abi.ends_with("t") && tag.abi.starts_with("cp") ? ", free-threaded" : "");
 }
 
-// "Linux on x86_64 with glibc 2.28 or newer"
+// Returns a text such as "Linux on x86_64 with glibc 2.28 or newer".
 std::string system_in_words(const std::string& platform) {
   const auto system = system_of_tag(platform);
   const auto libc = libc_version_of_tag(platform);
@@ -159,7 +159,7 @@ std::string system_in_words(const std::string& platform) {
   return platform;
 }
 
-// Which tags the name of a wheel has, and which the Python here takes.
+// Tells which tags the name of a wheel has, and which the Python here takes.
 void ask_wheel(const Asked& asked, Explanation& explanation) {
   const auto claims = parse_wheel_name(base_name(explanation.symptom.part("wheel")));
   if (!claims) {
@@ -175,7 +175,7 @@ void ask_wheel(const Asked& asked, Explanation& explanation) {
   for (const auto& text : claims->file_name_tags) {
     const auto tag = split_tag(text);
     add(pythons, python_in_words(tag));
-    // Of manylinux2014 and manylinux_2_28 beside each other the older one counts.
+    // If a name has both manylinux2014 and manylinux_2_28, the older one counts.
     if (std::ranges::none_of(claims->file_name_tags, [&](const auto& other) {
           return promises_more(split_tag(other).platform, tag.platform);
         }))
@@ -209,8 +209,8 @@ const std::map<std::string_view, Question> questions{
     {"libc", ask_libc},     {"cuda", ask_cuda},       {"processor", ask_processor},
     {"gpu", ask_gpu},       {"ptx", ask_ptx},         {"wheel", ask_wheel}};
 
-// "{library|A library} needs {symbol}": parts in place of their names, or the words after the bar.
-// Nothing where a part without such words is empty.
+// Fills in "{library|A library} needs {symbol}": parts for their names, or the words after the bar.
+// Returns nothing if a part without such words is empty.
 std::string filled(std::string_view text, const Symptom& symptom) {
   std::string result;
   while (!text.empty()) {

@@ -1,5 +1,5 @@
-// Why something does not load or run, from the message that a user saw, with the facts of the
-// machine where there is one.
+// Explains why something does not load or run, from the message that a user saw, with the facts of
+// the machine if there is one.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ inline constexpr const char* python_abi = "python-abi";
 inline constexpr const char* numpy_abi = "numpy-abi";
 }  // namespace SymptomKind
 
-// What a message says; a text that it does not say is empty.
+// The contents of a message; a text that it does not have is empty.
 struct Symptom {
   std::string kind;
   std::string message;  // the lines that say it
@@ -50,7 +50,7 @@ struct Pattern {
   std::vector<std::string> between;   // before each literal and after the last: "", "*" or a name
 };
 
-// In lower case and with one kind of quotes, as patterns and texts are compared.
+// Returns a text in lower case and with one kind of quotes, as patterns and texts are compared.
 std::string comparable(std::string_view text);
 
 // One entry of data/explain.toml; the file's head describes the fields.
@@ -64,7 +64,8 @@ struct MessageEntry {
 const std::vector<MessageEntry>& message_entries();  // in the order of the file
 const MessageEntry& entry_of(const std::string& kind);
 
-// Each once, in the order of the text. A part of the text belongs to the first entry that knows it.
+// Returns each symptom once, in the order of the text. A part of the text belongs to the first
+// entry that matches.
 std::vector<Symptom> recognise(std::string_view text);
 
 struct Explanation {

@@ -22,7 +22,7 @@ std::string newest_version(const LibraryFacts& library, const std::string& kind)
   return newest;
 }
 
-// libcudart for libcudart.so.12 and libcudart-1a2b3c4d.so.12
+// Returns libcudart for libcudart.so.12 and libcudart-1a2b3c4d.so.12.
 std::string library_stem(const std::string& library) {
   return library.substr(0, library.find_first_of("-."));
 }
@@ -75,8 +75,8 @@ bool is_cuda_library(const std::string& name) {
          });
 }
 
-// Which CUDA or cuDNN a library is of that the table does not have: CUDA 11 for libcublas.so.11.
-// The numbers of cufft, curand, cusolver and cusparse are their own.
+// Returns the CUDA or cuDNN of a library that the table does not have: CUDA 11 for libcublas.so.11.
+// cufft, curand, cusolver and cusparse have numbers of their own.
 std::string release_of(const std::string& name) {
   const auto stem = library_stem(name);
   const auto number = name.find(".so.") == name.npos ? "" : name.substr(name.find(".so.") + 4);
@@ -105,7 +105,7 @@ std::vector<std::string> former_distributions(const std::string& name) {
   return {};
 }
 
-// Whether a distribution for this CUDA (a version, or nothing) has the library.
+// True if a distribution for this CUDA (a version, or empty) has the library.
 bool comes_with_cuda(const std::string& library, const std::string& cuda) {
   const auto [first, last] = cuda_libraries().equal_range(library);
   return std::any_of(first, last,

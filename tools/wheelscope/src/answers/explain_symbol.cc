@@ -1,5 +1,5 @@
-// Explains undefined symbols: whose the symbol is, since when it exists, and what the torch that is
-// here has in its place.
+// Explains undefined symbols: whose they are, since when they exist, and what the torch here has
+// instead.
 #include <algorithm>
 #include <set>
 
@@ -14,7 +14,7 @@ namespace {
 
 enum class StringAbi { none, before_cxx11, cxx11 };
 
-// By which ABI of gcc a function takes texts, from its demangled name.
+// Tells by its demangled name which of gcc's ABIs a function uses for texts.
 StringAbi string_abi(const std::string& demangled) {
   if (demangled.find("std::__cxx11::") != std::string::npos) return StringAbi::cxx11;
   for (const auto* old : {"std::string", "std::basic_string<"}) {
@@ -23,12 +23,12 @@ StringAbi string_abi(const std::string& demangled) {
   return StringAbi::none;
 }
 
-// c10::Error::Error(c10::SourceLocation) -> c10::Error::Error
+// Returns c10::Error::Error for c10::Error::Error(c10::SourceLocation).
 std::string without_arguments(const std::string& demangled) {
   return demangled.substr(0, demangled.find('('));
 }
 
-// What a library defines under the same name with other arguments; the first few.
+// Returns the first few definitions of a library with the same name and other arguments.
 std::vector<std::string> variants(const LibraryFacts& library, const std::string& demangled) {
   constexpr std::size_t most = 3;
   const auto name = without_arguments(demangled);
@@ -138,7 +138,7 @@ void explain_python_symbol(const MachineFacts* machine, Explanation& explanation
         "this one removed");
 }
 
-// libcublasLt for cublasLtMatmul: the longest name that the symbol starts with.
+// Returns libcublasLt for cublasLtMatmul: the longest name that the symbol starts with.
 std::string cuda_library_of(std::string_view symbol) {
   while (symbol.starts_with('_')) symbol.remove_prefix(1);
   std::string_view best;
@@ -224,7 +224,7 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
       "look for another copy: unset LD_LIBRARY_PATH, or see what LD_DEBUG=libs says");
 }
 
-// What musl's loader says on Alpine Linux, mostly of files that were made for glibc.
+// Explains a message of musl's loader on Alpine Linux, mostly about files that were made for glibc.
 void explain_symbol_on_musl(Explanation& explanation) {
   const auto& symbol = explanation.symptom.symbol;
   explanation.say("the message is musl's: the system is Alpine Linux, or like it");

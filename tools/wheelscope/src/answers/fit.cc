@@ -9,7 +9,7 @@
 namespace wheelscope {
 namespace {
 
-// Why no tag of the wheel is one of the machine's.
+// Explains why no tag of the wheel is one of the machine's.
 FitVerdict other_tags(const WheelClaims& claims, const std::string& file,
                       const MachineFacts& machine) {
   FitVerdict verdict{.file = file, .fits = Fits::fails};

@@ -1,5 +1,5 @@
-// Whether a wheel would work on a machine: `cover` with a machine in place of a cell. Besides what
-// cover asks, it asks for the machine's C library, its libraries, its driver and its GPUs.
+// Judges whether a wheel would work on a machine. Besides what `cover` asks, it asks for the
+// machine's C library, its libraries, its driver and its GPUs.
 #pragma once
 
 #include <functional>
@@ -13,28 +13,29 @@
 
 namespace wheelscope {
 
-// Whether a library that a wheel needs and does not have will be there.
+// Whether something that a wheel needs and does not have will be present.
 enum class Brought { yes, no, unknown };
 
-// What the machine's own files say, where they can be asked: not those of a saved machine, nor of a
-// torch that is still to be installed; and what the wheels bring that a wheel requires. An empty
+// Answers from the machine's own files, if they are available (not those of a saved machine, nor of
+// a torch that is still to be installed), and from the wheels that a wheel requires. An empty
 // function means unknown.
 struct Lookups {
   std::function<const LibraryFacts*(const std::string& name)> system_library;
   std::function<bool(const std::string&)> torch_has;
   std::function<bool(const std::string&)> python_has;
   std::function<Brought(const std::string& library)> required_wheels;
-  // The NumPy that will be there; empty: none will. `unknown` where it cannot be told.
+  // The NumPy that will be installed; empty: none; nothing: unknown.
   std::function<std::optional<std::string>()> numpy;
   std::function<const WheelImports*()> imports;  // of the wheel itself; null: not known
   std::function<Refusal()> refusal;              // of the wheel's own Python code
-  bool same_cuda_as_index = true;                // torch here is the build that the index has
+  bool same_cuda_as_index = true;                // the torch here is the index's build
 };
 
 // From best to worst. `depends`: on something that files do not tell, or that someone can bring.
 enum class Fits { works, depends, fails };
 
-// What stands in the way, in the order in which users meet it: the later, the nearer it came.
+// What stands in the way, in the order in which users meet it: the later, the nearer the wheel
+// came.
 enum class Obstacle { none, unreadable, system, python, torch, numpy, library, cuda, driver, gpu };
 
 struct FitVerdict {
@@ -44,28 +45,29 @@ struct FitVerdict {
   Reason reason;                     // why it fails, or what it depends on
   std::vector<std::string> notes;    // what someone should know beside that
   bool in_part = false;              // judged without its device code
-  std::uint64_t size = 0, read = 0;  // bytes: of the file, and those of them that were read
+  std::uint64_t size = 0, read = 0;  // bytes of the file, and how many were read
 };
 
-// What was asked for, and which file is to be taken.
+// The answer for a project or file: the verdicts, and which file to take.
 struct FitAnswer {
   std::string asked;                 // as the user wrote it
   std::vector<FitVerdict> verdicts;  // in the order in which an installer prefers them
   std::uint64_t not_judged = 0;      // files of other versions
   std::string take, command;         // empty: none works
-  std::string nearest;               // where none works
+  std::string nearest;               // if none works
   Reason obstacle;                   // of the nearest
-  std::string sdist;                 // that is left where there is no wheel for this machine
+  std::string sdist;                 // what remains if there is no wheel for this machine
   std::vector<std::string> notes;
 };
 
 // The verdict to take: the first that works. Null: none.
 const FitVerdict* best_of(std::span<const FitVerdict> verdicts);
 
-// That which came nearest: one that depends on something, else the last obstacle. Null: no file.
+// Returns the nearest verdict: one that depends on something, else the last obstacle; null if no
+// files.
 const FitVerdict* nearest_of(std::span<const FitVerdict> verdicts);
 
-// By its name and tags alone.
+// Judges by name and tags alone.
 FitVerdict fit_by_name(const WheelClaims& claims, const std::string& file,
                        const MachineFacts& machine);
 
@@ -76,7 +78,7 @@ NAMES(Fits, "works", "depends", "fails")
 NAMES(Obstacle, "none", "unreadable", "system", "python", "torch", "numpy", "library", "cuda",
       "driver", "gpu")
 
-// Why versions of packages cannot be there at once.
+// Why versions of packages cannot be installed together.
 struct ClashReason {
   enum class Kind { asked, required, unavailable, judged };
   Kind kind = Kind::required;
@@ -97,7 +99,7 @@ struct ChosenPackage {
   std::string file, url, sha256;
   std::optional<std::uint64_t> size;
   bool is_source = false;
-  bool by_bytes = false;                 // its file was looked into
+  bool by_bytes = false;                 // its file was examined
   FitVerdict verdict;                    // works, or depends
   std::string newest;                    // version on the index, where that is another one
   std::vector<std::string> required_by;  // package and requirement
@@ -109,13 +111,13 @@ struct SetAnswer {
   std::vector<ChosenPackage> packages;  // what was asked for first, then by name
   std::string command;
   std::vector<ClashLine> refused;          // by bytes, of sets that metadata alone allows
-  std::vector<ClashLine> conflict;         // where there is no set; none can be left out
+  std::vector<ClashLine> conflict;         // if there is no set; none can be left out
   std::vector<std::string> nearest_asked;  // what can be had instead
   std::vector<ChosenPackage> nearest;
   std::vector<std::string> why;  // lines for --why
   std::vector<std::string> notes;
-  std::uint64_t read = 0, size = 0;  // bytes of the files that were looked into
-  std::uint64_t received = 0;        // bytes that came over the network, for whatever question
+  std::uint64_t read = 0, size = 0;  // bytes of the examined files
+  std::uint64_t received = 0;        // bytes from the network, for any question
 };
 
 }  // namespace wheelscope

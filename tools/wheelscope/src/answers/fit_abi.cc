@@ -1,4 +1,4 @@
-// Whether a wheel was built for the Python, torch and NumPy that it will meet.
+// Judges whether a wheel was built for the Python, torch and NumPy that it will meet.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -45,7 +45,7 @@ bool CandidateJudge::misses_python() {
   return misses_private_symbols();
 }
 
-// Python passes over modules that their names bind to another one, and takes sources beside them.
+// Python skips modules whose names bind them to another Python, and takes sources beside them.
 bool CandidateJudge::runs_sources_instead() const {
   const auto* imports = lookups_.imports ? lookups_.imports() : nullptr;
   return imports && std::ranges::all_of(wheel_.facts.libraries, [&](const LibraryFacts& library) {
@@ -53,7 +53,7 @@ bool CandidateJudge::runs_sources_instead() const {
          });
 }
 
-// A file that its name makes a module and that is imported, but exports nothing that Python could
+// Finds a file that has a module's name and is imported, but exports nothing that Python could
 // call.
 bool CandidateJudge::misses_init() {
   const auto* imports = lookups_.imports ? lookups_.imports() : nullptr;
@@ -68,7 +68,7 @@ bool CandidateJudge::misses_init() {
   return false;
 }
 
-// A module that its file name binds to one Python, among others that are bound to none.
+// Returns a module that its file name binds to one Python, among others that are bound to none.
 std::string CandidateJudge::module_of_another_python() const {
   std::string bound;
   bool others = false;
@@ -82,7 +82,8 @@ std::string CandidateJudge::module_of_another_python() const {
   return others ? bound : "";
 }
 
-// Its tag is for later Pythons, but its modules need what the limited API does not promise them.
+// True if its tag admits later Pythons, but its modules need what the limited API does not promise
+// them.
 bool CandidateJudge::goes_beyond_limited_api() const {
   const auto& python = wheel_.verdicts.python;
   return python.abi == PythonAbi::version &&
@@ -112,8 +113,8 @@ bool CandidateJudge::misses_private_symbols() {
   return false;
 }
 
-// Symbols of torch's that the wheel does not bring itself, as torch does, and packages that have
-// copies of its code.
+// True if the wheel needs torch's symbols and does not bring them itself, as torch does, and
+// packages that have copies of its code.
 bool CandidateJudge::uses_torch() const {
   if (canonical_name(claims_.name) == "torch") return false;
   return std::ranges::any_of(wheel_.facts.libraries, [&](const LibraryFacts& library) {
@@ -127,8 +128,8 @@ bool CandidateJudge::uses_torch() const {
   });
 }
 
-// Names that mention torch's types may be another library's: they count where the wheel says
-// that it builds on torch.
+// Names that mention torch's types may be another library's: they count only if the wheel says that
+// it builds on torch.
 bool CandidateJudge::is_torchs(const std::string& symbol) const {
   return !requirements_.empty() || torch_shims().contains(symbol) ||
          wheel_.facts.libraries.size() == 1;
@@ -168,8 +169,8 @@ bool CandidateJudge::misses_any_torch() {
   return false;
 }
 
-// By torch's libraries where they were read. Of a torch that is still to be installed, the symbols
-// are known that came or went, as far as many extensions use them.
+// Asks torch's libraries if they were read. For a torch that is still to be installed, only symbols
+// that came or went are known, and only those that many extensions use.
 bool CandidateJudge::torch_has(const std::string& symbol) const {
   if (lookups_.torch_has) return lookups_.torch_has(symbol);
   const auto known = torch_symbols().find(symbol);
@@ -181,8 +182,8 @@ bool CandidateJudge::torch_has(const std::string& symbol) const {
   return !older(minor, first) && (last.empty() || !older(last, minor));
 }
 
-// What torch's own libraries do not define, and no library of the wheel does. Of libraries that
-// differ by numbers, one that lacks nothing is enough: torch-2.9/x.so, torch-2.10/x.so.
+// Finds symbols that neither torch's own libraries nor the wheel's define. Of libraries that differ
+// by numbers (torch-2.9/x.so, torch-2.10/x.so), one that lacks nothing is enough.
 bool CandidateJudge::misses_symbols() {
   std::map<std::string, Reason> lacking;  // by the path without numbers
   for (const auto& library : wheel_.facts.libraries) {
@@ -207,8 +208,8 @@ bool CandidateJudge::misses_symbols() {
   return false;
 }
 
-// Modules that were built for another NumPy than they will meet. A library that is no module
-// imports NumPy's API when something calls it, and may go on without.
+// Finds modules that were built for another NumPy than they will meet. A library that is not a
+// module imports NumPy's API when something calls it, and may go on without.
 bool CandidateJudge::misses_numpy() {
   if (canonical_name(claims_.name) == "numpy" || !lookups_.numpy) return false;
   for (const auto& library : wheel_.facts.libraries) {

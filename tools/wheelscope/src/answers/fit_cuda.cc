@@ -1,4 +1,4 @@
-// Whether a wheel's CUDA runtime, device code and the driver go together.
+// Judges whether a wheel's CUDA runtime and device code suit the machine's driver and GPUs.
 #include <algorithm>
 #include <ranges>
 

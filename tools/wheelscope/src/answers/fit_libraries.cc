@@ -1,4 +1,4 @@
-// Whether the libraries that a wheel needs from elsewhere will be there.
+// Judges whether the libraries that a wheel needs from elsewhere will be present.
 #include <algorithm>
 #include <map>
 
@@ -22,7 +22,7 @@ bool CandidateJudge::requires_any(const std::vector<std::string>& distributions)
   });
 }
 
-// Its distributions of CUDA are all for one major version.
+// torch's distributions of CUDA are all for one major version.
 bool CandidateJudge::torch_brings(const std::string& name) const {
   if (!machine_.torch) return false;
   const auto major = major_of(machine_.torch->cuda);
@@ -30,7 +30,7 @@ bool CandidateJudge::torch_brings(const std::string& name) const {
   return std::any_of(first, last, [&](const auto& entry) { return entry.second.cuda == major; });
 }
 
-// By the system, the driver, torch, or a distribution that the wheel requires.
+// Tells whether the system, the driver, torch or a required distribution brings the library.
 Brought CandidateJudge::brought(const std::string& name) const {
   if (is_platform_library(name)) return Brought::yes;
   if (is_torch_library(name)) {
@@ -51,15 +51,15 @@ Brought CandidateJudge::brought(const std::string& name) const {
   return lookups_.system_library || of_cuda ? Brought::no : Brought::unknown;
 }
 
-// Whether an import fails where a library does not load. Without the wheel's Python code, what
-// is known is that modules are imported, and all else may be.
+// Tells whether an import fails if a library does not load. Without the wheel's Python code, all
+// that is known is that modules are imported, and other libraries may be.
 Need CandidateJudge::need_of(const LibraryFacts& library, bool is_opened) const {
   const auto* imports = lookups_.imports ? lookups_.imports() : nullptr;
   if (imports) return imports->need_of(installed_path(library.path), library.python_module);
   return is_opened ? Need::always : Need::depends;
 }
 
-// Whether Python opens the library itself, or what it opens needs it. Others are opened by code
+// Returns the libraries that Python opens itself, and what those need. Others are opened by code
 // that may do without.
 std::set<std::string> CandidateJudge::opened() const {
   std::map<std::string, const LibraryFacts*> by_name;
@@ -86,8 +86,8 @@ std::set<std::string> CandidateJudge::opened() const {
   return paths;
 }
 
-// A library without which another of the same make serves: of several that differ by numbers or
-// by cpu and cuda, one is chosen at run time.
+// True for a library that others can replace: of several that differ by numbers or by cpu and cuda,
+// one is chosen at run time.
 bool CandidateJudge::is_one_of_several(const LibraryFacts& library) {
   return std::ranges::any_of(wheel_.facts.libraries, [&](const LibraryFacts& other) {
     return &other != &library && other.loadable() &&
@@ -161,7 +161,7 @@ bool CandidateJudge::misses_library(const LibraryFacts& library, const std::stri
   return false;
 }
 
-// Of a library that modules need, the surest of the modules counts.
+// If modules need a library, the surest of them counts.
 Need CandidateJudge::need_of_any_user(const LibraryFacts& library, bool sure) const {
   auto need = need_of(library, sure);
   if (library.python_module) return need;
@@ -192,7 +192,7 @@ bool CandidateJudge::leads_to(const LibraryFacts& user, const LibraryFacts& want
   return false;
 }
 
-// Versions of symbols that the system's libraries do not have: libstdc++'s for one.
+// Finds versions of symbols that the system's libraries do not have: libstdc++'s, for example.
 bool CandidateJudge::misses_versions(const LibraryFacts& library) {
   if (!lookups_.system_library) {
     doubt_versions(library);
@@ -218,8 +218,8 @@ bool CandidateJudge::has_file(const std::string& name) const {
   });
 }
 
-// Of a machine that was saved, the C library alone is known: a system has what came out with
-// that.
+// Only the C library of a saved machine is known: its system is taken to have what was released
+// with that.
 void CandidateJudge::doubt_versions(const LibraryFacts& library) {
   if (machine_.libc != "glibc") return;
   for (const auto& [name, versions] : library.version_needs) {

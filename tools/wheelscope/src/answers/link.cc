@@ -1,5 +1,6 @@
-// Links without loading. Python opens an extension module with local scope: what neither the module
-// nor anything that it needs defines is not found, even if another library in the process has it.
+// Links without loading. Python opens an extension module with local scope: a symbol that neither
+// the module nor anything it needs defines is not found, even if another library in the process has
+// it.
 #include "answers/link.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 namespace wheelscope {
 namespace {
 
-// Where a member lies once the wheel is installed (PEP 427, "the .data directory").
+// Returns where a member lies once the wheel is installed (PEP 427, "the .data directory").
 std::string installed_path(const Facts& facts, const std::string& member) {
   const std::string site = "/site-packages/";
   if (!facts.wheel) return member.find('/') == member.npos ? "./" + member : member;
@@ -132,7 +133,7 @@ class Linker {
   }
 
   bool is_own(const LibraryFacts& library) const {
-    const auto& own = wheel_.facts.libraries;  // one vector: an address inside of it tells
+    const auto& own = wheel_.facts.libraries;  // one vector, so an address inside it is enough
     return !own.empty() && std::less_equal{}(&own.front(), &library) &&
            std::less_equal{}(&library, &own.back());
   }
@@ -165,7 +166,7 @@ class Linker {
 
   bool is_absent(const std::string& name) const { return absent_.contains(name); }
 
-  // What no file here has, because the system, the driver or Python has it.
+  // True for a symbol that no file here has because the system, the driver or Python has it.
   bool is_left_to_others(const SymbolFact& symbol) {
     if (symbol.weak) return ++report_.weak;
     if (is_python_symbol(symbol.name)) return ++report_.python;
@@ -243,7 +244,7 @@ class Linker {
     return "no library in reach defines it";
   }
 
-  // Which library ought to have a symbol that none has.
+  // Returns the library that should have a symbol which none has.
   std::string expected_provider(const std::string& name) const {
     if (auto library = torch_library_of(name); !library.empty()) return library;
     std::vector<std::string> candidates;
@@ -257,13 +258,13 @@ class Linker {
   const std::vector<Item>& providers_;
   std::unordered_map<std::string, const LibraryFacts*> files_;  // by path
   std::unordered_map<std::string, std::vector<const LibraryFacts*>> by_name_;
-  // Name and machine -> path: of libraries that every search finds, and of all that providers have.
-  // Providers are packages that work, so their libraries find each other.
+  // Name and machine -> path, for libraries that every search finds and for all that providers
+  // have. Providers are packages that work, so their libraries find each other.
   std::map<std::pair<std::string, std::string>, std::string> system_, everywhere_;
   bool importing_ = false;
   Loader* loader_ = nullptr;
   std::size_t imported_ = 0;      // how many libraries the providers have brought
-  std::set<std::string> absent_;  // NEEDED names that lead nowhere, in the scope under way
+  std::set<std::string> absent_;  // NEEDED names that lead nowhere in the current scope
   std::set<const LibraryFacts*> linked_;
   std::set<std::pair<const SymbolFact*, const LibraryFacts*>> resolved_;
   std::set<const SymbolFact*> counted_;

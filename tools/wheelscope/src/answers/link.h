@@ -1,5 +1,5 @@
-// Whether a wheel's libraries would load, from files alone: the loader's rules on the wheel as it
-// is installed, with the packages that it builds on.
+// Tells from files alone whether a wheel's libraries would load: applies the loader's rules to the
+// wheel as it is installed, together with the packages that it builds on.
 #pragma once
 
 #include "findings/findings.h"
@@ -7,10 +7,10 @@
 namespace wheelscope {
 
 struct MissingSymbol {
-  std::string library;  // that needs it
+  std::string library;  // the one that needs it
   std::string symbol;   // name or name@VERSION
   std::string demangled;
-  std::string expected_in;  // the library that should have had it; empty: cannot be told
+  std::string expected_in;  // the library that should have it; empty: unknown
   std::string why;
 };
 
@@ -25,9 +25,9 @@ struct LinkReport {
   std::map<std::string, std::string> missing_reasons;  // NEEDED name -> why it is not found
 };
 
-// All items must have been read with ScanOptions::symbols. Wheels among the providers are taken as
-// imported before: their libraries are loaded. Files and folders are found by name, as the system's
-// own libraries are.
+// Links a wheel. All items must have been read with ScanOptions::symbols. Wheels among the
+// providers count as imported before, so their libraries are loaded. Other providers, files and
+// folders, are found by name like the system's own libraries.
 LinkReport link(const Item& wheel, const std::vector<Item>& providers);
 
 }  // namespace wheelscope

@@ -35,7 +35,7 @@ Pattern parse_pattern(std::string_view text) {
   return pattern;
 }
 
-// "cannot find {a|b}" -> "cannot find a", "cannot find b"
+// Returns "cannot find a" and "cannot find b" for "cannot find {a|b}".
 std::vector<std::string> with_each_alternative(const std::string& text) {
   for (auto open = text.find('{'); open != text.npos; open = text.find('{', open + 1)) {
     const auto close = std::min(text.find('}', open), text.size() - 1);

@@ -1,4 +1,4 @@
-// Tells by names who ought to have what is missing.
+// Tells by its name who should have a missing library or symbol.
 #include "answers/owners.h"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ constexpr std::pair<std::string_view, const char*> used_libraries[] = {
     {"Tk_", "Tk"},
     {"PQ", "libpq"}};
 
-// arrow:: for _ZN5arrowlsERSoRKNS_10Decimal256E; a name that is not mangled as it is.
+// Returns arrow:: for _ZN5arrowlsERSoRKNS_10Decimal256E, and a name that is not mangled unchanged.
 std::string outermost(std::string_view symbol) {
   if (!symbol.starts_with("_Z")) return std::string(symbol);
   const auto digits = symbol.find_first_not_of("TVISNKR", 2);
@@ -219,7 +219,7 @@ std::string library_family(const std::string& path) {
   return family;
 }
 
-// Without the loader's rules: by the names alone.
+// Goes by names alone, without the loader's rules.
 void for_each_symbol(
     const Item& item,
     const std::function<void(const LibraryFacts&, const SymbolFact&, const std::string&)>& use) {

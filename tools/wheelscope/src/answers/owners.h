@@ -1,5 +1,5 @@
-// Who ought to have a library or a symbol that is not there: the driver, the system, torch, or a
-// distribution of NVIDIA's.
+// Tells who should have a library or a symbol that is missing: the driver, the system, torch, or
+// one of NVIDIA's distributions.
 #pragma once
 
 #include <functional>
@@ -11,45 +11,46 @@
 
 namespace wheelscope {
 
-// The driver's libraries: every machine with an NVIDIA GPU has them, no package does.
+// True for the driver's libraries: every machine with an NVIDIA GPU has them, no package does.
 bool is_driver_library(std::string_view name);
 
-// A function of the driver's libraries, as far as its name tells.
+// True if the name is that of a function of the driver's libraries.
 bool is_driver_symbol(std::string_view name);
 
 bool is_musl(std::string_view library);
 
-// A library of the system that wheels may count on.
+// True for the system's libraries that wheels may count on.
 bool is_platform_library(const std::string& name);
 
-// Part of the C++ runtime: std:: and what compilers call on their own. Some linkers leave its
-// version out.
+// True for parts of the C++ runtime: std:: and the functions that compilers call on their own. Some
+// linkers leave the version of these symbols out.
 bool is_cxx_runtime_symbol(std::string_view name);
 
 bool is_torch_library(std::string_view name);
 
-// A name that wheels need from elsewhere: of the platform, the driver, CUDA, torch or Python.
+// True for a library that wheels need from elsewhere: of the platform, the driver, CUDA, torch or
+// Python.
 bool is_known_library(const std::string& name);
 
-// Which of torch's libraries ought to have a symbol: stable functions by the table, C++ names by
-// their namespace. Empty: it is none of torch's.
+// Returns the library of torch that should have a symbol: the table knows stable functions, and C++
+// names are told by their namespace. Empty if the symbol is not torch's.
 std::string torch_library_of(const std::string& symbol);
 
-// Which of the libraries that packages often use a symbol is of, by its name: OpenCV for cv::Mat's.
-// Empty: it cannot be told.
+// Returns the commonly used library that a symbol's name points to, such as OpenCV for cv::Mat.
+// Empty if the name does not tell.
 std::string library_by_name(const std::string& symbol);
 
-// The distributions on PyPI that bring a library of CUDA: nvidia-cuda-runtime-cu12 for
-// libcudart.so.12. Of several, that for `cuda` (a version, or nothing) alone.
+// Returns the distributions on PyPI that bring a library of CUDA, such as nvidia-cuda-runtime-cu12
+// for libcudart.so.12. If one of them is for `cuda` (a version, or empty), returns only that.
 std::vector<std::string> cuda_distributions_of(const std::string& library,
                                                const std::string& cuda = "");
 
-// The same for libraries beside each other that differ by numbers and by cpu or cuda: one is chosen
-// when the program runs, for the torch or the FFmpeg that is there.
+// Returns the path without its numbers and without "cpu" or "cuda", so that it is the same for
+// libraries of which a program chooses one at run time, for the torch or the FFmpeg that is there.
 std::string library_family(const std::string& path);
 
-// Every symbol of every library, with the library that an undefined one is expected from (empty: it
-// cannot be told).
+// Calls `use` for every symbol of every library, with the library that should define an undefined
+// one (empty: unknown).
 void for_each_symbol(const Item& item,
                      const std::function<void(const LibraryFacts& library, const SymbolFact& symbol,
                                               const std::string& owner)>& use);

@@ -1,12 +1,13 @@
-// Why a wheel does not serve a user, as data: what it is, and the names and versions in it. The
-// sentences are made in report/reason_text.cc, and decide nothing.
+// Why a wheel does not serve a user, as data: a kind, and the names and versions that belong to it.
+// report/reason_text.cc turns it into sentences and decides nothing.
 #pragma once
 
 #include <string>
 
 namespace wheelscope {
 
-// The fields that a reason has beside it: `who` needs `what` of `version`; `here` is what is there.
+// Each kind lists the fields of the reason that it uses. Usually `who` needs `what` of `version`,
+// and `here` is what the machine has.
 enum class Why {
   none,
   not_a_wheel,

@@ -12,8 +12,8 @@
 namespace wheelscope {
 namespace {
 
-// The torch that a wheel bound to its C++ ABI was built for: from a local version (+cu130torch2.15)
-// or an exact requirement.
+// Returns the torch that a wheel on torch's C++ ABI was built for: from a local version
+// (+cu130torch2.15) or an exact requirement.
 std::string torch_built_for(const WheelClaims& wheel, const TorchRequirements& requirements) {
   const auto local = wheel.version.find('+');
   const auto mark = local == std::string::npos ? local : wheel.version.find("torch", local);
@@ -22,7 +22,8 @@ std::string torch_built_for(const WheelClaims& wheel, const TorchRequirements& r
   return wheel.version.substr(mark + 5, end - mark - 5);
 }
 
-// Symbols of torch that a library needs. The loader's facts have all symbols in their place.
+// Returns the symbols of torch that a library needs. Facts read for the loader have all symbols
+// instead.
 std::vector<std::string_view> needed_from_torch(const LibraryFacts& library) {
   std::vector<std::string_view> names;
   for (const auto& [symbol, needed] : library.torch_symbols) {
@@ -139,8 +140,8 @@ Reason why_not_python(const Item& wheel, const Cell& cell) {
     case PythonServes::is_another:
       return {.why = Why::python_built, .version = joined(verdict.versions)};
     case PythonServes::is_older:
-      // A function joins the limited API later than Python: a wheel for one Python was built with
-      // that one.
+      // A function may join the limited API after it joined Python; a wheel for one Python was
+      // built with that one.
       if (by_own_abi && verdict.abi == PythonAbi::abi3) return {};
       break;
   }

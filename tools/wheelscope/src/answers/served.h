@@ -1,5 +1,5 @@
-// Why a wheel does not serve a user, one question at a time: what `cover` asks for the cells of a
-// matrix, and `fit` for a machine. Every answer is a reason; none means that it does.
+// Tells why a wheel does not serve a user, one question at a time: `cover` asks for the cells of a
+// matrix, `fit` for a machine. Every answer is a reason; no reason means that the wheel serves.
 #pragma once
 
 #include <map>
@@ -21,16 +21,16 @@ struct Cell {
 
 Cell cell_of(const MachineFacts& machine);
 
-// The wheel's requirements of torch, taken apart and evaluated once for each Python and machine: a
-// wheel may have very many, or one with a very long marker.
+// The wheel's requirements of torch. They are parsed once, and evaluated once for each Python and
+// machine: a wheel may have very many, or one with a very long marker.
 class TorchRequirements {
  public:
   explicit TorchRequirements(const WheelClaims& claims);
 
-  // Those for another system, Python or extra do not count.
+  // Ignores requirements for another system, Python or extra.
   Reason why_not(const Cell& cell);
 
-  // The torch that an exact requirement names; empty: there is none.
+  // Returns the torch that an exact requirement names; empty if there is none.
   std::string exact() const;
 
   bool empty() const { return all_.empty(); }
@@ -41,10 +41,11 @@ class TorchRequirements {
   std::map<std::pair<std::string, std::string>, std::vector<const Written*>> holding_;
 };
 
-// torch 2.13 took a field out of every tensor (c10/core/impl/PyObjectSlot.h). Code that was built
-// before or after looks for the others where they were then, and may load with any torch all the
-// same. Symbols that came or went tell on which side it was built, and so does METADATA. The first
-// of a wheel's libraries of which nothing tells it; null: there is none.
+// Returns the first of a wheel's libraries that may have been built for either layout of tensors;
+// null if there is none. torch 2.13 took a field out of every tensor
+// (c10/core/impl/PyObjectSlot.h). Code built for one layout may load with the other, but then reads
+// the other fields at wrong offsets. Needed symbols that came or went with 2.13, or METADATA, tell
+// which layout a library was built for.
 const LibraryFacts* of_either_layout(const std::vector<const LibraryFacts*>& libraries, Cell cell,
                                      TorchRequirements& requirements);
 
@@ -54,15 +55,16 @@ inline constexpr std::string_view layout_doubt =
 inline constexpr std::string_view layout_cure =
     "the torch that it was built with; a call tells for sure";
 
-// The path of a library without its numbers: torch-2.9/x.so and torch-2.10/x.so are one for each.
+// Returns a library's path without its numbers: equal for the variants of a library for several
+// versions, such as torch-2.9/x.so and torch-2.10/x.so.
 std::string without_digits(std::string path);
 
-// All of these ask of wheels, not of lone files.
+// All of these judge wheels, not lone files.
 Reason why_not_arch(const Item& wheel, const Cell& cell);
 Reason why_not_python(const Item& wheel, const Cell& cell);
 Reason why_not_torch(const Item& wheel, const Cell& cell, TorchRequirements& requirements);
-Reason why_not_without_cuda(const Item& wheel);                      // on a CPU build of torch
-Why why_not_numpy(const NumpyApi& api, const std::string& version);  // empty: there is none
+Reason why_not_without_cuda(const Item& wheel);                      // with a CPU build of torch
+Why why_not_numpy(const NumpyApi& api, const std::string& version);  // empty version: not installed
 Reason why_not_runtime(const Item& wheel,
                        const Cell& cell);  // with the CUDA that torch brings
 

@@ -91,7 +91,7 @@ std::string without_quotes(std::string_view word) {
     word.remove_suffix(1);
   // A quoted text of Python's writes its line end: 'undefined symbol: _Zx\n'.
   if (word.ends_with("\\n")) word.remove_suffix(2);
-  // "ImportError('libcuda.so.1" is of libcuda.so.1.
+  // "ImportError('libcuda.so.1" is about libcuda.so.1.
   return std::string(word.substr(word.find_last_of("'\"`") + 1));
 }
 
@@ -157,7 +157,7 @@ std::vector<Match> matches(const Pattern& pattern, const PlainText& text) {
   return found;
 }
 
-// Whether two messages are about the same thing; what only one of them says goes to the first.
+// Merges the second message into the first and returns true, if both are about the same thing.
 bool merge(Symptom& first, const Symptom& second) {
   if (first.kind != second.kind) return false;
   std::vector<std::string> names{"library", "needs", "symbol", "version"};

@@ -16,10 +16,10 @@
 namespace wheelscope {
 namespace {
 
-// What may be done with the fat binaries of a file.
+// The form of a file, which decides what may be cut from it.
 enum class Form {
   loaded,      // in a library or program: the driver chooses
-  linked,      // in an object file or static library: a linker chooses, who may want any kind
+  linked,      // in an object file or static library: a linker chooses, and may want any kind
   lone_cubin,  // or PTX text: the program chooses
   lone_fatbin  // one container and nothing else
 };
@@ -77,10 +77,10 @@ class FilePlanner {
   }
 
  private:
-  // Whether each module shares no bytes with another one.
+  // Tells for each module whether it shares no bytes with another one.
   static std::vector<bool> find_apart(const std::vector<DeviceModule>& modules) {
     std::vector<bool> apart(modules.size(), true);
-    std::size_t last = 0;  // the one that ends last of those in front
+    std::size_t last = 0;  // of the modules before: the one that ends last
     for (std::size_t i = 1; i < modules.size(); ++i) {
       const auto range = modules[i].range(), before = modules[last].range();
       if (range.at < before.end()) apart[i] = apart[last] = false;
@@ -100,7 +100,7 @@ class FilePlanner {
     for (const auto* code : module.codes) count(*code, plan_.kept);
   }
 
-  // Adds what one GPU takes, by kind and target.
+  // Adds the code that one GPU takes, by kind and target.
   using Taken = std::set<std::pair<CodeKind, std::string>>;
   void take(const std::string& gpu, const DeviceModule& module, Taken& taken) {
     const auto ptx = module.targets(CodeKind::ptx), link = module.targets(CodeKind::lto_ir);
@@ -144,7 +144,7 @@ class FilePlanner {
     plan_.cuts.push_back(std::move(cut));
   }
 
-  // The program that ships it picks among all that can run.
+  // The program that ships the code picks among all that can run.
   void plan_lone(const DeviceCode& code) {
     plan_.remove = std::ranges::none_of(wanted_.gpus, [&](const std::string& gpu) {
       return code.kind == CodeKind::ptx ? ptx_serves(code.target, gpu)
@@ -162,7 +162,7 @@ std::uint64_t kept_end(const ContainerCut& cut) {
   return cut.whole.at + cut.header_size + cut.kept_size();
 }
 
-// What becomes of the file around the cuts.
+// Plans the file around the cuts.
 void plan_layout(Bytes file, Form form, FileThinning& plan) {
   std::vector<FileRange> zeros;
   for (const auto& cut : plan.cuts)
@@ -177,7 +177,7 @@ void plan_layout(Bytes file, Form form, FileThinning& plan) {
   }
   auto layout =
       looks_like_elf(file) ? plan_holes(file, zeros) : std::unexpected(KeepsZeros::not_shared);
-  if (layout && plan.cuts.front().whole.at < sizeof(Elf64_Ehdr))  // that header changes, too
+  if (layout && plan.cuts.front().whole.at < sizeof(Elf64_Ehdr))  // the ELF header changes, too
     layout = std::unexpected(KeepsZeros::unusual);
   if (!layout) {
     plan.keeps_zeros = layout.error();

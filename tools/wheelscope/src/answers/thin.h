@@ -1,10 +1,11 @@
-// Thinning: which device code of a file some GPUs would choose, and the file without the rest.
+// Thinning: finds the device code of a file that some GPUs would choose, and makes the file without
+// the rest.
 //
 // A fat binary is one module in several forms, and a GPU takes one of them (choose() in
-// verdicts/cuda.h). The others are cut out of the container, which stays at its address; what
-// becomes free is zeros, and whole pages of zeros leave the file where its layout allows it
-// (writers/elf_holes.h). Loose cubins and PTX texts are picked by the program that ships them: all
-// that a GPU could run stay, the others are left out of the wheel.
+// verdicts/cuda.h). The others are cut out of the container, which stays at its address. The freed
+// bytes become zeros, and whole pages of zeros are removed from the file where its layout allows it
+// (writers/elf_holes.h). The program that ships loose cubins and PTX texts picks among them itself,
+// so everything that one of the GPUs could run stays, and the rest is left out of the wheel.
 #pragma once
 
 #include <map>
@@ -25,11 +26,11 @@ namespace wheelscope {
 
 struct ThinFor {
   std::vector<std::string> gpus;  // compute capabilities: 8.0, 9.0
-  std::set<std::string> ptx;      // those of them whose PTX is kept, native code or not
+  std::set<std::string> ptx;      // the GPUs whose PTX is kept, even beside native code
 };
 
-// "8.0;9.0+PTX", as torch writes it; blanks and commas separate too, and 9.0a is 9.0. Fails on a
-// GPU that no table here has.
+// Parses "8.0;9.0+PTX", as torch writes it. Blanks and commas separate too, and 9.0a counts as 9.0.
+// Fails on a GPU that the CUDA table does not have.
 Result<ThinFor> parse_arch_list(std::string_view text);
 
 // Device code of one kind and target.
@@ -38,7 +39,7 @@ struct CodeSum {
 };
 using CodeSums = std::map<std::string, CodeSum>;  // by sm_90, compute_80
 
-// Why all of a file's device code stays, or part of it.
+// Why all or part of a file's device code stays.
 //   no_sections   without section headers, fat binaries cannot be told from other bytes
 //   broken        a fat binary that cannot be read as a whole
 //   shared_bytes  fat binaries that overlap
@@ -54,7 +55,7 @@ struct ContainerCut {
   std::uint64_t kept_size() const;
 };
 
-// Fat binaries, by what a GPU finds in them.
+// Fat binaries, counted by what a GPU finds in them.
 struct ModuleCount {
   std::uint64_t native = 0, jit = 0, unserved = 0;
 
@@ -67,17 +68,17 @@ struct FileThinning {
   bool remove = false;  // a loose file that none of the GPUs could run
   std::vector<ContainerCut> cuts;
   CodeSums kept, cut;
-  std::map<StaysWhole, std::uint64_t> stays;   // how many fat binaries, or entries
+  std::map<StaysWhole, std::uint64_t> stays;   // -> how many fat binaries or entries
   std::map<std::string, ModuleCount> modules;  // by GPU
   std::optional<HoleyLayout> layout;
-  std::optional<KeepsZeros> keeps_zeros;    // why there is no layout, where something was cut
+  std::optional<KeepsZeros> keeps_zeros;    // why there is no layout although something was cut
   std::uint64_t size_before = 0, size = 0;  // of the file
-  std::uint64_t zeros = 0;                  // bytes that became zeros and are still in the file
+  std::uint64_t zeros = 0;                  // new zeros that are still in the file
 
   bool changes() const { return remove || !cuts.empty(); }
 };
 
-// The device code of a file of any form.
+// Reads the device code of a file of any form.
 Fatbin read_all_device_code(const std::string& path, Bytes file, Loan& loan);
 
 // A fat binary with its entries.
@@ -86,53 +87,53 @@ struct DeviceModule {
   std::vector<const DeviceCode*> codes;
 
   FileRange range() const { return {container.whole.origin(), container.whole.size()}; }
-  std::vector<std::string> targets(CodeKind kind) const;  // each once
+  std::vector<std::string> targets(CodeKind kind) const;  // without repetition
 };
-std::vector<DeviceModule> modules_of(const Fatbin& fatbin);  // in the order of their bytes
+std::vector<DeviceModule> modules_of(const Fatbin& fatbin);  // in file order
 
-// A plan for each list of GPUs; none where the file has no device code.
+// Plans for each list of GPUs; returns no plans if the file has no device code.
 std::vector<FileThinning> plan_thinning(const std::string& path, Bytes file,
                                         const std::vector<ThinFor>& wanted, Allowance& memory);
 
-// What a GPU finds in all of the files.
+// Counts what a GPU finds in all of the files.
 ModuleCount count_modules(const std::vector<FileThinning>& files, const std::string& gpu);
 
-// The thinned file: views of the old one, and what is new.
+// Returns the thinned file: views of the old one, and the new parts.
 Pieces thinned(Bytes file, const FileThinning& plan);
 
-// What becomes of a wheel.
+// The result for a wheel.
 struct ThinnedWheel {
   std::string file;    // as it was given
   std::string sha256;  // of that file
   ThinFor wanted;
-  std::vector<FileThinning> files;          // those with device code, in the order of the wheel
-  std::vector<std::string> notes;           // what else changed, or could not be changed
-  std::string written;                      // the path of the new wheel; empty: none
-  std::uint64_t size_before = 0, size = 0;  // of the wheel; size is 0 where none is written
+  std::vector<FileThinning> files;          // files with device code, in the order of the wheel
+  std::vector<std::string> notes;           // other changes, and what could not be changed
+  std::string written;                      // path of the new wheel; empty: none written
+  std::uint64_t size_before = 0, size = 0;  // of the wheel; size is 0 if none is written
   std::uint64_t installed_before = 0, installed = 0;  // of its members
 
   bool changes() const;
 };
 
-// What becomes of an installed package.
+// The result for an installed package.
 struct ThinnedPackage {
   std::string name, version;
   std::uint64_t size_before = 0, size = 0;  // of the files that RECORD names
-  std::vector<FileThinning> files;          // those that change, with absolute paths
-  std::vector<std::string> notes;           // why one stays as it is
+  std::vector<FileThinning> files;          // changed files, with absolute paths
+  std::vector<std::string> notes;           // why a file stays as it is
   bool written = false;
 };
 
 NAMES(StaysWhole, "no-sections", "broken", "shared-bytes", "unknown-kind", "unserved")
 NAMES(KeepsZeros, "no-room", "not-shared", "unusual")
 
-// --- Whether a file is a thinning of another one: less device code, and nothing else.
+// --- Checks that a file is a thinning of another one: less device code, and no other change.
 
-//   missing      it is gone, and was no loose device code
+//   missing      the file is gone, and was not loose device code
 //   added        the original has no such file
-//   contents     a file without device code, and not the same
-//   host_code    what is loaded apart from fat binaries, or the tables for it
-//   device_code  code that the original does not have, or not in this fat binary
+//   contents     a file without device code whose bytes differ
+//   host_code    loaded bytes outside the fat binaries differ, or the tables for loading them
+//   device_code  code that the original does not have in this fat binary
 enum class ThinDifference { missing, added, contents, host_code, device_code };
 
 struct ByTarget {
@@ -143,17 +144,17 @@ using Gpus = std::set<std::string, ByTarget>;
 struct ThinCheck {
   std::vector<std::pair<std::string, ThinDifference>> differences;  // file -> what
   Gpus lost;  // GPUs that would no longer get the code that they chose
-  Gpus gpus;  // those that still do, of all that were served
+  Gpus gpus;  // GPUs that still do, of all that were served
 
   bool holds() const { return differences.empty(); }
 };
 
-// Compares one file; adds GPUs to `served` that find code in it, and to `lost` those that would
-// choose other code from the second one.
+// Compares one file. Adds to `served` the GPUs that find code in it, and to `lost` those that would
+// choose other code from the thinned file.
 std::optional<ThinDifference> compare_thinned(const std::string& path, Bytes original, Bytes thin,
                                               Gpus& served, Gpus& lost, Allowance& memory);
 
-// The same for a file that was left out.
+// Does the same for a file that was left out.
 std::optional<ThinDifference> compare_removed(const std::string& path, Bytes original, Gpus& served,
                                               Gpus& lost, Allowance& memory);
 

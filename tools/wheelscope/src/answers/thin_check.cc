@@ -43,7 +43,7 @@ void compare_choices(const DeviceModule& original, const DeviceModule* thin, Gpu
   }
 }
 
-// Whether every entry of `thin` is one of `original`, in the same order.
+// True if every entry of `thin` is in `original`, in the same order.
 bool is_part_of(const DeviceModule& thin, const DeviceModule& original) {
   auto next = original.codes.begin();
   for (const auto* code : thin.codes) {
@@ -61,7 +61,7 @@ class Image {
  public:
   Image(Bytes file, const ElfTables& tables) : file_(file.span()), tables_(tables) {}
 
-  // Whether memory from `address` on has these bytes; and whether it is zeros.
+  // True if memory has these bytes from `address` on, or zeros.
   bool has(std::uint64_t address, Span bytes) const {
     return each_part(address, bytes.size(), [&](std::uint64_t at, std::uint64_t length, Span here) {
       const auto wanted = bytes.subspan(at, length);
@@ -75,7 +75,8 @@ class Image {
   }
 
  private:
-  // Calls use(at, length, bytes of the file) for each part; without bytes, it is zeros by p_memsz.
+  // Calls use(at, length, bytes of the file) for each part; a part without bytes is zeros, by
+  // p_memsz.
   template <class Use>
   bool each_part(std::uint64_t address, std::uint64_t size, Use use) const {
     for (std::uint64_t at = 0; at < size;) {
@@ -124,8 +125,8 @@ bool same_other_segments(const ElfTables& a, const ElfTables& b) {
   });
 }
 
-// Whether each segment that `b` loads is a part of one that `a` loads, with the same rights; but
-// for the one that holds its program headers, which PT_PHDR must name.
+// True if each segment that `b` loads is part of one that `a` loads, with the same rights, except
+// for the segment with its program headers, which PT_PHDR must name.
 bool loads_no_more(const ElfTables& a, const ElfTables& b) {
   std::size_t others = 0;
   for (const auto& one : b.segments) {
@@ -166,7 +167,8 @@ bool same_sections(Bytes original, Bytes thin, const ElfTables& a, const ElfTabl
   return true;
 }
 
-// `device`: fat binaries of the original that lost code, `left`: how long they are now.
+// Compares all but device code. `device`: fat binaries of the original that lost code; `left`:
+// their new lengths.
 bool same_host_code(Bytes original, Bytes thin, const std::vector<FileRange>& device,
                     const std::vector<std::uint64_t>& left) {
   const auto a = read_tables(original), b = read_tables(thin);
@@ -228,7 +230,7 @@ std::optional<ThinDifference> compare_thinned(const std::string& path, Bytes ori
     if (!modules[i].codes.empty() && !modules[i].codes.front()->relocatable)
       compare_choices(modules[i], &thin_modules[i], served, lost);
     const auto whole = modules[i].range();
-    // Containers that overlap are compared as other bytes are: they stay as they were.
+    // Overlapping containers are compared like any other bytes: thinning does not touch them.
     if (modules[i].codes.size() == thin_modules[i].codes.size()) continue;
     device.push_back(whole);
     left.push_back(thin_modules[i].range().size);

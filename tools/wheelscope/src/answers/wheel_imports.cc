@@ -66,7 +66,7 @@ class OwnModules {
     return folders_.contains(name) || files_.contains(name);
   }
 
-  // Whether a module `a.b` is there for the text `a.bc`: Cython's texts follow on each other.
+  // True if a module `a.b` exists for the text `a.bc`: Cython's texts run into each other.
   bool has_start_of(std::string text) const {
     std::ranges::replace(text, '.', '/');
     for (const auto least = text.find('/') + 1; text.size() > least; text.pop_back()) {
@@ -181,10 +181,10 @@ std::string distribution_in(const std::vector<std::string>& files) {
   return {};
 }
 
-// Follows machine code, of which its texts tell what it may import, into required wheels: those
-// that share a folder with the wheel, and those that a package which is one module of machine code
-// names. A module that is all of a wheel may also say by its texts what it needs. What is found
-// there is never more than a doubt.
+// Follows machine code, whose texts tell what it may import, into required wheels: those that share
+// a folder with the wheel, and those that a package which is one module of machine code names. A
+// module that is all of a wheel may also say by its texts what it needs. What is found there is
+// never more than a doubt.
 class MachineCodeImports {
  public:
   MachineCodeImports(const WheelFiles& files, const PythonFacts& python, const OtherModules& others)
@@ -378,7 +378,7 @@ Need WheelImports::need_of(const std::string& path, bool is_module) const {
                ? Need::depends
                : Need::never;
   if (openings_->must_open_by_name(name)) return Need::always;
-  // Code that is run has its name, or makes up names of libraries when it is run.
+  // Executed code has its name, or makes up names of libraries at run time.
   return openings_->mentions(name) || openings_->must_open(name, false) ? Need::depends
                                                                         : Need::never;
 }

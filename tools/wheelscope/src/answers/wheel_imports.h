@@ -1,5 +1,5 @@
-// What an import of a wheel's packages runs, from the Python files inside it: `fit` asks this of
-// libraries that would not load.
+// Tells what an import of a wheel's packages runs, from the Python files inside it: `fit` asks this
+// about libraries that would not load.
 #pragma once
 
 #include <functional>
@@ -23,13 +23,13 @@ struct WheelFiles {
   std::function<std::optional<std::string>(const std::string& name)> read;
 };
 
-// Whether files of these names have a module; `google.utils` is google/utils.
+// True if files of these names have a module; `google.utils` is google/utils.
 bool has_module(const std::vector<std::string>& names, std::string module);
 
-// Why an import of a package fails by itself: a file of its own raises an error, or imports or
-// opens what is nowhere.
+// Why an import of a package fails by itself: one of its files raises an error, or imports or opens
+// something that is missing everywhere.
 struct Refusal {
-  Reason reason;            // none: it does not
+  Reason reason;            // none: it does not fail
   Need need = Need::never;  // with a reason: it is not about the package of the wheel's name
 };
 
@@ -52,13 +52,13 @@ class WheelImports {
  public:
   WheelImports(const PythonFacts& python, const WheelFiles& files);
 
-  // Whether an import fails where this file of the wheel does not load.
+  // Tells whether an import fails if this file of the wheel does not load.
   Need need_of(const std::string& path, bool is_module) const;
 
-  // Whether an import of the wheel's packages imports this file.
+  // Tells whether an import of the wheel's packages imports this file.
   Need imported(const std::string& path) const;
 
-  // Whether it runs the source beside a module in machine code.
+  // True if an import runs the source beside a module in machine code.
   bool runs_source_of(const std::string& path) const;
 
   // A file that is run and refuses torch by its CUDA version; empty: none.

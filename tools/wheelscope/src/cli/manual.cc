@@ -10,7 +10,7 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App* command) { return !command->get_name().empty(); });
 }
 
-// With those in groups of options that exclude each other.
+// Returns all options, including those in groups of mutually exclusive options.
 std::vector<const CLI::Option*> options_of(const CLI::App& app) {
   auto options = app.get_options();
   for (const auto* group : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -21,7 +21,7 @@ std::vector<const CLI::Option*> options_of(const CLI::App& app) {
   return options;
 }
 
-// --json, or -o
+// Returns --json, or -o for an option without a long name.
 std::string name_of(const CLI::Option& option) {
   return option.get_lnames().empty() ? "-" + option.get_snames().front()
                                      : "--" + option.get_lnames().front();
@@ -51,7 +51,7 @@ std::string bash_script(const CLI::App& app) {
          "complete -o filenames -F _wheelscope wheelscope\n";
 }
 
-// Without the quotes that would end a word in quotes.
+// Removes the quotes that would end a quoted word.
 std::string plain(std::string text) {
   std::erase(text, '\'');
   return text;
@@ -101,7 +101,7 @@ std::string fish_script(const CLI::App& app) {
   return text;
 }
 
-// A line of roff must not start with a dot or a quote; a dash is a minus.
+// Escapes a text for roff: a line must not start with a dot or a quote, and a dash is a minus.
 std::string roff(const std::string& text) {
   std::string escaped;
   for (const char c : text) {

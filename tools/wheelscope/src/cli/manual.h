@@ -1,4 +1,4 @@
-// What shells and `man` are told of the command line, made from its definition.
+// Makes shell completions and a manual page from the definition of the command line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,10 +6,10 @@
 
 namespace wheelscope {
 
-// A script for bash, zsh or fish that completes commands, options and files.
+// Returns a script for bash, zsh or fish that completes commands, options and files.
 std::string completion_script(const CLI::App& app, const std::string& shell);
 
-// A page for man, section 1.
+// Returns a page for man, section 1.
 std::string man_page(const CLI::App& app);
 
 }  // namespace wheelscope

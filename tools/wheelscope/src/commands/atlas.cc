@@ -1,6 +1,6 @@
-// `wheelscope atlas`: the projects of a list against every torch. Answers are kept under what they
-// depend on, so that a run that was stopped goes on where it was, and a later one reads what is
-// new.
+// `wheelscope atlas`: judges the projects of a list for every torch. Each answer is cached under
+// everything it depends on, so an interrupted run continues where it stopped, and a later run reads
+// only new files.
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint64_t largest_cache = std::uint64_t{1} << 30;
 constexpr unsigned projects_at_once = 4;
 
-// The names of a list, in their normal form. An error names a line that is none.
+// Returns the names of a list, normalised. An error names a line that is not a project's name.
 Result<std::vector<std::string>> read_list(const std::string& path) {
   std::vector<std::string> names;
   for (const auto& line : split(TRY(read_text(path)), '\n')) {
@@ -34,8 +34,8 @@ Result<std::vector<std::string>> read_list(const std::string& path) {
   return names;
 }
 
-// What a maintainer must act on: promises that the newest release does not keep, and versions of
-// torch for which it has no wheel.
+// Collects what a maintainer must act on: promises that the newest release does not keep, and
+// versions of torch for which it has no wheel.
 Item to_act_on(const Json& project, const Json& torches) {
   Item item;
   item.facts.file = project.at("name");
@@ -67,8 +67,8 @@ Item to_act_on(const Json& project, const Json& torches) {
   return item;
 }
 
-// With which torch some wheel of a release finds all its symbols; nothing for one that is not bound
-// to torch's C++ ABI.
+// Tells for each torch whether some wheel of a release finds all its symbols; nothing for a release
+// that is not bound to torch's C++ ABI.
 std::optional<BoundRelease> bound_release(const Json& release, const Json& torches) {
   BoundRelease binding{.loads = std::vector<bool>(torches.size())};
   for (const auto& file : release.at("files")) {
@@ -84,7 +84,8 @@ std::optional<BoundRelease> bound_release(const Json& release, const Json& torch
   return binding;
 }
 
-// Adds to each release what may come of the next torch, and to the atlas what that is worth.
+// Adds a forecast for the next torch to each release, and a back test of the forecasts to the
+// atlas.
 void add_forecast(Json& atlas) {
   const auto& torches = atlas.at("torches");
   std::vector<BoundRelease> newest;  // of each project
@@ -197,7 +198,7 @@ class Atlas {
   Http http_;
   Cache cache_;
   std::vector<TorchTable> torches_;
-  std::string judges_;  // what every answer depends on beside the files: this program, and torch
+  std::string judges_;  // what every answer depends on besides the files: this program, and torch
 };
 
 }  // namespace

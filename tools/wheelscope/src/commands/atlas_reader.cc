@@ -1,4 +1,4 @@
-// Each wheel is read once, in part; all that varies afterwards is the machine that `fit` is given.
+// Reads each wheel once, in part; only the machine that `fit` is given varies afterwards.
 #include "commands/atlas_reader.h"
 
 #include <algorithm>
@@ -37,7 +37,8 @@ MachineFacts machine_with(const std::string& python) {
           .python = std::move(facts)};
 }
 
-// Of the symbols that a wheel defines, those count that another of its libraries takes for torch's.
+// Drops the symbols that a wheel defines, unless one of its libraries takes a symbol of that name
+// for torch's.
 void drop_other_definitions(Item& item) {
   std::set<std::string_view> wanted;
   for (const auto& library : item.facts.libraries) {
@@ -49,7 +50,7 @@ void drop_other_definitions(Item& item) {
     });
 }
 
-// Neither its name nor METADATA says so.
+// True for a failure that neither the wheel's name nor METADATA tells of.
 bool fails_by_bytes(const AtlasCell& cell) {
   return cell.fits == Fits::fails && cell.obstacle >= Obstacle::torch &&
          cell.reason.why != Why::torch_required;
@@ -187,7 +188,7 @@ void AtlasReader::judge_cells(std::vector<Wheel>& wheels, AtlasRelease& release)
       const auto first = release.cells.size();
       for (const auto& python : torch.pythons) {
         const auto& machine = users_.at(python).machine;
-        Wheel* best = nullptr;  // that an installer takes
+        Wheel* best = nullptr;  // the wheel that an installer takes
         FitVerdict verdict{.fits = Fits::fails, .obstacle = Obstacle::system};
         for (auto& wheel : wheels) {
           const auto& claims = wheel.candidate->claims;
@@ -228,9 +229,9 @@ void AtlasReader::judge_cells(std::vector<Wheel>& wheels, AtlasRelease& release)
   }
 }
 
-// What METADATA lets an installer do, and the bytes do not.
+// Finds promises of METADATA that the bytes do not keep.
 void AtlasReader::find_claims(std::vector<Wheel>& wheels, AtlasRelease& release) {
-  // One claim of each kind: what is wrong with each of several wheels is said of the first.
+  // One claim of each kind: a fault of several wheels is reported for the first one only.
   auto add = [&](AtlasClaim claim) {
     if (!contains(release.claims, claim.id, &AtlasClaim::id))
       release.claims.push_back(std::move(claim));
@@ -239,7 +240,7 @@ void AtlasReader::find_claims(std::vector<Wheel>& wheels, AtlasRelease& release)
     if (!wheel.readable) continue;
     const auto& item = wheel.remote.item;
     for (const auto& finding : check(item, {})) {
-      if (finding.level != Finding::Level::error) continue;  // what a requirement may bring
+      if (finding.level != Finding::Level::error) continue;  // a requirement may bring it
       if (finding.id == "tag-platform" || finding.id == "tag-python" ||
           finding.id == "tag-machine" || finding.id == "needed")
         add({.id = finding.id, .what = finding.what});
@@ -259,7 +260,7 @@ void AtlasReader::find_claims(std::vector<Wheel>& wheels, AtlasRelease& release)
     for (const auto& cell : release.cells) {
       if (cell.torch != torch.minor) continue;
       admitted |= cell.fits == Fits::works || fails_by_bytes(cell);
-      // Another CUDA is no matter of torch's version.
+      // A wrong CUDA says nothing against torch's version.
       loads |= cell.fits != Fits::fails || cell.obstacle > Obstacle::torch;
       if (fails_by_bytes(cell)) reason = cell.reason;
     }

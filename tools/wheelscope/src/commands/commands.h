@@ -24,34 +24,34 @@ struct Options {
   bool ptx = false, cubin = false, symbols = false;
   std::string output_folder;
   std::string why;              // env: a library's name; fit: a package's
-  bool import = false;          // env: ask Python too
+  bool import = false;          // env: also import modules in Python
   std::string python, machine;  // an interpreter or environment; a file that `machine` wrote
-  std::string with;             // fit: a requirement that will be installed before
+  std::string with;             // fit: a requirement that will be installed first
   std::string index, proxy;     // fit: addresses
   std::vector<std::string> extra_indexes, find_links, requirement_files;  // fit
   bool no_index = false, prereleases = false;                             // fit
-  std::vector<std::string> groups;     // fit: of a pyproject.toml
+  std::vector<std::string> groups;     // fit: dependency groups of a pyproject.toml
   std::string format, cuda, driver;    // fit
   bool keep = false;                   // fit
   bool deep = false;                   // fit: every byte
-  int timeout = 15;                    // fit: seconds without a sign of a server
+  int timeout = 15;                    // fit: seconds without an answer from a server
   std::vector<std::string> gpus;       // thin, fit
   std::string arch_list;               // thin
   std::optional<std::string> variant;  // thin
   bool keep_ptx = false, dry_run = false, compare = false;  // thin
   bool environment = false, write = false;                  // thin
-  std::string save, undo;                                   // thin: folders of originals
+  std::string save, undo;                                   // thin: folders for originals
   std::size_t releases = 2;                                 // atlas: of each project
   std::string torch = ">=2.0";                              // atlas: versions, or `newest`
 };
 
-// Answers go to `out`; what cannot be read is named on `err`.
+// Answers go to `out`, errors about unreadable input to `err`.
 struct Streams {
   std::ostream& out;
   std::ostream& err;
 };
 
-// Names what could not be read; returns the exit code for that.
+// Reports an error; returns the exit code for unreadable input.
 int complain(const Error& error, Streams streams);
 
 int show(const Options& options, Streams streams);
@@ -66,7 +66,7 @@ int fit(const Options& options, Streams streams);
 int thin(const Options& options, Streams streams);
 int atlas(const Options& options, Streams streams);
 
-// With no text in `paths`, it is read from `in`.
+// Reads the message from `in` if `paths` has no text.
 int explain(const Options& options, Streams streams, std::istream& in);
 int explain(const Options& options, Streams streams);  // from the standard input
 

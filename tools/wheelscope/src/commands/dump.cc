@@ -78,8 +78,8 @@ class Extractor {
   ProblemList& problems_;
 };
 
-// All PTX or all cubins of a wheel or file; what cannot be decompressed becomes problems. `use`
-// gets one at a time.
+// Extracts all PTX or all cubins of a wheel or file, one at a time, for `use`. Code that cannot be
+// decompressed becomes a problem.
 Result<void> extract_code(const WheelInput& input, CodeKind kind,
                           const std::function<void(const ExtractedCode&)>& use,
                           ProblemList& problems) {
@@ -157,7 +157,7 @@ int dump(const Options& options, Streams streams) {
       else
         code = complain(found.error(), streams);
     }
-    std::map<std::string, int> uses;  // of each folder: files of several inputs may be named alike
+    std::map<std::string, int> uses;  // of folders: several inputs may share a name
     for (const auto& file : files) {
       auto folder = options.output_folder;
       if (!folder.empty() && files.size() > 1) {

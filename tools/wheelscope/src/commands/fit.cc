@@ -12,7 +12,7 @@
 namespace wheelscope {
 namespace {
 
-// A word of a shell's command, in quotes where it needs them.
+// Returns a word for a shell's command, quoted if necessary.
 std::string shell_word(const std::string& text) {
   if (text.find_first_of(" \t'\"$`\\&|;<>()*?[]#~!{}") == text.npos) return text;
   std::string quoted = "'";

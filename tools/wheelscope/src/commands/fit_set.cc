@@ -1,4 +1,4 @@
-// Joins the resolver with an index and the judge of bytes, and explains the answer.
+// Connects the resolver with an index and with the judge of bytes, and explains the answer.
 #include "commands/fitter.h"
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class SetFitter {
   const std::vector<Error>& problems() const { return universe_.problems(); }
 
  private:
-  // Doubts and sources are avoided where they can be, and accepted where nothing else is left.
+  // Avoids doubts and sources if possible, and accepts them if nothing else is left.
   std::expected<Solution, Conflict> solve() {
     auto found = search(true);
     const bool could_take_less = judge_.had_doubts() || universe_.left_sources();
@@ -150,7 +150,8 @@ class SetFitter {
     return packages;
   }
 
-  // Names all that was asked for, and what an installer would choose otherwise.
+  // Builds an install command that names everything asked for, and packages of which an installer
+  // would choose another version.
   std::string command(const Solution& solution) {
     auto names = universe_.names();
     for (const auto& clash : refused_) {
@@ -168,7 +169,7 @@ class SetFitter {
     return text + index_words(options_);
   }
 
-  // One line for all versions of a package of which the same is true.
+  // Makes one line for all versions of a package for which the same is true.
   std::vector<ClashLine> lines_of(const std::vector<Clash>& clashes) {
     struct Group {
       std::string who, other;
@@ -229,7 +230,7 @@ class SetFitter {
     return lines;
   }
 
-  // What can be had if one of the requirements in the conflict asks for less, or is left out.
+  // Finds solutions where one of the conflicting requirements is relaxed or left out.
   void find_nearest(const Conflict& conflict, SetAnswer& answer) {
     std::vector<std::size_t> involved;
     for (std::size_t i = answer.asked.size(); i-- > 0;) {
@@ -261,7 +262,7 @@ class SetFitter {
     }
   }
 
-  // Who requires a package, and what keeps its newest version out.
+  // Explains who requires a package, and what rules out its newest version.
   Result<bool> explain(const std::string& name, const Solution& solution, SetAnswer& answer) {
     const auto found = std::ranges::find(answer.packages, name, &ChosenPackage::name);
     if (found == answer.packages.end()) {

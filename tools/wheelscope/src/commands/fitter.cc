@@ -1,4 +1,4 @@
-// What the name tells is asked first, then METADATA, then the file: each costs more than the one
+// Judges by the file name first, then by METADATA, then by the file: each costs more than the one
 // before.
 #include "commands/fitter.h"
 
@@ -15,7 +15,7 @@
 
 namespace wheelscope {
 
-// The proxy goes where libcurl looks.
+// Returns the addresses to ask; puts the proxy where libcurl looks for it.
 std::vector<std::string> index_addresses(const Options& options, const PythonFacts& python) {
   const auto environment = python.prefix != python.base_prefix ? python.prefix : "";
   const auto settings = configured_settings({.index = options.index,
@@ -101,7 +101,7 @@ void Fitter::show_progress(const std::string& text) {
 FitVerdict Fitter::judge_remote(const RemoteFile& file, const std::string& name,
                                 std::string metadata) {
   show_progress("reading " + printable(name));
-  std::jthread ahead;  // looks up the torch that comes with it, while libraries are read
+  std::jthread ahead;  // looks up the wheel's torch while libraries are read
   auto wheel =
       read_remote_wheel(http_, cache_, file, name, std::move(metadata),
                         {.deep = options_.deep, .numpy = required_.has_here("numpy")},

@@ -15,12 +15,12 @@
 
 namespace wheelscope {
 
-// The indexes and pages of links that the command line names, or that pip and uv are configured
-// for, in the environment of this Python.
+// Returns the indexes and pages of links that the command line names, or for which pip and uv are
+// configured in the environment of this Python.
 std::vector<std::string> index_addresses(const Options& options, const PythonFacts& python = {});
 
-// How a command begins that installs something for the machine's Python, and the options of the
-// command line that pip needs as well.
+// Returns the start of a command that installs something for the machine's Python, and the options
+// of the command line that pip needs too.
 std::string pip_install(const Options& options, const MachineFacts& machine);
 std::string index_words(const Options& options);
 
@@ -28,7 +28,7 @@ class Fitter {
  public:
   Fitter(const Options& options, Streams streams, MachineFacts machine);
 
-  // Sets the torch that --with names; false: it cannot be had.
+  // Sets the torch that --with names; false if it is not available.
   bool assume_torch();
 
   FitAnswer answer(const std::string& asked);
@@ -38,7 +38,8 @@ class Fitter {
  private:
   FitVerdict judge(const Item& wheel, const WheelFiles& files);
 
-  // The version that an installer brings, where there is none and the wheel names one; else empty.
+  // Returns the torch that an installer brings, if none is installed and the wheel names one; else
+  // empty.
   std::string torch_that_comes_with(const WheelClaims& wheel) const;
 
   void complain_about(const Error& error);
@@ -47,22 +48,22 @@ class Fitter {
 
   void judge_url(const std::string& url, FitAnswer& answer);
 
-  // A line that is there until the next one.
+  // Shows a line that the next one replaces.
   void show_progress(const std::string& text);
 
   FitVerdict judge_remote(const RemoteFile& file, const std::string& name, std::string metadata);
 
-  // What the name and METADATA tell, and only if that does not rule it out, what is in the file.
-  // Over a network time goes by in waiting: what will be asked next is asked for at once. Where
-  // there is a torch, METADATA may ask for another one and so spare the file.
+  // Judges by the name and METADATA, and reads the file only if they do not rule it out. Requests
+  // the next thing early, since most of the time over a network is waiting. If a torch is
+  // installed, METADATA may ask for another one, which saves reading the file.
   FitVerdict judge_candidate(const Candidate& candidate);
 
-  // All files of a version, side by side.
+  // Judges all files of a version in parallel.
   std::vector<FitVerdict> judge_all(std::span<const Candidate> candidates);
 
   void judge_project(const std::string& asked, FitAnswer& answer);
 
-  // The same obstacle, whatever library of the wheel meets it.
+  // True if both are the same obstacle, in whatever library of the wheel.
   static bool is_alike(Reason a, Reason b);
 
   void choose(FitAnswer& answer);
@@ -77,7 +78,7 @@ class Fitter {
   Http http_;
   Cache cache_;
   Disk disk_;
-  std::mutex telling_, judging_;  // what one thread does at a time
+  std::mutex telling_, judging_;  // for what only one thread may do at a time
   Lookups lookups_;
   TorchLookup torches_;
   RequiredWheels required_;
@@ -87,8 +88,8 @@ class Fitter {
   bool problems_ = false;
 };
 
-// Whether the command line asks for a set of packages that work together: for more than one
-// project, or in a way that only sets have.
+// True if the command line asks for a set of packages that work together: for more than one
+// project, or in a way that only sets allow.
 bool asks_for_set(const Options& options);
 
 int fit_set(const Options& options, Streams streams, MachineFacts machine);

@@ -1,5 +1,5 @@
-// Reads files and machines that the command line names, and opens libraries of this machine when a
-// wheel asks for them.
+// Reads the files and machines that the command line names, and opens libraries of this machine
+// when a wheel asks for them.
 #include "commands/inputs.h"
 
 #include <unordered_set>
@@ -41,7 +41,7 @@ Names symbols_of_torch(const TorchFacts& torch, Disk& disk) {
   return names;
 }
 
-// An interpreter has the symbols itself, or in a library beside it.
+// Returns the symbols of an interpreter, which has them itself or in a library beside it.
 Names symbols_of_python(const PythonFacts& python, Disk& disk, const Lookups& lookups) {
   Names names;
   const auto* program = disk.open(python.executable);

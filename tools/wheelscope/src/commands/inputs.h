@@ -1,4 +1,4 @@
-// What the command line names: files, and the machine with its own libraries.
+// Reads what the command line names: files, and machines with their libraries.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@
 
 namespace wheelscope {
 
-// Whether texts from the file are escaped, for a terminal.
+// `printable`: texts from the file are escaped for a terminal.
 enum class Texts { as_they_are, printable };
 
-// A wheel, or a file with machine code, by its first bytes.
+// Reads a wheel or a file with machine code; the first bytes tell which it is.
 Result<Item> read_item(const std::string& path, const ScanOptions& options,
                        Texts texts = Texts::as_they_are);
 
-// Every file that the paths stand for, read; what cannot be is complained about and the rest still
+// The files that the paths stand for. One that cannot be read is reported, and the others are still
 // read.
 struct Items {
   std::vector<Item> items;
@@ -29,7 +29,7 @@ struct Items {
 Items read_items(const std::vector<std::string>& paths, const ScanOptions& scan,
                  const Options& options, Streams streams);
 
-// Prints what there is to say of each: one document, or texts one after the other.
+// Prints an answer for each element: one JSON document, or texts one after the other.
 template <class List, class ToText>
 void print_each(const char* key, const List& list, const ToText& to_text, const Options& options,
                 Streams streams) {
@@ -39,14 +39,16 @@ void print_each(const char* key, const List& list, const ToText& to_text, const 
   }
 }
 
-// The machine that is asked about: this one, with the Python of --python, or that of --machine.
+// Returns the machine that is asked about: this one, with the Python of --python, or that of
+// --machine.
 Result<MachineFacts> asked_machine(const Options& options);
 
-// Whether both were given; says so.
+// True, with a message, if both --python and --machine were given.
 bool asks_two_machines(const Options& options, Streams streams);
 
-// What this machine's files say: the system's libraries, Python's symbols, torch's.
-// Files are read at the first question, by one thread at a time. `torch`: the installed one counts.
+// Looks things up in this machine's files: the system's libraries, Python's symbols, torch's. Files
+// are read at the first question, by one thread at a time. `torch`: whether the installed torch
+// counts.
 Lookups lookups_on(const MachineFacts& machine, Disk& disk, bool torch);
 
 }  // namespace wheelscope

@@ -1,5 +1,5 @@
-// Lists projects and reads metadata when the resolver comes to them, and asks ahead for what it
-// will come to next.
+// Lists projects and reads metadata when the resolver needs them, and requests ahead what it will
+// need next.
 #include "commands/package_universe.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using resolver::VersionSet;
 
 namespace {
 
-// The lines of Requires-Dist that an installer understands; nothing: one is broken.
+// Returns the specifiers of a requirement that an installer understands; nothing if it is broken.
 std::optional<std::vector<Specifier>> specifiers_of(const Requirement& requirement) {
   return requirement.name.empty() ? std::nullopt : parse_specifiers(requirement.specifiers);
 }
@@ -210,7 +210,7 @@ VersionSet PackageUniverse::allowed(const std::string& package, const std::strin
   return set;
 }
 
-// 1.0; 2.1 to 2.4, 3.0: the oldest first.
+// Returns a text such as "1.0, 2.1 to 2.4", oldest first.
 std::string PackageUniverse::spelled(const std::string& package, const VersionSet& versions) {
   std::vector<std::string> runs;
   for (auto i = versions.versions(); i-- > 0;) {
@@ -250,7 +250,7 @@ void PackageUniverse::add_needs(const std::vector<Requirement>& requirements,
   }
 }
 
-// All versions that lack a file for the same reason are ruled out at once.
+// Rules out, at once, all versions that lack a file for the same reason.
 std::vector<Clash> PackageUniverse::unavailable(const std::string& package, std::size_t version) {
   const auto& releases = project(package).releases;
   VersionSet set(releases.size());

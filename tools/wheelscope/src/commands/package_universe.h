@@ -1,5 +1,5 @@
-// What package indexes have for a machine, as the resolver asks for it: the versions of each
-// project, and what each of them requires by its metadata.
+// Answers the resolver's questions about package indexes, for one machine: the versions of each
+// project, and what each version requires by its metadata.
 #pragma once
 
 #include <map>
@@ -16,42 +16,42 @@
 
 namespace wheelscope {
 
-// A version, and the file of it that an installer takes on the machine.
+// A version, and the file that an installer takes for it on the machine.
 struct Release {
   Version version;
   std::string spelled;
   std::optional<Candidate> wheel;
   std::optional<IndexFile> sdist;
-  Reason reason;  // where there is no wheel for the machine
+  Reason reason;  // why there is no wheel for the machine
 };
 
 struct Project {
-  std::vector<Release> releases;  // the newest first
+  std::vector<Release> releases;  // newest first
   bool from_source = false;       // none of them has a wheel for the machine, some have sources
-  std::string problem;            // why there are none
+  std::string problem;            // why there are no releases
 };
 
 class PackageUniverse {
  public:
-  // All of these must outlive it.
+  // The arguments must outlive it.
   PackageUniverse(Http& http, Cache& cache, const std::vector<std::string>& indexes,
                   const MachineFacts& machine, bool prereleases);
 
-  // Sets what is asked for: requirements, and paths and addresses of wheels. An error: one of them
-  // is neither.
+  // Sets what is asked for: requirements, and paths and addresses of wheels. Fails if a text is
+  // none of these.
   Result<bool> ask(const std::vector<std::string>& asked);
 
-  // Whether projects without any wheel for the machine count with their sources.
+  // Sets whether projects without any wheel for the machine may be taken as sources.
   void take_sources(bool take) {
     take_sources_ = take;
     left_sources_ = false;
   }
-  bool left_sources() const { return left_sources_; }  // a version that has them
+  bool left_sources() const { return left_sources_; }  // whether sources were left out
 
-  // The names of what is asked for, in that order.
+  // Returns the names of the projects that are asked for, in that order.
   const std::vector<std::string>& names() const { return names_; }
 
-  // Packages are projects, or project[extra].
+  // A package is a project, or project[extra].
   std::size_t count_versions(const std::string& package) {
     return project(package).releases.size();
   }
@@ -61,25 +61,25 @@ class PackageUniverse {
   const Release& release(const std::string& package, std::size_t version) {
     return project(package).releases[version];
   }
-  // With what METADATA says.
+  // Returns what the file name and METADATA say.
   const Result<WheelClaims>& claims(const std::string& package, std::size_t version);
 
-  // Asks for the metadata of all these versions, without waiting for it.
+  // Requests the metadata of all these versions without waiting for it.
   void expect_all(const std::string& package, const resolver::VersionSet& versions) {
     expect_metadata(package, versions, versions.versions());
   }
 
-  // The requirements of a release that count here.
+  // Returns the requirements of a release whose markers hold here.
   std::vector<Requirement> requirements(const WheelClaims& claims, const std::string& extra) const;
 
   resolver::VersionSet allowed(const std::string& package, const std::string& specifiers);
   std::string spelled(const std::string& package, const resolver::VersionSet& versions);
 
-  // A reason for a clash, and the number that stands for it.
+  // Stores the reason for a clash; returns the number that stands for it.
   std::size_t because(ClashReason reason);
   const ClashReason& reason(std::size_t number) const { return reasons_[number]; }
 
-  // What could not be read, of pages and metadata.
+  // Errors of pages and metadata that could not be read.
   const std::vector<Error>& problems() const { return problems_; }
 
   static std::string project_of(const std::string& package);
@@ -104,7 +104,7 @@ class PackageUniverse {
   std::unordered_map<std::string, std::size_t> ranks_;  // of the machine's tags
   std::vector<Requirement> asked_;
   std::vector<std::string> names_;
-  std::map<std::string, IndexFile> given_;  // wheels that were named themselves
+  std::map<std::string, IndexFile> given_;  // wheels that were asked for by path or address
   std::set<std::string> may_be_prerelease_, may_be_withdrawn_;
   std::map<std::string, Project> projects_;
   std::map<std::pair<std::string, std::size_t>, Result<WheelClaims>> claims_;

@@ -1,4 +1,4 @@
-// A wheel on a web server, examined.
+// Examines a wheel on a web server.
 #pragma once
 
 #include <string>
@@ -18,30 +18,31 @@ struct RemoteWheel {
   bool gave_ranges = true;
 };
 
-// How much of a wheel is read: what verdicts without device code need.
+// How much of a wheel is read; by default, what verdicts without device code need.
 struct WheelReading {
-  bool deep = false;   // all of it
-  bool numpy = false;  // which NumPy it is built for, even if it requires none
+  bool deep = false;   // the whole wheel
+  bool numpy = false;  // find out the NumPy it was built for, even if it requires none
 };
 
-// `name` is its file name, `metadata` its METADATA, if that is known.
+// Reads a wheel. `name` is its file name; `metadata` its METADATA, if already known.
 Result<RemoteWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile& file,
                                       const std::string& name, std::string metadata,
                                       const WheelReading& reading,
                                       const ClaimsReader& on_claims = {});
 
-// The files of a wheel whose bytes somebody keeps. Nothing: it is no archive.
+// Returns the files of a wheel, whose bytes `keeper` keeps alive. Fails if it is not an archive.
 Result<WheelFiles> files_of_wheel(Bytes bytes, std::shared_ptr<const void> keeper);
 
 RemoteFile on_its_server(const IndexFile& file);
 
-// The index's copy of METADATA (PEP 658); empty: there is none, and the file has to be asked.
+// Returns the index's copy of METADATA (PEP 658); empty if there is none and the file has to be
+// read.
 std::string metadata_of_index(Http& http, Cache& cache, const IndexFile& file);
 
-// That copy, or else METADATA from the file.
+// Returns that copy, or else METADATA from the file.
 Result<std::string> read_metadata(Http& http, Cache& cache, const IndexFile& file);
 
-// Asks for what that needs first, without waiting for it.
+// Requests what read_metadata() needs first, without waiting for it.
 void expect_metadata_of(Http& http, Cache& cache, const IndexFile& file);
 
 }  // namespace wheelscope

@@ -1,4 +1,4 @@
-// Follows requirements from wheel to wheel, breadth first, until one has the library.
+// Follows requirements from wheel to wheel, breadth first, until a wheel has what is asked for.
 #include "commands/required_wheels.h"
 
 #include <algorithm>
@@ -70,7 +70,7 @@ Brought RequiredWheels::bring(const WheelClaims& wheel, const std::vector<std::s
 std::optional<bool> RequiredWheels::walk(const WheelClaims& wheel,
                                          const std::vector<std::string>& extras, Depth depth,
                                          const Visit& visit) {
-  constexpr std::size_t most = 60;  // wheels that are looked into
+  constexpr std::size_t most = 60;  // wheels to look into
   struct Step {
     std::vector<std::string> requires_dist, extras;
   };
@@ -115,7 +115,7 @@ std::string RequiredWheels::unmet(const WheelClaims& wheel,
 
 Reason RequiredWheels::conflict(const WheelClaims& wheel, const std::vector<std::string>& extras) {
   std::map<std::string, std::string> versions;
-  std::vector<std::pair<std::string, std::string>> required;  // by whom, and what
+  std::vector<std::pair<std::string, std::string>> required;  // who requires what
   walk(wheel, extras, Depth::requirements, [&](const Requirement& requirement, const Chosen& one) {
     versions[canonical_name(requirement.name)] = one.version;
     for (const auto& text : one.requires_dist) {
@@ -148,7 +148,7 @@ Reason RequiredWheels::numpy_clash(const WheelClaims& wheel,
         return canonical_name(requirement.name) == "numpy" &&
                fulfils(here->second.version, requirement.specifiers) == false;
       });
-  return all_known ? clash : Reason();  // an installer would replace it
+  return all_known ? clash : Reason();  // else an installer would replace this NumPy
 }
 
 std::vector<WheelFiles> RequiredWheels::files_of(const WheelClaims& wheel,
@@ -280,7 +280,7 @@ std::string cuda_of_torch(const WheelClaims& torch, const MachineFacts& machine)
 
 Result<std::string> cuda_of_torch(Http& http, Cache& cache, Candidate torch,
                                   const MachineFacts& machine) {
-  torch.file.has_metadata = true;  // mirrors have it and do not say so; the archive is a large one
+  torch.file.has_metadata = true;  // mirrors have it without saying so, and the archive is large
   parse_metadata(TRY(read_metadata(http, cache, torch.file)), torch.claims);
   return cuda_of_torch(torch.claims, machine);
 }

@@ -1,4 +1,4 @@
-// Asks `fit` of each wheel, with the torch and the NumPy of the set.
+// Judges each wheel as `fit` does, with the torch and the NumPy of the set.
 #include "commands/set_judge.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using resolver::VersionSet;
 
 namespace {
 
-// Whether another torch may help.
+// True if another torch may help.
 bool is_of_torch(const FitVerdict& verdict) {
   const auto& library = verdict.reason.what;
   return verdict.obstacle == Obstacle::torch || verdict.obstacle == Obstacle::cuda ||
@@ -30,15 +30,15 @@ bool is_of_torch(const FitVerdict& verdict) {
 
 }  // namespace
 
-// Libraries of torch and of CUDA have their tables behind hundreds of megabytes, and their wheels
-// have true tags: they are judged by their metadata.
+// True for wheels whose bytes are read. Wheels of torch and CUDA have true tags, and their tables
+// lie behind hundreds of megabytes: metadata is enough to judge them.
 bool SetJudge::is_read(const std::string& package, std::size_t version) {
   const auto& wheel = universe_.release(package, version).wheel;
   const bool large = package == "torch" || package.starts_with("nvidia-");
   return wheel && !is_pure(wheel->claims) && (!large || wishes_.deep);
 }
 
-// The names of its files; nothing: they could not be read.
+// Returns the names of its files; nothing if they could not be read.
 const std::optional<std::vector<std::string>>& SetJudge::files_of(const std::string& package,
                                                                   std::size_t version) {
   const auto [found, is_new] = names_.try_emplace({package, version});
@@ -120,7 +120,8 @@ void SetJudge::judge_torch(std::size_t version, std::vector<Clash>& clashes) {
         {.reason = {.why = Why::driver_older, .version = needed->second, .here = machine_.driver}});
 }
 
-// Whether another package of the set has the library: whoever imports first may have loaded it.
+// Tells whether another package of the set has the library: it may have been imported, and the
+// library loaded, before.
 Brought SetJudge::brings(const std::string& package, const Solution& solution,
                          const std::string& library) {
   auto brought = Brought::no;
@@ -135,7 +136,7 @@ Brought SetJudge::brings(const std::string& package, const Solution& solution,
   return brought;
 }
 
-// Whether a package of the set has a module, or may have it.
+// True if a package of the set has a module, or may have it.
 bool SetJudge::may_bring_module(const Solution& solution, const std::string& module) {
   const auto bears_its_name = [&](const auto& one) {
     return one.first == canonical_name(module.substr(0, module.find('.')));
@@ -148,7 +149,8 @@ bool SetJudge::may_bring_module(const Solution& solution, const std::string& mod
   });
 }
 
-// What keeps a package from being imported, beside what is here and what the set brings.
+// Returns what keeps a package from being imported, given what is installed here and what the set
+// brings.
 Refusal SetJudge::refusal_of(const WheelFiles& files, const std::string& package,
                              const Solution& solution) {
   return refusal_in(files, *machine_.python,
@@ -201,8 +203,8 @@ FitVerdict SetJudge::judge(const std::string& package, const Solution& solution)
   return verdict;
 }
 
-// The other package that a failure is about, and in how many of its versions it is the same. A
-// doubt that every version leaves is none.
+// Returns the clash between a package and the other package that its failure is about, for all
+// versions with which it is the same. A doubt that remains with every version is no clash.
 std::optional<Clash> SetJudge::clash_of(const std::string& package, const Solution& solution,
                                         const FitVerdict& verdict) {
   const bool is_doubt = verdict.fits == Fits::depends;

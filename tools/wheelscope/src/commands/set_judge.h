@@ -8,15 +8,15 @@
 
 namespace wheelscope {
 
-// What a set is judged for, besides the machine.
+// Wishes for a set besides the machine.
 struct SetWishes {
-  std::string cuda;   // that torch is to bring: 12, 12.8, cpu; empty: any
-  bool deep = false;  // every byte is read
+  std::string cuda;   // the CUDA of torch: 12, 12.8, cpu; empty: any
+  bool deep = false;  // read every byte
 };
 
 class SetJudge {
  public:
-  // All of these must outlive it. `is_here`: the machine is this one.
+  // The references must outlive it. `is_here`: the machine is this one.
   SetJudge(PackageUniverse& universe, Http& http, Cache& cache, const MachineFacts& machine,
            bool is_here, Lookups lookups, SetWishes wishes)
       : universe_(universe),
@@ -28,20 +28,19 @@ class SetJudge {
     if (is_here) modules_.emplace(*machine_.python);
   }
 
-  // Reads the wheels of the set that have libraries, side by side. Each failure rules out as many
-  // versions of torch or NumPy as it holds for.
+  // Reads the wheels of the set that have libraries, in parallel. Each failure rules out all
+  // versions of torch or NumPy with which it is the same.
   std::vector<resolver::Clash> check(const resolver::Solution& solution);
 
-  // Whether what only may fail counts as a failure, if another torch or NumPy leaves no doubt.
+  // Sets whether a possible failure counts as one if another torch or NumPy would leave no doubt.
   void avoid_doubts(bool avoid) {
     avoid_doubts_ = avoid;
     had_doubts_ = false;
   }
-  bool had_doubts() const { return had_doubts_; }  // that counted
+  bool had_doubts() const { return had_doubts_; }  // whether such doubts counted
 
-  // The verdict on a package of a set, and whether its bytes were read. Whether it finds all
-  // modules is looked at where it is to be imported: those who only require a package may never do
-  // that.
+  // The verdict on a package of a set, and whether its bytes were read. Missing modules count only
+  // for packages that are to be imported (`is_imported`); the others may never be.
   struct Judged {
     FitVerdict verdict;
     bool by_bytes = false;
@@ -49,7 +48,7 @@ class SetJudge {
   Judged judged(const std::string& package, const resolver::Solution& solution, bool is_imported);
 
   std::uint64_t read() const;  // bytes
-  std::uint64_t size() const;  // of the files that they are of
+  std::uint64_t size() const;  // of the files that were read
 
  private:
   struct LookedInto {

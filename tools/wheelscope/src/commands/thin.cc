@@ -34,7 +34,7 @@ Result<ThinFor> wanted_gpus(const Options& options) {
   return wanted;
 }
 
-// Every GPU by itself; all of the table but Jetson boards, if none is named.
+// Returns a row for each GPU; without named GPUs, for all in the table except Jetson boards.
 Result<std::vector<ThinFor>> each_gpu(const Options& options) {
   std::vector<ThinFor> rows;
   if (options.gpus.empty() && options.arch_list.empty()) {
@@ -54,7 +54,7 @@ Result<std::vector<ThinFor>> each_gpu(const Options& options) {
   return rows;
 }
 
-// The first of the GPUs that no module of the wheel has code for; empty: there is none.
+// Returns the first of the GPUs for which no module of the wheel has code; empty if there is none.
 std::string unserved_gpu(const ThinnedWheel& wheel, const std::vector<std::string>& gpus) {
   for (const auto& gpu : gpus) {
     if (!count_modules(wheel.files, gpu).serve()) return gpu;
@@ -86,7 +86,7 @@ int dry_run(const std::string& path, const std::vector<ThinFor>& rows, const Opt
   return clean;
 }
 
-// The variant that was asked for; an error for one that cannot be made.
+// Returns the variant that was asked for; fails if it cannot be made.
 Result<std::optional<VariantFile>> asked_variant(const ThinFor& wanted, const Options& options) {
   if (!options.variant) return std::nullopt;
   if (!is_variant_label(*options.variant))
@@ -97,8 +97,8 @@ Result<std::optional<VariantFile>> asked_variant(const ThinFor& wanted, const Op
   return VariantFile{*options.variant, variant_file_for(*options.variant, wanted.gpus.front())};
 }
 
-// The GPUs that would get a variant for this one: NVIDIA's provider gives it to all later ones of
-// the same major version too. Jetson boards count where the wheel is for their processor.
+// Returns all GPUs that would get a variant for this one: NVIDIA's provider also gives it to later
+// GPUs of the same major version. Jetson boards count if the wheel is for their processor.
 ThinFor with_later_gpus(ThinFor wanted, const std::string& path) {
   const auto first = wanted.gpus.front();
   const auto major = first.substr(0, first.find('.') + 1);
@@ -144,7 +144,8 @@ int write(const std::string& path, const ThinFor& wanted, const Options& options
   return clean;
 }
 
-// Several wheels count as one from which each GPU takes what suits it: the variants of a wheel.
+// Compares an original with thinned wheels. Several wheels (variants) count as one, from which each
+// GPU takes what suits it.
 int compare(const Options& options, Streams streams) {
   if (options.paths.size() < 2)
     return bad_usage("thin --check takes the original wheel, and thinned ones", streams);

@@ -1,4 +1,4 @@
-// A wheel, or an environment, without the device code that some GPUs have no use for.
+// Makes wheels and environments smaller by removing device code that the chosen GPUs do not use.
 #pragma once
 
 #include <functional>
@@ -9,39 +9,39 @@
 
 namespace wheelscope {
 
-// Reads a wheel whose RECORD is true, and plans for each list of GPUs. Any doubt about the archive
+// Reads a wheel whose RECORD is right, and plans for each list of GPUs. Any doubt about the archive
 // is an error: a wheel that installers may read in two ways must not get a fresh RECORD.
 Result<std::vector<ThinnedWheel>> plan_wheel(const WheelInput& input,
                                              const std::vector<ThinFor>& wanted,
                                              const ZipLimits& limits = {});
 
-// What makes a wheel a variant: the label that ends its name, and its variant.json.
+// The parts that make a wheel a variant: the label at the end of its name, and its variant.json.
 struct VariantFile {
   std::string label, json;
 };
 
-// Writes the thinned wheel into a folder; as a variant, if one is given. It gets its name if it is
-// `accepted` with what it is found to be. Where nothing is to be cut and there is no variant,
-// nothing is written.
+// Writes the thinned wheel into a folder, as a variant if one is given. The file gets its final
+// name only if `accepted` returns true for the result. Writes nothing if there is nothing to cut
+// and no variant.
 Result<ThinnedWheel> thin_wheel(const WheelInput& input, const ThinFor& wanted,
                                 const std::string& folder,
                                 const std::optional<VariantFile>& variant,
                                 const std::function<bool(const ThinnedWheel&)>& accepted,
                                 const ZipLimits& limits = {});
 
-// Whether the second wheel is a thinning of the first one. Both must be sound.
+// Checks whether the second wheel is a thinning of the first. Both must be sound.
 Result<ThinCheck> check_thinning(const WheelInput& original, const WheelInput& thin);
 
-// The name of the statement in dist-info.
+// The name of the statement about thinning in dist-info.
 inline constexpr const char* thin_statement = "wheelscope-thin.json";
 
-// --- What is installed in an environment
+// --- Packages installed in an environment
 
 // Reports what each package would save; with options.write, saves the originals in options.save and
 // thins the files.
 int thin_environment(const ThinFor& wanted, const Options& options, Streams streams);
 
-// Puts back what the folder options.undo has.
+// Restores the originals from the folder options.undo.
 int undo_thinning(const Options& options, Streams streams);
 
 }  // namespace wheelscope

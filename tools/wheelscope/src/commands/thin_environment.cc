@@ -1,5 +1,5 @@
-// Thins installed packages in place. Each original goes into a folder before its file is replaced,
-// with a list of what belongs where; a file is put back only while it is what was written.
+// Thins installed packages in place. Each original is copied into a folder before its file is
+// replaced, with a list of where each belongs. A file is restored only if nobody changed it since.
 #include "commands/thin.h"
 
 #include <unistd.h>
@@ -74,13 +74,14 @@ Result<InstalledPackage> plan_package(const Distribution& distribution, const Th
   return package;
 }
 
-// What a line of the list says of a file: a replacement that was about to be made.
+// A line of the list: a replacement that was about to be made.
 struct Replacement {
   std::string package, path, original;  // the SHA-256 of the original names its copy
   std::string thinned;                  // empty: removed
 };
 
-// The original of a file that is still as it was thinned; nothing where it was put back already.
+// Returns the original of a file that is still as it was thinned; nothing if it was restored
+// already.
 Result<std::optional<Source>> original_of(const Replacement& file, const std::string& folder) {
   auto original = TRY(Source::map(folder + "/" + base_name(file.original)));
   if (hexadecimal(sha256(original.bytes().text())) != file.original)
@@ -98,7 +99,7 @@ Result<std::optional<Source>> original_of(const Replacement& file, const std::st
   return original;
 }
 
-// Puts the files of one package back, or none of them: RECORD would not be true.
+// Restores all files of one package, or none: otherwise RECORD would not be true.
 Result<std::size_t> put_back(const std::vector<Replacement>& files, const std::string& folder) {
   std::vector<std::pair<const Replacement*, Source>> originals;
   for (const auto& file : files) {
@@ -124,7 +125,8 @@ Result<void> save_copy(const std::string& path, const std::string& folder) {
   return {};
 }
 
-// Call it before the file is replaced, so that no file is changed that the list does not have.
+// Adds a file to the list. Must be called before the file is replaced, so that the list has every
+// changed file.
 Result<void> list_file(const Replacement& file, const std::string& folder) {
   const auto path = folder + "/" + list_name;
   const auto line = Json{{"package", file.package},
@@ -138,7 +140,7 @@ Result<void> list_file(const Replacement& file, const std::string& folder) {
   return {};
 }
 
-// Replaces the files of a plan and RECORD; `done` has what was listed for it.
+// Replaces the files of a plan, and RECORD; adds what was listed to `done`.
 Result<void> replace_files(const InstalledPackage& package, const std::string& folder,
                            std::vector<Replacement>& done) {
   const auto own_name = package.thin.name + " " + package.thin.version;
@@ -179,7 +181,7 @@ Result<void> replace_files(const InstalledPackage& package, const std::string& f
   return replace(package.record_path, TRY(Source::map(package.record_path)), record.text(own));
 }
 
-// All of a package or nothing. The copies come first, as they may fill the disk.
+// Thins all of a package or nothing. Copies are made first, as they may fill the disk.
 Result<void> write_package(InstalledPackage& package, const std::string& folder) {
   for (const auto& file : package.thin.files) TRY_VOID(save_copy(file.path, folder));
   TRY_VOID(save_copy(package.record_path, folder));

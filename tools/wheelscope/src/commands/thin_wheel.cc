@@ -1,5 +1,5 @@
-// Writes thinned wheels: members are copied as they lie in the archive, except libraries that lose
-// device code, RECORD, and what is said about the cut.
+// Writes thinned wheels: copies members as they lie in the archive, except libraries that lose
+// device code, RECORD, and the files that describe the cut.
 #include "commands/thin.h"
 
 #include <filesystem>
@@ -47,14 +47,14 @@ class CheckedWheel {
     return member.name == dist_info_ + "/RECORD.jws" || member.name == dist_info_ + "/RECORD.p7s";
   }
 
-  // Whether both RECORDs have the same hash for it.
+  // True if both RECORDs have the same hash for it.
   bool is_equal(const ZipMember& member, const CheckedWheel& other) const {
     const auto mine = lines_.find(member.name), theirs = other.lines_.find(member.name);
     return mine != lines_.end() && theirs != other.lines_.end() && !mine->second.hash.empty() &&
            mine->second.hash == theirs->second.hash;
   }
 
-  // The contents of a member, if they are what RECORD says.
+  // Returns the contents of a member if they match RECORD.
   Result<Source> contents(const ZipMember& member,
                           std::vector<DeflateBlock>* blocks = nullptr) const {
     const auto room = room_for(member, input_.bytes.size());
@@ -113,14 +113,15 @@ std::string note_of(const ThinnedWheel& thin) {
   return "device code for " + joined(thin.wanted.gpus) + " alone, cut from sha256:" + thin.sha256;
 }
 
-// No object where the text is none, or so large or deep that the library would recurse too often.
+// Returns no object if the text is not one, or is so large or deep that the library would recurse
+// too often.
 Json parse_sbom(std::string_view text) {
   constexpr std::size_t largest = 16 << 20, deepest = 100;
   return text.size() > largest || nests_deeper(text, deepest) ? Json()
                                                               : Json::parse(text, nullptr, false);
 }
 
-// An SBOM with a note; nothing where the file is none that is known.
+// Returns an SBOM with a note; nothing if the file is of no known format.
 std::optional<std::string> noted_sbom(std::string_view text, const std::string& note) {
   auto sbom = parse_sbom(text);
   if (!sbom.is_object()) return std::nullopt;
@@ -140,7 +141,7 @@ std::optional<std::string> noted_sbom(std::string_view text, const std::string& 
          (lines ? "\n" : "");
 }
 
-// Whether an SBOM is another one with a note, whatever that says.
+// True if `noted` is `original` with a note, whatever the note says.
 bool is_noted(std::string_view original, std::string_view noted) {
   auto of = [](const Json& json, const char* key) {
     return json.is_object() ? json.value(key, Json()) : Json();
@@ -175,8 +176,8 @@ void count(std::uint64_t size, std::vector<FileThinning>& files, std::size_t whi
   if (!files.empty()) plan.files.push_back(std::move(files[which]));
 }
 
-// Reads each member once. The new wheel is begun with the first member that changes: those in front
-// of it are copied then.
+// Reads each member once. The new wheel is started at the first member that changes; the members
+// before it are copied then.
 class WheelWriter {
  public:
   WheelWriter(const WheelInput& input, const CheckedWheel& wheel, std::string path,
@@ -236,7 +237,7 @@ class WheelWriter {
     return replace(member, output, original);
   }
 
-  // Members that keep their device code; begins the file.
+  // Copies members that keep their device code; starts the file if necessary.
   Result<void> copy_up_to(std::size_t end) {
     if (!zip_) {
       thin_.sha256 = hexadecimal(sha256(input_.bytes.text()));
@@ -339,8 +340,7 @@ Result<ThinCheck> check_thinning(const WheelInput& original, const WheelInput& t
     const auto* other = found == left.end() ? nullptr : found->second;
     if (other) left.erase(found);
     if (member.is_folder() || before.is_signature(member)) continue;
-    // Of equal files one at a time is kept; that both are what RECORD says is looked at all the
-    // same.
+    // Only one of two equal files is kept in memory; both are still checked against RECORD.
     const bool equal = other && before.is_equal(member, after);
     if (equal) TRY_VOID(after.contents(*other));
     const auto data = TRY(before.contents(member));
@@ -354,7 +354,7 @@ Result<ThinCheck> check_thinning(const WheelInput& original, const WheelInput& t
       continue;
     }
     const auto other_data = TRY(after.contents(*other));
-    if (&member == &before.record()) continue;  // it is true of both
+    if (&member == &before.record()) continue;  // it is right in both
     const bool sbom = member.name.starts_with(before.dist_info() + "/sboms/");
     if (sbom && is_noted(data.bytes().text(), other_data.bytes().text())) continue;
     differ(member.name, compare_thinned(member.name, data.bytes(), other_data.bytes(), served,

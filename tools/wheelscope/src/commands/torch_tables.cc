@@ -1,4 +1,4 @@
-// Downloads each wheel of torch whole, one after the other: its tables lie behind its code.
+// Downloads each wheel of torch whole, one after the other: its symbol tables lie behind its code.
 #include "commands/atlas_reader.h"
 
 #include <algorithm>

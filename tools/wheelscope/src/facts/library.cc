@@ -67,7 +67,7 @@ std::vector<DeviceTarget> sum_up(const std::vector<DeviceCode>& codes) {
   return targets;
 }
 
-// Fat binaries with the same targets, counted.
+// Counts the fat binaries with the same targets.
 std::vector<FatbinGroup> group_fatbins(const Fatbin& fatbin) {
   using Targets = std::pair<std::set<std::string>, std::set<std::string>>;
   std::map<Targets, std::uint64_t> groups;
@@ -89,8 +89,8 @@ std::vector<FatbinGroup> group_fatbins(const Fatbin& fatbin) {
   return result;
 }
 
-// The CUDA version that cubins record since 12.8 for new GPUs and 13.0 for all; asked of the
-// smallest for the newest GPU.
+// Returns the CUDA version that cubins record: for new GPUs since CUDA 12.8, for all since 13.0.
+// Reads the smallest cubin for the newest GPU.
 std::string toolkit_of(const std::vector<DeviceCode>& codes, Allowance& memory) {
   constexpr std::uint64_t largest_asked = 16 << 20;
   const DeviceCode* asked = nullptr;
@@ -121,8 +121,8 @@ bool is_printable(char c) {
   return c >= 0x20 && c < 0x7F;
 }
 
-// Strings of read-only data that start with one of the prefixes: paths that the compiler left
-// behind.
+// Returns strings of read-only data that start with one of the prefixes: paths that the compiler
+// left behind.
 std::vector<std::string> find_build_paths(const Elf& elf,
                                           const std::vector<std::string>& prefixes) {
   constexpr std::size_t most_paths = 50, longest_path = 300;
@@ -155,7 +155,7 @@ class Copier {
   Copier(const Elf& elf, Allowance& memory, LibraryFacts& library)
       : elf_(elf), memory_(memory), library_(library) {}
 
-  // False: there was not enough memory, and facts are missing.
+  // Returns false if there was not enough memory, so that facts are missing.
   bool run(const ScanOptions& options) {
     return copy(elf_.soname, library_.soname) && copy(elf_.rpath, library_.rpath) &&
            copy(elf_.runpath, library_.runpath) && copy(elf_.interpreter, library_.interpreter) &&
@@ -212,8 +212,8 @@ class Copier {
     }
     return true;
   }
-  // The undefined ones in the order of their names. To sort the others takes longer than all else,
-  // as there are hundreds of thousands: who prints them does it.
+  // Copies the undefined symbols sorted by name. There are hundreds of thousands of others, and
+  // sorting them takes longer than everything else; a report sorts them if it prints them.
   bool copy_all_symbols() {
     std::vector<const ElfSymbol*> undefined, defined;
     for (const auto& symbol : elf_.symbols)
@@ -227,7 +227,7 @@ class Copier {
     return copy_each(undefined) && copy_each(defined);
   }
   bool copy_symbol(const ElfSymbol& symbol) {
-    // A report of what is missing repeats the names of undefined symbols, and spells them out.
+    // A report of missing symbols repeats the names of undefined ones, and demangles them.
     const std::uint64_t copies = symbol.defined ? 1 : 8;
     const auto length = symbol.name.size() + symbol.version.size() + symbol.library.size();
     if (!memory_.take(sizeof(SymbolFact) + copies * length)) return false;
@@ -281,7 +281,7 @@ class LibraryReader {
     return std::move(library_);
   }
 
-  // Nothing where too little of it is here.
+  // Returns nothing if too few bytes are here.
   std::optional<LibraryFacts> read_start(std::uint64_t size) {
     Loan loan(memory_);
     const auto elf = read_elf_start(file_, base_name(library_.path), loan);
@@ -294,7 +294,7 @@ class LibraryReader {
     return std::move(library_);
   }
 
-  // A static library is what its object files are.
+  // Adds up the object files of a static library.
   LibraryFacts read_static_library() {
     library_.kind = FileKind::archive;
     Fatbin all;

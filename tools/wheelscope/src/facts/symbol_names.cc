@@ -1,11 +1,11 @@
-// Tells by a symbol's name whose it is.
+// Tells by a symbol's name what it belongs to.
 #include "facts/facts.h"
 
 namespace wheelscope {
 namespace {
 
-// Whether a mangled name mentions a type or function of at::, c10:: or torch:: (its header-only and
-// stable parts apart).
+// True if a mangled name mentions a type or function of at::, c10:: or torch::, except its
+// header-only and stable parts.
 bool mentions_torch(std::string_view mangled) {
   for (const std::string_view space : {"2at", "3c10", "5torch"}) {
     for (auto at = mangled.find(space); at != mangled.npos; at = mangled.find(space, at + 1)) {

@@ -16,12 +16,12 @@
 namespace wheelscope {
 namespace {
 
-// What one member gives; small, as there may be a million of them.
+// The facts of one member; small, as there may be a million of them.
 struct MemberFacts {
   bool read = false;
   bool hash_is_right = false, hash_is_unknown = false;
-  std::string hash;  // where it is not the recorded one
-  std::string text;  // of the dist-info files that matter
+  std::string hash;  // if it is not the recorded one
+  std::string text;  // of dist-info files that matter
   std::unique_ptr<LibraryFacts> library;
   std::unique_ptr<ProblemList> problems;
 };
@@ -71,7 +71,7 @@ class WheelReader {
     facts_.problems.add({.id = id, .place = place, .what = std::move(what)});
   }
 
-  // Installers look for the folder that the file name promises.
+  // Checks for the folder that installers look for: the one that the file name promises.
   void check_dist_info() {
     std::set<std::string> folders;
     for (const auto& member : archive_.members) {
@@ -238,7 +238,7 @@ class WheelReader {
     }
   }
 
-  // Some builders list folders, which installers skip.
+  // True for a folder, which some builders list in RECORD and installers skip.
   bool is_folder(const std::string& path) const {
     return path.ends_with('/') && std::ranges::any_of(archive_.members, [&](const auto& member) {
              return member.name.starts_with(path);
@@ -253,7 +253,7 @@ class WheelReader {
               line.hash.empty() ? "RECORD has no hash for it"
                                 : "RECORD's hash is not a sha256 or better: " + algorithm);
     } else if (read.hash_is_unknown) {
-      return;  // allowed, and neither right nor wrong as far as we know
+      return;  // allowed, and we cannot tell whether it is right
     } else if (!read.hash_is_right) {
       problem("record-hash", line.path,
               read.hash.empty() ? "RECORD lists it twice, with different hashes"

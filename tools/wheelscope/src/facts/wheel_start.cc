@@ -1,4 +1,4 @@
-// Reads the members that matter, side by side: over a network, time goes by in waiting.
+// Reads the members that matter in parallel: over a network, most time is spent waiting.
 #include "facts/wheel.h"
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace {
 
 constexpr unsigned members_at_once = 32;  // in one connection, where the server allows that
 
-// What a static CUDA runtime needs of the C library, and hardly anything else does together: seen
-// of CUDA 11.2, 12.2, 12.8, 12.9 and 13.4 for x86_64, of 12.9 and 13.0 for aarch64. Its texts and
-// code, which tell its version, lie behind the first bytes.
+// Recognises a static CUDA runtime by the functions of the C library that it needs, and that hardly
+// anything else needs together. Seen in CUDA 11.2, 12.2, 12.8, 12.9 and 13.4 for x86_64, and in
+// 12.9 and 13.0 for aarch64. The texts and code that tell its version lie behind the first bytes.
 void look_for_cudart(LibraryFacts& library) {
   constexpr std::array<std::string_view, 5> needs{"dlvsym", "mkfifo", "nftw",
                                                   "pthread_rwlockattr_setpshared", "shmget"};
@@ -38,7 +38,7 @@ bool is_loose_device_code(const ZipMember& member) {
          member.name.ends_with(".ptx");
 }
 
-// By its name: the first bytes of every member would be too many.
+// Judges by the name: fetching the first bytes of every member would be too much.
 bool may_be_library(const ZipMember& member) {
   constexpr std::uint64_t smallest = 512;
   if (!member.readable || member.is_folder() || member.size < smallest) return false;
@@ -88,7 +88,7 @@ class StartReader {
     std::ranges::stable_sort(facts_.libraries, {}, &LibraryFacts::path);
   }
 
-  // Of a file in the dist-info folder; empty: it cannot be had.
+  // Reads a file in the dist-info folder; empty if it is not available.
   std::string read_text(std::string_view file) {
     constexpr std::uint64_t longest = 16 << 20;
     for (auto& member : archive_.members) {
@@ -110,7 +110,7 @@ class StartReader {
   }
 
  private:
-  // That there is some is all that can be said without its bytes.
+  // Without its bytes, all that can be said about device code is that it exists.
   void mention_loose_device_code() {
     for (const auto& member : archive_.members) {
       if (!is_loose_device_code(member)) continue;
@@ -145,7 +145,7 @@ class StartReader {
       if (bytes.size() < magic_size && *grown) continue;
       if (!looks_like_elf(bytes)) return std::nullopt;
       if (!*grown || bytes.size() > largest_start(member)) break;
-      if (bytes.size() < tried + tried / 2) continue;  // most of it was looked through before
+      if (bytes.size() < tried + tried / 2) continue;  // most of it was searched before
       tried = bytes.size();
       auto library = read_library_start(member.name, bytes, member.size, memory_);
       if (library && is_plausible(*library) && !may_use_numpy(*library)) return library;
@@ -162,7 +162,7 @@ class StartReader {
     return std::nullopt;
   }
 
-  // Every part of it can be had without the others.
+  // Each part of a stored library can be fetched alone.
   std::optional<LibraryFacts> read_stored(const ZipMember& member, ProblemList& problems) {
     const auto window = input_.bytes.window(member.data_offset, member.compressed_size, "library");
     if (!window) return std::nullopt;
@@ -172,13 +172,15 @@ class StartReader {
     return library;
   }
 
-  // Tables that were not found in so many bytes were moved to the end, by patchelf for one.
+  // Returns how many bytes to search: tables that are not in them were moved to the end, for
+  // instance by patchelf.
   static std::uint64_t largest_start(const ZipMember& member) {
     constexpr std::uint64_t always = 4 << 20;
     return std::max(always, member.size / 8);
   }
 
-  // Which NumPy a module was built for its texts tell, behind the first bytes.
+  // True if a module's texts, which lie behind the first bytes, may tell which NumPy it was built
+  // for.
   bool may_use_numpy(const LibraryFacts& library) const {
     constexpr std::uint64_t largest = 64 << 20;
     return meets_numpy_ && library.size <= largest &&

@@ -43,7 +43,7 @@ class Checker {
  private:
   void report(std::string id, std::string place, std::string what, std::string fix,
               Finding::Level level = Finding::Level::error) {
-    // Of tags such as py2.py3, each would have the same said of it.
+    // Compressed tags such as py2.py3 would repeat the same finding for each tag.
     if (std::ranges::any_of(findings_, [&](const Finding& one) {
           return one.id == id && one.place == place && one.what == what;
         }))
@@ -55,7 +55,7 @@ class Checker {
                          .fix = std::move(fix)});
   }
 
-  // What a variant says must be true of its bytes: of GPUs, the native code that it promises.
+  // A variant's claims must be true: for GPUs, it must have the native code that it promises.
   void judge_variant(const WheelClaims& wheel) {
     const bool is_sound = !wheel.variant_file_label.empty();
     if (wheel.has_variant_file && (!is_sound || wheel.variant != wheel.variant_file_label))
@@ -92,7 +92,7 @@ class Checker {
            "thin the original wheel for that GPU: wheelscope thin --gpu " + gpu);
   }
 
-  // What the tags promise must be true.
+  // The tags' promises must be true.
   void judge_tags(const WheelClaims& wheel) {
     if (!wheel.wheel_file_tags.empty() && !wheel.file_name_tags.empty() &&
         wheel.wheel_file_tags != wheel.file_name_tags) {
@@ -155,7 +155,7 @@ class Checker {
     return is_torchs(name) || name == "libcuda.so.1" || cuda_libraries().contains(name);
   }
 
-  // What cannot be read must not pass for a requirement that never holds.
+  // A marker that cannot be read must not count as one that never holds.
   void judge_requirements(const WheelClaims& wheel) {
     for (const auto& text : wheel.requires_dist) {
       const auto requirement = parse_requirement(text);
@@ -167,7 +167,7 @@ class Checker {
     }
   }
 
-  // A file for the processor that runs Python: only such files bind a wheel to a platform.
+  // Returns a file for the processor that runs Python: only such files bind a wheel to a platform.
   const LibraryFacts* first_host() const {
     const auto found = std::ranges::find_if(facts_.libraries, [](const LibraryFacts& library) {
       return library.role == Role::host && library.kind != FileKind::broken;
@@ -196,7 +196,7 @@ class Checker {
     }
   }
 
-  // Of the tags that promise no C library, those of the boards that had no manylinux.
+  // True for those tags without a C library that PyPI takes: of boards that had no manylinux.
   static bool pypi_takes(const std::string& platform) {
     return platform == "linux_armv6l" || platform == "linux_armv7l";
   }
@@ -264,8 +264,8 @@ class Checker {
            only_later ? Finding::Level::note : Finding::Level::error);
   }
 
-  // A needed library that may define names like Python's: one of bindings, such as PySide's.
-  // Python, torch and CUDA are known not to.
+  // Returns a needed library that may define names like Python's: one of bindings, such as
+  // PySide's. Python, torch and CUDA are known not to.
   std::string library_of_another_wheel() const {
     for (const auto& name : verdicts_.platform.external_libraries) {
       if (!name.starts_with("libpython") && !comes_from_elsewhere(name)) return name;
@@ -337,8 +337,8 @@ class Checker {
     const auto& cuda = verdicts_.cuda;
     const bool has_code = !cuda.sass.empty() || !cuda.ptx.empty();
     const bool wanted = !policy_.sass.empty() || policy_.ptx;
-    // A wheel may leave the kernels to a compiler or to another wheel: of one that links torch, and
-    // not CUDA, a build that saw no GPU is likelier.
+    // A wheel may leave its kernels to a compiler or to another wheel. If it links torch and not
+    // CUDA, a build without a visible GPU is more likely.
     const bool left_out = facts_.wheel && facts_.wheel->claims_cuda &&
                           verdicts_.torch.abi != TorchAbi::none &&
                           cuda.runtime == CudaRuntime::none;

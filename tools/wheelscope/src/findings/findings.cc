@@ -14,7 +14,7 @@ bool is_machine_code(const std::string& id) {
   return id.starts_with("elf-") || id.starts_with("fatbin-") || id.starts_with("archive-");
 }
 
-// By the start of a problem's id.
+// Returns the remedy for a problem, by the start of its id.
 std::string fix_of(const std::string& id) {
   if (id.starts_with("record-"))
     return "build the wheel again, or run `wheel pack`, which writes RECORD anew";
@@ -27,13 +27,13 @@ std::string fix_of(const std::string& id) {
   return "build the wheel again with a standard tool";
 }
 
-// Packages that read such files bring broken ones to test themselves with.
+// True for broken files in test folders: packages that read such files test themselves with them.
 bool is_test_data(const Problem& problem) {
   const auto folder = "/" + problem.place;
   return is_machine_code(problem.id) && folder.find("/test") != folder.npos;
 }
 
-// A wheel for another system than Linux has no ELF files: what it says of itself is all there is.
+// A wheel for another system than Linux has no ELF files, so only its own claims can be judged.
 void find_foreign_platform(const Item& item, std::vector<Finding>& findings) {
   if (!item.facts.wheel || item.facts.wheel->file_name_tags.empty()) return;
   const auto host = [](const auto& library) { return library.role == Role::host; };
@@ -51,7 +51,7 @@ void find_foreign_platform(const Item& item, std::vector<Finding>& findings) {
 }  // namespace
 
 Finding finding_of(const Problem& problem) {
-  // A limit is ours: what was not read is not known to be wrong.
+  // Limits are this program's: a part that was not read for that reason is not known to be wrong.
   const bool harmless = problem.id == "limit" || problem.id == "elf-sections";
   return {.id = problem.id,
           .level = is_test_data(problem) ? Finding::Level::note

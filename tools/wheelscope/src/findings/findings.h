@@ -1,4 +1,4 @@
-// Findings: facts and verdicts that someone must act on, each with what to do.
+// Findings: facts and verdicts that someone must act on, each with its remedy.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct Finding {
   auto operator<=>(const Finding&) const = default;
 };
 
-// A file with all that is known of it.
+// A file with everything known about it.
 struct Item {
   Facts facts;
   Verdicts verdicts;
@@ -35,12 +35,12 @@ Finding finding_of(const Problem& problem);
 
 NAMES(Finding::Level, "note", "warning", "error")
 
-// What a project allows its wheels to be, and what is wrong with one that is not.
+// Policies: what a project allows its wheels to be. check() finds where a wheel breaks one.
 //
 // clang-format off
-// A policy is a TOML file. Every key is optional; what is not named is not judged, except what is
-// wrong for every wheel (false tags, libraries that nothing brings, no device code in a wheel that
-// claims CUDA, text relocations).
+// A policy is a TOML file. Every key is optional. Only the keys that are present are judged,
+// besides faults of any wheel (false tags, libraries that nothing brings, no device code in a wheel
+// that claims CUDA, text relocations).
 //
 //   [platform]   highest = "manylinux_2_28"      the newest system that users must have
 //   [size]       limit_mb = 100                  of the wheel file; PyPI's limit
@@ -55,7 +55,7 @@ NAMES(Finding::Level, "note", "warning", "error")
 //   [libraries]  needed = ["libtorch.so"]        what may be needed beyond the wheel and the platform's own
 //                rpath = ["$ORIGIN"]             what an RPATH or RUNPATH entry may start with
 //   [hardening]  relro = "full", bind_now = true, nx = true, stack_protector = true
-//   [contents]   debug_info = false              whether it may stay
+//   [contents]   debug_info = false              whether it is allowed
 //                build_paths = ["/home/"]        what no string in a binary may start with
 //   [levels]     size-limit = "warning"          a finding's level, by its id: error, warning, note, off
 // clang-format on
@@ -75,10 +75,10 @@ struct Policy {
   std::map<std::string, std::string> levels;
 };
 
-// Fails on a key that it does not know: a misspelt rule must not pass for a kept one.
+// Parses a policy. Fails on an unknown key: a misspelt rule must not seem to be kept.
 Result<Policy> parse_policy(std::string_view toml);
 
-// The findings of the file itself and of the policy, at the policy's levels.
+// Returns the findings about the file itself and about the policy, at the policy's levels.
 std::vector<Finding> check(const Item& item, const Policy& policy);
 
 }  // namespace wheelscope

@@ -19,7 +19,7 @@ HttpRequest page_of(const std::string& index, const std::string& project) {
           .most = longest_page};
 }
 
-// A folder's files, or those that a page links to.
+// Returns a folder's files, or those that a page links to.
 Result<std::vector<IndexFile>> read_links(Http& http, const std::string& address) {
   if (is_url(address) && !address.starts_with("file:")) {
     if (address.ends_with(".whl")) return std::vector{IndexFile{base_name(address), address}};

@@ -24,7 +24,7 @@ std::string text_of(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// Of a value that may be false, true, or an object of hashes.
+// True for a value other than null and false: some keys hold a boolean or an object of hashes.
 bool is_set(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && !found->is_null() && *found != false;
@@ -54,7 +54,7 @@ Result<std::vector<IndexFile>> parse_json(std::string_view text, const std::stri
   return files;
 }
 
-// &gt;=3.8 -> >=3.8
+// Replaces entities: &gt;=3.8 becomes >=3.8.
 std::string without_entities(std::string_view text) {
   static const std::map<std::string_view, char> names = {
       {"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}};
@@ -85,7 +85,7 @@ std::string without_entities(std::string_view text) {
   return plain;
 }
 
-// The attributes of a tag, from behind its name to its end.
+// Returns the attributes of a tag, given the text after its name.
 std::map<std::string, std::string> attributes_of(std::string_view tag) {
   std::map<std::string, std::string> attributes;
   constexpr std::string_view blanks = " \t\r\n\f/";
@@ -109,7 +109,7 @@ std::map<std::string, std::string> attributes_of(std::string_view tag) {
   return attributes;
 }
 
-// Where a tag ends: not at a > in quotes.
+// Returns where a tag ends; a > in quotes does not end it.
 std::size_t end_of_tag(std::string_view text, std::size_t at) {
   for (char quote = 0; at < text.size(); ++at) {
     if (quote) {

@@ -1,4 +1,4 @@
-// Reads the settings of pip and uv in the order in which they read them.
+// Reads the settings of pip and uv in the order of their precedence.
 #include "index/settings.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::string config_folder() {
   return folder.empty() ? environment_variable("HOME") + "/.config" : folder;
 }
 
-// The strongest file first.
+// Returns pip's files, highest precedence first.
 std::vector<std::string> pip_files(const std::string& environment) {
   const auto chosen = environment_variable("PIP_CONFIG_FILE");
   if (chosen == "/dev/null") return {};
@@ -37,7 +37,7 @@ std::vector<std::string> pip_files(const std::string& environment) {
   return files;
 }
 
-// Takes what is not set yet.
+// Takes over the settings that are not set yet.
 void add(const PipSettings& weaker, PipSettings& settings) {
   if (settings.index.empty()) settings.index = weaker.index;
   if (settings.extra.empty()) settings.extra = weaker.extra;
@@ -52,7 +52,7 @@ bool is_true(const std::string& text) {
   return word == "1" || word == "true" || word == "yes" || word == "on";
 }
 
-// Sets one option by the name that pip has for it; false: it is none of these.
+// Sets one option by pip's name for it; false if the name is unknown.
 bool set_option(const std::string& name, const std::string& value, PipSettings& settings) {
   auto append = [&](std::vector<std::string>& list) {
     for (auto& word : words_of(value)) list.push_back(std::move(word));
@@ -74,7 +74,7 @@ bool set_option(const std::string& name, const std::string& value, PipSettings& 
   return true;
 }
 
-// UV_INDEX_NAME_USERNAME and _PASSWORD go into the address of the index NAME.
+// Puts UV_INDEX_NAME_USERNAME and _PASSWORD into the address of the index NAME.
 std::string with_credentials(const std::string& url, const std::string& name) {
   auto key = "UV_INDEX_" + name;
   for (auto& c : key)
@@ -98,7 +98,7 @@ std::string with_credentials(const std::string& url, const std::string& name) {
          url.substr(host + 3);
 }
 
-// NAME=URL or URL
+// Returns the address from NAME=URL or URL.
 std::string named_url(const std::string& text) {
   const auto equals = text.find('=');
   return equals < text.find("://")
@@ -119,7 +119,7 @@ PipSettings uv_variables() {
   return uv;
 }
 
-// uv's files, the strongest first: the project's, the user's, the system's.
+// Adds uv's files, highest precedence first: the project's, the user's, the system's.
 void add_uv_files(PipSettings& settings) {
   auto add_file = [&](const std::string& path, bool pyproject) {
     const auto text = read_text(path);
@@ -171,7 +171,7 @@ PipSettings parse_pip_conf(std::string_view text) {
     place += (place.empty() ? "" : " ") + std::string(value);
   }
   PipSettings settings;
-  values[1].merge(values[0]);  // the command's section is stronger
+  values[1].merge(values[0]);  // the command's section takes precedence
   for (const auto& [name, value] : values[1]) {
     if (!trim(value).empty()) set_option(name, std::string(trim(value)), settings);
   }
@@ -218,7 +218,7 @@ Result<std::vector<std::string>> read_requirements(const std::string& path, PipS
   if (depth > deepest) return fail(0, path + " includes itself");
   auto text = TRY(read_text(path));
   for (auto at = text.find("\\\n"); at != text.npos; at = text.find("\\\n", at))
-    text.replace(at, 2, " ");  // a line that goes on
+    text.replace(at, 2, " ");  // a continued line
   std::vector<std::string> requirements;
   for (const auto& line : split(text, '\n')) {
     auto content = trim(line);

@@ -1,4 +1,4 @@
-// Which package index installers here are told to use.
+// Finds the package index that installers here are configured to use.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace wheelscope {
 
-// What pip and uv can be told about where files come from.
+// Settings of pip and uv about where files come from.
 struct PipSettings {
   std::string index;
   std::vector<std::string> extra, find_links;
@@ -17,31 +17,32 @@ struct PipSettings {
   std::string proxy;
 };
 
-// What is given on the command line goes before pip's variables and files, those before uv's; else
-// PyPI. `environment` is the folder of a virtual environment, whose pip.conf counts; or empty.
+// Merges settings by precedence: the command line, pip's variables and files, uv's variables and
+// files, PyPI. `environment` is the folder of a virtual environment, whose pip.conf counts, or
+// empty.
 PipSettings configured_settings(PipSettings given, const std::string& environment);
 
-// The addresses to ask: indexes, the main one first, and pages of links (see links_page).
+// Returns the addresses to ask: indexes, the main one first, and pages of links (see links_page).
 std::vector<std::string> addresses_of(const PipSettings& settings);
 
-// The form in which find_candidates() takes a page of links or a folder of files.
+// Returns a page of links or a folder of files in the form that find_candidates() takes.
 std::string links_page(const std::string& address);
 
 PipSettings parse_pip_conf(std::string_view text);
 
-// A uv.toml, or the table tool.uv of a pyproject.toml. What cannot be read is an error with its
-// line. Indexes that are marked `explicit` serve only packages that are pinned to them: left out.
+// Parses a uv.toml, or the table tool.uv of a pyproject.toml. An error has the line number. Skips
+// indexes marked `explicit`, which serve only packages that are pinned to them.
 Result<PipSettings> parse_uv_toml(std::string_view text, bool pyproject = false);
 
-// The lines of a requirements file, `-r` in it followed: its options go to `settings`. What fit
-// cannot judge (-e, addresses of repositories) becomes notes.
+// Returns the lines of a requirements file, following `-r`. Options go to `settings`. Lines that
+// fit cannot judge (-e, addresses of repositories) become notes.
 Result<std::vector<std::string>> read_requirements(const std::string& path, PipSettings& settings,
                                                    std::vector<std::string>& notes, int depth = 0);
 
-// The requirements that a pyproject.toml lists: those of [project].dependencies.
+// Returns the requirements of a pyproject.toml: [project].dependencies.
 Result<std::vector<std::string>> project_dependencies(std::string_view text);
 
-// Those of a group in [dependency-groups] (PEP 735), with the groups that it includes.
+// Returns those of a group in [dependency-groups] (PEP 735), with the groups that it includes.
 Result<std::vector<std::string>> dependency_group(std::string_view text, const std::string& group);
 
 }  // namespace wheelscope

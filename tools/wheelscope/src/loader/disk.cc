@@ -19,8 +19,8 @@ namespace {
 constexpr std::string_view magic = "glibc-ld.so.cache1.1";
 constexpr std::uint64_t header_size = 48, entry_size = 24;
 
-// The flags of libraries for a machine (FLAG_* in glibc's elf/cache.c); all are ELF files of
-// glibc 2.
+// Returns the flags of libraries for a machine (FLAG_* in glibc's elf/cache.c), always as ELF files
+// of glibc 2.
 std::uint32_t flags_of(const std::string& machine) {
   if (machine == "x86_64") return 0x0303;
   if (machine == "aarch64") return 0x0a03;

@@ -13,22 +13,23 @@ namespace wheelscope {
 
 struct FileToRead {
   std::string path;
-  bool device_code = false;  // is of interest; the loader knows nothing of it
+  bool device_code = false;  // read it too, although the loader does not need it
 };
 
 class Disk {
  public:
-  // `root` stands before every absolute path: the folder of a container's files, or nothing.
+  // `root` is put in front of every absolute path: the folder of a container's files, or empty.
   explicit Disk(std::string root = "") : root_(std::move(root)) {}
 
-  // The file at a path, with its symbols; null: there is none, or it is no ELF file
-  // or a damaged one.
+  // Opens the file at a path, with its symbols; null if there is none, or it is damaged or not an
+  // ELF file.
   const LibraryFacts* open(const std::string& path);
 
-  // Reads files that will be opened, on all cores.
+  // Reads files in advance, on all cores.
   void read_all(const std::vector<FileToRead>& files);
 
-  // The world of a process of this machine; `this` must outlive it. The cache is read at once.
+  // Returns the world of a process on this machine, which refers to this object. Reads the cache at
+  // once.
   LoaderWorld world(const std::string& machine);
 
  private:
@@ -40,11 +41,11 @@ class Disk {
   std::unordered_map<std::string, const LibraryFacts*> paths_;
 };
 
-// The entries of ld.so.cache, name -> path, of one machine; the first for each name counts.
-// Damaged: none.
+// Returns the entries of ld.so.cache for one machine, name -> path; the first entry for a name
+// counts. Empty if the cache is damaged.
 std::map<std::string, std::string> read_loader_cache(Bytes cache, const std::string& machine);
 
-// Where the loader looks at last: Debian's folders and everybody's.
+// Returns the folders where the loader looks last: Debian's, and those of all systems.
 std::vector<std::string> default_folders(const std::string& machine);
 
 }  // namespace wheelscope

@@ -26,7 +26,7 @@ std::size_t hash_of(const SymbolFact& symbol) {
   return std::hash<std::string>()(symbol.name);
 }
 
-// The half of a hash that does not choose the place in an index.
+// Returns the half of a hash that does not choose the position in an index.
 std::uint32_t tag_of(std::size_t hash) {
   return static_cast<std::uint32_t>(hash >> 32);
 }
@@ -43,7 +43,8 @@ bool version_fits(const SymbolFact& wanted, const SymbolFact& definition,
   const bool definer_has_versions = !definer.version_definitions.empty();
   if (!definer_has_versions) return true;
   if (wanted.version.empty()) {
-    // A file without versions is an old one, or knows no better: it gets the first or the default.
+    // A reference without a version comes from a file that is old or was linked without versions:
+    // it gets the first or the default version.
     return definition.version.empty() || definition.first_version || definition.default_version;
   }
   if (definition.version == wanted.version) return true;
@@ -72,7 +73,7 @@ std::string Loader::search(const std::string& name, const Loaded* by,
   return path.empty() || !world_.open(path) ? std::string() : path;
 }
 
-// The file that ends the search, for better or worse.
+// Returns the file that ends the search, successfully or not.
 std::string Loader::find_path(const std::string& name, const Loaded* by,
                               std::vector<SearchStep>* steps) const {
   auto takes = [&](const std::string& path, const std::string& place) {
@@ -105,7 +106,7 @@ std::string Loader::find_path(const std::string& name, const Loaded* by,
       last = owner;
       if (owner->facts->runpath.empty()) path = in_list(owner->facts->rpath, *owner, "RPATH");
     }
-    // The program's RPATH counts for what dlopen brought in as well.
+    // The program's RPATH also counts for libraries opened by dlopen.
     const auto* program = global_.empty() ? nullptr : global_.front();
     if (path.empty() && program && program != last && program->facts->runpath.empty())
       path = in_list(program->facts->rpath, *program, "RPATH");
@@ -159,8 +160,8 @@ void Loader::load_needed(Loaded& library, Opening& opening, std::vector<Loaded*>
   }
 }
 
-// The versions that a library needs must be defined by the file that it needs them from, as far as
-// that file has versions at all.
+// Checks that the versions which a library needs are defined by the file it needs them from, unless
+// that file has no versions at all.
 void Loader::check_versions(const Loaded& library, Opening& opening) const {
   for (const auto& [name, versions] : library.facts->version_needs) {
     const auto* provider = already_loaded(name);
@@ -258,7 +259,7 @@ const SymbolFact* Loader::definition_in(const Loaded& library, const SymbolFact&
     ++fallbacks;
     fallback = definition;
   }
-  return fallbacks == 1 ? fallback : nullptr;  // of several default versions none is meant
+  return fallbacks == 1 ? fallback : nullptr;  // several default versions: ambiguous
 }
 
 Binding Loader::bind(const SymbolFact& wanted, const Opening& opening) const {

@@ -1,19 +1,19 @@
 // The rules of the dynamic loader (glibc's ld.so): which file a NEEDED name leads to, and which
-// definition a symbol is bound to. It knows files by path, and nothing of wheels.
+// definition a symbol is bound to. Files are known by path; wheels are unknown here.
 //
-// Where a name without a slash is searched, in this order (man 8 ld.so; elf/dl-load.c):
-//   1. libraries that are loaded already, by the name they were asked for or their SONAME
+// A name without a slash is searched for in this order (man 8 ld.so; elf/dl-load.c):
+//   1. libraries that are already loaded, by a requested name or their SONAME
 //   2. RPATH of the library that needs it, then of the one that loaded that library, up to the
 //      program; only if the library that needs it has no RUNPATH. RPATH beside RUNPATH is ignored
 //   3. LD_LIBRARY_PATH
-//   4. RUNPATH of the library that needs it, of no other
+//   4. RUNPATH of the library that needs it, and of no other
 //   5. /etc/ld.so.cache, then the default folders; not for a library linked with -z nodefaultlib
-// A file of another width, byte order or machine is passed over; one that is no ELF file ends the
-// search, which then has failed. A name with a slash is a path.
+// A file of another width, byte order or machine is skipped. A file that is not ELF ends the
+// search, which has then failed. A name with a slash is a path.
 //
-// Where a symbol is searched (elf/dl-lookup.c): in the program and what it needs, in the order of a
+// A symbol is searched for (elf/dl-lookup.c) in the program and what it needs, in the order of a
 // breadth-first walk, and in what was opened globally; then in the library that was opened together
-// with the one that asks, and in all that this library needs, breadth first.
+// with the one that needs the symbol, and in everything that this library needs, breadth first.
 #pragma once
 
 #include <functional>
@@ -28,23 +28,23 @@
 
 namespace wheelscope {
 
-// What the loader can see. Paths are absolute, or relative to one common folder.
+// The files that the loader can see. Paths are absolute, or relative to one common folder.
 struct LoaderWorld {
-  // The file at a path; null: there is none. It stays where it is; two paths of one file give the
-  // same address.
+  // Opens the file at a path; null if there is none. The address stays valid, and two paths of one
+  // file give the same address.
   std::function<const LibraryFacts*(const std::string& path)> open;
-  // Whether there is a file that is no ELF file, or a damaged one.
+  // True if there is a file that is damaged or not an ELF file.
   std::function<bool(const std::string& path)> is_damaged = [](const std::string&) {
     return false;
   };
-  // The path that ld.so.cache has for a name; empty: none.
+  // Returns the path that ld.so.cache has for a name; empty if none.
   std::function<std::string(const std::string& name)> cached = [](const std::string&) {
     return std::string();
   };
   std::vector<std::string> library_path;     // LD_LIBRARY_PATH
   std::vector<std::string> default_folders;  // /lib/x86_64-linux-gnu ...
   const LibraryFacts* machine = nullptr;     // a file of the process's machine; null: the first one
-  std::string lib = "lib";                   // what $LIB and $PLATFORM stand for
+  std::string lib = "lib";                   // values of $LIB and $PLATFORM
   std::string platform;
 };
 
@@ -52,8 +52,8 @@ struct LoaderWorld {
 struct Loaded {
   std::string path;  // as it was found: $ORIGIN is its folder, whatever a link leads to
   const LibraryFacts* facts = nullptr;
-  const Loaded* loader = nullptr;     // who asked for it first; null: the program, or dlopen
-  std::vector<std::string> names;     // that it was asked for by
+  const Loaded* loader = nullptr;  // the library that first needed it; null: the program, or dlopen
+  std::vector<std::string> names;  // that were requested
   std::vector<const Loaded*> needed;  // in the order of its NEEDED entries
   std::vector<std::string> absent;    // NEEDED names that lead nowhere
 };
@@ -78,10 +78,10 @@ struct MissingVersion {
   const Loaded* needed_by = nullptr;
 };
 
-// What dlopen brought in.
+// The libraries that dlopen brought in.
 struct Opening {
   const Loaded* root = nullptr;      // null: there is no such file
-  std::vector<const Loaded*> scope;  // the root and all that it needs, breadth first
+  std::vector<const Loaded*> scope;  // the root and everything it needs, breadth first
   std::vector<MissingLibrary> missing_libraries;
   std::vector<MissingVersion> missing_versions;
 };
@@ -98,20 +98,20 @@ class Loader {
   // Starts a program: what it needs is the global scope.
   Opening start(const std::string& path);
 
-  // dlopen(path, RTLD_LOCAL or RTLD_GLOBAL). With a name instead of a path, it is searched for as
-  // if the program needed it.
+  // Calls dlopen(path, RTLD_LOCAL or RTLD_GLOBAL). A name instead of a path is searched for as if
+  // the program needed it.
   Opening open(const std::string& path, bool global = false);
 
-  // Where a NEEDED name leads, and how the search went. Nothing is loaded.
+  // Finds where a NEEDED name leads, and records the search. Loads nothing.
   const Loaded* already_loaded(const std::string& name) const;
   std::string search(const std::string& name, const Loaded* by,
                      std::vector<SearchStep>* steps = nullptr) const;
 
-  // What an undefined symbol of a library of `opening` is bound to. The libraries must have been
-  // read with their symbols.
+  // Binds an undefined symbol of a library of `opening`. The libraries must have been read with
+  // their symbols.
   Binding bind(const SymbolFact& wanted, const Opening& opening) const;
 
-  // How many libraries are loaded; and the process as it was when there were only so many.
+  // Number of loaded libraries, and a way back to when there were only `count`.
   std::size_t count() const { return loaded_.size(); }
   void unload_after(std::size_t count);
 
@@ -126,9 +126,9 @@ class Loader {
   const SymbolFact* definition_in(const Loaded& library, const SymbolFact& wanted,
                                   std::size_t hash) const;
 
-  // Definitions at the places that their names' hashes lead to, or at the next free ones. Libraries
-  // have hundreds of thousands of them, so that they must cost little each; and a symbol is looked
-  // for in dozens of libraries that do not have it, so that most are passed over by the hash alone.
+  // A hash table of definitions with open addressing. Libraries have hundreds of thousands of them,
+  // so each must cost little. A symbol is looked up in dozens of libraries that do not have it, so
+  // most slots are skipped by the hash alone.
   struct Slot {
     std::uint32_t hash = 0, number = 0;  // of the definition, plus one; 0: free
   };
@@ -138,14 +138,14 @@ class Loader {
   LoaderWorld world_;
   std::vector<std::unique_ptr<Loaded>> loaded_;
   std::vector<const Loaded*> global_;
-  const LibraryFacts* like_ = nullptr;  // the machine of the process is that of its first file
+  const LibraryFacts* like_ = nullptr;  // the first file, whose machine is that of the process
   mutable std::unordered_map<const LibraryFacts*, Index> indexes_;
 };
 
-// Whether the loader of a process with `process` in it takes `library`.
+// True if the loader of a process that contains `process` accepts `library`.
 bool same_machine(const LibraryFacts& process, const LibraryFacts& library);
 
-// Whether a definition is what a reference with or without a version means (elf/dl-lookup.c).
+// True if a definition matches a reference with or without a version (elf/dl-lookup.c).
 bool version_fits(const SymbolFact& wanted, const SymbolFact& definition,
                   const LibraryFacts& definer);
 

@@ -1,4 +1,4 @@
-// Lists distributions by the names of their dist-info folders, opening only what is asked for; and
+// Lists distributions by the names of their dist-info folders, opening only what is needed, and
 // compares every RECORD of an environment with the disk, distribution by distribution on all cores.
 #include "machine/distributions.h"
 
@@ -95,7 +95,7 @@ Recorded read_record(const Distribution& distribution) {
   return recorded;
 }
 
-// Nothing: it is as it was installed.
+// Returns nothing if the file is as it was installed.
 std::optional<FileState> compare(const RecordLine& line, const timespec& written, bool sizes) {
   struct stat status{};
   if (stat(line.path.c_str(), &status) != 0) return FileState::missing;

@@ -12,11 +12,11 @@ namespace wheelscope {
 
 struct Distribution {
   std::string name, version;  // the name as canonical_name spells it
-  std::string folder;         // that it is installed in: a site-packages folder
+  std::string folder;         // the site-packages folder that it is installed in
   std::string dist_info;      // the path of its dist-info folder
 };
 
-// Of several with the same name, the first on Python's path; sorted by name.
+// Lists them, sorted by name; of several with the same name, the first on Python's path.
 std::vector<Distribution> list_distributions(const std::vector<std::string>& site_packages);
 
 // The shared libraries that its RECORD names, as paths. Empty: there is none, or no RECORD.
@@ -29,10 +29,10 @@ std::optional<TorchFacts> find_torch(const std::vector<std::string>& site_packag
 std::vector<CudaLibraryFacts> find_cuda_libraries(const std::vector<std::string>& site_packages,
                                                   const std::optional<TorchFacts>& torch);
 
-// What RECORD says of installed files, beside what is on the disk.
-//   missing        RECORD has it, the disk does not
-//   changed        it is not as it was installed
-//   shortened      the same, and it has lost bytes: a copy that was not finished
+// How installed files differ from RECORD.
+//   missing        in RECORD, but not on the disk
+//   changed        not as it was installed
+//   shortened      changed, and shorter: an unfinished copy
 //   foreign        code in a folder of the distribution that no RECORD has
 //   other_python   a module for other Pythons only
 //   other_machine  a module for another processor
@@ -44,9 +44,9 @@ struct OddFile {
   bool operator==(const OddFile&) const = default;
 };
 
-// Of each distribution, the files that are missing, changed or foreign, sorted; those that nobody
-// misses (bytecode) are left out. Files that were written after RECORD are hashed, of the others
-// the sizes are compared. Whole environments are asked for at once, since folders are shared.
+// Returns for each distribution the files that are missing, changed or foreign, sorted, except
+// those that nobody needs (bytecode). Files written after RECORD are hashed; for the others, the
+// sizes are compared. Takes whole environments at once, since folders are shared.
 std::vector<std::vector<OddFile>> compare_with_records(
     const std::vector<Distribution>& distributions, const std::string& prefix);
 

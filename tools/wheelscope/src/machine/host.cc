@@ -26,7 +26,7 @@ std::string kernel_file(const std::string& path) {
   return text.str();
 }
 
-// 580.65.06: digits and dots, at least one of each.
+// True for 580.65.06: digits and dots, at least one of each.
 bool is_dotted_version(std::string_view word) {
   return !word.empty() && is_digit(word.front()) && is_digit(word.back()) &&
          word.find('.') != word.npos &&

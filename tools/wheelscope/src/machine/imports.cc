@@ -186,7 +186,7 @@ void Imports::add_with_parents(const std::string& name, Need need,
   }
 }
 
-// Those that were not read before, on all cores.
+// Reads the modules that were not read before, on all cores.
 void Imports::read(const std::vector<std::size_t>& modules, PythonReading reading) {
   std::vector<std::size_t> unread;
   for (const auto index : modules) {
@@ -232,8 +232,8 @@ void Imports::link(std::size_t index, PythonSource source) {
   modules_[index].imports = std::move(imports);
 }
 
-// Level by level, so that files are read side by side. A module is visited again where a second way
-// to it is surer than the first.
+// Walks level by level, so that files are read in parallel. A module is visited again if a second
+// way to it is surer than the first.
 std::map<std::string, Need> Imports::walk(const std::vector<std::string>& names, bool below,
                                           PythonReading reading) {
   auto is_below = [&](const std::string& module) {

@@ -1,5 +1,5 @@
-// What `import NAME` runs in an environment, found by following the import statements of its files.
-// Modules in machine code import others too; whether they do so at once their texts do not tell.
+// Tells what `import NAME` runs in an environment by following the import statements of its files.
+// Modules in machine code import others too; their texts do not tell whether they do so at once.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace wheelscope {
 
-// Whether this Python would import a module of that file name: x.cpython-311-..., x.abi3.so, x.so
+// True if this Python would import a module of that file name: x.cpython-311-..., x.abi3.so, x.so
 bool is_module_for(const PythonFacts& python, const std::string& path);
 
 // The names that a distribution is imported by: cupy, cupyx; cuda.bindings where `cuda` is a folder
@@ -51,8 +51,8 @@ class Imports {
         tree_(std::move(tree)),
         target_(target_of(python.version, python.architecture)) {}
 
-  // A file that should be there and is not, or that this Python passes over: where nothing else has
-  // its name, an import that leads there fails.
+  // Adds a file that is missing, or that this Python skips: if nothing else has its name, an import
+  // that leads there fails.
   void add_lost(const std::string& path);
 
   // A module that a file of machine code imports, or may import.
@@ -67,7 +67,7 @@ class Imports {
     return walk(names, true, reading);
   }
 
-  // The same, in whatever packages the files lie.
+  // Returns the same for files in any package.
   std::map<std::string, Need> reached(const std::vector<std::string>& names) {
     return walk(names, false, PythonReading::imports);
   }
@@ -113,7 +113,8 @@ class ModulesHere {
   // `google`.
   bool may_have(const std::string& name);
 
-  // Whether a module may have a name in it. False: one of the standard library surely has not.
+  // Returns whether a module may have a name in it; false only if one of the standard library
+  // surely does not.
   bool may_have(const std::string& module, const std::string& name);
 
  private:

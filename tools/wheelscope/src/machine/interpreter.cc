@@ -58,7 +58,7 @@ std::optional<VirtualEnvironment> find_virtual_environment(const fs::path& execu
   return std::nullopt;
 }
 
-// Whether Python's interpreter is inside of it, or in a library that it needs.
+// True if Python's interpreter is inside it, or in a library that it needs.
 bool runs_python(const LibraryFacts& program) {
   return std::ranges::any_of(program.needed,
                              [](const auto& name) { return name.starts_with("libpython3"); }) ||
@@ -73,8 +73,8 @@ struct StandardLibrary {
   std::string name() const { return folder.filename().string(); }
 };
 
-// By the interpreter's own name; or else, as some are named python3 alone, by the version of the
-// virtual environment; or else the only one that there is.
+// Finds the library by the interpreter's own name; or else, as some are only named python3, by the
+// version of the virtual environment; or else takes the only one that there is.
 std::optional<StandardLibrary> find_standard_library(const fs::path& base, const std::string& name,
                                                      const std::string& version) {
   std::vector<fs::path> folders;
@@ -95,8 +95,8 @@ std::optional<StandardLibrary> find_standard_library(const fs::path& base, const
   return same ? std::optional(StandardLibrary{base, folders.front()}) : std::nullopt;
 }
 
-// cp311 from 'SOABI': 'cpython-311-x86_64-linux-gnu'. The interpreter of a debug build beside the
-// usual one has a file of its own.
+// Returns cp311 for 'SOABI': 'cpython-311-x86_64-linux-gnu'. The interpreter of a debug build
+// beside the usual one has a file of its own.
 std::string abi_of(const fs::path& standard_library, const std::string& minor) {
   std::vector<fs::path> files;
   for (const auto& name : entries_of(standard_library)) {
@@ -118,7 +118,7 @@ std::string abi_of(const fs::path& standard_library, const std::string& minor) {
   return abi;
 }
 
-// Whether a text is 3.11.7, 3.15.0rc2 or 3.12.1+ and nothing else.
+// True if a text is 3.11.7, 3.15.0rc2 or 3.12.1+ and nothing else.
 bool is_version(std::string_view text, std::string_view minor) {
   if (!text.starts_with(minor) || text.size() < minor.size() + 2) return false;
   const auto micro = text.substr(minor.size());
@@ -126,7 +126,7 @@ bool is_version(std::string_view text, std::string_view minor) {
          micro.find_first_not_of("0123456789abrc+", 1) == micro.npos;
 }
 
-// From `#define PY_VERSION "3.11.7"` of the headers, where they are installed.
+// Reads `#define PY_VERSION "3.11.7"` in the headers, if they are installed.
 std::string version_in_headers(const fs::path& base, const std::string& minor) {
   constexpr std::string_view mark = "#define PY_VERSION ";
   for (const auto* flags : {"", "t", "m", "d"}) {
@@ -141,8 +141,8 @@ std::string version_in_headers(const fs::path& base, const std::string& minor) {
   return {};
 }
 
-// From the texts of a program. A linker may have put the version at the end of a longer text, such
-// as the path of a prefix.
+// Finds the version among a program's texts. A linker may have put it at the end of a longer text,
+// such as the path of a prefix.
 std::string version_in(const std::string& path, const std::string& minor) {
   constexpr std::size_t longest = 16;
   const auto file = Source::map(path);

@@ -1,4 +1,4 @@
-// Joins what the computer and the interpreter say, or reads what was saved of another machine.
+// Joins the facts of the computer and the interpreter, or reads those saved on another machine.
 #include "machine/machine.h"
 
 #include <nlohmann/json.hpp>
@@ -103,7 +103,7 @@ Result<MachineFacts> read_machine(const std::string& python) {
   }
   auto interpreter = TRY(read_interpreter(executable));
   auto& facts = interpreter.facts;
-  // The same computer runs programs of several architectures: this one counts.
+  // A computer may run programs of several architectures: the interpreter's counts.
   machine.architecture = facts.architecture;
   read_libc("", interpreter.loader, machine);
   facts.tags = supported_tags(facts.minor(), facts.abi,

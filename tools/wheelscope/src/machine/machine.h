@@ -1,4 +1,4 @@
-// Reads this machine with one Python, all that MachineFacts has; no Python is started.
+// Reads all facts about this machine with one Python, without starting a Python.
 #pragma once
 
 #include <string>
@@ -9,14 +9,15 @@
 
 namespace wheelscope {
 
-// The computer itself, from files and from the driver's own program. `root` stands before every
-// absolute path: a folder with the files of a machine, or nothing.
+// --- The computer itself, from files and from the driver's own program. `root` is put in front of
+// every absolute path: a folder with the files of a machine, or empty.
 
 // The C library that programs with this interpreter (/lib64/ld-linux-x86-64.so.2) run with; with an
 // empty one, that of the machine's own programs.
 void read_libc(const std::string& root, const std::string& interpreter, MachineFacts& machine);
 
-// From the kernel module's files, or else from the file name of libcuda. Empty: there is none.
+// Reads the driver's version from the kernel module's files, or else from the file name of libcuda;
+// empty if there is no driver.
 std::string read_driver_version(const std::string& root, const std::string& architecture);
 
 // Name and compute capability of each GPU, as nvidia-smi tells them in CSV.
@@ -40,8 +41,8 @@ struct Interpreter {
   std::string loader;  // the dynamic loader that it asks for
 };
 
-// What the interpreter's files say; tags are left to whoever knows the C library. Fails on what is
-// no CPython 3.
+// Reads the interpreter's files, except tags, which depend on the C library. Fails for anything but
+// a CPython 3.
 Result<Interpreter> read_interpreter(const std::string& executable);
 
 // pyenv's shims: scripts named python3 that start the interpreter which the folder, the environment
@@ -55,7 +56,7 @@ Result<std::string> interpreter_behind_shim(const std::string& shim);
 // report/json.h. An error says which key is wrong.
 Result<MachineFacts> parse_machine(std::string_view json);
 
-// All of this machine. `python`: as for find_interpreter.
+// Reads all of this machine. `python`: as for find_interpreter.
 Result<MachineFacts> read_machine(const std::string& python);
 
 }  // namespace wheelscope

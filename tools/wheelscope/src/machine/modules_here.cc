@@ -28,7 +28,7 @@ std::vector<std::string> standard_libraries(const PythonFacts& python) {
   return folders;
 }
 
-// Whether files beside the packages make Python look elsewhere too: editable installs, mostly.
+// True if files beside the packages make Python look elsewhere too: editable installs, mostly.
 bool leads_elsewhere(const std::string& folder) {
   for (const auto& name : entries_of(folder)) {
     if (name.ends_with(".egg-link") || (name.starts_with("__editable__") && name.ends_with(".pth")))
@@ -44,7 +44,7 @@ bool leads_elsewhere(const std::string& folder) {
   return false;
 }
 
-// As a text, or the end of one: linkers keep `sys` as the last part of `_sys`.
+// True if it is a text, or the end of one: linkers keep `sys` as the last part of `_sys`.
 bool has_text(const std::string& path, const std::string& name) {
   const auto file = Source::map(path);
   if (!file) return false;
@@ -59,7 +59,7 @@ ModulesHere::ModulesHere(const PythonFacts& python)
       is_open_(standard_.empty() || std::getenv("PYTHONPATH") ||
                std::ranges::any_of(python.site_packages, leads_elsewhere)) {}
 
-// As x/, x.py or x.cpython-311-x86_64-linux-gnu.so.
+// True for x/, x.py or x.cpython-311-x86_64-linux-gnu.so.
 bool ModulesHere::has_module(const std::string& folder, const std::string& name) {
   const auto [known, is_new] = folders_.try_emplace(folder);
   for (const auto& file : entries_of(is_new ? folder : "")) {

@@ -91,7 +91,7 @@ Openings::Openings(const std::vector<const PythonSource*>& sources,
   const auto lead_to_opening = reached(needed_by, opening);
   for (const auto& name : reached(called_by, opening_somehow)) {
     const auto& routine = routines.at(name);
-    // torch looks for operators that are described, so a library must have brought them.
+    // torch looks up described operators, so a library must have brought them.
     const bool must = run.contains(name) && (lead_to_opening.contains(name) || describes_operators);
     named_.insert(routine.libraries.begin(), routine.libraries.end());
     if (must) opened_.insert(routine.libraries.begin(), routine.libraries.end());

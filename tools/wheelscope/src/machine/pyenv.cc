@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a text whose lines may have comments.
+// Reads versions from a text whose lines may have comments.
 std::vector<std::string> versions_in(std::string text) {
   std::ranges::replace(text, ':', ' ');
   std::string words;

@@ -8,7 +8,7 @@
 namespace wheelscope {
 namespace {
 
-// Whether a handler catches an error: by the last parts of the names that it lists.
+// Tells whether a handler catches an error, by the last parts of the names that it lists.
 Certainty catches(std::string_view handler, std::string_view wanted) {
   constexpr std::string_view others[] = {
       "AttributeError",    "NameError",           "KeyError",        "ValueError",
@@ -149,7 +149,7 @@ void PythonBlocks::enter(std::size_t indentation, std::string_view word, std::st
   blocks_.push_back(block);
 }
 
-// Whether a statement here is run whenever the innermost block of a kind is.
+// Tells whether a statement here runs whenever the innermost block of a kind does.
 Certainty PythonBlocks::certainty_within(Block::Kind kind) const {
   auto certainty = Certainty::yes;
   for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {

@@ -12,7 +12,7 @@ namespace {
 
 using Unknown = std::monostate;
 
-// What __name__ is taken for: it is not __main__, and nothing else is known of it.
+// The assumed value of __name__: it is not __main__, and nothing else is known about it.
 constexpr std::string_view imported_name = "<imported>";
 
 struct PythonToken {
@@ -96,7 +96,7 @@ class Evaluator {
     return value;
   }
 
-  // `and` where `stops` is false, `or` where it is true.
+  // Evaluates `and` if `stops` is false, `or` if it is true.
   template <class Next>
   PythonValue chain(std::string_view word, bool stops, const Next& next) {
     auto value = next();
@@ -212,7 +212,7 @@ class Evaluator {
     return next.text == "?" ? trailers({}, {}) : give_up();
   }
 
-  // What stands between brackets: one value, or a tuple where there is a comma.
+  // Reads the contents of brackets: one value, or a tuple if there is a comma.
   PythonValue list(std::string_view close) {
     std::vector<PythonValue> values;
     bool comma = close != ")", plain = true;
@@ -240,7 +240,8 @@ class Evaluator {
     return {};
   }
 
-  // .name, (arguments) and [index] behind a value, or behind a name that is looked up at last.
+  // Reads .name, (arguments) and [index] behind a value, or behind a name that is looked up at the
+  // end.
   PythonValue trailers(PythonValue value, std::string path) {
     while (true) {
       if (take(".")) {

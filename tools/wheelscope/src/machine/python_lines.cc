@@ -86,7 +86,7 @@ std::string_view LineReader::read_string() {
   return at_ - start > longest_kept ? "''" : text_.substr(start, at_ - start);
 }
 
-// To the next three quotes of which the first has no backslash before it, or an even number.
+// Skips to the next three quotes, of which the first has no backslash before it, or an even number.
 void LineReader::skip_long_string() {
   const auto three = text_.substr(at_, 3);
   const auto first = at_ + 3;

@@ -145,7 +145,7 @@ class SourceReader {
     }
   }
 
-  // Libraries that are opened, calls of functions that may do so, and texts that may be names.
+  // Notes opened libraries, calls of functions that may open some, and texts that may be names.
   void mentions(std::string_view text) {
     if (reading_ == PythonReading::imports) return;
     const auto place = blocks_.here();

@@ -1,5 +1,5 @@
-// What a Python file does when it is imported, as far as its text tells: the modules that it
-// imports and the libraries that it opens, and whether it goes on where one of these fails.
+// Tells from its text what a Python file does when it is imported: the modules that it imports and
+// the libraries that it opens, and whether it goes on if one of these fails.
 //
 // This reads statements and the blocks that they stand in. Conditions are evaluated where they are
 // about the platform or the version of Python; a function's body runs if the file calls the
@@ -20,7 +20,7 @@ namespace wheelscope {
 struct ImportStatement {
   std::string module;              // a.b of `import a.b` and of `from a.b import c`
   std::size_t dots = 0;            // before it, or alone: from ..a import c, from . import c
-  std::vector<std::string> names;  // that are taken from it; any of them may be a module
+  std::vector<std::string> names;  // taken from it; any of them may be a module
   Need need = Need::always;        // for the import of the file to succeed
   Need need_if_absent = need;      // the same, where the module is not found
 };
@@ -46,8 +46,8 @@ struct PythonSource {
   bool describes_operators = false;  // of torch that must be there: register_fake("ns::op")
 };
 
-// All of that, or the imports alone, for which the bodies of functions do not count; or all of
-// files that open libraries, and of others the imports.
+// What to read: everything; only the imports, for which the bodies of functions do not count; or
+// everything in files that open libraries, and the imports of others.
 enum class PythonReading { all, imports, openings };
 PythonSource read_python_source(std::string_view text, const PythonTarget& target = {},
                                 PythonReading reading = PythonReading::all);
@@ -56,27 +56,27 @@ PythonSource read_python_source(std::string_view text, const PythonTarget& targe
 // only behind a dot. Nothing: it may make names up.
 std::optional<std::set<std::string>> names_in(std::string_view text);
 
-// Which libraries an import opens by functions of Python, from the files that it runs.
+// --- Which libraries an import opens by functions of Python, from the files that it runs.
 
 class Openings {
  public:
   // The sources of one package, and the names of its libraries without what follows the first dot.
   Openings(const std::vector<const PythonSource*>& sources, const std::set<std::string>& libraries);
 
-  // Whether the import opens that library, and fails if it does not load. Of libraries whose names
-  // are made up one may stand in for another: `another_loads`.
+  // True if the import opens that library, and fails if it does not load. If library names are made
+  // up, one may replace another: `another_loads`.
   bool must_open(const std::string& library, bool another_loads) const {
     return named_.contains(library) ? opened_.contains(library) : opens_unnamed_ && !another_loads;
   }
-  // The same of a library that nothing but its name tells of: code that is run must have the name.
+  // The same for a library that only its name tells of: executed code must have the name.
   bool must_open_by_name(const std::string& library) const {
     return opened_.contains(library) || (opens_unnamed_ && mentioned_.contains(library));
   }
-  // Whether code that is run has the name, for whatever purpose.
+  // True if executed code has the name, for whatever purpose.
   bool mentions(const std::string& name) const { return mentioned_.contains(name); }
-  // Libraries of other places that the import opens, by names that the code has.
+  // Returns libraries from other places that the import opens, by names in the code.
   const std::set<std::string>& libraries_elsewhere() const { return elsewhere_; }
-  // The same of a module, which is imported as a rule: it is opened only by the name of its file.
+  // The same for a module, which is normally imported: it is opened only by the name of its file.
   bool must_open_module(const std::string& module) const {
     return opened_.contains(module + ".so");
   }

@@ -20,8 +20,8 @@ struct LogicalLine {
   std::string text;
 };
 
-// Whether a statement that starts so is of interest. Of others there is no text, except what
-// follows a semicolon.
+// True if a statement that starts so is of interest. Others have no text, except what follows a
+// semicolon.
 using KeepsLine = bool (*)(std::string_view start);
 
 // Names of Python: whether a character goes on one, and the one that a text starts with.
@@ -44,8 +44,8 @@ class LineReader {
   std::size_t at_ = 0;
 };
 
-// Evaluates conditions of Python code as far as they are about the platform and the version of
-// Python: sys.platform == "win32" or sys.version_info < (3, 9). All else is unknown.
+// --- Evaluates conditions of Python code that are about the platform and the version of Python:
+// sys.platform == "win32" or sys.version_info < (3, 9). All others are unknown.
 
 // The Python on Linux that would run the code.
 struct PythonTarget {
@@ -55,27 +55,27 @@ struct PythonTarget {
 
 PythonTarget target_of(const std::string& version, const std::string& architecture);
 
-// A value that is known; monostate: unknown. A tuple of numbers is a version.
+// A known value; monostate: unknown. A tuple of numbers is a version.
 struct PythonNone {
   auto operator<=>(const PythonNone&) const = default;
 };
 using PythonValue = std::variant<std::monostate, PythonNone, bool, long, std::string,
                                  std::vector<long>, std::vector<std::string>>;
 
-// Names of the file whose values are known, by assignments before.
+// Names in the file whose values are known from earlier assignments.
 using PythonConstants = std::map<std::string, PythonValue, std::less<>>;
 
 PythonValue evaluate(std::string_view expression, const PythonTarget& target,
                      const PythonConstants& constants);
 
-// Nothing: it cannot be told.
+// Returns nothing if it is unknown.
 std::optional<bool> truth_of(const PythonValue& value);
 
-// The blocks of Python code that a statement stands in, and what follows from them: whether it is
-// run, and whether the file goes on where it fails.
+// --- The blocks of Python code around a statement, and what follows from them: whether it runs,
+// and whether the file goes on if it fails.
 
-// Whether an import needs something: `never` and `always` are proved, all else depends on what the
-// text does not tell.
+// Whether an import needs something: `never` and `always` are proved; `depends` is anything that
+// the text does not tell.
 enum class Need { never, depends, always };
 
 NAMES(Need, "never", "depends", "always")
@@ -91,18 +91,18 @@ struct PythonPlace {
 
 class PythonBlocks {
  public:
-  // The block that a header opens: `word` is its first, `head` what stands before its colon. The
-  // condition of an `if` is asked only where it decides.
+  // Enters the block that a header opens: `word` is its first word, `head` the text before its
+  // colon. The condition of an `if` is evaluated only if it decides.
   void enter(std::size_t indentation, std::string_view word, std::string_view head,
              const std::function<Need()>& need_of_condition);
   void leave_to(std::size_t indentation);
   bool is_deepest() const;
 
   PythonPlace here() const;
-  const std::string* function() const;  // that the line stands in; null: none
+  const std::string* function() const;  // around the line; null: none
   bool in_handler() const { return !handlers_.empty(); }
   bool asks_modules() const;  // a condition asks whether another module was imported before
-  // Whether a statement here is run whenever the function that the line stands in is called.
+  // Whether a statement here runs whenever the function around the line is called.
   Certainty certainty_in_function() const;
   void raise_in_handler(Certainty certainty);
 

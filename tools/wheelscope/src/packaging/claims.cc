@@ -20,7 +20,7 @@
 namespace wheelscope {
 namespace {
 
-// Letters, digits, dots and underscores; a version has a few more.
+// True for letters, digits, dots and underscores; a version may have a few more characters.
 bool is_plain(std::string_view word, bool version) {
   return !word.empty() && std::ranges::all_of(word, [&](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
@@ -28,7 +28,7 @@ bool is_plain(std::string_view word, bool version) {
   });
 }
 
-// Takes a line with its end: \n, \r\n or \r.
+// Takes a line with its end, which may be \n, \r\n or \r.
 std::string_view take_line(std::string_view& text) {
   auto end = text.find_first_of("\r\n");
   if (end == text.npos)
@@ -44,7 +44,7 @@ bool is_folded(std::string_view line) {
   return line.starts_with(' ') || line.starts_with('\t');
 }
 
-// Where the colon of a header is; npos: the line is none.
+// Returns where the colon of a header is; npos if the line is not a header.
 std::size_t colon_of(std::string_view line) {
   for (std::size_t i = 0; i < line.size(); ++i) {
     if (line[i] == ':') return i;
@@ -53,11 +53,11 @@ std::size_t colon_of(std::string_view line) {
   return line.npos;
 }
 
-// The draft's version, and what its resolvers need to know of NVIDIA's provider.
+// The draft's version, and what resolvers need to know about NVIDIA's provider.
 constexpr const char* variant_schema = "https://variants-schema.wheelnext.dev/v0.2.0.json";
 constexpr const char* nvidia_provider = "nvidia-variant-provider>=0.0.1,<1.0.0";
 constexpr const char* nvidia_plugin = "nvidia_variant_provider.plugin:NvidiaVariantPlugin";
-constexpr const char* null_label = "null";  // of the variant without properties, and of no other
+constexpr const char* null_label = "null";  // reserved for the variant without properties
 
 bool has_only(std::string_view text, std::string_view punctuation) {
   return !text.empty() && std::ranges::all_of(text, [&](char c) {
@@ -65,8 +65,8 @@ bool has_only(std::string_view text, std::string_view punctuation) {
   });
 }
 
-// The properties of a variant, as `namespace :: feature :: value`; nothing if a part of them is not
-// what variantlib takes.
+// Returns the properties of a variant as `namespace :: feature :: value`; nothing if variantlib
+// would reject a part of them.
 std::optional<std::vector<std::string>> properties_of(const nlohmann::json& namespaces) {
   if (!namespaces.is_object()) return std::nullopt;
   std::vector<std::string> found;
@@ -91,8 +91,8 @@ bool is_dist_info(std::string_view member, std::string_view file) {
          member.substr(slash + 1) == file;
 }
 
-// A build number starts with a digit and a python tag does not, so that six parts are either a name
-// with a build number or one with a variant's label.
+// A build number starts with a digit and a python tag does not, so six parts are unambiguous: a
+// name with a build number, or one with a variant's label.
 Result<WheelClaims> parse_wheel_name(std::string_view file_name) {
   constexpr std::string_view suffix = ".whl";
   if (!file_name.ends_with(suffix)) return fail(0, "the name does not end in .whl");
@@ -128,7 +128,7 @@ void for_each_header(std::string_view text,
   while (!text.empty()) {
     const auto* start = text.data();
     const auto line = take_line(text);
-    if (is_folded(line)) continue;  // with no header to go on with
+    if (is_folded(line)) continue;  // without a header to continue
     const auto colon = colon_of(line);
     if (colon == line.npos) return;
     while (is_folded(text)) take_line(text);
@@ -147,7 +147,7 @@ void parse_wheel_file(std::string_view text, WheelClaims& claims) {
     if (key == "tag" && tags.size() < most_tags && std::ranges::count(value, '-') == 2) {
       const auto tag = split_tag(value);
       auto expanded = expand_tags(tag.python, tag.abi, tag.platform);
-      // Too many to write out: kept as it stands, which is not what the file name says.
+      // Too many to expand: the tag is kept as it is, which will not match the file name.
       constexpr std::size_t most_letters = 100;
       if (expanded.empty()) expanded.emplace_back(value.substr(0, most_letters));
       for (auto& one : expanded) tags.insert(std::move(one));
@@ -167,12 +167,12 @@ void parse_metadata(std::string_view text, WheelClaims& claims) {
       return;
     }
     if (key == "classifier") says_cuda |= value.starts_with("Environment :: GPU :: NVIDIA CUDA");
-    if (!seen.insert(key).second) return;  // of a header that may occur once, the first counts
+    if (!seen.insert(key).second) return;  // the first of a header that should occur once counts
     if (key == "name") claims.name = value;
     if (key == "version") claims.version = value;
     if (key == "summary") claims.summary = value;
     if (key == "license-expression" || (key == "license" && claims.license.empty()))
-      claims.license = trim(value.substr(0, value.find_first_of("\r\n")));  // some have all of it
+      claims.license = trim(value.substr(0, value.find_first_of("\r\n")));  // may be a full text
     if (key == "requires-python") claims.requires_python = value;
   });
   const bool local_cuda = claims.version.find("+cu") != std::string::npos;

@@ -1,5 +1,5 @@
-// Takes requirements apart, and evaluates their environment markers by PEP 508, where unknown
-// variables leave the answer open.
+// Parses requirements, and evaluates their environment markers by PEP 508; unknown variables leave
+// the answer open.
 //
 //   marker     = and-group ("or" and-group)*       and-group = term ("and" term)*
 //   term       = operand operator operand | "(" marker ")"
@@ -31,7 +31,7 @@ bool is_name(char c) {
          c == '.';
 }
 
-// The spec's names; older files spell some of them with a dot.
+// Returns the spec's name of a variable; older files spell some with a dot.
 std::string canonical_variable(std::string_view name) {
   static constexpr std::array known{"python_version",
                                     "python_full_version",
@@ -60,7 +60,7 @@ std::string canonical_variable(std::string_view name) {
 
 struct Operand {
   std::string text;      // of a quoted text
-  std::string variable;  // else
+  std::string variable;  // otherwise
 };
 
 class Evaluator {
@@ -189,7 +189,7 @@ Requirement parse_requirement(std::string_view text) {
     }
     text = end == text.npos ? std::string_view() : trim(text.substr(end + 1));
   }
-  if (text.starts_with('@')) {  // a URL may have a semicolon: the marker's has a blank before it
+  if (text.starts_with('@')) {  // a URL may have a semicolon; the marker's follows a blank
     const auto end = std::min(text.find(" ;"), text.size());
     requirement.url = trim(text.substr(1, end - 1));
     requirement.marker = trim(text.substr(std::min(end + 2, text.size())));

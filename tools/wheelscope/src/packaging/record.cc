@@ -1,4 +1,4 @@
-// Parses RECORD and computes the hashes that it may have. Spec: PyPA's binary distribution format.
+// Parses RECORD and computes the hashes in it. Spec: PyPA's binary distribution format.
 #include "packaging/record.h"
 
 #define OPENSSL_SUPPRESS_DEPRECATED  // see text.cc
@@ -13,7 +13,7 @@
 namespace wheelscope {
 namespace {
 
-// One field of a CSV line, quoted or not; moves `text` past the field and its separator.
+// Takes one field of a CSV line, quoted or not; moves `text` past the field and its separator.
 std::string take_field(std::string_view& text) {
   std::string field;
   if (text.starts_with('"')) {
@@ -35,7 +35,7 @@ std::string take_field(std::string_view& text) {
   return field;
 }
 
-// As it may stand in addresses, without padding.
+// Encodes in the alphabet for addresses, without padding.
 std::string base64(std::string_view digest) {
   std::string text((digest.size() + 2) / 3 * 4 + 1, '\0');
   const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),

@@ -16,17 +16,17 @@ struct RecordLine {
 };
 std::vector<RecordLine> parse_record(std::string_view text);
 
-// sha512 from sha512=AbC...; empty: there is no hash.
+// Returns sha512 from sha512=AbC...; empty if there is no hash.
 std::string algorithm_of(std::string_view hash);
 
-// Whether RECORD may use it: sha256 or better, of what every Python can compute.
+// True if RECORD may use the algorithm: sha256 or better, and known to every Python.
 bool is_strong(std::string_view algorithm);
 
-// A line as RECORD has it, without its end; a path with a comma or a quote is quoted.
+// Returns a line of RECORD without its line end; quotes a path with a comma or a quote.
 std::string record_line(const std::string& path, const Pieces& contents);
 
-// RECORD with other lines for changed files, and none for those that are gone; the other lines stay
-// as they are. The text outlives this.
+// Rewrites RECORD: replaces the lines of changed files, drops those of removed ones, and keeps all
+// others as they are. `text` must outlive it.
 class RecordRewriter {
  public:
   explicit RecordRewriter(std::string_view text) : text_(text) {}
@@ -41,7 +41,8 @@ class RecordRewriter {
   std::vector<std::string> added_;
 };
 
-// The hash of the contents as RECORD spells it; empty for an algorithm that is not computed here.
+// Returns the hash of the contents as RECORD spells it; empty for an algorithm that is not
+// supported here.
 std::string record_hash(const Pieces& contents, const std::string& algorithm = "sha256");
 
 }  // namespace wheelscope

@@ -1,4 +1,4 @@
-// Requirements of Python packages, with all that is in them: versions, specifiers, markers.
+// Requirements of Python packages and their parts: versions, specifiers, markers.
 #pragma once
 
 #include <compare>
@@ -12,11 +12,11 @@
 
 namespace wheelscope {
 
-// Versions of Python packages: 1.0, 2.0rc1, 1!3.post2, 2.15.0+cu130 (PEP 440).
-// In the order of the spec: dev releases before pre-releases before the release before its post
-// releases; a local version after the public one.
+// Versions of Python packages: 1.0, 2.0rc1, 1!3.post2, 2.15.0+cu130 (PEP 440). They compare as the
+// spec says: dev releases before pre-releases before the release before its post releases; a local
+// version after the public one.
 struct Version {
-  using Number = std::uint64_t;  // larger ones count as the largest
+  using Number = std::uint64_t;  // too large numbers count as the largest
   struct Pre {
     char kind;  // a, b, r (for rc)
     Number number;
@@ -37,10 +37,10 @@ struct Version {
   friend bool operator==(const Version& a, const Version& b) { return (a <=> b) == 0; }
 };
 
-// Takes every spelling that the spec normalises (v1.0-Alpha2); nothing: no version.
+// Parses every spelling that the spec normalises (v1.0-Alpha2); nothing if it is not a version.
 std::optional<Version> parse_version(std::string_view text);
 
-// The normalised spelling.
+// Returns the normalised spelling.
 std::string to_string(const Version& version);
 
 // Version specifiers of Python packages: ">=3.10", ">=2.10,<3", "==2.15.*" (PEP 440).
@@ -49,38 +49,39 @@ struct Specifier {
   std::string bound;
 };
 
-// One clause; nothing where it is no specifier.
+// Parses one clause; nothing if it is not a specifier.
 std::optional<Specifier> parse_specifier(std::string_view text);
 
-// The clauses; nothing where one is no specifier.
+// Parses clauses separated by commas; nothing if one is not a specifier.
 std::optional<std::vector<Specifier>> parse_specifiers(std::string_view text);
 
-// Whether a version fulfils every clause; pre-releases count like any other version.
+// True if a version fulfils every clause; pre-releases count like any other version.
 bool fulfils(const Version& version, const std::vector<Specifier>& specifiers);
 
-// The same for a version's text: only === can hold for one that is no version, and compares texts.
+// The same for a version's text. Only === can hold for a text that is not a version; it compares
+// texts.
 bool fulfils(std::string_view version, const Specifier& clause);
 
-// The same for texts; nothing where the specifiers cannot be understood.
+// The same for texts; nothing if the specifiers are invalid.
 std::optional<bool> fulfils(std::string_view version, std::string_view specifiers);
 
-// Whether some release of a minor version (2.14 stands for 2.14.0, 2.14.1 ...) fulfils every
-// clause. Clauses that are not understood count as fulfilled.
+// True if some release of a minor version (2.14 stands for 2.14.0, 2.14.1 ...) fulfils every
+// clause. Invalid clauses count as fulfilled.
 bool can_fulfil(std::string_view minor, std::string_view specifiers);
 
-// Environment markers of requirements: python_version < "3.12" and extra == "cuda" (PEP 508).
-// The variables of the spec (python_version, sys_platform ...) that are known.
+// Environment markers of requirements: python_version < "3.12" and extra == "cuda" (PEP 508). The
+// map has the known variables of the spec (python_version, sys_platform ...).
 using MarkerEnvironment = std::map<std::string, std::string, std::less<>>;
 
-// The environment of a CPython on Linux; nothing is said of the kernel (platform_release,
+// Returns the environment of a CPython on Linux, without variables of the kernel (platform_release,
 // platform_version).
 MarkerEnvironment linux_environment(const std::string& python_version, const std::string& machine);
 
-// Whether the marker holds. Nothing: it is no marker, or depends on a variable that is not known.
-// An empty marker always holds.
+// Tells whether the marker holds; nothing if it is invalid or depends on an unknown variable. An
+// empty marker always holds.
 std::optional<bool> holds(std::string_view marker, const MarkerEnvironment& environment);
 
-// Whether its parentheses are nested too deep for it to be read, here and by installers.
+// True if its parentheses are nested too deep to be read, here and by installers.
 bool nests_too_deep(std::string_view marker);
 
 struct Requirement {
@@ -89,10 +90,12 @@ struct Requirement {
   std::string specifiers, url, marker;
 };
 
-// What cannot be understood is left empty; the name is whatever stands where it should.
+// Parses a requirement. Parts that are invalid stay empty; the name is whatever stands in its
+// place.
 Requirement parse_requirement(std::string_view text);
 
-// PEP 503: lower case, with a dash for every run of dashes, dots and underscores.
+// Normalises a name by PEP 503: lower case, with a dash for every run of dashes, dots and
+// underscores.
 std::string canonical_name(std::string_view name);
 
 }  // namespace wheelscope

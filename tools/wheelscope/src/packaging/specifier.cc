@@ -8,7 +8,7 @@
 namespace wheelscope {
 namespace {
 
-// ==2.15.*: the version starts with these numbers, zeros filled in.
+// True if ==2.15.* holds: the version, padded with zeros, starts with these numbers.
 bool has_prefix(const Version& version, const Version& prefix) {
   if (version.epoch != prefix.epoch) return false;
   for (std::size_t i = 0; i < prefix.release.size(); ++i) {
@@ -32,13 +32,14 @@ bool is_compatible(const Version& version, const Version& bound) {
   return version.public_part() >= bound && has_prefix(version, prefix);
 }
 
-// <1.0 takes no pre-release of 1.0, unless the bound is one itself.
+// True if <1.0 holds, which excludes pre-releases of 1.0 unless the bound is one itself.
 bool is_less(const Version& version, Version bound) {
   if (!bound.is_prerelease()) bound.dev = 0;
   return version < bound;
 }
 
-// >1.0 takes no post-release of 1.0 and no local version, unless the bound is a post-release.
+// True if >1.0 holds, which excludes post-releases of 1.0 and local versions unless the bound is a
+// post-release.
 bool is_greater(const Version& version, Version bound) {
   if (bound.dev) {
     ++*bound.dev;
@@ -52,7 +53,7 @@ bool is_greater(const Version& version, Version bound) {
   return version > bound && !(version.base() == bound.base() && version.pre == bound.pre);
 }
 
-// ===1.0-Special: texts are compared, not versions.
+// True if ===1.0-Special holds, which compares texts, not versions.
 bool has_spelling(std::string_view version, const Specifier& clause) {
   return lower(version) == lower(clause.bound);
 }
@@ -69,7 +70,7 @@ bool fulfils_clause(const Version& version, const Specifier& clause) {
   return sign == "<" ? is_less(version, bound) : is_greater(version, bound);
 }
 
-// Whether the spec allows this bound after this sign.
+// True if the spec allows this bound after this sign.
 bool is_valid(const Specifier& clause) {
   auto bound = std::string_view(clause.bound);
   if (bound.find_first_of(" \t\n\r\f\v;)") != bound.npos) return false;
@@ -84,7 +85,8 @@ bool is_valid(const Specifier& clause) {
   return clause.sign != "~=" || version->release.size() > 1;
 }
 
-// A version as far as it goes: its minor's first release, and those around each bound.
+// Returns versions that stand for all releases of a minor version: its first release, and those
+// around each bound.
 std::vector<Version> candidates(const Version& minor, const std::vector<Specifier>& clauses) {
   auto with_patch = [&](Version::Number patch) {
     auto version = minor;

@@ -1,4 +1,4 @@
-// Takes tags apart and compares them, and lists those that an installer takes wheels for.
+// Splits and compares tags, and lists those that an installer accepts.
 #include "packaging/tag.h"
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 namespace wheelscope {
 namespace {
 
-// A tag without its architecture, and without old names: manylinux2014_x86_64 -> manylinux_2_17.
+// Returns a tag without its architecture and with its new name: manylinux_2_17 for
+// manylinux2014_x86_64.
 std::string policy_of_tag(std::string_view tag) {
   const auto architecture = architecture_of_tag(tag);
   if (architecture.empty() || tag.starts_with("android_")) return std::string(tag);
@@ -27,7 +28,8 @@ int number(std::string_view text) {
   return value;
 }
 
-// The C library's policies of one architecture, newest first, each old name after its new one.
+// Returns the policies of the C library for one architecture, newest first, each followed by its
+// old name.
 std::vector<std::string> policies(const LinuxSystem& system, const std::string& architecture) {
   std::vector<std::string> tags;
   const auto parts = split(system.libc_version, '.');
@@ -162,7 +164,7 @@ std::vector<std::string> supported_tags(std::string_view minor, const std::strin
   const auto flags = abi.starts_with(own) ? abi.substr(own.size()) : std::string();
   const bool free_threaded = flags.starts_with('t');
   add(own + "-" + abi + "-");
-  // A debug build takes the usual modules too, since Python 3.8.
+  // Since Python 3.8, a debug build also takes the usual modules.
   if (flags.ends_with('d') && newest >= 8) add(own + "-" + abi.substr(0, abi.size() - 1) + "-");
   const std::string limited = free_threaded ? "-abi3t-" : "-abi3-";
   add(own + limited);

@@ -10,14 +10,15 @@ namespace wheelscope {
 struct Tag {
   std::string python, abi, platform;
 };
-// A text of other than three parts gives an empty tag.
+// Splits a tag into its three parts; returns an empty tag for any other number.
 Tag split_tag(std::string_view tag);
 
-// py2.py3-none-any -> py2-none-any, py3-none-any; sorted. More than a thousand are none at all.
+// Expands py2.py3-none-any to py2-none-any and py3-none-any; sorted. Returns none if there would be
+// more than a thousand.
 std::vector<std::string> expand_tags(std::string_view pythons, std::string_view abis,
                                      std::string_view platforms);
 
-// 3.14t -> 3.14, free-threaded.
+// A version such as 3.14t: 3.14, free-threaded.
 struct PythonBuild {
   std::string version;
   bool free_threaded = false;
@@ -27,19 +28,21 @@ struct PythonBuild {
   }
 };
 
-// Whether an installer on this CPython takes a wheel with this python and ABI tag.
+// True if an installer on this CPython takes a wheel with this python and ABI tag.
 bool admits(const Tag& tag, const PythonBuild& python);
 
-// "3.10" from "310" or "3_10"; "3.9" from "39"; "3.14t" from "314t".
+// Returns "3.10" for "310" or "3_10", "3.9" for "39", "3.14t" for "314t".
 std::string python_version_of_tag(std::string_view digits);
 
-// manylinux_2_28_x86_64 -> x86_64; android_24_arm64_v8a -> aarch64; any, win_amd64 -> "".
+// Returns x86_64 for manylinux_2_28_x86_64, aarch64 for android_24_arm64_v8a, "" for any and
+// win_amd64.
 std::string architecture_of_tag(std::string_view platform);
 
-// The C library that a platform tag asks for: 2.17 for manylinux2014_x86_64; "" for others.
+// Returns the version of the C library that a platform tag asks for: 2.17 for manylinux2014_x86_64,
+// "" for others.
 std::string libc_version_of_tag(std::string_view platform);
 
-// What system a platform tag is for.
+// The system that a platform tag is for.
 enum class System { any, linux_any_libc, glibc, musl, android, other };
 System system_of_tag(std::string_view platform);
 struct LinuxSystem {
@@ -49,13 +52,13 @@ struct LinuxSystem {
 };
 bool is_linux_or_any(std::string_view platform);
 
-// Whether tag `a` asks for an older system than tag `b`: manylinux_2_17 than manylinux_2_28, any
+// True if tag `a` asks for an older system than tag `b`: manylinux_2_17 than manylinux_2_28, any
 // manylinux than linux.
 bool promises_more(std::string_view a, std::string_view b);
 
-// The tags that an installer on a CPython of a Linux takes wheels for, the best first.
-// `minor` is 3.11; `abi` is that of the interpreter: cp311, cp314t, cp37m, cp311d. The order is
-// that of packaging 26.3, which pip takes candidates by.
+// Returns the tags of the wheels that an installer on a CPython on Linux takes, best first. `minor`
+// is 3.11; `abi` is that of the interpreter: cp311, cp314t, cp37m, cp311d. The order is that of
+// packaging 26.3, by which pip chooses candidates.
 std::vector<std::string> supported_tags(std::string_view minor, const std::string& abi,
                                         const LinuxSystem& system);
 

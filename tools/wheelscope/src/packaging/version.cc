@@ -16,7 +16,7 @@ bool separates(char c) {
   return c == '.' || c == '-' || c == '_';
 }
 
-// Reads from the front of a text in lower case; what does not fit stays.
+// Reads from the front of a lower-case text; leaves what it cannot read.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -41,8 +41,8 @@ class Parser {
     return value;
   }
 
-  // [separator] word [separator] [number], for the first of the words that fits; its number, 0 if
-  // there is none. The word is left in `found`.
+  // Reads [separator] word [separator] [number] for the first of the words that matches. Returns
+  // the number, 0 if there is none, and leaves the word in `found`.
   std::optional<Version::Number> part(std::initializer_list<std::string_view> words,
                                       std::string_view& found) {
     auto rest = text_;
@@ -64,7 +64,7 @@ class Parser {
     return std::nullopt;
   }
 
-  // -1, the old spelling of .post1
+  // Reads -1, the old spelling of .post1.
   std::optional<Version::Number> dashed_post() {
     if (text_.size() < 2 || text_[0] != '-' || !is_digit(text_[1])) return std::nullopt;
     text_.remove_prefix(1);
@@ -93,7 +93,7 @@ class Parser {
   std::string_view text_;
 };
 
-// Where a release stands among those with the same numbers: dev, pre, itself, post.
+// Compares releases with the same numbers: dev, pre, itself, post.
 std::strong_ordering compare_suffix(const Version& a, const Version& b) {
   auto pre_rank = [](const Version& v) {
     if (v.pre) return 1;

@@ -1,7 +1,6 @@
 // Reads archives of `ar`: "!<arch>\n", then members, each a header of 60 bytes in text (name, date,
 // owner, group, mode, size, end mark) and its contents, padded to an even offset. Members named
-// "/",
-// "/SYM64/" and "//" are tables. Spec: System V ABI, "archive file".
+// "/", "/SYM64/" and "//" are tables. Spec: System V ABI, "archive file".
 #include "readers/archive.h"
 
 #include "text/text.h"

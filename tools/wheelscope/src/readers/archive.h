@@ -1,4 +1,4 @@
-// The reader of static libraries (.a): the object files in an archive of `ar`.
+// The reader of static libraries (.a): object files in an archive of `ar`.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@ namespace wheelscope {
 
 bool looks_like_archive(Bytes file);
 
-// Calls use(contents) for each member but the tables of symbols and names; fails where the archive
+// Calls use(contents) for each member except the tables of symbols and names; fails if the archive
 // is damaged.
 Result<void> for_each_member(Bytes file, const std::function<void(Bytes contents)>& use);
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t most_problems = 20;  // one defect can spoil every entry of a table
 
-// What older headers lack.
+// Machines that older headers lack.
 constexpr int em_intelgt = 205, em_loongarch = 258;
 
 struct Segment {
@@ -57,7 +57,7 @@ class ElfReader {
     elf_.machine = header.u16(18);
     elf_.flags = header.u32(elf_.wide ? 48 : 36);
     attempt([&] { return read_sections(header); });
-    // A linker needs them, a loader does not.
+    // Linkers need section headers, loaders do not.
     if (elf_.type != ET_REL) std::swap(elf_.section_problems, elf_.problems);
     attempt([&] { return read_segments(header); });
     attempt([&] { return read_dynamic(); });
@@ -72,7 +72,7 @@ class ElfReader {
     if (elf_.problems.size() < most_problems) elf_.problems.push_back(std::move(error));
   }
 
-  // Before something is kept whose number the file decides.
+  // Takes memory for things whose number the file decides, before they are kept.
   Result<void> afford(std::uint64_t bytes, std::uint64_t at, std::string_view what) {
     if (memory_.take(bytes)) return {};
     return fail(at,
@@ -125,8 +125,8 @@ class ElfReader {
     return {};
   }
 
-  // The newest level of x86 instructions that notes call needed (x86-64 psABI, "GNU properties").
-  // Notes decide nothing for the loader of an old glibc, so those that cannot be read are no
+  // Reads the highest level of x86 instructions that notes call needed (x86-64 psABI, "GNU
+  // properties"). The loader of an old glibc ignores these notes, so unreadable ones are not a
   // problem.
   void read_isa_level(const Segment& segment) {
     if (elf_.machine != EM_X86_64 && elf_.machine != EM_386) return;
@@ -196,7 +196,7 @@ class ElfReader {
             {data.error().offset, std::string(name->substr(0, 100)) + ": " + data.error().what});
         continue;
       }
-      // Sections do not overlap; a file that says so could have any part of it read many times.
+      // Sections do not overlap; a file that claims it could have any part of it read many times.
       total += data->size();
       if (total > 2 * file_.size())
         return fail(entry.origin(), "sections that together are larger than the file");
@@ -221,8 +221,8 @@ class ElfReader {
     return name.starts_with(".debug_") || name.starts_with(".zdebug_") || name == ".gdb_index";
   }
 
-  // The bytes from a virtual address to the end of its segment, and of those that go on from there
-  // in memory and in the file alike: patchelf lets a table run across such a border.
+  // Returns the bytes from a virtual address to the end of its segment and of the segments that
+  // continue it both in memory and in the file: patchelf lets a table run across such a border.
   Result<Bytes> at_address(std::uint64_t address, std::string_view what) const {
     constexpr std::uint64_t header = EI_NIDENT;
     for (const auto& segment : segments_) {
@@ -299,13 +299,14 @@ class ElfReader {
     }
     return {};
   }
-  // The loader does not ask where the table ends, and some tools write behind its end.
+  // Reads past the end of the table if necessary: the loader ignores its size, and some tools write
+  // behind its end.
   Result<std::string_view> text_at(std::uint64_t offset, std::string_view what) const {
     if (auto text = strings_.c_string(offset, what)) return text;
     return TRY(at_address(dynamic_[DT_STRTAB], what)).c_string(offset, what);
   }
 
-  // Takes a version's name out of `room`: a sound table has few that share bytes.
+  // Reads a version's name and takes its size from `room`: in a sound table, few names share bytes.
   Result<std::string_view> version_name(std::uint32_t offset, std::uint64_t& room) const {
     const auto name = TRY(strings_.c_string(offset, "version"));
     if (name.size() >= room)
@@ -319,9 +320,9 @@ class ElfReader {
     return 2 * strings_.size() + always_fine;
   }
 
-  // A chain of needed libraries, each with a chain of the versions needed from it. Like the loader,
-  // we follow the links to the end; the numbers of entries beside them (DT_VERNEEDNUM ...) do not
-  // count.
+  // Reads a chain of needed libraries, each with a chain of the versions needed from it. Follows
+  // the links to the end, as the loader does, and ignores the entry counts beside them
+  // (DT_VERNEEDNUM ...).
   Result<void> read_version_needs() {
     const auto table = TRY(at_address(dynamic_[DT_VERNEED], "version needs"));
     auto room = room_for_versions();
@@ -366,7 +367,7 @@ class ElfReader {
 
   std::uint64_t symbol_size() const { return elf_.wide ? 24 : 16; }
 
-  // The symbol table does not say how long it is; the hash table for looking symbols up does.
+  // Counts the symbols by the hash table: the symbol table does not say how long it is.
   Result<std::uint64_t> count_symbols(std::uint64_t room) const {
     if (dynamic_[DT_HASH]) {
       const auto table = TRY(at_address(dynamic_[DT_HASH], "hash table"));
@@ -393,8 +394,9 @@ class ElfReader {
     }
   }
 
-  // GNU ld counts no symbol in the hash table of a library that exports none. Then the section
-  // header tells; without one, whatever comes next in memory: another table, or the segment's end.
+  // GNU ld puts no symbols into the hash table of a library that exports none. Then the section
+  // header tells their number; without one, the next thing in memory does: another table, or the
+  // segment's end.
   std::uint64_t count_unhashed_symbols(std::uint64_t room) const {
     const auto start = dynamic_[DT_SYMTAB];
     if (symbol_section_.address == start && symbol_section_.file_size <= room)
@@ -423,8 +425,8 @@ class ElfReader {
 
   Result<void> read_symbols(Bytes table, Bytes strings, Bytes version_indexes = {}) {
     const auto size = symbol_size(), count = table.size() / size;
-    // Linkers let names share their ends; the names of a sound table are never much longer together
-    // than it is.
+    // Linkers let names share their ends; in a sound table, the names together are never much
+    // longer than the table.
     constexpr std::uint64_t most_sharing = 8, always_fine = 1 << 20;
     std::uint64_t names_left = strings.size() * most_sharing + always_fine;
     TRY_VOID(afford(count * sizeof(ElfSymbol), table.origin(), "symbols"));
@@ -540,7 +542,7 @@ std::string machine_name(const Elf& elf) {
       return elf.big_endian ? "aarch64_be" : "aarch64";
     case EM_386:
       return "i686";
-    case EM_ARM:  // the loader keeps libraries apart that pass floats in other registers
+    case EM_ARM:  // the loader separates libraries that pass floats in different registers
       return elf.big_endian ? "armeb" : elf.flags & EF_ARM_ABI_FLOAT_SOFT ? "arm" : "armv7l";
     case EM_PPC64:
       return elf.big_endian ? "ppc64" : "ppc64le";

@@ -1,14 +1,14 @@
 // Finds the tables of a shared library by their contents.
 //
 // A linker puts the symbols, their names and the needed versions in front of the code; the dynamic
-// segment, which says where they lie, comes behind it. So these tables are looked for by what is in
-// them. Each needed version has a hash of its name beside it, which makes them certain:
+// segment, which says where they lie, comes behind it. So these tables are found by their contents.
+// Each needed version has a hash of its name beside it, which makes the result certain:
 //
 //   GNU ld, gold, mold    symbols, names, indexes of versions, needed versions, relocations, code
 //   ... lld                   symbols, indexes of versions, needed versions, hash table, names ...
 //
-// Names of the table that no symbol and no version uses are those of needed libraries, the
-// library's own, and its search paths.
+// Names in the table that no symbol and no version uses are those of needed libraries, the library
+// itself, and its search paths.
 #include "readers/elf_file.h"
 
 #include <elf.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t symbol_size = 24, need_size = 16;
 
-// The hash of System V's ABI.
+// Returns the hash of System V's ABI.
 std::uint32_t elf_hash(std::string_view name) {
   std::uint32_t hash = 0;
   for (const char c : name) {
@@ -33,7 +33,8 @@ std::uint32_t elf_hash(std::string_view name) {
   return hash;
 }
 
-// libx.so.1, libx.so.1.2.3 and libx.cpython-311.so are names of one library.
+// Returns the common part of a library's names: libx for libx.so.1, libx.so.1.2.3 and
+// libx.cpython-311.so.
 std::string_view library_stem(std::string_view name) {
   return name.substr(0, name.find('.'));
 }
@@ -86,7 +87,7 @@ class Finder {
     return end == text_.npos ? std::string_view() : text_.substr(at, end - at);
   }
 
-  // The table of needed versions, and by the first of its names the table of names.
+  // Finds the table of needed versions and, by the first of its names, the table of names.
   bool find_needs() {
     constexpr std::string_view usual = "GLIBC_2.";
     for (auto at = text_.find(usual); at != text_.npos; at = text_.find(usual, at + 1)) {
@@ -222,7 +223,7 @@ class Finder {
     return is_text(name) && name.starts_with("lib") && name.find(".so") != name.npos;
   }
 
-  // Names that nothing else uses, up to the first that is none.
+  // Reads the names that nothing else uses, up to the first bytes that are not a name.
   bool find_libraries() {
     std::unordered_set<std::string_view> known;
     for (const auto& need : elf_.version_needs) {

@@ -1,5 +1,5 @@
-// Reads CUDA fat binaries, a format without a public spec: what follows was read off real wheels
-// and cuobjdump.
+// Reads CUDA fat binaries. The format has no public spec; this description was derived from real
+// wheels and cuobjdump.
 //
 // clang-format off
 // Section .nv_fatbin (and __nv_relfatbin, for relocatable device code) holds containers back to
@@ -56,8 +56,8 @@ class ContainerReader {
   ContainerReader(Bytes section, bool relocatable, Loan& memory, Fatbin& fatbin)
       : section_(section), relocatable_(relocatable), memory_(memory), fatbin_(fatbin) {}
 
-  // Reads the container at `at` and moves `at` behind what could be read of it: bytes that were
-  // understood once are not looked at again, so that nothing is counted twice.
+  // Reads the container at `at` and moves `at` behind the part that could be read. Those bytes are
+  // not read again, so that nothing is counted twice.
   Result<void> read(std::uint64_t& at) {
     const auto header = TRY(section_.slice(at, container_header, "fat binary header"));
     const auto version = header.u16(4), header_size = header.u16(6);
@@ -83,7 +83,7 @@ class ContainerReader {
   }
 
  private:
-  // Reads one entry and returns how long it is.
+  // Reads one entry and returns its length.
   Result<std::uint64_t> read_entry(Bytes body, std::uint64_t at) {
     const auto entry = TRY(body.slice(at, entry_header, "fat binary entry"));
     const std::uint64_t header_size = entry.u32(4), padded_size = entry.u64(8),
@@ -127,8 +127,9 @@ class ContainerReader {
   Fatbin& fatbin_;
 };
 
-// A cubin names its architecture in its ELF flags; CUDA 13 moved it up by a byte and says so in the
-// ABI version. The flags know the suffix `a`; `f` is only in the note about the compiler's options.
+// Returns the architecture that a cubin names in its ELF flags. CUDA 13 moved it up by a byte and
+// says so in the ABI version. The flags know the suffix `a`; `f` is only in the note about the
+// compiler's options.
 std::string cubin_target(const Elf& elf) {
   constexpr std::uint32_t accelerated_before_13 = 0x800, accelerated = 0x8;
   const bool since_13 = elf.abi_version >= 8;
@@ -143,7 +144,7 @@ std::string cubin_target(const Elf& elf) {
   return number;
 }
 
-// .version 8.4 and .target sm_90a come before all code; only comments precede them.
+// Reads .version 8.4 and .target sm_90a: they come before all code, and only comments precede them.
 DeviceCode describe_ptx(Bytes file) {
   constexpr std::uint64_t head_size = 16 << 10;
   DeviceCode code{.kind = CodeKind::ptx, .size = file.size(), .payload = file, .entry = file};
@@ -210,8 +211,7 @@ Fatbin read_device_code(const Elf& elf, Bytes file, Loan& memory) {
       read_fatbin(section.data, section.name == "__nv_relfatbin", memory, fatbin);
     }
   }
-  if (elf.sections
-          .empty()) {  // stripped of section headers: search, and take foreign bytes for granted
+  if (elf.sections.empty()) {  // no section headers: search, and tolerate foreign bytes
     read_fatbin(file, false, memory, fatbin);
     fatbin.problems.clear();
   }

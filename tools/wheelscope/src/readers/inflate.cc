@@ -1,10 +1,10 @@
 // Decodes deflated data: RFC 1951.
 //
 // A stream is a sequence of blocks of bits, which begin and end anywhere in a byte. A block has its
-// own Huffman codes, for literals and lengths and for distances; a length and a distance repeat
-// bytes of the 32 KiB in front of them, from earlier blocks too.
+// own Huffman codes: one for literals and lengths, one for distances. A length with a distance
+// repeats bytes from the last 32 KiB, which may belong to earlier blocks.
 //
-//   1 bit   whether it is the last block
+//   1 bit   1 for the last block
 //   2 bits  0: stored; 1: fixed codes; 2: the lengths of the codes follow
 //   ...     symbols; 256 ends the block
 #include "readers/inflate.h"
@@ -22,7 +22,7 @@ class Bits {
  public:
   explicit Bits(std::span<const std::byte> stream) : stream_(stream) {}
 
-  // Makes 56 bits ready, which is more than any symbol has; zeros follow the stream.
+  // Makes 56 bits ready, more than any symbol has; zeros follow the end of the stream.
   void refill() {
     if (at_ + sizeof ready_ <= stream_.size()) [[likely]] {
       std::uint64_t word;
@@ -51,7 +51,7 @@ class Bits {
   std::uint64_t position() const { return 8 * at_ - count_; }
   bool overran() const { return position() > 8 * stream_.size(); }
 
-  // The bytes from the next whole one on.
+  // Returns the bytes from the next whole one on.
   std::span<const std::byte> rest() const {
     return stream_.subspan(std::min((position() + 7) / 8, stream_.size()));
   }
@@ -67,12 +67,12 @@ class Bits {
   unsigned count_ = 0;
 };
 
-// What a code stands for: a literal, the end of the block, or a length or distance with more bits.
+// The meaning of a code: a literal, the end of the block, or a length or distance with more bits.
 struct Symbol {
   static constexpr std::uint32_t literal = 0x8000, end = 0x4000;
-  std::uint32_t word = 0;  // all in one, for one load
+  std::uint32_t word = 0;  // all fields in one word, for one load
 
-  constexpr unsigned code_bits() const { return word & 0xFF; }  // 0: none, or more than the table's
+  constexpr unsigned code_bits() const { return word & 0xFF; }  // 0: none, or too long
   constexpr unsigned more_bits() const { return word >> 8 & 0x3F; }
   constexpr unsigned value() const { return word >> 16; }
   constexpr bool is(std::uint32_t kind) const { return word & kind; }
@@ -113,11 +113,11 @@ constexpr auto plain_numbers = [] {
   return symbols;
 }();
 
-// A Huffman code. Short codes are looked up at once, long ones are rare and counted out.
+// A Huffman code. Short codes are looked up in a table; long ones are rare and counted out.
 template <unsigned table_bits>
 class Code {
  public:
-  // False where the lengths make no code that zlib takes: it must be complete, or have one symbol.
+  // Returns false for lengths that zlib would reject: a code must be complete, or have one symbol.
   bool build(std::span<const std::uint8_t> lengths, std::span<const Symbol> symbols,
              bool may_be_small) {
     count_.fill(0);
@@ -151,7 +151,7 @@ class Code {
 
   Symbol look_up(const Bits& bits) const { return table_[bits.peek(table_bits)]; }
 
-  // A code that look_up() did not know; without code bits, if it is none.
+  // Decodes a code that look_up() did not know; the result has no code bits if it is invalid.
   Symbol count_out(std::uint64_t rest) const {
     int code = 0, first = 0, index = 0;
     for (unsigned length = 1; length <= longest_code; ++length, rest >>= 1) {
@@ -263,7 +263,7 @@ class Inflater {
   }
 
   bool symbols() {
-    auto bits = bits_;  // copies, for registers: a byte that is written might change a member
+    auto bits = bits_;  // local copies: the compiler must assume that a written byte is a member
     auto *out = out_, *const end = end_;
     const std::byte *const start = start_, *lowest = lowest_;
     auto add_literal = [&](Symbol symbol) {
@@ -327,7 +327,7 @@ class Inflater {
 
   Bits bits_;
   std::byte *start_, *out_, *end_;
-  const std::byte* lowest_ = nullptr;  // that the block refers to
+  const std::byte* lowest_ = nullptr;  // first byte that the block refers to
   Code<7> lengths_code_;
   Code<11> literals_;
   Code<8> distances_;

@@ -22,7 +22,8 @@ MemberStart::~MemberStart() {
 Result<bool> MemberStart::grow() {
   constexpr std::uint64_t block = 64 << 10;  // as sources fetch them
   const auto at = member_.data_offset + used_;
-  // As much again, to whole blocks: where the first ones are not enough, few requests must do.
+  // Read as much again as before, up to whole blocks: if the first blocks are not enough, few
+  // requests must do.
   const auto wanted = std::max(block, used_) + block - 1;
   const auto length = std::min(wanted - (at + wanted) % block, member_.compressed_size - used_);
   if (length == 0) return false;

@@ -1,10 +1,9 @@
-// Finds what headers and static libraries leave in a library.
+// Finds the traces that headers and static libraries leave in a library.
 //
 // A static CUDA runtime and its version are found by two independent traces (data/README.md
 // explains the table): texts that came with each minor version, and the constant in
-// cudaRuntimeGetVersion's code. Either may mislead alone: a profiler holds names of newer
-// functions, cuFFT has a function of the same shape. So the constant must lie where the texts put
-// the runtime.
+// cudaRuntimeGetVersion's code. Each alone may mislead: a profiler contains names of newer
+// functions, and cuFFT has a function of the same shape. So the constant must agree with the texts.
 //
 // `import_array()` of NumPy's headers leaves texts. The headers of NumPy 1 import
 // numpy.core._multiarray_umath, which NumPy 2 has only to say that it will not do; those of NumPy 2
@@ -30,7 +29,7 @@ std::optional<std::uint32_t> constant_of(std::uint32_t word, const std::string& 
   return std::nullopt;
 }
 
-// The versions that functions shaped like cudaRuntimeGetVersion return.
+// Returns the versions that functions shaped like cudaRuntimeGetVersion return.
 std::set<std::string> versions_in_code(const Elf& elf) {
   std::set<std::string> versions;
   const auto machine = machine_name(elf);

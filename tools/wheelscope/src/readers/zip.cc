@@ -29,7 +29,7 @@ constexpr std::uint64_t best_deflate_ratio = 1032;
 
 struct Directory {
   std::uint64_t offset = 0, size = 0, count = 0;
-  std::uint64_t shift = 0;  // bytes that precede the archive; all offsets count from after them
+  std::uint64_t shift = 0;  // bytes before the archive; all offsets count from its start
 };
 
 Result<std::uint64_t> find_end_record(Bytes file) {
@@ -70,7 +70,7 @@ Result<Directory> find_directory(Bytes file) {
   return directory;
 }
 
-// Replaces sizes and offset that did not fit in 32 bits by those of the zip64 extra field.
+// Replaces sizes and an offset that did not fit into 32 bits with those of the zip64 extra field.
 Result<bool> apply_zip64(Bytes extra, ZipMember& member) {
   for (std::uint64_t at = 0; extra.size() - at >= 4;) {
     const auto id = extra.u16(at), length = extra.u16(at + 2);
@@ -302,7 +302,7 @@ std::expected<Source, Problem> read_member(Bytes file, const ZipMember& member, 
     auto outcome = LIBDEFLATE_SUCCESS;
     if (auto found = blocks ? inflate_blocks(input->span(), output) : std::nullopt)
       *blocks = std::move(*found);
-    else  // also where that failed: libdeflate tells how
+    else  // also if that failed: libdeflate tells why
       outcome = libdeflate_deflate_decompress_ex(
           inflater.get(), input->span().data(), input->size(),
           output.empty() ? &nothing : output.data(), output.size(), &used, nullptr);

@@ -1,4 +1,4 @@
-// The zip reader: the members of an archive, what is wrong with it, and the bytes of a member.
+// The zip reader: the members of an archive, its faults, and the bytes of a member.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ struct z_stream_s;
 
 namespace wheelscope {
 
-// Sizes that an archive may claim; what goes beyond is a problem and is not read.
+// Limits on the sizes that an archive claims; a member beyond them is a problem and is not read.
 struct ZipLimits {
   std::uint64_t members = 1'000'000;
   std::uint64_t member_size = std::uint64_t{8} << 30;
@@ -30,7 +30,7 @@ struct ZipMember {
   std::uint64_t size = 0;
   std::uint32_t crc32 = 0;
   std::uint16_t method = 0;  // 0 stored, 8 deflated
-  bool readable = true;      // false: a problem says why its bytes cannot be had
+  bool readable = true;      // false: a problem says why it cannot be read
 
   bool is_folder() const { return name.ends_with('/'); }
 };
@@ -40,29 +40,30 @@ struct ZipArchive {
   ProblemList problems;            // zip-duplicate, zip-crc ...
 };
 
-// Each member has a local header in front of its data. Where every byte has to be fetched, it is
-// left for when the member is read.
+// Each member has a local header in front of its data. `left`: if every byte has to be fetched,
+// these headers are checked only when the member is read.
 enum class LocalHeaders { checked, left };
 
-// Fails only when there is no central directory to read; all else is a problem of a member.
+// Reads the directory. Fails only if there is none; everything else is a problem of a member.
 Result<ZipArchive> read_zip(Bytes file, const ZipLimits& limits = {},
                             LocalHeaders local_headers = LocalHeaders::checked);
 
-// Asks for the header in front of a member and for its data, or the first `most` bytes of both, in
-// one question. What cannot be had here is missed by who reads it.
+// Requests the header in front of a member and its data, or the first `most` bytes of both, in one
+// request. Bytes that are not available make the read fail later.
 void ask_for(Bytes file, const ZipMember& member, std::uint64_t most = ~std::uint64_t{0});
 
-// Checks a local header that was left, and finds where the member's data starts.
+// Checks a local header that read_zip() left unchecked, and finds where the member's data starts.
 Result<void> locate_data(Bytes file, ZipMember& member);
 
-// Where a deflated member goes.
+// The place for the contents of a deflated member.
 enum class Room { memory, disk };
 
-// Where there is room for a member of a wheel of this size; nothing: nowhere.
+// Returns where there is room for a member of a wheel of this size; nothing if nowhere.
 std::optional<Room> room_for(const ZipMember& member, std::uint64_t file_size);
 
-// The contents of a member: a view into the archive (stored) or room of its own (deflated). Size
-// and CRC are checked. Asking for the blocks of a deflated one takes half as long again.
+// Returns the contents of a member: a view into the archive (stored) or memory of its own
+// (deflated). Checks size and CRC. Listing the blocks of a deflated member takes half as long
+// again.
 std::expected<Source, Problem> read_member(Bytes file, const ZipMember& member,
                                            Room room = Room::memory,
                                            std::vector<DeflateBlock>* blocks = nullptr);
@@ -76,10 +77,10 @@ class MemberStart {
   MemberStart& operator=(const MemberStart&) = delete;
   ~MemberStart();
 
-  // Inflates another block of the archive. False: the member is at its end.
+  // Inflates another block of the archive; returns false at the end of the member.
   Result<bool> grow();
 
-  // What there is so far; grow() makes views of it invalid.
+  // Returns the contents so far; grow() invalidates views of them.
   Bytes bytes() const { return Bytes(contents_); }
 
  private:

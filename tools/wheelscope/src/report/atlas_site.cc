@@ -1,5 +1,5 @@
-// Plain pages: tables, one style sheet, and a search that hides rows. What an index says is escaped
-// wherever it is put in.
+// Writes plain pages: tables, one style sheet, and a search that hides rows. Texts from an index
+// are escaped wherever they are inserted.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -38,7 +38,7 @@ std::string page(const std::string& title, const std::string& root, const std::s
          "atlas.css\">\n</head>\n<body>\n<main>\n" + body + "</main>\n</body>\n</html>\n";
 }
 
-// A table that scrolls by itself where it is wider than the screen.
+// Returns a table that scrolls if it is wider than the screen.
 std::string scrolling_table(const std::string& label, const std::vector<std::string>& columns,
                             const std::string& rows) {
   std::string head;
@@ -48,7 +48,7 @@ std::string scrolling_table(const std::string& label, const std::vector<std::str
          "</tbody>\n</table>\n</div>\n";
 }
 
-// 2.10, 2.11, 2.12, 2.14 -> 2.10 - 2.12, 2.14, as neighbours in `all`.
+// Shortens 2.10, 2.11, 2.12, 2.14 to "2.10 - 2.12, 2.14", for neighbours in `all`.
 std::string ranges(const std::vector<std::string>& some, const std::vector<std::string>& all) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -84,13 +84,13 @@ class Site {
   }
 
  private:
-  // With one for each build of torch after those.
+  // Adds a column for each build of torch.
   std::vector<std::string> with_builds(std::vector<std::string> columns) const {
     for (const auto& build : builds_) columns.push_back(build == "cpu" ? "CPU" : "CUDA " + build);
     return columns;
   }
 
-  // The torch versions with which a release works on some Python.
+  // Returns the torch versions with which a release works on some Python.
   std::vector<std::string> working(const Json& release, const std::string& build) const {
     std::vector<std::string> found;
     for (const auto& cell : release.at("cells")) {
@@ -115,7 +115,7 @@ class Site {
                            : "no symbols of torch";
   }
 
-  // Of releases like it, how many broke: 20 %.
+  // Returns the share of similar releases that broke: 20 %.
   static std::string risk(const Json& release) {
     const auto& forecast = release.at("forecast");
     if (forecast.is_null()) return {};
@@ -163,7 +163,7 @@ class Site {
             scrolling_table("Projects", columns, rows) + "<script src=\"atlas.js\"></script>\n");
   }
 
-  // One row for each torch, one column for each build; reasons as numbers of a list below.
+  // Returns one row per torch and one column per build; reasons are numbers of a list below.
   std::string matrix(const Json& release, const std::string& label) const {
     std::map<std::pair<std::string, std::string>, std::vector<const Json*>> cells;
     for (const auto& cell : release.at("cells"))
@@ -232,7 +232,7 @@ class Site {
                            rows);
   }
 
-  // What keeps it from the stable ABI, and what that would save.
+  // Returns what keeps a release from the stable ABI, and what a port to it would save.
   static std::string port(const Json& release) {
     const Json* most = nullptr;
     for (const auto& file : release.at("files")) {

@@ -1,4 +1,4 @@
-// Writes what `show` has to say of device code.
+// Writes the part of `show` about device code.
 #include "report/style.h"
 
 #include <array>
@@ -32,7 +32,7 @@ std::string word_of(Served served) {
   return served == Served::native ? "native" : served == Served::jit ? "JIT" : "not served";
 }
 
-// What a GPU's verdict rests on, where that is not the whole wheel.
+// Returns what a GPU's verdict rests on, if that is not the whole wheel.
 std::string remark(const GpuVerdict& gpu, bool several_libraries) {
   std::string text;
   if (several_libraries && gpu.served != Served::native) text += "  because of " + gpu.library;

@@ -1,4 +1,4 @@
-// Writes what `env` has to say.
+// Writes the answer of `env` as text.
 #include <map>
 
 #include "report/text.h"

@@ -1,5 +1,5 @@
-// Writes what `fit` has to say, as text and as JSON: a table of files, then the one to take; or a
-// set of packages, or why there is none. A set can be a lock file too, pylock.toml:
+// Writes the answer of `fit` as text and as JSON: a table of files, then the one to take; or a set
+// of packages, or why there is none. A set can also be a lock file, pylock.toml:
 // https://packaging.python.org/en/latest/specifications/pylock-toml/
 
 #include "report/json.h"
@@ -24,7 +24,7 @@ std::string read_text(const FitVerdict& verdict) {
 }
 
 std::string table(const std::vector<ChosenPackage>& packages, const Style& style) {
-  // What was asked for, what was looked into, and what is open; the others are many.
+  // Shows the packages that were asked for and those with doubts; the others are many.
   auto is_shown = [](const ChosenPackage& one) {
     return one.asked || one.verdict.fits != Fits::works;
   };
@@ -57,7 +57,7 @@ std::string table(const std::vector<ChosenPackage>& packages, const Style& style
   return text;
 }
 
-// A basic string of TOML. Names and addresses have no control characters.
+// Returns a basic string of TOML. Names and addresses have no control characters.
 std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (const char c : printable(text)) {
@@ -71,7 +71,7 @@ std::string quoted(const std::string& text) {
 
 std::string fit_text(const FitAnswer& answer, const Style& style) {
   auto text = style.bold(printable(answer.asked)) + "\n";
-  // Files for other systems and Pythons are of interest where there are no others.
+  // Files for other systems and Pythons matter only if there are no others.
   const auto is_elsewhere = [](const FitVerdict& verdict) {
     return verdict.read == 0 &&
            (verdict.obstacle == Obstacle::system || verdict.obstacle == Obstacle::python);

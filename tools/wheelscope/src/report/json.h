@@ -1,4 +1,4 @@
-// All JSON that is printed: schema.json describes it, and tests hold it to that.
+// All JSON output. schema.json describes it, and tests check it against that.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -20,7 +20,7 @@ namespace wheelscope {
 
 using Json = nlohmann::ordered_json;
 
-// Null where there is no text, or an empty one.
+// Returns null for no text or an empty one.
 Json or_null(const std::string& text);
 Json or_null(const std::optional<std::string>& text);
 
@@ -48,7 +48,7 @@ Json to_json(const FileThinning& file);
 Json to_json(const ThinnedWheel& wheel);
 Json to_json(const ThinnedPackage& package);
 Json to_json(const ThinCheck& check);
-Json symbols_to_json(const Item& item);  // its symbols alone
+Json symbols_to_json(const Item& item);  // only its symbols
 
 template <class T>
 Json to_json(const std::vector<T>& values) {
@@ -59,17 +59,17 @@ Json to_json(const std::vector<T>& values) {
 
 constexpr int schema_version = 2;
 
-// {"schema_version": 2, <key>: <value>} as text, with a final newline. Bytes that are not UTF-8 are
-// replaced.
+// Returns {"schema_version": 2, <key>: <value>} as text, with a final newline. Replaces bytes that
+// are not UTF-8.
 std::string json_document(const char* key, Json value);
 
-// A SARIF 2.1.0 log of one run.
+// Returns a SARIF 2.1.0 log of one run.
 std::string sarif_document(const std::vector<Item>& items);
 
-// Whether a workflow of GitHub runs this, which shows such lines beside its log.
+// True if a GitHub workflow runs this program; it shows annotations beside its log.
 bool in_github_actions();
 
-// A line of GitHub's workflow commands for each finding.
+// Returns a line of GitHub's workflow commands for each finding.
 std::string annotations(const std::vector<Item>& items);
 
 Json to_json(const AtlasFile& file);
@@ -79,12 +79,12 @@ Json to_json(const AtlasRelease& release);
 Json to_json(const AtlasProject& project);
 Json to_json(const Breaks& breaks);
 
-// The pages are made of what to_json() wrote, so that projects which did not change need not be
-// read again.
+// The pages are made from the output of to_json(), so that projects which did not change need not
+// be read again.
 struct AtlasPage {
   std::string path, text;
 };
-// All of them: the index, one for each project, their style and the search.
+// Returns all pages: the index, one for each project, their style and the search.
 std::vector<AtlasPage> atlas_site(const Json& atlas);
 
 }  // namespace wheelscope

@@ -1,4 +1,4 @@
-// Writes what `machine` and `explain` have to say, and as JSON what `env` has.
+// Writes the answers of `machine` and `explain`, and the answer of `env` as JSON.
 
 #include "report/json.h"
 #include "report/text.h"
@@ -11,7 +11,7 @@ std::string or_unknown(const std::string& text) {
   return text.empty() ? "unknown" : text;
 }
 
-// The libraries of each distribution on one line.
+// Joins the libraries of each distribution on one line.
 std::vector<std::string> by_distribution(const std::vector<CudaLibraryFacts>& libraries) {
   std::map<std::string, std::vector<std::string>> names;
   for (const auto& library : libraries)

@@ -9,9 +9,9 @@
 namespace wheelscope {
 namespace {
 
-// {who} and the like stand for the fields of the reason, and others for what part_of() makes of
-// those. What is between brackets is left out where a part in it is empty. Without words for a
-// change, the sentence says what it is.
+// {who} and the like stand for fields of the reason, others for what part_of() makes of them. A
+// text in brackets is left out if a part in it is empty. Without words for a change, the sentence
+// is used instead.
 struct Words {
   Why why;
   std::string_view sentence, change = {};
@@ -139,7 +139,7 @@ constexpr bool every_reason_has_words() {
 }
 static_assert(every_reason_has_words());
 
-// Who has a library that nothing brings.
+// Returns where a library that nothing brings can be found.
 std::string source_of(const std::string& library) {
   if (is_driver_library(library)) return "a machine with NVIDIA's driver";
   if (is_torch_library(library)) return "a torch that is built with CUDA";

@@ -1,4 +1,5 @@
-// Findings as SARIF 2.1.0, which code hosts show beside the sources; and as GitHub's annotations.
+// Writes findings as SARIF 2.1.0, which code hosts show beside the sources, and as GitHub's
+// annotations.
 #include "report/json.h"
 
 #include <map>
@@ -9,7 +10,8 @@
 namespace wheelscope {
 namespace {
 
-// %0A for a line end: an annotation is one line, and what is in a wheel must not write others.
+// Escapes line ends (%0A) and the like: an annotation is one line, and a wheel's contents must not
+// write others.
 std::string escaped(std::string_view text, bool property) {
   std::string plain;
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// Writes what `show` has to say of a wheel or file as a whole.
+// Writes the part of `show` about a wheel or file as a whole.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -101,7 +101,8 @@ void show_library(const LibraryFacts& library, const Style& style, std::string& 
   text += lines.text;
 }
 
-// Files that are not loaded by themselves can be thousands: only their kinds and number are shown.
+// Sums up files that are not loaded by themselves: there can be thousands, so only kinds and
+// numbers are shown.
 std::string others_text(const std::vector<LibraryFacts>& libraries, std::size_t unlisted) {
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> kinds;  // number and bytes
   for (const auto& library : libraries) {

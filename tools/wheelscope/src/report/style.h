@@ -1,4 +1,4 @@
-// How text is set: colours, and lines with a label.
+// Formats text: colours, and lines with a label.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class Lines {
     text += "  " + style_.dim(padded(label == last_ ? "" : label, label_width)) + value + "\n";
     last_ = label;
   }
-  // A list, one to a line, with its length where not all are shown.
+  // Adds a list, one element per line; if not all are shown, a line says how many are left.
   void add_list(const std::string& label, const std::vector<std::string>& values,
                 std::size_t most = 6) {
     for (std::size_t i = 0; i < std::min(values.size(), most); ++i) add(label, values[i]);

@@ -1,4 +1,4 @@
-// Writes what `cover`, `link`, `diff` and `dump` have to say.
+// Writes the answers of `cover`, `link`, `diff` and `dump`.
 #include <algorithm>
 
 #include "answers/owners.h"
@@ -20,7 +20,7 @@ class Numbers {
   std::vector<std::string> wheels;
 };
 
-// The reasons why cells are unserved, each with the cells it holds for.
+// Returns the reasons why cells are unserved, each with its cells.
 std::string reasons_text(const std::vector<CellVerdict>& verdicts, const Style& style) {
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> groups;
   std::string text;

@@ -1,4 +1,4 @@
-// The answers as text for people: aligned, coloured where the terminal takes it.
+// The answers as text for people: aligned, and coloured if the terminal supports it.
 #pragma once
 
 #include <string>
@@ -37,36 +37,36 @@ std::string symbols_text(const Item& item);
 std::string thin_text(const ThinnedWheel& wheel, const Style& style);
 std::string thin_packages_text(const std::vector<ThinnedPackage>& packages, const Style& style);
 std::string thin_check_text(const ThinCheck& check, const Style& style);
-// A row for each plan.
+// Returns a row for each plan.
 std::string thin_table(const std::string& path, const std::vector<ThinnedWheel>& plans,
                        const Style& style);
 
-// A note, warning or error: what someone must act on. Notes are not.
+// True for a warning or an error, which someone must act on; false for a note.
 bool matters(const Finding& finding);
 
-// The sentence of a reason, which nobody reads but people; empty for none.
+// Returns a sentence for a reason, meant only for people; empty for no reason.
 std::string reason_text(const Reason& reason);
 
-// What would have to change for the wheel to serve; the reason itself where no more is known.
+// Returns what would have to change for the wheel to serve; the reason itself if no more is known.
 std::string change_text(const Reason& reason);
 
-// Escapes what a file could do to a terminal: names and values come from strangers.
+// Escapes texts that could control a terminal: names and values come from untrusted files.
 void make_printable(Facts& facts);
 
-// A set of packages as a lock file (PEP 751), which pip and uv install. An error: a file's hash is
-// not known, or it is not on a web server.
+// Returns a set of packages as a lock file (PEP 751), which pip and uv install. Fails if a file's
+// hash is unknown or the file is not on a web server.
 Result<std::string> pylock_text(const SetAnswer& answer, const PythonFacts& python,
                                 const std::string& architecture);
 
-// Device code as text: what is in a wheel, which GPUs it serves, what makes it big.
+// Describe device code: what is in a wheel, which GPUs it serves, what makes it big.
 void add_targets(const CudaVerdict& cuda, Lines& lines);
 void add_gpus(const CudaVerdict& cuda, const Style& style, Lines& lines);
 
-// A row for each library with device code, a column for each GPU; empty where one library or none
-// has any.
+// Returns a row for each library with device code and a column for each GPU; empty if there are
+// fewer than two such libraries.
 std::string library_table(const CudaVerdict& cuda, const Style& style);
 
-// sm_80 1.2 MB, compute_90 200 kB
+// Returns a text such as "sm_80 1.2 MB, compute_90 200 kB".
 std::string target_sizes(const std::vector<DeviceTarget>& targets);
 
 }  // namespace wheelscope

@@ -1,4 +1,5 @@
-// What `thin` did, or would do, as text and as JSON, which a thinned wheel has as a statement, too.
+// Writes what `thin` did, or would do, as text and as JSON. A thinned wheel contains that JSON as a
+// statement, too.
 
 #include <algorithm>
 

@@ -14,7 +14,7 @@ class Search {
     root_clash_ = store({.terms = {{number_of(root), VersionSet(1).add(1)}}});
   }
 
-  // The clash that rules out everything; nothing: there is a solution.
+  // Returns the clash that rules out everything; nothing if there is a solution.
   std::optional<std::size_t> run() {
     (void)learn(root_clash_);
     while (true) {
@@ -30,7 +30,7 @@ class Search {
           ask_.choose ? ask_.choose(packages_[*package].name, domain) : domain.first();
       if (packages_[*package].asked.insert(version).second) {
         if (!take(ask_.needs(packages_[*package].name, version))) return failed_;
-        continue;  // what was learnt may rule it out, or put another first
+        continue;  // the new clashes may rule it out, or put another first
       }
       ++level_;
       packages_[*package].decided = true;
@@ -47,7 +47,7 @@ class Search {
     return found;
   }
 
-  // The given clashes that one was derived from.
+  // Returns the given clashes from which a clash was derived.
   std::vector<Clash> leaves(std::size_t clash) const {
     std::set<std::size_t> seen;
     std::vector<std::size_t> waiting{clash};
@@ -76,7 +76,7 @@ class Search {
     std::vector<std::size_t> parents = {};
     std::optional<Clash> given = {};
   };
-  struct Step {  // of what is assumed and derived, in order
+  struct Step {  // a decision or a derivation, in order
     std::size_t package, level, cause;
     VersionSet before, after;
   };
@@ -103,12 +103,12 @@ class Search {
     return clashes_.size() - 1;
   }
 
-  // Looks at it again whenever one of its packages changes.
+  // Checks a clash again whenever one of its packages changes.
   void watch(std::size_t clash) {
     for (const auto& term : clashes_[clash].terms) packages_[term.package].clashes.push_back(clash);
   }
 
-  // False: with these, there is no solution.
+  // Returns false if there is no solution with these.
   bool take(const std::vector<Clash>& clashes) {
     std::vector<std::size_t> stored;
     for (const auto& clash : clashes) {
@@ -135,7 +135,7 @@ class Search {
     one.domain = std::move(values);
   }
 
-  // Derives what follows from a clash of which all terms but one are true.
+  // Derives what follows from a clash if all its terms but one are true.
   bool apply(std::size_t clash, std::set<std::size_t>& changed) {
     const NumberedTerm* open = nullptr;
     for (const auto& term : clashes_[clash].terms) {
@@ -165,21 +165,22 @@ class Search {
         const auto steps = steps_.size();
         const auto clash = packages_[package].clashes[i];
         if (!apply(clash, changed)) return false;
-        if (steps_.size() < steps) break;  // it went back: `changed` says what to look at
+        if (steps_.size() < steps) break;  // the search went back: `changed` says what to check
       }
     }
     return true;
   }
 
-  // The first step after which a term is true.
+  // Returns the first step after which a term is true.
   std::size_t satisfier(const NumberedTerm& term) const {
     const auto& steps = packages_[term.package].steps;
     return *std::ranges::find_if(
         steps, [&](std::size_t step) { return steps_[step].after.is_within(term.values); });
   }
 
-  // Follows a clash whose terms are all true back to the decision that is to blame, goes back
-  // before it, and gives the clash that rules it out there. Nothing: no decision is to blame.
+  // Traces a clash whose terms are all true to the decision that caused it, goes back to before
+  // that decision, and returns the clash that rules it out. Returns nothing if no decision caused
+  // it.
   std::optional<std::size_t> resolve(std::size_t clash) {
     const auto known = clash;
     while (!clashes_[clash].terms.empty()) {
@@ -200,7 +201,7 @@ class Search {
     return std::nullopt;
   }
 
-  // What two clashes say together, whatever `package` is.
+  // Returns what two clashes imply together, whatever `package` is.
   StoredClash combined(std::size_t a, std::size_t b, std::size_t package) const {
     std::map<std::size_t, VersionSet> terms;
     for (const auto clash : {a, b}) {
@@ -228,8 +229,8 @@ class Search {
     }
   }
 
-  // The package to decide on: one that has to be there. Those with one version left come first,
-  // then those that were named first.
+  // Returns the package to decide on: one that must be present. Packages with one version left come
+  // first, then those that were named first.
   std::optional<std::size_t> next() const {
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < packages_.size(); ++i) {
@@ -251,7 +252,7 @@ class Search {
 
 using Clashes = std::vector<Clash>;
 
-// Whether there is a solution where these clashes are all that is known.
+// True if there is a solution when only these clashes are known.
 bool has_solution(const Clashes& clashes) {
   std::map<std::string, std::size_t> versions;
   for (const auto& clash : clashes) {
@@ -264,7 +265,7 @@ bool has_solution(const Clashes& clashes) {
   return !Search(questions).run();
 }
 
-// Leaves out what the conflict does not need, one pair of packages after the other.
+// Removes clashes that the conflict does not need, one pair of packages after another.
 Conflict smallest(const Clashes& clashes) {
   std::map<std::set<std::string>, Clashes> groups;
   for (const auto& clash : clashes) {

@@ -1,11 +1,12 @@
-// Finds versions of packages that go together, or the smallest reason why there are none.
+// Finds versions of packages that work together, or the smallest reason why there are none.
 //
-// All that is known are clashes: things that are never true at once, such as "a is 2.0, and b is
-// absent or older than 1.5", which is how a 2.0 requires b >= 1.5. The search decides for one
-// package after the other, follows what that rules out, and learns a new clash from each dead end,
-// as PubGrub does (https://github.com/dart-lang/pub/blob/master/doc/solver.md). As every package's
-// versions are known as a list, sets of versions are sets of numbers, and nothing here has to know
-// how versions are spelt or compared.
+// Everything is expressed as clashes: statements that are never all true at once, such as "a is
+// 2.0, and b is absent or older than 1.5", which says that a 2.0 requires b >= 1.5. The search
+// decides for one package after another, follows what each decision rules out, and learns a new
+// clash from each dead end, as PubGrub does
+// (https://github.com/dart-lang/pub/blob/master/doc/solver.md). Every package's versions are known
+// as a list, so sets of versions are sets of numbers, and nothing here needs to know how versions
+// are spelt or compared.
 #pragma once
 
 #include <bit>
@@ -20,11 +21,12 @@ namespace wheelscope::resolver {
 
 // The versions that a package may still have, and whether it may be absent.
 
-// Versions are numbers from 0 on; the last number stands for a package that is not there.
+// Versions are numbers from 0 on; the last number stands for an absent package.
 class VersionSet {
  public:
   VersionSet() = default;
-  // None of `versions` versions; `all`: all of them, and being absent.
+  // Makes an empty set for a package with `versions` versions; `all`: a full set, including
+  // absence.
   explicit VersionSet(std::size_t versions, bool all = false)
       : size_(versions + 1), words_((size_ + 63) / 64, all ? ~std::uint64_t{0} : 0) {
     clear_beyond();
@@ -49,7 +51,7 @@ class VersionSet {
   bool is_within(const VersionSet& other) const { return (*this & ~other).empty(); }
   bool meets(const VersionSet& other) const { return !(*this & other).empty(); }
 
-  // The lowest number; of an empty set, more than any.
+  // Returns the lowest number; for an empty set, a higher one than any.
   std::size_t first() const {
     for (std::size_t i = 0; i < words_.size(); ++i) {
       if (words_[i]) return i * 64 + static_cast<std::size_t>(std::countr_zero(words_[i]));
@@ -85,35 +87,35 @@ struct Term {
   VersionSet values;
 };
 
-// Its terms are never all true. `reason` is for whoever made it.
+// Terms that are never all true. `reason` means something only to whoever made the clash.
 struct Clash {
   std::vector<Term> terms;
   std::size_t reason = 0;
 };
 
-using Solution = std::map<std::string, std::size_t>;  // the packages that are there
+using Solution = std::map<std::string, std::size_t>;  // package -> version, for present packages
 
-// `root` is the package that is to be there; it has one version.
+// The package that must be present; it has one version.
 inline const std::string root = "";
 
-// Whom the search asks. Each question is asked once.
+// The questions that the search asks, each once.
 struct Questions {
   std::function<std::size_t(const std::string& package)> count_versions;
-  // What follows from one version of a package being there.
+  // Returns what follows from one version of a package being present.
   std::function<std::vector<Clash>(const std::string& package, std::size_t version)> needs;
-  // The version to try first, of several; without it, the lowest number.
+  // Returns the version to try first; without this function, the lowest number.
   std::function<std::size_t(const std::string& package, const VersionSet& of)> choose = {};
-  // What is wrong with a solution. Nothing: it stands.
+  // Returns what is wrong with a solution; nothing if it is accepted.
   std::function<std::vector<Clash>(const Solution& solution)> check = {};
 };
 
-// The clashes that there are without any solution; none of them can be left out, where those
-// between the same packages count as one.
+// Clashes that exclude every solution. None can be left out, where clashes between the same
+// packages count as one.
 using Conflict = std::vector<Clash>;
 
 std::expected<Solution, Conflict> solve(const Questions& questions);
 
-// `package` in `version` allows these versions of another, or its absence, alone.
+// Makes a clash: `package` in `version` allows only these versions of another, or its absence.
 Clash requirement(const std::string& package, const VersionSet& version, const std::string& other,
                   const VersionSet& allowed, std::size_t reason);
 

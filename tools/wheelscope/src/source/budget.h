@@ -1,5 +1,5 @@
-// How much memory an input may cost, and jobs that run within that: a small file must not be able
-// to ask for a large computer.
+// Limits the memory that an input may cost, and runs jobs within that limit: a small file must not
+// be able to demand a large computer.
 #pragma once
 
 #include <atomic>
@@ -16,13 +16,13 @@ class Allowance {
  public:
   explicit Allowance(std::uint64_t bytes = unlimited) : left_(bytes) {}
 
-  // For what is kept of a wheel or library of this size. Together with the contents of members
-  // that are being read (see contents_for), it stays within 4 times the file's size plus 256 MiB.
+  // For facts of a wheel or library of this size. Together with the contents of members that are
+  // being read (see contents_for), memory stays within 4 times the file's size plus 256 MiB.
   static std::uint64_t facts_for(std::uint64_t file_size) { return file_size + (64 << 20); }
   static std::uint64_t contents_for(std::uint64_t file_size) { return 3 * file_size + (128 << 20); }
 
-  // For a member that goes to the disk instead (see Source::spool). No healthy one is packed so
-  // well that it takes more.
+  // For a member that is written to disk instead (see Source::spool). No healthy member is packed
+  // so well that it needs more.
   static std::uint64_t disk_for(std::uint64_t file_size) { return 16 * file_size; }
 
   bool take(std::uint64_t bytes) {
@@ -39,7 +39,7 @@ class Allowance {
   std::atomic<std::uint64_t> left_;
 };
 
-// What a reader has taken for as long as it works; all of it is given back at the end.
+// Memory that a reader takes while it works; all of it is given back at the end.
 class Loan {
  public:
   explicit Loan(Allowance& allowance) : allowance_(allowance) {}
@@ -58,9 +58,9 @@ class Loan {
   std::uint64_t taken_ = 0;
 };
 
-// Runs run(i) for every job, the costliest first, on `threads` threads; those under way never cost
-// more than `budget` together, unless one alone does. The first exception that a job throws ends
-// the others as soon as they are done with their job, and is thrown again here.
+// Calls run(i) for every job, costliest first, on `threads` threads. Running jobs together never
+// cost more than `budget`, unless a single job does. If a job throws, no new jobs start, and the
+// first exception is thrown again here.
 void run_within_budget(const std::vector<std::uint64_t>& costs, std::uint64_t budget,
                        unsigned threads, const std::function<void(std::size_t)>& run);
 

@@ -1,4 +1,4 @@
-// Bytes, the one way to look into input: slice() checks every bound, and nothing else is fallible.
+// Bytes, the one way to read input: slice() checks every bound, and nothing else can fail.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace wheelscope {
 
-// What is wrong with an input, and where: an offset into the file or member that was being read.
+// A fault of an input and its place: an offset into the file or member that was being read.
 struct Error {
   std::uint64_t offset = 0;
   std::string what;
@@ -44,22 +44,22 @@ inline std::unexpected<Error> fail(const std::string& path, const std::string& w
     if (auto try_done = (expression); !try_done) return std::unexpected(try_done.error()); \
   } while (false)
 
-// Makes the bytes at `offset` of a source readable, or says that it cannot.
+// Makes the bytes at `offset` of a source readable; returns false if it cannot.
 using Supply = std::function<bool(std::uint64_t offset, std::uint64_t length)>;
 
 // A view of input bytes that remembers its place in the file and its byte order. A reader slices
-// out a record of known size (checked), then picks fixed fields from it; a field outside of the
-// slice is a bug of the reader: it aborts.
+// out a record of known size (checked), then picks fixed fields from it. A field outside the slice
+// is a bug of the reader, and aborts.
 //
-// Not every source has all of its bytes at hand: a file behind a network fetches what is asked for.
-// window() is a view that was not asked for yet, slice() asks. To look into a window without
-// slicing it is a bug too.
+// Not every source has all of its bytes at hand: a file behind a network fetches bytes on request.
+// window() is a view whose bytes were not requested yet; slice() requests them. Reading a window
+// without slicing it is a bug too.
 class Bytes {
  public:
   Bytes() = default;
   explicit Bytes(std::span<const std::byte> data, std::uint64_t origin = 0, bool big_endian = false)
       : data_(data), origin_(origin), big_endian_(big_endian) {}
-  // All of a source that fetches on demand.
+  // Views all of a source that fetches on demand.
   Bytes(std::span<const std::byte> data, const Supply* supply)
       : data_(data), supply_(supply), given_(!supply) {}
 
@@ -98,12 +98,12 @@ class Bytes {
     return part;
   }
 
-  // This view, asked for as a whole.
+  // Returns this view with all of its bytes requested.
   Result<Bytes> whole(std::string_view what) const { return slice(0, size(), what); }
 
-  // The bytes up to a terminating NUL.
+  // Returns the bytes up to a terminating NUL.
   Result<std::string_view> c_string(std::uint64_t offset, std::string_view what) const {
-    constexpr std::uint64_t step = 4096;  // asked for at once
+    constexpr std::uint64_t step = 4096;  // bytes per request
     auto rest = window(offset, offset <= size() ? size() - offset : 0, what);
     if (!rest) return std::unexpected(rest.error());
     for (std::uint64_t length = 0; length < rest->size();) {

@@ -41,7 +41,7 @@ std::optional<std::string> Cache::find(const std::string& key) const {
   if (!text || text->size() < hash_size) return std::nullopt;
   const std::string hash = text->substr(0, hash_size);
   text->erase(0, hash_size);
-  if (sha256(*text) != hash) return std::nullopt;  // a disk that was full, or someone's edit
+  if (sha256(*text) != hash) return std::nullopt;  // a full disk, or someone's edit
   std::error_code ignored;
   fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);  // see trim
   return std::move(*text);
@@ -54,7 +54,7 @@ void Cache::store(const std::string& key, std::string_view contents) {
 
 void Cache::trim() const {
   if (folder_.empty()) return;
-  // One process at a time; another has done it when it is done.
+  // Only one process trims; if another holds the lock, it does the work.
   const int lock = ::open((folder_ + "/lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
   if (lock < 0) return;
   if (flock(lock, LOCK_EX | LOCK_NB) == 0) {

@@ -1,4 +1,4 @@
-// What was fetched from the network, kept for the next run: by names that say whose bytes they are.
+// Keeps what was fetched from the network for the next run, under names that identify the bytes.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 namespace wheelscope {
 
 // A folder of files, each named by the hash of its key. Processes may share it: a file appears
-// whole or not at all, and one that does not hold what was stored is taken for none. A folder that
-// cannot be written only makes the next run slower.
+// whole or not at all, and one whose contents have changed counts as missing. A folder that cannot
+// be written only makes the next run slower.
 class Cache {
  public:
   // Without a folder, nothing is kept.
@@ -26,13 +26,13 @@ class Cache {
 
  private:
   std::string path_of(const std::string& key) const;
-  void trim() const;  // removes what was not used for longest, down to the limit
+  void trim() const;  // removes the least recently used files, down to the limit
 
   std::string folder_;
   std::uint64_t most_;  // bytes
 };
 
-// wheelscope in XDG_CACHE_HOME, else in ~/.cache; empty: there is neither.
+// Returns wheelscope in XDG_CACHE_HOME, else in ~/.cache; empty if there is neither.
 std::string cache_folder();
 
 }  // namespace wheelscope

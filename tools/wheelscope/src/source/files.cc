@@ -85,7 +85,7 @@ Result<void> write_file(const std::string& path, std::string_view contents) {
   bool done = file.good();
   struct stat before{};
   if (done && stat(path.c_str(), &before) == 0) {
-    std::ignore = chown(beside.c_str(), before.st_uid, before.st_gid);  // for root alone
+    std::ignore = chown(beside.c_str(), before.st_uid, before.st_gid);  // only works for root
     done = chmod(beside.c_str(), before.st_mode & 07777) == 0;
   }
   done = done && rename(beside.c_str(), path.c_str()) == 0;

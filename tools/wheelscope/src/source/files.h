@@ -1,4 +1,4 @@
-// Files and folders by name: what a path stands for, small texts in and files out.
+// Files and folders by name: expands paths, reads small texts and writes files.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace wheelscope {
 
-// The files that a path stands for: itself, or in a folder every wheel and every file with machine
-// code, sorted.
+// Returns the files that a path stands for: the file itself, or every wheel and file with machine
+// code in a folder, sorted.
 Result<std::vector<std::string>> expand_path(const std::string& path);
 
-// The names of what is in a folder, in no order; none: it cannot be read.
+// Returns the names in a folder, in no order; empty if it cannot be read.
 std::vector<std::string> entries_of(const std::string& folder);
 
 Result<std::string> read_text(const std::string& path);
 
-// Replaces a file at once, with its mode and owner: whoever has it open, or linked elsewhere, keeps
-// the old one. A failure leaves nothing behind.
+// Replaces a file atomically and keeps its mode and owner. Programs that have it open, and other
+// links to it, keep the old contents. A failure leaves nothing behind.
 Result<void> write_file(const std::string& path, std::string_view contents);
 
 }  // namespace wheelscope

@@ -1,6 +1,6 @@
 // All requests of a program go through one thread and one of libcurl's multi handles. So they share
-// connections, of which one can carry many requests at once (HTTP/2), and the certificates, which
-// take longer to read than most answers take to come.
+// connections, each of which can carry many requests at once (HTTP/2), and the certificates, which
+// take longer to read than most answers take to arrive.
 #include "source/http.h"
 
 #include <curl/curl.h>
@@ -27,8 +27,8 @@ namespace {
 constexpr int attempts = 3;
 constexpr long connections_to_a_host = 16;
 
-// The certificates to trust: those that pip and other programs are told of, or else where systems
-// keep them. A static program cannot know that place of its system.
+// Returns the certificates to trust: those that pip and other programs are told of, else those of
+// the system. A static program does not know where its system keeps them.
 std::string find_certificates() {
   for (const auto* name : {"PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"}) {
     if (auto file = environment_variable(name); !file.empty()) return file;
@@ -51,7 +51,7 @@ void set_up_once() {
   });
 }
 
-// Two requests of the same name have the same answer.
+// Returns a name for a request; requests of the same name have the same answer.
 std::string name_of(const HttpRequest& request) {
   auto name = request.url + "\n" + request.accept;
   if (const auto& range = request.range)
@@ -112,7 +112,7 @@ class Http::Exchange {
 
   std::uint64_t received() const { return received_; }
 
-  // What expect() started, else a new one.
+  // Returns the request that expect() started, else a new one.
   std::shared_ptr<Pending> take_up(const HttpRequest& request) {
     {
       const std::scoped_lock lock(mutex_);
@@ -152,10 +152,10 @@ class Http::Exchange {
 
   Connecting connecting_;
   CURLM* multi_ = curl_multi_init();
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the following members
   std::vector<std::shared_ptr<Pending>> waiting_;
   std::map<std::string, std::shared_ptr<Pending>> expected_;
-  std::map<CURL*, std::shared_ptr<Pending>> running_;  // the thread's own
+  std::map<CURL*, std::shared_ptr<Pending>> running_;  // used by the thread only
   std::jthread thread_;
   std::atomic<std::uint64_t> received_ = 0;
 };

@@ -11,13 +11,13 @@
 namespace wheelscope {
 
 struct Problem {
-  std::string id;     // what kind: zip-crc, elf-broken, record-hash ...
+  std::string id;     // kind: zip-crc, elf-broken, record-hash ...
   std::string place;  // a member or library; empty: the whole file
   std::string what;
   std::optional<std::uint64_t> offset = {};  // in the file, or in the member named by `place`
 };
 
-// A damaged archive can have a million problems of one kind: the first of them tell enough, the
+// A damaged archive can have a million problems of one kind: only the first ones are listed, the
 // others are counted.
 struct ProblemList {
   static constexpr std::size_t most_of_a_kind = 100;

@@ -21,7 +21,7 @@ bool is_program(const std::string& path) {
   return access(path.c_str(), X_OK) == 0;
 }
 
-// Reads until the writer closes its end; an empty text: that was all.
+// Reads until the writer closes its end.
 Result<std::string> read_all(int pipe, int seconds) {
   using std::chrono::steady_clock;
   constexpr std::size_t most = 1 << 20;

@@ -1,4 +1,4 @@
-// The environment of this program, and other programs, which are run for what they print.
+// Reads the environment of this program, and runs other programs for their output.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace wheelscope {
 
-// Empty: it is not set.
+// Returns an empty text if the variable is not set.
 std::string environment_variable(const char* name);
 
-// The file of a program: itself if it has a slash, else the first of that name in the folders of
-// PATH. Empty: there is none.
+// Returns the file of a program: the name itself if it has a slash, else the first such file in the
+// folders of PATH; empty if there is none.
 std::string find_program(const std::string& name);
 
-// What the program wrote to its standard output. A program that fails, writes more than a mebibyte
-// or takes longer than `seconds` is an error, and is ended.
+// Returns the standard output of a program. A program that fails, writes more than a mebibyte or
+// takes longer than `seconds` is stopped, and is an error.
 Result<std::string> output_of(const std::vector<std::string>& command, int seconds);
 
 }  // namespace wheelscope

@@ -1,4 +1,5 @@
-// Fetches ranges of a file, from the cache where they are, and holds the server to one file.
+// Fetches ranges of a file, from the cache if possible, and checks that all answers are of the same
+// file.
 #include "source/remote.h"
 
 #include <fcntl.h>
@@ -17,7 +18,7 @@ constexpr std::uint64_t tail_size = 64 << 10;  // holds the directory and METADA
 constexpr std::uint64_t largest_file = std::uint64_t{64} << 30;
 constexpr std::uint64_t largest_of_unknown_size = std::uint64_t{256} << 20;
 
-// What a part of a file is kept under.
+// Returns the cache's key for a part of a file.
 std::string key_of(const std::string& url, const std::string& identity, const std::string& range) {
   return shown_url(url) + "#" + identity + "@" + range;
 }
@@ -26,7 +27,7 @@ HttpRequest tail_of(const std::string& url) {
   return {.url = url, .range = ByteRange{.length = tail_size}};
 }
 
-// A file without a name, which goes when it is closed.
+// A file without a name, which vanishes when it is closed.
 class Draft {
  public:
   Draft() {
@@ -40,7 +41,7 @@ class Draft {
     if (descriptor_ >= 0) close(descriptor_);
   }
 
-  // An offset of 0 starts anew.
+  // Writes a part; an offset of 0 starts anew.
   bool write(std::uint64_t offset, std::string_view part) const {
     if (offset == 0 && ftruncate(descriptor_, 0) != 0) return false;
     return pwrite(descriptor_, part.data(), part.size(), static_cast<off_t>(offset)) ==
@@ -59,7 +60,7 @@ struct Remote::Ranges {
   Http& http;
   Cache& cache;
   std::string url;
-  std::string identity;   // what its bytes are known by: a hash, or the server's ETag; or nothing
+  std::string identity;   // identifies its bytes: a hash, the server's ETag, or empty
   std::string validator;  // of the server's first answer
   std::uint64_t size = 0;
   std::string tail;
@@ -77,7 +78,7 @@ struct Remote::Ranges {
 
   bool is_same_file(const std::string& other) {
     const std::scoped_lock lock(mutex);
-    if (validator.empty()) validator = other;  // the first answer after the cache's
+    if (validator.empty()) validator = other;  // the first answer, if the tail came from the cache
     return validator == other;
   }
 

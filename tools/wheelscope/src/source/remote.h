@@ -13,25 +13,25 @@ namespace wheelscope {
 struct RemoteFile {
   std::string url;
   std::string sha256;                      // in hexadecimal; empty: not known
-  std::optional<std::uint64_t> size = {};  // that an index says it has
+  std::optional<std::uint64_t> size = {};  // according to an index
 };
 
 class Remote {
  public:
-  // Asks for the end of the file, which says how large it is. `all`: every byte is wanted, and
-  // their hash must be right. A server that gives no ranges is read that way too.
+  // Opens a file by fetching its end, which tells its size. `all`: every byte is wanted, and their
+  // hash must be right. A file on a server without ranges is read that way too.
   static Result<Remote> open(Http& http, Cache& cache, const RemoteFile& file, bool all = false);
 
-  // Asks for what open() will need first, without waiting for it.
+  // Requests what open() will need first, without waiting for it.
   static void expect(Http& http, const Cache& cache, const RemoteFile& file);
 
   Bytes bytes() const { return source_.bytes(); }
   bool is_whole() const { return !ranges_; }  // every byte was read
 
-  // Bytes that were read, over the network or from the cache.
+  // Number of bytes read, over the network or from the cache.
   std::uint64_t read() const;
 
-  // Why bytes were withheld; empty: they were not.
+  // Why bytes were withheld; empty if none were.
   std::string failure() const;
 
  private:

@@ -17,8 +17,8 @@
 namespace wheelscope {
 namespace {
 
-// Keeps a large mapping from counting as this process's memory: pages that were read go back to the
-// kernel's cache, from where they return at the cost of a minor fault if they are read again.
+// Keeps a large mapping from counting as this process's memory: returns pages that were read to the
+// kernel's cache. Reading them again costs a minor fault.
 void shed(const std::stop_token& stop, void* memory, std::size_t size) {
   constexpr auto pause = std::chrono::milliseconds(20);
   std::mutex mutex;
@@ -39,7 +39,7 @@ struct Source::Blocks {
   std::uint64_t block = 0;
   std::span<std::byte> memory;
   std::vector<State> states;
-  Supply supply;  // what views of this source ask
+  Supply supply;  // used by views of this source
 
   void set(std::uint64_t first, std::uint64_t last, State state) {
     std::fill(states.begin() + static_cast<std::ptrdiff_t>(first),
@@ -79,7 +79,7 @@ Source Source::view(Bytes bytes) {
 
 Result<Source> Source::map(const std::string& path) {
   auto fail = [&](const char* what) { return wheelscope::fail(0, path + ": " + what); };
-  // O_NONBLOCK: not to wait for the writer of a pipe, which is refused below.
+  // O_NONBLOCK avoids waiting for the writer of a pipe, which is refused below.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return fail(std::strerror(errno));
   struct stat facts = {};
@@ -102,7 +102,8 @@ Result<Source> Source::map(const std::string& path) {
   return source;
 }
 
-// Fresh pages straight from the kernel, huge where it can: one that is never written costs nothing.
+// Reserves fresh pages of the kernel, huge ones if possible. Pages that are never written cost
+// nothing.
 Source Source::reserve(std::uint64_t size) {
   Source source;
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
@@ -137,7 +138,7 @@ Source Source::spool(std::uint64_t size) {
   const auto folder = std::filesystem::temp_directory_path(error);
   const int descriptor = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (descriptor < 0) return source;
-  // A disk that is full must be noticed here: later it would end the process by a signal.
+  // A full disk must be noticed here; later, it would end the process by a signal.
   if (posix_fallocate(descriptor, 0, static_cast<off_t>(size)) == 0) {
     void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (source.adopt(memory, size)) source.trimmer_ = std::jthread(shed, memory, size);

@@ -1,5 +1,5 @@
-// Sources: where bytes come from. A mapped file and an inflated member have them all; a lazy source
-// fetches the blocks that a reader asks for, and can say that it has none.
+// Sources: where bytes come from. A mapped file and an inflated member have all of their bytes; a
+// lazy source fetches blocks on request, and can fail to.
 #pragma once
 
 #include <deque>
@@ -17,22 +17,22 @@ class Source {
  public:
   Source() = default;
 
-  // Someone else's bytes, which outlive this.
+  // Views someone else's bytes, which must outlive this.
   static Source view(Bytes bytes);
 
-  // A file, mapped for reading.
+  // Maps a file for reading.
   static Result<Source> map(const std::string& path);
 
-  // Memory to be written by the caller; too large: a source of no bytes.
+  // Allocates memory for the caller to fill; a source of no bytes if it is too large.
   static Source allocate(std::uint64_t size);
 
-  // The same in a temporary file without a name: what does not fit into the memory that an input
-  // justifies. No room on the disk: a source of no bytes.
+  // Does the same in a temporary file without a name, for contents larger than the memory that an
+  // input justifies; a source of no bytes if the disk has no room.
   static Source spool(std::uint64_t size);
 
-  // `size` bytes of which none is here yet: `fill` is given a range of whole blocks (the last may
-  // be shorter) to write; several threads may ask for different ones. What it fails on stays
-  // withheld.
+  // Makes a source of `size` bytes, none of which is here yet. `fill` must write a given range of
+  // whole blocks (the last may be shorter); several threads may request different ranges. If it
+  // fails, the range stays withheld.
   using Fill = std::function<bool(std::uint64_t offset, std::span<std::byte> room)>;
   static Source lazy(std::uint64_t size, Fill fill, std::uint64_t block = 64 << 10);
 
@@ -55,7 +55,7 @@ class Source {
   std::jthread trimmer_;  // of a file's mapping; ends before the mapping does
 };
 
-// Contents that are put together from other bytes, without a copy of them.
+// Contents made of pieces of other bytes, without copying them.
 
 class Pieces {
  public:
@@ -64,7 +64,7 @@ class Pieces {
   Pieces() = default;
   Pieces(Piece all) { add(all); }  // NOLINT(google-explicit-constructor)
 
-  // Bytes that outlive this. Neighbours become one piece.
+  // Adds bytes, which must outlive this. Adjacent pieces become one.
   void add(Piece piece);
   void own(std::string text);
   void add_zeros(std::uint64_t count);
@@ -72,7 +72,7 @@ class Pieces {
   const std::vector<Piece>& list() const { return list_; }
   std::uint64_t size() const { return size_; }
 
-  // A copy; no bytes where there is no memory for it.
+  // Returns a copy; a source of no bytes if there is no memory for it.
   Source joined() const;
 
  private:

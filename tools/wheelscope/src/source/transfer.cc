@@ -1,5 +1,5 @@
-// Tells libcurl what is wanted, and judges what comes: a range must be the one that was asked for,
-// and nothing may be longer than its limit.
+// Tells libcurl what to fetch and checks the answer: a range must be the requested one, and nothing
+// may be longer than its limit.
 #include "source/transfer.h"
 
 #include <algorithm>
@@ -144,7 +144,7 @@ std::size_t Transfer::on_header(char* data, std::size_t size, std::size_t count,
 }
 
 void Transfer::read_header(std::string_view line) {
-  if (line.starts_with("HTTP/")) answer_ = {};  // that of a redirect does not count
+  if (line.starts_with("HTTP/")) answer_ = {};  // forget the headers of a redirect
   const auto colon = line.find(':');
   if (colon == line.npos) return;
   const auto name = lower(line.substr(0, colon));
@@ -185,7 +185,7 @@ bool Transfer::take(std::string_view part) {
   return true;
 }
 
-// At the first byte of a body: is it what was asked for?
+// Checks, at the first byte of a body, that it is what was requested.
 bool Transfer::start() {
   curl_easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &status_);
   curl_off_t length = -1;

@@ -1,4 +1,5 @@
-// One attempt at a request: what libcurl is told, and whether what comes is what was asked for.
+// One attempt at a request: tells libcurl what to fetch, and checks that the answer is what was
+// requested.
 #pragma once
 
 #include <curl/curl.h>
@@ -11,10 +12,10 @@
 
 namespace wheelscope {
 
-// What the requests of a program have in common.
+// Settings that all requests of a program share.
 struct Connecting {
   int timeout = 0;           // see Http
-  std::string certificates;  // the file of those that are believed; empty: libcurl's choice
+  std::string certificates;  // file of trusted certificates; empty: libcurl's choice
 };
 
 class Transfer {
@@ -26,7 +27,8 @@ class Transfer {
 
   CURL* handle() const { return handle_; }
 
-  // What came, when libcurl is done. Nothing: another attempt may succeed; error() says why.
+  // Returns the result when libcurl is done; nothing if another attempt may succeed, and error()
+  // says why.
   std::optional<Result<HttpAnswer>> outcome(CURLcode code);
   const std::string& error() const { return error_; }
 

@@ -1,4 +1,4 @@
-// The data files as text, put into the program by embedded.S.
+// The data files as text, embedded in the program by embedded.S.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Parses the embedded data files, each when it is first asked for.
+// Parses each embedded data file when it is first used.
 #include "tables/tables.h"
 
 #include <array>
@@ -12,9 +12,9 @@
 namespace wheelscope {
 namespace {
 
-// Calls use(fields) for each name in a CSV file without quoting: the first field of a row has the
-// names, separated by spaces, that share the others. '#' starts a comment line, the first other
-// line is the header.
+// Calls use(fields) for each name in a CSV file without quoting. The first field of a row has
+// names, separated by spaces, that share the other fields. '#' starts a comment line; the first
+// other line is the header.
 template <std::size_t columns, class Use>
 void for_each_row(std::string_view text, Use use) {
   bool header_seen = false;
@@ -36,7 +36,7 @@ void for_each_row(std::string_view text, Use use) {
   }
 }
 
-// Names and what they share, in a few sorted runs.
+// Parses names and their shared value; the names are in a few sorted runs.
 std::map<std::string_view, std::string_view> parse_pairs(std::string_view text) {
   std::map<std::string_view, std::string_view> pairs;
   for_each_row<2>(

@@ -1,6 +1,6 @@
-// The tables that verdicts rest on: data files in data/, embedded in the program. Each file names
-// its source. The large ones are CSV, and their tables views into it: parsing them takes most of
-// the time that a small wheel needs.
+// The tables behind the verdicts: data files in data/, embedded in the program. Each file names its
+// source. The large ones are CSV, and their tables are views into the text: for a small wheel,
+// parsing them takes most of the time.
 #pragma once
 
 #include <map>
@@ -22,8 +22,8 @@ struct PlatformTable {
   };
   std::map<std::string_view, std::string_view> aliases;    // manylinux2014 -> manylinux_2_17
   std::map<std::string_view, std::string_view> libraries;  // libm.so.6 -> policy
-  // _tr_init -> the library whose symbol is forbidden, and the oldest policy that allows it;
-  // "manylinux" alone: none does.
+  // _tr_init -> the library with the forbidden symbol, and the oldest policy that allows it;
+  // "manylinux" alone: no policy does.
   std::multimap<std::string_view, std::pair<std::string_view, std::string_view>> forbidden;
   std::map<std::string_view, Arch> arches;
 };
@@ -39,7 +39,7 @@ const std::map<std::string_view, TorchShim>& torch_shims();
 // data/torch_symbols.csv, `symbols,first_version,last_version`: C++ symbols of torch that some of
 // its versions have.
 struct TorchSpan {
-  std::string_view first, last;  // no last: the newest torch has it
+  std::string_view first, last;  // last is empty if the newest torch has it
 };
 const std::map<std::string_view, TorchSpan>& torch_symbols();
 
@@ -61,12 +61,12 @@ const std::multimap<std::string_view, CudaLibrary>& cuda_libraries();
 struct CudartTable {
   struct Minor {
     std::string version;
-    std::vector<std::string> markers;  // texts that runtimes have since this version
+    std::vector<std::string> markers;  // texts in runtimes since this version
   };
   struct Code {
     std::string before, after;  // the bytes around the version constant
   };
-  std::string present;  // a text that every runtime has
+  std::string present;  // a text in every runtime
   std::vector<Minor> minors;
   std::map<std::string, Code> code;  // by machine
 };
@@ -83,8 +83,8 @@ struct CudaTable {
   struct Gpu {
     std::string name, capability;
     bool tegra = false;
-    std::string driver;  // the first that knows it; empty: older than every driver named here
-    std::string former_capability;  // what an older CUDA called it; empty: the same
+    std::string driver;  // the first that knows the GPU; empty: older than every driver named here
+    std::string former_capability;  // its name in an older CUDA; empty: the same
   };
   std::vector<Gpu> gpus;
 };

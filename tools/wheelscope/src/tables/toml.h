@@ -1,5 +1,5 @@
-// toml++, set up once: errors are exceptions, and a text that is no TOML must not end the program
-// through one of its assertions.
+// Sets up toml++: errors are exceptions, and a text that is not TOML must not end the program
+// through an assertion.
 #pragma once
 
 #define TOML_EXCEPTIONS 1
@@ -10,7 +10,7 @@
 
 namespace wheelscope {
 
-// A text from outside of this program.
+// Parses a text from outside this program.
 inline Result<toml::table> parse_toml(std::string_view text) try {
   return toml::parse(text);
 } catch (const toml::parse_error& error) {

@@ -19,7 +19,7 @@
 namespace wheelscope {
 namespace {
 
-// How many bytes the UTF-8 character at the start of `text` has; 0: it is none.
+// Returns the length of the UTF-8 character at the start of `text`; 0 if it is invalid.
 std::size_t utf8_length(std::string_view text) {
   const auto first = static_cast<unsigned char>(text.front());
   const std::size_t length = first < 0x80         ? 1
@@ -139,7 +139,7 @@ std::string spelled(std::string_view symbol, std::string_view version, bool is_d
 }
 
 std::string demangle(const std::string& symbol) {
-  constexpr std::size_t longest = 4096;  // what a demangler might make of more is not for reading
+  constexpr std::size_t longest = 4096;  // longer names would be unreadable
   if (!symbol.starts_with("_Z") || symbol.size() > longest) return symbol;
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
@@ -203,7 +203,7 @@ std::string counted(std::uint64_t count, std::string_view noun) {
 
 std::string nearest(std::string_view word, const std::vector<std::string>& known) {
   std::string best;
-  std::size_t best_distance = 3;  // more than two slips are another word
+  std::size_t best_distance = 3;  // more than two slips make another word
   for (const auto& candidate : known) {
     std::vector<std::size_t> row(candidate.size() + 1);  // of edit distances, as Levenshtein's
     std::iota(row.begin(), row.end(), std::size_t{0});

@@ -2,13 +2,13 @@
 //
 // Python: a module that needs only symbols of the limited API runs on every Python from the one
 // that has them all; a module whose name or symbols go beyond it is bound to one version. A wheel
-// may have a module for each of several Pythons, of which each takes its own.
+// may have a module for each of several Pythons.
 //
 // torch: C shims are stable and each has a first version; a C++ name binds to the torch that built
 // it.
 //
-// NumPy: modules built with the headers of NumPy 1 fail beside NumPy 2, those built with the
-// headers of NumPy 2 run beside both, from the version that they were told to support.
+// NumPy: modules built with the headers of NumPy 1 fail with NumPy 2; those built with the headers
+// of NumPy 2 work with both, from the oldest version that they were told to support.
 
 #include <algorithm>
 #include <array>
@@ -22,8 +22,8 @@
 namespace wheelscope {
 namespace {
 
-// 3.11 from x.cpython-311-x86_64-linux-gnu.so, 3.14t from x.cpython-314t-...; empty without such a
-// suffix.
+// Returns 3.11 for x.cpython-311-x86_64-linux-gnu.so, 3.14t for x.cpython-314t-...; empty without
+// such a suffix.
 std::string version_in_file_name(std::string_view path) {
   constexpr std::string_view mark = ".cpython-";
   const auto at = path.rfind(mark);
@@ -32,7 +32,7 @@ std::string version_in_file_name(std::string_view path) {
   return python_version_of_tag(tag.substr(0, tag.find_first_of("-.")));
 }
 
-// The Pythons that the wheel's tags name with their own ABI.
+// Returns the Pythons that the wheel's tags name with their own ABI.
 std::set<std::string> versions_of_tags(const std::optional<WheelClaims>& wheel) {
   std::set<std::string> versions;
   if (!wheel) return versions;
@@ -41,7 +41,7 @@ std::set<std::string> versions_of_tags(const std::optional<WheelClaims>& wheel) 
     if (!tag.python.starts_with("cp")) continue;
     if (tag.abi.starts_with(tag.python))
       versions.insert(python_version_of_tag(tag.abi.substr(2)));
-    else if (tag.abi == "none" && tag.python.size() > 3)  // cp311-none: of one Python, by its name
+    else if (tag.abi == "none" && tag.python.size() > 3)  // cp311-none: one Python, by its name
       versions.insert(python_version_of_tag(tag.python.substr(2)));
   }
   return versions;
@@ -54,11 +54,11 @@ void bind_to(const std::set<std::string>& versions, PythonVerdict& verdict) {
     return older(a, b) || (!older(b, a) && a < b);
   });
   if (verdict.versions.empty()) return;
-  const auto& oldest = verdict.versions.front();  // 3.14t, or 3.7m and 2.7mu of old Pythons
+  const auto& oldest = verdict.versions.front();  // 3.14t, or 3.7m and 2.7mu for old Pythons
   verdict.min = oldest.substr(0, oldest.find_first_not_of("0123456789."));
 }
 
-// A wheel without modules that can be judged here (of another system) is what its tags say.
+// Judges by its tags a wheel without modules that can be judged here (for another system).
 PythonVerdict judge_by_tags(const WheelClaims& wheel) {
   PythonVerdict verdict;
   for (const auto& text : wheel.file_name_tags) {
@@ -92,8 +92,8 @@ PythonVerdict judge_python(const std::vector<LibraryFacts>& libraries,
   std::set<std::string> versions, private_symbols;
   std::map<std::string, std::set<std::string>> limited;  // first version -> symbols
   bool modules = false, all_abi3t = true, needs_slots = false;
-  // Libraries of bindings name their own functions as Python does. A Python in the wheel does not
-  // count: the modules are loaded by another one.
+  // Binding libraries give their own functions names like Python's. A Python inside the wheel does
+  // not count: another one loads the modules.
   std::set<std::string_view> inside;
   for (const auto& library : libraries) {
     if (!base_name(library.path).starts_with("libpython"))

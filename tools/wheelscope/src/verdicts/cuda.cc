@@ -37,7 +37,7 @@ Target parse(const std::string& text) {
   return {number / 10, number % 10, last == 'a' || last == 'f' ? last : '\0'};
 }
 
-// Whether a target is that of a Jetson board.
+// True for the target of a Jetson board.
 bool is_tegra(const Target& target) {
   return std::ranges::any_of(cuda_table().gpus, [&](const CudaTable::Gpu& gpu) {
     const auto own = parse(gpu.capability), former = parse(gpu.former_capability);
@@ -48,8 +48,8 @@ bool is_tegra(const Target& target) {
 
 using Libraries = std::vector<const LibraryFacts*>;
 
-// The CUDA version that libcudart.so.12, libcudart-1a2b3c4d.so.12 or libcudart.so.10.2 is for;
-// since CUDA 11 the major alone, as one library serves it all. Empty: another library.
+// Returns the CUDA version of libcudart.so.12, libcudart-1a2b3c4d.so.12 or libcudart.so.10.2; since
+// CUDA 11 only the major one, as one library serves it all. Empty for another library.
 std::string cudart_version(const std::string& needed) {
   const auto at = needed.find(".so.");
   if (!needed.starts_with("libcudart") || at == needed.npos) return {};
@@ -70,7 +70,7 @@ std::optional<std::string> driver_of_runtime(const std::string& version) {
   return std::nullopt;
 }
 
-// The versions of libcudart that libraries need, oldest first.
+// Returns the versions of libcudart that libraries need, oldest first.
 std::vector<std::string> dynamic_versions(const Libraries& libraries) {
   std::set<std::string> versions;
   for (const auto* library : libraries) {
@@ -112,7 +112,7 @@ void judge_runtime(const Libraries& libraries, CudaVerdict& verdict) {
     verdict.runtime = CudaRuntime::linked_statically;
     if (!fixed.empty()) verdict.runtime_version = *std::ranges::max_element(fixed, older);
   }
-  for (const auto& version : fixed) {  // a runtime inside a library comes with it in any case
+  for (const auto& version : fixed) {  // a static runtime is always used
     const auto driver = driver_of_runtime(version);
     if (driver && (!verdict.min_driver || older(*verdict.min_driver, *driver)))
       verdict.min_driver = driver;
@@ -182,7 +182,8 @@ std::vector<Unit> units_of(const Libraries& libraries) {
   return units;
 }
 
-// The oldest driver that compiles the PTX for `target`: one as new as the newest of its texts.
+// Returns the oldest driver that compiles the PTX for `target`: one as new as the newest PTX text
+// for it.
 std::optional<std::string> driver_for_ptx(const std::vector<DeviceTarget>& targets,
                                           const std::string& target,
                                           std::optional<std::string> driver) {
@@ -201,7 +202,7 @@ bool serves(const FatbinGroup& group, const std::string& capability) {
              .served != Served::no;
 }
 
-// Of those that serve, the nearest to the GPU: the last, and its likes.
+// Returns, of the targets that serve the GPU, the last and those equally near.
 std::vector<std::string> nearest_of(std::vector<std::string> targets,
                                     bool (*target_serves)(const std::string&, const std::string&),
                                     const std::string& capability) {
@@ -252,8 +253,8 @@ std::vector<LibraryCudaVerdict> judge_units(const Libraries& libraries,
   return verdicts;
 }
 
-// For each GPU the verdict of the library that serves it worst; of equals, of the one that needs
-// the newest driver.
+// Returns for each GPU the verdict of the library that serves it worst; among equals, of the one
+// that needs the newest driver.
 std::vector<GpuVerdict> weakest(const std::vector<LibraryCudaVerdict>& libraries) {
   std::vector<GpuVerdict> gpus;
   for (const auto& library : libraries) {
@@ -317,7 +318,7 @@ CudaVerdict judge_cuda(const std::vector<LibraryFacts>& libraries) {
   verdict.sass = names(verdict.targets, CodeKind::sass);
   verdict.ptx = names(verdict.targets, CodeKind::ptx);
   verdict.libraries = judge_units(all, verdict.min_driver);
-  if (verdict.libraries.empty() && !verdict.targets.empty()) {  // only to be linked, if at all
+  if (verdict.libraries.empty() && !verdict.targets.empty()) {  // only code to be linked
     for (const auto& gpu : cuda_table().gpus)
       verdict.gpus.push_back(judge_gpu(verdict.targets, {}, verdict.min_driver, gpu));
     return verdict;

@@ -1,6 +1,5 @@
-// Judges the platform by auditwheel's rules (PEP 600): the newest of the policies that symbol
-// versions, libraries, forbidden symbols and instructions name. Puts all verdicts on a file
-// together.
+// Judges the platform by auditwheel's rules (PEP 600): the newest policy that any symbol version,
+// library, forbidden symbol or instruction requires. Also combines all verdicts on a file.
 
 #include <algorithm>
 
@@ -29,7 +28,8 @@ Hosts hosts_of(const std::vector<LibraryFacts>& libraries) {
   return hosts;
 }
 
-// What the wheel says, if that is true of a file; else what the first file tells.
+// Returns the system that the wheel claims, if one of its files agrees; else that of the first file
+// that tells one.
 System system_of(const Hosts& hosts, System claimed) {
   if (claimed == System::android) return claimed;
   auto first = System::any;
@@ -81,7 +81,7 @@ class PolicyFinder {
                               library.path);
       }
     }
-    // Builds of Python that no policy has: with fpectl, or with Unicode of two bytes.
+    // No policy allows these builds of Python: with fpectl, or with 2-byte Unicode.
     for (const auto& [symbol, needed] : library.python_symbols) {
       if (symbol.starts_with("PyFPE_") || symbol.starts_with("PyUnicodeUCS2_"))
         require("", symbol + " in " + library.path);
@@ -91,14 +91,14 @@ class PolicyFinder {
               "x86-64-v" + std::to_string(library.isa_level) + " instructions in " + library.path);
   }
 
-  // The policy; empty: none fits.
+  // Returns the policy; empty if none fits.
   std::string_view found() const {
     return worst_ < arch_.policies.size() ? arch_.policies[worst_] : std::string_view();
   }
   std::vector<std::string> because() const { return {because_.begin(), because_.end()}; }
 
  private:
-  // A policy without a number, or "", stands for none that allows it.
+  // Requires a policy. One without a number, or "", means that none allows it.
   void require(std::string_view policy, const std::string& reason) {
     const auto rank = policy.find('_') == policy.npos
                           ? arch_.policies.size()
@@ -129,7 +129,7 @@ std::string newest_glibc(const Hosts& hosts) {
   return newest;
 }
 
-// Needed, and neither in the wheel nor part of the platform.
+// Returns libraries that are needed, but neither in the wheel nor part of the platform.
 std::vector<std::string> external_libraries(const Hosts& hosts, const PlatformTable& table,
                                             System system) {
   std::set<std::string> inside, external;
@@ -154,8 +154,7 @@ std::vector<std::string> claimed_platforms(const std::optional<WheelClaims>& whe
   return platforms;
 }
 
-// A wheel for another system has no libraries that can be judged here: what it says is all there
-// is.
+// Trusts the tag of a wheel for another system: it has no libraries that can be judged here.
 void trust_foreign_tag(const Facts& facts, PlatformVerdict& verdict) {
   if (!facts.wheel || verdict.tag != "any") return;
   for (const auto& text : facts.wheel->file_name_tags) {
@@ -225,7 +224,7 @@ bool claims_too_much(const std::string& tag, const PlatformVerdict& verdict) {
   const auto& arches = platform_table("manylinux").arches;
   const auto arch = arches.find(architecture);
   if (arch == arches.end()) return true;
-  // The table's next policy after the tag, if the tag is none of them itself.
+  // Finds the table's next policy after the tag, if the table does not have the tag itself.
   for (const auto policy : arch->second.policies) {
     const auto full = std::string(policy) + "_" + architecture;
     if (full == tag) return true;

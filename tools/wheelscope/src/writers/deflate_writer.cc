@@ -1,7 +1,7 @@
 // Joins blocks of deflated data; readers/inflate.cc explains the format.
 //
-// A block may be copied to another bit if the bytes that it stands for are the same, and so are
-// those in front of them that it refers to. All else is compressed anew.
+// A block may be copied to another bit position if its bytes, and the earlier bytes that it refers
+// to, are unchanged. Everything else is compressed anew.
 #include "writers/deflate_writer.h"
 
 #include <libdeflate.h>
@@ -66,7 +66,7 @@ class BlockJoiner {
   std::uint64_t waiting_ = 0, waiting_count_ = 0;  // bits: fewer than a byte between two calls
 };
 
-// Gathers what is to be compressed.
+// Gathers bytes to compress.
 class Compressor {
  public:
   explicit Compressor(BlockJoiner& joiner) : joiner_(joiner) {

@@ -1,5 +1,5 @@
-// Deflates contents that were made from other deflated ones: what is still the same keeps its
-// compressed bytes. Compressing takes ten times as long as all else that thinning a wheel needs.
+// Deflates contents made from other deflated contents: unchanged parts keep their compressed bytes.
+// Compressing takes ten times as long as everything else that thinning a wheel needs.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ struct DeflatedOriginal {
 
 using Sink = std::function<Result<void>(std::span<const std::byte>)>;
 
-// Gives the stream to `sink`, bit by bit. Pieces that are views of the original's contents keep
+// Writes the stream to `sink` piece by piece. Pieces that are views of the original's contents keep
 // their blocks.
 Result<void> write_deflated(const Pieces& contents, const DeflatedOriginal& original,
                             const Sink& sink);

@@ -10,11 +10,11 @@
 //                          ^ p_filesz < p_memsz
 //
 // More segments need a longer table of program headers, for which there is no room at the start of
-// a file. It goes to the end, in a segment of its own behind all others, as patchelf does it too.
-// PT_PHDR says so: without it glibc takes the first segment whose last page has the table's offset,
-// which may be that of .bss, where it finds zeros, and no exception finds its handler. The segment
-// has the section headers too, so that there is room for patchelf to lengthen the table.
-// The section that lost bytes is as much shorter.
+// a file. It goes to the end, in a segment of its own behind all others, as with patchelf. PT_PHDR
+// says so: without it glibc takes the first segment whose last page has the table's offset, which
+// may be that of .bss, where it finds zeros, and no exception finds its handler. The segment has
+// the section headers too, so that there is room for patchelf to lengthen the table. The section
+// that lost bytes is shortened accordingly.
 #include "writers/elf_holes.h"
 
 #include <algorithm>
@@ -50,8 +50,8 @@ bool contains(std::uint64_t at, std::uint64_t size, const FileRange& range) {
   return at <= range.at && range.end() <= at + size;
 }
 
-// Whether segments and sections lie in the file; segments in the order of their addresses and apart
-// from each other, as the loader wants them.
+// True if segments and sections lie in the file, and segments are sorted by address and do not
+// overlap, as the loader requires.
 bool in_order(const ElfTables& tables, std::uint64_t file_size) {
   for (const auto& one : tables.sections) {
     if (one.sh_type != SHT_NOBITS && one.sh_type != SHT_NULL &&
@@ -66,11 +66,11 @@ bool in_order(const ElfTables& tables, std::uint64_t file_size) {
     if (one.p_align > 1 && (one.p_vaddr - one.p_offset) % one.p_align != 0) return false;
     end = one.p_vaddr + one.p_memsz;
   }
-  constexpr std::uint64_t highest = std::uint64_t{1} << 46;  // where processes have addresses
+  constexpr std::uint64_t highest = std::uint64_t{1} << 46;  // limit of a process's addresses
   return end < highest;
 }
 
-// 0: the alignments make no sense.
+// Returns the page size to use; 0 if the alignments make no sense.
 std::uint64_t page_of(const ElfTables& tables) {
   std::uint64_t page = smallest_page, section = 1;
   for (const auto& one : tables.sections) {
@@ -85,7 +85,8 @@ std::uint64_t page_of(const ElfTables& tables) {
   return page > largest || (page & (page - 1)) != 0 ? 0 : page;
 }
 
-// The holes that lie inside of one segment and one section; the largest, if there are many.
+// Returns the holes that lie inside one segment and one section; the largest ones, if there are
+// many.
 std::vector<FileRange> find_holes(const ElfTables& tables, const std::vector<FileRange>& zeros,
                                   std::uint64_t page) {
   std::vector<FileRange> holes;
@@ -102,7 +103,7 @@ std::vector<FileRange> find_holes(const ElfTables& tables, const std::vector<Fil
     std::size_t loads = 0, sections = 0;
     for (const auto& one : tables.segments) {
       if (!overlap(one.p_offset, one.p_filesz, hole)) continue;
-      // Offsets must be congruent to addresses by whole pages, not by p_align alone.
+      // Offsets must be congruent to addresses modulo whole pages, not only modulo p_align.
       if (one.p_type != PT_LOAD || !contains(one.p_offset, one.p_filesz, hole) ||
           (one.p_vaddr - one.p_offset) % page != 0)
         return true;
@@ -119,7 +120,7 @@ std::vector<FileRange> find_holes(const ElfTables& tables, const std::vector<Fil
   return holes;
 }
 
-// Whether the program headers or the section headers themselves lie in a hole.
+// True if the program headers or the section headers lie in a hole.
 bool hides_tables(const ElfTables& tables, const std::vector<FileRange>& holes) {
   const auto& own = tables.header;
   return std::ranges::any_of(holes, [&](const FileRange& hole) {
@@ -129,7 +130,7 @@ bool hides_tables(const ElfTables& tables, const std::vector<FileRange>& holes) 
   });
 }
 
-// Whether the section headers end the file and are part of nothing else: then they need not stay.
+// True if the section headers end the file and belong to nothing else: then they need not stay.
 bool sections_are_last(const ElfTables& tables, std::uint64_t file_size) {
   const auto start = tables.header.e_shoff;
   return start + tables.header.e_shnum * section_bytes == file_size &&
@@ -181,8 +182,9 @@ std::vector<Elf64_Phdr> split_segments(const ElfTables& tables, const HoleyLayou
   return segments;
 }
 
-// What is left of a section is one range of the file again, and tools that list device code read it
-// from there. Behind its first hole, its bytes are not at the addresses that its header tells.
+// Returns the section headers for the new file. The rest of a section is again one range of the
+// file, from which tools that list device code read it. Behind its first hole, its bytes are not at
+// the addresses that its header tells.
 std::vector<Elf64_Shdr> shortened_sections(const ElfTables& tables, const HoleyLayout& layout) {
   auto sections = tables.sections;
   for (auto& one : sections) {

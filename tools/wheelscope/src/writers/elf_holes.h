@@ -1,4 +1,4 @@
-// Takes ranges of zeros out of a shared library's file, while every address stays what it was.
+// Removes ranges of zeros from a shared library's file without changing any address.
 #pragma once
 
 #include <elf.h>
@@ -35,12 +35,12 @@ std::optional<ElfTables> read_tables(Bytes file);
 //   unusual       32 bits, big-endian, or tables that do not fit together
 enum class KeepsZeros { no_room, not_shared, unusual };
 
-// Where the parts of the new file come from.
+// The layout of the new file.
 struct HoleyLayout {
   std::vector<FileRange> holes;   // in the old file: whole pages of zeros, in order
-  std::uint64_t page = 0;         // what offsets and addresses are congruent by
-  std::uint64_t copied = 0;       // bytes of the old file that are looked at: up to its end, or
-                                  // to the section headers where they are the last part
+  std::uint64_t page = 0;         // offsets and addresses are congruent modulo this
+  std::uint64_t copied = 0;       // bytes of the old file to copy: up to its end, or to the section
+                                  // headers if they come last
   std::uint64_t segments_at = 0;  // in the new file: the program headers
   std::uint64_t sections_at = 0;  // ... and the section headers
   std::uint64_t segments_address = 0;
@@ -48,15 +48,16 @@ struct HoleyLayout {
   std::uint64_t size = 0;                    // of the new file
 };
 
-// `zeros`: ranges of zeros inside of the sections of device code, in order.
+// Plans the holes. `zeros`: ranges of zeros inside sections of device code, in order.
 std::expected<HoleyLayout, KeepsZeros> plan_holes(Bytes file, const std::vector<FileRange>& zeros);
 
-// Where a byte of the old file is in the new one, and the parts of a range that are left of it.
+// moved: where a byte of the old file is in the new one. between: the parts of a range outside the
+// holes.
 std::uint64_t moved(std::uint64_t offset, const std::vector<FileRange>& holes);
 std::vector<FileRange> between(const FileRange& range, const std::vector<FileRange>& holes);
 
-// What is new: the header at the start, and the two tables at the end. In between are the bytes of
-// the old file up to layout.copied, without the holes, and zeros up to the tables.
+// The new parts: the header at the start, and the two tables at the end. In between are the bytes
+// of the old file up to layout.copied, without the holes, and zeros up to the tables.
 struct HoleyParts {
   std::string header, tables;
 };

@@ -19,7 +19,7 @@ constexpr std::uint64_t local_header_size = 30, central_header_size = 46;
 constexpr std::uint32_t too_large = 0xFFFFFFFF;  // the number is in a zip64 field
 constexpr std::uint16_t zip64_id = 1, needs_zip64 = 45, sizes_follow_flag = 8;
 
-// Little-endian numbers and texts, one after the other.
+// A sequence of little-endian numbers and texts.
 struct Record {
   std::string text;
   template <std::integral T>
@@ -34,7 +34,7 @@ struct Record {
   }
 };
 
-// The extra fields but for zip64's, which is made anew.
+// Returns the extra fields except zip64's, which is written anew.
 Result<std::string> other_fields(Bytes extra) {
   std::string kept;
   for (std::uint64_t at = 0; extra.size() - at >= 4;) {
@@ -76,7 +76,7 @@ struct ZipWriter::File {
   }
   Result<void> append(std::string_view text) { return append(std::as_bytes(std::span(text))); }
 
-  // Text of the same length in place of what was written.
+  // Overwrites what was written with a text of the same length.
   Result<void> overwrite(std::uint64_t at, std::string_view text) {
     const auto written = pwrite(descriptor, text.data(), text.size(), static_cast<off_t>(at));
     if (written != static_cast<ssize_t>(text.size())) return fail(path, std::strerror(errno));
@@ -84,7 +84,7 @@ struct ZipWriter::File {
   }
 };
 
-// What the two headers of a member have in common with those that they are made from.
+// The common part of a member's two headers, and what they take from the original's.
 struct ZipWriter::Header {
   std::string name, local_extra, central_extra, comment;
   std::uint16_t made_by = 0, needs = 20, flags = 0, method = 0, time = 0, date = 0,
@@ -145,7 +145,7 @@ struct ZipWriter::Header {
     record.put(std::uint32_t{0x02014b50}).put(made_by);
     put_common(record, !numbers.text.empty(), fitting(compressed_size), fitting(size), extra.text);
     record.put(static_cast<std::uint16_t>(comment.size()))
-        .put(std::uint16_t{0})  // of the disk that it starts on
+        .put(std::uint16_t{0})  // number of the disk where it starts
         .put(internal_attributes)
         .put(external_attributes)
         .put(fitting(offset));

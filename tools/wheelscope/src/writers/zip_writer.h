@@ -1,4 +1,4 @@
-// Writes a zip archive from the members of another one: unchanged members keep their compressed
+// Writes a zip archive from the members of another one. Unchanged members keep their compressed
 // bytes, and all keep their order, times and modes. Equal input gives equal bytes.
 #pragma once
 
@@ -12,17 +12,17 @@ namespace wheelscope {
 
 class ZipWriter {
  public:
-  // Into a file beside `path`, which gets that name when all is well; until then nothing is there.
+  // Writes to a file beside `path`, which is renamed to `path` only on success.
   static Result<ZipWriter> create(const std::string& path);
 
-  // A member of `archive` as it is.
+  // Copies a member of `archive` as it is.
   Result<void> copy(Bytes archive, const ZipMember& member);
 
-  // The same member with other contents, which may be made from `original`.
+  // Writes the same member with other contents, which may be made from `original`.
   Result<void> replace(Bytes archive, const ZipMember& member, const Pieces& contents,
                        const DeflatedOriginal& original = {});
 
-  // A new member with the time and mode of another one.
+  // Adds a new member with the time and mode of another one.
   Result<void> add(const std::string& name, Bytes archive, const ZipMember& like,
                    std::string_view contents);
 

@@ -1,5 +1,5 @@
-// Fuzzes the readers and what is made of their facts. FUZZ_TARGET names the function of `targets`
-// that gets the input.
+// Fuzzes the readers and everything derived from their facts. FUZZ_TARGET names the function in
+// `targets` that gets the input.
 #include <zlib.h>
 
 #include <cstdio>
@@ -34,7 +34,7 @@ void fuzz_archive(Bytes file) {
   });
 }
 
-// An ELF file, and all that is derived from one library.
+// An ELF file, and everything derived from one library.
 void fuzz_elf(Bytes file) {
   ProblemList problems;
   Allowance memory(Allowance::facts_for(file.size()));
@@ -62,7 +62,7 @@ void fuzz_fatbin(Bytes file) {
 }
 
 // The texts of Python packaging: METADATA, WHEEL, RECORD, requirements, markers, versions,
-// specifiers, names and tags. What was understood must survive being written again.
+// specifiers, names and tags. Values that were parsed must survive being written and parsed again.
 void fuzz_packaging(Bytes file) {
   const auto text = file.text();
   static const auto environment = linux_environment("3.13", "x86_64");
@@ -84,7 +84,7 @@ void fuzz_packaging(Bytes file) {
   }
 }
 
-// A Python file, and which libraries its import opens.
+// A Python file, and the libraries that importing it opens.
 void fuzz_python_source(Bytes file) {
   (void)read_python_source(file.text(), target_of("3.11.7", "x86_64"), PythonReading::imports);
   const auto source = read_python_source(file.text());
@@ -113,7 +113,7 @@ void fuzz_wheel(Bytes file) {
   (void)json_document("items", Json::array({to_json(item)}));
 }
 
-// Deflated data, in which our inflater must find what zlib finds.
+// Deflated data: our inflater must find the same as zlib.
 void compare_with_zlib(Bytes file) {
   static unsigned char expected[64 << 10], found[sizeof expected];
   auto* data = reinterpret_cast<const unsigned char*>(file.text().data());

@@ -1,5 +1,4 @@
-// Fuzzes thinning: whatever a wheel or library is, what is written from it is sound, and a thinning
-// of it.
+// Fuzzes thinning: for any wheel or library, the output is sound and a thinning of the input.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

@@ -1,7 +1,7 @@
-"""Asks the reference tools about wheels of the corpus; that takes minutes, so answers are kept.
+"""Asks the reference tools about wheels of the corpus. That takes minutes, so answers are kept.
 
-They lie beside the wheel (*.answers.json), each with the version of the tool that gave it; delete them when a module of
-references/ has changed.
+They are beside the wheel (*.answers.json), each with the version of its tool. Delete them after
+changing a module of references/.
 """
 
 import json
@@ -22,7 +22,7 @@ REFERENCES = (EMAIL, PACKAGING, INSTALLATION, AUDITWHEEL, CUOBJDUMP_ALL, TORCH_A
 
 
 def answers(wheel: Path) -> dict[str, Facts]:
-    """Each reference's facts, from the kept ones where the tool's version is the same."""
+    """Returns each reference's facts; kept ones if the tool's version is the same."""
     file = wheel.with_suffix(".answers.json")
     kept: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
     stale = [

@@ -1,8 +1,8 @@
-"""Compares what wheelscope says of the corpus with what the reference tools say.
+"""Compares wheelscope's answers on the corpus with those of the reference tools.
 
-Prints each difference with the reference that said otherwise, and how many there are for each. The
-explained ones are listed in tests/differences.toml, with the evidence that wheelscope is
-right; any other fails. The whole corpus takes 11 GB; with --delete 4 GB are enough.
+Prints each difference with the reference that disagrees, and how many there are for each.
+tests/differences.toml lists the explained ones, with the evidence that wheelscope is right; any
+other fails. The whole corpus takes 11 GB; with --delete 4 GB are enough.
 """
 
 import argparse
@@ -45,8 +45,8 @@ def differences(wheel: Path) -> Iterator[Difference]:
 
 
 def errors(wheel: Path) -> tuple[list[Difference], int]:
-    """What `check` without a policy calls an error and nobody else sees, and how many others there
-    are that a reference confirms: not every wheel on PyPI is healthy."""
+    """Returns the errors of `check` without a policy that no reference sees, and the number of
+    errors that one confirms: not every wheel on PyPI is healthy."""
     (item,) = program.ask("check", wheel)["items"]
     found = [finding for finding in item["findings"] if finding["level"] == "error"]
     theirs = answers(wheel) if found else {}
@@ -58,7 +58,8 @@ def errors(wheel: Path) -> tuple[list[Difference], int]:
 
 
 def compared(wheel: Path) -> Result:
-    """What came out, kept beside the wheel: a run that was interrupted goes on where it was."""
+    """Returns the result, which is kept beside the wheel so that an interrupted run continues where
+    it stopped."""
     file = wheel.with_suffix(".compared.json")
     if (kept := kept_result(wheel)) is not None:
         return kept
@@ -71,13 +72,13 @@ def compared(wheel: Path) -> Result:
 
 
 def is_provider(file_name: str) -> bool:
-    """Whether references take a tool or libraries from this wheel of the corpus."""
+    """True if references take a tool or libraries from this wheel of the corpus."""
     return file_name == TORCH or is_toolbox(file_name)
 
 
 def results(folder: Path, names: list[str], delete: bool) -> Iterator[tuple[Path, Result]]:
-    """Compares one wheel after the other while the next one is downloaded. With `delete`, each is
-    removed then, but for those that references take tools from."""
+    """Compares one wheel after another while the next one is downloaded. With `delete`, removes
+    each one afterwards, except those that references take tools from."""
     coming = [
         w for w in read_list() if w.file_name in names and not kept_result(folder / w.file_name)
     ]

@@ -1,4 +1,4 @@
-"""Whether somebody else's program confirms an error that `check` finds in a wheel of the corpus.
+"""Checks whether another program confirms an error that `check` finds in a wheel of the corpus.
 
 Not every wheel on PyPI is healthy: an error is a false one only if the references do not see it.
 """
@@ -23,7 +23,7 @@ from validation.corpus.references import platforms
 
 
 def member(wheel: Path, name: str) -> str:
-    """A file of the dist-info folder."""
+    """Returns a file of the dist-info folder."""
     with zipfile.ZipFile(wheel) as members:
         (path,) = (
             path
@@ -34,13 +34,13 @@ def member(wheel: Path, name: str) -> str:
 
 
 def platform_is_newer(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
-    """auditwheel names the same platform for the binaries, and the tag does not."""
+    """True if auditwheel names the same platform for the binaries, and the tag differs."""
     tag = theirs["auditwheel"][""]["platform_tag"]
     return bool(tag == item["platform_tag"] and tag not in wheel.name)
 
 
 def tags_differ(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
-    """The email parser reads other tags in WHEEL than packaging reads in the file name."""
+    """True if the email parser reads other tags in WHEEL than packaging reads in the file name."""
     written = email.message_from_string(member(wheel, "WHEEL")).get_all("Tag", [])
     inside = {tag for text in written for tag in parse_tag(str(text))}
     return inside != set(parse_wheel_filename(wheel.name)[3])
@@ -67,7 +67,7 @@ def only_one_has_it(wheel: Path, item: Any, finding: Any, theirs: dict[str, Fact
 
 
 def relocates_text(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
-    """readelf sees the text relocations, too."""
+    """True if readelf sees the text relocations, too."""
     if finding["what"] != "has text relocations":
         return False
     with tempfile.NamedTemporaryFile() as library, zipfile.ZipFile(wheel) as members:
@@ -78,7 +78,7 @@ def relocates_text(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts
 
 
 def lacks_libraries(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
-    """auditwheel misses the same libraries, and so calls the wheel plain linux."""
+    """True if auditwheel misses the same libraries, and so calls the wheel plain linux."""
     missed = platforms.outside(platforms.analyse(wheel, frozenset()))
     return set(item["platform"]["external_libraries"]) <= missed
 

@@ -1,7 +1,7 @@
 """Downloads the wheels of tests/corpus.txt from PyPI and checks their hashes.
 
-A line of the list has a wheel's SHA-256, its file name and what it is there for. The file name says
-all that pip must know to find it.
+A line of the list has a wheel's SHA-256, its file name and the reason for its choice. The file name
+says everything that pip needs to find it.
 """
 
 import argparse
@@ -36,9 +36,9 @@ def read_list(file: Path = LIST) -> list[Wheel]:
 
 
 def pip_options(file_name: str) -> tuple[str, list[str]]:
-    """The requirement and the options with which pip finds exactly this file.
+    """Returns the requirement and the options with which pip finds exactly this file.
 
-    Its Python need not be one that the package supports: a wheel for any Python 3 is looked for
+    The package need not support the Python that is used: a wheel for any Python 3 is searched for
     with the Python that runs this.
     """
     name, version, *_, python, abis, platforms = file_name.removesuffix(".whl").split("-")
@@ -57,7 +57,7 @@ def fetch(wheel: Wheel, folder: Path) -> None:
     if not file.exists():
         requirement, options = pip_options(wheel.file_name)
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as pinned:
-            # With its hash, for the tags of two files of a release may overlap.
+            # With its hash, because the tags of two files of a release may overlap.
             print(f"{requirement} --hash=sha256:{wheel.sha256}", file=pinned, flush=True)
             pypi.download(f"--requirement={pinned.name}", folder, options)
     if not file.exists():
@@ -67,7 +67,7 @@ def fetch(wheel: Wheel, folder: Path) -> None:
 
 
 def fetched(wheels: list[Wheel], folder: Path) -> Iterator[Path]:
-    """Each wheel when it is there, while the next one is downloaded."""
+    """Yields each wheel when it has arrived, while the next one is downloaded."""
     with ThreadPoolExecutor(1) as downloads:
         coming = [downloads.submit(fetch, wheel, folder) for wheel in wheels[:1]]
         for wheel, after in itertools.zip_longest(wheels, wheels[1:]):

@@ -1,8 +1,8 @@
-"""Compares the verdicts on wheels of which only some blocks are read with those on the whole files.
+"""Compares the verdicts on partly read wheels with those on the whole files.
 
-`python -m validation.corpus.in_part FOLDER` asks for every wheel of the corpus, downloads those that are not in the
-folder, and prints how much of each was read. It ends with 1 where a verdict differs. With --delete, a wheel is removed
-once it was asked, so that a gigabyte of disk is enough.
+`python -m validation.corpus.in_part FOLDER` asks for every wheel of the corpus, downloads those
+that are not in the folder, and prints how much of each was read. Exits with 1 if a verdict differs.
+With --delete, each wheel is removed afterwards, so that a gigabyte of disk is enough.
 """
 
 import argparse

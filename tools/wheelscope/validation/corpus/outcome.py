@@ -1,4 +1,5 @@
-"""Differences from the references, those of them that tests/differences.toml explains, and all of it as a page."""
+"""Differences from the references, the explanations in tests/differences.toml, and a page with all
+of it."""
 
 import json
 import tomllib
@@ -34,7 +35,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Explanation:
-    """All may be patterns; `theirs` and `ours` may be left out."""
+    """All fields may be patterns; `theirs` and `ours` may be missing."""
 
     reference: str
     wheel: str
@@ -59,16 +60,16 @@ def explanations() -> list[Explanation]:
 
 @dataclass(frozen=True)
 class Result:
-    """What came out for one wheel."""
+    """The result for one wheel."""
 
-    program: str  # which build of wheelscope was asked
+    program: str  # the build of wheelscope
     size: int
     confirmed: int  # errors of `check` that a reference sees as well
     differences: list[Difference]
 
 
 def kept_result(wheel: Path) -> Result | None:
-    """A result of the same build, kept beside the wheel."""
+    """Returns the result of the same build that is kept beside the wheel."""
     file = wheel.with_suffix(".compared.json")
     if not file.exists():
         return None

@@ -16,12 +16,12 @@ WHEELSCOPE = Path(os.environ.get("WHEELSCOPE", ROOT / "build/bin/wheelscope"))
 
 @functools.cache
 def version() -> str:
-    """The version of the build, which is not that of the release."""
+    """Returns the version of the build, which is not that of the release."""
     return pypi.sha256(WHEELSCOPE)
 
 
 def ask(*words: str | Path) -> Any:
-    """What a command answers as JSON; it may have findings."""
+    """Returns a command's answer as JSON; it may have findings."""
     done = subprocess.run(
         [WHEELSCOPE, words[0], "--json", *words[1:]], capture_output=True, text=True
     )

@@ -1,7 +1,7 @@
 """The established tools that wheelscope is compared with, one module each.
 
-A reference is asked about a wheel and answers with facts by place: a member of the wheel, or "" for
-the wheel as a whole. `ours` takes the same facts out of what wheelscope says.
+A reference answers for a wheel with facts by place: a member of the wheel, or "" for the whole
+wheel. `ours` takes the same facts from wheelscope's answer.
 """
 
 from collections.abc import Callable
@@ -16,12 +16,12 @@ Facts = dict[str, dict[str, Any]]  # place -> fact -> value
 class Reference:
     name: str
     version: Callable[[], str]
-    ask: Callable[[Path, Path], Facts]  # of the wheel and the folder in which it is unpacked
-    ours: Callable[[Any, Path, Facts], Facts]  # of wheelscope's item, the wheel, and what was asked
+    ask: Callable[[Path, Path], Facts]  # takes the wheel and the folder with its unpacked files
+    ours: Callable[[Any, Path, Facts], Facts]  # of wheelscope's item, the wheel, theirs
 
 
 def elf_files(tree: Path) -> list[Path]:
-    """Files that are ELF, in order; not what a link points to."""
+    """Returns the ELF files, sorted, without symbolic links."""
     files = sorted(path for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
     return [path for path in files if starts_with(path, b"\x7fELF")]
 

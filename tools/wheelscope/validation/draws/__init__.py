@@ -1,1 +1,2 @@
-"""Popular packages, drawn by a seed: do `wheelscope env` and `wheelscope fit` say what Python says?"""
+"""Asks, for popular packages drawn by a seed, whether `wheelscope env` and `wheelscope fit` agree
+with Python."""

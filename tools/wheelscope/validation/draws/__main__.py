@@ -1,7 +1,8 @@
-"""`python -m validation.draws env|fit SEED COUNT PROGRAM FOLDER`: verdicts on what a seed draws, beside Python's.
+"""`python -m validation.draws env|fit SEED COUNT PROGRAM FOLDER`: compares verdicts on drawn
+packages with Python's answers.
 
-FOLDER/draw.json is written before anything is tried, and FOLDER/results.json after each row, so that a run that was
-stopped goes on where it was. Without `uv` on PATH nothing can be installed.
+FOLDER/draw.json is written before anything is tried, and FOLDER/results.json after each row, so
+that an interrupted run continues where it stopped. Without `uv` on PATH nothing can be installed.
 """
 
 import collections
@@ -19,20 +20,20 @@ INSTALL = [UV, "pip", "install", "--quiet", "--only-binary=:all:"]
 
 
 class Environment:
-    """A fresh one in place of the last, in a folder."""
+    """A fresh environment in a folder, in place of the last one."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.python, settings = fresh_environment(folder)
         self.prefix = folder / "environment"
         self.site = next(self.prefix.glob("lib/python3*/site-packages"))
-        # Of this environment alone: another one's files are at the same places.
+        # For this environment only: another one has files at the same paths.
         self.settings = settings | {"PYTHONPYCACHEPREFIX": str(self.prefix / "bytecode")}
         self.limits = folder / "limits.txt"
         self.limits.write_text("".join(f"{name}<0\n" for name in draw.TOO_LARGE))
 
     def install(self, *words: str) -> str:
-        """What the installer complains of; empty: it worked."""
+        """Returns the installer's complaint; empty if it succeeded."""
         done = run([*INSTALL, f"--constraint={self.limits}", *words], env=self.settings)
         return done.stderr.strip()[-400:] if done.returncode else ""
 
@@ -51,7 +52,7 @@ def one_of(several: list[Any], pick: float) -> Any:
 
 
 def harm(environment: Environment, row: Row, drawn: list[str]) -> str:
-    """Does to an environment what was drawn for it, and says what that was."""
+    """Damages an environment as drawn, and says how."""
     there = outcome.installed(environment.site)
     kind, pick = row["harm"], row["pick"]
     package = one_of(sorted(there), pick) if there else ""

@@ -1,6 +1,7 @@
-"""What is drawn, from a seed and validation/draws/popular.txt; written down before anything is tried.
+"""Draws from a seed and validation/draws/popular.txt; the draw is written down before anything is
+tried.
 
-The index is asked for the versions that there are, so a later run of a seed may draw newer ones.
+Versions come from the index, so a later run of a seed may draw newer ones.
 """
 
 import functools
@@ -11,18 +12,18 @@ from validation.draws.popular import LIST, versions_with_wheel
 
 # These bring gigabytes or take minutes to import, so no project that requires one of them is tried.
 TOO_LARGE = ("torch", "tensorflow", "tensorflow-cpu", "jaxlib", "triton", "pyspark", "paddlepaddle")
-IN_ENVIRONMENTS = 200  # of the list: what environments are mixed from
+IN_ENVIRONMENTS = 200  # of the list, for environments
 OLD_NUMPY, NEW_NUMPY = "numpy==1.26.4", "numpy==2.2.6"
 HARMS = {
     "nothing": 6,
     "delete": 3,  # a file
     "shorten": 2,  # a file
-    "other processor": 2,  # one package is that for aarch64
-    "other Python": 2,  # one package is that for CPython 3.12
+    "other processor": 2,  # one package is replaced by that for aarch64
+    "other Python": 2,  # one package is replaced by that for CPython 3.12
     "uninstall": 2,  # one package, drawn or required
-    "other version": 3,  # of one package, drawn or required, whatever the others require
+    "other version": 3,  # of one package, drawn or required, ignoring requirements
 }
-FILES = (".so", ".so", ".py", "__init__.py")  # whose names end so
+FILES = (".so", ".so", ".py", "__init__.py")  # endings of their names
 
 Row = dict[str, Any]
 versions = functools.cache(versions_with_wheel)
@@ -34,7 +35,7 @@ def popular() -> list[str]:
 
 
 def version_of(name: str, dice: random.Random) -> str:
-    """The newest, or any, as likely."""
+    """Returns the newest version or any, with equal chance."""
     there = versions(name)
     return f"{name}=={there[-1] if dice.random() < 0.5 else dice.choice(there)}"
 
@@ -45,7 +46,7 @@ def environments(seed: int, count: int) -> list[Row]:
     return [
         {
             "install": [version_of(name, dice) for name in dice.sample(pool, dice.randint(3, 7))],
-            # Whatever the others require; none: as they require it.
+            # Ignores requirements; None: as they say.
             "numpy": dice.choice([None, None, None, OLD_NUMPY, NEW_NUMPY]),
             "harm": dice.choices(list(HARMS), list(HARMS.values()))[0],
             "files": dice.choice(FILES),
@@ -61,7 +62,7 @@ def packages(seed: int, count: int) -> list[Row]:
     return [
         {
             "ask": version_of(name, dice),
-            "beside": dice.choice([None, None, OLD_NUMPY, NEW_NUMPY]),  # installed before
+            "beside": dice.choice([None, None, OLD_NUMPY, NEW_NUMPY]),  # installed first
         }
         for name in dice.sample(popular(), count)
     ]

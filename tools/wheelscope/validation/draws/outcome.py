@@ -1,4 +1,4 @@
-"""What Python says of a distribution, and whether a verdict agrees with it: the rules of a draw."""
+"""Asks Python about a distribution, and whether a verdict agrees: the rules of a draw."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ from typing import Any
 from validation.environments.inside import names_of
 
 LIMIT = 120  # seconds for an import
-# What no file of a package tells: an import that fails for such a reason is not counted.
+# Reasons that no file of a package tells: an import that fails for one of them is not counted.
 OUTSIDE = {
     "display": r"DISPLAY|no display|cannot open display|Tcl_|_tkinter",
     "network": r"ConnectionError|URLError|gaierror|name resolution|Max retries|Connection refused",
@@ -28,7 +28,8 @@ def installed(site: Path) -> dict[str, Distribution]:
 
 
 def imported(python: str, name: str, settings: dict[str, str], folder: Path) -> str | None:
-    """The last line of what Python says; None: the import works, whatever happens when Python ends."""
+    """Returns the last line of Python's message; None if the import works, whatever happens when
+    Python ends."""
     code = "import importlib, os, sys; importlib.import_module(sys.argv[1]); os.write(1, b'\\0')"
     words = [python, "-c", code, name]
     try:
@@ -52,8 +53,8 @@ def imported(python: str, name: str, settings: dict[str, str], folder: Path) -> 
 
 
 def of_import(distribution: Distribution, ask: Any) -> tuple[str, dict[str, str | None]]:
-    """imports, fails, beside (the package of the distribution's name imports, another does not), a reason outside, or
-    nothing; and what was said of each name."""
+    """Returns imports, fails, beside (the package of the distribution's name imports, another does
+    not), a reason outside, or nothing; and Python's message for each name."""
     names = names_of([str(path) for path in distribution.files or []])
     said: dict[str, str | None] = {name: ask(name) for name in sorted(names)}
     if not said:
@@ -75,7 +76,7 @@ def of_import(distribution: Distribution, ask: Any) -> tuple[str, dict[str, str 
 
 
 def judgement(verdict: str, truth: str) -> str:
-    """right, depends, FALSE works, FALSE fails, or not counted."""
+    """Returns right, depends, FALSE works, FALSE fails, or not counted."""
     if truth not in ("imports", "fails"):
         return "not counted"
     if verdict == "depends":

@@ -22,7 +22,8 @@ TAGS = frozenset(sys_tags())
 
 
 def versions_with_wheel(name: str) -> list[Version]:
-    """Those with such a wheel, pre-releases and withdrawn files left out, oldest first."""
+    """Returns the versions with such a wheel, oldest first, without pre-releases and withdrawn
+    files."""
     page = get(f"{INDEX}/pypi/{name}/json")
     releases = json.loads(page)["releases"] if page else {}
     found = set()

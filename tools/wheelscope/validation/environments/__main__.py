@@ -1,4 +1,5 @@
-"""`python -m validation.environments [NAME ...]`: `wheelscope env` beside `import` in real environments, as a page.
+"""`python -m validation.environments [NAME ...]`: compares `wheelscope env` with `import` in real
+environments, as a page.
 
 Each environment of tests/environments.toml is made in a container, asked and deleted.
 """
@@ -45,12 +46,12 @@ class Outcome:
 
 
 def fails(distribution: dict[str, Any]) -> str | None:
-    """What Python says of the first of its names that cannot be imported."""
+    """Returns Python's message for the first of its names that cannot be imported."""
     return next((word for word in distribution["python"].values() if word), None)
 
 
 def agrees(distribution: dict[str, Any]) -> bool:
-    """Whether an answer is Python's; one that depends on Python code is right either way."""
+    """True if an answer agrees with Python; one that depends on Python code is always right."""
     if distribution["loads"] == "depends":
         return True
     says_no: bool = distribution["loads"] == "no"
@@ -81,7 +82,7 @@ def cell(text: str) -> str:
 
 
 def table(outcome: Outcome, explained: dict[str, str]) -> str:
-    """The packages that do not simply load and import."""
+    """Returns a table of the packages that do not simply load and import."""
     lines = [f"\n## {outcome.name}: {outcome.what}\n"]
     told = []
     for one in outcome.distributions:

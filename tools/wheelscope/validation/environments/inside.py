@@ -1,4 +1,5 @@
-"""Runs in a container: what `wheelscope env` and Python say of each package there, as JSON."""
+"""Runs in a container: prints what `wheelscope env` and Python say about each package there, as
+JSON."""
 
 import json
 import os
@@ -14,7 +15,8 @@ ENV = ["wheelscope", "env", sys.prefix, "--json"]
 
 
 def names_of(files: list[str]) -> set[str]:
-    """What a distribution is imported by: its modules, and its packages, also below folders without code."""
+    """Returns the names that a distribution is imported by: its modules and packages, also below
+    folders without code."""
     modules, packages = set(), set()
     for *folders, file in (path.split("/") for path in files):
         if not file.endswith((".py", ".so")) or any("." in folder for folder in folders):
@@ -28,7 +30,7 @@ def names_of(files: list[str]) -> set[str]:
 
 
 def imported(name: str) -> str | None:
-    """The last line of what Python says; None: the import works."""
+    """Returns the last line of Python's message; None if the import works."""
     words = [sys.executable, "-c", f"import {name}"]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT)

@@ -20,8 +20,8 @@ MOST_FALSE_FAILS = 0.03
 
 
 def judge(case: Case, environment: Environment, machine_file: Path) -> tuple[str, str]:
-    """The verdict on the file that was installed, and its reason."""
-    # Device code, and a CUDA runtime that is linked into a library, lie behind what is read at first.
+    """Returns the verdict on the installed file, and its reason."""
+    # Device code, and a statically linked CUDA runtime, are behind the bytes that are read first.
     deep = [] if environment.suite else ["--deep"]
     (answer,) = ask("fit", case.project, "--machine", machine_file, *deep)["fit"]
     files = answer["files"]

@@ -16,30 +16,31 @@ REPORTS = ROOT / "tests/reports.toml"
 
 @dataclass(frozen=True)
 class Environment:
-    """What a case runs in: a suite's Python with what is installed before, or the machine of a report."""
+    """The environment of a case: a suite's Python with the packages installed first, or the machine
+    of a report."""
 
     name: str
     python: str
     glibc: str
-    suite: Suite | None  # None: it is known by a report alone
+    suite: Suite | None  # None: known only from a report
     requirements: tuple[str, ...]
-    torch: dict[str, str]  # version, and cuda where it is built for one; empty: no torch
+    torch: dict[str, str]  # version, and cuda if it is built for one; empty: no torch
     driver: str | None
     gpu: dict[str, str] | None  # name, capability
 
 
 @dataclass(frozen=True)
 class Case:
-    """A wheel that is put into an environment as it is, and then imported."""
+    """A wheel that is unpacked into an environment, and then imported."""
 
-    kind: str  # the list that it stands in
+    kind: str  # the list that it belongs to
     wheel: str  # NAME==VERSION, or a file's name
     environment: str
     module: str
-    report: str | None  # a public one of the same failure; none for what works
-    python: str | None  # of the wheel's tag, where it is another one
-    word: str | None  # Python's, where the import failed here
-    message: str | None  # the report's, where it cannot be made to fail here; neither: it works
+    report: str | None  # a public report of the same failure; None if it works
+    python: str | None  # of the wheel's tag, if it differs
+    word: str | None  # Python's message, if the import failed here
+    message: str | None  # the report's, if not reproducible here; neither: it works
 
     @property
     def project(self) -> str:
@@ -83,7 +84,7 @@ def load_cases() -> list[Case]:
 
 
 def write_rows(path: Path, key: str, rows: list[dict[str, Any]]) -> None:
-    """Replaces one list of a file by what was asked, one line per row; keys without a value are left out."""
+    """Replaces one list of a file with new rows, one line each, without keys that have no value."""
     head, _, rest = path.read_text().partition(f"\n{key} = [\n")
     lines = (
         ", ".join(f"{name} = {json.dumps(value)}" for name, value in row.items() if value)

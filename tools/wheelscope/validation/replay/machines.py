@@ -11,7 +11,7 @@ OLDEST_GLIBC = 5  # of manylinux1
 
 
 def platforms(glibc: str) -> list[str]:
-    """The platform tags of a machine, newest first."""
+    """Returns the platform tags of a machine, newest first."""
     old_names = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
     found = [f"linux_{ARCHITECTURE}"]
     for minor in range(int(glibc.partition(".")[2]), OLDEST_GLIBC - 1, -1):

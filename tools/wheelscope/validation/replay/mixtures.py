@@ -1,6 +1,7 @@
-"""Environments in which something was replaced, taken away or put on the loader's path, as `wheelscope env` sees them.
+"""Environments in which something was replaced, removed or put on the loader's path, as `wheelscope env` sees them.
 
-They are too large to be made at each replay: what Python and wheelscope said in the container is kept in the case.
+They are too large to be made at each replay: the case keeps what Python and wheelscope said in the
+container.
 """
 
 import json
@@ -18,15 +19,15 @@ MIXTURES = FOLDER / "mixtures.toml"
 
 @dataclass(frozen=True)
 class Mixture:
-    kind: str  # the list that it stands in
+    kind: str  # the list that it belongs to
     environment: str
-    distribution: str  # that is asked for, and imported by its name
+    distribution: str  # the one to judge, and to import by its name
     report: str
-    install: tuple[str, ...] = ()  # over what is there, as it is
+    install: tuple[str, ...] = ()  # unpacked over the others, without requirements
     uninstall: tuple[str, ...] = ()
     path: tuple[str, ...] = ()  # packages whose libraries are on LD_LIBRARY_PATH
-    word: str | None = None  # Python's; None: it works
-    verdict: str | None = None  # of `wheelscope env`; None: it was not asked yet
+    word: str | None = None  # Python's message; None: it works
+    verdict: str | None = None  # of `wheelscope env`; None: not asked yet
 
     @property
     def happened(self) -> str:
@@ -48,7 +49,7 @@ def load_mixtures() -> list[Mixture]:
 
 
 def mix(mixture: Mixture, environment: Environment) -> Mixture:
-    """Makes it, and asks both."""
+    """Makes a mixture, and asks Python and wheelscope."""
     assert environment.suite
     suite, site, path = environment.suite, PLACE / "mixture", PLACE / "path"
     for folder in (site, path):
@@ -72,7 +73,7 @@ def mix(mixture: Mixture, environment: Environment) -> Mixture:
     (found,) = [o for o in document["distributions"] if o["name"] == mixture.distribution]
     verdict = {"yes": "works", "depends": "depends", "no": "fails"}[found["loads"]]
     if verdict == "works" and found["unmet"]:
-        verdict = "depends"  # what is there is not what it requires; it may do
+        verdict = "depends"  # the requirements are not fulfilled, but it may work
     return replace(mixture, word=last_word(imported), verdict=verdict)
 
 

@@ -1,6 +1,8 @@
-"""Asks Python itself: the wheel of each case is put into its environment and imported there, in a container.
+"""Asks Python itself: unpacks the wheel of each case into its environment and imports it there, in
+a container.
 
-What Python said is written into the case. Environments are made once, in build/replay, and may be deleted.
+Writes Python's message into the case. Environments are made once, in build/replay, and may be
+deleted.
 """
 
 import re
@@ -27,7 +29,7 @@ SAID = re.compile(r"undefined symbol|cannot open shared|not found \(req|wrong EL
 
 
 def make(environment: Environment) -> Path:
-    """The folder of its packages."""
+    """Makes an environment; returns the folder of its packages."""
     assert environment.suite
     site = PLACE / environment.name
     if not site.exists():
@@ -51,7 +53,7 @@ def unpack(case: Case, environment: Environment, target: Path) -> None:
 
 
 def imported(case: Case, environment: Environment) -> str | None:
-    """Python's word; None: the import works."""
+    """Returns Python's message; None if the import works."""
     assert environment.suite
     target = PLACE / "wheel"
     unpack(case, environment, target)
@@ -67,11 +69,11 @@ def imported(case: Case, environment: Environment) -> str | None:
 
 
 def last_word(run: subprocess.CompletedProcess[str]) -> str | None:
-    """What Python says at last; None: nothing is wrong."""
+    """Returns Python's last message; None if nothing is wrong."""
     if run.returncode == 0:
         return None
     lines = run.stderr.strip().splitlines() or [f"ended by signal {run.returncode - 128}"]
-    # torch tells the loader's word in the line of the first exception of the chain
+    # torch puts the loader's message in the line of the first exception of the chain
     said = [line for line in lines if SAID.search(line)]
     word = (said or lines[-1:])[0].strip()
     return word.replace("/wheel/", "").replace(f"{containers.PREFIX}/", "")

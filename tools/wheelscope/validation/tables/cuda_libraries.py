@@ -1,4 +1,4 @@
-"""Writes src/data/cuda_libraries.csv: which distribution brings a library of CUDA.
+"""Writes src/data/cuda_libraries.csv: the distribution that brings each library of CUDA.
 
 The sources are environments with torch and the NVIDIA distributions that it requires, one for each
 major version of CUDA: their RECORD files name every library. Rows of environments that are not
@@ -26,7 +26,7 @@ def libraries(site_packages: Path) -> Rows:
         distribution = record.parent.name.partition("-")[0].replace("_", "-")
         for path, *_ in csv.reader(record.read_text().splitlines()):
             name = Path(path).name
-            # What programs link against has a version; .alt files are for NVRTC alone.
+            # Libraries that programs link against have a version; .alt files are only for NVRTC.
             if name.startswith("lib") and ".so." in name and ".alt." not in name:
                 found[name, cuda] = distribution
     return found

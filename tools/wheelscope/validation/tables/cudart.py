@@ -1,6 +1,6 @@
 """Writes src/data/cudart.json: how a CUDA runtime's bytes tell its version.
 
-A statically linked runtime has no SONAME and no symbols left. Two independent traces stay:
+A statically linked runtime has no SONAME and no symbols left. Two independent traces remain:
   names     texts that its read-only data has from one minor version on: messages, names of errors
             and of driver functions. Those present give the lowest version, the first absent ones
             the highest.
@@ -50,7 +50,8 @@ def fetch(package: str, minor: str, arch: str) -> Path:
 
 
 def runtimes(wheel: Path) -> Iterator[bytes]:
-    """The ELF files of the runtime in a wheel; the static library is an archive of one object."""
+    """Yields the ELF files of the runtime in a wheel; the static library is an archive of one
+    object."""
     with zipfile.ZipFile(wheel) as members:
         for name in members.namelist():
             if re.search(r"/libcudart(\.so\.[\d.]+|_static\.a)$", name):
@@ -59,7 +60,7 @@ def runtimes(wheel: Path) -> Iterator[bytes]:
 
 
 def texts(elf: bytes) -> set[str]:
-    """The texts in the read-only data, not the names in the symbol tables."""
+    """Returns the texts in the read-only data, not the names in the symbol tables."""
     sections = ELFFile(BytesIO(elf)).iter_sections()
     data = b"\0".join(s.data() for s in sections if s.name.startswith(".rodata"))
     return {text.decode() for text in re.findall(rb"(?<=\0)[A-Za-z][\x20-\x7e]{11,}(?=\0)", data)}
@@ -78,7 +79,7 @@ def constants(elf: bytes, arch: str) -> set[int]:
 
 
 def read_minor(package: str, minor: str) -> tuple[list[str], set[str]]:
-    """The wheels of a minor version and the texts that all its runtimes share."""
+    """Returns the wheels of a minor version and the texts that all its runtimes share."""
     wheels, shared = [], None
     for arch in ("x86_64",) if minor in X86_64_ONLY else ("x86_64", "aarch64"):
         wheel = fetch(package, minor, arch)
@@ -92,7 +93,8 @@ def read_minor(package: str, minor: str) -> tuple[list[str], set[str]]:
 
 
 def rank(text: str) -> tuple[bool, bool, bool, str]:
-    """Best first: long messages are the runtime's own; profilers may name its functions too."""
+    """Sorts the best first: long messages are the runtime's own; profilers may name its functions
+    too."""
     message = " " in text and len(text) >= 30
     return (not message, not text.startswith("cudaError"), "%" in text or " " in text, text)
 

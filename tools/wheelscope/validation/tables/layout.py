@@ -1,7 +1,7 @@
-"""Writes generated tables in few lines, for people too.
+"""Writes generated tables in few lines that people can read too.
 
-A CSV table has one row for all names that share the other fields, and another where the line is full.
-JSON has each innermost list or map on one line.
+A CSV table has one row for all names that share the other fields, and further rows if the line is
+full. JSON has each innermost list or map on one line.
 """
 
 import csv
@@ -20,7 +20,7 @@ WIDTH = 120
 def write_csv(
     file_name: str, head: list[str], header: str, rows: Iterable[tuple[str, ...]]
 ) -> None:
-    """Writes rows whose first field is a name; those that share the rest must follow each other."""
+    """Writes rows whose first field is a name; rows that share the rest must be adjacent."""
     lines = [*(f"# {line}" for line in head), header]
     for shared, group in groupby(rows, lambda row: row[1:]):
         names = textwrap.wrap(
@@ -32,7 +32,7 @@ def write_csv(
 
 
 def read_csv(file_name: str) -> list[list[str]]:
-    """The rows of a table, one for each name."""
+    """Returns the rows of a table, one for each name."""
     lines = [line for line in (DATA / file_name).read_text().splitlines() if line[:1] != "#"]
     return [[name, *rest] for names, *rest in csv.reader(lines[1:]) for name in names.split()]
 

@@ -1,8 +1,9 @@
 """Writes src/data/manylinux.csv from the policies of the installed auditwheel.
 
-auditwheel lists for each policy all that it allows and forbids, and a newer policy allows whatever an
-older one does. Turned round, each symbol version, library and forbidden symbol has one fact: the
-oldest policy that allows it. A wheel deserves the newest of the policies that its needs name.
+For each policy, auditwheel lists everything it allows and forbids, and a newer policy allows
+whatever an older one does. This table is the reverse: for each symbol version, library and
+forbidden symbol, the oldest policy that allows it. A wheel's policy is the newest of those that its
+needs require.
 """
 
 import json
@@ -15,14 +16,14 @@ from validation.tables import layout
 
 
 def read_policies(file_name: str) -> list[dict[str, Any]]:
-    """The policies of one kind of system, oldest first, without the catch-all `linux`."""
+    """Returns the policies of one kind of system, oldest first, without the catch-all `linux`."""
     policies = json.loads((files("auditwheel") / "policy" / file_name).read_text())
     tagged = [policy for policy in policies if policy["name"] != "linux"]
     return sorted(tagged, key=lambda policy: -policy["priority"])
 
 
 def oldest_first(policies: list[dict[str, Any]]) -> Iterator[tuple[str, str, str, str]]:
-    """Rows of the table; of several policies that allow the same, the oldest."""
+    """Yields rows of the table; of several policies that allow the same, the oldest."""
     seen = set()
     for policy in policies:
         name = policy["name"]
@@ -40,8 +41,8 @@ def oldest_first(policies: list[dict[str, Any]]) -> Iterator[tuple[str, str, str
 
 
 def forbidden(policies: list[dict[str, Any]], system: str) -> Iterator[tuple[str, str, str, str]]:
-    """Symbols, the library that they are private to, and the oldest policy after the last that
-    forbids them; the system's name alone: none allows them."""
+    """Yields symbols, the library that they are private to, and the oldest policy after the last
+    that forbids them; the system's name alone if none allows them."""
     last = {
         (library, symbol): number
         for number, policy in enumerate(policies)

@@ -2,8 +2,8 @@
 
 A function counts when torch's shim headers declare it and a library of torch exports it, which
 wheelscope itself reads from the wheels. x86_64 wheels serve: there every release has CUDA, so
-libtorch_cpu.so and libtorch_cuda.so are both seen. The wheels are large (5 GB): give the folder of
-those that you have, the rest is downloaded into it.
+libtorch_cpu.so and libtorch_cuda.so are both seen. The wheels are large (5 GB): give a folder with
+those that you have, and the rest is downloaded into it.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def declared(wheel: Path) -> set[str]:
 
 
 def exported(wheel: Path) -> dict[str, str]:
-    """C function -> the library that has it."""
+    """Returns C function -> the library that has it."""
     command = [str(WHEELSCOPE), "dump", "--symbols", "--json", str(wheel)]
     output = subprocess.run(command, check=True, capture_output=True).stdout
     (item,) = json.loads(output)["items"]

@@ -1,9 +1,9 @@
 """Writes src/data/torch_symbols.csv: C++ symbols of torch that came or went, by first and last version.
 
-Torch has a hundred thousand, and half of them change. Those count that extensions use: give a folder with wheels of
-them, old and new. For each version of torch, the MOST symbols that came with it are kept, and as many that it was the
-last to have: those that most of the wheels need. Torch's x86_64 wheels (11 GB) are downloaded into the folder one after
-the other, and deleted.
+Torch has a hundred thousand, and half of them change. Only those that extensions use count: give a
+folder with wheels of extensions, old and new. For each version of torch, the table keeps MOST
+symbols that came with it, and as many that it was the last to have: those that the most wheels
+need. Torch's x86_64 wheels (11 GB) are downloaded into the folder one after the other, and deleted.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def symbols(wheel: Path, defined: bool) -> set[str]:
 
 
 def exported(minor: str, folder: Path) -> set[str]:
-    """By the last release of a minor version."""
+    """Returns the symbols that the last release of a minor version exports."""
     options = ["--python-version=3.11", "--abi=cp311", *pypi.platform_options("x86_64")]
     pypi.download(f"torch=={minor}.*", folder, options)
     (wheel,) = folder.glob("torch-2*.whl")

@@ -1,4 +1,4 @@
-"""What a wheel says of itself: Python's email parser reads METADATA, and `packaging` the file name."""
+"""A wheel's claims: Python's email parser reads METADATA, and `packaging` the file name."""
 
 import email
 import email.policy

@@ -27,7 +27,8 @@ def is_toolbox(file_name: str) -> bool:
 
 
 def older_cuobjdump(folder: Path) -> Path:
-    """CUDA 12.8's, which a wheel of the corpus brings along; CUDA 13's gives up on old cubins."""
+    """Returns CUDA 12.8's cuobjdump, which a wheel of the corpus contains; CUDA 13's gives up on
+    old cubins."""
     tool = folder / "cuobjdump-12.8"
     if not tool.exists():
         wheel = next(file for file in folder.iterdir() if is_toolbox(file.name))
@@ -56,7 +57,8 @@ def is_cubin(file: Path) -> bool:
 
 
 def ask_cubin(file: Path) -> dict[str, Any]:
-    """-all says nothing of a cubin that is in no fat binary; -lelf has its target in a name."""
+    """Asks with -lelf, which has the target in a name: -all ignores a cubin outside any fat
+    binary."""
     listed = subprocess.run([CUOBJDUMP, "-lelf", file], capture_output=True, text=True).stdout
     found = set(re.findall(r"\.sm_(\w+)\.cubin$", listed, re.MULTILINE))
     return {"sass": sorted(found, key=by_target)} if found else {}
@@ -65,7 +67,7 @@ def ask_cubin(file: Path) -> dict[str, Any]:
 def ask_file(file: Path, folder: Path) -> dict[str, Any]:
     if is_cubin(file):
         return ask_cubin(file)
-    # It ends with 255 where there is no device code, with 1 where it gives up.
+    # It exits with 255 if there is no device code, and with 1 if it gives up.
     with tempfile.TemporaryFile("w+") as output:
         tool = CUOBJDUMP
         for _ in range(2):

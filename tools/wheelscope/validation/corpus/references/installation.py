@@ -1,7 +1,7 @@
-"""`packaging`, as the reference for where pip would install a wheel, which `cover` must not contradict.
+"""`packaging`, as the reference for where pip would install a wheel; `cover` must agree with it.
 
 pip asks for the file name's tags, Requires-Python and the requirement of torch. `cover` asks more
-(whether the wheel would work), so it may still refuse what pip takes, for another reason.
+(whether the wheel would work), so it may still reject what pip takes, for another reason.
 """
 
 import email
@@ -34,7 +34,7 @@ REFUSALS = ("its tag is not", "it requires", "it is not for", "it is for musl", 
 
 @functools.cache
 def tags_of(arch: str, python: str) -> frozenset[Tag]:
-    """What pip installs on a Linux with glibc."""
+    """Returns the tags that pip installs on a Linux with glibc."""
     number = (int(python[0]), int(python[2:].rstrip("t")))
     interpreter = f"cp{number[0]}{number[1]}"
     platforms = [f"manylinux_2_{minor}_{arch}" for minor in range(5, NEWEST_GLIBC)]
@@ -93,7 +93,8 @@ def matrix() -> str:
 
 
 def ours(item: Any, wheel: Path, theirs: Facts) -> Facts:  # noqa: ARG001
-    """Whether each user is served; where pip would install a wheel that would not work, pip's word."""
+    """Returns whether each user is served; takes pip's answer if pip would install a wheel that
+    would not work."""
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
         print(matrix(), file=file, flush=True)
         cells = program.ask("cover", "--matrix", file.name, wheel)["cells"]

@@ -1,8 +1,8 @@
-"""The dynamic loader of this machine, as the reference for what a library of a wheel lacks.
+"""The dynamic loader of this machine, as the reference for what a wheel's library lacks.
 
-In its tracing mode the loader maps a library and all it needs, binds every symbol (LD_BIND_NOW) and
-reports each one that it cannot find, without running any code of the library. Extensions of torch
-are traced with the libraries of the corpus' torch in reach, as after `import torch`.
+In its tracing mode the loader maps a library and everything it needs, binds every symbol
+(LD_BIND_NOW) and reports each missing one, without running any code of the library. Extensions of
+torch are traced with the libraries of the corpus' torch available, as after `import torch`.
 """
 
 import functools
@@ -19,7 +19,7 @@ from validation.corpus import program
 from validation.corpus.reference import Facts, Reference, elf_files
 from validation.tables.manylinux import read_policies
 
-DEFAULT_FOLDER = Path("/lib/x86_64-linux-gnu")  # searched for what the cache does not list
+DEFAULT_FOLDER = Path("/lib/x86_64-linux-gnu")  # also searched, as by ld.so
 LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 X86_64 = 62
 SHARED = 3  # ET_DYN
@@ -30,7 +30,7 @@ TORCH = "torch-2.15.0-cp311-cp311-manylinux_2_28_x86_64.whl"
 
 
 def can_be_traced(file: Path) -> bool:
-    """Whether it is a shared library for this machine that was linked with glibc."""
+    """True for a shared library for this machine that was linked with glibc."""
     with file.open("rb") as stream:
         head = stream.read(20)
     kind, machine = struct.unpack_from("<HH", head, 16)
@@ -38,7 +38,7 @@ def can_be_traced(file: Path) -> bool:
 
 
 def torch_libraries(folder: Path) -> Path:
-    """The corpus' torch, unpacked once."""
+    """Unpacks the corpus' torch, once."""
     tree = folder / "providers" / TORCH.removesuffix(".whl")
     if not tree.exists():
         with zipfile.ZipFile(folder / TORCH) as members:
@@ -48,7 +48,7 @@ def torch_libraries(folder: Path) -> Path:
 
 
 def libraries_here() -> dict[str, Path]:
-    """The libraries of this machine that its loader finds without a path, by name."""
+    """Returns the libraries of this machine that its loader finds without a path, by name."""
     listed = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True).stdout
     found = re.findall(r"^\s*(\S+) \(libc6,x86-64.*=> (\S+)$", listed, re.MULTILINE)
     return {name: Path(path) for name, path in reversed(found)}
@@ -56,8 +56,8 @@ def libraries_here() -> dict[str, Path]:
 
 @functools.cache
 def promised_elsewhere() -> set[str]:
-    """Libraries that `link` leaves to the GPU's driver or to the system, as every manylinux system
-    has them; this machine may lack them all the same."""
+    """Returns libraries that `link` leaves to the GPU's driver or to the system because every
+    manylinux system has them; this machine may still lack them."""
     return DRIVER.union(*(policy["lib_whitelist"] for policy in read_policies(POLICIES)))
 
 
@@ -115,8 +115,8 @@ def ask(wheel: Path, tree: Path) -> Facts:
 
 
 def ours(item: Any, wheel: Path, theirs: Facts) -> Facts:
-    """What `link` misses in the libraries that the loader was asked about, given the same torch and
-    the same libraries of this machine."""
+    """Returns what `link` misses in the libraries that the loader was asked about, with the same
+    torch and the same libraries of this machine."""
     if not theirs:
         return {}
     needed = {name for library in item["elf"] for name in library["needed"]}
@@ -131,8 +131,8 @@ def ours(item: Any, wheel: Path, theirs: Facts) -> Facts:
         names = {n for n, users in report["missing_libraries"].items() if member in users}
         elsewhere = set(said["missing_libraries"]) & promised_elsewhere()
         if Path(member).name in needed:
-            # Traced alone it lacks what those who need it bring, by their RPATH or before it; they
-            # are traced as well, and `link` judges it in their company.
+            # Traced alone, it lacks libraries that its users bring, by their RPATH or earlier; they
+            # are traced as well, and `link` judges it together with them.
             elsewhere |= set(said["missing_libraries"]) & inside
         facts[member] = {"missing_libraries": sorted(names | elsewhere)}
         if "missing_symbols" in said:

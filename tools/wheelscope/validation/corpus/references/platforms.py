@@ -1,4 +1,4 @@
-"""auditwheel, as the reference for the platform tag that a wheel's binaries deserve."""
+"""auditwheel, as the reference for the platform tag that a wheel's binaries justify."""
 
 from importlib.metadata import version
 from pathlib import Path
@@ -12,8 +12,8 @@ from validation.corpus.reference import Facts, Reference
 
 
 def analyse(wheel: Path, exclude: frozenset[str]) -> WheelAbIInfo:
-    """With no path to search: else it adds the needs of whatever library this machine happens to
-    have under a name that the wheel needs."""
+    """Analyses a wheel without a search path: otherwise, auditwheel adds the needs of any library
+    on this machine that has a needed name."""
 
     def claimed(what: Any) -> Any:
         try:
@@ -33,22 +33,23 @@ def analyse(wheel: Path, exclude: frozenset[str]) -> WheelAbIInfo:
 
 
 def outside(found: WheelAbIInfo) -> frozenset[str]:
-    """The libraries that no policy has: the "lowest" one is of the newest systems, and has the most."""
+    """Returns the libraries that no policy has: the "lowest" policy is that of the newest systems,
+    and has the most."""
     return frozenset(found.external_refs[found.policies.lowest.name].libs)
 
 
 def ask(wheel: Path, tree: Path) -> Facts:  # noqa: ARG001 (it unpacks the wheel itself)
-    """The overall tag, as if the libraries that the wheel and the platform lack were there, which
-    wheelscope lists apart; `any` for wheels without ELF files."""
+    """Returns the overall tag, as if the libraries that the wheel and the platform lack were
+    present (wheelscope lists these separately); `any` for wheels without ELF files."""
     try:
         found, lacking = analyse(wheel, frozenset()), frozenset[str]()
-        while more := outside(found) - lacking:  # behind those that it excludes it finds others
+        while more := outside(found) - lacking:  # excluded libraries reveal others
             lacking |= more
             found = analyse(wheel, lacking)
         tag = found.overall_policy.name
     except NonPlatformWheelError:
         tag = "any"
-    except Exception as problem:  # it gives up on what it cannot read
+    except Exception as problem:  # it gives up on unreadable files
         tag = f"no answer: {problem}"
     return {"": {"platform_tag": tag}}
 

@@ -16,7 +16,8 @@ def by_version(text: str) -> list[int]:
 
 
 def mentions_torch(file: Path) -> bool:
-    """Whether a name of torch's may be among its symbols: the tool is slow, few wheels have one."""
+    """True if a name of torch's may be among its symbols: the tool is slow, and few wheels have
+    one."""
     with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
         return any(data.find(word) >= 0 for word in (b"torch", b"c10", b"N2at"))
 
