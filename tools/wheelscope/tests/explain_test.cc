@@ -119,12 +119,13 @@ std::set<std::string> named_in(std::string_view text) {
 
 TEST(MessageEntries, NameKnownParts) {
   for (const auto& entry : message_entries()) {
-    std::set<std::string> parts{"wanted", "loaded"};  // of the questions symbol and version
+    std::set<std::string> parts{"wanted", "loaded",  // of the questions symbol and version
+                                "of",     "pip",    "apt", "brew"};  // of provider
     for (const auto& pattern : entry.find) {
       EXPECT_FALSE(pattern.literals.empty()) << entry.kind;
       EXPECT_EQ(pattern.between.size(), pattern.literals.size() + 1) << entry.kind;
       for (const auto& literal : pattern.literals) EXPECT_FALSE(literal.empty()) << entry.kind;
-      parts.insert(pattern.between.begin(), pattern.between.end());
+      for (const auto& name : pattern.between) parts.insert(name.substr(0, name.find('!')));
     }
     auto sentences = entry.because;
     sentences.insert(sentences.end(), entry.fix.begin(), entry.fix.end());

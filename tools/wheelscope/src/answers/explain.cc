@@ -202,12 +202,38 @@ void ask_packages(const Asked& asked, Explanation& explanation) {
   }
 }
 
+// Whether a package that says what it was built for (parts built, built_python) is where it belongs
+// (parts torch, python).
+void ask_built_for(const Asked& asked, Explanation& explanation) {
+  const auto& symptom = explanation.symptom;
+  const auto built = symptom.part("built");
+  auto here = symptom.part("torch");
+  if (here.empty() && asked.machine && asked.machine->torch) here = asked.machine->torch->version;
+  auto release = [](const std::string& version) { return version.substr(0, version.find('+')); };
+  if (built.empty() || here.empty()) return;
+  if (release(built) != release(here)) {
+    explanation.say("torch " + release(built) + " and " + release(here) +
+                    " differ: its compiled files belong to " + release(built));
+  } else if (built != here && built.contains('+') && here.contains('+')) {
+    explanation.say("the release is the same, the CUDA differs: " +
+                    built.substr(built.find('+') + 1) + " and " + here.substr(here.find('+') + 1));
+  } else {
+    explanation.say(
+        "that is the torch that is here: its compiled files do not load for another reason, most "
+        "often another minor version of Python, or they were not built at all");
+    explanation.advise(
+        "its build for this Python: pip install --force-reinstall --no-deps --no-cache-dir NAME, "
+        "in the same version; `python -m xformers.info` says what is missing");
+  }
+}
+
 using Question = void (*)(const Asked&, Explanation&);
 const std::map<std::string_view, Question> questions{
-    {"symbol", ask_symbol}, {"version", ask_version}, {"library", ask_library},
-    {"driver", ask_driver}, {"torch", ask_torch},     {"python", ask_python},
-    {"libc", ask_libc},     {"cuda", ask_cuda},       {"processor", ask_processor},
-    {"gpu", ask_gpu},       {"ptx", ask_ptx},         {"wheel", ask_wheel}};
+    {"symbol", ask_symbol},     {"version", ask_version}, {"library", ask_library},
+    {"driver", ask_driver},     {"torch", ask_torch},     {"python", ask_python},
+    {"libc", ask_libc},         {"cuda", ask_cuda},       {"processor", ask_processor},
+    {"gpu", ask_gpu},           {"ptx", ask_ptx},         {"wheel", ask_wheel},
+    {"provider", ask_provider}, {"memory", ask_memory},   {"built-for", ask_built_for}};
 
 // "{library|A library} needs {symbol}": parts in place of their names, or the words after the bar.
 // Nothing where a part without such words is empty.

@@ -184,10 +184,45 @@ void explain_other_libc(bool for_musl, Explanation& explanation) {
     explanation.advise("or use an image with glibc: python:3-slim, not python:3-alpine");
 }
 
+// What the place or the program in a message adds: NixOS has no folders that others search.
+void explain_place(Explanation& explanation) {
+  if (explanation.symptom.message.find("/nix/store/") == std::string::npos) return;
+  explanation.say(
+      "the file is one of Nix: on NixOS nothing lies in /usr/lib, and only what the derivation "
+      "names is found");
+  explanation.advise(
+      "Nix: add the package that has the library to the derivation or shell, and its folder to "
+      "LD_LIBRARY_PATH (pkgs.lib.makeLibraryPath [...]); for files that were built elsewhere "
+      "(pip's "
+      "wheels) programs.nix-ld with its libraries, or buildFHSEnv; graphics and CUDA: "
+      "/run/opengl-driver/lib (nixGL on other systems)");
+}
+
+// A library whose packages are known; see ask_provider.
+void explain_provided(Explanation& explanation) {
+  const auto& symptom = explanation.symptom;
+  explanation.say("it is of " + symptom.part("of"));
+  if (const auto apt = symptom.part("apt"); !apt.empty())
+    explanation.advise("apt install " + apt +
+                       " (another system: the package that `dnf provides '*/" +
+                       base_name(symptom.needs) + "'` or `apk search` names)");
+  if (const auto pip = symptom.part("pip"); !pip.empty())
+    explanation.advise("or pip install " + pip);
+  // A program's loader says so; no Python is known to be there.
+  if (symptom.message.find("error while loading shared libraries") == std::string::npos)
+    explanation.advise("with conda: the package and this library from one channel (conda-forge)");
+  explanation.advise(
+      "if it is there, put its folder into LD_LIBRARY_PATH; another number after .so is another "
+      "release: install the build of the package for the one that is here");
+}
+
 }  // namespace
 
 void ask_library(const Asked& asked, Explanation& explanation) {
+  explain_place(explanation);
   const auto* machine = asked.machine;
+  if (const auto stem = explanation.symptom.part("stem"); !stem.empty())
+    explanation.symptom.needs = "lib" + stem + ".so." + explanation.symptom.part("release");
   const auto& needs = explanation.symptom.needs;
   if (needs.empty() && explanation.symptom.kind == "nvrtc-builtins") return;  // it names none
   const auto name = base_name(needs);
@@ -243,18 +278,24 @@ void ask_library(const Asked& asked, Explanation& explanation) {
                              "msvcp140.dll and vcruntime140.dll"
                            : "or install what has it: brew search, brew install");
   } else if (is_platform_library(name) || on_musl) {
-    explanation.owner = "the system";
     explanation.say(
         is_platform_library(name)
             ? "it is a library of the system that wheels may count on; minimal images leave it out"
             : "the message is musl's: the system is Alpine Linux, or one like it");
+    ask_provider(asked, explanation);
+    explanation.owner = "the system";
+    const auto apt = explanation.symptom.part("apt");
     explanation.advise(
         "install the system's package that has " + name +
         (on_musl ? " (`apk add so:" + name + "`)"
-                 : " (`apt-file search " + name + "`, `dnf provides '*/" + name + "'`)"));
+         : apt.empty()
+             ? " (`apt-file search " + name + "`, `dnf provides '*/" + name + "'`)"
+             : ": apt install " + apt + "; `dnf provides '*/" + name + "'` names Fedora's"));
   } else if (explanation.symptom.kind == SymptomKind::torch_needs) {
     explanation.say(
         "it is neither CUDA's nor one that every Linux has: torch's wheel should bring it");
+  } else if (ask_provider(asked, explanation); !explanation.owner.empty()) {
+    explain_provided(explanation);
   } else {
     explanation.say(
         "it is neither torch's, nor CUDA's, nor one that every Linux has: a wheel should bring it");
@@ -266,6 +307,7 @@ void ask_library(const Asked& asked, Explanation& explanation) {
 }
 
 void ask_version(const Asked& asked, Explanation& explanation) {
+  explain_place(explanation);
   const auto* machine = asked.machine;
   auto& symptom = explanation.symptom;
   const auto line = symptom.version.rfind('_');

@@ -110,7 +110,8 @@ void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& 
 }
 
 void explain_python_symbol(const MachineFacts* machine, Explanation& explanation) {
-  const auto& symbol = explanation.symptom.symbol;
+  const auto& symptom = explanation.symptom;
+  const auto& symbol = symptom.symbol;
   const auto limited = python_abi3().find(symbol);
   explanation.owner = "Python";
   if (limited != python_abi3().end())
@@ -125,7 +126,11 @@ void explain_python_symbol(const MachineFacts* machine, Explanation& explanation
   if (limited != python_abi3().end() && limited->second == "3.2") {
     explanation.say(
         "every Python 3 has it: the module was loaded where Python's own symbols are not seen");
-    explanation.advise("nothing, if `ldd` printed it: ldd does not load Python");
+    explanation.advise(
+        symptom.kind == "symbol-on-macos"
+            ? "run it with the Python that it was built for (the folder of its name, or `otool -L "
+              "FILE`): Python 2, or one of another place, does not have the symbol in its view"
+            : "nothing, if `ldd` printed it: ldd does not load Python");
     explanation.advise(
         "a program that embeds Python: link it to libpython, or open that with RTLD_GLOBAL");
   }

@@ -14,19 +14,49 @@ constexpr std::size_t most_between = 400;    // bytes that `*` or a part between
 constexpr std::size_t most_attempts = 5000;  // of one pattern in one text
 constexpr std::size_t most_symptoms = 100;
 
-// What compilers and loaders say of a missing file in other languages, as glibc translates it.
+// What glibc, gcc and Windows say in other languages, and the English words of the entries.
+constexpr std::pair<std::string_view, std::string_view> translations[] = {
+    {"没有那个文件或目录", "No such file or directory"},
+    {"沒有此一檔案或目錄", "No such file or directory"},
+    {"そのようなファイルやディレクトリはありません", "No such file or directory"},
+    {"그런 파일이나 디렉터리가 없습니다", "No such file or directory"},
+    {"Нет такого файла или каталога", "No such file or directory"},
+    {"Datei oder Verzeichnis nicht gefunden", "No such file or directory"},
+    {"Aucun fichier ou dossier de ce type", "No such file or directory"},
+    {"No existe el archivo o el directorio", "No such file or directory"},
+    {"No existe el fichero o el directorio", "No such file or directory"},
+    {"Arquivo ou diretório inexistente", "No such file or directory"},
+    {"File o directory non esistente", "No such file or directory"},
+    {"致命错误", "fatal error"},
+    {"编译中断", "compilation terminated"},
+    {"找不到 -l", "cannot find -l"},
+    {"未找到命令", "command not found"},
+    {"Befehl nicht gefunden", "command not found"},
+    {"commande introuvable", "command not found"},
+    {"orden no encontrada", "command not found"},
+    {"команда не найдена", "command not found"},
+    {"无法打开包括文件", "Cannot open include file"},
+    {"Impossible d'ouvrir le fichier include :", "Cannot open include file:"},
+    {"Datei (Include) kann nicht geöffnet werden", "Cannot open include file"},
+    {"无法打开源文件", "cannot open source file"},
+    {"无法解析的外部符号", "unresolved external symbol"},
+    {"無法解析的外部符號", "unresolved external symbol"},
+    {"неразрешенный внешний символ", "unresolved external symbol"},
+    {"不是内部或外部命令", "is not recognized as an internal or external command"},
+    {"不是內部或外部命令", "is not recognized as an internal or external command"},
+    {"n'est pas reconnu en tant que commande interne",
+     "is not recognized as an internal or external command"},
+    {"не является внутренней или внешней", "is not recognized as an internal or external command"},
+    {"no se reconoce como un comando interno",
+     "is not recognized as an internal or external command"}};
+
 std::string in_english(std::string_view source) {
   std::string text(source);
-  for (const std::string_view translated :
-       {"没有那个文件或目录", "沒有此一檔案或目錄", "そのようなファイルやディレクトリはありません",
-        "그런 파일이나 디렉터리가 없습니다", "Нет такого файла или каталога",
-        "Datei oder Verzeichnis nicht gefunden", "Aucun fichier ou dossier de ce type",
-        "No existe el archivo o el directorio", "No existe el fichero o el directorio",
-        "Arquivo ou diretório inexistente", "File o directory non esistente"}) {
+  for (const auto& [translated, english] : translations) {
     std::string done;
     std::size_t from = 0;
     for (auto at = text.find(translated); at != text.npos; at = text.find(translated, from)) {
-      done.append(text, from, at - from).append("No such file or directory");
+      done.append(text, from, at - from).append(english);
       from = at + translated.size();
     }
     if (from > 0) text = done.append(text, from);
@@ -143,9 +173,14 @@ std::vector<Match> matches(const Pattern& pattern, const PlainText& text) {
       const auto next = text.find(literal, match.end, match.end + most_between + literal.size());
       complete = next != std::string::npos;
       if (!complete) break;
-      if (pattern.between[i] != "*")
-        match.parts[pattern.between[i]] =
-            trim(std::string_view(text.text).substr(match.end, next - match.end));
+      if (auto name = pattern.between[i]; name != "*") {
+        auto part = trim(std::string_view(text.text).substr(match.end, next - match.end));
+        if (name.ends_with('!')) {
+          name.pop_back();
+          complete = part.find(' ') == part.npos;
+        }
+        match.parts[name] = part;
+      }
       match.end = next + literal.size();
     }
     if (!complete) continue;
