@@ -198,6 +198,12 @@ void explain_place(Explanation& explanation) {
       "/run/opengl-driver/lib (nixGL on other systems)");
 }
 
+// The loader says so of programs; Python's modules have other words.
+bool is_programs_message(const Explanation& explanation) {
+  return explanation.symptom.message.find("error while loading shared libraries") !=
+         std::string::npos;
+}
+
 // A library whose packages are known; see ask_provider.
 void explain_provided(Explanation& explanation) {
   const auto& symptom = explanation.symptom;
@@ -208,8 +214,7 @@ void explain_provided(Explanation& explanation) {
                        base_name(symptom.needs) + "'` or `apk search` names)");
   if (const auto pip = symptom.part("pip"); !pip.empty())
     explanation.advise("or pip install " + pip);
-  // A program's loader says so; no Python is known to be there.
-  if (symptom.message.find("error while loading shared libraries") == std::string::npos)
+  if (!is_programs_message(explanation))
     explanation.advise("with conda: the package and this library from one channel (conda-forge)");
   explanation.advise(
       "if it is there, put its folder into LD_LIBRARY_PATH; another number after .so is another "
@@ -296,6 +301,18 @@ void ask_library(const Asked& asked, Explanation& explanation) {
         "it is neither CUDA's nor one that every Linux has: torch's wheel should bring it");
   } else if (ask_provider(asked, explanation); !explanation.owner.empty()) {
     explain_provided(explanation);
+  } else if (is_programs_message(explanation)) {
+    explanation.say(
+        "it is the program's own library, or one of a package that is not installed; the loader "
+        "does not look into the program's folder or the current one by itself");
+    explanation.advise("`find / -name '" + name +
+                       "*' 2>/dev/null` tells whether it is there: put its folder into "
+                       "LD_LIBRARY_PATH (export it), or after `make install` run sudo ldconfig");
+    explanation.advise("it is not there: install the package that has it (`apt-file search " +
+                       name + "`, `dnf provides '*/" + name +
+                       "'`), or take all files of the release");
+    explanation.advise(
+        "whoever builds it: link with -Wl,-rpath,'$ORIGIN/../lib' (CMAKE_INSTALL_RPATH)");
   } else {
     explanation.say(
         "it is neither torch's, nor CUDA's, nor one that every Linux has: a wheel should bring it");

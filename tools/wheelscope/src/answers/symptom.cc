@@ -153,8 +153,12 @@ void add_outer_parts(const Pattern& pattern, const PlainText& text, Match& match
       match.parts[name].clear();
   }
   if (const auto& name = pattern.between.back(); !name.empty() && name != "*") {
-    const auto word = trim(std::string_view(text.text).substr(match.end, most_between));
-    match.parts[name] = without_quotes(word.substr(0, word.find_first_of(" ,;")));
+    auto word = trim(std::string_view(text.text).substr(match.end, most_between));
+    word = word.substr(0, word.find_first_of(" ,;"));
+    // "undefined symbol: f'If you": the quote ends it.
+    if (const auto quote = word.find_first_of("'\"`", 1); quote != word.npos && quote > 1)
+      word = word.substr(0, quote + 1);
+    match.parts[name] = without_quotes(word);
   }
 }
 
