@@ -183,6 +183,13 @@ void ask_wheel(const Asked& asked, Explanation& explanation) {
   }
   explanation.say("the file is for " + joined(pythons, " or ") + ", and for " +
                   joined(systems, " or "));
+  if (contains(claims->file_name_tags, std::string("py3-none-any"))) {
+    explanation.say(
+        "such a file fits every Python 3: a pip that refuses it is Python 2's, or cannot read the "
+        "version in its name");
+    explanation.advise(
+        "`pip --version` names its Python; python3 -m pip install FILE is Python 3's");
+  }
   const auto* python = asked.machine && asked.machine->python ? &*asked.machine->python : nullptr;
   if (!python || python->tags.empty()) return;
   const bool taken = std::ranges::any_of(

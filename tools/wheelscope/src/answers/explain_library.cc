@@ -221,6 +221,47 @@ void explain_provided(Explanation& explanation) {
       "release: install the build of the package for the one that is here");
 }
 
+// Alpine names packages by the libraries that they have, not by links without a number.
+std::string on_alpine(const std::string& name) {
+  return name.ends_with(".so")
+             ? " (pkgs.alpinelinux.org/contents names it; a name without a number "
+               "is in a package -dev as a rule)"
+             : " (`apk add so:" + name + "`)";
+}
+
+// Whose copy was loaded decides what helps; its path tells.
+void explain_older_libstdcxx(Explanation& explanation) {
+  const auto& loaded = explanation.symptom.needs;
+  auto in = [&](std::string_view folder) { return loaded.find(folder) != loaded.npos; };
+  const char* newer =
+      "use a newer libstdc++.so.6: in a conda environment, conda install -c conda-forge "
+      "libstdcxx-ng; otherwise the system's package of a newer gcc";
+  const char* first =
+      "if the system's own is newer than the one in the message, an environment or "
+      "LD_LIBRARY_PATH put the older one first";
+  explanation.say("libstdc++ comes with gcc, and each gcc adds versions to it");
+  const bool system = loaded.starts_with("/lib") || loaded.starts_with("/usr/lib");
+  const bool conda = in("conda") || in("/envs/") || in("miniforge") || in("mamba");
+  if (system) {
+    explanation.say("the copy that was loaded is the system's");
+    explanation.advise(
+        "in a conda environment: conda install -c conda-forge libstdcxx-ng, and "
+        "LD_LIBRARY_PATH=$CONDA_PREFIX/lib if the system's is still taken; otherwise the system's "
+        "package of a newer gcc, or a newer system");
+  } else if (loaded.starts_with('/') && !conda) {
+    explanation.say(
+        "the copy that was loaded is neither the system's nor conda's: LD_LIBRARY_PATH (a compiler "
+        "module, another program) put its folder first");
+    explanation.advise(
+        "unset LD_LIBRARY_PATH, or unload that module (module list), and try again; or load the "
+        "module of a newer gcc");
+    explanation.advise("conda: LD_LIBRARY_PATH=$CONDA_PREFIX/lib, whose copy is newer as a rule");
+  } else {
+    explanation.advise(newer);
+    explanation.advise(first);
+  }
+}
+
 }  // namespace
 
 void ask_library(const Asked& asked, Explanation& explanation) {
@@ -288,6 +329,8 @@ void ask_library(const Asked& asked, Explanation& explanation) {
             ? "it is a library of the system that wheels may count on; minimal images leave it out"
             : "the message is musl's: the system is Alpine Linux, or one like it");
     ask_provider(asked, explanation);
+    if (on_musl && !explanation.owner.empty())
+      explanation.say("it is of " + explanation.symptom.part("of"));
     explanation.owner = "the system";
     const auto apt = explanation.symptom.part("apt");
     explanation.advise(
@@ -357,13 +400,7 @@ void ask_version(const Asked& asked, Explanation& explanation) {
     }
   }
   if (kind == "GLIBCXX" || kind == "CXXABI") {
-    explanation.say("libstdc++ comes with gcc, and each gcc adds versions to it");
-    explanation.advise(
-        "use a newer libstdc++.so.6: in a conda environment, conda install -c conda-forge "
-        "libstdcxx-ng; otherwise the system's package of a newer gcc");
-    explanation.advise(
-        "if the system's own is newer than the one in the message, an environment or "
-        "LD_LIBRARY_PATH put the older one first");
+    explain_older_libstdcxx(explanation);
     return;
   }
   if (symptom.version == explanation.owner) {

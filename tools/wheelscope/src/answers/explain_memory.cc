@@ -43,27 +43,29 @@ void ask_memory(const Asked&, Explanation& explanation) {
     return;
   }
   if (!free) return;
+  // Since torch 1.4 the pool of torch (reserved) is told; what is neither in it nor free is
+  // others'.
+  const auto allocated = size("allocated");
+  auto held = size("reserved");
+  if (const auto unused = size("unused"); unused && allocated) held = *allocated + *unused;
+  const double others = held ? *total - *free - *held : 0;
+  if (others > *total / 4)
+    explanation.say("about " + in_words(others) +
+                    " are held by other processes (or by CUDA libraries of this one): end those, "
+                    "settings of this process do not help");
   if (*free > *asked_for) {
     explanation.say(
         in_words(*free) + " were free, and " + in_words(*asked_for) +
         " were asked for: the memory was there and not to be had, as it is in pieces, or a limit "
-        "forbids it (torch.cuda.set_per_process_memory_fraction, MPS, a virtual GPU, Windows' own "
-        "reserve), or another process freed it a moment later");
+        "forbids it (torch.cuda.set_per_process_memory_fraction, MPS, a virtual GPU, Windows, "
+        "which counts memory of other programs as free), or another process took it");
     return;
   }
-  // Since torch 1.4 the pool of torch (reserved) is told; what is neither in it nor free is
-  // others'.
-  auto held = size("reserved");
-  if (const auto allocated = size("allocated"), unused = size("unused"); unused && allocated)
-    held = *allocated + *unused;
   if (!held) return;
-  if (const auto others = *total - *free - *held; others > *total / 4)
-    explanation.say("about " + in_words(others) +
-                    " are held by other processes (or by CUDA libraries of this one)");
-  else
+  if (others <= *total / 4)
     explanation.say("this process holds " + in_words(*held) + " of " + in_words(*total) +
                     " itself");
-  if (const auto allocated = size("allocated"); allocated && *held - *allocated > *asked_for)
+  if (allocated && *held - *allocated > *asked_for)
     explanation.say(in_words(*held - *allocated) +
                     " of it are reserved and unused: they are in pieces that are too small");
 }

@@ -96,6 +96,12 @@ void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& 
         "it is part of torch's C++ ABI, which changes with every minor version of torch");
     explain_cxx_abi(machine, explanation);
   }
+  if (explanation.owner == "libtorch_python.so" && symbol.starts_with("THP")) {
+    explanation.say(
+        "every torch has functions of this kind: most often torch was not imported before the "
+        "module, and its libraries were not loaded");
+    explanation.advise("import torch before the module: that loads torch's libraries");
+  }
   if (machine && machine->torch) compare_with_torch(*machine->torch, disk, explanation);
   const auto torch = machine && machine->torch ? " (" + machine->torch->version + ")" : "";
   explanation.advise("install the build of the package that was made for the torch here" + torch +
@@ -105,7 +111,7 @@ void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& 
     explanation.advise(
         "a library of your own: link it to torch_python, which CMake's find_package(Torch) leaves "
         "out");
-  if (!machine || !machine->torch)
+  if ((!machine || !machine->torch) && !symbol.starts_with("THP"))
     explanation.advise("import torch before the module: that loads torch's libraries");
 }
 
@@ -211,6 +217,13 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
   }
   explanation.say("a " + explanation.owner +
                   " without it was loaded: another version than the library was linked with");
+  if (explanation.owner == "libstdc++.so.6") {
+    explanation.say("most often the one that was loaded is older than the gcc that built the file");
+    explanation.advise(
+        "a newer libstdc++.so.6: in a conda environment, conda install -c conda-forge "
+        "libstdcxx-ng, and LD_LIBRARY_PATH=$CONDA_PREFIX/lib; or a build of the package for an "
+        "older system (its wheel)");
+  }
   const auto cuda = machine && machine->torch ? machine->torch->cuda : std::string();
   const bool numbered = explanation.owner.contains('.');  // else any version of torch's CUDA
   std::set<std::string> names;
