@@ -120,7 +120,8 @@ std::set<std::string> named_in(std::string_view text) {
 TEST(MessageEntries, NameKnownParts) {
   for (const auto& entry : message_entries()) {
     std::set<std::string> parts{"wanted", "loaded",  // of the questions symbol and version
-                                "of",     "pip",    "apt", "brew"};  // of provider
+                                "of",     "pip",    "apt", "brew",  // of provider
+                                "python3"};                         // of wheel
     for (const auto& pattern : entry.find) {
       EXPECT_FALSE(pattern.literals.empty()) << entry.kind;
       EXPECT_EQ(pattern.between.size(), pattern.literals.size() + 1) << entry.kind;

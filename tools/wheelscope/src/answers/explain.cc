@@ -146,6 +146,9 @@ std::string system_in_words(const std::string& platform) {
   const auto system = system_of_tag(platform);
   const auto libc = libc_version_of_tag(platform);
   if (system == System::any) return "any system";
+  if (system != System::other && architecture_of_tag(platform).empty() &&
+      platform.starts_with("linux_"))
+    return "Linux on " + platform.substr(6) + ", which is no processor that pip knows";
   if (system == System::glibc || system == System::musl)
     return "Linux on " + architecture_of_tag(platform) +
            (system == System::glibc ? " with glibc " : " with musl (Alpine) ") + libc + " or newer";
@@ -184,11 +187,7 @@ void ask_wheel(const Asked& asked, Explanation& explanation) {
   explanation.say("the file is for " + joined(pythons, " or ") + ", and for " +
                   joined(systems, " or "));
   if (contains(claims->file_name_tags, std::string("py3-none-any"))) {
-    explanation.say(
-        "such a file fits every Python 3: a pip that refuses it is Python 2's, or cannot read the "
-        "version in its name");
-    explanation.advise(
-        "`pip --version` names its Python; python3 -m pip install FILE is Python 3's");
+    explanation.symptom.set("python3", base_name(explanation.symptom.part("wheel")));
   }
   const auto* python = asked.machine && asked.machine->python ? &*asked.machine->python : nullptr;
   if (!python || python->tags.empty()) return;

@@ -335,7 +335,7 @@ void ask_library(const Asked& asked, Explanation& explanation) {
     const auto apt = explanation.symptom.part("apt");
     explanation.advise(
         "install the system's package that has " + name +
-        (on_musl ? " (`apk add so:" + name + "`)"
+        (on_musl ? on_alpine(name)
          : apt.empty()
              ? " (`apt-file search " + name + "`, `dnf provides '*/" + name + "'`)"
              : ": apt install " + apt + "; `dnf provides '*/" + name + "'` names Fedora's"));

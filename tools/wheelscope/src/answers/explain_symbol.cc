@@ -182,6 +182,10 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
   const auto platform = platform_symbols().find(symptom.symbol);
   if (!symptom.version.empty() && symptom.version.starts_with("lib")) {
     explanation.owner = symptom.version;
+  } else if (symptom.version.starts_with("GLIBCXX_") || symptom.version.starts_with("CXXABI_")) {
+    explanation.owner = "libstdc++.so.6";
+  } else if (symptom.version.starts_with("GLIBC_")) {
+    explanation.owner = "libc.so.6";
   } else if (is_driver_symbol(symptom.symbol)) {
     explanation.owner = "libcuda.so.1";
     explanation.say(
