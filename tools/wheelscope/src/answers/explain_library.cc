@@ -251,11 +251,14 @@ void explain_older_libstdcxx(Explanation& explanation) {
   } else if (loaded.starts_with('/') && !conda) {
     explanation.say(
         "the copy that was loaded is neither the system's nor conda's: LD_LIBRARY_PATH (a compiler "
-        "module, another program) put its folder first");
+        "module) put its folder first, or the program that runs Python (Julia, MATLAB, Blender) "
+        "brought it");
     explanation.advise(
         "unset LD_LIBRARY_PATH, or unload that module (module list), and try again; or load the "
         "module of a newer gcc");
-    explanation.advise("conda: LD_LIBRARY_PATH=$CONDA_PREFIX/lib, whose copy is newer as a rule");
+    explanation.advise(
+        "conda: LD_LIBRARY_PATH=$CONDA_PREFIX/lib, whose copy is newer as a rule; in another "
+        "program: LD_PRELOAD=PATH/libstdc++.so.6 of the newer one, or a newer program");
   } else {
     explanation.advise(newer);
     explanation.advise(first);

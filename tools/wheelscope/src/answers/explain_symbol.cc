@@ -244,6 +244,10 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
   }
   explanation.advise(
       "look for another copy: unset LD_LIBRARY_PATH, or see what LD_DEBUG=libs says");
+  if (explanation.owner.starts_with("libcu") || explanation.owner.starts_with("libnv"))
+    explanation.advise(
+        "libraries of CUDA go together by release: take all from one place, pip's (pip install "
+        "--force-reinstall --no-cache-dir torch), conda's or the system's");
 }
 
 // What musl's loader says on Alpine Linux, mostly of files that were made for glibc.

@@ -39,9 +39,28 @@ constexpr std::pair<std::string_view, std::string_view> translations[] = {
     {"Impossible d'ouvrir le fichier include :", "Cannot open include file:"},
     {"Datei (Include) kann nicht geöffnet werden", "Cannot open include file"},
     {"无法打开源文件", "cannot open source file"},
+    {"无法打开输入文件", "cannot open input file "},
     {"无法解析的外部符号", "unresolved external symbol"},
     {"無法解析的外部符號", "unresolved external symbol"},
     {"неразрешенный внешний символ", "unresolved external symbol"},
+    {"找不到指定的模块", "The specified module could not be found"},
+    {"找不到指定的模組", "The specified module could not be found"},
+    {"找不到指定的程序", "The specified procedure could not be found"},
+    {"初始化例程失败", " initialization routine failed"},
+    {"不是有效的 Win32 应用程序", "is not a valid Win32 application"},
+    {"Das angegebene Modul wurde nicht gefunden", "The specified module could not be found"},
+    {"Die angegebene Prozedur wurde nicht gefunden", "The specified procedure could not be found"},
+    {"Le module spécifié est introuvable", "The specified module could not be found"},
+    {"La procédure spécifiée est introuvable", "The specified procedure could not be found"},
+    {"No se puede encontrar el módulo especificado", "The specified module could not be found"},
+    {"No se encontró el proceso especificado", "The specified procedure could not be found"},
+    {"Não foi possível encontrar o módulo especificado", "The specified module could not be found"},
+    {"Impossibile trovare il modulo specificato", "The specified module could not be found"},
+    {"Не найден указанный модуль", "The specified module could not be found"},
+    {"Не найдена указанная процедура", "The specified procedure could not be found"},
+    {"指定されたモジュールが見つかりません", "The specified module could not be found"},
+    {"지정된 모듈을 찾을 수 없습니다", "The specified module could not be found"},
+    {"Nie można odnaleźć określonego modułu", "The specified module could not be found"},
     {"不是内部或外部命令", "is not recognized as an internal or external command"},
     {"不是內部或外部命令", "is not recognized as an internal or external command"},
     {"n'est pas reconnu en tant que commande interne",
@@ -73,8 +92,11 @@ struct PlainText {
     const auto english = in_english(original);
     std::string_view source = english;
     while (!source.empty()) {
-      const auto line = source.substr(0, source.find('\n'));
+      auto line = source.substr(0, source.find('\n'));
       source.remove_prefix(std::min(line.size() + 1, source.size()));
+      // A line of one word: what bash says of a program that got signal 9; on macOS with its
+      // number.
+      if (trim(line) == "Killed") line = "Killed: 9";
       lines.push_back(text.size());
       add(line);
       if (!text.ends_with(' ')) text += ' ';
