@@ -109,6 +109,11 @@ TEST(Symptom, AQuoteEndsAWord) {
   EXPECT_EQ(only("'/a/b.so: undefined symbol: free_it'If you do not plan").symbol, "free_it");
 }
 
+TEST(Symptom, AnErrorsNameMayTouchTheFile) {
+  EXPECT_EQ(only("ImportError:libimf.so: cannot open shared object file: No such file").needs,
+            "libimf.so");
+}
+
 TEST(Symptom, ALineMayBeOneWord) {
   EXPECT_EQ(only("epoch 1\nKilled\n$").kind, "installation-killed");
   EXPECT_TRUE(recognise("the process was killed").empty());

@@ -87,6 +87,17 @@ void explain_cxx_abi(const MachineFacts* machine, Explanation& explanation) {
 
 void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& explanation) {
   const auto& symbol = explanation.symptom.symbol;
+  if (explanation.symptom.library.contains("/torch/lib/lib")) {
+    explanation.say("both are parts of torch: libraries of two torches are mixed");
+    explanation.advise(
+        "pip uninstall -y torch until there is none, delete what is left of its folder, and "
+        "install "
+        "it again; with conda: a new environment");
+    explanation.advise(
+        "unset LD_LIBRARY_PATH; `ldd FILE | grep -E 'torch|c10'` shows a copy from another place "
+        "(/usr/local/lib): remove it");
+    return;
+  }
   if (const auto shim = torch_shims().find(symbol); shim != torch_shims().end()) {
     explanation.say("it is a function of torch's stable ABI since torch " +
                     std::string(shim->second.first_version));

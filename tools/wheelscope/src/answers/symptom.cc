@@ -143,7 +143,8 @@ std::string without_quotes(std::string_view word) {
     word.remove_suffix(1);
   // A quoted text of Python's writes its line end: 'undefined symbol: _Zx\n'.
   if (word.ends_with("\\n")) word.remove_suffix(2);
-  // "ImportError('libcuda.so.1" is of libcuda.so.1.
+  // "ImportError('libcuda.so.1" and "ImportError:libcuda.so.1" are of libcuda.so.1.
+  if (const auto error = word.rfind("Error:"); error != word.npos) word.remove_prefix(error + 6);
   return std::string(word.substr(word.find_last_of("'\"`") + 1));
 }
 
