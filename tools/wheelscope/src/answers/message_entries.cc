@@ -90,8 +90,7 @@ std::vector<MessageEntry> parse_entries(std::string_view text) {
 
 std::string comparable(std::string_view text) {
   auto plain = lower(text);
-  std::ranges::replace_if(
-      plain, [](char c) { return c == '"' || c == '`'; }, '\'');
+  std::ranges::replace_if(plain, [](char c) { return c == '"' || c == '`'; }, '\'');
   return plain;
 }
 

@@ -219,8 +219,7 @@ bool ThinnedWheel::changes() const {
 Result<ThinFor> parse_arch_list(std::string_view text) {
   ThinFor wanted;
   std::string spaced(text);
-  std::ranges::replace_if(
-      spaced, [](char c) { return c == ';' || c == ','; }, ' ');
+  std::ranges::replace_if(spaced, [](char c) { return c == ';' || c == ','; }, ' ');
   for (auto word : split(spaced, ' ')) {
     if (word.empty()) continue;
     const auto plus = lower(word).find("+ptx");
