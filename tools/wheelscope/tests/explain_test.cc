@@ -89,6 +89,36 @@ TEST(Symptom, EntriesNameAlternatives) {
   EXPECT_EQ(only("ERROR: Failed building wheel for orjson-of-others").kind, "build-failed");
 }
 
+TEST(Symptom, APartMayBeOneWordAlone) {
+  EXPECT_EQ(only("The term 'uv' is not recognized as the name of a cmdlet").part("program"), "uv");
+  EXPECT_TRUE(recognise("The term 'a longer text' is not recognized as the name").empty());
+}
+
+TEST(Symptom, CompilersSpeakOtherLanguages) {
+  EXPECT_EQ(only("a.cpp:4:10: 致命错误：libavcodec/avcodec.h：没有那个文件或目录").part("header"),
+            "libavcodec/avcodec.h");
+  EXPECT_EQ(only("fatal error C1083: 无法打开包括文件: “Python.h”: No such file").kind,
+            "python-headers");
+  EXPECT_EQ(only("/usr/bin/ld: 找不到 -lcudart").part("library"), "cudart");
+  EXPECT_EQ(only("'nvcc' 不是内部或外部命令，也不是可运行的程序").part("program"), "nvcc");
+  EXPECT_EQ(only("ImportError: DLL load failed: Das angegebene Modul wurde nicht gefunden.").kind,
+            "windows-dll-missing");
+}
+
+TEST(Symptom, AQuoteEndsAWord) {
+  EXPECT_EQ(only("'/a/b.so: undefined symbol: free_it'If you do not plan").symbol, "free_it");
+}
+
+TEST(Symptom, AnErrorsNameMayTouchTheFile) {
+  EXPECT_EQ(only("ImportError:libimf.so: cannot open shared object file: No such file").needs,
+            "libimf.so");
+}
+
+TEST(Symptom, ALineMayBeOneWord) {
+  EXPECT_EQ(only("epoch 1\nKilled\n$").kind, "installation-killed");
+  EXPECT_TRUE(recognise("the process was killed").empty());
+}
+
 TEST(Symptom, SpecialEntriesAndStrongOnesWin) {
   EXPECT_EQ(only("libtorch_cpu.so: undefined symbol: iJIT_NotifyEvent").kind, "mkl-jit-symbol");
   EXPECT_EQ(only("x.c:1: fatal error: Python.h: No such file or directory\nerror: command 'gcc' "
@@ -119,12 +149,14 @@ std::set<std::string> named_in(std::string_view text) {
 
 TEST(MessageEntries, NameKnownParts) {
   for (const auto& entry : message_entries()) {
-    std::set<std::string> parts{"wanted", "loaded"};  // of the questions symbol and version
+    std::set<std::string> parts{"wanted", "loaded",  // of the questions symbol and version
+                                "of",     "pip",    "apt", "brew",  // of provider
+                                "python3"};                         // of wheel
     for (const auto& pattern : entry.find) {
       EXPECT_FALSE(pattern.literals.empty()) << entry.kind;
       EXPECT_EQ(pattern.between.size(), pattern.literals.size() + 1) << entry.kind;
       for (const auto& literal : pattern.literals) EXPECT_FALSE(literal.empty()) << entry.kind;
-      parts.insert(pattern.between.begin(), pattern.between.end());
+      for (const auto& name : pattern.between) parts.insert(name.substr(0, name.find('!')));
     }
     auto sentences = entry.because;
     sentences.insert(sentences.end(), entry.fix.begin(), entry.fix.end());
@@ -232,6 +264,64 @@ TEST(Explain, Libraries) {
   EXPECT_TRUE(denied.symptom.kind == "file-not-readable" && !says(denied.fixes, "install"));
 }
 
+TEST(Explain, WhoseANameIs) {
+  const auto module = explained("No module named 'cv2'");
+  EXPECT_EQ(module.owner, "OpenCV");
+  EXPECT_TRUE(says(module.fixes, "pip install opencv-python"));
+  EXPECT_TRUE(says(explained("fatal error: 'openssl/ssl.h' file not found").fixes,
+                   "apt install libssl-dev"));
+  EXPECT_TRUE(says(explained("bash: ffmpeg: command not found").fixes, "apt install ffmpeg"));
+  EXPECT_TRUE(says(explained("OSError: libpq.so.5: cannot open shared object file").fixes,
+                   "apt install libpq5"));
+  EXPECT_TRUE(says(explained("OSError: cannot load library 'portaudio'").fixes, "libportaudio2"));
+  const auto unknown = explained("fatal error: whose.h: No such file or directory");
+  EXPECT_TRUE(unknown.owner.empty() && says(unknown.fixes, "apt-file search whose.h"));
+  EXPECT_FALSE(says(unknown.fixes, "apt install"));
+}
+
+TEST(Explain, WhoseCopyOfACxxLibraryWasLoaded) {
+  auto fix = [](const std::string& folder) {
+    return explained(folder + "libstdc++.so.6: version `GLIBCXX_3.4.29' not found").fixes.front();
+  };
+  EXPECT_NE(fix("/lib64/").find("conda install"), std::string::npos);
+  EXPECT_NE(fix("/opt/gcc/10/lib64/").find("unset LD_LIBRARY_PATH"), std::string::npos);
+  EXPECT_NE(fix("/home/me/miniconda3/lib/").find("libstdcxx-ng"), std::string::npos);
+  EXPECT_TRUE(says(explained("/nix/store/a-gcc/lib/libstdc++.so.6: version `CXXABI_1.3.15' not "
+                             "found")
+                       .fixes,
+                   "programs.nix-ld"));
+}
+
+TEST(Explain, SizesOfMemory) {
+  auto because = [](const std::string& sizes) {
+    return explained("CUDA out of memory. Tried to allocate " + sizes).because;
+  };
+  EXPECT_TRUE(says(because("1.69 GiB (GPU 0; 14.56 GiB total capacity; 649.97 MiB already "
+                           "allocated; 1.31 GiB free; 1.01 GiB reserved in total by PyTorch)"),
+                   "12.2 GiB are held by other processes"));
+  EXPECT_TRUE(says(because("20.00 MiB (GPU 0; 23.69 GiB total capacity; 2.10 GiB already "
+                           "allocated; 21.00 GiB free; 2.20 GiB reserved in total by PyTorch)"),
+                   "20 MiB were asked for: the memory was there"));
+  EXPECT_TRUE(says(because("80.00 GiB (GPU 0; 23.69 GiB total capacity; 2.10 GiB already "
+                           "allocated; 1.00 GiB free; 2.20 GiB reserved in total by PyTorch)"),
+                   "no setting helps"));
+  EXPECT_TRUE(says(because("2.00 GiB. GPU 0 has a total capacity of 23.69 GiB of which 1.00 GiB "
+                           "is free. Of the allocated memory 18.00 GiB is allocated by PyTorch, "
+                           "and 4.00 GiB is reserved by PyTorch but unallocated."),
+                   "4.0 GiB of it are reserved and unused"));
+}
+
+TEST(Explain, WhatAPackageWasBuiltFor) {
+  auto because = [](const std::string& built, const std::string& here) {
+    return explained("xFormers was built for:\n    PyTorch " + built +
+                     " with CUDA 1201 (you have " + here + ")")
+        .because;
+  };
+  EXPECT_TRUE(says(because("2.1.2+cu121", "2.0.1+cu118"), "2.1.2 and 2.0.1 differ"));
+  EXPECT_TRUE(says(because("2.0.1+cu121", "2.0.1+cu118"), "the CUDA differs: cu121 and cu118"));
+  EXPECT_TRUE(says(because("2.0.1+cu118", "2.0.1+cu118"), "that is the torch that is here"));
+}
+
 TEST(Explain, LibrariesThatTorchItselfNeeds) {
   const auto torch = explained(
       "    from torch._C import *\nImportError: libarm_compute.so: cannot open shared object file");
@@ -296,6 +386,9 @@ TEST(Explain, WhatTheTagsOfAWheelAskFor) {
   EXPECT_TRUE(says(tags("cp310-cp310-manylinux_2_28_x86_64.manylinux_2_27_x86_64"),
                    "for Linux on x86_64 with glibc 2.27 or newer"));
   EXPECT_FALSE(says(tags("cp310-cp310-manylinux_2_28_x86_64.manylinux_2_27_x86_64"), "2.28"));
+  EXPECT_TRUE(
+      says(explained("a-1-py3-none-any.whl is not a supported wheel on this platform").fixes,
+           "python3 -m pip install a-1-py3-none-any.whl"));
   EXPECT_TRUE(says(tags("py3-none-win_amd64"), "Python 3, and for Windows with a 64-bit Python"));
   EXPECT_TRUE(says(tags("cp312-cp312-macosx_11_0_arm64"), "macOS 11.0 or newer on arm64"));
 }

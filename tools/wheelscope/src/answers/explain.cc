@@ -146,6 +146,9 @@ std::string system_in_words(const std::string& platform) {
   const auto system = system_of_tag(platform);
   const auto libc = libc_version_of_tag(platform);
   if (system == System::any) return "any system";
+  if (system != System::other && architecture_of_tag(platform).empty() &&
+      platform.starts_with("linux_"))
+    return "Linux on " + platform.substr(6) + ", which is no processor that pip knows";
   if (system == System::glibc || system == System::musl)
     return "Linux on " + architecture_of_tag(platform) +
            (system == System::glibc ? " with glibc " : " with musl (Alpine) ") + libc + " or newer";
@@ -183,6 +186,9 @@ void ask_wheel(const Asked& asked, Explanation& explanation) {
   }
   explanation.say("the file is for " + joined(pythons, " or ") + ", and for " +
                   joined(systems, " or "));
+  if (contains(claims->file_name_tags, std::string("py3-none-any"))) {
+    explanation.symptom.set("python3", base_name(explanation.symptom.part("wheel")));
+  }
   const auto* python = asked.machine && asked.machine->python ? &*asked.machine->python : nullptr;
   if (!python || python->tags.empty()) return;
   const bool taken = std::ranges::any_of(
@@ -202,12 +208,38 @@ void ask_packages(const Asked& asked, Explanation& explanation) {
   }
 }
 
+// Whether a package that says what it was built for (parts built, built_python) is where it belongs
+// (parts torch, python).
+void ask_built_for(const Asked& asked, Explanation& explanation) {
+  const auto& symptom = explanation.symptom;
+  const auto built = symptom.part("built");
+  auto here = symptom.part("torch");
+  if (here.empty() && asked.machine && asked.machine->torch) here = asked.machine->torch->version;
+  auto release = [](const std::string& version) { return version.substr(0, version.find('+')); };
+  if (built.empty() || here.empty()) return;
+  if (release(built) != release(here)) {
+    explanation.say("torch " + release(built) + " and " + release(here) +
+                    " differ: its compiled files belong to " + release(built));
+  } else if (built != here && built.contains('+') && here.contains('+')) {
+    explanation.say("the release is the same, the CUDA differs: " +
+                    built.substr(built.find('+') + 1) + " and " + here.substr(here.find('+') + 1));
+  } else {
+    explanation.say(
+        "that is the torch that is here: its compiled files do not load for another reason, most "
+        "often another minor version of Python, or they were not built at all");
+    explanation.advise(
+        "its build for this Python: pip install --force-reinstall --no-deps --no-cache-dir NAME, "
+        "in the same version; `python -m xformers.info` says what is missing");
+  }
+}
+
 using Question = void (*)(const Asked&, Explanation&);
 const std::map<std::string_view, Question> questions{
-    {"symbol", ask_symbol}, {"version", ask_version}, {"library", ask_library},
-    {"driver", ask_driver}, {"torch", ask_torch},     {"python", ask_python},
-    {"libc", ask_libc},     {"cuda", ask_cuda},       {"processor", ask_processor},
-    {"gpu", ask_gpu},       {"ptx", ask_ptx},         {"wheel", ask_wheel}};
+    {"symbol", ask_symbol},     {"version", ask_version}, {"library", ask_library},
+    {"driver", ask_driver},     {"torch", ask_torch},     {"python", ask_python},
+    {"libc", ask_libc},         {"cuda", ask_cuda},       {"processor", ask_processor},
+    {"gpu", ask_gpu},           {"ptx", ask_ptx},         {"wheel", ask_wheel},
+    {"provider", ask_provider}, {"memory", ask_memory},   {"built-for", ask_built_for}};
 
 // Fills in "{library|A library} needs {symbol}": parts for their names, or the words after the bar.
 // Returns nothing if a part without such words is empty.

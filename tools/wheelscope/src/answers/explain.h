@@ -41,10 +41,10 @@ struct Symptom {
   void set(const std::string& name, std::string text);
 };
 
-// A text that a message is recognised by. `{name}` stands for a part, `*` for anything short, and
-// `{a|b}` in the file makes a pattern for each of its texts; blanks, line ends, letter case and the
-// style of quotes do not matter. Matching takes time in proportion to the text, whatever the text
-// is: nothing is ever tried again.
+// A text that a message is recognised by. `{name}` stands for a part, `{name!}` between texts for a
+// part without blanks, `*` for anything short, and `{a|b}` in the file makes a pattern for each of
+// its texts; blanks, line ends, letter case and the style of quotes do not matter. Matching takes
+// time in proportion to the text, whatever the text is: nothing is ever tried again.
 struct Pattern {
   std::vector<std::string> literals;  // at least one, in lower case
   std::vector<std::string> between;   // before each literal and after the last: "", "*" or a name
@@ -95,5 +95,13 @@ Explanation explain(const Symptom& symptom, const MachineFacts* machine, Disk& d
 void ask_symbol(const Asked& asked, Explanation& explanation);
 void ask_version(const Asked& asked, Explanation& explanation);
 void ask_library(const Asked& asked, Explanation& explanation);
+
+// Whose a module, header, library or program is, and what to install: sets the parts of, pip, apt
+// and brew, where data/providers.csv knows it.
+void ask_provider(const Asked& asked, Explanation& explanation);
+
+// What the sizes of an "out of memory" say: too much was asked for, another process has the memory,
+// or it is there and not in one piece.
+void ask_memory(const Asked& asked, Explanation& explanation);
 
 }  // namespace wheelscope

@@ -184,10 +184,94 @@ void explain_other_libc(bool for_musl, Explanation& explanation) {
     explanation.advise("or use an image with glibc: python:3-slim, not python:3-alpine");
 }
 
+// What the place or the program in a message adds: NixOS has no folders that others search.
+void explain_place(Explanation& explanation) {
+  if (explanation.symptom.message.find("/nix/store/") == std::string::npos) return;
+  explanation.say(
+      "the file is one of Nix: on NixOS nothing lies in /usr/lib, and only what the derivation "
+      "names is found");
+  explanation.advise(
+      "Nix: add the package that has the library to the derivation or shell, and its folder to "
+      "LD_LIBRARY_PATH (pkgs.lib.makeLibraryPath [...]); for files that were built elsewhere "
+      "(pip's "
+      "wheels) programs.nix-ld with its libraries, or buildFHSEnv; graphics and CUDA: "
+      "/run/opengl-driver/lib (nixGL on other systems)");
+}
+
+// The loader says so of programs; Python's modules have other words.
+bool is_programs_message(const Explanation& explanation) {
+  return explanation.symptom.message.find("error while loading shared libraries") !=
+         std::string::npos;
+}
+
+// A library whose packages are known; see ask_provider.
+void explain_provided(Explanation& explanation) {
+  const auto& symptom = explanation.symptom;
+  explanation.say("it is of " + symptom.part("of"));
+  if (const auto apt = symptom.part("apt"); !apt.empty())
+    explanation.advise("apt install " + apt +
+                       " (another system: the package that `dnf provides '*/" +
+                       base_name(symptom.needs) + "'` or `apk search` names)");
+  if (const auto pip = symptom.part("pip"); !pip.empty())
+    explanation.advise("or pip install " + pip);
+  if (!is_programs_message(explanation))
+    explanation.advise("with conda: the package and this library from one channel (conda-forge)");
+  explanation.advise(
+      "if it is there, put its folder into LD_LIBRARY_PATH; another number after .so is another "
+      "release: install the build of the package for the one that is here");
+}
+
+// Alpine names packages by the libraries that they have, not by links without a number.
+std::string on_alpine(const std::string& name) {
+  return name.ends_with(".so")
+             ? " (pkgs.alpinelinux.org/contents names it; a name without a number "
+               "is in a package -dev as a rule)"
+             : " (`apk add so:" + name + "`)";
+}
+
+// Whose copy was loaded decides what helps; its path tells.
+void explain_older_libstdcxx(Explanation& explanation) {
+  const auto& loaded = explanation.symptom.needs;
+  auto in = [&](std::string_view folder) { return loaded.find(folder) != loaded.npos; };
+  const char* newer =
+      "use a newer libstdc++.so.6: in a conda environment, conda install -c conda-forge "
+      "libstdcxx-ng; otherwise the system's package of a newer gcc";
+  const char* first =
+      "if the system's own is newer than the one in the message, an environment or "
+      "LD_LIBRARY_PATH put the older one first";
+  explanation.say("libstdc++ comes with gcc, and each gcc adds versions to it");
+  const bool system = loaded.starts_with("/lib") || loaded.starts_with("/usr/lib");
+  const bool conda = in("conda") || in("/envs/") || in("miniforge") || in("mamba");
+  if (system) {
+    explanation.say("the copy that was loaded is the system's");
+    explanation.advise(
+        "in a conda environment: conda install -c conda-forge libstdcxx-ng, and "
+        "LD_LIBRARY_PATH=$CONDA_PREFIX/lib if the system's is still taken; otherwise the system's "
+        "package of a newer gcc, or a newer system");
+  } else if (loaded.starts_with('/') && !conda) {
+    explanation.say(
+        "the copy that was loaded is neither the system's nor conda's: LD_LIBRARY_PATH (a compiler "
+        "module) put its folder first, or the program that runs Python (Julia, MATLAB, Blender) "
+        "brought it");
+    explanation.advise(
+        "unset LD_LIBRARY_PATH, or unload that module (module list), and try again; or load the "
+        "module of a newer gcc");
+    explanation.advise(
+        "conda: LD_LIBRARY_PATH=$CONDA_PREFIX/lib, whose copy is newer as a rule; in another "
+        "program: LD_PRELOAD=PATH/libstdc++.so.6 of the newer one, or a newer program");
+  } else {
+    explanation.advise(newer);
+    explanation.advise(first);
+  }
+}
+
 }  // namespace
 
 void ask_library(const Asked& asked, Explanation& explanation) {
+  explain_place(explanation);
   const auto* machine = asked.machine;
+  if (const auto stem = explanation.symptom.part("stem"); !stem.empty())
+    explanation.symptom.needs = "lib" + stem + ".so." + explanation.symptom.part("release");
   const auto& needs = explanation.symptom.needs;
   if (needs.empty() && explanation.symptom.kind == "nvrtc-builtins") return;  // it names none
   const auto name = base_name(needs);
@@ -243,18 +327,38 @@ void ask_library(const Asked& asked, Explanation& explanation) {
                              "msvcp140.dll and vcruntime140.dll"
                            : "or install what has it: brew search, brew install");
   } else if (is_platform_library(name) || on_musl) {
-    explanation.owner = "the system";
     explanation.say(
         is_platform_library(name)
             ? "it is a library of the system that wheels may count on; minimal images leave it out"
             : "the message is musl's: the system is Alpine Linux, or one like it");
+    ask_provider(asked, explanation);
+    if (on_musl && !explanation.owner.empty())
+      explanation.say("it is of " + explanation.symptom.part("of"));
+    explanation.owner = "the system";
+    const auto apt = explanation.symptom.part("apt");
     explanation.advise(
         "install the system's package that has " + name +
-        (on_musl ? " (`apk add so:" + name + "`)"
-                 : " (`apt-file search " + name + "`, `dnf provides '*/" + name + "'`)"));
+        (on_musl ? on_alpine(name)
+         : apt.empty()
+             ? " (`apt-file search " + name + "`, `dnf provides '*/" + name + "'`)"
+             : ": apt install " + apt + "; `dnf provides '*/" + name + "'` names Fedora's"));
   } else if (explanation.symptom.kind == SymptomKind::torch_needs) {
     explanation.say(
         "it is neither CUDA's nor one that every Linux has: torch's wheel should bring it");
+  } else if (ask_provider(asked, explanation); !explanation.owner.empty()) {
+    explain_provided(explanation);
+  } else if (is_programs_message(explanation)) {
+    explanation.say(
+        "it is the program's own library, or one of a package that is not installed; the loader "
+        "does not look into the program's folder or the current one by itself");
+    explanation.advise("`find / -name '" + name +
+                       "*' 2>/dev/null` tells whether it is there: put its folder into "
+                       "LD_LIBRARY_PATH (export it), or after `make install` run sudo ldconfig");
+    explanation.advise("it is not there: install the package that has it (`apt-file search " +
+                       name + "`, `dnf provides '*/" + name +
+                       "'`), or take all files of the release");
+    explanation.advise(
+        "whoever builds it: link with -Wl,-rpath,'$ORIGIN/../lib' (CMAKE_INSTALL_RPATH)");
   } else {
     explanation.say(
         "it is neither torch's, nor CUDA's, nor one that every Linux has: a wheel should bring it");
@@ -266,6 +370,7 @@ void ask_library(const Asked& asked, Explanation& explanation) {
 }
 
 void ask_version(const Asked& asked, Explanation& explanation) {
+  explain_place(explanation);
   const auto* machine = asked.machine;
   auto& symptom = explanation.symptom;
   const auto line = symptom.version.rfind('_');
@@ -298,13 +403,7 @@ void ask_version(const Asked& asked, Explanation& explanation) {
     }
   }
   if (kind == "GLIBCXX" || kind == "CXXABI") {
-    explanation.say("libstdc++ comes with gcc, and each gcc adds versions to it");
-    explanation.advise(
-        "use a newer libstdc++.so.6: in a conda environment, conda install -c conda-forge "
-        "libstdcxx-ng; otherwise the system's package of a newer gcc");
-    explanation.advise(
-        "if the system's own is newer than the one in the message, an environment or "
-        "LD_LIBRARY_PATH put the older one first");
+    explain_older_libstdcxx(explanation);
     return;
   }
   if (symptom.version == explanation.owner) {

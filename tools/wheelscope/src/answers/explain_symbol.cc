@@ -87,6 +87,17 @@ void explain_cxx_abi(const MachineFacts* machine, Explanation& explanation) {
 
 void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& explanation) {
   const auto& symbol = explanation.symptom.symbol;
+  if (explanation.symptom.library.contains("/torch/lib/lib")) {
+    explanation.say("both are parts of torch: libraries of two torches are mixed");
+    explanation.advise(
+        "pip uninstall -y torch until there is none, delete what is left of its folder, and "
+        "install "
+        "it again; with conda: a new environment");
+    explanation.advise(
+        "unset LD_LIBRARY_PATH; `ldd FILE | grep -E 'torch|c10'` shows a copy from another place "
+        "(/usr/local/lib): remove it");
+    return;
+  }
   if (const auto shim = torch_shims().find(symbol); shim != torch_shims().end()) {
     explanation.say("it is a function of torch's stable ABI since torch " +
                     std::string(shim->second.first_version));
@@ -95,6 +106,12 @@ void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& 
     explanation.say(
         "it is part of torch's C++ ABI, which changes with every minor version of torch");
     explain_cxx_abi(machine, explanation);
+  }
+  if (explanation.owner == "libtorch_python.so" && symbol.starts_with("THP")) {
+    explanation.say(
+        "every torch has functions of this kind: most often torch was not imported before the "
+        "module, and its libraries were not loaded");
+    explanation.advise("import torch before the module: that loads torch's libraries");
   }
   if (machine && machine->torch) compare_with_torch(*machine->torch, disk, explanation);
   const auto torch = machine && machine->torch ? " (" + machine->torch->version + ")" : "";
@@ -105,12 +122,13 @@ void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& 
     explanation.advise(
         "a library of your own: link it to torch_python, which CMake's find_package(Torch) leaves "
         "out");
-  if (!machine || !machine->torch)
+  if ((!machine || !machine->torch) && !symbol.starts_with("THP"))
     explanation.advise("import torch before the module: that loads torch's libraries");
 }
 
 void explain_python_symbol(const MachineFacts* machine, Explanation& explanation) {
-  const auto& symbol = explanation.symptom.symbol;
+  const auto& symptom = explanation.symptom;
+  const auto& symbol = symptom.symbol;
   const auto limited = python_abi3().find(symbol);
   explanation.owner = "Python";
   if (limited != python_abi3().end())
@@ -125,7 +143,11 @@ void explain_python_symbol(const MachineFacts* machine, Explanation& explanation
   if (limited != python_abi3().end() && limited->second == "3.2") {
     explanation.say(
         "every Python 3 has it: the module was loaded where Python's own symbols are not seen");
-    explanation.advise("nothing, if `ldd` printed it: ldd does not load Python");
+    explanation.advise(
+        symptom.kind == "symbol-on-macos"
+            ? "run it with the Python that it was built for (the folder of its name, or `otool -L "
+              "FILE`): Python 2, or one of another place, does not have the symbol in its view"
+            : "nothing, if `ldd` printed it: ldd does not load Python");
     explanation.advise(
         "a program that embeds Python: link it to libpython, or open that with RTLD_GLOBAL");
   }
@@ -171,6 +193,10 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
   const auto platform = platform_symbols().find(symptom.symbol);
   if (!symptom.version.empty() && symptom.version.starts_with("lib")) {
     explanation.owner = symptom.version;
+  } else if (symptom.version.starts_with("GLIBCXX_") || symptom.version.starts_with("CXXABI_")) {
+    explanation.owner = "libstdc++.so.6";
+  } else if (symptom.version.starts_with("GLIBC_")) {
+    explanation.owner = "libc.so.6";
   } else if (is_driver_symbol(symptom.symbol)) {
     explanation.owner = "libcuda.so.1";
     explanation.say(
@@ -206,6 +232,13 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
   }
   explanation.say("a " + explanation.owner +
                   " without it was loaded: another version than the library was linked with");
+  if (explanation.owner == "libstdc++.so.6") {
+    explanation.say("most often the one that was loaded is older than the gcc that built the file");
+    explanation.advise(
+        "a newer libstdc++.so.6: in a conda environment, conda install -c conda-forge "
+        "libstdcxx-ng, and LD_LIBRARY_PATH=$CONDA_PREFIX/lib; or a build of the package for an "
+        "older system (its wheel)");
+  }
   const auto cuda = machine && machine->torch ? machine->torch->cuda : std::string();
   const bool numbered = explanation.owner.contains('.');  // else any version of torch's CUDA
   std::set<std::string> names;
@@ -222,6 +255,10 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
   }
   explanation.advise(
       "look for another copy: unset LD_LIBRARY_PATH, or see what LD_DEBUG=libs says");
+  if (explanation.owner.starts_with("libcu") || explanation.owner.starts_with("libnv"))
+    explanation.advise(
+        "libraries of CUDA go together by release: take all from one place, pip's (pip install "
+        "--force-reinstall --no-cache-dir torch), conda's or the system's");
 }
 
 // Explains a message of musl's loader on Alpine Linux, mostly about files that were made for glibc.

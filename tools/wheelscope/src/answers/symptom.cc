@@ -14,19 +14,68 @@ constexpr std::size_t most_between = 400;    // bytes that `*` or a part between
 constexpr std::size_t most_attempts = 5000;  // of one pattern in one text
 constexpr std::size_t most_symptoms = 100;
 
-// What compilers and loaders say of a missing file in other languages, as glibc translates it.
+// What glibc, gcc and Windows say in other languages, and the English words of the entries.
+constexpr std::pair<std::string_view, std::string_view> translations[] = {
+    {"没有那个文件或目录", "No such file or directory"},
+    {"沒有此一檔案或目錄", "No such file or directory"},
+    {"そのようなファイルやディレクトリはありません", "No such file or directory"},
+    {"그런 파일이나 디렉터리가 없습니다", "No such file or directory"},
+    {"Нет такого файла или каталога", "No such file or directory"},
+    {"Datei oder Verzeichnis nicht gefunden", "No such file or directory"},
+    {"Aucun fichier ou dossier de ce type", "No such file or directory"},
+    {"No existe el archivo o el directorio", "No such file or directory"},
+    {"No existe el fichero o el directorio", "No such file or directory"},
+    {"Arquivo ou diretório inexistente", "No such file or directory"},
+    {"File o directory non esistente", "No such file or directory"},
+    {"致命错误", "fatal error"},
+    {"编译中断", "compilation terminated"},
+    {"找不到 -l", "cannot find -l"},
+    {"未找到命令", "command not found"},
+    {"Befehl nicht gefunden", "command not found"},
+    {"commande introuvable", "command not found"},
+    {"orden no encontrada", "command not found"},
+    {"команда не найдена", "command not found"},
+    {"无法打开包括文件", "Cannot open include file"},
+    {"Impossible d'ouvrir le fichier include :", "Cannot open include file:"},
+    {"Datei (Include) kann nicht geöffnet werden", "Cannot open include file"},
+    {"无法打开源文件", "cannot open source file"},
+    {"无法打开输入文件", "cannot open input file "},
+    {"无法解析的外部符号", "unresolved external symbol"},
+    {"無法解析的外部符號", "unresolved external symbol"},
+    {"неразрешенный внешний символ", "unresolved external symbol"},
+    {"找不到指定的模块", "The specified module could not be found"},
+    {"找不到指定的模組", "The specified module could not be found"},
+    {"找不到指定的程序", "The specified procedure could not be found"},
+    {"初始化例程失败", " initialization routine failed"},
+    {"不是有效的 Win32 应用程序", "is not a valid Win32 application"},
+    {"Das angegebene Modul wurde nicht gefunden", "The specified module could not be found"},
+    {"Die angegebene Prozedur wurde nicht gefunden", "The specified procedure could not be found"},
+    {"Le module spécifié est introuvable", "The specified module could not be found"},
+    {"La procédure spécifiée est introuvable", "The specified procedure could not be found"},
+    {"No se puede encontrar el módulo especificado", "The specified module could not be found"},
+    {"No se encontró el proceso especificado", "The specified procedure could not be found"},
+    {"Não foi possível encontrar o módulo especificado", "The specified module could not be found"},
+    {"Impossibile trovare il modulo specificato", "The specified module could not be found"},
+    {"Не найден указанный модуль", "The specified module could not be found"},
+    {"Не найдена указанная процедура", "The specified procedure could not be found"},
+    {"指定されたモジュールが見つかりません", "The specified module could not be found"},
+    {"지정된 모듈을 찾을 수 없습니다", "The specified module could not be found"},
+    {"Nie można odnaleźć określonego modułu", "The specified module could not be found"},
+    {"不是内部或外部命令", "is not recognized as an internal or external command"},
+    {"不是內部或外部命令", "is not recognized as an internal or external command"},
+    {"n'est pas reconnu en tant que commande interne",
+     "is not recognized as an internal or external command"},
+    {"не является внутренней или внешней", "is not recognized as an internal or external command"},
+    {"no se reconoce como un comando interno",
+     "is not recognized as an internal or external command"}};
+
 std::string in_english(std::string_view source) {
   std::string text(source);
-  for (const std::string_view translated :
-       {"没有那个文件或目录", "沒有此一檔案或目錄", "そのようなファイルやディレクトリはありません",
-        "그런 파일이나 디렉터리가 없습니다", "Нет такого файла или каталога",
-        "Datei oder Verzeichnis nicht gefunden", "Aucun fichier ou dossier de ce type",
-        "No existe el archivo o el directorio", "No existe el fichero o el directorio",
-        "Arquivo ou diretório inexistente", "File o directory non esistente"}) {
+  for (const auto& [translated, english] : translations) {
     std::string done;
     std::size_t from = 0;
     for (auto at = text.find(translated); at != text.npos; at = text.find(translated, from)) {
-      done.append(text, from, at - from).append("No such file or directory");
+      done.append(text, from, at - from).append(english);
       from = at + translated.size();
     }
     if (from > 0) text = done.append(text, from);
@@ -43,8 +92,11 @@ struct PlainText {
     const auto english = in_english(original);
     std::string_view source = english;
     while (!source.empty()) {
-      const auto line = source.substr(0, source.find('\n'));
+      auto line = source.substr(0, source.find('\n'));
       source.remove_prefix(std::min(line.size() + 1, source.size()));
+      // A line of one word: what bash says of a program that got signal 9; on macOS with its
+      // number.
+      if (trim(line) == "Killed") line = "Killed: 9";
       lines.push_back(text.size());
       add(line);
       if (!text.ends_with(' ')) text += ' ';
@@ -91,7 +143,8 @@ std::string without_quotes(std::string_view word) {
     word.remove_suffix(1);
   // A quoted text of Python's writes its line end: 'undefined symbol: _Zx\n'.
   if (word.ends_with("\\n")) word.remove_suffix(2);
-  // "ImportError('libcuda.so.1" is about libcuda.so.1.
+  // "ImportError('libcuda.so.1" and "ImportError:libcuda.so.1" are about libcuda.so.1.
+  if (const auto error = word.rfind("Error:"); error != word.npos) word.remove_prefix(error + 6);
   return std::string(word.substr(word.find_last_of("'\"`") + 1));
 }
 
@@ -123,8 +176,12 @@ void add_outer_parts(const Pattern& pattern, const PlainText& text, Match& match
       match.parts[name].clear();
   }
   if (const auto& name = pattern.between.back(); !name.empty() && name != "*") {
-    const auto word = trim(std::string_view(text.text).substr(match.end, most_between));
-    match.parts[name] = without_quotes(word.substr(0, word.find_first_of(" ,;")));
+    auto word = trim(std::string_view(text.text).substr(match.end, most_between));
+    word = word.substr(0, word.find_first_of(" ,;"));
+    // "undefined symbol: f'If you": the quote ends it.
+    if (const auto quote = word.find_first_of("'\"`", 1); quote != word.npos && quote > 1)
+      word = word.substr(0, quote + 1);
+    match.parts[name] = without_quotes(word);
   }
 }
 
@@ -143,9 +200,14 @@ std::vector<Match> matches(const Pattern& pattern, const PlainText& text) {
       const auto next = text.find(literal, match.end, match.end + most_between + literal.size());
       complete = next != std::string::npos;
       if (!complete) break;
-      if (pattern.between[i] != "*")
-        match.parts[pattern.between[i]] =
-            trim(std::string_view(text.text).substr(match.end, next - match.end));
+      if (auto name = pattern.between[i]; name != "*") {
+        auto part = trim(std::string_view(text.text).substr(match.end, next - match.end));
+        if (name.ends_with('!')) {
+          name.pop_back();
+          complete = part.find(' ') == part.npos;
+        }
+        match.parts[name] = part;
+      }
       match.end = next + literal.size();
     }
     if (!complete) continue;

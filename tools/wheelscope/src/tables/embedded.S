@@ -15,6 +15,7 @@ EMBED(cudart, "cudart.json")
 EMBED(platform_symbols, "platform_symbols.csv")
 EMBED(cuda_libraries, "cuda_libraries.csv")
 EMBED(explain, "explain.toml")
+EMBED(providers, "providers.csv")
 EMBED(atlas_style, "atlas.css")
 EMBED(atlas_search, "atlas.js")
 

@@ -20,6 +20,7 @@ EMBEDDED(cudart)
 EMBEDDED(platform_symbols)
 EMBEDDED(cuda_libraries)
 EMBEDDED(explain)
+EMBEDDED(providers)
 EMBEDDED(atlas_style)
 EMBEDDED(atlas_search)
 

@@ -167,6 +167,18 @@ const std::multimap<std::string_view, CudaLibrary>& cuda_libraries() {
   return table;
 }
 
+const ProviderTable& providers() {
+  static const auto table = [] {
+    ProviderTable providers;
+    for_each_row<6>(embedded::providers(), [&](const auto& fields) {
+      const auto [name, kind, of, pip, apt, brew] = fields;
+      providers[kind].emplace(name, Provider{of, pip, apt, brew});
+    });
+    return providers;
+  }();
+  return table;
+}
+
 const CudartTable& cudart_table() {
   static const auto table = parse_cudart_table();
   return table;

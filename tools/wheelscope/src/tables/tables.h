@@ -57,6 +57,14 @@ struct CudaLibrary {
 };
 const std::multimap<std::string_view, CudaLibrary>& cuda_libraries();
 
+// data/providers.csv, `names,kind,of,pip,apt,brew`: what brings modules, headers, libraries and
+// programs.
+struct Provider {
+  std::string_view of, pip, apt, brew;  // an empty one: there is none, or it is not known
+};
+using ProviderTable = std::map<std::string_view, std::map<std::string_view, Provider>>;
+const ProviderTable& providers();  // by kind: "module", "header", "library", "program"
+
 // data/cudart.json: the traces of CUDA runtimes.
 struct CudartTable {
   struct Minor {
