@@ -120,6 +120,8 @@ TEST(PythonSource, FunctionsThatTheFileCallsMayImport) {
   EXPECT_EQ(all("def f():\n  import a\ndef g():\n  f()\n"), Words{});
   EXPECT_EQ(all("importlib.import_module('a.b')\nimport_module('.c', __name__)\n__import__(x)\n"),
             (Words{"a.b", ".c"}));
+  EXPECT_EQ(all("import_module('a.b.' + x)\n__import__('a%s' % x)\nimport_module('.' + x, y)\n"),
+            Words{"a.b"});
 }
 
 TEST(PythonSource, KnowsWhatIsSurvived) {
