@@ -105,6 +105,13 @@ def test_a_library_that_lost_what_is_not_loaded(scope: Scope, environment: Path)
     assert [one["state"] for one in found["files"]] == ["shortened"]
 
 
+def test_source_that_was_cut_off(scope: Scope, environment: Path) -> None:
+    """What is left of it may end in the middle of a statement, or lack what others import from it."""
+    cut_off(site_of(environment) / "numpy/version.py")
+    assert not imports(environment)
+    assert env(scope, environment, code=1)["numpy"]["loads"] == "depends"
+
+
 def test_a_foreign_module(scope: Scope, environment: Path) -> None:
     (site_of(environment) / "numpy/left_over.py").write_text("")
     found = env(scope, environment, code=1)["numpy"]
