@@ -15,25 +15,21 @@ namespace {
 
 class ImportJudge {
  public:
-  ImportJudge(const FilesSeen& seen, const PythonFacts& python, Disk& disk)
-      : seen_(seen), python_(python), disk_(disk) {}
+  ImportJudge(const FilesSeen& seen, Imports& imports, Disk& disk)
+      : seen_(seen), imports_(imports), disk_(disk) {}
 
   void run(std::vector<DistributionVerdict>& verdicts) {
-    if (std::ranges::all_of(verdicts, [](const auto& verdict) { return verdict.broken.empty(); }))
-      return;
-    Imports imports(python_);
-    for (const auto& path : seen_.lost) imports.add_lost(path);
+    for (const auto& path : seen_.lost) imports_.add_lost(path);
     for (const auto& path : seen_.libraries) {
       const auto* library = disk_.open(path);
-      if (library && library->python_module && library->numpy) imports.add_import(path, "numpy");
+      if (library && library->python_module && library->numpy) imports_.add_import(path, "numpy");
     }
     for (auto& verdict : verdicts) {
       if (verdict.broken.empty()) continue;
       const auto names = import_names(verdict.distribution);
-      for (const auto& path : shared_libraries_of(verdict.distribution))
-        add_named(path, names, imports);
-      const auto run = imports.files_run_by(names);
-      const auto openings = openings_of(verdict, names, run, imports);
+      for (const auto& path : shared_libraries_of(verdict.distribution)) add_named(path, names);
+      const auto run = imports_.files_run_by(names);
+      const auto openings = openings_of(verdict, names, run);
       for (auto& library : verdict.broken) {
         library.need = need_of(library, names, run, openings);
         if (library.need == Need::never) continue;
@@ -44,7 +40,8 @@ class ImportJudge {
         return library.need == Need::never && seen_.opened_by_path.contains(library.path);
       });
     }
-    blame_imported(verdicts, imports);
+    blame_imported(verdicts);
+    doubt_unmet(verdicts);
   }
 
  private:
@@ -61,14 +58,13 @@ class ImportJudge {
   }
 
   // Machine code that has the name of a module of its own package may import it.
-  void add_named(const std::string& path, const std::vector<std::string>& names,
-                 Imports& imports) const {
+  void add_named(const std::string& path, const std::vector<std::string>& names) {
     const auto* library = disk_.open(path);
     if (!library || !library->python_module || seen_.lost.contains(path)) return;
     const auto source = Source::map(path);
     if (!source) return;
     for (const auto& name : modules_named_in(source->bytes().text(), {names.begin(), names.end()}))
-      imports.add_import(path, name, Need::depends);
+      imports_.add_import(path, name, Need::depends);
   }
 
   // Whether a module that the import runs has a name among its texts, and so may import what is
@@ -98,7 +94,7 @@ class ImportJudge {
 
   // A distribution that imports a file that does not load does not load either; nor does one that
   // imports a package which opens a library that does not.
-  void blame_imported(std::vector<DistributionVerdict>& verdicts, Imports& imports) const {
+  void blame_imported(std::vector<DistributionVerdict>& verdicts) {
     std::map<std::string, std::pair<std::string, Loads>> broken;  // file -> distribution
     for (const auto& verdict : verdicts) {
       for (const auto& library : verdict.broken) {
@@ -113,7 +109,7 @@ class ImportJudge {
     if (broken.empty()) return;
     for (auto& verdict : verdicts) {
       if (verdict.loads == Loads::no) continue;
-      const auto reached = imports.reached(import_names(verdict.distribution));
+      const auto reached = imports_.reached(import_names(verdict.distribution));
       for (const auto& [file, blamed] : broken) {
         const auto found = reached.find(file);
         if (found == reached.end() || blamed.first == verdict.distribution.name) continue;
@@ -142,12 +138,34 @@ class ImportJudge {
     }
   }
 
+  // A distribution with an unmet requirement may fail, and so may all that import it.
+  void doubt_unmet(std::vector<DistributionVerdict>& verdicts) {
+    if (seen_.unmet.empty()) return;
+    for (auto& verdict : verdicts) {
+      const auto reached = imports_.reached(import_names(verdict.distribution));
+      for (const auto& [distribution, unmet] : seen_.unmet) {
+        const bool own = distribution.name == verdict.distribution.name;
+        if (!own && std::ranges::none_of(files_of_names(distribution), [&](const auto& file) {
+              const auto found = reached.find(file);
+              return found != reached.end() && found->second != Need::never;
+            }))
+          continue;
+        for (auto one : unmet) {
+          if (!own) one.by = distribution.name;
+          verdict.unmet.push_back(std::move(one));
+        }
+        verdict.loads = std::max(verdict.loads, Loads::depends);
+      }
+    }
+  }
+
   // The files that an import of anything of the distribution runs.
   static std::vector<std::string> files_of_names(const Distribution& distribution) {
     std::vector<std::string> files;
     for (auto name : import_names(distribution)) {
       std::ranges::replace(name, '.', '/');
-      files.push_back(distribution.folder + "/" + name + "/__init__.py");
+      const auto path = distribution.folder + "/" + name;
+      files.insert(files.end(), {path + "/__init__.py", path + ".py"});
     }
     return files;
   }
@@ -160,15 +178,14 @@ class ImportJudge {
   }
 
   // The libraries that the distribution's own files open.
-  static Openings openings_of(const DistributionVerdict& verdict,
-                              const std::vector<std::string>& names,
-                              const std::map<std::string, Need>& run, Imports& imports) {
+  Openings openings_of(const DistributionVerdict& verdict, const std::vector<std::string>& names,
+                       const std::map<std::string, Need>& run) {
     std::vector<const PythonSource*> sources;
     for (const auto& name : names) {
       const auto folder = verdict.distribution.folder + "/" + name + "/";
       for (auto file = run.lower_bound(folder); file != run.end(); ++file) {
         if (!file->first.starts_with(folder)) break;
-        sources.push_back(&imports.source_of(file->first));
+        sources.push_back(&imports_.source_of(file->first));
       }
     }
     std::set<std::string> libraries;
@@ -178,15 +195,15 @@ class ImportJudge {
   }
 
   const FilesSeen& seen_;
-  const PythonFacts& python_;
+  Imports& imports_;
   Disk& disk_;
 };
 
 }  // namespace
 
 void judge_imports(std::vector<DistributionVerdict>& verdicts, const FilesSeen& seen,
-                   const PythonFacts& python, Disk& disk) {
-  ImportJudge(seen, python, disk).run(verdicts);
+                   Imports& imports, Disk& disk) {
+  ImportJudge(seen, imports, disk).run(verdicts);
 }
 
 }  // namespace wheelscope

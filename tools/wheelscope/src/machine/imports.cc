@@ -211,16 +211,37 @@ void Imports::read(const std::vector<std::size_t>& modules, PythonReading readin
   for (std::size_t i = 0; i < unread.size(); ++i) link(unread[i], std::move(sources[i]));
 }
 
+// The whole name of the module that a statement of this one takes names from, or imports.
+std::string Imports::module_named(std::size_t index, const ImportStatement& statement) const {
+  const auto& module = statement.module;
+  if (statement.dots == 0) return module;
+  auto package = modules_[index].name;
+  const auto up = statement.dots - (modules_[index].is_package ? 1 : 0);
+  for (std::size_t i = 0; i < up; ++i) package = parent_of(package);
+  return package + (module.empty() || package.empty() ? "" : ".") + module;
+}
+
+std::string Imports::absent_from_package(const std::string& path,
+                                         const ImportStatement& statement) {
+  const auto name = module_named(by_path_[path], statement);
+  for (auto dot = name.find('.'); dot != name.npos;) {
+    const auto package = find(name.substr(0, dot));
+    if (package == none) return {};
+    const auto& init = modules_[package].path;
+    if (base_name(init) != "__init__.py") return {};
+    const auto start = dot + 1;
+    dot = name.find('.', start);
+    const auto part = name.substr(0, dot);
+    const auto compiled = name.substr(start, dot - start) + ".pyc";  // without its source
+    if (find(part) == none) return files_in(folder_of(init)).contains(compiled) ? "" : part;
+  }
+  return {};
+}
+
 void Imports::link(std::size_t index, PythonSource source) {
   std::vector<std::pair<std::size_t, Need>> imports;
   for (const auto& statement : source.imports) {
-    auto module = statement.module;
-    if (statement.dots > 0) {
-      auto package = modules_[index].name;
-      const auto up = statement.dots - (modules_[index].is_package ? 1 : 0);
-      for (std::size_t i = 0; i < up; ++i) package = parent_of(package);
-      module = package + (module.empty() || package.empty() ? "" : ".") + module;
-    }
+    const auto module = module_named(index, statement);
     if (module.empty()) continue;
     add_with_parents(module, statement.need, imports);
     for (const auto& name : statement.names) {

@@ -61,7 +61,7 @@ class Imports {
   }
 
   // The files of the modules below these names that an import of them runs, and whether it fails
-  // with them. To be asked before `reached`, which reads less of a file.
+  // with them. What a file is read for the first time decides how much of it is known.
   std::map<std::string, Need> files_run_by(const std::vector<std::string>& names,
                                            PythonReading reading = PythonReading::all) {
     return walk(names, true, reading);
@@ -69,13 +69,18 @@ class Imports {
 
   // The same, in whatever packages the files lie.
   std::map<std::string, Need> reached(const std::vector<std::string>& names) {
-    return walk(names, false, PythonReading::imports);
+    return walk(names, false, PythonReading::openings);
   }
 
   PythonSource read(std::string_view text) const { return read_python_source(text, target_); }
 
-  // What was read of a file that was run below a name.
+  // What was read of a file that was run.
   const PythonSource& source_of(const std::string& path) { return modules_[by_path_[path]].source; }
+  std::optional<std::string> text_of(const std::string& path) const { return tree_.read(path); }
+
+  // The first module that a file's statement names in a package, and that is not there. A package
+  // is known by its __init__.py: modules in machine code may bring others. Empty: none.
+  std::string absent_from_package(const std::string& path, const ImportStatement& statement);
 
  private:
   struct Module {
@@ -86,6 +91,7 @@ class Imports {
   };
   static constexpr std::size_t none = ~std::size_t{0};
 
+  std::string module_named(std::size_t index, const ImportStatement& statement) const;
   std::size_t find(const std::string& name);
   std::size_t locate(const std::string& name);
   const std::set<std::string>& files_in(const std::string& folder);
@@ -109,6 +115,9 @@ class ModulesHere {
  public:
   explicit ModulesHere(const PythonFacts& python);
 
+  // Python looks in places that are not known here.
+  bool is_open() const { return is_open_; }
+
   // False: surely not. Names of two parts are asked of packages without code of their own, such as
   // `google`.
   bool may_have(const std::string& name);
@@ -123,7 +132,7 @@ class ModulesHere {
 
   const PythonFacts& python_;
   std::vector<std::string> standard_;  // folders of the standard library
-  bool is_open_;                       // Python looks in places that are not known here
+  bool is_open_;
   std::map<std::string, bool> known_;
   std::map<std::string, std::set<std::string>> folders_;               // what has a name in each
   std::map<std::string, std::optional<std::set<std::string>>> names_;  // in each module
