@@ -227,13 +227,14 @@ std::string Imports::absent_from_package(const std::string& path,
   for (auto dot = name.find('.'); dot != name.npos;) {
     const auto package = find(name.substr(0, dot));
     if (package == none) return {};
-    const auto& init = modules_[package].path;
-    if (base_name(init) != "__init__.py") return {};
+    const auto init = modules_[package].path;
+    if (!init.empty() && base_name(init) != "__init__.py") return {};
     const auto start = dot + 1;
     dot = name.find('.', start);
     const auto part = name.substr(0, dot);
     const auto compiled = name.substr(start, dot - start) + ".pyc";  // without its source
-    if (find(part) == none) return files_in(folder_of(init)).contains(compiled) ? "" : part;
+    if (find(part) == none)
+      return init.empty() || files_in(folder_of(init)).contains(compiled) ? "" : part;
   }
   return {};
 }
