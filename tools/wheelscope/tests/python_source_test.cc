@@ -113,6 +113,10 @@ TEST(PythonSource, FollowsBranchesAndConstants) {
     EXPECT_EQ(imports_of(std::string(twice) + "if X:\n  import a\n").back(), "a?") << twice;
 }
 
+TEST(PythonSource, BlanksAroundDots) {
+  EXPECT_EQ(imports_of("from a. b import c\nimport a . b, d\n"), (Words{"a.b c", "a.b", "d"}));
+}
+
 TEST(PythonSource, FunctionsThatTheFileCallsMayImport) {
   auto all = [](std::string_view text) { return imports_of(text, PythonReading::all); };
   EXPECT_EQ(all("def f():\n  import a\nf()\n"), Words{"a?"});

@@ -243,10 +243,15 @@ class SourceReader {
     }
   }
 
+  // Blanks may stand around the dots.
   static std::string dotted_name(std::string_view text) {
-    std::size_t end = 0;
-    while (end < text.size() && (is_name_character(text[end]) || text[end] == '.')) ++end;
-    return std::string(text.substr(0, end));
+    std::string name;
+    for (;; name += '.', text = trim(text.substr(1))) {
+      const auto word = first_word(text);
+      name += word;
+      text = trim(text.substr(word.size()));
+      if (!text.starts_with('.')) return name;
+    }
   }
 
   // A function that raises anywhere may do so where its attempts have all failed. A condition asks
