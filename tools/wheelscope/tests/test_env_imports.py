@@ -62,6 +62,7 @@ SOUND: dict[str, tuple[dict[str, str], bool]] = {
     "quiet": ({"__init__.py": "def g(x=1):\n    if x: return\n    raise OSError\n" + TRY + "g()"}, True),
     "far.off.below": ({"__init__.py": "import nobody_has_this"}, False),
     "shared.part": ({"__init__.py": "import shared.absent"}, False),
+    "graphlib": ({"__init__.py": "import nobody_has_this  # Python's own comes first"}, True),
     "wide.open": ({"__init__.py": "from wide.open.absent import part"}, False),
     "reaching": ({"__init__.py": "import nowhere"}, False),
     "perhaps": ({"__init__.py": "try:\n    import nowhere\nexcept ImportError:\n    pass"}, True),

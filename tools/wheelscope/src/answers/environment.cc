@@ -26,7 +26,7 @@ PackageJudge::PackageJudge(const MachineFacts& machine, Disk& disk, DriverFiles 
     : machine_(machine),
       disk_(disk),
       modules_(*machine.python),
-      imports_(*machine.python),
+      imports_(*machine.python, tree_here()),
       trusts_driver_(driver == DriverFiles::elsewhere && !machine.driver.empty()) {
   std::vector<FileToRead> all;
   auto distributions = list_distributions(machine.python->site_packages);
@@ -48,6 +48,12 @@ PackageJudge::PackageJudge(const MachineFacts& machine, Disk& disk, DriverFiles 
       places_.try_emplace(base_name(file.path), file.path);
     seen_.libraries.push_back(file.path);
   }
+}
+
+SourceTree PackageJudge::tree_here() {
+  auto tree = tree_of_disk();
+  tree.is_standard = [this](const std::string& name) { return modules_.is_standard(name); };
+  return tree;
 }
 
 std::vector<DistributionVerdict> PackageJudge::run() {

@@ -66,6 +66,8 @@ class PackageJudge {
     std::vector<OddFile> odd;
   };
 
+  SourceTree tree_here();
+
   // Modules of this Python; and libraries on torch, which torch.ops.load_library opens. torch's own
   // libraries come with its module.
   bool is_opened(const Distribution& distribution, const LibraryFacts& library) const;

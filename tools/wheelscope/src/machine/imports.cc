@@ -142,6 +142,7 @@ std::size_t Imports::find(const std::string& name) {
 
 std::size_t Imports::locate(const std::string& name) {
   const auto parent = parent_of(name);
+  if (parent.empty() && tree_.is_standard && tree_.is_standard(name)) return none;
   const auto last = parent.empty() ? name : name.substr(parent.size() + 1);
   auto add = [&](std::string path, bool is_package) {
     if (!path.empty()) by_path_.try_emplace(path, modules_.size());

@@ -30,6 +30,8 @@ struct SourceTree {
   std::function<std::optional<std::string>(const std::string& path)> read;
   // Modules that a file of machine code may import; an empty function: none.
   std::function<std::set<std::string>(const std::string& path)> named_in = {};
+  // Whether Python has a module of that name itself, which comes first; an empty function: no.
+  std::function<bool(const std::string& name)> is_standard = {};
 };
 SourceTree tree_of_disk();
 
@@ -117,6 +119,9 @@ class ModulesHere {
 
   // Python looks in places that are not known here.
   bool is_open() const { return is_open_; }
+
+  // Whether a file of the standard library has that name.
+  bool is_standard(const std::string& name);
 
   // False: surely not. Names of two parts are asked of packages without code of their own, such as
   // `google`.
