@@ -112,6 +112,31 @@ def test_source_that_was_cut_off(scope: Scope, environment: Path) -> None:
     assert env(scope, environment, code=1)["numpy"]["loads"] == "depends"
 
 
+def test_source_that_is_imported_by_a_name(scope: Scope, environment: Path) -> None:
+    """When others ask for what is in it, as with pydantic."""
+    lazy = (
+        "from importlib import import_module\nPLACES = {'x': '.main'}\ndef __getattr__(name):\n    "
+    )
+    lazy += "return getattr(import_module(PLACES[name], __name__), name)"
+    files = {
+        "lazy/__init__.py": lazy,
+        "lazy/main.py": "x = 1",
+        "user/__init__.py": "from lazy import x",
+    }
+    for name, text in files.items():
+        (site_of(environment) / name).parent.mkdir(exist_ok=True)
+        (site_of(environment) / name).write_text(text)
+    compiled(site_of(environment) / "user/_C.so", MODULE)
+    install(environment, "lazy")
+    install(environment, "user")
+    assert env(scope, environment, code=0)["user"]["loads"] == "yes"
+    (site_of(environment) / "lazy/main.py").unlink()
+    assert imports(environment, "lazy")
+    assert not imports(environment, "user")
+    found = env(scope, environment, code=1)
+    assert [found[name]["loads"] for name in ("lazy", "user")] == ["depends", "depends"]
+
+
 def test_a_foreign_module(scope: Scope, environment: Path) -> None:
     (site_of(environment) / "numpy/left_over.py").write_text("")
     found = env(scope, environment, code=1)["numpy"]

@@ -51,7 +51,8 @@ class ImportJudge {
     if (!seen_.opened_by_path.contains(path) && names.empty()) return Need::always;
     if (const auto found = run.find(path); found != run.end()) return found->second;
     if (library.trouble != Trouble::file && must_open(openings, path)) return Need::always;
-    if (path.ends_with(".py") || seen_.opened_by_path.contains(path)) return Need::never;
+    if (seen_.opened_by_path.contains(path)) return Need::never;
+    if (path.ends_with(".py")) return is_named_in_source(path, run) ? Need::depends : Need::never;
     return openings.mentions(stem_of(path)) || is_named_in_machine_code(stem_of(path), run)
                ? Need::depends
                : Need::never;
@@ -65,6 +66,23 @@ class ImportJudge {
     if (!source) return;
     for (const auto& name : modules_named_in(source->bytes().text(), {names.begin(), names.end()}))
       imports_.add_import(path, name, Need::depends);
+  }
+
+  // Whether source that the import runs has the name of a module in quotes, and imports some by
+  // names: `"BaseModel": (__package__, ".main")`, as pydantic does when it is asked for the name.
+  bool is_named_in_source(const std::string& module, const std::map<std::string, Need>& run) const {
+    const bool is_package = base_name(module) == "__init__.py";
+    const auto name = is_package ? base_name(folder_of(module)) : stem_of(module);
+    return std::ranges::any_of(run, [&](const auto& one) {
+      if (!one.first.ends_with(".py")) return false;
+      const auto text = imports_.text_of(one.first).value_or("");
+      if (text.find("import_module(") == text.npos && text.find("__import__(") == text.npos)
+        return false;
+      return std::ranges::any_of(std::string_view("'\""), [&](char quote) {
+        const auto end = name + quote;
+        return text.find(quote + end) != text.npos || text.find("." + end) != text.npos;
+      });
+    });
   }
 
   // Whether a module that the import runs has a name among its texts, and so may import what is
@@ -97,13 +115,19 @@ class ImportJudge {
   void blame_imported(std::vector<DistributionVerdict>& verdicts) {
     std::map<std::string, std::pair<std::string, Loads>> broken;  // file -> distribution
     for (const auto& verdict : verdicts) {
+      const auto blame = [&](const std::string& file, Loads loads) {
+        const auto& name = verdict.distribution.name;
+        const auto [known, is_new] = broken.try_emplace(file, name, loads);
+        known->second.second = std::max(known->second.second, loads);
+      };
       for (const auto& library : verdict.broken) {
-        if (library.trouble != Trouble::elsewhere)
-          broken.emplace(library.path, std::pair(verdict.distribution.name, library.loads));
-        if (seen_.opened_by_path.contains(library.path) && library.need == Need::always) {
-          for (const auto& file : files_of_names(verdict.distribution))
-            broken.emplace(file, std::pair(verdict.distribution.name, library.loads));
-        }
+        if (library.trouble != Trouble::elsewhere) blame(library.path, library.loads);
+        const bool opened =
+            seen_.opened_by_path.contains(library.path) && library.need == Need::always;
+        const bool perhaps = library.trouble == Trouble::file && library.need == Need::depends;
+        if (!opened && !perhaps) continue;
+        for (const auto& file : files_of_names(verdict.distribution))
+          blame(file, opened ? library.loads : Loads::depends);
       }
     }
     if (broken.empty()) return;
