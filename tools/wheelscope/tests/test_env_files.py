@@ -137,6 +137,19 @@ def test_source_that_is_imported_by_a_name(scope: Scope, environment: Path) -> N
     assert [found[name]["loads"] for name in ("lazy", "user")] == ["depends", "depends"]
 
 
+def test_a_library_that_ends_the_process(scope: Scope, environment: Path) -> None:
+    """The loader maps more than the file has: no handler of Python is asked."""
+    site = site_of(environment)
+    compiled(site / "user/_C.so", MODULE)
+    (site / "user/__init__.py").write_text("try:\n    import numpy\nexcept ImportError:\n    pass")
+    install(environment, "user")
+    (module,) = site.glob("numpy/_core/_multiarray_umath*.so")
+    cut_off(module)
+    assert not imports(environment, "user")
+    found = env(scope, environment, code=1)["user"]
+    assert (found["loads"], found["imports"]) == ("depends", "numpy")
+
+
 def test_a_foreign_module(scope: Scope, environment: Path) -> None:
     (site_of(environment) / "numpy/left_over.py").write_text("")
     found = env(scope, environment, code=1)["numpy"]

@@ -42,6 +42,7 @@ class ImportJudge {
     }
     blame_imported(verdicts);
     doubt_unmet(verdicts);
+    fear_crashes(verdicts);
   }
 
  private:
@@ -179,6 +180,28 @@ class ImportJudge {
           verdict.unmet.push_back(std::move(one));
         }
         verdict.loads = std::max(verdict.loads, Loads::depends);
+      }
+    }
+  }
+
+  // A library that was cut off may end the process, where code would go on after an error.
+  void fear_crashes(std::vector<DistributionVerdict>& verdicts) {
+    std::map<std::string, std::string> cut_off;  // library -> distribution
+    for (const auto& verdict : verdicts) {
+      for (const auto& [state, path] : verdict.files)
+        if (state == FileState::shortened && path.ends_with(".so") && seen_.lost.contains(path))
+          cut_off.emplace(path, verdict.distribution.name);
+    }
+    if (cut_off.empty()) return;
+    for (auto& verdict : verdicts) {
+      if (verdict.loads != Loads::yes) continue;
+      const auto tried = imports_.reached_or_tried(import_names(verdict.distribution));
+      for (const auto& [path, name] : cut_off) {
+        if (!tried.contains(path)) continue;
+        verdict.loads = Loads::depends;
+        if (name != verdict.distribution.name) verdict.imports = name;
+        for (auto& library : verdict.broken)
+          if (library.path == path) library.need = Need::depends;
       }
     }
   }

@@ -177,8 +177,7 @@ std::size_t Imports::locate(const std::string& name) {
 }
 
 // An import of a.b runs a first.
-void Imports::add_with_parents(const std::string& name, Need need,
-                               std::vector<std::pair<std::size_t, Need>>& found) {
+void Imports::add_with_parents(const std::string& name, Need need, Edges& found) {
   for (auto dot = name.find('.');; dot = name.find('.', dot + 1)) {
     const auto module = find(name.substr(0, dot));
     if (module == none) return;
@@ -240,9 +239,10 @@ std::string Imports::absent_from_package(const std::string& path,
   return {};
 }
 
-void Imports::link(std::size_t index, PythonSource source) {
-  std::vector<std::pair<std::size_t, Need>> imports;
-  for (const auto& statement : source.imports) {
+Imports::Edges Imports::edges_of(std::size_t index,
+                                 const std::vector<ImportStatement>& statements) {
+  Edges imports;
+  for (const auto& statement : statements) {
     const auto module = module_named(index, statement);
     if (module.empty()) continue;
     add_with_parents(module, statement.need, imports);
@@ -251,20 +251,27 @@ void Imports::link(std::size_t index, PythonSource source) {
         imports.emplace_back(found, statement.need);
     }
   }
+  return imports;
+}
+
+void Imports::link(std::size_t index, PythonSource source) {
+  // Looking for modules moves them, so they are found first.
+  auto imports = edges_of(index, source.imports), tried = edges_of(index, source.tried);
   modules_[index].source = std::move(source);
   modules_[index].imports = std::move(imports);
+  modules_[index].tried = std::move(tried);
 }
 
 // Level by level, so that files are read side by side. A module is visited again where a second way
 // to it is surer than the first.
 std::map<std::string, Need> Imports::walk(const std::vector<std::string>& names, bool below,
-                                          PythonReading reading) {
+                                          PythonReading reading, bool with_tried) {
   auto is_below = [&](const std::string& module) {
     return std::ranges::any_of(names, [&](const std::string& name) {
       return (module + ".").starts_with(name + ".") || name.starts_with(module + ".");
     });
   };
-  std::vector<std::pair<std::size_t, Need>> found;
+  Edges found;
   for (const auto& name : names) add_with_parents(name, Need::always, found);
   std::unordered_map<std::size_t, Need> best;
   while (!found.empty()) {
@@ -281,6 +288,8 @@ std::map<std::string, Need> Imports::walk(const std::vector<std::string>& names,
     for (const auto index : level) {
       for (const auto& [next, need] : modules_[index].imports)
         found.emplace_back(next, std::min(need, best[index]));
+      if (!with_tried) continue;
+      for (const auto& [next, need] : modules_[index].tried) found.emplace_back(next, need);
     }
   }
   std::map<std::string, Need> files;

@@ -74,6 +74,11 @@ class Imports {
     return walk(names, false, PythonReading::openings);
   }
 
+  // The same, with those that are only tried: code goes on where such an import fails.
+  std::map<std::string, Need> reached_or_tried(const std::vector<std::string>& names) {
+    return walk(names, false, PythonReading::openings, true);
+  }
+
   PythonSource read(std::string_view text) const { return read_python_source(text, target_); }
 
   // What was read of a file that was run.
@@ -85,11 +90,12 @@ class Imports {
   std::string absent_from_package(const std::string& path, const ImportStatement& statement);
 
  private:
+  using Edges = std::vector<std::pair<std::size_t, Need>>;
   struct Module {
     std::string name, path;  // no path: a folder without __init__.py
     bool is_package = false, is_read = false;
     PythonSource source;
-    std::vector<std::pair<std::size_t, Need>> imports;
+    Edges imports, tried;
   };
   static constexpr std::size_t none = ~std::size_t{0};
 
@@ -97,11 +103,11 @@ class Imports {
   std::size_t find(const std::string& name);
   std::size_t locate(const std::string& name);
   const std::set<std::string>& files_in(const std::string& folder);
-  void add_with_parents(const std::string& name, Need need,
-                        std::vector<std::pair<std::size_t, Need>>& found);
+  void add_with_parents(const std::string& name, Need need, Edges& found);
   std::map<std::string, Need> walk(const std::vector<std::string>& names, bool below,
-                                   PythonReading reading);
+                                   PythonReading reading, bool with_tried = false);
   void read(const std::vector<std::size_t>& modules, PythonReading reading);
+  Edges edges_of(std::size_t index, const std::vector<ImportStatement>& statements);
   void link(std::size_t index, PythonSource source);
 
   const PythonFacts& python_;

@@ -286,7 +286,10 @@ class SourceReader {
       if (!places_[i].scope.empty())
         statement.need = called.contains(places_[i].scope) ? std::min(statement.need, Need::depends)
                                                            : Need::never;
-      if (statement.need != Need::never) needed.push_back(std::move(statement));
+      if (statement.need != Need::never)
+        needed.push_back(std::move(statement));
+      else if (places_[i].scope.empty())
+        source_.tried.push_back(std::move(statement));
     }
     source_.imports = std::move(needed);
     for (const auto& place : openings_) {
