@@ -93,7 +93,11 @@ def environment_files() -> Iterator[tuple[str, bytes]]:
 def numpy_modules() -> Iterator[tuple[str, bytes]]:
     """Modules with the texts that NumPy's headers leave in them, and some that only look alike."""
     symbols = [Symbol("PyInit__C", defined=True), Symbol("PyCapsule_GetPointer", weak=True)]
-    one, two = b"numpy.core._multiarray_umath", b"numpy._core._multiarray_umath"
+    old, one, two = (
+        b"numpy.core.multiarray",
+        b"numpy.core._multiarray_umath",
+        b"numpy._core._multiarray_umath",
+    )
     says = (
         b"module was compiled against NumPy C-API version 0x%x (NumPy 1.23) but the running NumPy"
     )
@@ -101,6 +105,9 @@ def numpy_modules() -> Iterator[tuple[str, bytes]]:
     texts = {
         "numpy-1": [one, b"_ARRAY_API"],
         "numpy-1-after-a-number": [b"\0\0\0\0\0\xf0?" + one, b"_ARRAY_API"],  # the double 1.0
+        "numpy-1-after-a-text": [b"\0" * 15 + b"dateutil.relativ" + one, b"_ARRAY_API"],
+        "numpy-1.15": [old, b"_ARRAY_API", b"_ARRAY_API is not PyCapsule object"],
+        "numpy-of-pybind11": [old, b"_ARRAY_API"],
         "numpy-1-cython": [b"dtype", one, b"_ARRAY_API", size],
         "numpy-1-types": [b"dtype", size, b"numpy.core.multiarray failed to import"],
         "numpy-2-types": [b"dtype", size, b"numpy._core.multiarray failed to import"],

@@ -113,6 +113,10 @@ TEST(PythonSource, FollowsBranchesAndConstants) {
     EXPECT_EQ(imports_of(std::string(twice) + "if X:\n  import a\n").back(), "a?") << twice;
 }
 
+TEST(PythonSource, BlanksAroundDots) {
+  EXPECT_EQ(imports_of("from a. b import c\nimport a . b, d\n"), (Words{"a.b c", "a.b", "d"}));
+}
+
 TEST(PythonSource, FunctionsThatTheFileCallsMayImport) {
   auto all = [](std::string_view text) { return imports_of(text, PythonReading::all); };
   EXPECT_EQ(all("def f():\n  import a\nf()\n"), Words{"a?"});
@@ -120,6 +124,8 @@ TEST(PythonSource, FunctionsThatTheFileCallsMayImport) {
   EXPECT_EQ(all("def f():\n  import a\ndef g():\n  f()\n"), Words{});
   EXPECT_EQ(all("importlib.import_module('a.b')\nimport_module('.c', __name__)\n__import__(x)\n"),
             (Words{"a.b", ".c"}));
+  EXPECT_EQ(all("import_module('a.b.' + x)\n__import__('a%s' % x)\nimport_module('.' + x, y)\n"),
+            Words{"a.b"});
 }
 
 TEST(PythonSource, KnowsWhatIsSurvived) {

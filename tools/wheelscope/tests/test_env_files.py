@@ -106,6 +106,51 @@ def test_a_library_that_lost_what_is_not_loaded(scope: Scope, environment: Path)
     assert [one["state"] for one in found["files"]] == ["shortened"]
 
 
+def test_source_that_was_cut_off(scope: Scope, environment: Path) -> None:
+    """What is left of it may end in the middle of a statement, or lack what others import from it."""
+    cut_off(site_of(environment) / "numpy/version.py")
+    assert not imports(environment)
+    assert env(scope, environment, code=1)["numpy"]["loads"] == "depends"
+
+
+def test_source_that_is_imported_by_a_name(scope: Scope, environment: Path) -> None:
+    """When others ask for what is in it, as with pydantic."""
+    lazy = (
+        "from importlib import import_module\nPLACES = {'x': '.main'}\ndef __getattr__(name):\n    "
+    )
+    lazy += "return getattr(import_module(PLACES[name], __name__), name)"
+    files = {
+        "lazy/__init__.py": lazy,
+        "lazy/main.py": "x = 1",
+        "user/__init__.py": "from lazy import x",
+    }
+    for name, text in files.items():
+        (site_of(environment) / name).parent.mkdir(exist_ok=True)
+        (site_of(environment) / name).write_text(text)
+    compiled(site_of(environment) / "user/_C.so", MODULE)
+    install(environment, "lazy")
+    install(environment, "user")
+    assert env(scope, environment, code=0)["user"]["loads"] == "yes"
+    (site_of(environment) / "lazy/main.py").unlink()
+    assert imports(environment, "lazy")
+    assert not imports(environment, "user")
+    found = env(scope, environment, code=1)
+    assert [found[name]["loads"] for name in ("lazy", "user")] == ["depends", "depends"]
+
+
+def test_a_library_that_ends_the_process(scope: Scope, environment: Path) -> None:
+    """The loader maps more than the file has: no handler of Python is asked."""
+    site = site_of(environment)
+    compiled(site / "user/_C.so", MODULE)
+    (site / "user/__init__.py").write_text("try:\n    import numpy\nexcept ImportError:\n    pass")
+    install(environment, "user")
+    (module,) = site.glob("numpy/_core/_multiarray_umath*.so")
+    cut_off(module)
+    assert not imports(environment, "user")
+    found = env(scope, environment, code=1)["user"]
+    assert (found["loads"], found["imports"]) == ("depends", "numpy")
+
+
 def test_a_foreign_module(scope: Scope, environment: Path) -> None:
     (site_of(environment) / "numpy/left_over.py").write_text("")
     found = env(scope, environment, code=1)["numpy"]

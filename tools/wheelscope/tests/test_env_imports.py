@@ -1,6 +1,7 @@
 """`wheelscope env` agrees with `import` on a package, whichever of its modules are broken."""
 
 import json
+import py_compile
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +62,14 @@ SOUND: dict[str, tuple[dict[str, str], bool]] = {
     "quiet": ({"__init__.py": "def g(x=1):\n    if x: return\n    raise OSError\n" + TRY + "g()"}, True),
     "far.off.below": ({"__init__.py": "import nobody_has_this"}, False),
     "shared.part": ({"__init__.py": "import shared.absent"}, False),
+    "graphlib": ({"__init__.py": "import nobody_has_this  # Python's own comes first"}, True),
+    "wide.open": ({"__init__.py": "from wide.open.absent import part"}, False),
+    "reaching": ({"__init__.py": "import nowhere"}, False),
+    "perhaps": ({"__init__.py": "try:\n    import nowhere\nexcept ImportError:\n    pass"}, True),
+    "elsewhere": ({"__init__.py": "import direct.absent"}, False),
+    "parted": ({"__init__.py": "from parted.absent import part"}, False),
+    "relative": ({"__init__.py": "from .absent import part"}, False),
+    "spare": ({"__init__.py": "try:\n    from .absent import part\nexcept ImportError:\n    pass"}, True),
 }  # fmt: skip
 PACKAGES |= SOUND
 
@@ -171,6 +180,45 @@ def test_machine_code_may_import_what_it_names(scope: Scope, tmp_path: Path) -> 
     done = subprocess.run([prefix / "bin/python", "-c", "import chained"], capture_output=True)
     assert done.returncode
     assert env(scope, prefix)["chained"]["loads"] == "depends"
+
+
+def test_modules_that_code_makes(scope: Scope, tmp_path: Path) -> None:
+    """Without files of their own: in Python, or in machine code that has the name."""
+    prefix = virtual_environment(tmp_path / "env")
+    makes = 'void *PyImport_AddModule(const char *); void *made(void) { return PyImport_AddModule("native.made"); }'
+    sources = {
+        "pythonic": "import sys\nsys.modules['pythonic.made'] = sys\nfrom .made import path",
+        "native": "from . import _C\nfrom .made import path",
+        "bytecode": "from .made import path",
+    }
+    for name, source in sources.items():
+        compiled(site_of(prefix) / name / "_C.so", MODULE + (makes if name == "native" else ""))
+        (site_of(prefix) / name / "__init__.py").write_text(source)
+    made = site_of(prefix) / "bytecode/made.pyc"
+    (site_of(prefix) / "made.py").write_text("path = 1")
+    py_compile.compile(str(site_of(prefix) / "made.py"), str(made))
+    for name in sources:
+        install(prefix, name)
+    found = env(scope, prefix)
+    loads = {name: found[name]["loads"] for name in sources}
+    assert loads == {"pythonic": "depends", "native": "depends", "bytecode": "yes"}
+
+
+def test_a_requirement_of_an_imported_package(scope: Scope, tmp_path: Path) -> None:
+    """pydantic, which has no machine code, refuses a pydantic-core that it does not require."""
+    prefix = virtual_environment(tmp_path / "env")
+    for name, text in {"pure": "", "user": "import pure", "other": ""}.items():
+        (site_of(prefix) / name).mkdir()
+        (site_of(prefix) / name / "__init__.py").write_text(text)
+        if name != "pure":
+            compiled(site_of(prefix) / name / "_C.so", MODULE)
+        install(prefix, name, *(["Requires-Dist: other==2.0"] if name == "pure" else []))
+    found = env(scope, prefix)
+    assert {name: one["loads"] for name, one in found.items()} == {
+        "other": "yes",
+        "user": "depends",
+    }
+    assert found["user"]["unmet"] == ["pure requires other==2.0; installed is 1.0"]
 
 
 def test_parts_and_neighbours_are_named(verdicts: dict[str, dict[str, object]]) -> None:

@@ -138,6 +138,25 @@ def test_a_module_that_nothing_brings(
         assert "brought_by_helper, which is not here" in found["reason"]
 
 
+@pytest.mark.parametrize(
+    ("files", "verdict"),
+    [
+        ({"sample/__init__.py": b"from sample.absent.part import x"}, "fails"),
+        ({"sample/__init__.py": b"from .absent import x"}, "fails"),
+        ({"sample/__init__.py": b"", "beside/__init__.py": b"import sample.absent"}, "works"),
+        ({"first/__init__.py": b"", "second/__init__.py": b"import first.absent"}, "depends"),
+    ],
+)
+def test_a_module_that_its_package_lacks(
+    fit: Fit, index: Index, module: bytes, files: dict[str, bytes], verdict: str
+) -> None:
+    """pyodps 0.13 has examples that import tests, which are not in the wheel."""
+    body = sample_wheels.wheel(NAME, {**files, "first/_C.so": module})
+    index.page("sample", [index.add(NAME, body)])
+    [answer], _, _ = fit("sample", "--index", index.simple)
+    assert answer["files"][0]["verdict"] == verdict, answer
+
+
 @pytest.mark.parametrize(("source", "verdict"), [({}, "fails"), ({"sample/_C.py": b""}, "works")])
 def test_a_source_beside_a_module_of_another_python(
     fit: Fit, index: Index, module: bytes, source: dict[str, bytes], verdict: str

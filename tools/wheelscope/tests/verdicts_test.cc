@@ -94,6 +94,9 @@ NumpyVerdict judged(const std::vector<std::string>& names) {
 TEST(NumpyAbi, IsToldByTheHeadersTexts) {
   EXPECT_EQ(judged({"numpy-1.so"}).abi, NumpyAbi::one);
   EXPECT_EQ(judged({"numpy-1-after-a-number.so"}).abi, NumpyAbi::one) << "no NUL before it";
+  EXPECT_EQ(judged({"numpy-1-after-a-text.so"}).abi, NumpyAbi::one) << "of 16 bytes";
+  EXPECT_EQ(judged({"numpy-1.15.so"}).abi, NumpyAbi::one);
+  EXPECT_EQ(judged({"numpy-of-pybind11.so"}).abi, NumpyAbi::none);
   EXPECT_EQ(judged({"numpy-1-types.so"}).abi, NumpyAbi::one) << "Cython, without the API";
   EXPECT_EQ(judged({"numpy-2-types.so"}).abi, NumpyAbi::none) << "it runs beside both";
   EXPECT_EQ(judged({"numpy-2.so"}).abi, NumpyAbi::both);

@@ -26,16 +26,18 @@ PackageJudge::PackageJudge(const MachineFacts& machine, Disk& disk, DriverFiles 
     : machine_(machine),
       disk_(disk),
       modules_(*machine.python),
+      imports_(*machine.python, tree_here()),
       trusts_driver_(driver == DriverFiles::elsewhere && !machine.driver.empty()) {
   std::vector<FileToRead> all;
   auto distributions = list_distributions(machine.python->site_packages);
   auto odd = compare_with_records(distributions, machine.python->prefix);
+  for (const auto& one : distributions) installed_[one.name] = one.version;
+  for (const auto& one : distributions) find_unmet(one);
   for (std::size_t i = 0; i < distributions.size(); ++i) {
     auto& distribution = distributions[i];
     auto files = shared_libraries_of(distribution);
     const bool device_code = !machine.gpus.empty() && !chooses_kernels_itself(distribution);
     for (const auto& path : files) all.push_back({path, device_code});
-    installed_[distribution.name] = distribution.version;
     if (!files.empty() || !odd[i].empty())
       found_.push_back({std::move(distribution), std::move(files), std::move(odd[i])});
   }
@@ -48,6 +50,12 @@ PackageJudge::PackageJudge(const MachineFacts& machine, Disk& disk, DriverFiles 
   }
 }
 
+SourceTree PackageJudge::tree_here() {
+  auto tree = tree_of_disk();
+  tree.is_standard = [this](const std::string& name) { return modules_.is_standard(name); };
+  return tree;
+}
+
 std::vector<DistributionVerdict> PackageJudge::run() {
   std::vector<DistributionVerdict> verdicts;
   for (auto& [distribution, files, odd] : found_) {
@@ -55,7 +63,7 @@ std::vector<DistributionVerdict> PackageJudge::run() {
     if (verdict.libraries > 0 || !verdict.files.empty() || !verdict.broken.empty())
       verdicts.push_back(std::move(verdict));
   }
-  wheelscope::judge_imports(verdicts, seen_, *machine_.python, disk_);
+  wheelscope::judge_imports(verdicts, seen_, imports_, disk_);
   for (auto& verdict : verdicts) find_refusal(verdict);
   return verdicts;
 }
@@ -110,7 +118,6 @@ DistributionVerdict PackageJudge::judge(const Distribution& distribution,
     WheelClaims claims;
     if (const auto text = read_text(distribution.dist_info + "/METADATA"))
       parse_metadata(*text, claims);
-    check_requirements(claims, verdict);
     doubt_layout(claims, files, verdict);
   }
   return verdict;
@@ -155,29 +162,34 @@ void PackageJudge::find_refusal(DistributionVerdict& verdict) {
                             [&](const std::string& library) {
                               return places_.contains(library) ||
                                      !process_for({}).loader().search(library, nullptr).empty();
-                            }};
+                            },
+                            {},
+                            modules_.is_open() ? nullptr : &imports_};
   verdict.refusal = refusal_in(files, *machine_.python, others);
   const auto need = verdict.refusal.need;
   if (need != Need::never)
     verdict.loads = std::max(verdict.loads, need == Need::always ? Loads::no : Loads::depends);
 }
 
-void PackageJudge::check_requirements(const WheelClaims& claims,
-                                      DistributionVerdict& verdict) const {
+void PackageJudge::find_unmet(const Distribution& distribution) {
+  WheelClaims claims;
+  if (const auto text = read_text(distribution.dist_info + "/METADATA"))
+    parse_metadata(*text, claims);
   const auto& python = *machine_.python;
   const auto environment = linux_environment(python.version, python.architecture);
+  std::vector<UnmetRequirement> unmet;
   for (const auto& line : claims.requires_dist) {
     const auto requirement = parse_requirement(line);
     if (holds(requirement.marker, environment) != true) continue;
     const auto found = installed_.find(canonical_name(requirement.name));
     if (found == installed_.end())
-      verdict.unmet.push_back({.requirement = line});
+      unmet.push_back({.requirement = line});
     else if (fulfils(found->second, requirement.specifiers) == false)
-      verdict.unmet.push_back({.requirement = line, .installed = found->second});
+      unmet.push_back({.requirement = line, .installed = found->second});
   }
   if (!claims.requires_python.empty() && fulfils(python.version, claims.requires_python) == false)
-    verdict.unmet.push_back({claims.requires_python, python.version, true});
-  if (!verdict.unmet.empty()) verdict.loads = std::max(verdict.loads, Loads::depends);
+    unmet.push_back({claims.requires_python, python.version, true});
+  if (!unmet.empty()) seen_.unmet.emplace_back(distribution, std::move(unmet));
 }
 
 void PackageJudge::find_unserved(const LibraryFacts& library, DistributionVerdict& verdict) const {

@@ -51,6 +51,7 @@ struct UnmetRequirement {
   std::string requirement;  // as METADATA has it; of Python, its versions
   std::string installed;    // the version that is here; empty: none
   bool of_python = false;
+  std::string by = {};  // a distribution that is imported; empty: the one itself
 };
 
 struct DistributionVerdict {

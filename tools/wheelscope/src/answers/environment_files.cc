@@ -37,8 +37,8 @@ void PackageJudge::find_lost_files(DistributionVerdict& verdict) {
            "the file is missing, though it was installed", verdict);
     const auto* library = state == FileState::shortened ? disk_.open(path) : nullptr;
     if (library && !library->cut_off) continue;  // what is gone is not loaded: symbols, sections
-    if (state == FileState::shortened && name.ends_with(".so"))
-      lose(path, SymptomKind::damaged_file, Loads::no,
+    if (state == FileState::shortened)
+      lose(path, SymptomKind::damaged_file, name.ends_with(".so") ? Loads::no : Loads::depends,
            "the file has lost bytes since it was installed", verdict);
   }
 }

@@ -39,12 +39,13 @@ struct FilesSeen {
   std::set<std::string> lost;            // files that Python cannot use, of whatever kind
   std::set<std::string> opened_by_path;  // by Python code, if at all: libraries that do not load
   std::set<std::string> loading_families;
+  std::vector<std::pair<Distribution, std::vector<UnmetRequirement>>> unmet;  // where there are any
 };
 
 // Completes the verdicts: what each broken library is needed for, and whether an import of each
 // distribution loads, also by what it imports from others.
 void judge_imports(std::vector<DistributionVerdict>& verdicts, const FilesSeen& seen,
-                   const PythonFacts& python, Disk& disk);
+                   Imports& imports, Disk& disk);
 
 // NVIDIA's own libraries choose among kernels that they keep in ways of their own: the targets in
 // their fat binaries do not tell which GPUs they serve.
@@ -64,6 +65,8 @@ class PackageJudge {
     std::vector<std::string> files;  // shared libraries
     std::vector<OddFile> odd;
   };
+
+  SourceTree tree_here();
 
   // Modules of this Python; and libraries on torch, which torch.ops.load_library opens. torch's own
   // libraries come with its module.
@@ -112,7 +115,7 @@ class PackageJudge {
   // Returns what the loader would stop at: libraries first, then versions, then symbols.
   std::optional<Symptom> first_problem(const Loader& loader, const Opening& opening);
 
-  void check_requirements(const WheelClaims& claims, DistributionVerdict& verdict) const;
+  void find_unmet(const Distribution& distribution);
 
   // Doubts libraries that load on both sides of torch 2.13, and do not say for which they were
   // built.
@@ -124,6 +127,7 @@ class PackageJudge {
   const MachineFacts& machine_;
   Disk& disk_;
   ModulesHere modules_;
+  Imports imports_;
   bool trusts_driver_;  // to bring its libraries
   std::vector<Found> found_;
   std::map<std::string, std::string> installed_, places_;  // name -> version, library -> path

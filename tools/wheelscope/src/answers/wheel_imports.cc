@@ -94,41 +94,40 @@ class OwnModules {
 
 // Code that changes where modules are found, or makes some.
 bool may_make_modules(std::string_view text) {
-  constexpr std::string_view ways[] = {"sys.path", "sys.modules", "meta_path", "path_hooks"};
+  constexpr std::string_view ways[] = {"sys.path", "sys.modules", "meta_path", "path_hooks",
+                                       "__path__"};
   return std::ranges::any_of(ways, [&](auto way) { return text.find(way) != text.npos; });
+}
+
+std::string top_of(const std::string& name) {
+  return name.substr(0, name.find_first_of("./"));
 }
 
 // What keeps one package of a wheel from being imported.
 class PackageRefusal {
  public:
-  PackageRefusal(WheelTree& tree, Imports& imports, const OwnModules& own,
-                 const OtherModules& others)
-      : tree_(tree), imports_(imports), own_(own), others_(others) {}
+  PackageRefusal(WheelTree& tree, Imports& imports, const std::vector<std::string>& sites,
+                 const OwnModules& own, const OtherModules& others)
+      : tree_(tree), imports_(imports), sites_(sites), own_(own), others_(others) {}
 
   Refusal of(const std::string& package) {
     worst_ = absent_ = {};
     if (!others_.may_be_there) return by_first_file(package);
-    const auto run = imports_.files_run_by({package}, PythonReading::openings);
-    std::vector<const PythonSource*> sources;
+    const auto run = others_.imports ? imports_.reached({package})
+                                     : imports_.files_run_by({package}, PythonReading::openings);
+    std::vector<const PythonSource*> sources;  // of the package itself
     for (const auto& [path, need] : run) {
       if (!path.ends_with(".py") || need == Need::never) continue;
       const auto& source = imports_.source_of(path);
       keep(worst_, {.why = Why::refuses, .who = path}, std::min(need, source.refuses));
-      sources.push_back(&source);
+      if (top_of(inside(path)) == top_of(package)) sources.push_back(&source);
       for (const auto& statement : source.imports)
-        if (statement.dots == 0) look_at(statement, path, std::min(need, statement.need));
+        look_at(statement, path, std::min(need, statement.need));
     }
-    if (absent_.need > worst_.need && std::ranges::any_of(run, [&](const auto& file) {
-          const auto text = file.first.ends_with(".py") ? tree_.read(file.first) : std::nullopt;
-          return text && may_make_modules(*text);
-        }))
-      absent_.need = Need::depends;
+    if (absent_.need > worst_.need && may_be_made(run)) absent_.need = Need::depends;
     const auto opened = Openings(sources, own_.libraries()).libraries_elsewhere();
     if (!opened.empty() && std::ranges::none_of(opened, others_.may_open))
-      keep(worst_,
-           {.why = Why::library_opened,
-            .who = std::string(site) + "/" + package,
-            .what = *opened.begin()},
+      keep(worst_, {.why = Why::library_opened, .who = package, .what = *opened.begin()},
            Need::depends);
     return absent_.need > worst_.need ? absent_ : worst_;
   }
@@ -144,20 +143,50 @@ class PackageRefusal {
     return worst_;
   }
 
-  static void keep(Refusal& worst, Reason reason, Need need) {
+  // A file's path inside of site-packages.
+  std::string inside(const std::string& path) const {
+    for (const auto& folder : sites_) {
+      if (path.starts_with(folder + "/")) return path.substr(folder.size() + 1);
+    }
+    return path;
+  }
+
+  void keep(Refusal& worst, Reason reason, Need need) const {
     if (need <= worst.need) return;
     worst = {std::move(reason), need};
-    worst.reason.who.erase(0, site.size() + 1);
+    worst.reason.who = inside(worst.reason.who);
+  }
+
+  // Whether code that is run may make the absent module: that of the package which imports it, or
+  // which should have it.
+  bool may_be_made(const std::map<std::string, Need>& run) const {
+    const auto& [why, who, what, version, here] = absent_.reason;
+    return std::ranges::any_of(run, [&](const auto& file) {
+      const auto& path = file.first;
+      const auto top = top_of(inside(path));
+      if (top != top_of(who) && top != top_of(what)) return false;
+      if (path.ends_with(".py")) return may_make_modules(imports_.text_of(path).value_or(""));
+      return what.find('.') != what.npos &&
+             imports_.text_of(path).value_or("").find(what) != std::string::npos;
+    });
+  }
+
+  std::string absent_part(const std::string& path, const ImportStatement& statement) {
+    auto absent = imports_.absent_from_package(path, statement);
+    const bool is_brought = !absent.empty() && !others_.imports && others_.may_be_there(absent);
+    return is_brought ? "" : absent;
   }
 
   void look_at(const ImportStatement& statement, const std::string& path, Need need) {
     if (need != Need::always) return;
-    if (const auto missing = own_.first_missing(statement.module, others_); !missing.empty()) {
+    auto missing = statement.dots == 0 ? own_.first_missing(statement.module, others_) : "";
+    if (missing.empty()) missing = absent_part(path, statement);
+    if (!missing.empty()) {
       if (!tree_.has_pth() && statement.need_if_absent == Need::always)
         keep(absent_, {.why = Why::module_absent, .who = path, .what = missing}, need);
       return;
     }
-    if (own_.has(statement.module.substr(0, statement.module.find('.')))) return;
+    if (statement.dots > 0 || own_.has(top_of(statement.module))) return;
     for (const auto& name : statement.names) {
       if (name != "*" && !others_.may_have(statement.module, name))
         keep(worst_, {.why = Why::name_absent, .who = path, .what = name, .here = statement.module},
@@ -167,6 +196,7 @@ class PackageRefusal {
 
   WheelTree& tree_;
   Imports& imports_;
+  const std::vector<std::string>& sites_;
   const OwnModules& own_;
   const OtherModules& others_;
   Refusal worst_, absent_;  // proved; a module that is nowhere
@@ -316,10 +346,12 @@ bool has_module(const std::vector<std::string>& names, std::string module) {
 Refusal refusal_in(const WheelFiles& files, const PythonFacts& python, const OtherModules& others) {
   WheelTree tree(files);
   const auto inside = WheelTree::python_in(python);
-  Imports imports(inside, tree.tree());
+  Imports own_imports(inside, tree.tree());
   const OwnModules own(files.names);
   const auto distribution = distribution_in(files.names);
-  PackageRefusal packages(tree, imports, own, others);
+  auto packages = others.imports
+                      ? PackageRefusal(tree, *others.imports, python.site_packages, own, others)
+                      : PackageRefusal(tree, own_imports, inside.site_packages, own, others);
   Refusal first, main;
   bool has_main = false, all = true;
   for (const auto& name : import_names(files.names)) {

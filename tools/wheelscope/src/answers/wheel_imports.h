@@ -43,6 +43,9 @@ struct OtherModules {
   // The required wheels that are wanted, by the names of their files.
   using IsWanted = std::function<bool(const std::vector<std::string>& names)>;
   std::function<std::vector<WheelFiles>(const IsWanted& is_wanted)> required = {};
+  // Those of the environment that the files are in: imports are followed into other packages. Null:
+  // the wheel's own alone.
+  Imports* imports = nullptr;
 };
 
 Refusal refusal_in(const WheelFiles& files, const PythonFacts& python,

@@ -142,6 +142,7 @@ std::size_t Imports::find(const std::string& name) {
 
 std::size_t Imports::locate(const std::string& name) {
   const auto parent = parent_of(name);
+  if (parent.empty() && tree_.is_standard && tree_.is_standard(name)) return none;
   const auto last = parent.empty() ? name : name.substr(parent.size() + 1);
   auto add = [&](std::string path, bool is_package) {
     if (!path.empty()) by_path_.try_emplace(path, modules_.size());
@@ -176,8 +177,7 @@ std::size_t Imports::locate(const std::string& name) {
 }
 
 // An import of a.b runs a first.
-void Imports::add_with_parents(const std::string& name, Need need,
-                               std::vector<std::pair<std::size_t, Need>>& found) {
+void Imports::add_with_parents(const std::string& name, Need need, Edges& found) {
   for (auto dot = name.find('.');; dot = name.find('.', dot + 1)) {
     const auto module = find(name.substr(0, dot));
     if (module == none) return;
@@ -211,16 +211,39 @@ void Imports::read(const std::vector<std::size_t>& modules, PythonReading readin
   for (std::size_t i = 0; i < unread.size(); ++i) link(unread[i], std::move(sources[i]));
 }
 
-void Imports::link(std::size_t index, PythonSource source) {
-  std::vector<std::pair<std::size_t, Need>> imports;
-  for (const auto& statement : source.imports) {
-    auto module = statement.module;
-    if (statement.dots > 0) {
-      auto package = modules_[index].name;
-      const auto up = statement.dots - (modules_[index].is_package ? 1 : 0);
-      for (std::size_t i = 0; i < up; ++i) package = parent_of(package);
-      module = package + (module.empty() || package.empty() ? "" : ".") + module;
-    }
+// The whole name of the module that a statement of this one takes names from, or imports.
+std::string Imports::module_named(std::size_t index, const ImportStatement& statement) const {
+  const auto& module = statement.module;
+  if (statement.dots == 0) return module;
+  auto package = modules_[index].name;
+  const auto up = statement.dots - (modules_[index].is_package ? 1 : 0);
+  for (std::size_t i = 0; i < up; ++i) package = parent_of(package);
+  return package + (module.empty() || package.empty() ? "" : ".") + module;
+}
+
+std::string Imports::absent_from_package(const std::string& path,
+                                         const ImportStatement& statement) {
+  const auto name = module_named(by_path_[path], statement);
+  for (auto dot = name.find('.'); dot != name.npos;) {
+    const auto package = find(name.substr(0, dot));
+    if (package == none) return {};
+    const auto init = modules_[package].path;
+    if (!init.empty() && base_name(init) != "__init__.py") return {};
+    const auto start = dot + 1;
+    dot = name.find('.', start);
+    const auto part = name.substr(0, dot);
+    const auto compiled = name.substr(start, dot - start) + ".pyc";  // without its source
+    if (find(part) == none)
+      return init.empty() || files_in(folder_of(init)).contains(compiled) ? "" : part;
+  }
+  return {};
+}
+
+Imports::Edges Imports::edges_of(std::size_t index,
+                                 const std::vector<ImportStatement>& statements) {
+  Edges imports;
+  for (const auto& statement : statements) {
+    const auto module = module_named(index, statement);
     if (module.empty()) continue;
     add_with_parents(module, statement.need, imports);
     for (const auto& name : statement.names) {
@@ -228,20 +251,27 @@ void Imports::link(std::size_t index, PythonSource source) {
         imports.emplace_back(found, statement.need);
     }
   }
+  return imports;
+}
+
+void Imports::link(std::size_t index, PythonSource source) {
+  // Looking for modules moves them, so they are found first.
+  auto imports = edges_of(index, source.imports), tried = edges_of(index, source.tried);
   modules_[index].source = std::move(source);
   modules_[index].imports = std::move(imports);
+  modules_[index].tried = std::move(tried);
 }
 
 // Walks level by level, so that files are read in parallel. A module is visited again if a second
 // way to it is surer than the first.
 std::map<std::string, Need> Imports::walk(const std::vector<std::string>& names, bool below,
-                                          PythonReading reading) {
+                                          PythonReading reading, bool with_tried) {
   auto is_below = [&](const std::string& module) {
     return std::ranges::any_of(names, [&](const std::string& name) {
       return (module + ".").starts_with(name + ".") || name.starts_with(module + ".");
     });
   };
-  std::vector<std::pair<std::size_t, Need>> found;
+  Edges found;
   for (const auto& name : names) add_with_parents(name, Need::always, found);
   std::unordered_map<std::size_t, Need> best;
   while (!found.empty()) {
@@ -258,6 +288,8 @@ std::map<std::string, Need> Imports::walk(const std::vector<std::string>& names,
     for (const auto index : level) {
       for (const auto& [next, need] : modules_[index].imports)
         found.emplace_back(next, std::min(need, best[index]));
+      if (!with_tried) continue;
+      for (const auto& [next, need] : modules_[index].tried) found.emplace_back(next, need);
     }
   }
   std::map<std::string, Need> files;

@@ -30,6 +30,8 @@ struct SourceTree {
   std::function<std::optional<std::string>(const std::string& path)> read;
   // Modules that a file of machine code may import; an empty function: none.
   std::function<std::set<std::string>(const std::string& path)> named_in = {};
+  // Whether Python has a module of that name itself, which comes first; an empty function: no.
+  std::function<bool(const std::string& name)> is_standard = {};
 };
 SourceTree tree_of_disk();
 
@@ -61,7 +63,7 @@ class Imports {
   }
 
   // The files of the modules below these names that an import of them runs, and whether it fails
-  // with them. To be asked before `reached`, which reads less of a file.
+  // with them. What a file is read for the first time decides how much of it is known.
   std::map<std::string, Need> files_run_by(const std::vector<std::string>& names,
                                            PythonReading reading = PythonReading::all) {
     return walk(names, true, reading);
@@ -69,31 +71,43 @@ class Imports {
 
   // Returns the same for files in any package.
   std::map<std::string, Need> reached(const std::vector<std::string>& names) {
-    return walk(names, false, PythonReading::imports);
+    return walk(names, false, PythonReading::openings);
+  }
+
+  // The same, with those that are only tried: code goes on where such an import fails.
+  std::map<std::string, Need> reached_or_tried(const std::vector<std::string>& names) {
+    return walk(names, false, PythonReading::openings, true);
   }
 
   PythonSource read(std::string_view text) const { return read_python_source(text, target_); }
 
-  // What was read of a file that was run below a name.
+  // What was read of a file that was run.
   const PythonSource& source_of(const std::string& path) { return modules_[by_path_[path]].source; }
+  std::optional<std::string> text_of(const std::string& path) const { return tree_.read(path); }
+
+  // The first module that a file's statement names in a package, and that is not there. A package
+  // is known by its __init__.py: modules in machine code may bring others. Empty: none.
+  std::string absent_from_package(const std::string& path, const ImportStatement& statement);
 
  private:
+  using Edges = std::vector<std::pair<std::size_t, Need>>;
   struct Module {
     std::string name, path;  // no path: a folder without __init__.py
     bool is_package = false, is_read = false;
     PythonSource source;
-    std::vector<std::pair<std::size_t, Need>> imports;
+    Edges imports, tried;
   };
   static constexpr std::size_t none = ~std::size_t{0};
 
+  std::string module_named(std::size_t index, const ImportStatement& statement) const;
   std::size_t find(const std::string& name);
   std::size_t locate(const std::string& name);
   const std::set<std::string>& files_in(const std::string& folder);
-  void add_with_parents(const std::string& name, Need need,
-                        std::vector<std::pair<std::size_t, Need>>& found);
+  void add_with_parents(const std::string& name, Need need, Edges& found);
   std::map<std::string, Need> walk(const std::vector<std::string>& names, bool below,
-                                   PythonReading reading);
+                                   PythonReading reading, bool with_tried = false);
   void read(const std::vector<std::size_t>& modules, PythonReading reading);
+  Edges edges_of(std::size_t index, const std::vector<ImportStatement>& statements);
   void link(std::size_t index, PythonSource source);
 
   const PythonFacts& python_;
@@ -108,6 +122,12 @@ class Imports {
 class ModulesHere {
  public:
   explicit ModulesHere(const PythonFacts& python);
+
+  // Python looks in places that are not known here.
+  bool is_open() const { return is_open_; }
+
+  // Whether a file of the standard library has that name.
+  bool is_standard(const std::string& name);
 
   // False: surely not. Names of two parts are asked of packages without code of their own, such as
   // `google`.
@@ -124,7 +144,7 @@ class ModulesHere {
 
   const PythonFacts& python_;
   std::vector<std::string> standard_;  // folders of the standard library
-  bool is_open_;                       // Python looks in places that are not known here
+  bool is_open_;
   std::map<std::string, bool> known_;
   std::map<std::string, std::set<std::string>> folders_;               // what has a name in each
   std::map<std::string, std::optional<std::set<std::string>>> names_;  // in each module

@@ -71,6 +71,10 @@ bool ModulesHere::has_module(const std::string& folder, const std::string& name)
   return known->second.contains(name);
 }
 
+bool ModulesHere::is_standard(const std::string& name) {
+  return std::ranges::any_of(standard_, [&](const auto& at) { return has_module(at, name); });
+}
+
 bool ModulesHere::may_have(const std::string& name) {
   const auto [known, is_new] = known_.try_emplace(name);
   if (is_new) known->second = is_open_ || find(name);

@@ -219,14 +219,20 @@ class SourceReader {
     places_.push_back(place);
   }
 
-  // import_module("a.b"), import_module(".b", ...), __import__("a")
+  // import_module("a.b"), import_module(".b", ...), __import__("a"). Of a name that is put
+  // together, "a." + b, the package is known.
   void read_dynamic_import(std::string_view text, const PythonPlace& place) {
     for (const std::string_view call : {"import_module(", "__import__("}) {
       const auto at = text.find(call);
       if (at == text.npos || place.runs == Need::never) continue;
       auto name = trim(text.substr(at + call.size()));
       if (name.empty() || (name.front() != '"' && name.front() != '\'')) continue;
-      name = name.substr(1, name.find(name.front(), 1) - 1);
+      const auto end = std::min(name.find(name.front(), 1), name.size() - 1);
+      const auto rest = trim(name.substr(end + 1));
+      name = name.substr(1, end - 1);
+      if (!rest.starts_with(')') && !rest.starts_with(','))
+        name = name.substr(0, name.find_last_of('.') + 1);
+      if (name.ends_with('.')) name.remove_suffix(1);
       ImportStatement statement;
       while (name.starts_with('.')) {
         ++statement.dots;
@@ -237,10 +243,15 @@ class SourceReader {
     }
   }
 
+  // Blanks may stand around the dots.
   static std::string dotted_name(std::string_view text) {
-    std::size_t end = 0;
-    while (end < text.size() && (is_name_character(text[end]) || text[end] == '.')) ++end;
-    return std::string(text.substr(0, end));
+    std::string name;
+    for (;; name += '.', text = trim(text.substr(1))) {
+      const auto word = first_word(text);
+      name += word;
+      text = trim(text.substr(word.size()));
+      if (!text.starts_with('.')) return name;
+    }
   }
 
   // A function that raises anywhere may do so where its attempts have all failed. A condition asks
@@ -275,7 +286,10 @@ class SourceReader {
       if (!places_[i].scope.empty())
         statement.need = called.contains(places_[i].scope) ? std::min(statement.need, Need::depends)
                                                            : Need::never;
-      if (statement.need != Need::never) needed.push_back(std::move(statement));
+      if (statement.need != Need::never)
+        needed.push_back(std::move(statement));
+      else if (places_[i].scope.empty())
+        source_.tried.push_back(std::move(statement));
     }
     source_.imports = std::move(needed);
     for (const auto& place : openings_) {

@@ -41,6 +41,7 @@ struct PythonScope {
 
 struct PythonSource {
   std::vector<ImportStatement> imports;       // those that are never needed are left out
+  std::vector<ImportStatement> tried;         // outside of functions, and may fail
   std::map<std::string, PythonScope> scopes;  // by the function's name; "" is the file itself
   Need refuses = Need::never;  // raises an error itself; under conditions, if it asks sys.modules
   bool describes_operators = false;  // of torch that must be there: register_fake("ns::op")

@@ -502,11 +502,14 @@ bool any_read_only(const Elf& elf, const Use& use) {
 }
 
 // Texts follow one another, each with a NUL at its end; the first follows numbers of four or more
-// bytes, whose last byte may look like a letter: 1.0 ends in a question mark.
+// bytes, whose last byte may look like a letter: 1.0 ends in a question mark. The last of these may
+// be the start of a text that is copied as one number: 16 bytes without a NUL.
 bool begins_text(std::string_view data, std::size_t at) {
   auto is_letter = [](char c) { return c >= ' ' && c <= '~'; };
   constexpr std::size_t number = 4;
   if (at == 0 || !is_letter(data[at - 1])) return true;
+  constexpr std::size_t widest = 16;
+  if (at % widest == 0 && (starts_name(data[at - 1]) || is_digit(data[at - 1]))) return true;
   return at % number == 0 && !std::ranges::all_of(data.substr(at - number, number), is_letter);
 }
 

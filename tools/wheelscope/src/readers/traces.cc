@@ -6,7 +6,8 @@
 // functions, and cuFFT has a function of the same shape. So the constant must agree with the texts.
 //
 // `import_array()` of NumPy's headers leaves texts. The headers of NumPy 1 import
-// numpy.core._multiarray_umath, which NumPy 2 has only to say that it will not do; those of NumPy 2
+// numpy.core._multiarray_umath (before 1.16: numpy.core.multiarray, as pybind11 does, which fits
+// NumPy 2 as well), which NumPy 2 has only to say that it will not do; those of NumPy 2
 // import numpy._core._multiarray_umath first, and then the other. The names also occur in messages
 // and in pickles, so they count only as whole texts, beside the name of the capsule, in a library
 // that opens capsules. A module that Cython compiled may use NumPy's types alone: it has the error
@@ -102,6 +103,8 @@ std::optional<StaticCudart> find_static_cudart(const Elf& elf) {
 std::optional<NumpyApi> find_numpy_api(const Elf& elf) {
   NumpyApi api{.one = has_text(elf, "numpy.core._multiarray_umath"),
                .two = has_text(elf, "numpy._core._multiarray_umath")};
+  api.one |= !api.two && has_text(elf, "numpy.core.multiarray") &&
+             has_text(elf, "_ARRAY_API is not PyCapsule object");
   api.checks_sizes =
       has_text(elf, "dtype") &&
       !text_after(elf, "size changed, may indicate binary incompatibility. ").empty();

@@ -7,7 +7,8 @@
 namespace wheelscope {
 
 std::string unmet_text(const UnmetRequirement& unmet) {
-  return std::string("requires ") + (unmet.of_python ? "Python " : "") + unmet.requirement +
+  return unmet.by + (unmet.by.empty() ? "" : " ") + "requires " +
+         (unmet.of_python ? "Python " : "") + unmet.requirement +
          (unmet.installed.empty()
               ? ", which is not installed"
               : (unmet.of_python ? "; this is " : "; installed is ") + unmet.installed);
