@@ -471,3 +471,11 @@ def test_what_the_tests_need_is_taken_from_an_extra(
 ) -> None:
     init(write(tmp_path, NO_PROJECT_TABLE | files))
     assert f'requires = ["ubelt"]  # {why}\n' in (tmp_path / matrix.FILE).read_text()
+
+
+def test_setup_requires_is_installed_for_the_build(tmp_path: Path) -> None:
+    """setuptools would fetch it, but a build has no network."""
+    call = 'setup(name="their_ext", setup_requires=["cffi>=1", "torch"], install_requires=[])'
+    files = {"pyproject.toml": "", "setup.py": f"from setuptools import setup\n{call}"}
+    init(write(tmp_path, NO_PROJECT_TABLE | files))
+    assert planning.load(Options(), tmp_path).matrix.build.requires == ["cffi>=1"]

@@ -11,6 +11,7 @@ CAUSES = [
     re.compile(r"^CMake Error( at .+:\d+)?"),
     re.compile(r"undefined reference to |cannot find -l"),
     re.compile(r"^error in .+ setup command: "),  # setuptools
+    re.compile("This does not look like a platform wheel"),  # auditwheel
     re.compile(r"^ERROR: (No matching distribution|Could not find a version|Cannot install) .+"),
     re.compile(r"no trusted hash was provided for"),  # uv
     re.compile(r"^ERROR: (In --require-hashes mode|THESE PACKAGES DO NOT MATCH THE HASHES)"),  # pip
@@ -33,6 +34,8 @@ HINTS = {  # advice, by a pattern that a line of the log matches
     '[[build.downloads]], and tell CMake where it lies: CMAKE_ARGS = "-DFETCHCONTENT_SOURCE_DIR_<NAME>=...".',
     r"fatal error: \S+\.h\w*: No such file|cannot find -l": "If a library of Debian has it, name its package for "
     'developers in the matrix, such as [build] apt = ["libgmp-dev"].',
+    "This does not look like a platform wheel": "The build made no library. If its log has `Unknown distribution "
+    "option`, name the package that adds this option, such as cffi, in the matrix: [build] requires.",
     "No module named 'torch'": "The build needs torch and does not say so: add it to [build-system] requires.",
 }
 

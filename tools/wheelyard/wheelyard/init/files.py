@@ -7,12 +7,13 @@ from pathlib import PurePath
 from wheelyard import __version__
 from wheelyard.init.choice import Choice
 from wheelyard.init.sources import Found
-from wheelyard.plan.project import metadata
+from wheelyard.plan.project import metadata, requirement
 
 MATRIX_HEAD = """# What is released, and for whom: `wheelyard plan` shows it.
 # Every key there is: `wheelyard schema matrix --markdown`."""
 POLICY_HEAD = """# What the wheels must be before they may be released.
 # Every key there is: `wheelyard schema policy --markdown`."""
+IN_IMAGE = {"torch", "setuptools", "wheel", "cmake", "ninja"}
 RELEASE = f"wheelyard-v{__version__}"
 UNIVERSAL_BUILD = [
     *("", "[build.environment]  # the image has a toolkit for each architecture"),
@@ -33,6 +34,11 @@ def matrix(found: Found, choice: Choice) -> str:
     lines += ["[strategy]", *_line("default", choice.strategy, why["strategy"])]
     if choice.abi3_python:
         lines += [f'abi3 = {{ python = "{choice.abi3_python}" }}  # {why["abi3"]}']
+    needs = [
+        text for text in found.setup_requires if requirement(text, found.root).name not in IN_IMAGE
+    ]
+    if needs:
+        lines += ["", "[build]", *_line("requires", needs, "the build asks for it when it runs")]
     lines += UNIVERSAL_BUILD if choice.strategy == "universal" and found.has_cuda else []
     lines += ["", "[verify]"]
     if choice.strategy != "universal":
@@ -43,13 +49,15 @@ def matrix(found: Found, choice: Choice) -> str:
     if found.has_own_tests:
         own = _toml(f"python -m pytest --pyargs {found.import_name}")
         lines += [f"# command = {own}  # runs the tests inside the package, if the wheel has them"]
-    needs = {"what the project itself needs beside torch": choice.dependencies}
+    required = {"what the project itself needs beside torch": choice.dependencies}
     if "dependencies" in metadata(found.root):  # a release reads them there
-        needs = {}
-    needs[why.get("test_requires", "")] = choice.test_dependencies
-    needs = {reason: texts for reason, texts in needs.items() if texts}
-    if needs:
-        lines += _line("requires", [t for texts in needs.values() for t in texts], "; ".join(needs))
+        required = {}
+    required[why.get("test_requires", "")] = choice.test_dependencies
+    required = {reason: texts for reason, texts in required.items() if texts}
+    if required:
+        lines += _line(
+            "requires", [t for texts in required.values() for t in texts], "; ".join(required)
+        )
     return "\n".join([*lines, ""])
 
 

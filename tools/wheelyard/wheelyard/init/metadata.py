@@ -60,7 +60,9 @@ def ask(found: Found, display: Display) -> None:
         try:
             builder = build.ProjectBuilder.from_isolated_env(environment, project, runner=_quietly)
             environment.install(builder.build_system_requires)
-            environment.install(builder.get_requires_for_build("wheel"))
+            needs = builder.get_requires_for_build("wheel")
+            environment.install(needs)
+            found.setup_requires = sorted(needs)
             info = builder.metadata_path(folder)
         except Exception as error:  # anything that the project's own code raises
             what = (str(error).splitlines() or [type(error).__name__])[0]

@@ -49,6 +49,7 @@ class Found:
     is_import_guessed: bool = False  # from the only package, which the wheel may not have
     requires_python: str = ""
     requires: list[str] = field(default_factory=list)  # requirements of its build
+    setup_requires: list[str] = field(default_factory=list)  # more of them, which its code asks for
     dependencies: list[str] | None = None  # requirements at run time; None: not known
     backend: str = "setuptools"
     is_native: bool = False  # it has something to compile
@@ -152,6 +153,8 @@ def _setup(found: Found) -> None:
     found.requires_python = found.requires_python or str(keywords.get("python_requires") or "")
     if found.dependencies is None and isinstance(keywords.get("install_requires"), list):
         found.dependencies = [str(text) for text in keywords["install_requires"]]
+    if isinstance(needs := keywords.get("setup_requires"), list):
+        found.setup_requires = [str(text) for text in needs]
     if isinstance(extras := keywords.get("extras_require"), dict):
         take_test_extra(found, extras, "setup.py's extra")
     for node in ast.walk(tree):
