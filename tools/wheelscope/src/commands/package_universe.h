@@ -27,7 +27,7 @@ struct Release {
 
 struct Project {
   std::vector<Release> releases;  // newest first
-  bool from_source = false;       // none of them has a wheel for the machine, some have sources
+  bool from_source = false;       // none of them has a wheel for the machine
   std::string problem;            // why there are no releases
 };
 
