@@ -148,12 +148,18 @@ def test_a_module_that_nothing_brings(
     ],
 )
 def test_a_module_that_its_package_lacks(
-    fit: Fit, index: Index, module: bytes, files: dict[str, bytes], verdict: str
+    fit: Fit,
+    index: Index,
+    module: bytes,
+    tmp_path: Path,
+    files: dict[str, bytes],
+    verdict: str,
 ) -> None:
     """pyodps 0.13 has examples that import tests, which are not in the wheel."""
     body = sample_wheels.wheel(NAME, {**files, "first/_C.so": module})
     index.page("sample", [index.add(NAME, body)])
-    [answer], _, _ = fit("sample", "--index", index.simple)
+    bare = virtual_environment(tmp_path / "bare")
+    [answer], _, _ = fit("sample", "--index", index.simple, "--python", bare / "bin/python")
     assert answer["files"][0]["verdict"] == verdict, answer
 
 

@@ -160,14 +160,15 @@ class PackageRefusal {
   // Whether code that is run may make the absent module: that of the package which imports it, or
   // which should have it.
   bool may_be_made(const std::map<std::string, Need>& run) const {
-    const auto& [why, who, what, version, here] = absent_.reason;
+    const auto& importer = absent_.reason.who;
+    const auto& module = absent_.reason.what;
     return std::ranges::any_of(run, [&](const auto& file) {
       const auto& path = file.first;
       const auto top = top_of(inside(path));
-      if (top != top_of(who) && top != top_of(what)) return false;
+      if (top != top_of(importer) && top != top_of(module)) return false;
       if (path.ends_with(".py")) return may_make_modules(imports_.text_of(path).value_or(""));
-      return what.find('.') != what.npos &&
-             imports_.text_of(path).value_or("").find(what) != std::string::npos;
+      return module.find('.') != module.npos &&
+             imports_.text_of(path).value_or("").find(module) != std::string::npos;
     });
   }
 
