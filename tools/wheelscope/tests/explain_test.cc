@@ -128,6 +128,26 @@ TEST(Symptom, SpecialEntriesAndStrongOnesWin) {
   EXPECT_EQ(only("Failed building wheel for x").part("package"), "x");
 }
 
+TEST(Symptom, SourceCodeIsNoMessage) {
+  EXPECT_EQ(only("  err.strerror += f' Error loading \"{dll}\" or one of its dependencies.'\n"
+                 "OSError: [WinError 126] The specified module could not be found. "
+                 "Error loading \"C:\\a.dll\" or one of its dependencies.")
+                .needs,
+            "C:\\a.dll");
+  EXPECT_TRUE(recognise("raise ImportError(f\"No module named '{name}'\")").empty());
+}
+
+TEST(Symptom, TheEndMayBeCutOff) {
+  const auto cut = only("ERROR: line\nOSError: [Errno 122] Disk quota excee");
+  EXPECT_EQ(cut.kind + "|" + cut.message, "no-space|OSError: [Errno 122] Disk quota excee");
+  EXPECT_EQ(only("ImportError: libx.so.1: cannot open shared object fi...").needs, "libx.so.1");
+  EXPECT_EQ(only("x.c:1: fatal error: Python.h: No such file or dir").kind, "python-headers");
+  EXPECT_EQ(only("OSError: [Errno 28] No sp").kind, "no-space");
+  EXPECT_TRUE(recognise("Disk quota").empty());
+  EXPECT_TRUE(recognise("c++: error: unrecognized command line opti").empty());
+  EXPECT_TRUE(recognise("OSError: [Errno 2] No such file or director").empty());
+}
+
 TEST(Symptom, HostileTextTakesTimeInProportion) {
   std::string text;
   while (text.size() < 4 << 20) text += "undefined symbol: undefined symbol version `version `' ";
@@ -149,9 +169,10 @@ std::set<std::string> named_in(std::string_view text) {
 
 TEST(MessageEntries, NameKnownParts) {
   for (const auto& entry : message_entries()) {
-    std::set<std::string> parts{"wanted", "loaded",  // of the questions symbol and version
-                                "of",     "pip",    "apt", "brew",  // of provider
-                                "python3"};                         // of wheel
+    std::set<std::string> parts{"wanted",   "loaded",  // of the questions symbol and version
+                                "of",       "pip",       "apt", "brew",  // of provider
+                                "python3",                               // of wheel
+                                "possible", "impossible"};               // of python-range
     for (const auto& pattern : entry.find) {
       EXPECT_FALSE(pattern.literals.empty()) << entry.kind;
       EXPECT_EQ(pattern.between.size(), pattern.literals.size() + 1) << entry.kind;
@@ -160,6 +181,7 @@ TEST(MessageEntries, NameKnownParts) {
     }
     auto sentences = entry.because;
     sentences.insert(sentences.end(), entry.fix.begin(), entry.fix.end());
+    sentences.insert(sentences.end(), entry.windows.begin(), entry.windows.end());
     sentences.push_back(entry.what);
     for (const auto& sentence : sentences) {
       for (const auto& name : named_in(sentence))
@@ -200,6 +222,39 @@ TEST(Explain, ComparesWithTheTorchThatIsHere) {
   EXPECT_TRUE(says(changed.because, "here has c10::Error::Error(std::string)"));
   const auto there = explained("a.so: undefined symbol: _ZN3c105ErrorC1ESs", &machine);
   EXPECT_TRUE(says(there.because, "here has it in libc10.so"));
+}
+
+TEST(Explain, WhatNoPythonFulfils) {
+  const auto range = [](const std::string& wanted) {
+    return explained("ERROR: Package 'x' requires a different Python: 3.8.10 not in '" + wanted +
+                     "'");
+  };
+  EXPECT_TRUE(says(range("==2.7,>=3.7").because, "no Python fulfils ==2.7,>=3.7"));
+  EXPECT_FALSE(says(range("==2.7,>=3.7").fixes, "uv venv"));
+  EXPECT_FALSE(says(range("<4.0,>=3.10").because, "no Python"));
+  EXPECT_TRUE(says(range("<4.0,>=3.10").fixes, "uv venv"));
+}
+
+TEST(Explain, OneAdviceForManyNames) {
+  Disk disk;
+  auto all = [&](std::string_view text) {
+    return explain_all(recognise(text), Asked{.disk = disk});
+  };
+  const auto one =
+      all("ld: cannot find -l_a.cpython-36m-x86_64-linux-gnu\n"
+          "ld: cannot find -l_b.cpython-36m-x86_64-linux-gnu\n"
+          "ld: cannot find -l_c.cpython-36m-x86_64-linux-gnu\n");
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_EQ(one.front().because.front(), "the same is true of _b, _c");
+  EXPECT_EQ(all("ld: cannot find -lfoo\nld: cannot find -lssl").size(), 2U);
+}
+
+TEST(Explain, WindowsHasItsOwnAdvice) {
+  const auto headers =
+      explained("fatal error C1083: Cannot open include file: 'Python.h': No such file");
+  EXPECT_TRUE(says(headers.fixes, "python.org"));
+  EXPECT_FALSE(says(headers.fixes, "apt"));
+  EXPECT_TRUE(says(explained("x.c:1: fatal error: Python.h: No such file").fixes, "apt"));
 }
 
 TEST(Explain, SymbolsOfOthers) {
@@ -290,6 +345,14 @@ TEST(Explain, WhoseCopyOfACxxLibraryWasLoaded) {
                              "found")
                        .fixes,
                    "programs.nix-ld"));
+}
+
+TEST(Explain, CondasBaseIsNoEnvironment) {
+  const auto base = explained(
+      "ImportError: /u/anaconda3/bin/../lib/libstdc++.so.6: version `GLIBCXX_3.4.29' not found "
+      "(required by /u/anaconda3/envs/e/lib/python3.9/site-packages/a.so)");
+  EXPECT_TRUE(says(base.because, "conda's base"));
+  EXPECT_TRUE(says(base.fixes, "LD_LIBRARY_PATH=$CONDA_PREFIX/lib"));
 }
 
 TEST(Explain, SizesOfMemory) {

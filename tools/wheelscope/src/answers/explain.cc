@@ -3,8 +3,11 @@
 #include "answers/explain.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "packaging/claims.h"
+#include "packaging/requirement.h"
 #include "packaging/tag.h"
 #include "tables/tables.h"
 #include "text/text.h"
@@ -233,13 +236,34 @@ void ask_built_for(const Asked& asked, Explanation& explanation) {
   }
 }
 
+// Tells whether any Python fulfils what a package requires of it (part wanted): a comma means
+// "and".
+void ask_python_range(const Asked&, Explanation& explanation) {
+  auto& symptom = explanation.symptom;
+  const auto wanted = symptom.part("wanted");
+  bool possible = wanted.empty() || can_fulfil("2.7", wanted);
+  for (int minor = 0; minor <= 16 && !possible; ++minor)
+    possible = can_fulfil("3." + std::to_string(minor), wanted);
+  symptom.set(possible ? "possible" : "impossible", wanted.empty() ? "what it asks for" : wanted);
+}
+
 using Question = void (*)(const Asked&, Explanation&);
-const std::map<std::string_view, Question> questions{
-    {"symbol", ask_symbol},     {"version", ask_version}, {"library", ask_library},
-    {"driver", ask_driver},     {"torch", ask_torch},     {"python", ask_python},
-    {"libc", ask_libc},         {"cuda", ask_cuda},       {"processor", ask_processor},
-    {"gpu", ask_gpu},           {"ptx", ask_ptx},         {"wheel", ask_wheel},
-    {"provider", ask_provider}, {"memory", ask_memory},   {"built-for", ask_built_for}};
+const std::map<std::string_view, Question> questions{{"symbol", ask_symbol},
+                                                     {"version", ask_version},
+                                                     {"library", ask_library},
+                                                     {"driver", ask_driver},
+                                                     {"torch", ask_torch},
+                                                     {"python", ask_python},
+                                                     {"libc", ask_libc},
+                                                     {"cuda", ask_cuda},
+                                                     {"processor", ask_processor},
+                                                     {"gpu", ask_gpu},
+                                                     {"ptx", ask_ptx},
+                                                     {"wheel", ask_wheel},
+                                                     {"provider", ask_provider},
+                                                     {"memory", ask_memory},
+                                                     {"built-for", ask_built_for},
+                                                     {"python-range", ask_python_range}};
 
 // Fills in "{library|A library} needs {symbol}": parts for their names, or the words after the bar.
 // Returns nothing if a part without such words is empty.
@@ -262,7 +286,98 @@ std::string filled(std::string_view text, const Symptom& symptom) {
   return result;
 }
 
+// True for a message that only programs on Windows print.
+bool is_of_windows(const std::string& message) {
+  const auto text = lower(message);
+  for (const auto* sign : {"c1083", ".dll", "link : fatal", "lnk1", "winerror", ".exe",
+                           "is not recognized as an internal or external command"}) {
+    if (text.contains(sign)) return true;
+  }
+  for (auto colon = text.find(":\\"); colon != text.npos; colon = text.find(":\\", colon + 1)) {
+    if (colon > 0 && text[colon - 1] >= 'a' && text[colon - 1] <= 'z' &&
+        (colon == 1 || text[colon - 2] < 'a' || text[colon - 2] > 'z'))
+      return true;
+  }
+  return false;
+}
+
+std::vector<std::string> sentences(const Explanation& explanation) {
+  auto all = explanation.because;
+  all.push_back(explanation.owner);
+  all.push_back(explanation.what);
+  all.insert(all.end(), explanation.fixes.begin(), explanation.fixes.end());
+  return all;
+}
+
+std::vector<std::string> replaced(std::vector<std::string> texts, std::string_view from,
+                                  const std::string& to) {
+  for (auto& text : texts) {
+    for (auto at = text.find(from); at != text.npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
+  }
+  return texts;
+}
+
+// Returns the part in which two symptoms differ; nothing if it is not one alone.
+std::optional<std::string> differing_part(const Symptom& one, const Symptom& other) {
+  std::set<std::string> names{"library", "needs", "symbol", "version"}, differing;
+  for (const auto& symptom : {one, other}) {
+    for (const auto& [name, part] : symptom.parts) names.insert(name);
+  }
+  for (const auto& name : names) {
+    if (one.part(name) != other.part(name)) differing.insert(name);
+  }
+  return differing.size() == 1 ? std::optional(*differing.begin()) : std::nullopt;
+}
+
+// A symptom, its explanation, and the names for which another one would be the same.
+struct Shared {
+  Symptom symptom;
+  Explanation explanation;
+  std::vector<std::string> names;
+};
+
+// Returns true if the explanation serves the symptom too, and adds the name of that.
+bool serves(Shared& shared, const Symptom& symptom, const Explanation& explanation,
+            const Asked& asked) {
+  constexpr const char* unknown = "an-unknown-name";
+  if (shared.symptom.kind != symptom.kind) return false;
+  if (sentences(shared.explanation) == sentences(explanation)) return true;
+  const auto part = differing_part(shared.symptom, symptom);
+  if (!part) return false;
+  auto neutral = symptom;
+  neutral.set(*part, unknown);
+  const auto for_all = sentences(explain(neutral, asked));
+  auto is_for = [&](const std::string& name, const Explanation& one) {
+    return replaced(for_all, unknown, name) == sentences(one);
+  };
+  const auto name = base_name(symptom.part(*part));
+  if (!is_for(base_name(shared.symptom.part(*part)), shared.explanation) ||
+      !is_for(name, explanation))
+    return false;
+  if (!contains(shared.names, name)) shared.names.push_back(name);
+  return true;
+}
+
 }  // namespace
+
+std::vector<Explanation> explain_all(const std::vector<Symptom>& symptoms, const Asked& asked) {
+  std::vector<Shared> all;
+  for (const auto& symptom : symptoms) {
+    auto explanation = explain(symptom, asked);
+    if (std::ranges::none_of(all,
+                             [&](Shared& one) { return serves(one, symptom, explanation, asked); }))
+      all.push_back({symptom, std::move(explanation), {}});
+  }
+  std::vector<Explanation> explanations;
+  for (auto& [symptom, explanation, names] : all) {
+    if (!names.empty())
+      explanation.because.insert(explanation.because.begin(),
+                                 "the same is true of " + joined(names, ", "));
+    explanations.push_back(std::move(explanation));
+  }
+  return explanations;
+}
 
 Explanation explain(const Symptom& symptom, const Asked& asked) {
   const auto& entry = entry_of(symptom.kind);
@@ -285,7 +400,8 @@ Explanation explain(const Symptom& symptom, const Asked& asked) {
     list.insert(list.begin(), all.begin(), all.end());
   };
   add(entry.because, explanation.because);
-  add(entry.fix, explanation.fixes);
+  const bool windows = !entry.windows.empty() && is_of_windows(symptom.message);
+  add(windows ? entry.windows : entry.fix, explanation.fixes);
   return explanation;
 }
 

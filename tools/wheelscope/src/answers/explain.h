@@ -58,7 +58,7 @@ struct MessageEntry {
   std::string kind;
   std::vector<Pattern> find;
   std::string what, whose, link, message;
-  std::vector<std::string> because, ask, fix;
+  std::vector<std::string> because, ask, fix, windows;
   bool weak = false;
 };
 const std::vector<MessageEntry>& message_entries();  // in the order of the file
@@ -89,6 +89,10 @@ struct Asked {
 };
 Explanation explain(const Symptom& symptom, const Asked& asked);
 Explanation explain(const Symptom& symptom, const MachineFacts* machine, Disk& disk);
+
+// Explains all symptoms of a text. Those that differ in one name alone share an explanation, which
+// lists the names.
+std::vector<Explanation> explain_all(const std::vector<Symptom>& symptoms, const Asked& asked);
 
 // The questions about libraries: symbols, versions, files that are not found. They may change the
 // parts of the symptom, which the sentences of its entry are made of.

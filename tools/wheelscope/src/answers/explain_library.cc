@@ -242,7 +242,20 @@ void explain_older_libstdcxx(Explanation& explanation) {
   explanation.say("libstdc++ comes with gcc, and each gcc adds versions to it");
   const bool system = loaded.starts_with("/lib") || loaded.starts_with("/usr/lib");
   const bool conda = in("conda") || in("/envs/") || in("miniforge") || in("mamba");
-  if (system) {
+  if (conda && !in("/envs/") && explanation.symptom.library.contains("/envs/")) {
+    explanation.say(
+        "the copy that was loaded is that of conda's base, and the library is of another "
+        "environment, whose own copy is newer as a rule");
+    explanation.advise(
+        "in that environment, activated: LD_LIBRARY_PATH=$CONDA_PREFIX/lib python ... (conda "
+        "install -c conda-forge libstdcxx-ng first, if its lib has no libstdc++.so.6)");
+    explanation.advise(
+        "or update the copy of base: conda install -n base -c conda-forge libstdcxx-ng");
+    explanation.advise(
+        "`which python` must name the environment's: base's Python, with PYTHONPATH or a "
+        "notebook's "
+        "kernel that leads to the environment, loads base's libraries");
+  } else if (system) {
     explanation.say("the copy that was loaded is the system's");
     explanation.advise(
         "in a conda environment: conda install -c conda-forge libstdcxx-ng, and "

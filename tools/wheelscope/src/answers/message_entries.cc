@@ -73,6 +73,7 @@ std::vector<MessageEntry> parse_entries(std::string_view text) {
                        .because = texts(table.get("because")),
                        .ask = texts(table.get("ask")),
                        .fix = texts(table.get("fix")),
+                       .windows = texts(table.get("windows")),
                        .weak = table["weak"].value_or(false)};
     for (const auto& text : texts(table.get("find"))) {
       for (const auto& pattern : with_each_alternative(text))

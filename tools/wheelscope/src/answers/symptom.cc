@@ -2,6 +2,7 @@
 #include "answers/explain.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <optional>
 
@@ -164,13 +165,26 @@ struct Match {
   std::map<std::string, std::string> parts;
 };
 
-// The words before and after the literals; those before are on the same line.
-void add_outer_parts(const Pattern& pattern, const PlainText& text, Match& match) {
+// True for a part of source code, which tracebacks print too: f'cannot load {name}'.
+bool is_template(std::string_view part) {
+  for (auto open = part.find('{'); open != part.npos; open = part.find('{', open + 1)) {
+    const auto end = part.find_first_not_of(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.!", open + 1);
+    if (end != part.npos && part[end] == '}' && (open == 0 || part[open - 1] != '$')) return true;
+  }
+  return false;
+}
+
+// The words before and after the literals; those before are on the same line. Returns false if they
+// are no names.
+bool add_outer_parts(const Pattern& pattern, const PlainText& text, Match& match) {
   if (const auto& name = pattern.between.front(); !name.empty() && name != "*") {
     const auto line = text.lines[text.line_of(match.begin)];
     auto word = std::string_view(text.text).substr(line, match.begin - line);
     while (word.ends_with(' ') || word.ends_with(':')) word.remove_suffix(1);
-    match.parts[name] = without_quotes(last_word(word));
+    word = last_word(word);
+    if (is_template(word)) return false;
+    match.parts[name] = without_quotes(word);
     // "error: cannot allocate ..." names no file.
     if (name == "library" && match.parts[name].find_first_of("./") == std::string::npos)
       match.parts[name].clear();
@@ -181,13 +195,14 @@ void add_outer_parts(const Pattern& pattern, const PlainText& text, Match& match
     // "undefined symbol: f'If you": the quote ends it.
     if (const auto quote = word.find_first_of("'\"`", 1); quote != word.npos && quote > 1)
       word = word.substr(0, quote + 1);
+    if (is_template(word)) return false;
     match.parts[name] = without_quotes(word);
   }
+  return true;
 }
 
-std::vector<Match> matches(const Pattern& pattern, const PlainText& text) {
+std::vector<Match> matches(const Pattern& pattern, const PlainText& text, std::size_t from = 0) {
   std::vector<Match> found;
-  std::size_t from = 0;
   for (std::size_t attempt = 0; attempt < most_attempts && found.size() < most_symptoms;
        ++attempt) {
     const auto begin = text.find(pattern.literals.front(), from, text.text.size());
@@ -206,17 +221,96 @@ std::vector<Match> matches(const Pattern& pattern, const PlainText& text) {
           name.pop_back();
           complete = part.find(' ') == part.npos;
         }
+        complete = complete && !is_template(part);
         match.parts[name] = part;
       }
       match.end = next + literal.size();
     }
-    if (!complete) continue;
-    add_outer_parts(pattern, text, match);
+    if (!complete || !add_outer_parts(pattern, text, match)) continue;
     // The shortest text that fits: "numpy.random: numpy.dtype size changed" is of numpy.dtype.
     if (!found.empty() && found.back().end == match.end) found.pop_back();
     found.push_back(std::move(match));
   }
   return found;
+}
+
+// A pattern whose last words a text ends in the middle of, as of a log that was cut off.
+struct CutEnd {
+  const MessageEntry* entry;
+  const Pattern* pattern;
+  std::string_view missing;
+  std::size_t length;  // of all words of the pattern
+};
+
+// True if what is missing can be told: the rest of a word, but not that of a quoted name, or a
+// closing mark. Where whole words are missing, they may be those of another message.
+bool can_be_told(std::string_view there, std::string_view missing) {
+  auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  if (std::ranges::none_of(missing, is_word)) return true;
+  return !missing.contains(' ') && is_word(there.back()) && is_word(missing.front()) &&
+         std::ranges::count(there, '\'') % 2 == 0;
+}
+
+// Returns the patterns that may lack their end at the end of a text, the most complete ones first.
+std::vector<CutEnd> cut_ends(std::string_view lowered) {
+  constexpr std::size_t least = 16;         // characters of a pattern that must be there
+  constexpr std::size_t most_missing = 30;  // percent of it
+  std::vector<CutEnd> found;
+  for (const auto& entry : message_entries()) {
+    for (const auto& pattern : entry.find) {
+      if (entry.weak || (!pattern.between.back().empty() && pattern.between.back() != "*"))
+        continue;
+      const std::string_view literal = pattern.literals.back();
+      std::size_t length = 0;
+      for (const auto& one : pattern.literals) length += one.size();
+      for (std::size_t missing = 1; missing < literal.size() && missing + least <= length &&
+                                    missing * 100 <= length * most_missing;
+           ++missing) {
+        const auto there = literal.substr(0, literal.size() - missing);
+        if (!lowered.ends_with(there)) continue;
+        if (can_be_told(there, literal.substr(there.size())))
+          found.push_back({&entry, &pattern, literal.substr(there.size()), length});
+        break;
+      }
+    }
+  }
+  std::ranges::stable_sort(found, [](const CutEnd& one, const CutEnd& other) {
+    return one.missing.size() * other.length < other.missing.size() * one.length;
+  });
+  return found;
+}
+
+Symptom symptom_of(const MessageEntry& entry, const PlainText& text, const Match& match) {
+  constexpr std::size_t longest_message = 500;
+  const auto first = text.lines[text.line_of(match.begin)];
+  const auto last = text.line_of(match.end - 1) + 1;
+  const auto end = last < text.lines.size() ? text.lines[last] : text.text.size();
+  Symptom symptom{.kind = entry.kind};
+  symptom.message = trim(text.text.substr(first, std::min(end - first, longest_message)));
+  for (const auto& [name, part] : match.parts) symptom.set(name, part);
+  return symptom;
+}
+
+// Recognises what the last words of a text are the beginning of; nothing if the last line has a
+// whole message, or the last of them ends (at `from`) after they begin.
+std::optional<Symptom> recognise_cut_end(const PlainText& whole, std::size_t from) {
+  constexpr std::size_t most_read = 2000;
+  PlainText end = whole;
+  end.text.resize(end.text.find_last_not_of(" .") + 1);
+  end.lowered.resize(end.text.size());
+  if (from > 0 && whole.line_of(from - 1) == whole.line_of(end.text.size() - 1)) return {};
+  const auto begin = end.text.size() - std::min(end.text.size(), most_read);
+  for (const auto& cut : cut_ends(end.lowered)) {
+    const auto& literal = cut.pattern->literals.back();
+    if (end.text.size() < from + literal.size() - cut.missing.size()) continue;
+    auto completed = end;
+    completed.text += cut.missing;
+    completed.lowered += cut.missing;
+    for (const auto& match : matches(*cut.pattern, completed, begin)) {
+      if (match.end == completed.text.size()) return symptom_of(*cut.entry, end, match);
+    }
+  }
+  return {};
 }
 
 // Merges the second message into the first and returns true, if both are about the same thing.
@@ -255,7 +349,6 @@ void Symptom::set(const std::string& name, std::string text) {
 }
 
 std::vector<Symptom> recognise(std::string_view source) {
-  constexpr std::size_t longest_message = 500;
   const PlainText text(source);
   struct Found {
     std::size_t begin, end;
@@ -264,19 +357,13 @@ std::vector<Symptom> recognise(std::string_view source) {
   std::vector<Found> found;
   auto search = [&](const MessageEntry& entry) {
     for (const auto& pattern : entry.find) {
-      for (auto& match : matches(pattern, text)) {
+      for (const auto& match : matches(pattern, text)) {
         if (found.size() == most_symptoms) break;
         if (std::ranges::any_of(found, [&](const Found& other) {
               return match.begin < other.end && other.begin < match.end;
             }))
           continue;
-        const auto first = text.lines[text.line_of(match.begin)];
-        const auto last = text.line_of(match.end - 1) + 1;
-        const auto end = last < text.lines.size() ? text.lines[last] : text.text.size();
-        Symptom symptom{.kind = entry.kind};
-        symptom.message = trim(text.text.substr(first, std::min(end - first, longest_message)));
-        for (auto& [name, part] : match.parts) symptom.set(name, std::move(part));
-        found.push_back({match.begin, match.end, std::move(symptom)});
+        found.push_back({match.begin, match.end, symptom_of(entry, text, match)});
       }
     }
   };
@@ -285,6 +372,11 @@ std::vector<Symptom> recognise(std::string_view source) {
     for (const auto& entry : message_entries()) {
       if (entry.weak == weak) search(entry);
     }
+    if (weak) break;
+    std::size_t known = 0;
+    for (const auto& one : found) known = std::max(known, one.end);
+    if (auto symptom = recognise_cut_end(text, known))
+      found.push_back({text.text.size(), text.text.size(), std::move(*symptom)});
   }
   std::ranges::stable_sort(found, {}, &Found::begin);
   std::vector<Symptom> symptoms;

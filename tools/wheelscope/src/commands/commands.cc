@@ -211,9 +211,7 @@ int explain(const Options& options, Streams streams, std::istream& in) {
   Asked about{.machine = machine ? &*machine : nullptr, .disk = disk};
   if (machine && machine->python && options.machine.empty())
     about.installed = list_distributions(machine->python->site_packages);
-  std::vector<Explanation> explanations;
-  for (const auto& symptom : symptoms) explanations.push_back(explain(symptom, about));
-  print_each("explanations", explanations, explanation_text, options, streams);
+  print_each("explanations", explain_all(symptoms, about), explanation_text, options, streams);
   return clean;
 }
 
