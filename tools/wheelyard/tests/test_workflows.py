@@ -285,7 +285,7 @@ for index in INDEXES:
     plan = planning.load(Options(base=base, place="github", index=index), Path.cwd())
     assert steps.planned(plan).jobs
 steps.module(step)
-cli._both_indexes(plan)
+cli._all_indexes(plan)
 sys.argv = [program, word]
 runpy.run_module(program, run_name="__main__", alter_sys=True)
 """

@@ -422,6 +422,21 @@ def test_the_scheduler_stays_away_and_the_same_command_goes_on(
     assert record.jobs["repair/b"]["verdict"] == "passed"
 
 
+class Broken:
+    """A client whose attempt to connect again failed; whether a kill does that is luck."""
+
+    status = "running"
+
+    def close(self) -> None:
+        raise ValueError("IOStream is not idle; cannot convert to SSL")
+
+
+def test_a_client_that_cannot_close_hides_no_error() -> None:
+    client = Broken()
+    link.close(client)
+    assert client.status == "closed"
+
+
 STOPPED = """
 import sys
 from pathlib import Path

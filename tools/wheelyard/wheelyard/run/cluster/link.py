@@ -251,9 +251,20 @@ def joined(given: str, folder: Path) -> Iterator[Link]:
             raise Problem(
                 f"no scheduler answers at {address} ({error}); start one there: `wheelyard scheduler`"
             ) from None
-        with client:
+        try:
             link = Link(address, client)
             try:
                 yield link
             finally:
                 link.leave()
+        finally:
+            close(client)
+
+
+def close(client: Any) -> None:
+    """Closes a client. If its last attempt to connect failed in an odd way, such as in a handshake with a scheduler
+    that was killed, close() raises that error, and would hide the one that ended the release."""
+    try:
+        client.close()
+    except Exception:
+        client.status = "closed"  # else its destructor tries again
