@@ -479,3 +479,10 @@ def test_setup_requires_is_installed_for_the_build(tmp_path: Path) -> None:
     files = {"pyproject.toml": "", "setup.py": f"from setuptools import setup\n{call}"}
     init(write(tmp_path, NO_PROJECT_TABLE | files))
     assert planning.load(Options(), tmp_path).matrix.build.requires == ["cffi>=1"]
+
+
+def test_an_extra_that_is_one_text_is_no_list_of_letters(tmp_path: Path) -> None:
+    call = 'setup(name="their_ext", extras_require={"test": "ubelt"}, install_requires=[])'
+    files = {"pyproject.toml": "", "setup.py": f"from setuptools import setup\n{call}"}
+    found = sources.read(write(tmp_path, NO_PROJECT_TABLE | files))
+    assert found.test_requires == []

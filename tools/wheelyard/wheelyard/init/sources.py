@@ -124,8 +124,8 @@ def _pyproject(found: Found) -> None:
 def take_test_extra(found: Found, extras: Mapping[str, Any], what: str) -> None:
     """Takes the requirements of the tests from extras or groups, unless they are known."""
     for name in TEST_EXTRAS:
-        if not found.test_requires and name in extras:
-            found.test_requires = [text for text in extras[name] if isinstance(text, str)]
+        if not found.test_requires and isinstance(texts := extras.get(name), list):
+            found.test_requires = [text for text in texts if isinstance(text, str)]
             found.reasons["test_requires"] = f"{what} `{name}`"
 
 
