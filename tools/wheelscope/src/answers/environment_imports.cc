@@ -42,7 +42,7 @@ class ImportJudge {
     }
     blame_imported(verdicts);
     doubt_unmet(verdicts);
-    fear_crashes(verdicts);
+    doubt_cut_off_libraries(verdicts);
   }
 
  private:
@@ -185,7 +185,7 @@ class ImportJudge {
   }
 
   // A library that was cut off may end the process, where code would go on after an error.
-  void fear_crashes(std::vector<DistributionVerdict>& verdicts) {
+  void doubt_cut_off_libraries(std::vector<DistributionVerdict>& verdicts) {
     std::map<std::string, std::string> cut_off;  // library -> distribution
     for (const auto& verdict : verdicts) {
       for (const auto& [state, path] : verdict.files)

@@ -188,13 +188,12 @@ void explain_other_libc(bool for_musl, Explanation& explanation) {
 void explain_place(Explanation& explanation) {
   if (explanation.symptom.message.find("/nix/store/") == std::string::npos) return;
   explanation.say(
-      "the file is one of Nix: on NixOS nothing lies in /usr/lib, and only what the derivation "
+      "the file was installed by Nix: NixOS has nothing in /usr/lib, and only what the derivation "
       "names is found");
   explanation.advise(
       "Nix: add the package that has the library to the derivation or shell, and its folder to "
       "LD_LIBRARY_PATH (pkgs.lib.makeLibraryPath [...]); for files that were built elsewhere "
-      "(pip's "
-      "wheels) programs.nix-ld with its libraries, or buildFHSEnv; graphics and CUDA: "
+      "(pip's wheels) programs.nix-ld with its libraries, or buildFHSEnv; graphics and CUDA: "
       "/run/opengl-driver/lib (nixGL on other systems)");
 }
 
@@ -207,7 +206,7 @@ bool is_programs_message(const Explanation& explanation) {
 // A library whose packages are known; see ask_provider.
 void explain_provided(Explanation& explanation) {
   const auto& symptom = explanation.symptom;
-  explanation.say("it is of " + symptom.part("of"));
+  explanation.say("it belongs to " + symptom.part("of"));
   if (const auto apt = symptom.part("apt"); !apt.empty())
     explanation.advise("apt install " + apt +
                        " (another system: the package that `dnf provides '*/" +
@@ -244,8 +243,8 @@ void explain_older_libstdcxx(Explanation& explanation) {
   const bool conda = in("conda") || in("/envs/") || in("miniforge") || in("mamba");
   if (conda && !in("/envs/") && explanation.symptom.library.contains("/envs/")) {
     explanation.say(
-        "the copy that was loaded is that of conda's base, and the library is of another "
-        "environment, whose own copy is newer as a rule");
+        "the copy that was loaded is conda's base copy, but the library is in another environment, "
+        "whose own copy is usually newer");
     explanation.advise(
         "in that environment, activated: LD_LIBRARY_PATH=$CONDA_PREFIX/lib python ... (conda "
         "install -c conda-forge libstdcxx-ng first, if its lib has no libstdc++.so.6)");
@@ -253,8 +252,7 @@ void explain_older_libstdcxx(Explanation& explanation) {
         "or update the copy of base: conda install -n base -c conda-forge libstdcxx-ng");
     explanation.advise(
         "`which python` must name the environment's: base's Python, with PYTHONPATH or a "
-        "notebook's "
-        "kernel that leads to the environment, loads base's libraries");
+        "notebook's kernel that leads to the environment, loads base's libraries");
   } else if (system) {
     explanation.say("the copy that was loaded is the system's");
     explanation.advise(
@@ -346,7 +344,7 @@ void ask_library(const Asked& asked, Explanation& explanation) {
             : "the message is musl's: the system is Alpine Linux, or one like it");
     ask_provider(asked, explanation);
     if (on_musl && !explanation.owner.empty())
-      explanation.say("it is of " + explanation.symptom.part("of"));
+      explanation.say("it belongs to " + explanation.symptom.part("of"));
     explanation.owner = "the system";
     const auto apt = explanation.symptom.part("apt");
     explanation.advise(

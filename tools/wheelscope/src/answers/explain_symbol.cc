@@ -174,7 +174,7 @@ std::string cuda_library_of(std::string_view symbol) {
 }
 
 void explain_used_library(Explanation& explanation) {
-  explanation.say("by its name it is of " + explanation.owner +
+  explanation.say("by its name it belongs to " + explanation.owner +
                   ": another version of it was found than the file was built with (the system's, "
                   "conda's, an older build of your own), or the file was not linked to it");
   explanation.advise(
