@@ -10,9 +10,10 @@ import struct
 import subprocess
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 EPOCH = (2020, 2, 2, 0, 0, 0)
 
@@ -26,9 +27,10 @@ def make_wheel(
     beside: tuple[str, ...] = (),
     gpus: tuple[str, ...] = (),
     pythons: str = "",
+    more: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Path:
-    """Makes a real wheel of one module, with further files named in `beside`; another `text` gives other bytes. With
-    `gpus` it also has a library with code for them."""
+    """Makes a real wheel of one module, with further files named in `beside` or given in `more`; another `text` gives
+    other bytes. With `gpus` it also has a library with code for them."""
     folder.mkdir(parents=True, exist_ok=True)
     info = f"{name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: {text}\n"
@@ -40,7 +42,7 @@ def make_wheel(
         f"{info}/METADATA": metadata,
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n",
     }
-    files = {path: content.encode() for path, content in texts.items()}
+    files = {path: content.encode() for path, content in texts.items()} | more
     if gpus:
         command = ["cc", "-shared", "-x", "c", "-", "-o", folder / "lib.so"]
         subprocess.run(command, input=device_code(*gpus), text=True, check=True)

@@ -112,6 +112,80 @@ def test_a_wheel_that_cannot_be_imported_fails(tmp_path: Path) -> None:
     assert json.loads(file.read_text())["passed"] is False
 
 
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), 11)", "os._exit(0)", "sys.exit(0)"])
+def test_a_run_that_crashed_is_kept(tmp_path: Path, end: str) -> None:
+    module = f"import os, sys\nif 'CRASH' in os.environ: {end}"
+    wheel = make_wheel(tmp_path, "crash_ext", module=module)
+    file = tmp_path / "evidence.json"
+    command = [sys.executable, PROGRAM, wheel, "--evidence", file]
+    subprocess.run(command, env={**os.environ, "CRASH": "1"})
+    subprocess.run(command)
+    assert [run["passed"] for run in json.loads(file.read_text())["runs"]] == [False, True]
+
+
+def native_module(folder: Path, name: str, text: str = "") -> bytes:
+    """Compiles an extension module without Python's headers: its definition is the head of a PyModuleDef."""
+    code = f"""
+    static long definition[13] = {{1, 0, 0, 0, 0, (long)"{name}", (long)"{text}", -1}};
+    extern void *PyModule_Create2(void *, int);
+    void *PyInit_{name}(void) {{ return PyModule_Create2(definition, 1013); }}"""
+    file = folder / "native.so"
+    words = ["cc", "-shared", "-fPIC", "-w", "-x", "c", "-", "-o", file]
+    subprocess.run(words, input=code, text=True, check=True)
+    return file.read_bytes()
+
+
+def loaded(wheel: Path, *words: str) -> tuple[list[str], str]:
+    done = subprocess.run(
+        [sys.executable, PROGRAM, wheel, *words], capture_output=True, text=True, cwd=wheel.parent
+    )
+    return list(json.loads(done.stdout)["loaded"]), done.stderr
+
+
+@pytest.mark.parametrize("package", ["space/other/__init__.py", "space/unrelated.txt"])
+def test_a_namespace_may_hold_a_library_of_the_same_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    """torch imports cuda.bindings, where a namespace has no file."""
+    beside = tmp_path / "beside"
+    write(beside, {package: "", "space/other/readme.txt": ""})
+    (beside / "space/other/_C.abi3.so").write_bytes(native_module(tmp_path, "_C", "other"))
+    monkeypatch.setenv("PYTHONPATH", str(beside))
+    more = {"space/ours/__init__.py": b"from . import _C\nimport space.other._C"}
+    more["space/ours/_C.abi3.so"] = native_module(tmp_path, "_C", "ours")
+    wheel = make_wheel(tmp_path, "space_ours", more=more)
+    seen, error = loaded(wheel, "--import-name", "space.ours")
+    assert seen == sorted(more), error
+
+
+def test_a_wheel_may_have_several_packages(tmp_path: Path) -> None:
+    """One of them is the module itself; `__main__` is another program's."""
+    more = {
+        "beside_ext/__init__.abi3.so": native_module(tmp_path, "beside_ext"),
+        "top_ext.abi3.so": native_module(tmp_path, "top_ext"),
+    }
+    wheel = make_wheel(
+        tmp_path, "two_ext", module="import beside_ext, top_ext", more={**more, "__main__.py": b""}
+    )
+    assert loaded(wheel)[0] == sorted([*more, "two_ext.py"])
+    assert loaded(wheel, "--import-name", "beside_ext")[0] == sorted(more)[:1]
+    other = tmp_path / "other/beside_ext"
+    other.mkdir(parents=True)
+    (other / "__init__.py").write_text("")
+    file = tmp_path / "other/two_ext_start.py"
+    file.write_text(
+        f"import sys, runpy\nsys.path.insert(0, {str(other.parent)!r})\nimport beside_ext\n"
+        f"runpy.run_path({str(PROGRAM)!r}, run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, file, wheel], capture_output=True, text=True)
+    assert f"{other}/__init__.py was loaded, which is no file of" in done.stderr
+
+
+def test_a_namespace_alone_shows_nothing(tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path, "bare_ext", more={"bare/inner/__init__.py": b""})
+    assert "bare is a namespace; --import-name" in loaded(wheel, "--import-name", "bare")[1]
+
+
 NEIGHBOUR = """import ctypes, pathlib
 ctypes.CDLL(str(pathlib.Path(__file__).parent / "libdemo.so"))
 """

@@ -11,7 +11,7 @@ torch, the tensors x and y and the number n; and `timing`, one check to be timed
 
 The evidence names each file of the wheel that was loaded, by the sha256 of the very file, and is refused where another
 one was: an editable installation of the same name, or a library found elsewhere. It also keeps how earlier runs of the
-same wheel ended that were written to the same file.
+same wheel ended that were written to the same file; one that crashed has left there that it did not end.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ REPEATS = 20  # measurements, of which the best counts
 CALLS = 5  # of each measurement on a GPU
 PYTEST = "python -m pytest -q -p no:cacheprovider"
 NAMED = 20  # tests that failed
+RUN = ("passed", "failures")  # what is kept of each run
 
 
 def main() -> int:
@@ -63,7 +64,9 @@ def main() -> int:
     parser.add_argument("--installed", action="store_true", help="use the installed package")
     arguments = parser.parse_args()
     package = arguments.import_name or arguments.wheel.name.split("-")[0]
-    digest = hashlib.sha256(arguments.wheel.read_bytes()).hexdigest()
+    digest = _sha256(arguments.wheel.read_bytes())
+    about = {"schema_version": 4, "wheel": arguments.wheel.name, "sha256": digest}
+    runs = earlier_runs(arguments.evidence, digest)
     with tempfile.TemporaryDirectory() as folder:
         if not arguments.installed:
             command = [sys.executable, "-I", "-m", "pip", "--isolated", "install", "--quiet"]
@@ -73,19 +76,24 @@ def main() -> int:
             os.environ["PYTHONPATH"] = os.pathsep.join(
                 filter(None, [folder, os.environ.get("PYTHONPATH")])
             )
-        evidence = see(package, arguments)
+        torch = importlib.import_module("torch")
+        cut = {**about, "program": _program(), "passed": False, "failures": ["the run did not end"]}
+        write(arguments.evidence, {**cut, "runs": [*runs, {n: cut[n] for n in RUN}]})
+        evidence = see(torch, package, arguments)
     evidence["passed"] = not evidence["failures"]
-    about = {"schema_version": 4, "wheel": arguments.wheel.name, "sha256": digest}
-    how = {"installed": arguments.installed, "runs": earlier_runs(arguments.evidence, digest)}
-    how["runs"].append({name: evidence[name] for name in ("passed", "failures")})
+    how = {"installed": arguments.installed, "runs": [*runs, {n: evidence[n] for n in RUN}]}
     evidence = {**about, **how, **evidence}
     evidence["digest"] = _digest_of(evidence)
-    text = json.dumps(evidence, indent=2) + "\n"
-    if arguments.evidence:
-        arguments.evidence.parent.mkdir(parents=True, exist_ok=True)
-        arguments.evidence.write_text(text)
-    print(text, end="")
+    print(write(arguments.evidence, evidence), end="")
     return 0 if evidence["passed"] else 1
+
+
+def write(file: Path | None, evidence: dict[str, Any]) -> str:
+    text = json.dumps(evidence, indent=2) + "\n"
+    if file:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return text
 
 
 def read_spec(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -117,14 +125,16 @@ def _call(
     """A command with this Python as `python`."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     told = {**os.environ, "PATH": path, **(env or {})}
-    return subprocess.run(command, shell=True, env=told, cwd=cwd, capture_output=True, text=True)
+    return subprocess.run(
+        command, shell=True, env=told, cwd=cwd, capture_output=True, text=True, errors="replace"
+    )
 
 
 def run_tests(folder: Path, command: str) -> dict[str, Any]:
     """What pytest counts, and which files these tests are."""
     files = {f.relative_to(folder).as_posix(): f for f in folder.rglob("*") if f.is_file()}
     own = {n: f for n, f in files.items() if "__pycache__" not in n and not f.is_symlink()}
-    digests = {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in own.items()}
+    digests = {name: _sha256(file.read_bytes()) for name, file in own.items()}
     with tempfile.TemporaryDirectory() as place:
         copy = shutil.copytree(folder, Path(place, "tests"), symlinks=True)
         report = Path(place, "report.xml")
@@ -156,9 +166,8 @@ def earlier_runs(file: Path | None, digest: str) -> list[dict[str, Any]]:
         return []
 
 
-def see(package: str, arguments: argparse.Namespace) -> dict[str, Any]:
+def see(torch: Any, package: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """Every check on every dtype and device: what passed, what did not, and the time of one."""
-    torch: Any = importlib.import_module("torch")
     devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
     failures: list[str] = []
     passed: dict[str, int] = {}
@@ -169,7 +178,7 @@ def see(package: str, arguments: argparse.Namespace) -> dict[str, Any]:
     def attempt(what: str, action: Callable[[], Any]) -> Any:
         try:
             return action()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             print(f"error: {what}: {error}", file=sys.stderr)
             failures.append(f"{what}: {str(error).strip().splitlines()[:1]}")
 
@@ -216,35 +225,60 @@ def see(package: str, arguments: argparse.Namespace) -> dict[str, Any]:
 
 def loaded_from(wheel: Path, package: Any) -> dict[str, str]:
     """The sha256 of each of the wheel's modules and libraries in this process, read from where it was loaded from."""
+    name = package.__name__
+    if not package.__file__:
+        raise RuntimeError(f"{name} is a namespace; --import-name must name a module within it")
     with zipfile.ZipFile(wheel) as archive:
         members = {
-            re.sub(r"^[^/]+\.data/(pure|plat)lib/", "", member.filename): archive.read(member)
-            for member in archive.infolist()
-            if not member.is_dir()
+            re.sub(r"^[^/]+\.data/(pure|plat)lib/", "", member): _sha256(archive.read(member))
+            for member in archive.namelist()
         }
-    name = package.__name__
+    modules = {_module(member) for member in members if member.endswith((".py", ".pyc", ".so"))}
+    libraries = {Path(member).name for member in members if ".so" in Path(member).suffixes}
+    loaded, others = set(), set()
+    for module, file in _files():
+        is_ours = module in modules or f"{module}.".startswith(f"{name}.")
+        if is_ours and module != "__main__":  # which is this program
+            loaded.add(file)
+        elif file.name.startswith("__init__."):
+            others.add(file.parent)
+        elif "." in module:  # in a namespace, which has no file
+            others.add(file)
+    others -= {folder for file in loaded for folder in file.parents}
+    for line in _mapped():
+        file = Path(line.split(maxsplit=5)[5].rstrip("\n"))
+        if file.name in libraries and not others.intersection([file, *file.parents]):
+            loaded.add(file)  # torch and many more have a _C, too
     main = Path(package.__file__).resolve()
-    root = main.parents[name.count(".") + (main.stem == "__init__")]
-    ours = [m for n, m in list(sys.modules.items()) if n == name or n.startswith(f"{name}.")]
-    files = [getattr(module, "__file__", None) for module in ours]
-    loaded = {Path(file).resolve() for file in files if file}
-    libraries = {Path(n).name for n in members if ".so" in Path(n).suffixes}
-    mapped = {Path(line.split(maxsplit=5)[5].rstrip("\n")) for line in _mapped()}
-    others = {
-        Path(module.__path__[0]).resolve()
-        for other, module in list(sys.modules.items())
-        if "." not in other and other != name.split(".")[0] and getattr(module, "__file__", None)
-        if getattr(module, "__path__", None)
-    }  # torch and many more have a _C, too
-    loaded |= {p for p in mapped if p.name in libraries and not others.intersection(p.parents)}
+    root = main.parents[name.count(".") + main.name.startswith("__init__.")]
     found = {}
     for file in sorted(loaded):
         relative = file.relative_to(root).as_posix() if file.is_relative_to(root) else ""
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        if relative not in members or hashlib.sha256(members[relative]).hexdigest() != digest:
+        digest = _sha256(file.read_bytes())
+        if members.get(relative) != digest:
             raise RuntimeError(f"{file} was loaded, which is no file of {wheel.name}")
         found[relative] = digest
     return found
+
+
+def _module(member: str) -> str:
+    """pkg/__init__.py -> pkg, pkg/_C.abi3.so -> pkg._C"""
+    folder, _, file = member.rpartition("/")
+    return ".".join(
+        part for part in (*folder.split("/"), file.split(".")[0]) if part not in ("", "__init__")
+    )
+
+
+def _files() -> list[tuple[str, Path]]:
+    """The imported modules that have a file."""
+    found = [
+        (name, getattr(module, "__file__", None)) for name, module in list(sys.modules.items())
+    ]
+    return [(name, Path(file).resolve()) for name, file in found if isinstance(file, str)]
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _mapped() -> list[str]:
@@ -253,11 +287,11 @@ def _mapped() -> list[str]:
 
 
 def _program() -> str:
-    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    return _sha256(Path(__file__).read_bytes())
 
 
 def _digest_of(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+    return _sha256(json.dumps(value, sort_keys=True).encode())
 
 
 def _is_free_threaded() -> bool:
@@ -313,11 +347,10 @@ def _graph(torch: Any, check: dict[str, Any], dtype: Any, device: str) -> int:
 
 
 def _gpu(torch: Any) -> dict[str, str]:
-    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    driver = subprocess.run(query, capture_output=True, text=True).stdout.split("\n")[0]
+    driver = _call("nvidia-smi --query-gpu=driver_version --format=csv,noheader").stdout
     major, minor = torch.cuda.get_device_capability()
     name = torch.cuda.get_device_name()
-    return {"name": name, "capability": f"{major}.{minor}", "driver": driver}
+    return {"name": name, "capability": f"{major}.{minor}", "driver": driver.split("\n")[0]}
 
 
 def _timing(torch: Any, spec: dict[str, Any], device: str) -> dict[str, Any]:
