@@ -124,6 +124,13 @@ __device__ __forceinline__ Number sum_over_warp(Number value) {
   return value;
 }
 
+// The same where the kernel's arguments tell how many threads share a row: a power of two.
+template <typename Number>
+__device__ __forceinline__ Number sum_over_part(Number value, int threads) {
+  for (int d = threads / 2; d > 0; d /= 2) value += __shfl_xor_sync(0xffffffffu, value, d);
+  return value;
+}
+
 // The same over the whole block, of any number of warps. `partial` holds a number for each of them;
 // calls that follow each other need two of these in turn: one barrier suffices then.
 template <typename Number>

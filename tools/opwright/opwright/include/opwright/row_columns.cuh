@@ -544,7 +544,7 @@ cudaError_t run_columns(const Function& function, const RowProblem& problem, Str
         });
   } else if (problem.rows.numel > 0) {
     const RowArguments<Function, T> arguments(function, problem);
-    using Long = RowShape<sizeof(T), 512, 512, 4, 1, true, true>;
+    using Long = RowShape<sizeof(T), 512, Team::full_block, 4, 1, true>;
     if (problem.out[0]) error = run_shape<Long, WeightKind::either>(arguments, stream);
     if (error == cudaSuccess && problem.column_out) {
       error = launch<long_columns_kernel<Function, T>>({int64_t{plan.column_blocks} * plan.parts},

@@ -117,25 +117,25 @@ __device__ __forceinline__ Compute<T> sum_terms(const Function& function,
   return sum;
 }
 
+// The threads that share a row: part of a warp or of a block, as many as the row needs; or all
+// threads of a block, which costs fewer instructions per access.
+enum class Team { part_of_warp, block, full_block };
+
 // How the rows of some lengths are divided: `vectors` accesses of so many bytes for each of a row's
-// threads. These are `row_threads` of a warp, or else the block's: as many as the row needs, and
-// `threads` at most, or exactly where `fixed`, which costs fewer instructions per access. `blocks`
-// of the largest must fit on a multiprocessor at once, which bounds the registers. Where `more`,
-// rows may be longer: the rest is in shared memory, as far as there is room, and is read twice
-// beyond that.
-template <int bytes_, int threads_, int row_threads_, int vectors_, int blocks_ = 1,
-          bool more_ = false, bool fixed_ = false>
+// threads, in blocks of at most `threads`. `blocks` of the largest must fit on a multiprocessor at
+// once, which bounds the registers. Where `more`, rows may be longer: the rest is in shared memory,
+// as far as there is room, and is read twice beyond that.
+template <int bytes_, int threads_, Team team_, int vectors_, int blocks_ = 1, bool more_ = false>
 struct RowShape {
-  static constexpr int bytes = bytes_, threads = threads_, row_threads = row_threads_,
-                       vectors = vectors_, blocks = blocks_;
-  static constexpr bool more = more_, fixed = fixed_;
-  static constexpr bool has_block = row_threads > 32;  // for each row
+  static constexpr int bytes = bytes_, threads = threads_, vectors = vectors_, blocks = blocks_;
+  static constexpr Team team = team_;
+  static constexpr bool more = more_, fixed = team == Team::full_block;
+  static constexpr bool has_block = team != Team::part_of_warp;  // for each row
   // Where a thread has few vectors, its part of a weight of T is on its way early, as it comes from
   // memory, which takes fewer registers; with more, more blocks at once are worth more.
   static constexpr bool early = vectors <= 2 || !has_block;
   // What is added to a row takes registers, which rows of more vectors do not have.
   static constexpr bool adds = bytes == 16 && vectors <= 2;
-  static_assert(!has_block || row_threads == threads);
 };
 
 // The threads of a block for a row of so many accesses: whole warps.
@@ -156,7 +156,7 @@ bool fills(int64_t accesses, int threads) {
 // Sums of more than a thread holds are made in float64.
 template <typename Function, typename T, WeightKind kind, typename Shape>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
-    rows_kernel(RowArguments<Function, T> problem, int capacity) {
+    rows_kernel(RowArguments<Function, T> problem, int capacity, int row_bits) {
   using C = Compute<T>;
   using Access = Bits<Shape::bytes>;
   constexpr int count = Shape::bytes / sizeof(T);  // elements of an access
@@ -165,7 +165,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
   // off with a pointer for each thread.
   constexpr bool is_any = Shape::has_block && !Shape::fixed;
   const int threads = is_any ? static_cast<int>(blockDim.x) : Shape::threads;
-  const int row_threads = is_any ? threads : Shape::row_threads;
+  const int row_threads = Shape::has_block ? threads : 1 << row_bits;
   constexpr bool early = Shape::early, more = Shape::more;
   extern __shared__ uint4 buffer[];
   __shared__ C partial[32];
@@ -282,9 +282,9 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
       find_weights(c, factors);
       total += sum_terms<T>(problem.function, bits, factors);
     });
-    sum = static_cast<C>(sum_over_row<Shape::row_threads>(total, more_partial));
+    sum = static_cast<C>(sum_over_block(total, more_partial));
   } else {
-    sum = sum_over_row<Shape::row_threads>(sum, partial);
+    sum = Shape::has_block ? sum_over_block(sum, partial) : sum_over_part(sum, row_threads);
   }
   const auto state =
       problem.function.finish(sum, problem.given && is_row ? problem.given[row] : C(0));
@@ -360,9 +360,12 @@ template <typename Shape, WeightKind kind, typename Function, typename T>
 cudaError_t run_shape(const RowArguments<Function, T>& problem, Stream stream) {
   constexpr auto kernel = rows_kernel<Function, T, kind, Shape>;
   const int64_t accesses = problem.size * sizeof(T) / Shape::bytes;
-  Grid grid{divide_up(problem.rows, Shape::threads / Shape::row_threads),
-            threads_of<Shape>(accesses)};
-  int capacity = 0;
+  Grid grid{problem.rows, threads_of<Shape>(accesses)};
+  int capacity = 0, row_bits = 0;
+  if constexpr (!Shape::has_block) {
+    while (int64_t{Shape::vectors} << row_bits < accesses) ++row_bits;
+    grid.blocks = divide_up(problem.rows, Shape::threads >> row_bits);
+  }
   if constexpr (Shape::more && Shape::bytes == 16) {
     const int each = Shape::bytes * Function::inputs * grid.threads;
     const int64_t rest = divide_up(accesses, grid.threads) - Shape::vectors;
@@ -370,7 +373,7 @@ cudaError_t run_shape(const RowArguments<Function, T>& problem, Stream stream) {
     capacity = static_cast<int>(std::max<int64_t>(0, std::min(rest, most)));
     grid.shared_bytes = capacity * each;
   }
-  return launch<kernel>(grid, stream, problem, capacity);
+  return launch<kernel>(grid, stream, problem, capacity, row_bits);
 }
 
 // The shape for each row length is chosen from a sweep on an H200, beside other people's kernels.
@@ -389,15 +392,15 @@ cudaError_t run_rows(const Function& function, const RowProblem& problem, Stream
       constexpr bool is_short = sizeof(T) == 2;
       constexpr std::integral_constant<WeightKind, WeightKind::own> own{};
       constexpr std::integral_constant<WeightKind, WeightKind::wide> wide{};
-      using Usual = RowShape<16, 512, 512, 2, 3>;
-      using Long = RowShape<16, 512, 512, 4, 2>;
-      using Longer = RowShape<16, 512, 512, is_short ? 5 : 8, 2>;
+      using Usual = RowShape<16, 512, Team::block, 2, 3>;
+      using Long = RowShape<16, 512, Team::block, 4, 2>;
+      using Longer = RowShape<16, 512, Team::block, is_short ? 5 : 8, 2, true>;
       const int64_t vectors = row_bytes / 16;
-      if (vectors <= 16) return run(RowShape<16, 128, 16, 1, 16>{}, either);
-      if (vectors <= 64) return run(RowShape<16, 128, 32, 2>{}, either);
+      if (vectors <= 64) return run(RowShape<16, 128, Team::part_of_warp, 2>{}, either);
       if (vectors <= 1024 && (problem.added || vectors <= 512 || fills<Usual>(vectors, 3 * 512)))
         return run(Usual{}, either);
-      if (vectors <= Longer::vectors * Longer::threads) {
+      // With the rest of a row in shared memory, two blocks fit on a multiprocessor.
+      if (vectors <= (is_short ? 5120 : 6144)) {
         if constexpr (is_short) {
           if (problem.wide_weight) return run(Longer{}, wide);
         } else {
@@ -405,18 +408,23 @@ cudaError_t run_rows(const Function& function, const RowProblem& problem, Stream
         }
         return run(Longer{}, own);
       }
-      return run(RowShape<16, 1024, 1024, 5, 1, true>{}, either);
+      return run(RowShape<16, 1024, Team::block, 5, 1, true>{}, either);
     }
-    if (bytes == 8 && row_bytes > 512) return run(RowShape<8, 512, 512, 8, 2, true>{}, either);
+    if (bytes == 8 && row_bytes > 512)
+      return run(RowShape<8, 512, Team::block, 8, 2, true>{}, either);
   }
   constexpr int one = sizeof(T);
-  if (problem.size <= 256) return run(RowShape<one, 128, 32, 8>{}, either);
+  if (problem.size <= 256) return run(RowShape<one, 128, Team::part_of_warp, 8>{}, either);
   if constexpr (one == 8) {
-    return run(RowShape<one, 512, 512, 8, 2, true>{}, either);
+    return run(RowShape<one, 512, Team::block, 8, 2, true>{}, either);
   } else {
-    if (problem.size <= 2048) return run(RowShape<one, 256, 256, 8, 4>{}, either);
-    if (problem.size <= 4096) return run(RowShape<one, 512, 512, 8, 1, false, true>{}, either);
-    return run(RowShape<one, 512, 512, 4, 1, true, true>{}, either);
+    if constexpr (one == 4) {
+      if (problem.size <= 4096) return run(RowShape<one, 512, Team::block, 8, 4>{}, either);
+    } else {
+      if (problem.size <= 2400) return run(RowShape<one, 256, Team::block, 16>{}, either);
+      if (problem.size <= 4096) return run(RowShape<one, 256, Team::full_block, 16>{}, either);
+    }
+    return run(RowShape<one, 512, Team::full_block, 4, 1, true>{}, either);
   }
 }
 
