@@ -49,7 +49,7 @@ def _fast_for(value: Any) -> Any:
 
 
 def _cust_add_of_any_number(x: Tensor, value: Any) -> Tensor:
-    """Is the kernel of torch.ops' cust_add; has_tangent sees graphs in forward mode, which is_plain misses."""
+    """Implements torch.ops' cust_add. Graphs may enter forward mode unseen by is_plain, so has_tangent is called."""
     try:
         fast = _fast_for(value) if is_plain(x, x) and not has_tangent(x) else None
     except RuntimeError:  # has_tangent does not take sparse tensors

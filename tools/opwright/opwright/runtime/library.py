@@ -15,7 +15,7 @@ class BuildInfo(TypedDict):
 
     version: str  #: the package's version
     compiler: str  #: the C++ compiler
-    stable_abi: str  #: the torch version of the stable ABI that the library uses
+    stable_abi: str  #: the oldest torch that the library's use of the stable ABI supports
     cuda: str | None  #: the CUDA toolkit, None for a build without CUDA
     cuda_compiler: str | None  #: the compiler of the kernels
     sass: list[str]  #: compute capabilities with native code, such as "9.0"

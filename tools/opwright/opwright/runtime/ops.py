@@ -34,7 +34,7 @@ class Op:
         shapes: tuple[tuple[int, ...], ...] = VECTORS,
         moves: int = 3,  #: how many tensors of x's size a call reads and writes
         tolerance: float = 0.0,  #: the relative difference allowed, in units of the dtype's epsilon
-        timed: bool = False,  #: whether smoke tests, the doctor and benchmarks of layouts time this op
+        timed: bool = False,  #: whether the smoke test, doctor, `bench --check` and `--layouts` time this op
         differentiable: bool = True,
         mixes_dtypes: bool = False,  #: whether its tensors may have several dtypes
         #: whether it takes any shapes that broadcast; None means yes if `shapes` are vectors
