@@ -97,7 +97,7 @@ def _add_scalar_tensor(x: Tensor, value: Tensor) -> Tensor:
 
 
 def _is_a_number(value: Tensor) -> bool:
-    """Returns whether a tensor can be read without waiting for a GPU or hiding its value from torch."""
+    """Returns whether a tensor can be read without waiting for a GPU, and no part of torch follows it."""
     return (
         type(value) is Tensor
         and value.device.type == "cpu"
@@ -121,9 +121,7 @@ def _check_kind(x: Tensor, is_float: bool, is_complex: bool) -> None:
 def _reference_cust_add(x: Tensor, *number: Any) -> Tensor:
     _check_kind(x, isinstance(number[0], float | torch.SymFloat), len(number) == 2)
     if not (x.is_floating_point() or x.is_complex()):
-        return torch.add(
-            x, 1
-        )  # only the shape matters; an int too large for the dtype wraps, as in C
+        return torch.add(x, 1)  # only for its shape; too large an int wraps in the kernel, as in C
     return torch.add(x, complex(*number) if len(number) == 2 else number[0])
 
 

@@ -28,7 +28,7 @@ from opwright.build.machine import free_memory
 from opwright.build.project import BuildError, project_here
 
 SMALL = 1024  # elements of a call whose work is negligible
-ROW = 4096  # elements of a row, for ops of rows
+ROW = 4096  # elements of a row of the inputs, at most
 
 
 @dataclass(frozen=True)

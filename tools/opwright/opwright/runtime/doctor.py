@@ -35,9 +35,7 @@ class Diagnosis:
     torch: str | None = None
     torch_cuda: str | None = None  #: the CUDA that torch was built with
     torch_problem: str | None = None  #: why torch cannot use a GPU
-    why_not_fast: str | None = (
-        None  #: why small calls use only torch's documented API, which is slower
-    )
+    why_not_fast: str | None = None  #: why small calls use only torch's documented, slower API
     driver: gpu_code.Driver = field(default_factory=gpu_code.Driver)
     gpus: list[gpu_code.Gpu] = field(default_factory=list)
     ops: list[str] = field(default_factory=list)

@@ -85,9 +85,7 @@ def is_plain(a: Tensor, b: Tensor) -> bool:
     """
     try:
         return not (
-            has_torch_function_variadic(
-                a, b
-            )  # first, because torch.fx's proxies cannot be branched on
+            has_torch_function_variadic(a, b)  # first: torch.fx cannot trace the branches below
             or ((a.requires_grad or b.requires_grad) and torch.is_grad_enabled())
             or forward_ad._current_level >= 0
             or is_dynamo_compiling()

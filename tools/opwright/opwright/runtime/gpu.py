@@ -24,9 +24,7 @@ class Gpu:
     index: int
     name: str
     capability: str  #: compute capability, such as "9.0"
-    code: (
-        str  #: the code that the GPU runs: "native", "ptx" (the driver compiles it first) or "none"
-    )
+    code: str  #: what it runs: "native", "ptx" (the driver compiles it first) or "none"
     target: str | None  #: the compute capability that the code was made for
 
 
