@@ -309,7 +309,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
 
 // --- the launch --------------------------------------------------
 
-// The widest access, up to 16 bytes, that divides every row's start and end, inputs and outputs.
+// The widest access, up to 16 bytes, to which every row of inputs and outputs is aligned.
 template <typename T, typename Function>
 int access_bytes(const RowProblem& problem) {
   uint64_t addresses = 16 | static_cast<uint64_t>(problem.size) * sizeof(T);
