@@ -7,7 +7,7 @@
 //     static constexpr const char* schema = "scale_add(Tensor a, Tensor b, float alpha) -> Tensor";
 //     static constexpr DTypes dtypes = floating_dtypes;
 //
-//     template <typename C>  // the type an element is computed in
+//     template <typename C>  // the type in which an element is computed
 //     struct Function {
 //       C alpha;
 //       OPWRIGHT_FUNCTION C operator()(C a, C b) const { return a + alpha * b; }
@@ -85,8 +85,8 @@ template <typename Op>
 constexpr bool has_own_dense<Op, std::void_t<typename Op::OtherLayouts>> = true;
 
 // An op with a long function may set `static constexpr bool has_few_kernels = true`: it then has
-// two kernels on CUDA instead of five, one for aligned rows, including dense tensors, and one for
-// everything else.
+// at most two kernels on CUDA instead of five: one for aligned rows, including dense tensors, of
+// elements up to four bytes, and one for everything else.
 template <typename Op, typename = void>
 constexpr bool has_few_kernels = false;
 template <typename Op>
