@@ -1,9 +1,9 @@
 // cust_add: out = x + value, for a Python number.
 //
-// The stable ABI has no Scalar, so there is an overload for each kind of number, and the overload
-// for any number, written in Python, calls them. It comes first: torch tries overloads in order,
-// and each mismatch takes longer than the call. A SymInt is an int that may be a size that
-// torch.compile leaves open.
+// The stable ABI has no Scalar, so each kind of number has an overload, and the overload for any
+// number, written in Python, calls them. It comes first: torch tries overloads in order, and each
+// mismatch takes longer than the call. A SymInt is an int that may be a size that torch.compile
+// leaves open.
 #pragma once
 
 #include "opwright/elementwise.h"

@@ -7,7 +7,6 @@
 
 namespace opwright {
 
-// The memory of each output.
 template <typename T, int outputs>
 struct Outputs {
   T* output[outputs];

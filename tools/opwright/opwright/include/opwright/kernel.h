@@ -46,7 +46,6 @@ struct Shape {
 
 constexpr int max_results = 4;
 
-// The arguments of one call.
 struct KernelCall {
   const void* in[max_arguments];
   Sizes sizes[max_arguments];

@@ -70,7 +70,6 @@ struct Grid {
   int shared_bytes = 0;
 };
 
-// A grid of at least `threads` threads.
 inline Grid grid_of(int64_t threads) {
   return {divide_up(threads, threads_per_block)};
 }

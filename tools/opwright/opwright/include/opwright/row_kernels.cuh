@@ -106,7 +106,6 @@ __device__ __forceinline__ void apply(const Function& function, const Bits (&bit
   for (int o = 0; o < Function::outputs; ++o) results[o] = pack<T, Bits>(numbers[o]);
 }
 
-// The sum of the terms of one access.
 template <typename T, typename Function, int inputs, typename Bits>
 __device__ __forceinline__ Compute<T> sum_terms(const Function& function,
                                                 const Bits (&bits)[inputs],

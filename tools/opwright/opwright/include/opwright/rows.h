@@ -24,8 +24,8 @@
 //
 //   explicit Forward(const RowProblem&);
 //   static constexpr int inputs = 1, outputs = 1;
-//   static constexpr Added added = Added::nowhere;          // where one more tensor may be added
-//   using State = C;                                        // what the elements of a row share
+//   static constexpr Added added = Added::nowhere;          // see Added below
+//   using State = C;                                        // shared by the elements of a row
 //   C term(const C* in, C weight) const;                    // summed over the row
 //   State finish(C sum, C given) const;                     // `given` is the row's number, if any
 //   void apply(const C* in, C weight, State, C* out) const; // one element of each output
@@ -60,14 +60,14 @@ struct RowProblem {
   const void* in[max_row_inputs] = {};
   const void* weight = nullptr;     // one element per column, 16-byte aligned; null: all ones
   const void* given = nullptr;      // one number per row; null: none
-  void* out[max_row_outputs] = {};  // null where nobody needs it
-  void* row_out = nullptr;          // the state of each row; null where nobody needs it
-  void* column_out = nullptr;       // of the weight's type; null where nobody needs it
+  void* out[max_row_outputs] = {};  // null if not needed
+  void* row_out = nullptr;          // the state of each row; null if not needed
+  void* column_out = nullptr;       // of the weight's type; null if not needed
   void* partial = nullptr;          // room for partial sums of the columns
   const void* added = nullptr;      // contiguous; null: nothing is added
-  void* sum = nullptr;              // where the first input with `added` goes
+  void* sum = nullptr;              // receives the first input plus `added`
   double weight_offset = 0;         // added to the weight, which must be of the compute type then
-  double number = 0;                // the op's own
+  double number = 0;                // the op's own, such as eps
 };
 
 // The kernels of an op on the CPU, where the caller's thread pool divides the work. Forward

@@ -1,4 +1,4 @@
-// The CPU engine for row ops: plain loops that compilers vectorise. rows.h says what an op is.
+// The CPU engine for row ops: plain loops that compilers vectorise. rows.h describes an op.
 #pragma once
 
 #include <algorithm>
