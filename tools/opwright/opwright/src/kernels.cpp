@@ -1,4 +1,4 @@
-// Binds every launch function that OPWRIGHT_KERNEL entered into the list of kernels: see kernel.h.
+// Binds every launch function that OPWRIGHT_KERNEL added to the list of kernels: see kernel.h.
 #include "opwright/kernel.h"
 
 #include <array>
@@ -19,8 +19,8 @@ struct KernelOp {
   std::vector<const Kernel*> kernels;  // one per device and dtype
 };
 
-// The ops by their schemas' names, in one order on every machine. Not inlined: each of the 384
-// functions below would have it once.
+// The ops sorted by name, so that the order is the same on every machine. Not inlined, or each of
+// the 384 functions below would contain a copy.
 __attribute__((noinline)) const std::vector<KernelOp>& kernel_ops() {
   static const std::vector<KernelOp> ops = [] {
     std::map<std::string, KernelOp> found;
@@ -171,7 +171,7 @@ __attribute__((noinline)) void refuse(int number, StableIValue* stack) {
   refuse_layout({op.schema});
 }
 
-// torch calls a plain function, so each op has one of its own, by its number.
+// torch calls a plain function, so each op has its own, selected by its number.
 constexpr int max_kernel_ops = 128;
 
 template <int number, bool on_cuda>

@@ -1,7 +1,7 @@
-// What this build says of itself.
+// Describes this build: the op build_info().
 //
-// This library never touches the Python C API and calls nothing of torch but its stable C shims, so
-// one file serves every Python and every torch from the target version on.
+// This library never touches the Python C API and calls only torch's stable C shims, so one file
+// serves every Python and every torch from the target version on.
 #include <torch/csrc/stable/library.h>
 
 #include <map>
@@ -14,7 +14,7 @@
 #endif
 
 #if defined(__clang__)
-#define OPWRIGHT_CXX __VERSION__  // with its name in it
+#define OPWRIGHT_CXX __VERSION__  // includes the compiler's name
 #else
 #define OPWRIGHT_CXX "g++ " __VERSION__
 #endif
@@ -22,7 +22,7 @@
 namespace opwright {
 namespace {
 
-// The ops by name, each with its dtypes.
+// The dtypes of each op, by the op's name.
 std::map<std::string, DTypes>& described_ops() {
   static std::map<std::string, DTypes> ops;
   return ops;
