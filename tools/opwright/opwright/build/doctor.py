@@ -11,6 +11,7 @@ from pathlib import Path
 
 from opwright.build import library, machine, toolchain
 from opwright.build.project import BuildError, project_here
+from opwright.runtime.gpu import code_for
 
 OK, NOTE, FAULT = "ok", "note", "FAULT"  # builds still work with a note
 OLDEST_NINJA = (1, 11)  # the first whose log `explain-build` can read
@@ -166,9 +167,10 @@ def targets() -> Finding:
         listed = toolchain.targets(project_here(), home)
     except (BuildError, OSError) as error:
         return Finding(FAULT, str(error).removeprefix("error: "), "unset TORCH_CUDA_ARCH_LIST")
-    plain = {re.sub(r"[af]|\+PTX", "", target) for target in listed}
-    missing = [gpu for gpu in machine.gpu_targets() if gpu not in plain]
-    if missing and not any("+PTX" in target for target in listed):
+    native = [target.removesuffix("+PTX") for target in listed]
+    ptx = [target.removesuffix("+PTX") for target in listed if target.endswith("+PTX")]
+    missing = [gpu for gpu in machine.gpu_targets() if code_for(gpu, native, ptx)[0] == "none"]
+    if missing:
         fix = f"export TORCH_CUDA_ARCH_LIST={missing[0]}"
         return Finding(FAULT, f"{', '.join(listed)} has no code for this GPU, {missing[0]}", fix)
     return Finding(OK, ", ".join(listed))

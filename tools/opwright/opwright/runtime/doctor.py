@@ -186,8 +186,8 @@ def _code(gpu: gpu_code.Gpu) -> str:
 
 def main(import_error: ImportError | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m cuda_ext_example",
-        description="Says what this installation of cuda_ext_example can do on this machine.",
+        prog=f"python -m {PACKAGE.name}",
+        description=f"Says what this installation of {PACKAGE.name} can do on this machine.",
         epilog="Exit status: 0 all right, 1 something is broken, 2 wrong usage.",
     )
     parser.add_argument("--json", action="store_true", help="the same as JSON")

@@ -80,6 +80,15 @@ def build_info() -> BuildInfo:
     )
 
 
+def library_problems() -> dict[str, str]:
+    """What is wrong with ops in the library, by their names."""
+    return {
+        key.removeprefix("problem "): text
+        for key, text in _facts().items()
+        if key.startswith("problem ")
+    }
+
+
 def library_ops() -> dict[str, tuple[str, ...]]:
     """Returns the library's ops, each with the dtypes that it has kernels for."""
     entries = (entry.split(":") for entry in _facts()["ops"].split(";") if entry)

@@ -85,6 +85,8 @@ def listed() -> tuple[Op, ...]:
 def timed_op() -> Op:
     """Returns the first op that is marked `timed`, or else the first."""
     ops = listed()
+    if not ops:
+        raise RuntimeError(f"OPS in {PACKAGE}/_ops.py has no entry; add one per op")
     return next((op for op in ops if op.timed), ops[0])
 
 

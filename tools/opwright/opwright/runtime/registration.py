@@ -19,7 +19,7 @@ from torch.autograd import Function, forward_ad
 from torch.compiler import is_dynamo_compiling
 
 from .library import PACKAGE as NAMESPACE  # also loads the library
-from .library import library_ops
+from .library import library_ops, library_problems
 
 fast: Any
 try:
@@ -32,25 +32,31 @@ else:
 
 library = torch.library.Library(NAMESPACE, "FRAGMENT")
 
-#: The ops that the package names but the library lacks, each with advice; the doctor shows them.
+#: The ops that the package names but the library lacks or rejects, each with advice; the doctor shows them.
 missing: dict[str, str] = {}
 
 
 def overload(name: str) -> Any:
     """Returns torch.ops' object for an op of the library, such as "add" or "add.int".
 
-    If the library lacks the op, returns a function that raises an error, so that the rest of the package works.
+    If the library lacks or rejects the op, returns a function that raises an error, so that the rest of the package works.
     """
     packet, _, which = name.partition(".")
+    problem = library_problems().get(packet)
     try:
-        return getattr(getattr(getattr(torch.ops, NAMESPACE), packet), which or "default")
+        if not problem:
+            return getattr(getattr(getattr(torch.ops, NAMESPACE), packet), which or "default")
     except AttributeError:
-        missing[name] = message = (
-            f"{name}: the library of {NAMESPACE} does not have this op, only {', '.join(library_ops())}; add "
+        problem = (
+            "torch refuses its schema, or has no overload of this name; an error that torch printed at the import "
+            "says why"
+            if packet in library_ops()
+            else f"the library of {NAMESPACE} does not have this op, only {', '.join(library_ops()) or 'none'}; add "
             f"OPWRIGHT_ELEMENTWISE({name.replace('.', '_')}) or OPWRIGHT_ROWS below its struct, or "
             f'OPWRIGHT_KERNEL(LAUNCH_FUNCTION, "{name}(...) -> Tensor") to its .cu file, and build again (without '
             "CUDA, .cu files are left out)"
         )
+    missing[name] = message = f"{name}: {problem}"
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise RuntimeError(message)

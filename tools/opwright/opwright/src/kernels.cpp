@@ -1,6 +1,7 @@
 // Binds every launch function that OPWRIGHT_KERNEL added to the list of kernels: see kernel.h.
 #include "opwright/kernel.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <vector>
@@ -26,8 +27,18 @@ __attribute__((noinline)) const std::vector<KernelOp>& kernel_ops() {
     std::map<std::string, KernelOp> found;
     for (const Kernel* kernel = first_kernel; kernel; kernel = kernel->next) {
       KernelOp& op = found[full_name(kernel->schema)];
-      if (op.schema && std::string(op.schema) != kernel->schema)
-        fail("one op has two schemas: ", op.schema, " and ", kernel->schema);
+      if (op.schema && std::string(op.schema) != kernel->schema) {
+        complain({op.schema}, std::string("one op has two schemas: ") + op.schema + " and " +
+                                  kernel->schema + "; give its kernels the same");
+        continue;
+      }
+      for (const Kernel* other : op.kernels) {
+        if (other->on_cuda == kernel->on_cuda &&
+            std::equal(std::begin(other->in), std::end(other->in), std::begin(kernel->in)))
+          complain({kernel->schema}, std::string("has two kernels for ") +
+                                         (kernel->on_cuda ? "CUDA" : "the CPU") +
+                                         " and the same dtypes; remove one OPWRIGHT_KERNEL");
+      }
       op.schema = kernel->schema;
       op.read = read_schema(kernel->schema);
       op.kernels.push_back(kernel);

@@ -1,8 +1,8 @@
 // One macro binds your own kernel's launch function, which takes raw pointers, sizes and a stream,
 // to torch. No torch here.
 //
-//   cudaError_t softsign(const float* x, float* out, int64_t n, cudaStream_t stream);  // launches
-//   a __global__ OPWRIGHT_KERNEL(softsign, "softsign(Tensor x) -> Tensor")
+//   cudaError_t softsign(const float* x, float* out, int64_t n, cudaStream_t stream);
+//   OPWRIGHT_KERNEL(softsign, "softsign(Tensor x) -> Tensor")
 //
 // The types of the function's parameters select its arguments:
 //   const T*            one per Tensor of the schema: its elements, contiguous

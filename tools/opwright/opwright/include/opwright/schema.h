@@ -133,10 +133,10 @@ constexpr bool check_schema() {
                 "the engine has no optional arguments (`Tensor?`); write an overload without the "
                 "argument");
   static_assert(problem != SchemaProblem::type,
-                "the schema's argument types are Tensor, int, float and bool");
+                "the schema's argument types are Tensor, int, SymInt, float and bool");
   static_assert(problem != SchemaProblem::too_many, "a schema has at most 16 arguments");
   static_assert(problem != SchemaProblem::result,
-                "the schema must return `Tensor` or `(Tensor, Tensor)`");
+                "the schema must return one `Tensor`, or several: `(Tensor, Tensor)`");
   return problem == SchemaProblem::none;
 }
 

@@ -22,7 +22,15 @@ inline std::string full_name(const char* schema) {  // includes the overload's n
                      std::find(schema, schema + std::char_traits<char>::length(schema), '('));
 }
 
+// Says, where the package and its doctor read it, what is wrong with an op: throwing would end the
+// process that loads the library.
+void complain(OpName op, const std::string& problem);
+
+// Whether this is the first op of that full name; the second is complained of.
+bool is_first(const char* schema);
+
 inline void define(Library& library, const char* schema) {
+  if (!is_first(schema)) return;
   library.def(schema);
   if (*schema != '_') library.def(("_" + std::string(schema)).c_str());
 }
