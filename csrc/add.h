@@ -1,7 +1,7 @@
 // my_add and my_fast_add: out = a + b.
 //
-// my_add is the op to read first: one element per thread where the tensors are dense. my_fast_add
-// has the engine's kernels for that too, which run at the speed of memory.
+// my_add is the op to read first: one element per thread if the tensors are dense. my_fast_add uses
+// the engine's kernels for that too, which run at the speed of memory.
 #pragma once
 
 #include "opwright/elementwise.h"
@@ -17,7 +17,7 @@ struct my_fast_add {
   static constexpr DTypes dtypes = every_dtype;
   static constexpr bool ignores_sign = true;
 
-  template <typename C>  // the type an element is computed in
+  template <typename C>  // the type in which an element is computed
   struct Function {
     template <typename N>  // C, or several elements at once
     OPWRIGHT_FUNCTION N operator()(N a, N b) const {

@@ -1,9 +1,9 @@
 // cust_add: out = x + value, for a Python number.
 //
-// The stable ABI has no Scalar, so there is an overload for each kind of number, and Python makes
-// the one for any number of them. That one comes first: torch tries overloads in their order, and
-// each that does not match takes longer than the call. A SymInt is an int, and may be a size that
-// torch.compile leaves open.
+// The stable ABI has no Scalar, so each kind of number has an overload, and the overload for any
+// number, written in Python, calls them. It comes first: torch tries overloads in order, and each
+// mismatch takes longer than the call. A SymInt is an int that may be a size that torch.compile
+// leaves open.
 #pragma once
 
 #include "opwright/elementwise.h"
@@ -48,8 +48,8 @@ struct cust_add_complex {
   template <typename C>
   using Function = cust_add_int::Function<C>;
 
-  // Two numbers of the schema are one of the function: the kernels are those of the overloads
-  // above.
+  // Two numbers of the schema make one of the function, so this overload shares its kernels with
+  // those above.
   template <typename C>
   static Function<C> make(C real, C imag) {
     return {C{real.real, imag.real}};

@@ -1,10 +1,10 @@
 // The standalone program: checks every op, dtype and layout against the CPU's result, then times
-// them. No torch.
+// the elementwise ops. No torch.
 //
 //   standalone            check and time
 //   standalone --check    check only
 //
-// Exit status: 0 all right, 1 a mismatch, 2 no usable GPU.
+// Exit status: 0 success, 1 a mismatch, 2 a CUDA error (such as no usable GPU) or a wrong argument.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -49,7 +49,7 @@ class DeviceBuffer {
   void* data_ = nullptr;
 };
 
-// Random bytes whose floats of every width are finite: an exponent never has all its bits set.
+// Random bytes that are finite floats of every width: no exponent has all its bits set.
 std::vector<char> random_elements(size_t bytes, unsigned seed) {
   std::mt19937 generator(seed);
   std::vector<char> elements(bytes);
@@ -59,8 +59,7 @@ std::vector<char> random_elements(size_t bytes, unsigned seed) {
 
 int checks = 0, mismatches = 0;
 
-// --- elementwise ops
-// ------------------------------------------------------------------------------
+// --- elementwise ops ----------------------------------------------
 
 double as_number(DType dtype, const char* element) {
   const auto as = [&](auto value) {
@@ -104,7 +103,7 @@ std::vector<char> random_numbers(DType dtype, int64_t n, unsigned seed) {
   return elements;
 }
 
-// Whether every difference is small beside 1 or the expected number, which is a sum of `terms`.
+// Whether every difference is small relative to 1 or to the expected number, a sum of `terms`.
 bool are_close(DType dtype, const std::vector<char>& expected, const std::vector<char>& got,
                int64_t terms = 1) {
   const size_t size = element_sizes[static_cast<int>(dtype)];
@@ -121,12 +120,12 @@ bool are_close(DType dtype, const std::vector<char>& expected, const std::vector
   return true;
 }
 
-// Where the inputs lie; an op of one input has the first alone.
+// The layout of the inputs; an op uses as many as it has.
 struct Case {
   const char* name;
   std::vector<int64_t> sizes;
   std::vector<int64_t> strides[max_inputs];
-  size_t offset = 0;  // elements by which every pointer is moved off its alignment
+  size_t offset = 0;  // the elements by which every pointer is moved off its alignment
 };
 
 std::vector<Case> make_cases() {
@@ -154,7 +153,7 @@ std::vector<Case> make_cases() {
   return cases;
 }
 
-// Whether CPU and GPU give the same bits: the last one of an exponential differs.
+// Whether CPU and GPU give the same bits; the last bit of an exponential differs.
 template <typename Op>
 constexpr bool is_exact =
     numbers_of<Op> > 0 || std::is_same_v<Op, my_add> || std::is_same_v<Op, my_fast_add>;
@@ -228,10 +227,9 @@ void check_elementwise(OpList<Op...>, Stream stream) {
   (check_op<Op>(cases, stream), ...);
 }
 
-// --- rms_norm
-// -------------------------------------------------------------------------------------
+// --- rms_norm -----------------------------------------------------
 
-// Memory on both sides with the same contents.
+// Host and device memory with the same contents.
 struct Twin {
   std::vector<char> host;
   DeviceBuffer device;
@@ -248,15 +246,14 @@ struct Twin {
   }
 };
 
-// Rows of `size` elements, each `gap` elements from the next, moved by `offset` off their
-// alignment.
+// Rows of `size` elements with gaps of `gap` elements, moved off their alignment by `offset`.
 struct RowCase {
   int64_t rows, size, gap = 0;
   size_t offset = 0;
-  bool wide_weight = false, adds = false;  // a residual forward, a gradient backward
+  bool wide_weight = false, adds = false;  // adds a residual forward and a gradient backward
 };
 
-// Compares forward and backward; kernels that do not add what `which` adds are left out.
+// Compares forward and backward; skips cases whose additional tensor the kernels do not add.
 void check_rms_norm(DType dtype, const RowCase& which, Stream stream) {
   const auto [rows, size, gap, offset, wide_weight, adds] = which;
   const size_t element = element_sizes[static_cast<int>(dtype)];
@@ -352,10 +349,9 @@ void check_rms_norm(Stream stream) {
   }
 }
 
-// --- times
-// ----------------------------------------------------------------------------------------
+// --- times --------------------------------------------------------
 
-// The median time of one launch, by CUDA events after a warm-up.
+// The median time of one launch, measured with CUDA events after a warm-up.
 template <typename Launch>
 float median_ms(const Launch& launch, Stream stream) {
   constexpr int warm_up = 5, repeats = 21;

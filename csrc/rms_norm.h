@@ -14,7 +14,7 @@ struct rms_norm {
   static constexpr DTypes dtypes = floating_dtypes;
   using Add = my_fast_add;
 
-  // torch's own: the smallest step at 1.
+  // torch's own default: the gap between 1 and the next larger number.
   template <typename C>
   static constexpr C default_number = std::numeric_limits<C>::epsilon();
 

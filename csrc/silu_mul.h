@@ -18,7 +18,7 @@ OPWRIGHT_FUNCTION C sigmoid(C x) {
   }
   return 1 / (1 + exp(static_cast<double>(-x)));
 #else
-  return 1 / (2 + std::expm1(-x));  // glibc's exp is of 2.29, too new for the wheel
+  return 1 / (2 + std::expm1(-x));  // exp would need glibc 2.29, too new for the wheel
 #endif
 }
 

@@ -9,13 +9,13 @@
 """
 
 try:
-    from cuda_ext_example._opwright.library import build_info, library_path  # noqa: I001  (says what is wrong)
+    from cuda_ext_example._opwright.library import build_info, library_path  # noqa: I001  (its errors are clearest)
     from cuda_ext_example._ops import *  # noqa: F403
     from cuda_ext_example._ops import __all__ as _functions
 except ImportError as error:
     from cuda_ext_example._opwright import doctor
 
-    if doctor.is_being_started():  # and can say more about it
+    if doctor.is_being_started():  # it reports the error with more detail
         raise SystemExit(doctor.main(error)) from None
     raise
 

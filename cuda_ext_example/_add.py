@@ -1,4 +1,4 @@
-"""my_add and my_fast_add: the sum of two tensors, by the kernel to read and by the fast one."""
+"""my_add and my_fast_add: the sum of two tensors, by a readable kernel and by a fast one."""
 
 from typing import Any
 
@@ -17,9 +17,9 @@ from cuda_ext_example._opwright.registration import (
 
 
 def my_add(a: Tensor, b: Tensor) -> Tensor:
-    """Adds two tensors, one element per GPU thread: the readable kernel.
+    """Adds two tensors with a readable kernel, which handles one element per GPU thread.
 
-    Both need one dtype and one device; shapes broadcast as torch.add's do. Differentiable.
+    Both need the same dtype and device; shapes broadcast as torch.add's do. Differentiable.
 
     >>> import torch
     >>> my_add(torch.tensor([1.0, 2.0]), torch.tensor([10.0]))
@@ -31,7 +31,7 @@ def my_add(a: Tensor, b: Tensor) -> Tensor:
 def my_fast_add(a: Tensor, b: Tensor) -> Tensor:
     """Adds two tensors at memory speed, with 128-bit loads and stores.
 
-    Both need one dtype and one device; shapes broadcast as torch.add's do. Differentiable.
+    Both need the same dtype and device; shapes broadcast as torch.add's do. Differentiable.
 
     >>> import torch
     >>> my_fast_add(torch.arange(3), torch.arange(3))

@@ -24,8 +24,8 @@ from cuda_ext_example._opwright.registration import (
 def cust_add(x: Tensor, value: complex | Tensor) -> Tensor:
     """Adds a number to every element and keeps the tensor's dtype. Differentiable in `x`.
 
-    An int is added exactly, to the last of 64 bits. A float needs a floating tensor, a complex
-    number a complex one. A tensor without dimensions is a number too, and differentiable.
+    An int is added exactly, to all 64 bits. A float needs a floating or complex tensor, a complex
+    number a complex one. A tensor without dimensions counts as a number, and is differentiable.
 
     >>> import torch
     >>> cust_add(torch.tensor([2**53, 0]), 1)
@@ -42,24 +42,24 @@ def cust_add(x: Tensor, value: complex | Tensor) -> Tensor:
 
 
 def _fast_for(value: Any) -> Any:
-    """The kernel alone for a number's type; None where the number has to be looked at first."""
+    """Returns the kernel for a number's type, or None if the number needs checks first."""
     if type(value) is float:
         return _fast_cust_add_float
     return _fast_cust_add_int if type(value) is int and -(2**63) <= value < 2**63 else None
 
 
 def _cust_add_of_any_number(x: Tensor, value: Any) -> Tensor:
-    """What torch.ops calls. A graph may have entered forward mode unseen by is_plain: see has_tangent."""
+    """Implements torch.ops' cust_add. Graphs may enter forward mode unseen by is_plain, so has_tangent is called."""
     try:
         fast = _fast_for(value) if is_plain(x, x) and not has_tangent(x) else None
-    except RuntimeError:  # a sparse tensor cannot be asked
+    except RuntimeError:  # has_tangent does not take sparse tensors
         refuse_other_layouts("cust_add", (x,))
         raise
     return fast(x, value) if fast else _cust_add(x, value)
 
 
 def _cust_add(x: Tensor, value: Any) -> Tensor:
-    """The overload for the number's type."""
+    """Calls the overload for the number's type."""
     if isinstance(value, Tensor):
         return _add_scalar_tensor(x, value)
     if type(value).__module__ == "numpy" and hasattr(value, "item") and value.shape == ():
@@ -91,13 +91,13 @@ def _add_scalar_tensor(x: Tensor, value: Tensor) -> Tensor:
         return _cust_add(x, value.item())
     _check_kind(x, value.is_floating_point(), value.is_complex())
     if value.device.type == "cpu" and x.dtype in (torch.float16, torch.bfloat16):
-        # As torch.add, which computes in float32, with all of the number's digits.
+        # torch.add too computes in float32, with all of the number's digits.
         return my_fast_add(x.float(), value.to(x.device, torch.float32)).to(x.dtype)
     return my_fast_add(x, value.to(x.device, x.dtype))
 
 
 def _is_a_number(value: Tensor) -> bool:
-    """Whether a tensor can be read without waiting for a GPU, and nothing else watches it."""
+    """Returns whether a tensor can be read without waiting for a GPU, and no part of torch follows it."""
     return (
         type(value) is Tensor
         and value.device.type == "cpu"
@@ -121,7 +121,7 @@ def _check_kind(x: Tensor, is_float: bool, is_complex: bool) -> None:
 def _reference_cust_add(x: Tensor, *number: Any) -> Tensor:
     _check_kind(x, isinstance(number[0], float | torch.SymFloat), len(number) == 2)
     if not (x.is_floating_point() or x.is_complex()):
-        return torch.add(x, 1)  # for its shape: an int too large for the dtype wraps, as in C
+        return torch.add(x, 1)  # only for its shape; too large an int wraps in the kernel, as in C
     return torch.add(x, complex(*number) if len(number) == 2 else number[0])
 
 
@@ -142,6 +142,6 @@ _cust_add_int = Entry("cust_add.int", _CUST_ADD, twin="_cust_add.int")
 _cust_add_float = Entry("cust_add.float", _CUST_ADD, twin="_cust_add.float")
 _cust_add_complex = Entry("cust_add.complex", _CUST_ADD)
 _fast_cust_add_int, _fast_cust_add_float = _cust_add_int.fast, _cust_add_float.fast
-# The stable ABI has no Scalar: the overload for any number is made of the three that are not.
+# The stable ABI has no Scalar, so the overload for any number calls those for int, float and complex.
 library.impl("cust_add", _cust_add_of_any_number, "CompositeImplicitAutograd")
 torch.library.register_vmap(overload("cust_add"), _batch, lib=library)

@@ -1,4 +1,4 @@
-"""RMSNorm: torch.nn.RMSNorm with our kernel."""
+"""RMSNorm: torch.nn.RMSNorm with this package's kernel."""
 
 import torch
 from torch import Tensor
@@ -7,7 +7,7 @@ from cuda_ext_example._rms_norm import rms_norm
 
 
 class RMSNorm(torch.nn.RMSNorm):
-    """torch.nn.RMSNorm, with its arguments, its parameters and its state dict, by `rms_norm`.
+    """torch.nn.RMSNorm, with the same arguments, parameters and state dict, computed by `rms_norm`.
 
     >>> norm = RMSNorm(4, eps=1e-5)
     >>> norm.load_state_dict(torch.nn.RMSNorm(4).state_dict())

@@ -1,7 +1,6 @@
-"""The one list of ops: the doctor, the smoke test, the benchmark and the tests go by it.
+"""The list of ops that the doctor, the smoke test, the benchmark and the tests use, and how to test each.
 
-What an op computes stands in csrc/, what torch must know of it beside the function that users call.
-Here is how each is tried.
+Kernels are in csrc/; the rules that torch needs are beside the function that users call.
 """
 
 from cuda_ext_example._add import my_add, my_fast_add
@@ -39,7 +38,7 @@ OPS = (
     Op(
         silu_mul,
         "x, y",
-        # torch's own would round twice.
+        # In x's dtype torch would round twice.
         "(lambda x, y: (torch.nn.functional.silu(x.double()) * y.double()).to(x.dtype))",
         tolerance=4,
     ),

@@ -1,5 +1,5 @@
-"""rms_norm: each row divided by the root of its mean square, and multiplied by a weight; add_rms_norm: the same of
-a sum, which it returns too."""
+"""rms_norm, which divides each row by the root of its mean square and multiplies it by a weight, and add_rms_norm,
+which does the same to a sum and returns the sum too."""
 
 import torch
 from torch import Tensor
@@ -18,10 +18,10 @@ def rms_norm(
 ) -> Tensor:
     """Divides each row of the last dimension by the root of its mean square.
 
-    `weight`, one element per column, multiplies the result; `weight_offset` is added to it first, in float32:
-    1 for Gemma's norm. `eps` is added to the mean square, and is by default what
-    torch.nn.functional.rms_norm takes. Sums are made in float32, of float64 in float64. With `out`
-    the result is written there, which autograd cannot follow. Differentiable in `x` and `weight`.
+    `weight`, with one element per column, multiplies the result; `weight_offset` is first added to it in
+    float32 (Gemma's norm uses 1). `eps` is added to the mean square; its default is that of
+    torch.nn.functional.rms_norm. Sums use float64 for float64 tensors and float32 for all others.
+    `out` receives the result; autograd cannot follow that. Differentiable in `x` and `weight`.
 
     >>> import torch
     >>> rms_norm(torch.tensor([[3.0, 4.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]]))
@@ -42,7 +42,7 @@ def add_rms_norm(
 ) -> tuple[Tensor, Tensor]:
     """Returns rms_norm(x + residual, ...) and the sum x + residual, on CUDA mostly in one pass.
 
-    `x` and `residual` need one shape, dtype and device. Differentiable in both and in `weight`.
+    `x` and `residual` need the same shape, dtype and device. Differentiable in both and in `weight`.
 
     >>> import torch
     >>> add_rms_norm(torch.tensor([1.0, 2.0]), torch.tensor([2.0, 2.0]), eps=0.0)
@@ -54,15 +54,15 @@ def add_rms_norm(
 
 
 class _RmsNorm(Norm):
-    """With r = 1 / sqrt(mean(x^2) + eps) for each row, and h = x * r."""
+    """The norm x * r, with the state r = 1 / sqrt(mean(x^2) + eps) of each row."""
 
-    # As torch's own, from torch 2.12 on.
+    # torch's own rms_norm does so from torch 2.12 on.
     in_float32 = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 12)
 
     @staticmethod
     def state(x: Tensor, number: float | None) -> Tensor:
         eps = torch.finfo(x.dtype).eps if number is None else number
-        # torch.export of torch 2.15 loses the tangents of square().
+        # Not x.square(), whose tangents torch.export of torch 2.15 loses.
         return torch.rsqrt((x * x).mean(-1, keepdim=True) + eps)
 
     @staticmethod

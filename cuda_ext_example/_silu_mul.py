@@ -1,4 +1,4 @@
-"""silu_mul: the gate of SwiGLU, silu(x) * y, with both gradients made in one pass."""
+"""silu_mul: the gate of SwiGLU, silu(x) * y, with both gradients computed in one pass."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ from cuda_ext_example._opwright.registration import (
 def silu_mul(x: Tensor, y: Tensor) -> Tensor:
     """Multiplies silu(x) = x / (1 + exp(-x)) by y, and rounds once.
 
-    Both need one floating dtype and one device; shapes broadcast as torch.mul's do. Differentiable.
+    Both need the same floating dtype and device; shapes broadcast as torch.mul's do. Differentiable.
 
     >>> import torch
     >>> silu_mul(torch.tensor([0.0, 2.0]), torch.tensor([1.0, 10.0]))

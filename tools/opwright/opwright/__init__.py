@@ -1,4 +1,4 @@
-"""Writes an op once: what turns csrc/ into a library on torch's stable ABI, used like torch.utils.cpp_extension.
+"""Builds csrc/ into a library on torch's stable ABI; it is used like torch.utils.cpp_extension.
 
 from opwright import OpExtension, bdist_wheel, build_ext
 from setuptools import setup
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from opwright.commands import OpExtension, bdist_wheel, build_cpp, build_ext
 
 
-def __getattr__(name: str) -> Any:  # setuptools is imported by those alone who build with it
+def __getattr__(name: str) -> Any:  # only builds import setuptools
     if name in __all__:
         from opwright import commands
 

@@ -1,16 +1,16 @@
 """The extension class and the build commands that a setup.py uses.
 
 Environment:
-  OPWRIGHT_CUDA          on, off or auto (the default): auto is on where a CUDA compiler is found
+  OPWRIGHT_CUDA          on, off or auto (the default): auto is on if a CUDA compiler is found
   OPWRIGHT_COMPILER      nvcc (the default) or clang, which then compiles everything
   OPWRIGHT_TARGET        the CPU to build for: x86_64 or aarch64 (default: this machine's)
-  OPWRIGHT_CACHE         auto (the default: ccache or sccache where found), ccache, sccache or off
-  OPWRIGHT_BUILD_FOLDER  where it is built (default: one folder in build/ for each CPU and compiler)
-  CUDA_HOME              the CUDA toolkit (default: the one that nvcc on PATH belongs to)
+  OPWRIGHT_CACHE         auto (the default: ccache or else sccache, if found), ccache, sccache or off
+  OPWRIGHT_BUILD_FOLDER  the build folder (default: one in build/ for each CPU and compiler)
+  CUDA_HOME              the CUDA toolkit (default: that of nvcc on PATH, or else /usr/local/cuda)
   CXX                    the C++ compiler
   TORCH_CUDA_ARCH_LIST   GPU targets: "8.0;9.0+PTX", "Hopper", "native" (default: ci/matrix.toml's;
-                         in an sdist this machine's, or PTX where there is no GPU)
-  MAX_JOBS               compilers at once (default: as cores and free memory allow)
+                         in an sdist this machine's, or PTX if it has no GPU)
+  MAX_JOBS               how many compilers run at once (default: as cores and free memory allow)
 """
 
 import shutil
@@ -36,9 +36,9 @@ from opwright.build.runtime import copy_runtime
 
 
 class OpExtension(Extension):
-    """Ops whose sources lie in a folder, as a library in the package of that name.
+    """A library of ops in the package `name`, built from the folder `sources`.
 
-    Everything in the folder goes into the sdist: setuptools packs what an extension depends on.
+    Every source in the folder goes into the sdist, because setuptools packs what an extension depends on.
     """
 
     def __init__(self, name: str, sources: str = SOURCES) -> None:
@@ -57,7 +57,7 @@ def project_of(extension: OpExtension, version: str) -> Project:
 
 
 class build_ext(setuptools_build_ext):  # noqa: N801 - setuptools names commands so
-    """Hands an OpExtension to CMake; its library and opwright's Python part go into the package."""
+    """Builds an OpExtension with CMake and puts its library and opwright's Python part into the package."""
 
     def get_ext_filename(self, fullname: str) -> str:
         extension = self.ext_map.get(fullname)
@@ -76,7 +76,7 @@ class build_ext(setuptools_build_ext):  # noqa: N801 - setuptools names commands
         copy_runtime(destination.parent)
 
     def copy_extensions_to_source(self) -> None:
-        """An editable install has both beside the package's sources."""
+        """Puts both beside the package's sources for an editable install."""
         super().copy_extensions_to_source()
         build_py = self.get_finalized_command("build_py")
         for extension in self.extensions:
@@ -85,7 +85,7 @@ class build_ext(setuptools_build_ext):  # noqa: N801 - setuptools names commands
 
 
 class build_cpp(Command):  # noqa: N801
-    """The library and the standalone program, without a package: `python setup.py build_cpp`."""
+    """Builds the library and the standalone program without a package: `python setup.py build_cpp`."""
 
     user_options: ClassVar[list[tuple[str, str | None, str]]] = []
 
@@ -104,7 +104,7 @@ class build_cpp(Command):  # noqa: N801
 
 
 class bdist_wheel(setuptools_bdist_wheel):  # noqa: N801
-    """The library knows nothing of Python: one wheel serves every Python of its platform."""
+    """Makes one wheel for every Python of its platform, because the library does not depend on Python."""
 
     def get_tag(self) -> tuple[str, str, str]:
         return "py3", "none", f"linux_{toolchain.target_machine()}"

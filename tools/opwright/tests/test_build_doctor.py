@@ -149,3 +149,11 @@ def test_no_driver(clone: Path, tmp_path: Path):
     findings = diagnose(clone, PATH=f"{tmp_path}/driver:{environment(clone)['PATH']}")
     assert findings["GPU and driver"][0] == "FAULT"
     assert broken in findings["GPU and driver"][1]
+
+
+def test_code_for_a_gpu_of_the_same_major_version(clone: Path, tmp_path: Path) -> None:
+    program(tmp_path / "bin", "nvidia-smi", "echo 8.6")
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    for targets, verdict in (("8.0", "ok"), ("9.0", "FAULT"), ("8.0+PTX", "ok")):
+        findings = diagnose(clone, PATH=path, TORCH_CUDA_ARCH_LIST=targets)
+        assert findings["GPU targets"][0] == verdict, findings["GPU targets"]

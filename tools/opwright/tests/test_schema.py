@@ -53,7 +53,7 @@ def errors_of(source: str, folder: Path) -> str:
         ("scale_add(Tensor a, float alpha, Tensor b) -> Tensor", "tensors come before its numbers"),
         ("scale_add(Tensor a, Tensor b, float alpha)", "does not read like"),
         ("scale_add Tensor a, Tensor b -> Tensor", "does not read like"),
-        ("scale_add(Tensor a, Tensor b, float alpha) -> float", "must return `Tensor`"),
+        ("scale_add(Tensor a, Tensor b, float alpha) -> float", "must return one `Tensor`"),
         ("scale_add(float alpha) -> Tensor", "takes one to three tensors"),
         ("scale_add(Tensor a, Tensor b, float alpha) -> (Tensor, Tensor)", ""),
         (

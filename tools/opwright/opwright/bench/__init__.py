@@ -1,4 +1,4 @@
-"""`opwright bench`: its arguments. Measuring imports torch, which other commands do without."""
+"""The arguments of `opwright bench`. Only measuring imports torch, so that other commands do not need it."""
 
 import argparse
 from pathlib import Path

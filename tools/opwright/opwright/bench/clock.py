@@ -1,8 +1,8 @@
 """Clocks of the benchmarks.
 
 On the GPU a sleeping kernel holds the stream while the host enqueues a batch of calls between two
-CUDA events, so the events see the GPU's work and nothing of the host's. Batches of all contestants
-alternate in rounds, so that a drifting clock moves all of them.
+CUDA events, so the events measure the GPU's work and none of the host's. Batches of all contestants
+alternate in rounds, so that a drifting clock affects all of them.
 """
 
 import gc
@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-Batch = Callable[[int], None]  # makes so many calls
-Clock = Callable[[Batch, int], float]  # measures so many calls of a batch
+Batch = Callable[[int], None]  # makes the given number of calls
+Clock = Callable[[Batch, int], float]  # measures the given number of calls of a batch
 
 
 def repeat(call: Callable[[], object]) -> Batch:
@@ -26,7 +26,7 @@ def repeat(call: Callable[[], object]) -> Batch:
 
 
 def host_clock(device: str) -> Clock:
-    """The host's time per call, with the GPU's work finished at both ends."""
+    """Returns a clock of the host's time per call, with the GPU's work finished at both ends."""
     wait = torch.cuda.synchronize if device == "cuda" else lambda: None
 
     def measure(batch: Batch, calls: int) -> float:
@@ -40,7 +40,7 @@ def host_clock(device: str) -> Clock:
 
 
 def gpu_clock() -> Clock:
-    """The GPU's time per call, without the host's: see this file's head."""
+    """Returns a clock of the GPU's time per call, without the host's; this file's head explains how."""
     start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     cycles = 500_000
 
@@ -62,7 +62,7 @@ def gpu_clock() -> Clock:
 
 
 def rounds_of(clock: Clock, batches: Sequence[Batch], calls: int, rounds: int) -> list[list[float]]:
-    """Each batch's times. Rounds begin with different batches; the first round warms up."""
+    """Returns each batch's times. Rounds begin with different batches; the first only warms up."""
     times: list[list[float]] = [[] for _ in batches]
     gc.collect()
     gc.disable()

@@ -1,9 +1,9 @@
-"""`opwright bench --layouts`: times an op beside torch's own where operands are not dense: shifted, broadcast, strided.
+"""`opwright bench --layouts`: compares an op with torch's own for shifted, broadcast and strided operands.
 
-Needs a GPU. For each layout and dtype: the GPU's time of the list's timed op and of torch's own, in alternating rounds
-with the host kept ahead (clock.py), and the bandwidth of the bytes that a call must move: an operand that is broadcast
-counts once. Beside them stand `copy_` and `fill_`, which are what the memory can do. Ops of one tensor are timed dense.
-Writes layouts.json and layouts.png; --check judges the promised ratios.
+It needs a GPU. For each layout and dtype it measures the GPU's time of the list's timed op and of torch's own, in
+alternating rounds with the host kept ahead (clock.py), and the bandwidth of the bytes that a call must move; a
+broadcast operand counts once. `copy_` and `fill_` show what the memory can do. Ops of one tensor are timed dense.
+It writes layouts.json and layouts.png; --check judges the promised ratios.
 """
 
 import argparse
@@ -23,11 +23,11 @@ from opwright.build.project import BuildError
 
 DTYPES = ("float32", "float16", "int8")
 DEVICE = "cuda"
-EXPONENT = 27  # of the number of elements
+EXPONENT = 27  # there are 2^EXPONENT elements
 TITLE = "bandwidth of the bytes that each layout must move"
 
 Make = Callable[..., Tensor]
-# The operands, made with `t(*shape)`, of m * n elements.
+# Functions that make two operands with `t(*shape)`; their result has m * n elements.
 LAYOUTS: dict[str, Callable[[Make, int, int], tuple[Tensor, ...]]] = {
     "dense": lambda t, m, n: (t(m, n), t(m, n)),
     "both transposed": lambda t, m, n: (t(n, m).t(), t(n, m).t()),
@@ -46,7 +46,7 @@ LAYOUTS: dict[str, Callable[[Make, int, int], tuple[Tensor, ...]]] = {
     ),
     "one transposed": lambda t, m, n: (t(m, n), t(n, m).t()),
 }
-# Promised: at least so much of torch's speed everywhere, and of the memory's where bytes are dense.
+# The promised fractions of torch's speed for every layout, and of the memory's for layouts with dense bytes.
 OF_TORCH = 0.98
 OF_MEMORY = {
     "row broadcast": ("copy_", 0.9),
@@ -58,7 +58,7 @@ OF_MEMORY = {
 
 
 def bytes_moved(operands: tuple[Any, ...], out: Tensor) -> int:
-    """Each element of an operand once, and the output."""
+    """Counts each element of an operand once, and the output."""
     tensors = [operand for operand in operands if isinstance(operand, Tensor)]
     return sum(tensor.numel() * tensor.element_size() for tensor in [*tensors, out])
 
@@ -70,7 +70,7 @@ def new(dtype: torch.dtype, *shape: int) -> Tensor:
 
 
 def cases(extension: Extension) -> list[tuple[str, Any, str]]:
-    """What is timed: a name, an op and a layout."""
+    """Returns the cases to time: a name, an op and a layout."""
     ops = [op for op in extension.ops if op.elementwise]
     pairs = [op for op in ops if op.takes_two_tensors]
     if not pairs:
@@ -120,7 +120,7 @@ def measure(extension: Extension, dtype_name: str, rounds: int) -> Iterator[dict
 
 
 def judge(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every promise: what, value, limit, passed."""
+    """Judges every promise: what, value, limit, passed."""
     checks = []
     dense = {row["dtype"]: row["tb_per_s"] for row in rows if row["layout"] == "dense"}
     for row in rows:

@@ -1,11 +1,11 @@
-"""Times each op of an extension's list beside torch's own: bandwidth over sizes and dtypes, and the cost of a call.
+"""Compares each op of an extension's list with torch's own: bandwidth over sizes and dtypes, and the cost of a call.
 
-Writes benchmark.json (report.py has its fields) and benchmark.png. Exit status: 1 where a promised ratio was missed.
+It writes benchmark.json (report.py lists its fields) and benchmark.png. The exit status is 1 if a promised ratio
+was missed.
 
-How the times are taken: clock.py. Inputs and outputs rotate among up to twenty sets, to
-defeat the cache; sizes where that does not suffice are marked. The cost of a call is the host's
-time over many calls of 1,024 elements, ended by waiting for the GPU; with a gradient, `x` requires
-one, and under no_grad both tensors do.
+clock.py explains how times are taken. Inputs and outputs rotate among up to twenty sets to defeat the cache;
+sizes for which that does not suffice are marked. The cost of a call is the host's time over many calls of 1,024
+elements, ended by waiting for the GPU; with a gradient, `x` requires one, and under no_grad both tensors do.
 """
 
 import argparse
@@ -27,15 +27,15 @@ from opwright.bench.clock import Batch, gpu_clock, host_clock, rounds_of
 from opwright.build.machine import free_memory
 from opwright.build.project import BuildError, project_here
 
-SMALL = 1024  # elements of a call whose cost is the call itself
-ROW = 4096  # elements of a row, for ops of rows
+SMALL = 1024  # elements of a call whose work is negligible
+ROW = 4096  # elements of a row of the inputs, at most
 
 
 @dataclass(frozen=True)
 class Contestant:
     name: str
     layer: str  #: torch, op (torch.ops) or wrapper (the Python function)
-    beside: str  #: torch's own expression, which the times are compared with
+    beside: str  #: torch's own expression, with whose times the times are compared
     function: Callable[..., Tensor]
     arguments: Callable[[Tensor, Tensor], tuple[Any, ...]]
     moves: int  #: how many tensors of x's size a call reads and writes
@@ -57,7 +57,7 @@ class Extension:
 
 
 def find_extension(name: str | None) -> Extension:
-    """The named package, or that of the project in this folder."""
+    """Finds the named package, or that of the project in this folder."""
     name = name or project_here().name
     try:
         return Extension(name, importlib.import_module(f"{name}._ops").OPS)
@@ -68,7 +68,7 @@ def find_extension(name: str | None) -> Extension:
 
 
 def contestants(extension: Extension, dtype: torch.dtype) -> list[Contestant]:
-    """Each op that has this dtype, and before it what torch calls the same, once."""
+    """Returns each op that has this dtype, and before it torch's own equivalent, which is entered only once."""
     entered: list[Contestant] = []
     for op in extension.ops:
         if str(dtype).removeprefix("torch.") not in op.dtypes:
@@ -86,7 +86,7 @@ def contestants(extension: Extension, dtype: torch.dtype) -> list[Contestant]:
 
 
 class InputSets:
-    """Random inputs in several copies, and places for as many outputs, used in turn."""
+    """Several pairs of random inputs and as many places for outputs, used in turn."""
 
     def __init__(self, elements: int, dtype: torch.dtype, device: str, sets: int) -> None:
         width = min(elements, ROW)
@@ -111,7 +111,7 @@ class InputSets:
 
 
 def rows_of(entered: list[Contestant], times: list[list[float]]) -> Iterator[dict[str, Any]]:
-    """What is reported of each contestant, with its ratio to torch's own in the same rounds."""
+    """Yields the reported times of each contestant and their ratio to torch's own in the same rounds."""
     reference = {c.beside: t for c, t in zip(entered, times, strict=True) if c.layer == "torch"}
     for contestant, own in zip(entered, times, strict=True):
         q1, median, q3 = (
@@ -130,7 +130,7 @@ def rows_of(entered: list[Contestant], times: list[list[float]]) -> Iterator[dic
 def measure_bandwidth(
     extension: Extension, device: str, name: str, exponent: int, rounds: int
 ) -> list[dict[str, Any]]:
-    """Each op at one size, or nothing where memory does not suffice."""
+    """Measures each op at one size; returns nothing if memory does not suffice."""
     elements, dtype = 1 << exponent, getattr(torch, name)
     operand = elements * dtype.itemsize
     cache = cache_bytes(device)
@@ -156,8 +156,8 @@ def measure_bandwidth(
 
 
 def measure_overhead(extension: Extension, device: str, rounds: int) -> list[dict[str, Any]]:
-    """A call's cost at 1,024 float32 elements: torch's own, each op and each function, without a
-    gradient, with one, and under no_grad with tensors that require one, as in inference."""
+    """Measures the cost of a call with 1,024 float32 elements for torch's own, each op and each function: without
+    a gradient, with one, and under no_grad with tensors that require one, as in inference."""
     x, y = (torch.randn(1, SMALL, device=device) for _ in range(2))
     entered = contestants(extension, torch.float32)
     rows = []
@@ -182,7 +182,7 @@ def measure_overhead(extension: Extension, device: str, rounds: int) -> list[dic
 
 
 def cache_bytes(device: str) -> int:
-    """The last cache before memory, as the driver or Linux tells; 32 MiB where Linux does not."""
+    """Returns the size of the last cache before memory, or 32 MiB if Linux does not tell."""
     if device == "cuda":
         return int(torch.cuda.get_device_properties(0).L2_cache_size)
     sizes = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
@@ -212,13 +212,13 @@ def machine(extension: Extension, device: str) -> dict[str, Any]:
 
 
 def profile(extension: Extension, device: str) -> str:
-    """torch's profiler over ten calls of each op and wrapper at 2^20 float32 elements."""
+    """Runs torch's profiler over ten calls of each contestant with 2^20 float32 elements."""
     from torch.profiler import ProfilerActivity
 
     inputs = InputSets(1 << 20, torch.float32, device, sets=1)
     entered = contestants(extension, torch.float32)
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device == "cuda" else [])]
-    for contestant in entered:  # warm up: the first calls load kernels
+    for contestant in entered:  # warms up, because first calls load kernels
         inputs.call(contestant, 3)
     with torch.profiler.profile(activities=activities, acc_events=True) as profiler:
         for contestant in entered:
@@ -234,7 +234,7 @@ def profile(extension: Extension, device: str) -> str:
 
 
 def _complete(options: argparse.Namespace, extension: Extension) -> None:
-    """Fills in what was not given; says what cannot be."""
+    """Fills in missing options and rejects impossible ones."""
     has_gpu = torch.cuda.is_available()
     if options.device == "cuda" and not has_gpu:
         raise BuildError(f"--device cuda: torch sees no GPU; `python -m {extension.name}` says why")

@@ -1,4 +1,4 @@
-"""Reports the results of `opwright bench`: text, JSON, a plot, and whether the promised ratios were kept.
+"""Reports the results of `opwright bench` as text, JSON and a plot, and judges the promised ratios.
 
 benchmark.json, schema_version 2:
   machine    device, cache_bytes, torch, python, package, build (its build_info())
@@ -9,8 +9,9 @@ benchmark.json, schema_version 2:
              the same round, median; below 1 is faster), gb_per_s (inputs and output together),
              in_cache (true: the data may have come from the cache)
   overhead   the same for 1,024 float32 elements by the host's clock; layer: torch, op or wrapper;
-             gradient: whether x requires one; no_grad: whether that is under torch.no_grad()
-  skipped    what could not be measured, and why
+             gradient: whether x requires one and autograd is on; no_grad: whether both tensors
+             require one, under torch.no_grad()
+  skipped    the sizes that could not be measured, and why
   checks     with --check: what, value, limit (such as "<= 1.05"), passed
 """
 
@@ -37,14 +38,14 @@ class Result:
 
 
 class Progress:
-    """A bar on a terminal; elsewhere a line for each tenth of the work."""
+    """Shows a bar on a terminal, and elsewhere a line for each tenth of the work."""
 
     def __init__(self, total: int, stream: TextIO | None = None) -> None:
         self.total, self.done, self.stream = total, 0, stream or sys.stderr
         self.is_terminal = self.stream.isatty()
 
     def step(self, what: str) -> None:
-        """Says what begins now."""
+        """Announces the step that begins now."""
         if self.is_terminal:
             filled = 30 * self.done // self.total
             bar = "#" * filled + "." * (30 - filled)
@@ -60,7 +61,7 @@ class Progress:
 
 
 def label(row: Row) -> str:
-    """torch.add, torch.add(x, n), my_add, my_add wrapper, ..., also with a gradient."""
+    """Names a row: torch.add, torch.add(x, n), my_add, my_add wrapper, ..., also with a gradient."""
     if row["layer"] == "torch":
         name = str(row["beside"]).removesuffix("(x, y)")
         name = name if len(name) < 20 else str(row["name"]).rpartition(".")[2] + " of torch"
@@ -94,7 +95,7 @@ def verdicts(checks: list[Row]) -> list[str]:
 
 
 def bandwidth_table(dtype: str, bandwidth: list[Row]) -> list[str]:
-    """A line for each size, a column for each op."""
+    """Makes a line for each size and a column for each op."""
     sizes: dict[int, list[Row]] = {}
     for row in bandwidth:
         if row["dtype"] == dtype:
@@ -114,7 +115,7 @@ def bandwidth_table(dtype: str, bandwidth: list[Row]) -> list[str]:
 
 
 def judge(result: Result, timed: str) -> list[Row]:
-    """Every promise that this device can be held to: the timed op's bandwidth, and what each small call costs."""
+    """Judges the promises that hold for this device: the timed op's bandwidth and, on CUDA, the cost of a call."""
     checks: list[Row] = []
 
     def check(what: str, value: float, relation: str, limit: float) -> None:
@@ -130,7 +131,7 @@ def judge(result: Result, timed: str) -> list[Row]:
             check(f"{what}, time / torch's own", row["time_ratio"], "<=", 1.1)
         else:
             check(f"{what}, bandwidth / torch's own", 1 / row["time_ratio"], ">=", 0.99)
-    # Of the ops by their names, only the timed one: others may have overloads to choose from.
+    # In layer "op" only the timed op is judged, because calls of others may have to choose an overload.
     limits = {"": 1.15, "no_grad": 1.25, "gradient": 2}
     for row in result.overhead:
         how = "gradient" if row["gradient"] else "no_grad" if row["no_grad"] else ""
@@ -151,7 +152,7 @@ def write(result: Result, folder: Path) -> list[str]:
 
 
 def in_lines(result: Row) -> str:
-    """JSON with one line for each key, and one for each row of a list: short, and easy to compare."""
+    """Writes JSON with one line for each key and each row of a list, which is short and easy to compare."""
 
     def text(value: object) -> str:
         if isinstance(value, list):
@@ -162,7 +163,7 @@ def in_lines(result: Row) -> str:
 
 
 def write_files(result: Row, path: Path, draw: Callable[[Path], None]) -> list[str]:
-    """Writes JSON and, where matplotlib is installed, the plot; says what it did."""
+    """Writes JSON and, if matplotlib is installed, the plot; returns lines that say so."""
     path.parent.mkdir(parents=True, exist_ok=True)
     data, picture = path.with_suffix(".json"), path.with_suffix(".png")
     data.write_text(in_lines(result))
@@ -176,7 +177,7 @@ def write_files(result: Row, path: Path, draw: Callable[[Path], None]) -> list[s
 
 
 def plot(result: Result, path: Path) -> None:
-    """Bandwidth over size, one panel per dtype, and a panel of bars for the cost of a call."""
+    """Plots bandwidth over size, one panel per dtype, and a panel of bars for the cost of a call."""
     import matplotlib.pyplot as plt
 
     dtypes = list(dict.fromkeys(row["dtype"] for row in result.bandwidth))

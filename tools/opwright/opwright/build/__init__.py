@@ -1,1 +1,1 @@
-"""Builds an extension's library: toolchain, CMake, the developer's loop, the doctor of the build."""
+"""Builds an extension's library: toolchain, CMake, the developer's loop, the build's doctor."""

@@ -1,4 +1,4 @@
-"""The kernel developer's loop: builds for this machine's GPU behind an editable install.
+"""The kernel developer's loop: builds for this machine's GPU in an editable install.
 
 opwright dev                          build once
 opwright dev --watch tests/package    build and test at each save
@@ -18,13 +18,13 @@ from opwright.build import library, machine
 from opwright.build.project import BuildError, Project, project_here
 from opwright.build.runtime import RUNTIME, copy_runtime
 
-FOLDER = "build/dev"  # apart from other builds, whose targets differ
+FOLDER = "build/dev"  # differs from other builds' folders, because their targets differ
 WITHOUT_GPU = "8.0"
 POLL_SECONDS = 0.2
 
 
 def choose_targets(named: str | None) -> str:
-    """GPU targets: those named, or this machine's, or else one that all but the oldest run."""
+    """Returns the named GPU targets, or this machine's, or else WITHOUT_GPU."""
     if named or os.environ.get("TORCH_CUDA_ARCH_LIST"):
         return named or os.environ["TORCH_CUDA_ARCH_LIST"]
     if found := machine.gpu_targets():
@@ -34,7 +34,7 @@ def choose_targets(named: str | None) -> str:
 
 
 def build(project: Project) -> None:
-    """Brings the installed library up to date; pip runs the first time only."""
+    """Brings the installed library up to date; pip runs only the first time."""
     start = time.perf_counter()
     if _is_installed(project):
         _replace(library.build(project), project.package / project.library)
@@ -59,7 +59,7 @@ def _is_installed(project: Project) -> bool:
 
 
 def _replace(built: Path, installed: Path) -> None:
-    """In one step: a program that has the old library open keeps it."""
+    """Replaces the library in one step, so that a program that has the old one open keeps it."""
     if installed.is_file():
         old, new = installed.stat(), built.stat()
         if (old.st_size, old.st_mtime_ns) == (new.st_size, new.st_mtime_ns):
@@ -95,7 +95,7 @@ def _name(project: Project, file: Path) -> str:
 
 
 def _saved_times(project: Project, tests: list[str]) -> dict[Path, int]:
-    """When each source was saved: the extension's, its package's, the tests', and the engine's."""
+    """Returns when each file of the sources, the package, the tests and opwright was saved."""
     times = {}
     names = [project.sources, project.name, *(test.split("::")[0] for test in tests)]
     for top in (*(project.root / name for name in names), library.ENGINE):

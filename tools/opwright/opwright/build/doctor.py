@@ -1,4 +1,4 @@
-"""Doctor: checks a developer's machine, each thing with a verdict and the command that fixes it."""
+"""Checks a developer's machine, and gives each finding a verdict and the command that fixes it."""
 
 import argparse
 import os
@@ -11,9 +11,10 @@ from pathlib import Path
 
 from opwright.build import library, machine, toolchain
 from opwright.build.project import BuildError, project_here
+from opwright.runtime.gpu import code_for
 
-OK, NOTE, FAULT = "ok", "note", "FAULT"  # a note leaves builds working
-OLDEST_NINJA = (1, 11)  # whose log `explain-build` reads
+OK, NOTE, FAULT = "ok", "note", "FAULT"  # builds still work with a note
+OLDEST_NINJA = (1, 11)  # the first whose log `explain-build` can read
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Finding:
 
 
 def _said(command: list[str | Path]) -> str | None:
-    """The output of a short command, or None if it fails or does not exist."""
+    """Returns the output of a short command, or None if it fails or does not exist."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -48,7 +49,7 @@ def ninja() -> Finding:
 
 
 def host_compiler() -> Finding:
-    """nvcc refuses a C++ compiler newer than its header allows."""
+    """Checks that the C++ compiler is not newer than nvcc's header allows."""
     name = os.environ.get("CXX") or "c++"
     path = shutil.which(name)
     if path is None:
@@ -86,7 +87,7 @@ def _newest_host(is_clang: bool) -> int | None:
 
 
 def toolkit() -> Finding:
-    """One CUDA major throughout: nvcc's, that of the headers beside it, and nvcc's on PATH."""
+    """Checks that the toolkit's nvcc, its headers and the nvcc on PATH have one CUDA major."""
     home = toolchain.cuda_home()
     choose = "export CUDA_HOME=/usr/local/cuda  # or wherever a complete toolkit lies"
     if home is None:
@@ -166,9 +167,10 @@ def targets() -> Finding:
         listed = toolchain.targets(project_here(), home)
     except (BuildError, OSError) as error:
         return Finding(FAULT, str(error).removeprefix("error: "), "unset TORCH_CUDA_ARCH_LIST")
-    plain = {re.sub(r"[af]|\+PTX", "", target) for target in listed}
-    missing = [gpu for gpu in machine.gpu_targets() if gpu not in plain]
-    if missing and not any("+PTX" in target for target in listed):
+    native = [target.removesuffix("+PTX") for target in listed]
+    ptx = [target.removesuffix("+PTX") for target in listed if target.endswith("+PTX")]
+    missing = [gpu for gpu in machine.gpu_targets() if code_for(gpu, native, ptx)[0] == "none"]
+    if missing:
         fix = f"export TORCH_CUDA_ARCH_LIST={missing[0]}"
         return Finding(FAULT, f"{', '.join(listed)} has no code for this GPU, {missing[0]}", fix)
     return Finding(OK, ", ".join(listed))
@@ -182,7 +184,7 @@ def torch_headers() -> Finding:
 
 
 def build_folders() -> Finding:
-    """Folders made with programs that have changed since are built anew; the user should know."""
+    """Warns of folders whose programs have changed, because the next build starts them anew."""
     root = project_here().root
     stamps = sorted((root / "build").glob(f"*/{library.RECIPE}"))
     for stamp in stamps:
@@ -226,7 +228,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints every finding; exit code 1 if one of them stops builds."""
+    """Prints every finding; returns 1 if one of them is a fault."""
     faults = 0
     for name, check in arguments.checks.items():
         try:

@@ -1,4 +1,4 @@
-"""Explain-build: where the last build's time went, from Ninja's log, as a table and an SVG.
+"""Shows where the last build's time went, from Ninja's log, as a table and an SVG.
 
 .ninja_log, versions 6 and later, has one line for each output: start and end in milliseconds since
 its build began, when its command started (nanoseconds since 1970), the output, the command's hash.
@@ -14,13 +14,13 @@ from opwright.build.library import ENGINE, RECIPE
 from opwright.build.project import BuildError
 
 SAME_BUILD_SECONDS = 2.0
-LOOKING_FOR_FILES = "verify_globs"  # a step of every build, also of one with nothing to do
+LOOKING_FOR_FILES = "verify_globs"  # a step of every build, even of one with nothing to do
 WIDTH, ROW, LEFT = 1000, 26, 10
 
 
 @dataclass(frozen=True)
 class Step:
-    """One command of a build; times in seconds since the build began."""
+    """One command of a build, with times in seconds since the build began."""
 
     output: str
     start: float
@@ -32,12 +32,12 @@ class Step:
 
     @property
     def name(self) -> str:
-        """CMakeFiles/kernels.dir/csrc/add.cu.o is csrc/add.cu."""
+        """The source's name: csrc/add.cu for CMakeFiles/kernels.dir/csrc/add.cu.o."""
         return self.output.rpartition(".dir/")[2].removesuffix(".o")
 
 
 def last_build(log: Path) -> list[Step]:
-    """The steps of the newest build in the log, in the order they began."""
+    """Returns the steps of the newest build in the log, in the order in which they began."""
     lines = [line.split("\t") for line in log.read_text().splitlines()]
     if not lines or not lines[0][0].startswith("# ninja log v"):
         raise BuildError(f"{log} is not Ninja's log")
@@ -61,7 +61,7 @@ def last_build(log: Path) -> list[Step]:
 
 
 def lanes(steps: list[Step]) -> list[list[Step]]:
-    """The steps in as few rows as ran side by side."""
+    """Arranges the steps in as few rows as ran side by side."""
     rows: list[list[Step]] = []
     for step in steps:
         for row in rows:
@@ -89,7 +89,7 @@ def table(steps: list[Step]) -> str:
 
 
 def svg(steps: list[Step]) -> str:
-    """One row for each command that ran at the same time; a box is as wide as its time."""
+    """Draws one row for each command that ran at the same time; the width of a box shows its time."""
     rows = lanes(steps)
     wall = max(step.end for step in steps) or 1.0
     scale = (WIDTH - 2 * LEFT) / wall
@@ -120,7 +120,7 @@ def svg(steps: list[Step]) -> str:
 
 
 def newest_log() -> Path:
-    """Finds the log of the extension's last build; build/ has other programs' too."""
+    """Finds the log of the extension's last build; build/ also has other programs' logs."""
     found = (Path.cwd() / "build").glob("*/.ninja_log")
     logs = [log for log in found if log.with_name(RECIPE).is_file()]
     logs.sort(key=lambda log: log.stat().st_mtime)

@@ -1,4 +1,4 @@
-"""Inside: what the compilers made of an op, and what the built library needs.
+"""Shows the code that the compilers made from an op, and the symbols that the built library needs.
 
 opwright inside                         PTX and SASS of the built library, into build/inside
 opwright inside csrc/add.h --gpu 8.0    PTX of one source
@@ -21,7 +21,7 @@ FLAGS = ["-std=c++17", "-DOPWRIGHT_WITH_CUDA", "--expt-relaxed-constexpr"]
 
 
 def ptx_of(project: Project, source: Path, gpu: str) -> str:
-    """Compiles one source for one GPU; a header is taken for that of an elementwise op."""
+    """Compiles one source for one GPU; a header is compiled as that of an elementwise op."""
     home = cuda_home()
     if home is None:
         raise BuildError("there is no nvcc; put it on PATH, or set CUDA_HOME")
@@ -51,7 +51,7 @@ def ptx_of(project: Project, source: Path, gpu: str) -> str:
 
 
 def device_code(project: Project, library: Path) -> str:
-    """Writes the library's PTX and SASS into files, and lists what it has."""
+    """Writes the library's PTX and SASS into files, and lists its code."""
     program = _cuobjdump()
     listed = _output(program, "--list-elf", "--list-ptx", library)
     lines = [listed.rstrip()]
@@ -81,7 +81,7 @@ def _shown(file: Path) -> str:
 
 
 def _cuobjdump() -> str:
-    """NVIDIA's program: from the toolkit, or from the package nvidia-cuda-cuobjdump beside this Python."""
+    """Finds NVIDIA's program in the toolkit, in this Python's package nvidia-cuda-cuobjdump, or on PATH."""
     home = cuda_home()
     beside = Path(sysconfig.get_path("purelib"), "nvidia/cu13/bin")
     path = os.pathsep.join(

@@ -1,5 +1,5 @@
-"""Builds the C++ library with CMake and Ninja, in a folder that is kept: a change compiles what it
-touches, and a change of compilers, toolkit or torch starts the folder anew by itself."""
+"""Builds the C++ library with CMake and Ninja in a folder that is kept, so that a change recompiles only what it
+affects. A change of compilers, flags, toolkit or torch starts the folder anew."""
 
 import os
 import platform
@@ -12,21 +12,21 @@ from opwright.build import machine, toolchain
 from opwright.build.project import BuildError, Project
 
 ENGINE = Path(__file__).resolve().parents[1]  # headers, sources and CMake's files
-# Read by CMake the first time only, or by nvcc itself.
+# Environment variables that CMake reads only the first time, or that nvcc itself reads.
 FLAGS = ("CXXFLAGS", "CUDAFLAGS", "LDFLAGS", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 MADE_WITH = "made with "
-RECIPE = "recipe.txt"  # in the build folder: the programs and the words it was made with
-CUDA_SOURCES = 4  # that are likely to be compiled at once; see machine.nvcc_threads
+RECIPE = "recipe.txt"  # this file in a build folder lists the programs and arguments that made it
+CUDA_SOURCES = 4  # how many are likely to be compiled at once; see machine.nvcc_threads
 
 
 def build_folder(project: Project) -> Path:
-    """OPWRIGHT_BUILD_FOLDER, or one for each CPU and compiler."""
+    """Returns OPWRIGHT_BUILD_FOLDER, or one folder for each CPU and compiler."""
     default = f"build/extension-{toolchain.target_machine()}-{toolchain.cuda_compiler()}"
     return project.build_folder(default)
 
 
 def build(project: Project, target: str | None = None) -> Path:
-    """Builds `target`, by default the library, whose path it returns."""
+    """Builds `target`, by default the library, and returns the library's path."""
     folder = build_folder(project)
     compiler = toolchain.cuda_compiler()
     sources = project.root / project.sources
@@ -57,10 +57,10 @@ def build(project: Project, target: str | None = None) -> Path:
 
 
 def _configure(folder: Path, command: list[str]) -> None:
-    """Runs CMake, unless it made this folder with the same words from the same programs.
+    """Runs CMake, unless it made this folder with the same arguments and programs.
 
-    Ninja compiles anew what has another command; of another program behind the same path it knows
-    nothing. So a folder made with other programs goes.
+    A folder made with other programs is deleted, because Ninja notices a changed command but not a changed
+    program at the same path.
     """
     stamp = folder / RECIPE
     programs = _identities(command)
@@ -70,8 +70,8 @@ def _configure(folder: Path, command: list[str]) -> None:
     if folder.exists() and known[: len(programs)] != programs:
         print(f"{folder} was made with other compilers, flags or headers: building it anew")
         shutil.rmtree(folder)
-    # In the build folder: CMake tries to run what it compiled, and a shell that meets another
-    # CPU's program may take its bytes for commands and leave files behind.
+    # CMake runs in the build folder: it tries to run programs that it compiled, and a shell that meets
+    # another CPU's program may take its bytes for commands and leave files behind.
     folder.mkdir(parents=True, exist_ok=True)
     stamp.write_text("\n".join(programs))
     subprocess.run(command, check=True, cwd=folder)
@@ -79,7 +79,7 @@ def _configure(folder: Path, command: list[str]) -> None:
 
 
 def changed_since(folder: Path) -> Path | None:
-    """The first of a folder's programs and headers that is not what it was made with."""
+    """Returns the first program or header that changed since the folder was made."""
     for line in (folder / RECIPE).read_text().splitlines():
         if line.startswith(MADE_WITH):
             file = Path(line.removeprefix(MADE_WITH).rsplit(" ", 2)[0])
@@ -96,7 +96,7 @@ def _identity(file: Path) -> str:
 
 
 def _identities(configure: list[str]) -> list[str]:
-    """The source, and each program and header that decides what is built: path, size, time."""
+    """Returns the source folder, the flags, and the path, size and time of each program and header used."""
     given = dict(word[2:].split("=", 1) for word in configure if word.startswith("-D"))
     home = Path(given.get("OPWRIGHT_CUDA_HOME", "/nowhere"))
     cxx = given.get("CMAKE_CXX_COMPILER") or os.environ.get("CXX") or "c++"
@@ -114,7 +114,7 @@ def _identities(configure: list[str]) -> list[str]:
 
 
 def _cuda_arguments(project: Project, compiler: str) -> list[str]:
-    """CMake's arguments for CUDA, decided by OPWRIGHT_CUDA and never by what GPU is visible."""
+    """Returns CMake's arguments for CUDA. OPWRIGHT_CUDA, never a visible GPU, decides whether it is on."""
     wanted = toolchain.choice("OPWRIGHT_CUDA", "auto", ("on", "off", "auto"))
     if wanted == "off":
         print("CUDA: off, as OPWRIGHT_CUDA says; this build will have no GPU code")
@@ -156,7 +156,7 @@ def _threads(configure: list[str]) -> int:
 
 
 def _compiler_arguments(compiler: str, target: str) -> list[str]:
-    """CMake's arguments for the C++ compiler, and for a CPU other than this machine's."""
+    """Returns CMake's arguments for the C++ compiler, and for a CPU other than this machine's."""
     is_cross = target != platform.machine()
     triple = f"{target}-linux-gnu"
     arguments = []

@@ -1,7 +1,7 @@
 """Finds out what a build may use: cores, free memory, and the GPUs in this machine.
 
-A container or a batch job sees the whole machine's memory but may use its cgroup's only, and is
-killed when it takes more; so limits of cgroups, version 1 and 2, count too.
+A container or a batch job sees the whole machine's memory but may use only its cgroup's, and is
+killed if it takes more; so limits of cgroups, versions 1 and 2, count too.
 """
 
 import math
@@ -10,27 +10,27 @@ import shutil
 import subprocess
 from pathlib import Path
 
-COMPILER_BYTES = 512 << 20  # twice the most that one compiler was seen to use: 229 MiB
+COMPILER_BYTES = 512 << 20  # over twice the most that one compiler was measured to use, 229 MiB
 CGROUPS = Path("/sys/fs/cgroup")
 PROC = Path("/proc")
 
 
 def default_jobs(threads: int = 1) -> int:
-    """Compilers at once, each with `threads` of its own: as many as cores and memory allow."""
+    """Returns how many compilers, each with `threads` threads, cores and memory allow at once."""
     fitting = free_memory() // (COMPILER_BYTES * threads)
     return max(1, min(cores(), fitting))
 
 
 def nvcc_threads(sources: int, passes: int) -> int:
-    """nvcc's --threads, for the cores that one job for each CUDA source would leave idle.
+    """Returns nvcc's --threads, which use the cores that one job per CUDA source would leave idle.
 
-    It depends on nothing that changes between builds: another value compiles everything anew.
+    It depends on nothing that changes between builds, because another value recompiles everything.
     """
     return max(1, min(cores() // sources, passes))
 
 
 def cores() -> int:
-    """The processors this process may run on, less where a cgroup limits its share of them."""
+    """Returns how many processors this process may use, by its affinity and its cgroups' limits."""
     count = len(os.sched_getaffinity(0))
     for group in _groups("cpu"):
         quota, period = _numbers(group / "cpu.max") or (
@@ -43,7 +43,7 @@ def cores() -> int:
 
 
 def free_memory() -> int:
-    """Bytes that can be taken before the kernel kills something."""
+    """Returns how many bytes can be taken before the kernel kills a process."""
     lines = (line.split() for line in (PROC / "meminfo").read_text().splitlines())
     free = next(int(words[1]) << 10 for words in lines if words[0] == "MemAvailable:")
     for group in _groups("memory"):
@@ -58,7 +58,7 @@ def free_memory() -> int:
 
 
 def gpu_targets() -> list[str]:
-    """Compute capabilities of the GPUs here, such as "9.0", as the driver's nvidia-smi has them."""
+    """Returns the compute capabilities of this machine's GPUs, such as "9.0", from nvidia-smi."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return []
@@ -70,7 +70,7 @@ def gpu_targets() -> list[str]:
 
 
 def _groups(controller: str) -> list[Path]:
-    """The cgroups this process is in, each with those it lies in: a limit of any of them counts."""
+    """Returns this process's cgroups and all that contain them, because a limit of any of them counts."""
     found = []
     for line in (PROC / "self/cgroup").read_text().splitlines():
         number, controllers, path = line.split(":", 2)
@@ -80,14 +80,14 @@ def _groups(controller: str) -> list[Path]:
             root = CGROUPS / controllers
         else:
             continue
-        # In a container the path may be the host's, which is not to be seen there: the root is.
+        # In a container the path may be the host's, which does not exist there; the root does.
         inside = root / path.lstrip("/")
         found += [group for group in (inside, *inside.parents) if group.is_relative_to(root)]
     return found
 
 
 def _numbers(file: Path) -> tuple[int, ...]:
-    """The numbers in a cgroup's file; none where it says "max" or does not exist."""
+    """Returns the numbers in a cgroup's file; none if it says "max" or does not exist."""
     try:
         return tuple(int(word) for word in file.read_text().split())
     except (OSError, ValueError):
@@ -95,7 +95,7 @@ def _numbers(file: Path) -> tuple[int, ...]:
 
 
 def _reclaimable(group: Path) -> int:
-    """File pages that the group counts as used, and the kernel drops when memory is short."""
+    """Returns the bytes of file pages that count as used but that the kernel drops when memory is short."""
     try:
         lines = (line.split() for line in (group / "memory.stat").read_text().splitlines())
     except OSError:

@@ -1,4 +1,4 @@
-"""The extension that is built: its folder, its name, its version, and where its sources lie."""
+"""The extension to build: its folder, name, version and sources."""
 
 import os
 import re
@@ -16,7 +16,7 @@ SOURCES = "csrc"
 
 
 class BuildError(SystemExit):
-    """A build that cannot go on; the message says what to do."""
+    """An error that stops the build; its message says what to do."""
 
     def __init__(self, message: str) -> None:
         super().__init__(f"error: {message}")
@@ -24,7 +24,7 @@ class BuildError(SystemExit):
 
 @dataclass(frozen=True)
 class Project:
-    """An extension's project. `root` holds setup.py, and the package `name` with the library."""
+    """An extension's project. `root` holds setup.py and the package `name`, which gets the library."""
 
     root: Path
     name: str
@@ -41,7 +41,7 @@ class Project:
 
     @property
     def matrix(self) -> Path:
-        """The release's matrix, which a clone may have and an sdist has not."""
+        """The release's matrix, which a clone may have and an sdist does not."""
         return self.root / "ci/matrix.toml"
 
     def build_folder(self, default: str) -> Path:
@@ -53,7 +53,7 @@ def read_toml(file: Path) -> dict[str, Any]:
 
 
 def project_here() -> Project:
-    """The project in the current folder, as its pyproject.toml names it."""
+    """Returns the project in the current folder, as its pyproject.toml names it."""
     file = Path.cwd() / "pyproject.toml"
     facts = read_toml(file).get("project", {}) if file.is_file() else {}
     if "name" not in facts or "version" not in facts:

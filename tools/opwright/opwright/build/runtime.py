@@ -8,7 +8,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "runtime"
 
 
 def copy_runtime(package: Path) -> None:
-    """Brings <package>/_opwright up to date; a file that is as it should be stays untouched."""
+    """Brings <package>/_opwright up to date; files that are already correct stay untouched."""
     target = package / RUNTIME
     target.mkdir(parents=True, exist_ok=True)
     wanted = {file.name: file for file in SOURCE.glob("*.py")}

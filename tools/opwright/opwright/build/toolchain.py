@@ -1,5 +1,5 @@
-"""What the library is built with: the CUDA toolkit, its GPU targets, torch's headers, the compiler
-cache. commands.py lists the environment variables that choose."""
+"""Finds the tools of a build: the CUDA toolkit, its GPU targets, torch's headers, the compiler cache.
+commands.py lists the environment variables that choose them."""
 
 import importlib.util
 import os
@@ -14,8 +14,8 @@ from opwright.build.project import BuildError, Project, read_toml
 
 CCACHE = Path(__file__).with_name("ccache.sh")
 TARGET = r"\d+\.\d[af]?(\+PTX)?"
-EVERY_GPU = ["7.5+PTX"]  # the driver compiles it for any newer one
-# Names that torch's own builds take in TORCH_CUDA_ARCH_LIST.
+EVERY_GPU = ["7.5+PTX"]  # the driver compiles PTX for any newer GPU
+# Names that torch's own builds accept in TORCH_CUDA_ARCH_LIST.
 GENERATIONS = {
     "Volta": "7.0+PTX",
     "Turing": "7.5+PTX",
@@ -34,7 +34,7 @@ def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
 
 
 def target_machine() -> str:
-    """The CPU to build for. The system is Linux: kernels, loader rules and wheel tags are its."""
+    """Returns the CPU to build for. Only Linux is supported, because loader rules and wheel tags are Linux's."""
     if platform.system() != "Linux":
         raise BuildError(
             f"this extension is built on Linux alone, and this is {platform.system()}; on Windows, "
@@ -48,7 +48,7 @@ def cuda_compiler() -> str:
 
 
 def torch_include() -> Path:
-    """torch's headers, found without importing torch, which may be another platform's."""
+    """Finds torch's headers without importing torch, which may be built for another platform."""
     spec = importlib.util.find_spec("torch")
     if spec is None or spec.origin is None:
         raise BuildError(
@@ -64,14 +64,14 @@ def torch_include() -> Path:
 
 
 def is_rocm(include: Path) -> bool:
-    """Whether the torch with these headers is AMD's build, as its version.py says."""
+    """Returns whether the torch with these headers is AMD's build, as its version.py says."""
     version = include.parent / "version.py"
     said = version.read_text() if version.is_file() else ""
     return re.search(r"^hip\b[^=]*= *['\"]", said, re.MULTILINE) is not None
 
 
 def cuda_home() -> Path | None:
-    """The toolkit to build with, or None where there is none."""
+    """Finds the toolkit to build with, or None."""
     if home := os.environ.get("CUDA_HOME"):
         return Path(home)
     nvcc = shutil.which("nvcc")
@@ -82,7 +82,7 @@ def cuda_home() -> Path | None:
 
 
 def toolkit_version(home: Path) -> int:
-    """Reads CUDART_VERSION from the toolkit's header: 13000 is 13.0."""
+    """Reads CUDART_VERSION from the toolkit's header; 13000 means 13.0."""
     file = home / "include/cuda_runtime_api.h"
     if not file.is_file():
         raise BuildError(
@@ -94,9 +94,10 @@ def toolkit_version(home: Path) -> int:
 
 
 def targets(project: Project, home: Path) -> list[str]:
-    """The GPU targets of TORCH_CUDA_ARCH_LIST; `native` is this machine's, none the release's.
+    """Returns the GPU targets of TORCH_CUDA_ARCH_LIST, in which `native` means this machine's.
 
-    An sdist does not know the release's targets: who builds it does so for this machine.
+    If the list is empty, returns the release's. An sdist does not know those, so it is built for this
+    machine's GPUs, or for every GPU if the machine has none.
     """
     wanted = os.environ.get("TORCH_CUDA_ARCH_LIST", "")
     if not wanted.strip():
@@ -117,7 +118,7 @@ def targets(project: Project, home: Path) -> list[str]:
 
 
 def _check_targets(listed: list[str], home: Path) -> None:
-    """They are written as torch writes them, and this toolkit's compiler knows them."""
+    """Rejects targets that torch would write differently or that this toolkit's nvcc does not know."""
     wrong = [target for target in listed if not re.fullmatch(TARGET, target)]
     if wrong:
         raise BuildError(
@@ -138,7 +139,7 @@ def _check_targets(listed: list[str], home: Path) -> None:
 
 
 def max_jobs() -> int | None:
-    """MAX_JOBS, if it is set."""
+    """Returns MAX_JOBS, if it is set."""
     wanted = os.environ.get("MAX_JOBS")
     if wanted and not (wanted.isdecimal() and int(wanted)):
         raise BuildError(f"MAX_JOBS={wanted} is not a number of jobs; give one, or unset MAX_JOBS")
@@ -146,7 +147,7 @@ def max_jobs() -> int | None:
 
 
 def matrix_targets(project: Project, home: Path) -> list[str]:
-    """The matrix's GPU targets for the toolkit's CUDA major; none if it has none, or if there is no matrix."""
+    """Returns the matrix's GPU targets for the toolkit's CUDA major; none without them or without a matrix."""
     toolkits = read_toml(project.matrix).get("toolkit", {}) if project.matrix.is_file() else {}
     version = toolkit_version(home)
     for name, toolkit in sorted(toolkits.items(), reverse=True):
@@ -156,7 +157,7 @@ def matrix_targets(project: Project, home: Path) -> list[str]:
 
 
 def cache_program() -> str | None:
-    """The compiler cache to use: ccache before sccache, whose server must be up to compile."""
+    """Finds the compiler cache to use; ccache is preferred, because sccache needs a running server."""
     wanted = choice("OPWRIGHT_CACHE", "auto", ("auto", "off", "ccache", "sccache"))
     if wanted == "off":
         return None
@@ -172,11 +173,10 @@ def cache_program() -> str | None:
 
 
 def cache_launcher(root: Path) -> list[str]:
-    """What CMake puts before each compiler.
+    """Returns the words that CMake puts before each compiler.
 
-    Clones in different folders share results: paths below the root are taken relative to the build
-    folder, and what does not change an object is left out of its key. A store that does not answer
-    is a miss.
+    Clones in different folders share results, because paths below the root are taken relative to the build
+    folder and the key leaves out what does not change an object. A store that does not answer is a miss.
     """
     program = cache_program()
     if program is None:
@@ -198,7 +198,7 @@ def _with(settings: dict[str, str], program: str) -> list[str]:
 
 
 def _behind_nvcc() -> list[Path]:
-    """The programs that nvcc runs: ccache looks at nvcc alone."""
+    """Returns the programs that nvcc runs, because ccache checks only nvcc itself."""
     home = cuda_home()
     found = [home / "bin/ptxas", home / "nvvm/bin/cicc"] if home else []
     host = shutil.which(os.environ.get("NVCC_CCBIN") or os.environ.get("CXX") or "c++")

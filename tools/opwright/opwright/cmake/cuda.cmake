@@ -14,7 +14,7 @@ foreach(target IN LISTS OPWRIGHT_TARGETS)
   endif()
 endforeach()
 
-# The driver's functions are looked up by a call that is there from CUDA 12.5 on.
+# cudaGetDriverEntryPointByVersion, which finds the driver's functions, exists from CUDA 12.5 on.
 file(STRINGS ${OPWRIGHT_CUDA_HOME}/include/cuda_runtime_api.h version REGEX "#define CUDART_VERSION +[0-9]+")
 string(REGEX MATCH "[0-9]+" version "${version}")
 if(NOT version OR version LESS 12050)
@@ -34,10 +34,10 @@ target_link_libraries(cuda_runtime INTERFACE ${OPWRIGHT_CUDART_STATIC} pthread d
 
 if(OPWRIGHT_COMPILER STREQUAL "nvcc")
   set(CMAKE_CUDA_STANDARD 17)
-  set(CMAKE_CUDA_RUNTIME_LIBRARY None) # cuda_runtime names it
-  set(CMAKE_CUDA_ARCHITECTURES OFF) # nvcc_targets names them
-  # Most of nvcc's time is one pass over the headers for each virtual target, and the kernels use nothing that GPUs of
-  # one major add to its oldest: 8.0, 8.6 and 8.9 come from one pass. Where PTX is kept, a target has its own.
+  set(CMAKE_CUDA_RUNTIME_LIBRARY None) # cuda_runtime links it
+  set(CMAKE_CUDA_ARCHITECTURES OFF) # nvcc_targets lists them
+  # nvcc spends most of its time on one pass over the headers per virtual target. The kernels need no feature that a
+  # later GPU of the same major version adds, so 8.0, 8.6 and 8.9 share a pass. A target with PTX has its own pass.
   set(passes "")
   foreach(target IN LISTS real_targets)
     set(pass ${target})
@@ -71,7 +71,7 @@ else()
   execute_process(COMMAND ${OPWRIGHT_CUDA_HOME}/bin/ptxas --version OUTPUT_VARIABLE ptxas COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCH "V([0-9.]+)" _ "${ptxas}")
   set(OPWRIGHT_CUDA_COMPILER "clang ${CMAKE_CXX_COMPILER_VERSION}, ptxas ${CMAKE_MATCH_1}")
-  # ptxas may know newer GPUs than clang does. For those the toolkit's fatbinary has ptxas compile the newest PTX.
+  # ptxas may know newer GPUs than clang does; for those, the toolkit's fatbinary has ptxas compile the newest PTX.
   set(clang_options --no-cuda-include-ptx=all)
   foreach(name IN LISTS real_targets)
     execute_process(COMMAND ${CMAKE_CXX_COMPILER} -x cuda -E -nocudainc -nocudalib --cuda-device-only

@@ -1,7 +1,7 @@
 """The doctor, `python -m EXTENSION`: says what this installation can do on this machine.
 
-It works without a GPU, and where the package cannot be imported: nothing that may fail is imported
-up here. Text and JSON are made of the same Diagnosis.
+It works without a GPU and even if the package cannot be imported, so this file's head imports nothing that
+may fail. Text and JSON are made from the same Diagnosis.
 """
 
 import argparse
@@ -26,7 +26,7 @@ PACKAGE = Path(__file__).parents[1]
 class Diagnosis:
     schema_version: int = 1
     package: str = str(PACKAGE)
-    library: str | None = None  #: where it lies; None: missing
+    library: str | None = None  #: its path; None if it is missing
     version: str | None = None
     problem: str | None = None  #: why the package cannot be imported
     build: "BuildInfo | None" = None
@@ -35,11 +35,11 @@ class Diagnosis:
     torch: str | None = None
     torch_cuda: str | None = None  #: the CUDA that torch was built with
     torch_problem: str | None = None  #: why torch cannot use a GPU
-    why_not_fast: str | None = None  #: why small calls take torch's documented way, which is slower
+    why_not_fast: str | None = None  #: why small calls use only torch's documented, slower API
     driver: gpu_code.Driver = field(default_factory=gpu_code.Driver)
     gpus: list[gpu_code.Gpu] = field(default_factory=list)
     ops: list[str] = field(default_factory=list)
-    missing: dict[str, str] = field(default_factory=dict)  #: ops that the library does not have
+    missing: dict[str, str] = field(default_factory=dict)  #: ops that the library lacks
     self_tests: "list[SelfTest]" = field(default_factory=list)
     first_call: dict[str, Any] | None = None
 
@@ -51,7 +51,7 @@ class Diagnosis:
 
 
 def is_being_started() -> bool:
-    """Whether Python imports the package to run the doctor; until it does, argv[0] is "-m"."""
+    """Returns whether Python is importing the package to run the doctor; argv[0] is "-m" until it runs."""
     return sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)].endswith(PACKAGE.name)
 
 
@@ -186,8 +186,8 @@ def _code(gpu: gpu_code.Gpu) -> str:
 
 def main(import_error: ImportError | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m cuda_ext_example",
-        description="Says what this installation of cuda_ext_example can do on this machine.",
+        prog=f"python -m {PACKAGE.name}",
+        description=f"Says what this installation of {PACKAGE.name} can do on this machine.",
         epilog="Exit status: 0 all right, 1 something is broken, 2 wrong usage.",
     )
     parser.add_argument("--json", action="store_true", help="the same as JSON")

@@ -1,4 +1,4 @@
-"""What elementwise ops have in common: how they batch and shard, and gradients of what was broadcast."""
+"""Rules shared by elementwise ops: batching, sharding, and gradients of broadcast operands."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,7 @@ InDims = tuple[int | None, ...]
 
 
 def batch(op: Any, in_dims: InDims, *args: Any) -> tuple[Any, Any]:
-    """The batch is one more dimension in front, behind which shapes broadcast as without it."""
+    """Calls the op with the batch as the first dimension; the others broadcast as they do without it."""
     pairs = list(zip(args, in_dims, strict=True))
     rank = max(arg.dim() - (dim is not None) for arg, dim in pairs if isinstance(arg, Tensor))
 
@@ -17,7 +17,7 @@ def batch(op: Any, in_dims: InDims, *args: Any) -> tuple[Any, Any]:
         if dim is None:
             return arg
         moved = arg.movedim(dim, 0)
-        # Broadcasting aligns the last dimensions: fill up to the common rank behind the batch.
+        # Broadcasting aligns the last dimensions, so missing ones go right after the batch.
         return moved.reshape(moved.shape[0], *[1] * (rank - moved.dim() + 1), *moved.shape[1:])
 
     results = op(*(batch_first(arg, dim) for arg, dim in pairs))
@@ -25,7 +25,7 @@ def batch(op: Any, in_dims: InDims, *args: Any) -> tuple[Any, Any]:
 
 
 def shard(*args: Any) -> Iterator[tuple[list[int | None], list[int | None]]]:
-    """Whole tensors, or split along a dimension of the result; an operand broadcast along it stays whole."""
+    """Yields whole tensors, then each dimension of the result; operands broadcast along it stay whole."""
     shapes = [arg.shape for arg in args if hasattr(arg, "shape")]
     rank = max(map(len, shapes))
     yield [None], [None] * len(shapes)
@@ -40,7 +40,7 @@ def save_shapes(ctx: Any, inputs: tuple[Any, ...], _: Tensor) -> None:
 
 
 def gradients(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-    """One for each argument that needs one, summed over what was broadcast."""
+    """Sums each needed gradient over the dimensions along which its argument was broadcast."""
     return tuple(
         grad.sum_to_size(shape) if needed and grad is not None else None
         for grad, shape, needed in zip(grads, ctx.shapes, ctx.needs_input_grad, strict=False)

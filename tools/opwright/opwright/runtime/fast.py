@@ -1,7 +1,7 @@
-"""Registers and calls ops in less time than registration.py, by private names of torch.
+"""Registers and calls ops in less time than registration.py, with private names of torch.
 
-This module is optional: where one of the names is missing, or `_check` finds one that means something else,
-the import fails and registration.py uses torch's documented API alone, with the same results.
+This module is optional: if one of the names is missing, or `_check` finds that its meaning has changed, the
+import fails, and registration.py uses only torch's documented API, with the same results.
 """
 
 import functools
@@ -16,7 +16,7 @@ from torch.autograd import Function, forward_ad
 from torch.compiler import is_dynamo_compiling
 from torch.overrides import has_torch_function_variadic
 
-#: The private names, all of them looked up here and nowhere else.
+#: All private names of torch that the runtime uses.
 NAMES = (
     "_C._AutoDispatchBelowAutograd",
     "_C._ExcludeDispatchKeyGuard",
@@ -63,7 +63,7 @@ NAMES = (
 _unpack_dual = _functions._unpack_dual
 _AUTOCAST = _KeySet(_CPU) | _KeySet(_CUDA)
 
-# Where torch does more than call a kernel, and what would be wrong without the public op.
+# The dispatch keys at which a private twin calls its public op, and what would go wrong otherwise.
 HAND_OVER = {
     "FuncTorchDynamicLayerFrontMode": "torch.func would not see the gradient",
     "PythonDispatcher": "a graph exported for training would lose the gradient",
@@ -79,11 +79,13 @@ HAND_OVER = {
 
 
 def is_plain(a: Tensor, b: Tensor) -> bool:
-    """Whether a kernel is all that is wanted of two tensors; False where they are none. What is not
-    asked here, transforms, tracing and modes, makes a private twin hand over to its public op."""
+    """Returns whether a call with two arguments needs just the kernel; False if they are not tensors.
+
+    Transforms, tracing and modes are not checked here, because under them a private twin calls its public op.
+    """
     try:
         return not (
-            has_torch_function_variadic(a, b)  # first: torch.fx's proxies have nothing to branch on
+            has_torch_function_variadic(a, b)  # first: torch.fx cannot trace the branches below
             or ((a.requires_grad or b.requires_grad) and torch.is_grad_enabled())
             or forward_ad._current_level >= 0
             or is_dynamo_compiling()
@@ -93,7 +95,7 @@ def is_plain(a: Tensor, b: Tensor) -> bool:
 
 
 def is_differentiated(*args: Any) -> bool:
-    """Whether plain autograd, and nothing else of torch's, wants to know of a call."""
+    """Returns whether a call needs plain autograd and nothing else of torch's."""
     return (
         not is_dynamo_compiling()
         and torch.is_grad_enabled()
@@ -104,15 +106,15 @@ def is_differentiated(*args: Any) -> bool:
 
 
 def has_tangent(*args: Any) -> bool:
-    """Whether forward mode follows one of the tensors."""
-    for arg in args:  # noqa: SIM110  (any() of a generator takes longer)
+    """Returns whether one of the tensors has a tangent of forward mode."""
+    for arg in args:  # noqa: SIM110  (any() with a generator takes longer)
         if isinstance(arg, Tensor) and _unpack_dual(arg, level=0)[1] is not None:
             return True
     return False
 
 
 def nothing_watches() -> bool:
-    """Whether nothing transforms, traces or records what is called."""
+    """Returns whether no transform, trace or mode follows calls."""
     return (
         forward_ad._current_level < 0
         and not _is_func_active()
@@ -125,7 +127,7 @@ def nothing_watches() -> bool:
 
 
 def twin(library: Any, namespace: str, name: str, op: Any) -> Callable[..., Any]:
-    """Returns the kernel alone, without Python around it, which hands over to `op` where it must."""
+    """Returns an op without Python around its kernel, which calls `op` at the keys of HAND_OVER."""
     library.impl(name, torch.library.fallthrough_kernel, "Autograd")
     for key in HAND_OVER:
         library.impl(name, op, key)
@@ -139,7 +141,7 @@ def _operation(namespace: str, name: str) -> Callable[..., Any]:
 
 
 def below_autograd(namespace: str, name: str) -> Callable[..., Any]:
-    """Returns the op as it is below autograd."""
+    """Returns a function that calls the op below autograd."""
     operation = _operation(namespace, name)
 
     def kernel(*args: Any) -> Any:
@@ -150,8 +152,10 @@ def below_autograd(namespace: str, name: str) -> Callable[..., Any]:
 
 
 def node(name: str, rules: Any, backward: Callable[..., Any], refuse: Any) -> Callable[[], Any]:
-    """Makes, at its first call, the node of an op: its last argument is the kernel. `refuse` is asked why
-    there is no kernel."""
+    """Returns a function that makes an op's autograd node at its first call.
+
+    The node's last argument is the kernel. If the kernel fails, `refuse` may raise a clearer error.
+    """
 
     def forward(ctx: Any, *args: Any) -> Any:
         inputs, kernel = args[:-1], args[-1]
@@ -167,7 +171,7 @@ def node(name: str, rules: Any, backward: Callable[..., Any], refuse: Any) -> Ca
     @functools.cache
     def made() -> Any:
         methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-        # The base class's `apply` asks nothing that has been asked before.
+        # The base class's `apply` skips checks that were already made.
         return super(Function, type(name.partition(".")[0], (Function,), methods))
 
     return made
@@ -183,7 +187,7 @@ def differentiated(made: Callable[[], Any], kernel: Callable[..., Any]) -> Calla
 def register_autograd(
     library: Any, name: str, op: Any, made: Any, rules: Any, prepare: Any, refuse: Any
 ) -> None:
-    """Registers what torch calls for the op; `prepare` is called before each call."""
+    """Registers the op's kernel for autograd, which calls `prepare` first."""
 
     def kernel(keyset: Any, *args: Any) -> Any:
         prepare()
@@ -192,7 +196,7 @@ def register_autograd(
                 return rules.reference(*args)
             if not (_any_requires_grad(*args) and torch.is_grad_enabled()):
                 return _redispatch(op, keyset & _AFTER_AUTOGRAD, *args)
-            # Under torch.func a node of our own would be right in some releases of torch alone.
+            # Under torch.func our own node would be correct in only some releases of torch.
             if rules.backward is None or _func_level() is not None:
                 return rules.reference(*args)
         except RuntimeError:
@@ -209,8 +213,8 @@ def register_autograd(
 
 
 def register_mutation(library: Any, name: str, op: Any, check: Callable[..., None]) -> None:
-    """An op that writes into `out`: `check` comes first, and autograd notices by the version that a tensor
-    that it saved has been written over."""
+    """Registers an op that writes into `out`: it calls `check` first and increments the version of `out`, by
+    which autograd notices that a saved tensor was overwritten."""
 
     def checked(keyset: Any, *args: Any, out: Tensor) -> None:
         check(*args, out)
@@ -234,10 +238,10 @@ def without_autocast() -> Any:
 
 
 def _check() -> None:
-    """Raises where a name does not mean what it did: each is tried on an op of torch's."""
+    """Tries the names on ops of torch, and raises if one no longer means what it did."""
     negative, as_kernel = torch.ops.aten.neg.default, _KeySet(_KERNEL)
     operation = _operation("aten", "neg")
-    with torch.inference_mode(False), torch.enable_grad():  # whoever imports this, and wherever
+    with torch.inference_mode(False), torch.enable_grad():  # the importer may have set either
         leaf = torch.empty(1, device="cpu", requires_grad=True)
         plain = leaf.detach()
         with _BelowAutograd():
@@ -267,8 +271,7 @@ def _is_autocast_on() -> bool:
 
 
 def _hide_from_compilers() -> None:
-    """Where torch calls a kernel of this file while it runs a user's code under torch.compile, the
-    kernel runs as it is: to be compiled is for the user's code."""
+    """Excludes this file's kernels from torch.compile, which is to compile only the user's code."""
     skip = _frames._FrameExecStrategy(_frames._FrameAction.SKIP, _frames._FrameAction.SKIP)
     for make in (below_autograd, register_autograd, register_mutation):
         for code in make.__code__.co_consts:

@@ -1,7 +1,7 @@
-"""Measures where the time of an op's first call goes. A script, because it needs a fresh process.
+"""Measures where the time of an op's first call goes. It is a script because it needs a fresh process.
 
-Prints one JSON object: the device, and the steps in order, each with its milliseconds (null: not
-measured) and what it is.
+It prints one JSON object: the device, and the steps in order, each with its milliseconds (null if not
+measured) and its meaning.
 """
 
 import importlib
@@ -35,7 +35,7 @@ MEANINGS = {True: LOADING | ON_GPU, False: LOADING | ON_CPU}
 
 
 def measure_in_fresh_process() -> dict[str, Any]:
-    """Runs this file by its path; {"problem": ...} where that fails."""
+    """Runs this file by its path; returns {"problem": ...} if that fails."""
     child = subprocess.run([sys.executable, __file__], capture_output=True, text=True, check=False)
     if child.returncode != 0:
         last = (child.stderr.strip().splitlines() or ["it wrote no error"])[-1]
@@ -92,5 +92,5 @@ def measure() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(PACKAGE.parent))  # the very package that this file belongs to
+    sys.path.insert(0, str(PACKAGE.parent))  # imports the package that this file belongs to
     print(json.dumps(measure()))

@@ -1,22 +1,22 @@
-"""What the NVIDIA driver says of itself and of its GPUs, and which of the library's code they run.
+"""Facts about the NVIDIA driver and its GPUs, and the library's code that each GPU runs.
 
-The driver is asked through its C API, without torch, so that a GPU is seen even where torch cannot
-use it. No context is created.
+This module calls the driver's C API, without torch, so that it finds a GPU even if torch cannot use it.
+It creates no context.
 """
 
 import ctypes
 import re
 from dataclasses import dataclass
 
-# Jetson, DRIVE and Thor: native code must be made for exactly that GPU.
+# Jetson, DRIVE and Thor, which run native code only if it was made for exactly that capability.
 TEGRA = {"5.3", "6.2", "7.2", "8.7", "11.0"}
 
 
 @dataclass(frozen=True)
 class Driver:
     cuda: str | None = None  #: the newest CUDA it supports
-    release: str | None = None  #: its own version, where NVML tells
-    problem: str | None = None  #: why the driver, or its GPUs, cannot be seen
+    release: str | None = None  #: its own version; None if NVML does not tell
+    problem: str | None = None  #: why the driver or its GPUs cannot be found
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,16 @@ class Gpu:
     index: int
     name: str
     capability: str  #: compute capability, such as "9.0"
-    code: str  #: what the GPU runs: "native", "ptx" (the driver compiles it first) or "none"
-    target: str | None  #: the compute capability that this code was made for
+    code: str  #: what it runs: "native", "ptx" (the driver compiles it first) or "none"
+    target: str | None  #: the compute capability that the code was made for
 
 
 def code_for(capability: str, sass: list[str], ptx: list[str]) -> tuple[str, str | None]:
-    """How a GPU runs the library: ("native", target), ("ptx", target) or ("none", None).
+    """Returns the code that a GPU runs: ("native", target), ("ptx", target) or ("none", None).
 
-    Native code serves its own capability and later ones of the same major version, with suffix `a`
-    its own only, with `f` its family. PTX serves every later GPU, unless a suffix binds it so too.
+    Native code runs on its own capability and on later ones of the same major version; with suffix `a`
+    only on its own. PTX runs on its own and all later GPUs, unless a suffix restricts it in the same way
+    (`f` to the same major version).
     """
     gpu = _parse(capability)
 
@@ -61,7 +62,7 @@ def _parse(target: str) -> tuple[int, int, str]:
 
 
 def find_gpus(sass: list[str], ptx: list[str]) -> tuple[Driver, list[Gpu]]:
-    """The driver and the GPUs that it shows to this process."""
+    """Returns the driver and the GPUs that it shows to this process."""
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError as error:

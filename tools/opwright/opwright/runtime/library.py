@@ -1,4 +1,4 @@
-"""Finds and loads the C++ library, or says why that cannot be."""
+"""Finds and loads the C++ library, or explains why it cannot."""
 
 import functools
 import platform
@@ -6,24 +6,24 @@ from pathlib import Path
 from typing import TypedDict
 
 OLDEST_TORCH = (2, 10)
-PACKAGE = __name__.rsplit(".", 2)[0]  # the extension's, which this is copied into
+PACKAGE = __name__.rsplit(".", 2)[0]  # the extension's package, into which this file is copied
 LIBRARY = Path(__file__).parents[1] / f"lib{PACKAGE}.so"
 
 
 class BuildInfo(TypedDict):
-    """What this build of the library is."""
+    """Facts about this build of the library."""
 
     version: str  #: the package's version
     compiler: str  #: the C++ compiler
-    stable_abi: str  #: the oldest torch whose stable ABI the library keeps to
+    stable_abi: str  #: the oldest torch that the library's use of the stable ABI supports
     cuda: str | None  #: the CUDA toolkit, None for a build without CUDA
-    cuda_compiler: str | None  #: what compiled the kernels
+    cuda_compiler: str | None  #: the compiler of the kernels
     sass: list[str]  #: compute capabilities with native code, such as "9.0"
-    ptx: list[str]  #: compute capabilities with PTX, which newer GPUs' drivers compile
+    ptx: list[str]  #: compute capabilities with PTX, which the driver compiles for newer GPUs
 
 
 def library_path() -> Path:
-    """Where the C++ library lies."""
+    """Returns the path of the C++ library."""
     return LIBRARY
 
 
@@ -56,7 +56,7 @@ def _load() -> None:
 
 _load()
 
-import torch  # noqa: E402  (the errors above come first)
+import torch  # noqa: E402  (after _load, whose errors are clearer)
 
 
 @functools.cache
@@ -66,7 +66,7 @@ def _facts() -> dict[str, str]:
 
 
 def build_info() -> BuildInfo:
-    """What this build of the library is: version, compilers, CUDA toolkit and GPU targets."""
+    """Returns facts about this build of the library: version, compilers, CUDA toolkit and GPU targets."""
     facts = _facts()
     targets = facts["targets"].split(";") if facts.get("targets") else []
     return BuildInfo(
@@ -80,7 +80,16 @@ def build_info() -> BuildInfo:
     )
 
 
+def library_problems() -> dict[str, str]:
+    """What is wrong with ops in the library, by their names."""
+    return {
+        key.removeprefix("problem "): text
+        for key, text in _facts().items()
+        if key.startswith("problem ")
+    }
+
+
 def library_ops() -> dict[str, tuple[str, ...]]:
-    """The ops that the library has, each with the dtypes that it has kernels for."""
+    """Returns the library's ops, each with the dtypes that it has kernels for."""
     entries = (entry.split(":") for entry in _facts()["ops"].split(";") if entry)
     return {name: tuple(dtypes.split(",")) for name, dtypes in entries}

@@ -1,4 +1,4 @@
-"""An extension's list of ops, `OPS` in its module _ops: the doctor, smoke tests, benchmarks and tests go by it."""
+"""An extension's list of ops, `OPS` in its module _ops, which the doctor, smoke tests, benchmarks and tests use."""
 
 import importlib
 import math
@@ -15,12 +15,12 @@ ROWS = ((1, 1), (3, 128), (2, 4096), (7, 1021), (3, 8192))
 
 
 def joined(result: Any) -> Tensor:
-    """One tensor of an op's results, which are of one shape where there are several."""
+    """Stacks an op's results, which have one shape, into one tensor; returns a single result as it is."""
     return torch.stack(result) if isinstance(result, tuple) else result
 
 
 class Op:
-    """An op, and what torch calls the same.
+    """An op, and torch's own equivalent.
 
     Arguments are expressions of `x` and `y`, two tensors of one shape and dtype, and `n`, a number.
     """
@@ -29,16 +29,16 @@ class Op:
         self,
         function: Callable[..., Any],
         arguments: str,
-        reference: str,  #: the name of torch's own function
-        reference_arguments: str | None = None,  #: None: the same
+        reference: str,  #: an expression for torch's own function
+        reference_arguments: str | None = None,  #: None means the same as `arguments`
         shapes: tuple[tuple[int, ...], ...] = VECTORS,
         moves: int = 3,  #: how many tensors of x's size a call reads and writes
-        tolerance: float = 0.0,  #: what results may differ by, in units of the dtype's epsilon
-        timed: bool = False,  #: whether smoke tests and the doctor time this op
+        tolerance: float = 0.0,  #: the relative difference allowed, in units of the dtype's epsilon
+        timed: bool = False,  #: whether the smoke test, doctor, `bench --check` and `--layouts` time this op
         differentiable: bool = True,
         mixes_dtypes: bool = False,  #: whether its tensors may have several dtypes
-        elementwise: bool
-        | None = None,  #: takes any shapes that broadcast; None: if `shapes` are vectors
+        #: whether it takes any shapes that broadcast; None means yes if `shapes` are vectors
+        elementwise: bool | None = None,
     ) -> None:
         self.function, self.name, self.arguments = function, function.__name__, arguments
         self.reference, self.reference_arguments = reference, reference_arguments or arguments
@@ -48,11 +48,11 @@ class Op:
 
     @property
     def dtypes(self) -> tuple[str, ...]:
-        """The dtypes that the library has kernels for; none where it does not have the op."""
+        """The dtypes that the library has kernels for; empty if it lacks the op."""
         return library_ops().get(self.name, ())
 
     def arguments_for(self, x: Tensor, y: Tensor, *, reference: bool = False) -> tuple[Any, ...]:
-        """What to call the function, or the reference, with."""
+        """Returns the arguments to call the function, or the reference, with."""
         text = self.reference_arguments if reference else self.arguments
         is_whole = not (x.is_floating_point() or x.is_complex())
         return eval(f"({text},)", {"x": x, "y": y, "n": 3 if is_whole else 0.5})  # type: ignore[no-any-return]
@@ -62,7 +62,7 @@ class Op:
 
     @property
     def small(self) -> tuple[int, ...]:
-        """A shape for tests that look at every element: a matrix for elementwise ops, else of the op's rank."""
+        """A shape for tests that look at every element: a matrix for elementwise ops, or one of the op's rank."""
         return (4,) * (2 if self.elementwise else len(self.shapes[0]))
 
     @property
@@ -71,25 +71,27 @@ class Op:
         return sum(isinstance(argument, Tensor) for argument in self.arguments_for(x, x)) > 1
 
     def shape_of(self, elements: int) -> tuple[int, ...]:
-        """A shape of the op's rank with that many elements, a power of two."""
+        """Returns a shape of the op's rank with that many elements, a power of two."""
         rank = len(self.shapes[0])
         first = 1 << (int(math.log2(elements)) // rank)
         return (*[first] * (rank - 1), elements // first ** (rank - 1))
 
 
 def listed() -> tuple[Op, ...]:
-    """The extension's list of ops."""
+    """Returns the extension's list of ops."""
     return tuple(importlib.import_module(f"{PACKAGE}._ops").OPS)
 
 
 def timed_op() -> Op:
-    """The op whose speed is looked at: the one that says so, or the first."""
+    """Returns the first op that is marked `timed`, or else the first."""
     ops = listed()
+    if not ops:
+        raise RuntimeError(f"OPS in {PACKAGE}/_ops.py has no entry; add one per op")
     return next((op for op in ops if op.timed), ops[0])
 
 
 def smoke_spec(ops: tuple[Op, ...]) -> dict[str, Any]:
-    """What a release's smoke test runs: each op of torch.ops beside torch's own."""
+    """Returns the calls of a release's smoke test, which compares each op of torch.ops with torch's own."""
     checks = [
         {
             "name": op.name,

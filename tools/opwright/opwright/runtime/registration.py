@@ -1,11 +1,12 @@
-"""What torch is told of an op: its meta kernel, its gradients, how it batches and shards, autocast.
+"""Registers with torch the parts of an op that are written in Python: its meta kernel, gradients, batching,
+sharding and autocast.
 
-Everything here is torch's documented API and right under every transform of torch. The module `fast` does
-the same with private names of torch, in less time, and is used only where all of those names exist and
-its check at import passed.
+This module uses only torch's documented API and is correct under every transform of torch. The module `fast`
+does the same in less time with private names of torch; it is used only if all of those names exist and its
+check at import passes.
 
-The public op, `torch.ops.EXTENSION.NAME`, has the library's kernels, and everything above them is registered
-here. Its private twin, `_NAME`, has the same kernels and no Python above them: `fast` calls it.
+The public op, `torch.ops.EXTENSION.NAME`, has the library's kernels; everything above them is registered
+here. Its private twin, `_NAME`, has the same kernels and no Python above them; `fast` calls it.
 """
 
 import sys
@@ -17,13 +18,13 @@ from torch import Tensor
 from torch.autograd import Function, forward_ad
 from torch.compiler import is_dynamo_compiling
 
-from .library import PACKAGE as NAMESPACE  # loads the library, too
-from .library import library_ops
+from .library import PACKAGE as NAMESPACE  # also loads the library
+from .library import library_ops, library_problems
 
 fast: Any
 try:
     from . import fast
-except Exception as error:  # whatever it is, a private name is not what it was
+except Exception as error:  # any error means that a private name has changed
     fast = None
     why_not_fast: str | None = f"{type(error).__name__}: {error}"
 else:
@@ -31,25 +32,31 @@ else:
 
 library = torch.library.Library(NAMESPACE, "FRAGMENT")
 
-#: The ops that the package names and the library does not have, each with what to do; the doctor shows them.
+#: The ops that the package names but the library lacks or rejects, each with advice; the doctor shows them.
 missing: dict[str, str] = {}
 
 
 def overload(name: str) -> Any:
-    """torch.ops' object for a name of the library's, such as "add" or "add.int".
+    """Returns torch.ops' object for an op of the library, such as "add" or "add.int".
 
-    Of an op that the library does not have, a function that says so: the rest of the package works.
+    If the library lacks or rejects the op, returns a function that raises an error, so that the rest of the package works.
     """
     packet, _, which = name.partition(".")
+    problem = library_problems().get(packet)
     try:
-        return getattr(getattr(getattr(torch.ops, NAMESPACE), packet), which or "default")
+        if not problem:
+            return getattr(getattr(getattr(torch.ops, NAMESPACE), packet), which or "default")
     except AttributeError:
-        missing[name] = message = (
-            f"{name}: the library of {NAMESPACE} does not have this op, only {', '.join(library_ops())}; add "
+        problem = (
+            "torch refuses its schema, or has no overload of this name; an error that torch printed at the import "
+            "says why"
+            if packet in library_ops()
+            else f"the library of {NAMESPACE} does not have this op, only {', '.join(library_ops()) or 'none'}; add "
             f"OPWRIGHT_ELEMENTWISE({name.replace('.', '_')}) or OPWRIGHT_ROWS below its struct, or "
             f'OPWRIGHT_KERNEL(LAUNCH_FUNCTION, "{name}(...) -> Tensor") to its .cu file, and build again (without '
             "CUDA, .cu files are left out)"
         )
+    missing[name] = message = f"{name}: {problem}"
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise RuntimeError(message)
@@ -57,20 +64,20 @@ def overload(name: str) -> Any:
     return refuse
 
 
-class Rules:  # no dataclass, which would take a third of the time of importing this package
-    """What the library cannot say of one overload of its ops.
+class Rules:  # not a dataclass, which would take a third of the time of importing this package
+    """Python rules for one overload of an op.
 
-    `reference` is the op made of torch's own: it gives shapes and strides, derivatives in forward
-    mode and under torch.func, and all derivatives where there is no `backward`. `backward(ctx,
-    *grads)` is the reverse mode, for which `save(ctx, inputs, outputs)` keeps what is needed; it may
-    leave out the gradients of the last arguments.
-    `batch(op, in_dims, *args)` is vmap's rule: the outputs, and where their batch dimension is;
-    without it vmap calls the op once per element of the batch.
-    `autocast(op, *args)` runs the op where torch's autocast is on.
-    `shard(*args)` lists the ways in which DTensor may split a call: for each, what each output and
-    each tensor argument is split along: a dimension, None for a whole one, "sum" for one to be summed.
-    `decompose(*args)` is the op made of torch's own, for torch.compile to fuse with what is around it;
-    NotImplemented where the kernel is faster.
+    `reference` computes the op with torch's own ops. It gives shapes and strides, derivatives in forward
+    mode and under torch.func, and all derivatives if there is no `backward`.
+    `backward(ctx, *grads)` is the reverse mode; it may leave out the gradients of the last arguments.
+    `save(ctx, inputs, outputs)` keeps what `backward` needs.
+    `batch(op, in_dims, *args)` is vmap's rule. It returns the outputs and their batch dimensions; without
+    it vmap calls the op once per element of the batch.
+    `autocast(op, *args)` runs the op when torch's autocast is on.
+    `shard(*args)` lists the ways in which DTensor may split a call. Each way names, for every output and
+    every tensor argument, the dimension it is split along, None if it is whole, or "sum" if it is to be summed.
+    `decompose(*args)` computes the op with torch's own ops, which torch.compile fuses with the surrounding
+    code. It returns NotImplemented if the kernel is faster.
     """
 
     def __init__(
@@ -89,8 +96,8 @@ class Rules:  # no dataclass, which would take a third of the time of importing 
 
 
 class Entry:
-    """An op that torch knows all of. `op` is right everywhere, `fast` where a kernel is all that is
-    wanted, `differentiated` where plain autograd is."""
+    """An op with all of its rules registered. `op` is correct everywhere, `fast` only where a call needs
+    just the kernel, `differentiated` only where it needs just plain autograd."""
 
     def __init__(self, name: str, rules: Rules, twin: str | None = None) -> None:
         self.op = self.fast = self.differentiated = op = overload(name)
@@ -127,7 +134,7 @@ class Entry:
             _unsharded.append((op, rules.shard))
 
     def __call__(self, *args: Any) -> Any:
-        """Calls the op by the shortest way that is right."""
+        """Calls the op by the shortest path that is correct."""
         if is_dynamo_compiling():
             result = self._decomposed(*args)
             return self.op(*args) if result is NotImplemented else result
@@ -138,27 +145,27 @@ class Entry:
         return self.op(*args)
 
     def _decomposed(self, *args: Any) -> Any:
-        """The op as torch.compile fuses it. Under autocast the op stays, which has a rule for that."""
+        """Returns what `decompose` does, or NotImplemented under autocast, for which the op has its own rule."""
         if self._decompose is None or any(map(torch.is_autocast_enabled, ("cpu", "cuda"))):
             return NotImplemented
         try:
             return self._decompose(*args)
-        except RuntimeError:  # of which the op gives a better account
+        except RuntimeError:  # the op raises a clearer error
             return NotImplemented
 
 
-_kept: list[torch.library.Library] = []  # with a library, its registrations would go
+_kept: list[torch.library.Library] = []  # registrations end when their library is deleted
 
 
 def _no(*_: Any) -> bool:
     return False
 
 
-#: Whether a kernel is all that is wanted of two tensors; False where they are none.
+#: Whether a call with two arguments needs just the kernel; False if they are not tensors.
 is_plain: Callable[[Any, Any], bool] = fast.is_plain if fast else _no
-#: Whether plain autograd, and nothing else of torch's, follows a call.
+#: Whether a call needs plain autograd and nothing else of torch's.
 is_differentiated: Callable[..., bool] = fast.is_differentiated if fast else _no
-#: Whether a number can be read from a tensor unseen: nothing transforms, traces or records what is called.
+#: Whether no transform, trace or mode follows calls, so that a number may be read from a tensor.
 nothing_watches: Callable[[], bool] = fast.nothing_watches if fast else _no
 
 
@@ -166,15 +173,14 @@ nothing_watches: Callable[[], bool] = fast.nothing_watches if fast else _no
 
 
 def _public_name(name: str) -> str:
-    """The name that users know an op by: of _rms_norm_forward, rms_norm."""
+    """Returns the name that users know an op by, such as rms_norm for _rms_norm_forward."""
     name = name.partition(".")[0].lstrip("_")
     known = [op for op in library_ops() if name.startswith(op)]
     return max(known, key=len, default=name)
 
 
 def _with_checks(name: str, reference: Callable[..., Any]) -> Callable[..., Any]:
-    """What stands for the kernels, for tensors that the kernels take."""
-
+    """Returns the reference with the kernels' checks of its tensors before it."""
     public = _public_name(name)
     names = library_ops().get(public, ())
     dtypes = {getattr(torch, dtype) for dtype in names}
@@ -197,7 +203,7 @@ def _with_checks(name: str, reference: Callable[..., Any]) -> Callable[..., Any]
 
 
 def refuse_other_layouts(name: str, args: tuple[Any, ...]) -> None:
-    """Raises where a tensor is sparse or nested: there are no kernels for those."""
+    """Raises if a tensor is sparse or nested, because the kernels take neither."""
     for arg in args:
         if isinstance(arg, Tensor) and (arg.layout != torch.strided or arg.is_nested):
             raise RuntimeError(
@@ -210,8 +216,10 @@ def refuse_other_layouts(name: str, args: tuple[Any, ...]) -> None:
 
 
 class _Derivatives(torch.library.Library):
-    """Receives the kernel that torch.library.register_autograd makes, which knows of plain reverse mode alone,
-    and registers it behind the question whether it is enough."""
+    """Receives the kernel that torch.library.register_autograd makes and registers it behind a check.
+
+    That kernel supports plain reverse mode only; the check sends all other calls to the reference.
+    """
 
     def __init__(self, name: str, rules: Rules) -> None:
         super().__init__(NAMESPACE, "FRAGMENT")
@@ -225,7 +233,7 @@ class _Derivatives(torch.library.Library):
             args = received[before:]
             register_shardings()
             try:
-                # torch.autograd.Function is no help to an op that torch.func already takes apart.
+                # Under torch.func the kernel's torch.autograd.Function is of no use.
                 if has_tangent(*args) or (
                     requires_grad(*args) and (rules.backward is None or is_under_torch_func())
                 ):
@@ -239,7 +247,7 @@ class _Derivatives(torch.library.Library):
 
 
 def _setup(save: Callable[..., None]) -> Callable[..., None]:
-    def setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:  # torch gives these names
+    def setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:  # torch passes these by name
         save(ctx, inputs, output)
 
     return setup
@@ -255,7 +263,7 @@ def _backward(rules: Rules) -> Callable[..., Any]:
 
 
 def requires_grad(*args: Any) -> bool:
-    """Whether autograd follows one of the arguments."""
+    """Returns whether autograd follows one of the arguments."""
     return torch.is_grad_enabled() and any(
         isinstance(arg, Tensor) and arg.requires_grad for arg in args
     )
@@ -269,13 +277,13 @@ def _has_tangent(*args: Any) -> bool:
     )
 
 
-#: Whether forward mode follows one of the tensors. Each is asked: an exported program, compiled code and
-#: torch.func enter forward mode without a word to forward_ad.
+#: Whether one of the tensors has a tangent of forward mode. forward_ad's level does not tell, because
+#: exported programs, compiled code and torch.func enter forward mode without setting it.
 has_tangent: Callable[..., bool] = fast.has_tangent if fast else _has_tangent
 
 
 class _Plain(Function):
-    """A function that, without setup_context, torch.func refuses."""
+    """A function that torch.func refuses, because it has no setup_context."""
 
     @staticmethod
     def forward(ctx: Any) -> None:
@@ -283,7 +291,7 @@ class _Plain(Function):
 
 
 def is_under_torch_func() -> bool:
-    """Whether a transform of torch.func is active."""
+    """Returns whether a transform of torch.func is active."""
     try:
         _Plain.apply()
     except RuntimeError:
@@ -315,7 +323,7 @@ def _autocast_kernel(op: Any, autocast: Callable[..., Any], device: str) -> Call
 
 
 def promote(op: Any, *args: Any) -> Any:
-    """Autocast's rule where torch's own op takes mixed dtypes: the widest floating one is used."""
+    """Calls the op in the widest floating dtype of its arguments, as autocast does for torch's own op."""
     floating = [arg for arg in args if isinstance(arg, Tensor) and arg.is_floating_point()]
     dtypes = {tensor.dtype for tensor in floating}
     if len(dtypes) > 1:
@@ -332,7 +340,8 @@ _unsharded: list[tuple[Any, Callable[..., Any]]] = []
 
 
 def register_shardings() -> None:
-    """Tells DTensor how ops may be split, once it is imported: importing it takes longer than importing torch."""
+    """Tells DTensor how calls may be split, but only after a user has imported it, which takes longer than
+    importing torch."""
     if not _unsharded or "torch.distributed.tensor" not in sys.modules:
         return
     from torch.distributed.tensor import Partial, Replicate, Shard

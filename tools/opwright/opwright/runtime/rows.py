@@ -1,8 +1,8 @@
-"""Norms over rows: what torch must know of the ops that the library makes of one OPWRIGHT_ROWS(NAME).
+"""Norms over rows: registers with torch the ops that the library makes from one OPWRIGHT_ROWS(NAME).
 
-They are NAME, add_NAME, which norms a sum and returns it too, and NAME_out, for `out=`. _NAME_forward and
-_add_NAME_forward return the rows' states as well, which _NAME_backward is given. `x` is as many rows as its other
-dimensions have; `weight` has one element per column, and is for all of them.
+NAME norms the rows of `x`, which lie along its last dimension, and multiplies each by `weight`, which has one
+element per column. add_NAME norms a sum and returns the sum too; NAME_out serves `out=`. _NAME_forward and
+_add_NAME_forward also return the states of the rows, which _NAME_backward takes.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,11 +31,11 @@ Split = Iterator[tuple[list[Any], list[Any]]]
 
 
 class Norm:
-    """A norm is `apply(x, state) * weight`, where `state` is one number per row.
+    """A norm, `apply(x, state) * weight`, where `state` is one number per row.
 
-    A subclass says so in torch's own ops, of tensors in float32, or in float64. `gradient` is that of x
-    by all ways, for the gradient of `apply`; `state_gradient` is that of x for the gradient of `state`, which is a
-    result too: second derivatives pass through it.
+    A subclass defines it in torch's own ops, for tensors in float32 or float64. `gradient` takes the gradient of
+    `apply(x, state(x))` to that of x, through the state too. `state_gradient` takes the gradient of `state` to
+    that of x; it is needed for second derivatives, because the state is also a result.
     """
 
     in_float32 = False  #: whether autocast computes in float32 on CUDA
@@ -97,7 +97,7 @@ class Norm:
             ),
             twin=f"_add_{name}",
         )
-        #: The kernels alone, for calls in which `is_plain` of all tensors.
+        #: The kernels without Python around them, for calls whose tensors all pass `is_plain`.
         self.fast, self.fast_add = self.entry.fast, self.add_entry.fast
         self._out_op = overload(f"{name}_out")
         if f"{name}_out" in missing:
@@ -200,7 +200,7 @@ class Norm:
         return out, added
 
     def _decompose(self, x: Tensor, *args: Any) -> Any:
-        """Forward, what torch.compile makes of it is as fast as the kernel; with a gradient, the kernels are faster."""
+        """Lets torch.compile fuse the norm if no gradient is needed; with a gradient, the kernels are faster."""
         if requires_grad(x, *args):
             return NotImplemented
         return self._reference_forward(x, *_filled(*args))[0]
@@ -215,7 +215,7 @@ class Norm:
         x_dim: int | None = None,
         weight_dim: int | None = None,
     ) -> None:
-        """Checks each example of a batch, which lies along the given dimensions."""
+        """Checks the dtypes and shapes of one example of a batch; `x_dim` and `weight_dim` are the batch's."""
         row = _shape(x, x_dim)[-1:]
         if not row or not x.is_floating_point():
             raise RuntimeError(
@@ -274,7 +274,7 @@ class Norm:
         needs_x: bool,
         needs_weight: bool,
     ) -> tuple[Tensor | None, Tensor | None]:
-        """Those of x and of the weight; `added` is a gradient that x has beside."""
+        """Returns the gradients of x and of the weight; `added` is added to that of x."""
         x, weight, state = ctx.saved_tensors
         dx, dweight = added, None
         if grad is not None:
@@ -285,7 +285,7 @@ class Norm:
             dx = through_state if dx is None else dx + through_state
         return dx if needs_x else None, dweight if needs_weight else None
 
-    # --- Batches: more rows, but a weight of their own, or a gradient of it, for each -------------
+    # --- Batches: a batch adds rows, but a batched weight, or its gradient, needs more ------------
 
     def _batch_forward(
         self,
@@ -321,7 +321,7 @@ class Norm:
         x_dim, residual_dim, *dims = in_dims
         self._check_residual(x, residual, x_dim, residual_dim)
         self._check(x, args[0] if args else None, x_dim, dims[0] if dims else None)
-        if x_dim is None and residual_dim is None:  # of the weight alone
+        if x_dim is None and residual_dim is None:  # only the weight is batched
             added = x + residual
             (out, state), (out_dim, state_dim) = self._batch_forward(
                 self._forward_op, (None, *dims), added, *args
@@ -387,15 +387,15 @@ class Norm:
         return op(_wide(x) if self.in_float32 and x.is_cuda else x, *args)
 
     def _autocast_add(self, op: Any, x: Tensor, residual: Tensor, *args: Any) -> Any:
-        """As NAME of x + residual, which torch promotes."""
+        """Promotes x and residual to one dtype, as torch does for x + residual."""
         dtype = torch.promote_types(x.dtype, residual.dtype)
         out, added = op(x.to(dtype), residual.to(dtype), *args)
         return _wide(out) if self.in_float32 and x.is_cuda else out, added
 
-    # --- NAME_out: an op that writes into one of its arguments ------------------------------------
+    # --- NAME_out, which writes into one of its arguments -----------------------------------------
 
     def _into(self, out: Tensor, *args: Any) -> Tensor:
-        watched = not (fast or is_dynamo_compiling())  # either sees to it that autograd knows
+        watched = not (fast or is_dynamo_compiling())  # either of them informs autograd
         if watched:
             self._refuse_gradients(*args[:2], out)
         self._out_op(*args, out=out)
@@ -430,7 +430,7 @@ def _check_kinds(function: str, **tensors: Any) -> None:
 def _filled(
     weight: Tensor | None = None, number: float | None = None, weight_offset: float = 0.0
 ) -> tuple[Any, ...]:
-    """The arguments behind the inputs: torch leaves out those that have their defaults."""
+    """Returns the arguments after the inputs, with the defaults that torch leaves out."""
     return weight, number, weight_offset
 
 
@@ -468,13 +468,13 @@ def _batch_first(tensor: Tensor, dim: int | None, size: int) -> Tensor:
 
 
 def _rows_of_batch(weight: Tensor, weight_dim: int, x: Tensor, x_dim: int | None) -> Tensor:
-    """A weight for each of the batch, shaped to multiply rows."""
+    """Returns one weight per example of the batch, shaped to multiply the rows."""
     weight = weight.movedim(weight_dim, 0)
     rows = x.dim() - 1 - (x_dim is not None)
     return weight.reshape(weight.shape[0], *[1] * rows, weight.shape[1])
 
 
-# --- DTensor: rows are split, and each part has its own sum of the weight's gradient --------------
+# --- DTensor: rows may be split, and then the parts' gradients of the weight are summed -----------
 
 
 def _shard(x: Any, weight: Any = None, *_: Any) -> Split:

@@ -1,4 +1,4 @@
-"""Runs each op on a device, for every dtype, beside torch's own on the CPU."""
+"""Compares each op on a device, for every dtype, with torch's own on the CPU."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class SelfTest:
 
 
 def self_test(device: str, ops: tuple[Op, ...]) -> SelfTest:
-    """Each op, dtype and layout once."""
+    """Tests each op, dtype and layout once."""
     result = SelfTest(device)
     for op in ops:
         for dtype in op.dtypes:
@@ -30,7 +30,7 @@ def self_test(device: str, ops: tuple[Op, ...]) -> SelfTest:
                 result.checks += 1
                 try:
                     problem = _problem(op, getattr(torch, dtype), device, arrange)
-                except Exception as error:  # whatever it is, it is what the user wants to know
+                except Exception as error:  # any error is a failure to report
                     problem = str(error)
                 if problem is not None:
                     result.failures.append(f"{op.name}, {dtype}, {layout}: {problem}")
@@ -40,7 +40,7 @@ def self_test(device: str, ops: tuple[Op, ...]) -> SelfTest:
 def _problem(
     op: Op, dtype: torch.dtype, device: str, arrange: Callable[[Tensor], Tensor]
 ) -> str | None:
-    # Small enough for every dtype to hold exactly; as many as leave a tail behind every vector.
+    # Every dtype holds these values exactly, and the last elements do not fill a vector.
     shape = op.shapes[-2]
     steps = torch.arange(torch.Size(shape).numel()).view(shape)
     x, y = (arrange((steps % period).to(dtype)) for period in (40, 7))

@@ -1,4 +1,4 @@
-"""Tests of any op: each op of the list beside torch's own, under everything that torch does with ops.
+"""Tests for any op: compare each op of the list with torch's own, under all that torch does with ops.
 
     from my_ext._ops import OPS
     from my_ext._opwright.testing import OpTests
@@ -6,9 +6,9 @@
     class TestOps(OpTests):
         ops = OPS
 
-They need pytest, torch and expecttest (for torch.library.opcheck), and come with the extension, so that any installed
-wheel can be tested anywhere. `python -m pytest` on such a file runs them; a GPU's are skipped where there is none.
-OPWRIGHT_TESTS=quick runs each with one dtype per op.
+The tests come with the extension, so that an installed wheel can be tested anywhere. They need pytest, torch and
+expecttest (for torch.library.opcheck). `python -m pytest` on a file like the above runs them, without the GPU
+tests if there is no GPU. OPWRIGHT_TESTS=quick runs each test with one dtype per op.
 """
 
 from typing import Any
@@ -48,19 +48,19 @@ def inexact(op: Op) -> list[str]:
 
 
 def with_gradient(op: Op) -> list[str]:
-    """The dtypes that a gradient may be asked for."""
+    """Returns the dtypes that can require a gradient."""
     if not op.differentiable:
         return []
     return [*inexact(op), *(name for name in op.dtypes if name.startswith("complex"))]
 
 
 class OpTests(CudaTests):
-    """Every test of every op in `ops`."""
+    """All tests of every op in `ops`."""
 
     # --- Results ----------------------------------------------------------------------------------
 
     def test_results(self, op: Op, dtype: torch.dtype, device: str) -> None:
-        """The function and the op of torch.ops, at every size."""
+        """Checks the function and the op of torch.ops at every shape."""
         by_name = getattr(getattr(torch.ops, PACKAGE), op.name)
         for shape in op.shapes:
             x, y = random_pair(shape, dtype, device)
@@ -71,7 +71,7 @@ class OpTests(CudaTests):
 
     @with_dtypes(with_gradient)
     def test_results_with_a_gradient(self, op: Op, dtype: torch.dtype, device: str) -> None:
-        """Autograd may call other code than the kernel: it has to give the same results."""
+        """Checks results under autograd, which may call other code than the kernel."""
         for shape in op.shapes:
             x, y = leaves(*random_pair(shape, dtype, device))
             result = ours(op)(x, y)
@@ -85,7 +85,7 @@ class OpTests(CudaTests):
     @with_dtypes(inexact)
     def test_nan_and_infinities(self, op: Op, dtype: torch.dtype, device: str) -> None:
         x, y = special_pair(op, dtype, device)
-        # On the CPU: torch's own kernels for the GPU differ among themselves in what an infinity makes of its row.
+        # The CPU computes the reference, because torch's GPU kernels disagree about rows with an infinity.
         expected = torchs(op)(x.cpu(), y.cpu()).to(device)
         assert_same(op, ours(op)(x, y), expected, " of NaN, infinities and extremes")
         if op.differentiable:
@@ -94,7 +94,7 @@ class OpTests(CudaTests):
 
     @pytest.mark.parametrize("layout", LAYOUTS)
     def test_layouts(self, op: Op, dtype: torch.dtype, device: str, layout: str) -> None:
-        """Results, strides as torch.compile expects them, and inputs that stay as they are."""
+        """Checks results, the strides that torch.compile expects, and that inputs are unchanged."""
         for x, y in arranged(op, layout, dtype, device):
             before = x.clone(), y.clone()
             actual = ours(op)(x, y)
@@ -125,7 +125,8 @@ class OpTests(CudaTests):
     @with_dtypes(differentiable)
     @pytest.mark.filterwarnings("ignore:Input #:UserWarning")
     def test_gradients(self, op: Op, dtype: torch.dtype, device: str) -> None:
-        """The op's gradients beside finite differences of the kernel; second derivatives beside those of the first."""
+        """Compares the op's gradients with finite differences of the kernel, and second derivatives with finite
+        differences of the first."""
         wide = dtype in (torch.float64, torch.complex128)
         steps = {} if wide else {"eps": 1e-2, "atol": 2e-2, "rtol": 2e-2, "nondet_tol": 1e-5}
         for shapes in SMALL_BROADCASTS if op.elementwise else ((op.small, op.small),):
@@ -179,7 +180,7 @@ class OpTests(CudaTests):
     @with_dtypes(one_dtype)
     @pytest.mark.parametrize("layout", ["dense", "transposed", "strided"])
     def test_opcheck(self, op: Op, dtype: torch.dtype, device: str, layout: str) -> None:
-        """torch.library.opcheck of each overload that the function calls, without a gradient and with one."""
+        """Runs torch.library.opcheck on each overload that the function calls, without and with a gradient."""
         x, y = (LAYOUTS[layout](t) for t in random_pair(op.small, dtype, device))
         with _Recorder(op.name) as recorder:
             ours(op)(x, y)
@@ -193,7 +194,7 @@ class OpTests(CudaTests):
     @pytest.mark.filterwarnings("ignore:The .grad attribute")
     @pytest.mark.parametrize("dynamic", [False, True])
     def test_compile(self, op: Op, dtype: torch.dtype, device: str, dynamic: bool) -> None:
-        """torch.compile without graph breaks: results, and gradients where there are any."""
+        """Checks results and gradients under torch.compile without graph breaks."""
         torch._dynamo.reset()
         compiled = torch.compile(
             lambda *args: joined(op.function(*args)),
@@ -243,7 +244,7 @@ class OpTests(CudaTests):
     def test_a_number_on_the_cpu_beside_a_tensor_on_the_gpu(
         self, op: Op, dtype: torch.dtype
     ) -> None:
-        """As torch's own ops, which take a tensor without dimensions from the CPU."""
+        """Checks that a CPU tensor without dimensions is accepted, as torch's own ops accept it."""
         x, y = random_pair((3, 5), dtype, "cuda")
         number = y[0, 0].cpu()
         for pair in ((x, number), (number, x)):
@@ -253,7 +254,7 @@ class OpTests(CudaTests):
             torch.autograd.grad(ours(op)(*inputs).sum(), inputs)
 
     def assert_refused(self, op: Op, x: Tensor, y: Tensor, said: str = "") -> None:
-        """An error that names the op, or says something else, after which the op works."""
+        """Expects an error that names the op or matches `said`, and that the op works afterwards."""
         with pytest.raises(REFUSED, match=said or op.name):
             ours(op)(x, y)
         dtype = getattr(torch, op.dtypes[0])
@@ -266,7 +267,7 @@ SMALL_BROADCASTS = (((2, 3), (2, 3)), ((2, 3), (3,)), ((2, 1), (1, 3)))
 
 
 class _Kernel(torch.autograd.Function):
-    """The kernel forward, without autograd, and the op's own gradient backward: gradcheck then compares the two."""
+    """Runs the kernel without autograd forward and the op's own gradient backward, for gradcheck to compare."""
 
     @staticmethod
     def forward(ctx: Any, function: Any, *tensors: Tensor) -> Any:
@@ -283,12 +284,12 @@ class _Kernel(torch.autograd.Function):
 
 
 def _with_both(op: Op) -> Any:
-    """The op plus nothing of either tensor: no gradient is missing where the op does not use y."""
+    """Returns the op plus zero times x and y, so that both have a gradient even if the op ignores y."""
     return lambda x, y: ours(op)(x, y) + 0 * (x.sum() + y.sum())
 
 
 class _Recorder(TorchDispatchMode):
-    """Notes the overloads of one op that are called, with their last arguments."""
+    """Records which overloads of one op are called, each with its last arguments."""
 
     def __init__(self, name: str) -> None:
         super().__init__()

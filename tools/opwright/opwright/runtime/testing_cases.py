@@ -1,4 +1,4 @@
-"""Cases for the tests of any op: which ops, dtypes and devices, what inputs and layouts, when results agree."""
+"""Cases for the tests of any op: ops, dtypes, devices, inputs, layouts, and when results agree."""
 
 import itertools
 import os
@@ -16,24 +16,24 @@ Choice = Callable[[Op], Iterable[str]]
 
 
 def dtypes_of(op: Op) -> Iterable[str]:
-    """Every dtype that the library has kernels for."""
+    """Returns every dtype that the library has kernels for."""
     return op.dtypes
 
 
 def differentiable(op: Op) -> Iterable[str]:
-    """The dtypes that finite differences are exact enough for: the widest floating and complex one."""
+    """Returns the dtypes exact enough for finite differences: float64 or else float32, and complex128."""
     floating = next((name for name in ("float64", "float32") if name in op.dtypes), None)
     found = [floating, "complex128" if "complex128" in op.dtypes else None]
     return filter(None, found) if op.differentiable else ()
 
 
 def one_dtype(op: Op) -> Iterable[str]:
-    """One dtype per op: float32 where there are kernels for it."""
+    """Returns one dtype: float32 if there are kernels for it, or the first."""
     return ("float32",) if "float32" in op.dtypes else op.dtypes[:1]
 
 
 def _quickly(names: Iterable[str]) -> list[str]:
-    """All of the dtypes, or with OPWRIGHT_TESTS=quick one of them: float32, else the first."""
+    """Returns all names, or with OPWRIGHT_TESTS=quick one of them: float32 or else the first."""
     found = list(names)
     if os.environ.get("OPWRIGHT_TESTS") != "quick":
         return found
@@ -41,7 +41,7 @@ def _quickly(names: Iterable[str]) -> list[str]:
 
 
 def with_dtypes(choice: Choice) -> Callable[[Any], Any]:
-    """Chooses the dtypes that a test runs with; without it, a test runs with all of them."""
+    """Chooses the dtypes that a test runs with; the default is all of them."""
 
     def mark(function: Any) -> Any:
         function.choice = choice
@@ -51,7 +51,7 @@ def with_dtypes(choice: Choice) -> Callable[[Any], Any]:
 
 
 class Cases:
-    """Parametrizes the tests of a subclass: `op` and `dtype` by the list, `device` by this machine's."""
+    """Parametrizes a subclass's tests with the ops of the list, their dtypes, and this machine's devices."""
 
     ops: ClassVar[Sequence[Op]] = ()
 
@@ -75,11 +75,10 @@ class Cases:
 def random_pair(
     shape: Sequence[int], dtype: torch.dtype, device: str = "cpu"
 ) -> tuple[Tensor, ...]:
-    """Two tensors of one shape: integers of the dtype's whole range, other numbers around zero."""
+    """Returns two tensors of one shape: integers from the dtype's whole range, other numbers around zero."""
     tensors = []
-    for seed in range(
-        2
-    ):  # one each: tensors of two shapes would share numbers, where many ops have no derivative
+    # The seeds differ because many ops have no derivative where x equals y.
+    for seed in range(2):
         random = torch.Generator().manual_seed(seed)
         if dtype.is_floating_point or dtype.is_complex:
             wide = torch.complex128 if dtype.is_complex else torch.float64
@@ -92,7 +91,7 @@ def random_pair(
 
 
 def special_pair(op: Op, dtype: torch.dtype, device: str) -> tuple[Tensor, ...]:
-    """Each special value beside each other one; for ops of rows, one of them per row."""
+    """Returns every pair of special values; for ops of rows, tensors with one special value per row."""
     limits = torch.finfo(dtype)
     extremes = [limits.max, limits.min, limits.tiny, limits.tiny / 2]
     values = [float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1.0, -2.5, *extremes]
@@ -105,7 +104,7 @@ def special_pair(op: Op, dtype: torch.dtype, device: str) -> tuple[Tensor, ...]:
 
 
 def points(op: Op, shape: Sequence[int], dtype: torch.dtype, device: str) -> tuple[Tensor, ...]:
-    """Where to differentiate: around zero, or among positive numbers where torch's own is NaN elsewhere."""
+    """Returns points to differentiate at: around zero, or positive ones if torch's op is not finite there."""
     x, y = (tensor / 8 for tensor in random_pair(shape, dtype, device))
     if torch.isfinite(torchs(op)(x, y)).all():
         return x, y
@@ -129,7 +128,7 @@ LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
 def arranged(
     op: Op, layout: str, dtype: torch.dtype, device: str
 ) -> Iterable[tuple[Tensor, Tensor]]:
-    """Pairs of which both, or the first, or the second have that layout."""
+    """Yields pairs in which both tensors, only the first, or only the second has the layout."""
     arrange = LAYOUTS[layout]
     for shape in ((6, 35), (2, 3, 4, 5), (7,)) if op.elementwise else op.shapes[1:3]:
         x, y = random_pair(shape, dtype, device)
@@ -149,26 +148,26 @@ BROADCASTS = (
 
 
 def ours(op: Op) -> Callable[..., Tensor]:
-    """The op as a function of x and y."""
+    """Returns the op as a function of x and y."""
     return lambda x, y: joined(op.function(*op.arguments_for(x, y)))
 
 
 def torchs(op: Op) -> Callable[..., Tensor]:
-    """torch's own for the same, as a function of x and y."""
+    """Returns torch's own op as a function of x and y."""
     own = op.torchs_own()
     return lambda x, y: joined(own(*op.arguments_for(x, y, reference=True)))
 
 
 def leaves(*tensors: Tensor) -> list[Tensor]:
-    """Copies that require a gradient, of the same strides where a tensor is dense."""
+    """Returns copies that require a gradient; copies of dense tensors keep their strides."""
     return [tensor.detach().clone().requires_grad_() for tensor in tensors]
 
 
 def assert_same(op: Op, actual: Tensor, expected: Tensor, case: str = "") -> None:
-    """Fails unless the op's result is torch's, within the op's tolerance."""
+    """Fails unless the op's result equals torch's within the op's tolerance."""
     limits = torch.finfo(expected.dtype) if op.tolerance else None
     rtol = op.tolerance * limits.eps if limits else 0.0
-    atol = rtol * limits.smallest_normal if limits else 0.0  # what rounding a subnormal may change
+    atol = rtol * limits.smallest_normal if limits else 0.0  # the rounding error of subnormals
     torch.testing.assert_close(
         *(actual.resolve_conj(), expected.resolve_conj()),
         **{"rtol": rtol, "atol": atol, "equal_nan": True},

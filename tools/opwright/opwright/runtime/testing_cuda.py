@@ -1,4 +1,4 @@
-"""Tests of any op that only a GPU can run: streams, graphs, threads, devices, sizes beyond 32 bits."""
+"""Tests for any op that need a GPU: streams, graphs, threads, devices, sizes beyond 32 bits."""
 
 import threading
 from collections.abc import Callable
@@ -22,7 +22,7 @@ SHAPE = (64, 1000)
 
 
 def in_threads(count: int, work: Callable[[], None]) -> None:
-    """Runs a function in so many threads at once; the first exception of any is raised here."""
+    """Runs a function in `count` threads at once and raises their first exception."""
     errors: list[Exception] = []
 
     def run() -> None:
@@ -41,23 +41,22 @@ def in_threads(count: int, work: Callable[[], None]) -> None:
 
 
 def bytes_of(op: Op) -> list[str]:
-    """int8 for elementwise ops that have it: 2^31 elements of it fit into a GPU's memory."""
+    """Returns int8 for elementwise ops that have it, because 2^31 elements of it fit into a GPU's memory."""
     return ["int8"] if op.elementwise and "int8" in op.dtypes else []
 
 
 class CudaTests(Cases):
-    """What a kernel may get wrong that the CPU does not have."""
+    """Tests of faults that only CUDA kernels can have."""
 
     @needs_gpu
     @with_dtypes(one_dtype)
     def test_cuda_stream(self, op: Op, dtype: torch.dtype) -> None:
-        """The op waits for what its stream does before it: a long sleep, and then the input's value."""
+        """Checks that the op waits for earlier work on its stream: a long sleep, then a copy into its input."""
         x, y = random_pair((1024, 1024), dtype, "cuda")
         late = torch.zeros_like(x)
         with torch.cuda.stream(torch.cuda.Stream()):
-            ours(op)(
-                late, y
-            )  # loads the kernel and fills the allocator, which both wait for the GPU
+            # A first call loads the kernel and fills the allocator, both of which wait for the GPU.
+            ours(op)(late, y)
             torch.cuda.synchronize()
             torch.cuda._sleep(200_000_000)
             late.copy_(x)
@@ -117,7 +116,7 @@ class CudaTests(Cases):
     @needs_gpu
     @with_dtypes(bytes_of)
     def test_cuda_beyond_32_bits(self, op: Op, dtype: torch.dtype) -> None:
-        """Dense, and broadcast; the last elements are as right as the first."""
+        """Checks the first and last elements of dense and broadcast results."""
         x = torch.full((2**31 + 7,), 3, dtype=dtype, device="cuda")
         x[-1] = 50
         for a, b in ((x, x), (x[: 2**16, None], x[-(2**15) - 3 :])):

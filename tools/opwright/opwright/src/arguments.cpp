@@ -1,4 +1,4 @@
-// The one check of what the ops are given, and of what torch could not give: see arguments.h.
+// Checks the ops' arguments and explains failed allocations: see arguments.h.
 #include "opwright/torch/arguments.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace opwright {
 namespace {
 
-// torch numbers its dtypes; the shims tell the numbers of the torch that is loaded.
+// torch numbers its dtypes; the shims return the numbers of the loaded torch.
 const int32_t* torch_numbers() {
   static const int32_t numbers[] = {
 #define OPWRIGHT_NUMBER(name, type) aoti_torch_dtype_##name(),
@@ -20,7 +20,7 @@ const int32_t* torch_numbers() {
   return numbers;
 }
 
-// The dtype of that number, or none: -1.
+// The dtype with this number in torch, or -1 if there is none.
 int find(int32_t number) {
   for (int i = 0; i < dtype_count; ++i) {
     if (torch_numbers()[i] == number) return i;
@@ -101,7 +101,7 @@ DType checked_dtype(OpName op, const Argument* arguments, int count, DTypes dtyp
 
 void fail_allocation(OpName op, const Tensor& like, int32_t dtype, int64_t dims,
                      const int64_t* sizes) {
-  // An error that an earlier kernel left makes allocations fail too.
+  // An error left by an earlier kernel makes allocations fail too.
   if (like.device_type == aoti_torch_device_type_cuda()) check_earlier_kernels(op);
   if (torch_exception_get_what_without_backtrace)
     fail(op, ": ", torch_exception_get_what_without_backtrace());

@@ -1,4 +1,4 @@
-// What a CUDA error means to the person who sees it: see cuda_error.h.
+// Explains CUDA errors to users: see cuda_error.h.
 #include "opwright/cuda_error.h"
 
 #include "build_info.h"
@@ -33,7 +33,7 @@ std::string explain_target() {
          std::to_string(minor);
 }
 
-// Errors that a kernel leaves behind: no later call of the process can succeed.
+// Whether a kernel leaves this error behind, after which no call of the process can succeed.
 bool is_of_an_earlier_kernel(cudaError_t error) {
   switch (error) {
     case cudaErrorIllegalAddress:

@@ -4,7 +4,7 @@
 namespace opwright {
 namespace {
 
-// The driver's types, as its header has them: cuda.h is not part of the runtime's package.
+// The driver's types, declared as in cuda.h, which is not part of the runtime's package.
 using LaunchKernel = int (*)(void* function, unsigned, unsigned, unsigned, unsigned, unsigned,
                              unsigned, unsigned, cudaStream_t, void** args, void** extra);
 using CurrentContext = int (*)(void** context);
@@ -25,8 +25,8 @@ Function entry_point(const char* name) {
 int current_device() {
   static const auto current_context = entry_point<CurrentContext>("cuCtxGetCurrent");
   static const auto context_device = entry_point<ContextDevice>("cuCtxGetDevice");
-  // Asked for the device of a thread without a context, the driver reports an error to whoever
-  // traces its calls. A thread that has one keeps it, so this is asked once a thread.
+  // Asking for the device of a thread without a context is an error that tools which trace driver
+  // calls would show. A thread keeps its context, so each thread checks only until it has one.
   thread_local bool has_context = false;
   if (!has_context) {
     void* context = nullptr;
@@ -39,7 +39,7 @@ int current_device() {
 
 cudaError_t kernel_function(const void* kernel, cudaFunction_t& function) {
   const cudaError_t error = cudaGetFuncBySymbol(&function, kernel);
-  if (error != cudaSuccess) cudaGetLastError();  // the caller has it; nothing stays pending
+  if (error != cudaSuccess) cudaGetLastError();  // the caller gets it; none stays pending
   return error;
 }
 

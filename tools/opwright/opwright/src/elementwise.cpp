@@ -14,7 +14,7 @@
 namespace opwright {
 namespace {
 
-// Whether the strides are those of a new tensor, also in dimensions of size 1.
+// Whether the strides equal those of a new tensor, even in dimensions of size 1.
 bool has_plain_strides(const Tensor& tensor) {
   int64_t expected = 1;
   for (int64_t d = tensor.dims - 1; d >= 0; --d) {
@@ -32,7 +32,7 @@ bool is_laid_out_as(const Tensor& a, const Tensor& b) {
 template <size_t inputs>
 bool are_dense_alike(const std::array<Tensor, inputs>& tensors) {
   if (!has_plain_strides(tensors[0])) return false;
-  // Where a single input has no elements, torch orders the output's dimensions in another way.
+  // If a single input has no elements, torch orders the output's dimensions differently.
   if (inputs == 1 && tensors[0].numel() == 0) return false;
   for (size_t i = 1; i < inputs; ++i) {
     if (!is_laid_out_as(tensors[0], tensors[i])) return false;
@@ -63,8 +63,8 @@ std::array<Tensor, sizeof...(I)> take_tensors(StableIValue* stack, std::index_se
 }
 
 #if defined(OPWRIGHT_WITH_CUDA)
-// Copies tensors without dimensions from the CPU to the others' GPU: torch's own ops take them,
-// too.
+// Copies tensors without dimensions from the CPU to the other tensors' GPU, because torch's own ops
+// accept them.
 template <size_t inputs>
 void move_to_gpu(OpName op, std::array<Tensor, inputs>& tensors) {
   const int32_t cpu = aoti_torch_device_type_cpu();
@@ -81,7 +81,7 @@ void move_to_gpu(OpName op, std::array<Tensor, inputs>& tensors) {
 
 template <typename Op>
 std::array<Scalar, numbers_of<Op> + 1> take_numbers(StableIValue* stack) {
-  std::array<Scalar, numbers_of<Op> + 1> numbers;  // one more, so that there is one at all
+  std::array<Scalar, numbers_of<Op> + 1> numbers;  // one more, so that the array is not empty
   for (int i = 0; i < numbers_of<Op>; ++i) {
     const StableIValue value = stack[inputs_of<Op> + i];
     numbers[i] = read_schema(Op::schema).kinds[inputs_of<Op> + i] == Kind::integer
@@ -93,7 +93,7 @@ std::array<Scalar, numbers_of<Op> + 1> take_numbers(StableIValue* stack) {
 
 template <typename Op, size_t inputs>
 DType dtype_of(const std::array<Tensor, inputs>& tensors) {
-  const auto checked = [&] {  // names are made only where they may be needed
+  const auto checked = [&] {  // makes the names only when they may be needed
     Argument arguments[inputs];
     for (size_t i = 0; i < inputs; ++i)
       arguments[i] = {argument_name(Op::schema, static_cast<int>(i)), &tensors[i]};
@@ -185,7 +185,7 @@ void refuse(StableIValue* stack, uint64_t, uint64_t) {
   refuse_layout({Op::schema});
 }
 
-// An op may name a schema to be defined before its own, whose kernel is in Python.
+// An op may name another schema, with a kernel in Python, to be defined before its own.
 template <typename Op, typename = void>
 constexpr const char* schema_before = nullptr;
 template <typename Op>

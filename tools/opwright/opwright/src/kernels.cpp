@@ -1,6 +1,7 @@
-// Binds every launch function that OPWRIGHT_KERNEL entered into the list of kernels: see kernel.h.
+// Binds every launch function that OPWRIGHT_KERNEL added to the list of kernels: see kernel.h.
 #include "opwright/kernel.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <vector>
@@ -19,15 +20,25 @@ struct KernelOp {
   std::vector<const Kernel*> kernels;  // one per device and dtype
 };
 
-// The ops by their schemas' names, in one order on every machine. Not inlined: each of the 384
-// functions below would have it once.
+// The ops sorted by name, so that the order is the same on every machine. Not inlined, or each of
+// the 384 functions below would contain a copy.
 __attribute__((noinline)) const std::vector<KernelOp>& kernel_ops() {
   static const std::vector<KernelOp> ops = [] {
     std::map<std::string, KernelOp> found;
     for (const Kernel* kernel = first_kernel; kernel; kernel = kernel->next) {
       KernelOp& op = found[full_name(kernel->schema)];
-      if (op.schema && std::string(op.schema) != kernel->schema)
-        fail("one op has two schemas: ", op.schema, " and ", kernel->schema);
+      if (op.schema && std::string(op.schema) != kernel->schema) {
+        complain({op.schema}, std::string("one op has two schemas: ") + op.schema + " and " +
+                                  kernel->schema + "; give its kernels the same");
+        continue;
+      }
+      for (const Kernel* other : op.kernels) {
+        if (other->on_cuda == kernel->on_cuda &&
+            std::equal(std::begin(other->in), std::end(other->in), std::begin(kernel->in)))
+          complain({kernel->schema}, std::string("has two kernels for ") +
+                                         (kernel->on_cuda ? "CUDA" : "the CPU") +
+                                         " and the same dtypes; remove one OPWRIGHT_KERNEL");
+      }
       op.schema = kernel->schema;
       op.read = read_schema(kernel->schema);
       op.kernels.push_back(kernel);
@@ -171,7 +182,7 @@ __attribute__((noinline)) void refuse(int number, StableIValue* stack) {
   refuse_layout({op.schema});
 }
 
-// torch calls a plain function, so each op has one of its own, by its number.
+// torch calls a plain function, so each op has its own, selected by its number.
 constexpr int max_kernel_ops = 128;
 
 template <int number, bool on_cuda>

@@ -20,12 +20,12 @@ std::string shape_texts(const View* views, int inputs) {
   return text;
 }
 
-// Whether dimension `p` should lie outside dimension `q` (1), inside it (-1), or the inputs do not
-// say (0).
+// Returns 1 if dimension `p` should lie outside dimension `q`, -1 if inside, and 0 if the inputs do
+// not decide it.
 int compare_dims(const Layout& l, int inputs, int p, int q) {
   for (int i = 0; i < inputs; ++i) {
     const int64_t stride_p = l.strides[i][p], stride_q = l.strides[i][q];
-    if (stride_p == 0 || stride_q == 0) continue;  // broadcast: this input has no order here
+    if (stride_p == 0 || stride_q == 0) continue;  // broadcast: this input decides nothing
     if (stride_p != stride_q) return stride_p < stride_q ? -1 : 1;
     if (l.sizes[p] > l.sizes[q]) return 1;
   }
@@ -49,7 +49,7 @@ void sort_dims(const Layout& l, int inputs, int* order) {
   }
 }
 
-// Whether the view's elements lie one after the other when its dimensions are walked in `order`.
+// Whether the view's elements are consecutive when its dimensions are walked in `order`.
 bool is_dense_in(const View& view, const int* order) {
   int64_t expected = 1;
   for (int i = 0; i < view.dims; ++i) {
@@ -61,7 +61,7 @@ bool is_dense_in(const View& view, const int* order) {
   return true;
 }
 
-// The output's strides, where `order` lists its dimensions fastest first.
+// Sets the output's strides; `order` lists its dimensions, fastest first.
 void set_out_strides(Layout& l, const int* order) {
   int64_t stride = 1;
   for (int i = 0; i < l.out_dims; ++i) {
@@ -80,9 +80,9 @@ bool have_one_shape(const View* views, int inputs) {
   });
 }
 
-// Several inputs of one shape that are all contiguous, all channels_last or just alike give an
-// output that is the same, also where dimensions of size 1 have unusual strides; inputs without
-// elements count as contiguous. Otherwise the sorted `order` decides.
+// If several inputs have the same shape and are all contiguous, all channels_last or all dense with
+// equal strides, so is the output, even if dimensions of size 1 have unusual strides; inputs
+// without elements count as contiguous. Otherwise the sorted `order` decides.
 void choose_out_strides(const View* views, int inputs, const int* order, Layout& l) {
   static constexpr int channels_last_2d[] = {1, 3, 2, 0}, channels_last_3d[] = {1, 4, 3, 2, 0};
   const View& first = views[0];
@@ -107,7 +107,7 @@ void choose_out_strides(const View* views, int inputs, const int* order, Layout&
     }
   }
   set_out_strides(l, order);
-  // Where torch gives an output strides of its own, a dimension of size 0 makes those outside it 0.
+  // If torch chooses the output's strides, a dimension of size 0 sets all strides outside it to 0.
   if (l.numel == 0 && !std::equal(order, order + l.out_dims, contiguous)) {
     int64_t stride = 1;
     for (int i = 0; i < l.out_dims; ++i) {
@@ -117,7 +117,7 @@ void choose_out_strides(const View* views, int inputs, const int* order, Layout&
   }
 }
 
-// Merges each dimension into the one before it where every input walks the two as one.
+// Merges each dimension into the previous one if every input can walk the two as one.
 void merge_dims(Layout& l, int inputs) {
   int last = 0;
   for (int d = 1; d < l.dims; ++d) {

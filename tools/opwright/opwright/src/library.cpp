@@ -1,10 +1,11 @@
-// What this build says of itself.
+// Describes this build: the op build_info().
 //
-// This library never touches the Python C API and calls nothing of torch but its stable C shims, so
-// one file serves every Python and every torch from the target version on.
+// This library never touches the Python C API and calls only torch's stable C shims, so one file
+// serves every Python and every torch from the target version on.
 #include <torch/csrc/stable/library.h>
 
 #include <map>
+#include <set>
 
 #include "build_info.h"
 #include "opwright/torch/register.h"
@@ -14,7 +15,7 @@
 #endif
 
 #if defined(__clang__)
-#define OPWRIGHT_CXX __VERSION__  // with its name in it
+#define OPWRIGHT_CXX __VERSION__  // includes the compiler's name
 #else
 #define OPWRIGHT_CXX "g++ " __VERSION__
 #endif
@@ -22,10 +23,15 @@
 namespace opwright {
 namespace {
 
-// The ops by name, each with its dtypes.
+// The dtypes of each op, by the op's name.
 std::map<std::string, DTypes>& described_ops() {
   static std::map<std::string, DTypes> ops;
   return ops;
+}
+
+std::map<std::string, std::string>& problems() {
+  static std::map<std::string, std::string> found;
+  return found;
 }
 
 // "name:dtype,dtype;name:dtype"
@@ -50,6 +56,7 @@ std::string build_info() {
   info +=
       "\nstable_abi=" + std::to_string(target >> 56) + "." + std::to_string(target >> 48 & 0xff);
   info += "\nops=" + described();
+  for (const auto& [name, problem] : problems()) info += "\nproblem " + name + "=" + problem;
 #if defined(OPWRIGHT_WITH_CUDA)
   info += "\ncuda=" + std::to_string(CUDART_VERSION / 1000) + "." +
           std::to_string(CUDART_VERSION % 1000 / 10);
@@ -64,6 +71,17 @@ void describe(OpName op, DTypes dtypes) {
   if (*op.schema == '_') return;  // not for users
   DTypes& known = described_ops()[std::string() + op];
   known = known | dtypes;
+}
+
+void complain(OpName op, const std::string& problem) {
+  problems()[std::string() + op] = problem;
+}
+
+bool is_first(const char* schema) {
+  static std::set<std::string> names;
+  const bool is_new = names.insert(full_name(schema)).second;
+  if (!is_new) complain({schema}, "two ops in csrc/ have this name; rename one of them");
+  return is_new;
 }
 
 }  // namespace opwright

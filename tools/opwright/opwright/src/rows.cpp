@@ -1,5 +1,5 @@
-// Binds every row op of the extension to torch: each is several ops, with an optional tensor,
-// several results, one of another dtype, and a variant that writes into its argument.
+// Binds every row op of the extension to torch. Each becomes several ops, which have optional
+// tensors, several results (one of another dtype), and a variant that writes into its argument.
 #include "opwright/rows.h"
 
 #include <limits>
@@ -23,7 +23,8 @@ int64_t row_size(const Tensor& x) {
   return x.sizes[x.dims - 1];
 }
 
-// The dtype of x, and of `third`. The weight may have another of the op's.
+// Checks the arguments and returns the dtype of x, which `third` must share. The weight may have
+// any dtype that the op takes.
 DType check(OpName op, DTypes dtypes, const Tensor& x, const MaybeTensor& weight,
             const Tensor* third, const char* third_name) {
   const Argument arguments[] = {{"x", &x}, {third ? third_name : "", third}};
@@ -47,7 +48,7 @@ DType check(OpName op, DTypes dtypes, const Tensor& x, const MaybeTensor& weight
   return dtype;
 }
 
-// The rows of tensors of one shape.
+// The layout of the rows of tensors that have the same shape.
 Layout rows_of(OpName op, std::initializer_list<const Tensor*> tensors) {
   View views[max_inputs];
   int count = 0;
@@ -70,7 +71,7 @@ bool is_aligned(const Tensor& tensor) {
   return reinterpret_cast<uintptr_t>(tensor.data()) % 16 == 0;
 }
 
-// The dtype of what is computed: states, sums over rows, a weight of another dtype.
+// The dtype of states, of sums over rows, and of a weight whose dtype differs from x's.
 DType number_dtype(DType dtype) {
   return dtype == DType::float64 ? DType::float64 : DType::float32;
 }
@@ -86,7 +87,7 @@ NewTensor new_state(OpName op, const Tensor& x, DType dtype) {
   return new_contiguous(op, x, torch_dtype(number_dtype(dtype)), x.dims, sizes);
 }
 
-// What an op returns for a gradient that nobody needs.
+// An empty tensor: an op's result for a gradient that nobody needs.
 NewTensor nothing(OpName op, const Tensor& like, int32_t dtype) {
   const int64_t sizes[] = {0};
   return new_contiguous(op, like, dtype, 1, sizes);
@@ -96,24 +97,24 @@ void copy(AtenTensorHandle to, AtenTensorHandle from) {
   TORCH_ERROR_CODE_CHECK(aoti_torch_copy_(to, from, /*non_blocking=*/0));
 }
 
-// The tensor, or a copy of it that `kept` keeps, where a row's elements do not lie side by side.
+// The tensor itself if the elements of a row are adjacent, else a copy that `kept` owns.
 const Tensor& with_rows(OpName op, const Tensor& tensor, MaybeTensor& kept) {
   if (tensor.strides[tensor.dims - 1] == 1 || row_size(tensor) <= 1) return tensor;
   return kept.emplace(copied(op, tensor, tensor.dtype));
 }
 
-// A tensor as kernels read one that is no input: contiguous, at an aligned address.
+// The data of a tensor that kernels need contiguous and aligned; a copy is owned by `kept`.
 const void* plain_data(OpName op, const Tensor& tensor, int32_t dtype, MaybeTensor& kept) {
   const bool is_plain = tensor.dtype == dtype && is_contiguous(tensor) && is_aligned(tensor);
   return is_plain ? tensor.data() : kept.emplace(copied(op, tensor, dtype)).data();
 }
 
-// The weight as kernels read it: of x's dtype, or else, or with an offset, of the one that is
-// computed in.
+// The weight as kernels read it: of x's dtype, or of the compute dtype if its own dtype differs or
+// there is an offset.
 class Weight {
  public:
   Weight(OpName op, const MaybeTensor& weight, DType x_dtype, double with_offset) {
-    if (!weight) return;  // and then an offset means nothing
+    if (!weight) return;  // the offset is ignored too
     offset = with_offset;
     wide =
         (weight->dtype != torch_dtype(x_dtype) || offset != 0) && number_dtype(x_dtype) != x_dtype;
@@ -173,7 +174,7 @@ struct OnCuda {
   bool adds(const RowProblem& problem, bool backward) const {
     return adds_on_cuda(Op{}, problem, backward);
   }
-  // For the rows that have no kernel which adds.
+  // Adds on its own, for rows whose kernels do not.
   void add(DType dtype, const void* a, const void* b, void* sum, int64_t numel) const {
     check_launch(name_of<Op>, on_cuda(typename Op::Add{}, dtype, {{a, b}, {sum}}, nullptr,
                                       dense_layout(2, numel), stream));
@@ -198,7 +199,7 @@ struct OnCuda : OnCpu<Op> {
 
 // --- ops ----------------------------------------------------------
 
-// What a call is told beside x.
+// A call's arguments other than x.
 struct Norm {
   const MaybeTensor& weight;
   MaybeNumber number;
@@ -284,7 +285,7 @@ std::tuple<NewTensor, NewTensor, NewTensor> add_forward_with_state(const Tensor&
   return {std::move(out), std::move(sum), std::move(state)};
 }
 
-// `out` may be x itself: each element is read before it is written, by the thread that writes it.
+// `out` may be x itself: the thread that writes an element has read it before.
 template <typename Op, typename Device>
 void forward_out(const Tensor& x, const MaybeTensor& weight, MaybeNumber number, double offset,
                  const Tensor& out) {
@@ -310,8 +311,8 @@ void forward_out(const Tensor& x, const MaybeTensor& weight, MaybeNumber number,
   run_forward<Op, Device>(x, {weight, number, offset}, dtype, data);
 }
 
-// The same for views that torch negates lazily, such as z.conj().imag. Its own fallback for them
-// expects an op to return what it writes into, and stops the process otherwise.
+// The same for views that torch negates lazily, such as z.conj().imag. torch's own fallback for
+// them expects an op to return the tensor that it writes into, and aborts the process otherwise.
 template <typename Op>
 void forward_out_of_negative_views(const Tensor& x, const MaybeTensor& weight, MaybeNumber number,
                                    double offset, const Tensor& out) {
@@ -374,7 +375,7 @@ std::tuple<NewTensor, NewTensor> backward(const Tensor& grad, const Tensor& x,
 
 // --- registration -------------------------------------------------
 
-// The schemas of the ops that follow from one.
+// The schemas of the ops that are made from one row op.
 template <typename Op>
 struct Schemas {
   const std::string name = row_names<Op>[0], number = std::string("float? ") + Op::number;

@@ -1,4 +1,4 @@
-// What a CUDA error means to the person who sees it.
+// Explains CUDA errors to users.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,7 +7,7 @@
 
 namespace opwright {
 
-// One sentence that says what is wrong and what to do. Leaves no error pending in this library's
+// Says what is wrong and, where possible, what to do. Leaves no error pending in this library's
 // CUDA runtime.
 std::string explain(cudaError_t error);
 

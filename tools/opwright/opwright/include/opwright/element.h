@@ -1,4 +1,4 @@
-// The element types the ops work on, and the arithmetic each is computed in.
+// The element types that the ops work on, and the type in which each is computed.
 //
 // float16 and bfloat16 are computed in float32 and rounded once, as torch does.
 #pragma once
@@ -9,7 +9,7 @@
 #if defined(__CUDACC__)
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-// A function of the host and the device, compiled into whatever calls it.
+// A function for host and device, inlined into its callers.
 #define OPWRIGHT_FUNCTION __host__ __device__ __forceinline__
 #else
 #define OPWRIGHT_FUNCTION inline __attribute__((always_inline))
@@ -26,7 +26,7 @@ struct Complex {
 using Half = __half;
 using BFloat16 = __nv_bfloat16;
 #else
-// On the host the 16-bit floats are storage; float16.h converts them.
+// On the host the 16-bit floats are only storage; float16.h converts them.
 struct Half {
   uint16_t bits;
 };
@@ -35,7 +35,7 @@ struct BFloat16 {
 };
 #endif
 
-// The dtypes, by torch's names, and the type of an element of each: the one list.
+// The only list of dtypes: torch's name and the element type of each.
 #define OPWRIGHT_DTYPES(X)     \
   X(float32, float)            \
   X(float16, Half)             \
@@ -86,9 +86,9 @@ constexpr DTypes integer_dtypes =
 constexpr DTypes complex_dtypes = dtypes_of(DType::complex64, DType::complex128);
 constexpr DTypes every_dtype = floating_dtypes | integer_dtypes | complex_dtypes;
 
-// Calls `use(T{})` with the element type of `dtype`, which must be one of `dtypes`; code is made
-// for those alone. Always inlined, so that the CPU's loops are compiled for the processor their
-// caller is compiled for.
+// Calls `use(T{})` with the element type of `dtype`, which must be one of `dtypes`; only those are
+// compiled. Always inlined, so that the CPU's loops are compiled for the same processor as their
+// caller.
 template <uint32_t dtypes, typename Result, typename Use>
 inline __attribute__((always_inline)) Result with_element_type(DType dtype, Use&& use) {
   switch (dtype) {
@@ -102,12 +102,12 @@ inline __attribute__((always_inline)) Result with_element_type(DType dtype, Use&
   return Result();
 }
 
-// The type an element is computed in: itself, or float32 for the 16-bit floats.
+// The type in which an element is computed: its own, or float32 for the 16-bit floats.
 template <typename T>
 using Compute =
     std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
 
-// a + b. Integers wrap around, as torch's do: in C++ only unsigned ones are sure to.
+// a + b. Integers wrap around, as torch's do; C++ guarantees that only for unsigned ones.
 template <typename T>
 OPWRIGHT_FUNCTION T plus(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
@@ -123,7 +123,7 @@ OPWRIGHT_FUNCTION Complex<T> plus(Complex<T> a, Complex<T> b) {
   return {a.real + b.real, a.imag + b.imag};
 }
 
-// A word of int8, uint8 or int16 elements, computed at once.
+// A word of int8, uint8 or int16 elements that are computed together.
 template <typename T>
 struct Packed {
   uint32_t word;
@@ -149,8 +149,7 @@ struct Scalar {
   static Scalar from(int64_t value) { return {true, value, 0}; }
   static Scalar from(double value) { return {false, 0, value}; }
 
-  // As the type that elements are computed in, rounded once. A real number for a complex type has
-  // no imaginary part.
+  // The number in the compute type, rounded once. For a complex type, the imaginary part is 0.
   template <typename C>
   C as() const {
     return is_integer ? convert<C>(integer) : convert<C>(real);

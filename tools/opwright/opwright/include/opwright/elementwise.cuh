@@ -1,16 +1,16 @@
 // The CUDA engine for elementwise ops: one function object, every layout.
 //
-//   dense      every operand is one aligned run of elements: 16 bytes a thread
+//   dense      every operand is one aligned run of elements: 16 bytes per thread
 //   rows       every input is contiguous or constant along the rows, and the rows are aligned:
 //              broadcast rows, columns and scalars, rows with gaps
-//   ragged     the same for rows of any length that start anywhere
+//   ragged     the same inputs, with rows of any length that start anywhere
 //   tiles      inputs that are contiguous along another dimension: see elementwise_tiles.cuh
-//   strided    anything else: one element at a time, mostly two of them per thread
+//   strided    anything else: one element at a time, usually two per thread
 //
 // elementwise_plan.cuh chooses among them.
 //
-// One vector a thread suffices for the dense kernel: with enough threads in flight, more vectors a
-// thread gain nothing (measured on an H200: 4.36 TB/s with one, 4.34 with two, 4.28 with four).
+// One vector per thread is enough for the dense kernel: with enough threads in flight, more vectors
+// gain nothing (measured on an H200: 4.36 TB/s with one, 4.34 with two, 4.28 with four).
 #pragma once
 
 #define OPWRIGHT_DEFINE(op)                                                   \
@@ -67,9 +67,9 @@ __device__ __forceinline__ uint4 repeat(T element) {
   return bytes;
 }
 
-// A thread writes the same columns of several rows: it finds its place once, and an input that is
-// the same in all of these rows is loaded once. All loads are issued before the first result is
-// computed, so that they wait for memory together.
+// A thread writes the same columns of several rows: it computes its position once, and an input
+// that is the same in all of these rows is loaded once. All loads are issued before the first
+// result is computed, so that they wait for memory together.
 template <int rows_each, typename T, int inputs, int outputs, typename Function>
 __global__ void rows_kernel(Function function, Inputs<inputs> in, Outputs<T, outputs> out,
                             uint32_t n, Walk<inputs> walk, Divider row_vectors,
@@ -131,10 +131,10 @@ __global__ void rows_kernel(Function function, Inputs<inputs> in, Outputs<T, out
 
 // --- ragged ------------------------------------------------------
 
-// 16 bytes of an input, as they come from memory: the aligned pieces that hold them.
+// The two aligned pieces of memory that hold 16 bytes of an input.
 struct Pieces {
   uint4 low, high;
-  unsigned offset;  // of the first byte in `low`
+  unsigned offset;  // of the 16 bytes in `low`
 };
 
 // Whether both pieces lie within the input: nothing outside it is ever read.
@@ -170,8 +170,8 @@ __device__ __forceinline__ uint4 cut_vector(const Pieces& pieces) {
   return {w[0], w[1], w[2], w[3]};
 }
 
-// Rows of any length that start anywhere. A vector of output elements that reaches over the end of
-// a row, or whose pieces would reach over an input's ends, is made element by element.
+// Rows of any length that start anywhere. A vector of output elements is computed element by
+// element if it crosses the end of a row or if its pieces would reach outside an input.
 template <typename T, int inputs, int outputs, typename Function>
 __global__ void __launch_bounds__(threads_per_block, 8)
     ragged_kernel(Function function, Inputs<inputs> in, Outputs<T, outputs> out, uint32_t n,

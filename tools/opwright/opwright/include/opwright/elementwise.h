@@ -1,4 +1,4 @@
-// Elementwise ops: what a header of an extension says of one, and the kernels' interface. No torch
+// Elementwise ops: how an extension's header declares one, and the kernels' interface. No torch
 // here.
 //
 // An op is a struct with a schema, the dtypes it takes, and a function object:
@@ -7,7 +7,7 @@
 //     static constexpr const char* schema = "scale_add(Tensor a, Tensor b, float alpha) -> Tensor";
 //     static constexpr DTypes dtypes = floating_dtypes;
 //
-//     template <typename C>  // the type an element is computed in
+//     template <typename C>  // the type in which an element is computed
 //     struct Function {
 //       C alpha;
 //       OPWRIGHT_FUNCTION C operator()(C a, C b) const { return a + alpha * b; }
@@ -16,9 +16,9 @@
 //   OPWRIGHT_ELEMENTWISE(scale_add)
 //
 // The schema's tensors are the function's arguments; its numbers (int, float) follow them and are
-// the function object's members, in that order. Where the schema returns two tensors, the function
+// the function object's members, in that order. If the schema returns two tensors, the function
 // returns a Pair<C>. A function that takes arguments of any type may be called with several small
-// integers at once: see Packed in element.h. The engines give it every layout: elementwise.cuh on
+// integers at once: see Packed in element.h. The engines handle every layout: elementwise.cuh on
 // CUDA, elementwise_cpu.h on the CPU. CMake compiles each header that has the macro with both.
 #pragma once
 
@@ -42,7 +42,7 @@ struct Operands {
   void* out[max_outputs];
 };
 
-// Two results of one element.
+// The two results for one element.
 template <typename C>
 struct Pair {
   C first, second;
@@ -55,13 +55,13 @@ constexpr int outputs_of = read_schema(Op::schema).results;
 template <typename Op>
 constexpr int numbers_of = read_schema(Op::schema).count - inputs_of<Op>;
 
-// Whether the op makes its function object of the numbers itself: `make<C>(numbers...)`.
+// Whether the op makes its function object from the numbers itself: `make<C>(numbers...)`.
 template <typename Op, typename = void>
 constexpr bool makes_function = false;
 template <typename Op>
 constexpr bool makes_function<Op, std::void_t<decltype(&Op::template make<Complex<float>>)>> = true;
 
-// The op's function object for elements that are computed as C; `convert` makes a C of a Scalar.
+// Makes the op's function object for elements computed as C; `convert` turns a Scalar into a C.
 template <typename Op, typename C, typename Convert, size_t... I>
 inline __attribute__((always_inline)) auto make_function(const Scalar* numbers, Convert&& convert,
                                                          std::index_sequence<I...>) {
@@ -77,24 +77,24 @@ inline __attribute__((always_inline)) auto make_function(const Scalar* numbers, 
   return make_function<Op, C>(numbers, convert, std::make_index_sequence<numbers_of<Op>>{});
 }
 
-// An op may bring its own CUDA kernel for dense tensors, `dense<T>(operands, n, stream)`; then it
-// names an op of the same arithmetic whose kernels it has for the rest: `using OtherLayouts = ...`.
+// An op may bring its own CUDA kernel for dense tensors, `dense<T>(operands, n, stream)`. It then
+// names an op with the same arithmetic whose kernels do the rest: `using OtherLayouts = ...`.
 template <typename Op, typename = void>
 constexpr bool has_own_dense = false;
 template <typename Op>
 constexpr bool has_own_dense<Op, std::void_t<typename Op::OtherLayouts>> = true;
 
-// An op whose function is long may say `static constexpr bool has_few_kernels = true`: it has two
-// kernels on CUDA in the place of five, one for rows that are aligned, dense tensors among them,
-// and one for everything else.
+// An op with a long function may set `static constexpr bool has_few_kernels = true`: it then has
+// at most two kernels on CUDA instead of five: one for aligned rows, including dense tensors, of
+// elements up to four bytes, and one for everything else.
 template <typename Op, typename = void>
 constexpr bool has_few_kernels = false;
 template <typename Op>
 constexpr bool has_few_kernels<Op, std::void_t<decltype(Op::has_few_kernels)>> =
     Op::has_few_kernels;
 
-// An op whose arithmetic gives int8 the bits of uint8 may say `static constexpr bool ignores_sign =
-// true`: one kernel serves both.
+// An op that computes the same bits for int8 as for uint8 may set `static constexpr bool
+// ignores_sign = true`: one kernel then serves both.
 template <typename Op, typename T, typename = void>
 struct KernelElement {
   using Type = T;
@@ -104,13 +104,13 @@ struct KernelElement<Op, int8_t, std::enable_if_t<Op::ignores_sign>> {
   using Type = uint8_t;
 };
 
-// The elements [begin, end) of the output, so that the caller's thread pool can divide the work.
+// Computes the output elements [begin, end), so that the caller's thread pool can divide the work.
 #define OPWRIGHT_ON_CPU(op)                                                     \
   void on_cpu(op, DType dtype, const Operands& operands, const Scalar* numbers, \
               const Layout& layout, int64_t begin, int64_t end)
 
-// All elements, launched on `stream`. Never synchronises; returns the launch's error, which is no
-// longer pending then.
+// Launches the computation of all elements on `stream`. Never synchronises; returns the launch's
+// error and leaves none pending.
 #define OPWRIGHT_ON_CUDA(op)                                                            \
   cudaError_t on_cuda(op, DType dtype, const Operands& operands, const Scalar* numbers, \
                       const Layout& layout, Stream stream)

@@ -7,7 +7,6 @@
 
 namespace opwright {
 
-// Where the results go: the same elements of each output.
 template <typename T, int outputs>
 struct Outputs {
   T* output[outputs];
@@ -18,7 +17,7 @@ __device__ __forceinline__ auto call(const Function& function, const T* elements
                                      std::index_sequence<I...>) {
   return function(load(elements[I])...);
 }
-// The function's results for one element of each input.
+// Computes the function's results for one element of each input.
 template <typename T, int inputs, int outputs, typename Function>
 __device__ __forceinline__ void apply(const Function& function, const T (&elements)[inputs],
                                       T (&results)[outputs]) {
@@ -50,7 +49,7 @@ constexpr bool takes_packed = [] {
   return false;
 }();
 
-// Vectors are handed on as bytes: as elements, each would take a register.
+// Vectors are passed as bytes: as elements, each would take a register.
 template <typename T>
 __device__ __forceinline__ Vector<T> as_vector(const uint4& bytes) {
   return *reinterpret_cast<const Vector<T>*>(&bytes);

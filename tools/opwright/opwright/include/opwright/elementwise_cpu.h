@@ -1,5 +1,5 @@
-// The CPU engine for elementwise ops: plain loops that compilers vectorise, for one range of output
-// elements.
+// The CPU engine for elementwise ops: plain loops over a range of output elements, which compilers
+// vectorise.
 #pragma once
 
 #include <algorithm>
@@ -67,7 +67,7 @@ OPWRIGHT_INLINE void fill_any_row(const Function& function, const T* const* in,
   }
 }
 
-// A row of output elements. Rows of two inputs, one of them constant, vectorise too.
+// Fills a row of output elements. Rows of two inputs, one of them constant, vectorise too.
 template <int inputs, typename T, typename Function>
 OPWRIGHT_INLINE void fill_row(const Function& function, const T* const* in, const int64_t* strides,
                               T* const* out, int64_t n) {

@@ -1,6 +1,7 @@
-// Which of the CUDA engine's kernels computes a layout, and what it is told.
+// Chooses which of the CUDA engine's kernels computes a layout, and plans its launch.
 //
-// Nothing here depends on the element's type, only on its size: it is compiled once for all dtypes.
+// Nothing here depends on the type of the elements, only on their size, so one copy of the code
+// serves all dtypes.
 #pragma once
 
 #include "elementwise.h"
@@ -9,7 +10,7 @@
 
 namespace opwright {
 
-// An input: its first element, and the bytes in which they all lie.
+// An input: its first element, and the range of bytes that holds all elements.
 struct Input {
   const void* data;
   const char *begin, *end;
@@ -25,12 +26,12 @@ struct Inputs {
   Input input[inputs];
 };
 
-// Which kernels an op has beside the one for any layout. Tiles are for several inputs, as the
-// output lies like a single one, and for elements up to four bytes: longer ones gain less than the
-// library would grow by.
+// The kernels that an op has besides the one for any layout. Only ops with several inputs have
+// tiles, because the output takes the order of a single input. Elements of more than four bytes
+// have none: the gain is not worth the larger library.
 struct Kernels {
   bool dense, rows, ragged, tiles;
-  // How many rows, or single elements, one thread computes; more of them cost code.
+  // How many rows, or single elements, one thread computes; larger numbers cost code size.
   int rows_each, elements_each;
 };
 constexpr Kernels kernels_for(int element_size, int inputs, bool few) {
@@ -39,12 +40,12 @@ constexpr Kernels kernels_for(int element_size, int inputs, bool few) {
   return {true, true, element_size < 16, is_short && inputs > 1, element_size == 1 ? 4 : 2, 2};
 }
 constexpr int tile_side = 64;  // in elements
-// How far a tile's lines lie apart in shared memory: so that neither lines nor columns share banks.
+// The distance between a tile's lines in shared memory: neither lines nor columns share banks.
 constexpr int tile_pitch(int element_size) {
   return tile_side + 4 / element_size;
 }
 
-// The bytes from an input's first to its last element, whatever the sign of its strides.
+// Finds the bytes from an input's first to its last element; strides may be negative.
 inline Input make_input(const void* data, const Layout& layout, int i, int element_size) {
   int64_t first = 0, last = 0;
   for (int d = 0; d < layout.dims; ++d)
@@ -55,7 +56,7 @@ inline Input make_input(const void* data, const Layout& layout, int i, int eleme
 
 enum class Path { dense, rows, ragged, tiles, strided };
 
-// Which kernel computes a layout, and what it is told.
+// The chosen kernel and its arguments.
 template <int inputs>
 struct Plan {
   Path path;
@@ -77,8 +78,8 @@ bool has_rows(const Layout& layout) {
   return true;
 }
 
-// Whether every row can be written, and where it is contiguous also read, in aligned vectors of
-// `size` elements.
+// Whether every row can be written, and each contiguous one read, in aligned vectors of `size`
+// elements.
 template <int inputs>
 bool has_aligned_rows(const Operands& operands, const Layout& layout, int size) {
   if (layout.dims > 1 && layout.sizes[0] % size != 0) return false;
@@ -106,8 +107,8 @@ bool is_dense(const Operands& operands, const Layout& layout) {
   return dense;
 }
 
-// Plans tiles where an input that is not contiguous along the rows is so along another dimension;
-// returns whether there is one.
+// Plans tiles if an input is contiguous along another dimension than the rows; returns whether
+// tiles can be used.
 template <int inputs>
 bool plan_tiles(const Layout& layout, int element_size, Plan<inputs>& plan) {
   constexpr int shortest = 8, most_shared = 48 * 1024;
@@ -166,7 +167,7 @@ Plan<inputs> make_plan(const Operands& operands, const Layout& layout, int eleme
   const bool vectors = has_aligned_outputs<outputs>(operands) && has_rows<inputs>(layout);
   if (kernels.rows && vectors && has_aligned_rows<inputs>(operands, layout, size)) {
     plan.path = Path::rows;
-    const bool folded = layout.dims == 1;  // into rows of a block's width
+    const bool folded = layout.dims == 1;  // into rows as wide as a block
     const int64_t row_length = folded ? threads_per_block * size : layout.sizes[0];
     const int64_t rows = folded ? divide_up(layout.numel, row_length) : layout.sizes[1];
     if (folded) plan.walk.fold(static_cast<uint32_t>(row_length), static_cast<uint32_t>(rows));
@@ -184,7 +185,7 @@ Plan<inputs> make_plan(const Operands& operands, const Layout& layout, int eleme
   return plan;
 }
 
-// Two halves of a layout that is too large to walk, cut where the output stays aligned.
+// The halves of a layout that is too large to walk, cut so that the output stays aligned.
 struct Halves {
   Operands operands[2];
   Layout layouts[2];

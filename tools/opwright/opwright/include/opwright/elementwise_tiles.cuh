@@ -1,6 +1,6 @@
 // The elementwise kernel for inputs that are contiguous along another dimension than the output,
-// such as a transposed matrix: a square tile of them goes through shared memory, so that every
-// access to global memory is along the dimension that is contiguous there.
+// such as a transposed matrix. Their tiles go through shared memory, so that every access to global
+// memory is along a contiguous dimension.
 #pragma once
 
 #include "elementwise_apply.cuh"
@@ -8,9 +8,9 @@
 
 namespace opwright {
 
-// Dimension 0 of `walk` is the output's fastest, dimension 1 that of the inputs in `transposed`
-// (one bit for each); the last operand of `walk` is the output. `across` and `down` count the
-// tiles.
+// Dimension 0 of `walk` is the output's fastest, and dimension 1 is that of the inputs in
+// `transposed` (one bit per input); the last operand of `walk` is the output. `across` and `down`
+// count the tiles.
 template <typename T, int inputs, int outputs, typename Function>
 __global__ void __launch_bounds__(threads_per_block)
     tiles_kernel(Function function, Inputs<inputs> in, Outputs<T, outputs> out,
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(threads_per_block)
     return reinterpret_cast<T*>(tile_bytes) + __popc(transposed & ((1u << i) - 1)) * side * pitch;
   };
 
-  constexpr int together = sizeof(T) == 1 ? 8 : 4;  // loads on their way at once
+  constexpr int together = sizeof(T) == 1 ? 8 : 4;  // loads in flight at once
   static_assert(passes % together == 0);
 #pragma unroll
   for (int i = 0; i < inputs; ++i) {

@@ -1,8 +1,7 @@
-// float16 and bfloat16 on the CPU, converted with arithmetic that has no branch, so that loops over
-// them vectorise.
+// float16 and bfloat16 on the CPU, converted without branches, so that loops over them vectorise.
 //
-// No step meets a number that is subnormal in float32, so the results do not depend on the mode
-// that torch.set_flush_denormal() chooses.
+// No conversion depends on the value of a float32 subnormal, so torch.set_flush_denormal() does not
+// change the results.
 #pragma once
 
 #include <cstring>
@@ -29,8 +28,8 @@ OPWRIGHT_INLINE float load(BFloat16 element) {
   return bit_cast<float>(static_cast<uint32_t>(element.bits) << 16);
 }
 
-// A normal number's exponent is moved by an addition, an infinity's or NaN's by the rest of the way
-// too; a subnormal number is its integer bits times float16's smallest step.
+// An addition moves a normal number's exponent; a second one moves that of an infinity or NaN the
+// rest of the way. A subnormal number is its bits, as an integer, times float16's smallest step.
 OPWRIGHT_INLINE float load(Half element) {
   const uint32_t sign = static_cast<uint32_t>(element.bits & 0x8000) << 16;
   const uint32_t magnitude = element.bits & 0x7fff;
@@ -46,7 +45,8 @@ struct Store {
   static OPWRIGHT_INLINE T from(Compute<T> value) { return value; }
 };
 
-// Rounds to nearest even by adding half of the last kept bit, and one more where that bit is odd.
+// Rounds to nearest even by adding just under half of the last kept bit, and one more if that bit
+// is set.
 template <>
 struct Store<BFloat16> {
   static OPWRIGHT_INLINE BFloat16 from(float value) {
@@ -56,8 +56,8 @@ struct Store<BFloat16> {
   }
 };
 
-// Normal results round as bfloat16 does. Subnormal ones get their bits from adding 0.5, whose last
-// bit has the weight of float16's smallest step, so that the addition itself rounds.
+// Normal results are rounded as for bfloat16. Subnormal ones get their bits by adding 0.5, whose
+// last bit has the value of float16's smallest step, so that the addition itself rounds.
 template <>
 struct Store<Half> {
   static OPWRIGHT_INLINE Half from(float value) {

@@ -1,21 +1,20 @@
-// Your own kernel: one macro binds a launch function on raw pointers, sizes and a stream to torch.
-// No torch here.
+// One macro binds your own kernel's launch function, which takes raw pointers, sizes and a stream,
+// to torch. No torch here.
 //
-//   cudaError_t softsign(const float* x, float* out, int64_t n, cudaStream_t stream);  // launches
-//   a __global__ OPWRIGHT_KERNEL(softsign, "softsign(Tensor x) -> Tensor")
+//   cudaError_t softsign(const float* x, float* out, int64_t n, cudaStream_t stream);
+//   OPWRIGHT_KERNEL(softsign, "softsign(Tensor x) -> Tensor")
 //
-// The function's parameters, in this order, say what it is given:
+// The types of the function's parameters select its arguments:
 //   const T*            one per Tensor of the schema: its elements, contiguous
 //   T*                  one per result: memory to fill
-//   Sizes               optional, one per Tensor at most: its sizes
-//   int64_t             before the schema's ints: none; one, the elements of the first Tensor; or
-//   two, its rows and
-//                       columns, the last dimension being the columns
+//   Sizes               optional: the sizes of the Tensors, in order
+//   int64_t             before the schema's ints, optional: one for the elements of the first
+//                       Tensor, or two for its rows and columns (the last dimension)
 //   int64_t, double, bool   the schema's int, float and bool arguments
-//   cudaStream_t        a CUDA kernel's last; a function without a stream serves the CPU
-// It returns cudaError_t, or nothing. T is the dtype: bind a template once per dtype, with the same
-// schema. Results are like the first Tensor, or of the shape that a third argument of the macro,
-// `Shape shape(const Sizes* tensors)`, returns.
+//   cudaStream_t        for a CUDA kernel; a function without a stream serves the CPU
+// It returns cudaError_t or nothing. T is the dtype: bind a template once per dtype, with the same
+// schema. Results have the first Tensor's shape, or the shape that the macro's optional third
+// argument, `Shape shape(const Sizes* tensors)`, returns.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +46,6 @@ struct Shape {
 
 constexpr int max_results = 4;
 
-// What one call is given.
 struct KernelCall {
   const void* in[max_arguments];
   Sizes sizes[max_arguments];
@@ -60,7 +58,7 @@ struct KernelCall {
   int device;
 };
 
-// A launch function without its type, in a list that the binding to torch reads.
+// A type-erased launch function, in a list that the binding to torch reads.
 struct Kernel {
   const char* schema;
   bool on_cuda;
@@ -136,7 +134,7 @@ struct Parameter<Stream> {
 };
 #endif
 
-// The parameter's place among those of its role.
+// The parameter's index among those of its role.
 template <typename... Params>
 constexpr int place(int index) {
   constexpr Role roles[] = {Parameter<Params>::role..., Role::unknown};
@@ -235,7 +233,7 @@ void enter(Result (*)(Params...), Kernel& kernel, Shape (*shape)(const Sizes*)) 
 
 }  // namespace kernel_signature
 
-// Enters a launch function into the list of kernels.
+// Adds a launch function to the list of kernels.
 template <auto launch, typename Text>
 void bind_kernel(Shape (*shape)(const Sizes*) = nullptr) {
   static Kernel kernel;
@@ -246,8 +244,8 @@ void bind_kernel(Shape (*shape)(const Sizes*) = nullptr) {
 
 #define OPWRIGHT_JOINED(a, b) OPWRIGHT_JOIN(a, b)
 #define OPWRIGHT_JOIN(a, b) a##b
-// The constructor runs before those without a priority, among them the one that tells torch of the
-// kernels.
+// The priority makes this constructor run before the one, without a priority, that registers the
+// kernels with torch.
 #define OPWRIGHT_KERNEL(launch, text, ...)                                                    \
   namespace {                                                                                 \
   struct OPWRIGHT_JOINED(OpwrightKernel, __LINE__) {                                          \

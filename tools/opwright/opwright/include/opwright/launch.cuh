@@ -1,4 +1,4 @@
-// What every CUDA kernel needs: elements as numbers and back, and a checked launch.
+// Helpers for every CUDA kernel: converting elements to numbers and back, and a checked launch.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -23,8 +23,8 @@ __device__ __forceinline__ float load(BFloat16 element) {
   return __bfloat162float(element);
 }
 
-// A bfloat16 in the upper half of a word, for GPUs before 8.0, which have no instruction for it:
-// the toolkit's own function takes several times as many.
+// Rounds to a bfloat16 in the upper half of a word, for GPUs before 8.0, which have no instruction
+// for it. The toolkit's own function takes several times as many instructions.
 __device__ __forceinline__ uint32_t round_to_bfloat16(float value) {
   const uint32_t bits = __float_as_uint(value);
   return value == value ? bits + 0x7fffu + (bits >> 16 & 1) : 0x7fffffffu;
@@ -70,7 +70,6 @@ struct Grid {
   int shared_bytes = 0;
 };
 
-// One thread for each of `threads`.
 inline Grid grid_of(int64_t threads) {
   return {divide_up(threads, threads_per_block)};
 }
@@ -97,8 +96,8 @@ cudaError_t function_of(int device, cudaFunction_t& function) {
   return error;
 }
 
-// Launches `kernel` and returns the launch's error; an empty grid succeeds. The second parameter is
-// `kernel` again: its parameters are what the arguments are converted to.
+// Launches `kernel` and returns the launch's error; an empty grid succeeds. The first argument is
+// `kernel` again: the other arguments are converted to the types of its parameters.
 template <auto kernel, typename... Params>
 cudaError_t launch(void (*)(Params...), Grid grid, Stream stream,
                    typename Exactly<Params>::Type... args) {

@@ -22,12 +22,12 @@ struct View {
 };
 
 struct Layout {
-  // What the output tensor is: sizes and strides as torch sees them.
+  // The output tensor's sizes and strides, as torch sees them.
   int out_dims;
   int64_t out_sizes[max_dims];
   int64_t out_strides[max_dims];
 
-  // What a kernel walks: merged dimensions, at least one, fastest first. The output is dense in
+  // The dimensions that a kernel walks: merged, at least one, fastest first. The output is dense in
   // this order.
   int inputs;
   int dims;
@@ -35,22 +35,22 @@ struct Layout {
   int64_t sizes[max_dims];
   int64_t strides[max_inputs][max_dims];
 
-  // Every operand is one run of `numel` elements.
+  // Whether every operand is one run of `numel` elements.
   bool is_dense() const;
 
-  // Cuts the slowest dimension of more than one element in two, at a multiple of `step` where it is
+  // Cuts the slowest dimension of more than one element in two, at a multiple of `step` if it is
   // long enough.
   void split(int64_t step, Layout& front, Layout& back) const;
 };
 
-// What a kernel walks where every operand is one run of `numel` elements.
+// A layout in which every operand is one run of `numel` elements.
 Layout dense_layout(int inputs, int64_t numel);
 
-// What a kernel walks where the operands have one shape and the output is contiguous: neighbouring
-// dimensions are merged, none is moved.
+// The layout of operands of one shape with a contiguous output: neighbouring dimensions are merged,
+// and none is moved.
 Layout contiguous_layout(const View* views, int inputs);
 
-// Fills `layout`; returns an error message, empty where there is none.
+// Fills `layout`; returns an error message, or an empty string.
 std::string make_layout(const View* views, int inputs, Layout& layout);
 
 }  // namespace opwright

@@ -1,16 +1,16 @@
-// What kernels that reduce rows share: elements as one access to memory moves them, sums over the
-// threads of a row, and copies that are on their way while the threads compute.
+// Device functions shared by the kernels that reduce rows: packing elements into memory accesses,
+// sums over the threads of a row, and asynchronous copies to shared memory.
 #pragma once
 
 #include "launch.cuh"
 #include "walk.cuh"
 
-// For lambdas that clang would otherwise call, with a copy of the kernel's arguments on the stack.
+// For lambdas: clang would otherwise call them, with a copy of the kernel's arguments on the stack.
 #define OPWRIGHT_ALWAYS __attribute__((always_inline))
 
 namespace opwright {
 
-// So many bytes, as one access to memory moves them.
+// The type that moves `bytes` bytes in one memory access.
 template <int bytes>
 struct BitsOf;
 template <>
@@ -32,8 +32,8 @@ struct BitsOf<2> {
 template <int bytes>
 using Bits = typename BitsOf<bytes>::Type;
 
-// The elements of one access as numbers, and back. The 16-bit floats go two at a time, as GPUs from
-// 8.0 on have instructions for.
+// Convert the elements of one access to numbers and back. 16-bit floats are converted in pairs,
+// for which GPUs from 8.0 on have instructions.
 template <typename T, typename Bits>
 __device__ __forceinline__ void unpack(const Bits& bits, Compute<T>* numbers) {
   if constexpr (std::is_same_v<T, BFloat16> && sizeof(Bits) >= 4) {
@@ -88,7 +88,7 @@ __device__ __forceinline__ Bits pack(const Compute<T>* numbers) {
   return bits;
 }
 
-// The sums of the elements of two accesses, each rounded once.
+// Adds the elements of two accesses; each sum is rounded once.
 template <typename T, typename Bits>
 __device__ __forceinline__ Bits add_elements(const Bits& a, const Bits& b) {
   constexpr bool is_bfloat16 = std::is_same_v<T, BFloat16>;
@@ -116,7 +116,7 @@ __device__ __forceinline__ Bits add_elements(const Bits& a, const Bits& b) {
   }
 }
 
-// The sum over the `threads` neighbouring threads of a warp that share a row; each of them gets it.
+// The sum over the `threads` neighbouring threads of a warp that share a row; all of them get it.
 template <int threads, typename Number>
 __device__ __forceinline__ Number sum_over_warp(Number value) {
 #pragma unroll
@@ -124,8 +124,15 @@ __device__ __forceinline__ Number sum_over_warp(Number value) {
   return value;
 }
 
-// The same over the whole block, of any number of warps. `partial` holds a number for each of them;
-// calls that follow each other need two of these in turn: one barrier suffices then.
+// The same if the number of threads, a power of two, is known only at run time.
+template <typename Number>
+__device__ __forceinline__ Number sum_over_part(Number value, int threads) {
+  for (int d = threads / 2; d > 0; d /= 2) value += __shfl_xor_sync(0xffffffffu, value, d);
+  return value;
+}
+
+// The same over a whole block of any number of warps. `partial` holds a number for each warp.
+// Successive calls must alternate between two such arrays, so that one barrier is enough.
 template <typename Number>
 __device__ __forceinline__ Number sum_over_block(Number value, Number* partial) {
   const int lane = threadIdx.x % 32, warps = blockDim.x / 32;
@@ -136,7 +143,7 @@ __device__ __forceinline__ Number sum_over_block(Number value, Number* partial) 
   return sum_over_warp<32>(lane < warps ? partial[lane] : Number(0));
 }
 
-// The sum over a row's threads: those of the block, or the `threads` of a warp.
+// The sum over a row's threads: the whole block, or `threads` threads of a warp.
 template <int threads, typename Number>
 __device__ __forceinline__ Number sum_over_row(Number value, Number* partial) {
   if constexpr (threads > 32) {
@@ -146,9 +153,8 @@ __device__ __forceinline__ Number sum_over_row(Number value, Number* partial) {
   }
 }
 
-// Copies an access to shared memory, or zeros where it is not `wanted`; from GPUs of 8.0 on without
-// waiting for it. `from` can be read in either case. No branch: others would have to wait behind
-// it.
+// Copies an access to shared memory, or zeros if it is not `wanted`; GPUs from 8.0 on do not wait
+// for the copy. `from` must be readable in either case: a branch would delay the copies behind it.
 template <typename Bits>
 __device__ __forceinline__ void copy_async(Bits* to, const Bits* from, bool wanted) {
 #if __CUDA_ARCH__ >= 800
@@ -167,13 +173,13 @@ __device__ __forceinline__ void copy_async(Bits* to, const Bits* from, bool want
   *to = wanted ? *from : Bits{};
 #endif
 }
-// Ends a group of copies.
+// Makes a group of the copies since the last call.
 __device__ __forceinline__ void commit_copies() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-// Waits until at most `groups` groups of this thread's copies are still on their way.
+// Waits until at most `groups` groups of this thread's copies are unfinished.
 template <int groups>
 __device__ __forceinline__ void wait_for_copies() {
 #if __CUDA_ARCH__ >= 800
@@ -181,8 +187,8 @@ __device__ __forceinline__ void wait_for_copies() {
 #endif
 }
 
-// Where the row of each input starts, in elements. Most rows lie evenly: that takes no branch that
-// others would have to wait behind.
+// Finds where the row starts in each input, in elements. Evenly spaced rows, the usual case, are
+// computed before the branch so that no load waits behind it.
 template <int inputs>
 __device__ __forceinline__ void row_offsets(const Walk<inputs>& rows, int64_t row,
                                             int64_t (&offsets)[inputs]) {

@@ -1,39 +1,39 @@
 // Kernels for row ops that also sum over the rows, for each column.
 //
-// As many blocks as fit walk over the rows, with their columns' sums in registers, while the next
-// rows are on their way into shared memory: the inputs are read once. Each block leaves one partial
-// sum per column; sum_partials_kernel adds them up, always in the same order. A thread reads in
-// shared memory only what it has copied itself, so that no barrier is needed for that.
+// The inputs are read once: as many blocks as fit walk over the rows and keep the column sums in
+// registers while the next rows are copied to shared memory. Each block writes one partial sum per
+// column; sum_partials_kernel adds them up, always in the same order. A thread reads from shared
+// memory only what it has copied itself, so the copies need no barrier.
 //
-// Rows that are too long for a block are shared by the blocks of a cluster, which exchange their
-// sums, on GPUs from 9.0 on. Elsewhere, and for rows that are longer still, the rows are read
-// twice: by rows_kernel, and by long_columns_kernel.
+// On GPUs from 9.0 on, the blocks of a cluster share a row that is too long for one block and
+// exchange their sums. On older GPUs, and for even longer rows, the inputs are read twice: by
+// rows_kernel and by long_columns_kernel.
 #pragma once
 
 #include "row_kernels.cuh"
 
 namespace opwright {
 
-// How the rows of some lengths are divided, as RowShape says it, and how many rows are on their way
-// into shared memory at once: with no stage, a row goes straight into registers, and other blocks
-// on the multiprocessor have to fill the time.
-// `in_registers`: a row leaves shared memory before the sum over the row, which makes room for the
-// next copies early.
+// How rows of certain lengths are divided among threads (see RowShape). `stages` rows are copied to
+// shared memory at once; with no stage, a row is loaded straight into registers, and other blocks
+// on the multiprocessor hide the latency.
+// `in_registers`: a row moves from shared memory to registers before it is summed, so that the next
+// copies can start early.
 template <int bytes_, int threads_, int row_threads_, int vectors_, int stages_, bool in_registers_,
           int blocks_>
 struct ColumnShape {
   static constexpr int bytes = bytes_, threads = threads_, row_threads = row_threads_,
                        vectors = vectors_, stages = stages_;
   static constexpr bool in_registers = in_registers_ || stages == 0;
-  static constexpr int blocks = blocks_;  // of all threads: at most, on one multiprocessor
-  static constexpr int fitting = stages == 0 ? blocks : 0;  // at least: bounds the registers
+  static constexpr int blocks = blocks_;  // the most full-size blocks on one multiprocessor
+  static constexpr int fitting = stages == 0 ? blocks : 0;  // the fewest: bounds the registers
   static constexpr bool has_block = row_threads > 32, fixed = false;
   static constexpr int rows = threads / row_threads;
   static constexpr bool adds = bytes == 16 && vectors <= 2;  // see RowShape::adds
 };
 
-// Blocks of a cluster share a row: each has a part of its columns. GPUs from 9.0 on.
-constexpr int max_cluster = 16;  // above 8 where the device has them
+// The blocks of a cluster share a row: each has a part of its columns. Needs a GPU from 9.0 on.
+constexpr int max_cluster = 16;  // not every device allows more than 8
 struct Cluster {
   unsigned rank = 0, size = 1;
 
@@ -49,8 +49,8 @@ struct Cluster {
     asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 #endif
   }
-  // Sends a number to all blocks, to be summed by `sum` behind the next `wait`. Numbers that follow
-  // each other need two of `sums` in turn.
+  // Sends a number to all blocks; `sum` waits for all numbers and adds them up. Successive sums
+  // must alternate between two `sums` arrays.
   template <typename Number>
   __device__ __forceinline__ void send([[maybe_unused]] Number value,
                                        [[maybe_unused]] Number* sums) const {
@@ -79,8 +79,8 @@ struct Cluster {
   }
 };
 
-// Long rows, which stay in shared memory, are for clusters on GPUs from 9.0 on, and for single
-// blocks before: kernels that would not be launched are empty.
+// Whether a kernel has a body on a GPU; kernels that are never launched there are empty. Long rows,
+// which stay in shared memory, go to clusters on GPUs from 9.0 on and to single blocks before.
 template <typename Shape, bool clustered>
 OPWRIGHT_FUNCTION constexpr bool is_compiled(int gpu) {
   return gpu >= 900 ? clustered || Shape::in_registers : !clustered;
@@ -96,8 +96,8 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
   using Access = Bits<Shape::bytes>;
   constexpr int inputs = Function::inputs, outputs = Function::outputs;
   constexpr int vectors = Shape::vectors, stages = Shape::stages;
-  // A cluster's sum takes about as long as a row. Where rows stay in shared memory, the row before
-  // is finished in that time.
+  // A cluster's sum takes about as long as a row. If rows stay in shared memory, the previous row
+  // is finished meanwhile.
   constexpr bool deferred = clustered && !Shape::in_registers;
   const int threads = Shape::has_block ? static_cast<int>(blockDim.x) : Shape::threads;
   const int row_threads = Shape::has_block ? threads : Shape::row_threads;
@@ -105,12 +105,11 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
   extern __shared__ uint4 buffer[];
   __shared__ C sums[2][32], cluster_sums[2][max_cluster];
   const Cluster cluster;
-  // Loads into registers are addressed by the block's row and the thread's offset. Where rows are
-  // staged, ptxas must not know that a row is the block's: it puts branches around the copies then.
+  // Loads into registers are addressed by the block's row and the thread's offset. For staged rows,
+  // ptxas must not know that the whole block shares a row: it would put branches around the copies.
   constexpr bool is_uniform = Shape::has_block && stages == 0;
   const int lane = is_uniform ? threadIdx.x : threadIdx.x % row_threads;
   const int group = is_uniform ? 0 : threadIdx.x / row_threads;
-  // The block's columns.
   const int64_t most =
       clustered ? divide_up(problem.size / count, cluster.size) * count : problem.size;
   const int64_t begin = clustered ? cluster.rank * most : 0;
@@ -119,7 +118,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
   const int64_t blocks = clustered ? gridDim.x / cluster.size : gridDim.x;
   const int64_t block = clustered ? blockIdx.x / cluster.size : blockIdx.x;
   const int64_t step = blocks * Shape::rows;
-  if constexpr (clustered) cluster.meet();  // until all of them have shared memory
+  if constexpr (clustered) cluster.meet();  // every block's shared memory must exist
 
   Access own[Shape::in_registers ? vectors : 1][inputs];
   const auto at = [&](int stage, int i, int j) -> Access& {
@@ -127,7 +126,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
         buffer)[((stage * inputs + i) * vectors + j) * threads + threadIdx.x];
   };
   const int next_lane = is_uniform ? 0 : lane;
-  const Access* next[inputs];  // the row that is fetched, from that lane on
+  const Access* next[inputs];  // the row to fetch, from `next_lane` on
   bool has_next;
   const auto find_next = [&](int64_t row) OPWRIGHT_ALWAYS {
     has_next = row < problem.rows;
@@ -177,7 +176,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
 #pragma unroll
     for (int i = 0; i < inputs; ++i) bits[i] = at(stage, i, j);
   };
-  // The thread's part of the sum over the row. Where that is in registers, the next copies start.
+  // The thread's part of the sum over the row. Starts the next copies if the row is in registers.
   const auto sum_own = [&](int stage) OPWRIGHT_ALWAYS {
     C sum = 0;
     if constexpr (Shape::in_registers) {
@@ -198,8 +197,8 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
     }
     return sum;
   };
-  // Writes a row's results and adds to the columns' sums. Where the row is in shared memory, the
-  // next copies take its place.
+  // Writes a row's results and adds to the column sums. If the row is in shared memory, the next
+  // copies take its place.
   const auto finish = [&](int64_t row, int stage, C given, C sum) OPWRIGHT_ALWAYS {
     const int own_vectors = row < problem.rows ? row_vectors : 0;
     const auto state = problem.function.finish(sum, given);
@@ -237,7 +236,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
     }
   };
 
-  constexpr int ahead = deferred ? stages - 1 : stages;  // rows whose copies are on their way
+  constexpr int ahead = deferred ? stages - 1 : stages;  // rows being copied
   const int64_t start = first, end = problem.rows + (deferred ? step : 0);
   C next_given = first + group < problem.rows ? problem.given[first + group] : C(0);
   C given_before = 0;
@@ -270,7 +269,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
   }
   if (!problem.partial) return;
 
-  // The block's partial sums. Threads that share columns add up through shared memory.
+  // Writes the block's partial sums. Threads with the same columns add theirs up in shared memory.
   C* partial = problem.partial + block * problem.size + begin;
   if constexpr (Shape::rows > 1) {
     auto* shared = reinterpret_cast<C*>(buffer);
@@ -316,7 +315,7 @@ __global__ void __launch_bounds__(threads_per_block)
       static_cast<int64_t>(blockIdx.x % column_blocks) * threads_per_block + threadIdx.x;
   const int part = static_cast<int>(blockIdx.x) / column_blocks;
   if (column >= problem.size) return;
-  constexpr int together = 4;  // rows whose loads are on their way at once
+  constexpr int together = 4;  // rows loaded at once
   C sum = 0;
   for (int64_t first = part; first < problem.rows; first += int64_t{together} * parts) {
     C in[together][inputs], given[together];
@@ -380,9 +379,9 @@ inline cudaLaunchConfig_t cluster_config(cudaLaunchAttribute& attribute, Grid gr
   return config;
 }
 
-// How many blocks, or clusters, of a kernel fit on the device at once, asked once for each of the
-// first 64 devices and each size of the cluster and of its blocks; 0 where the device cannot run
-// it, or it is empty.
+// How many blocks or clusters of a kernel fit on the device at once; 0 if the device cannot run the
+// kernel or the kernel is empty. The answer is kept for each of the first 64 devices, each cluster
+// size and each block size.
 template <auto kernel, typename Shape, bool clustered>
 int64_t fitting_blocks(Grid grid, int cluster, int device) {
   constexpr int known_devices = 64;
@@ -390,10 +389,10 @@ int64_t fitting_blocks(Grid grid, int cluster, int device) {
                                    [Shape::threads / 32] = {};
   auto* answer =
       device < known_devices ? &known[device][cluster - 1][grid.threads / 32 - 1] : nullptr;
-  if (answer && *answer > 0) return *answer - 1;  // 0 is for "not asked yet"
+  if (answer && *answer > 0) return *answer - 1;  // 0 means not asked yet
   int blocks = 0, multiprocessors = 0;
   const auto* function = reinterpret_cast<const void*>(kernel);
-  // A newer GPU may run what was compiled for an older one: the kernel is asked, not the device.
+  // Ask the kernel, not the device: a newer GPU may run code that was compiled for an older one.
   cudaFuncAttributes attributes;
   cudaError_t error = cudaFuncGetAttributes(&attributes, function);
   if (error == cudaSuccess && !is_compiled<Shape, clustered>(attributes.ptxVersion * 10))
@@ -421,8 +420,8 @@ int64_t fitting_blocks(Grid grid, int cluster, int device) {
   return blocks;
 }
 
-// How a problem is divided: as columns_kernel of `blocks` blocks or clusters, or by the kernels
-// that read twice, in `parts` parts.
+// How a problem is divided: among the `blocks` blocks or clusters of columns_kernel, or into
+// `parts` parts for the kernels that read the inputs twice.
 struct ColumnPlan {
   int64_t blocks = 0;
   bool has_clusters = false;
@@ -431,9 +430,9 @@ struct ColumnPlan {
   int64_t partials() const { return blocks > 0 ? blocks : parts; }
 };
 
-// Calls `use(shape, clustered, cluster, threads)` with what is for rows of that many bytes and
-// accesses of `bytes` or fewer, on a GPU with or without clusters; returns what it returns, or
-// false where there is nothing. Shapes are chosen from a sweep on an H200; many lengths share one,
+// Calls `use(shape, clustered, cluster, threads)` with the shape for rows of `row_bytes` bytes and
+// accesses of at most `bytes`, on a GPU with or without clusters. Returns the call's result, or
+// false if there is no such shape. The shapes come from a sweep on an H200; many lengths share one
 // to keep the library small.
 template <typename T, typename Use>
 bool with_shape(int64_t row_bytes, int bytes, bool has_clusters, Use&& use) {
@@ -442,8 +441,8 @@ bool with_shape(int64_t row_bytes, int bytes, bool has_clusters, Use&& use) {
     using Shape = decltype(shape);
     return use(shape, std::false_type{}, 1, threads_of<Shape>(row_bytes / Shape::bytes));
   };
-  // The smallest cluster of small blocks, of which several fit on a multiprocessor, or of large
-  // ones.
+  // Uses the smallest cluster of small blocks, several of which fit on a multiprocessor, or else of
+  // large blocks.
   [[maybe_unused]] const auto use_cluster = [&](auto shape) {
     using Shape = decltype(shape);
     const int64_t accesses = row_bytes / Shape::bytes;
@@ -511,7 +510,6 @@ ColumnPlan plan_columns(const RowProblem& problem, Stream stream) {
   return plan;
 }
 
-// Adds up the partial sums of the columns.
 template <typename W>
 cudaError_t sum_partials(const RowProblem& problem, int64_t partials, Stream stream) {
   return launch<sum_partials_kernel<Compute<W>, W>>(
@@ -544,7 +542,7 @@ cudaError_t run_columns(const Function& function, const RowProblem& problem, Str
         });
   } else if (problem.rows.numel > 0) {
     const RowArguments<Function, T> arguments(function, problem);
-    using Long = RowShape<sizeof(T), 512, 512, 4, 1, true, true>;
+    using Long = RowShape<sizeof(T), 512, Team::full_block, 4, 1, true>;
     if (problem.out[0]) error = run_shape<Long, WeightKind::either>(arguments, stream);
     if (error == cudaSuccess && problem.column_out) {
       error = launch<long_columns_kernel<Function, T>>({int64_t{plan.column_blocks} * plan.parts},

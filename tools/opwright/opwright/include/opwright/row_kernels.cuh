@@ -1,10 +1,10 @@
 // Kernels for row ops.
 //
-// A row is moved in accesses of 16 bytes where every row starts and ends at such an address, and in
-// narrower ones elsewhere: no access reaches over a row's ends. One block takes one row, or several
-// short ones: GPUs hand out blocks to whichever multiprocessor is free, which is faster than blocks
-// that walk over rows (3.9 TB/s against 3.6 on an H200). row_columns.cuh has the kernels that also
-// sum over the rows.
+// No access reaches past the ends of a row: rows are moved in accesses of 16 bytes if all of them
+// start and end at multiples of 16, and in narrower ones otherwise. One block takes one row, or
+// several short ones. GPUs hand out blocks to whichever multiprocessor is free, which is faster
+// than blocks that walk over rows (3.9 TB/s against 3.6 on an H200). row_columns.cuh has the
+// kernels that also sum over the rows.
 #pragma once
 
 #include <algorithm>
@@ -47,11 +47,11 @@ struct RowArguments {
   }
 };
 
-// Which type a weight has: that of the elements, the one that is computed in, or either of them.
+// The type of a weight: that of the elements, the compute type, or either of them.
 enum class WeightKind { own, wide, either };
 
-// The weights of access `c` of a row, with the offset. They are of T, or where `wide` of the type
-// that is computed in.
+// Loads the weights of access `c` of a row and adds the offset. They are of type T, or of the
+// compute type if `wide`.
 template <typename T, int bytes, typename Arguments>
 __device__ __forceinline__ void load_weights(const Arguments& problem, bool wide, int64_t c,
                                              Compute<T>* weights) {
@@ -106,7 +106,6 @@ __device__ __forceinline__ void apply(const Function& function, const Bits (&bit
   for (int o = 0; o < Function::outputs; ++o) results[o] = pack<T, Bits>(numbers[o]);
 }
 
-// The sum of the terms of one access.
 template <typename T, typename Function, int inputs, typename Bits>
 __device__ __forceinline__ Compute<T> sum_terms(const Function& function,
                                                 const Bits (&bits)[inputs],
@@ -117,28 +116,28 @@ __device__ __forceinline__ Compute<T> sum_terms(const Function& function,
   return sum;
 }
 
-// How the rows of some lengths are divided: `vectors` accesses of so many bytes for each of a row's
-// threads. These are `row_threads` of a warp, or else the block's: as many as the row needs, and
-// `threads` at most, or exactly where `fixed`, which costs fewer instructions per access. `blocks`
-// of the largest must fit on a multiprocessor at once, which bounds the registers. Where `more`,
-// rows may be longer: the rest is in shared memory, as far as there is room, and is read twice
-// beyond that.
-template <int bytes_, int threads_, int row_threads_, int vectors_, int blocks_ = 1,
-          bool more_ = false, bool fixed_ = false>
+// The threads that share a row: part of a warp or a block, with as many threads as the row needs,
+// or a block of fixed size, which takes fewer instructions per access.
+enum class Team { part_of_warp, block, full_block };
+
+// How rows of certain lengths are divided: each of a row's threads has `vectors` accesses of
+// `bytes` bytes, in blocks of at most `threads`. `blocks` full-size blocks must fit on a
+// multiprocessor at once, which bounds the registers. With `more`, rows may be longer: the rest
+// goes to shared memory as far as there is room, and anything beyond that is read twice.
+template <int bytes_, int threads_, Team team_, int vectors_, int blocks_ = 1, bool more_ = false>
 struct RowShape {
-  static constexpr int bytes = bytes_, threads = threads_, row_threads = row_threads_,
-                       vectors = vectors_, blocks = blocks_;
-  static constexpr bool more = more_, fixed = fixed_;
-  static constexpr bool has_block = row_threads > 32;  // for each row
-  // Where a thread has few vectors, its part of a weight of T is on its way early, as it comes from
-  // memory, which takes fewer registers; with more, more blocks at once are worth more.
+  static constexpr int bytes = bytes_, threads = threads_, vectors = vectors_, blocks = blocks_;
+  static constexpr Team team = team_;
+  static constexpr bool more = more_, fixed = team == Team::full_block;
+  static constexpr bool has_block = team != Team::part_of_warp;  // each row has its own
+  // Whether a thread loads its weights of type T early and keeps them packed to save registers.
+  // With more vectors per thread, more blocks at once gain more.
   static constexpr bool early = vectors <= 2 || !has_block;
-  // What is added to a row takes registers, which rows of more vectors do not have.
+  // Adding to a row takes registers, and threads with more vectors have none left.
   static constexpr bool adds = bytes == 16 && vectors <= 2;
-  static_assert(!has_block || row_threads == threads);
 };
 
-// The threads of a block for a row of so many accesses: whole warps.
+// The threads of a block for a row of `accesses` accesses, in whole warps.
 template <typename Shape>
 int threads_of(int64_t accesses) {
   if (!Shape::has_block || Shape::fixed) return Shape::threads;
@@ -146,26 +145,26 @@ int threads_of(int64_t accesses) {
   return static_cast<int>(std::min<int64_t>(needed, Shape::threads));
 }
 
-// Whether blocks for such rows keep nine tenths of `threads` threads of a multiprocessor busy.
+// Whether blocks for such rows keep nine tenths of a multiprocessor's `threads` threads busy.
 template <typename Shape>
 bool fills(int64_t accesses, int threads) {
   const int block = threads_of<Shape>(accesses);
   return threads / block * accesses * 10 >= int64_t{9} * threads * Shape::vectors;
 }
 
-// Sums of more than a thread holds are made in float64.
+// The sum over a row is computed in float64 if the row does not fit in registers.
 template <typename Function, typename T, WeightKind kind, typename Shape>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
-    rows_kernel(RowArguments<Function, T> problem, int capacity) {
+    rows_kernel(RowArguments<Function, T> problem, int capacity, int row_bits) {
   using C = Compute<T>;
   using Access = Bits<Shape::bytes>;
   constexpr int count = Shape::bytes / sizeof(T);  // elements of an access
   constexpr int inputs = Function::inputs, outputs = Function::outputs, vectors = Shape::vectors;
-  // A block of any size addresses its row by the offset of the thread; constant strides are better
-  // off with a pointer for each thread.
+  // A block of variable size addresses its row by the thread's offset; with constant strides, a
+  // pointer for each thread is faster.
   constexpr bool is_any = Shape::has_block && !Shape::fixed;
   const int threads = is_any ? static_cast<int>(blockDim.x) : Shape::threads;
-  const int row_threads = is_any ? threads : Shape::row_threads;
+  const int row_threads = Shape::has_block ? threads : 1 << row_bits;
   constexpr bool early = Shape::early, more = Shape::more;
   extern __shared__ uint4 buffer[];
   __shared__ C partial[32];
@@ -184,7 +183,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
   const bool wide = !std::is_same_v<T, C> && (kind == WeightKind::wide ||
                                               (kind == WeightKind::either && problem.wide_weight));
   const auto is_weight = [&](int c) { return problem.weight && c < row_vectors; };
-  // The weights of access `c`, or ones.
+  // Finds the weights of access `c`: ones if there is no weight.
   const auto find_weights = [&](int c, C(&weights)[count]) OPWRIGHT_ALWAYS {
 #pragma unroll
     for (int e = 0; e < count; ++e) weights[e] = 1;
@@ -246,7 +245,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     for (int o = 0; o < outputs; ++o)
       reinterpret_cast<Access*>(problem.out[o] + place)[c] = results[o];
   };
-  // Calls `use(c, bits)` for each access of the rest, with several loads on their way at once.
+  // Calls `use(c, bits)` for each access beyond the registers, with several loads at once.
   const auto for_each_more = [&](auto&& use) OPWRIGHT_ALWAYS {
     constexpr int together = Shape::bytes == 16 ? 2 : 4;
     for (int k = 0; (vectors + k) * row_threads + lane < row_vectors; k += together) {
@@ -282,9 +281,9 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
       find_weights(c, factors);
       total += sum_terms<T>(problem.function, bits, factors);
     });
-    sum = static_cast<C>(sum_over_row<Shape::row_threads>(total, more_partial));
+    sum = static_cast<C>(sum_over_block(total, more_partial));
   } else {
-    sum = sum_over_row<Shape::row_threads>(sum, partial);
+    sum = Shape::has_block ? sum_over_block(sum, partial) : sum_over_part(sum, row_threads);
   }
   const auto state =
       problem.function.finish(sum, problem.given && is_row ? problem.given[row] : C(0));
@@ -309,7 +308,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
 
 // --- the launch --------------------------------------------------
 
-// The widest access that every row of inputs and outputs starts and ends at: 16 bytes or fewer.
+// The widest access, up to 16 bytes, to which every row of inputs and outputs is aligned.
 template <typename T, typename Function>
 int access_bytes(const RowProblem& problem) {
   uint64_t addresses = 16 | static_cast<uint64_t>(problem.size) * sizeof(T);
@@ -325,16 +324,15 @@ int access_bytes(const RowProblem& problem) {
   return static_cast<int>(addresses & (~addresses + 1));
 }
 
-// Whether the kernels for such rows add what is to be added: see RowShape::adds and
-// ColumnShape::adds.
+// Whether the kernels for such rows add `problem.added`: see RowShape::adds and ColumnShape::adds.
 template <typename T, typename Function>
 bool adds_in_kernel(const RowProblem& problem) {
   return sizeof(T) <= 4 && problem.size * sizeof(T) <= 1024 * 16 &&
          access_bytes<T, Function>(problem) == 16;
 }
 
-// Lets a block of `kernel` have that much shared memory, or as much as the device has; returns how
-// much that is, 0 where it cannot be known. Asked once for each of the first 64 devices.
+// Allows a block of `kernel` the wanted shared memory, or as much as the device has. Returns the
+// amount, or 0 if it is unknown. The answer is kept for each of the first 64 devices.
 template <auto kernel>
 int allow_shared(int wanted, int device) {
   constexpr int known_devices = 64, for_static = 1024;
@@ -360,9 +358,12 @@ template <typename Shape, WeightKind kind, typename Function, typename T>
 cudaError_t run_shape(const RowArguments<Function, T>& problem, Stream stream) {
   constexpr auto kernel = rows_kernel<Function, T, kind, Shape>;
   const int64_t accesses = problem.size * sizeof(T) / Shape::bytes;
-  Grid grid{divide_up(problem.rows, Shape::threads / Shape::row_threads),
-            threads_of<Shape>(accesses)};
-  int capacity = 0;
+  Grid grid{problem.rows, threads_of<Shape>(accesses)};
+  int capacity = 0, row_bits = 0;
+  if constexpr (!Shape::has_block) {
+    while (int64_t{Shape::vectors} << row_bits < accesses) ++row_bits;
+    grid.blocks = divide_up(problem.rows, Shape::threads >> row_bits);
+  }
   if constexpr (Shape::more && Shape::bytes == 16) {
     const int each = Shape::bytes * Function::inputs * grid.threads;
     const int64_t rest = divide_up(accesses, grid.threads) - Shape::vectors;
@@ -370,10 +371,11 @@ cudaError_t run_shape(const RowArguments<Function, T>& problem, Stream stream) {
     capacity = static_cast<int>(std::max<int64_t>(0, std::min(rest, most)));
     grid.shared_bytes = capacity * each;
   }
-  return launch<kernel>(grid, stream, problem, capacity);
+  return launch<kernel>(grid, stream, problem, capacity, row_bits);
 }
 
-// The shape for each row length is chosen from a sweep on an H200, beside other people's kernels.
+// The shape for each row length comes from a sweep on an H200 that also timed other projects'
+// kernels.
 template <typename T, typename Function>
 cudaError_t run_rows(const Function& function, const RowProblem& problem, Stream stream) {
   if (problem.rows.numel == 0) return cudaSuccess;
@@ -389,15 +391,15 @@ cudaError_t run_rows(const Function& function, const RowProblem& problem, Stream
       constexpr bool is_short = sizeof(T) == 2;
       constexpr std::integral_constant<WeightKind, WeightKind::own> own{};
       constexpr std::integral_constant<WeightKind, WeightKind::wide> wide{};
-      using Usual = RowShape<16, 512, 512, 2, 3>;
-      using Long = RowShape<16, 512, 512, 4, 2>;
-      using Longer = RowShape<16, 512, 512, is_short ? 5 : 8, 2>;
+      using Usual = RowShape<16, 512, Team::block, 2, 3>;
+      using Long = RowShape<16, 512, Team::block, 4, 2>;
+      using Longer = RowShape<16, 512, Team::block, is_short ? 5 : 8, 2, true>;
       const int64_t vectors = row_bytes / 16;
-      if (vectors <= 16) return run(RowShape<16, 128, 16, 1, 16>{}, either);
-      if (vectors <= 64) return run(RowShape<16, 128, 32, 2>{}, either);
+      if (vectors <= 64) return run(RowShape<16, 128, Team::part_of_warp, 2>{}, either);
       if (vectors <= 1024 && (problem.added || vectors <= 512 || fills<Usual>(vectors, 3 * 512)))
         return run(Usual{}, either);
-      if (vectors <= Longer::vectors * Longer::threads) {
+      // Two blocks fit on a multiprocessor while shared memory holds the rest of the row.
+      if (vectors <= (is_short ? 5120 : 6144)) {
         if constexpr (is_short) {
           if (problem.wide_weight) return run(Longer{}, wide);
         } else {
@@ -405,18 +407,23 @@ cudaError_t run_rows(const Function& function, const RowProblem& problem, Stream
         }
         return run(Longer{}, own);
       }
-      return run(RowShape<16, 1024, 1024, 5, 1, true>{}, either);
+      return run(RowShape<16, 1024, Team::block, 5, 1, true>{}, either);
     }
-    if (bytes == 8 && row_bytes > 512) return run(RowShape<8, 512, 512, 8, 2, true>{}, either);
+    if (bytes == 8 && row_bytes > 512)
+      return run(RowShape<8, 512, Team::block, 8, 2, true>{}, either);
   }
   constexpr int one = sizeof(T);
-  if (problem.size <= 256) return run(RowShape<one, 128, 32, 8>{}, either);
+  if (problem.size <= 256) return run(RowShape<one, 128, Team::part_of_warp, 8>{}, either);
   if constexpr (one == 8) {
-    return run(RowShape<one, 512, 512, 8, 2, true>{}, either);
+    return run(RowShape<one, 512, Team::block, 8, 2, true>{}, either);
   } else {
-    if (problem.size <= 2048) return run(RowShape<one, 256, 256, 8, 4>{}, either);
-    if (problem.size <= 4096) return run(RowShape<one, 512, 512, 8, 1, false, true>{}, either);
-    return run(RowShape<one, 512, 512, 4, 1, true, true>{}, either);
+    if constexpr (one == 4) {
+      if (problem.size <= 4096) return run(RowShape<one, 512, Team::block, 8, 4>{}, either);
+    } else {
+      if (problem.size <= 2400) return run(RowShape<one, 256, Team::block, 16>{}, either);
+      if (problem.size <= 4096) return run(RowShape<one, 256, Team::full_block, 16>{}, either);
+    }
+    return run(RowShape<one, 512, Team::full_block, 4, 1, true>{}, either);
   }
 }
 

@@ -1,4 +1,4 @@
-// The CUDA engine for row ops: rows.h says what an op is.
+// The CUDA engine for row ops: rows.h describes an op.
 #pragma once
 
 #define OPWRIGHT_DEFINE_ROWS(op)                  \

@@ -1,9 +1,9 @@
-// Row ops: what a header of an extension says of one, and the kernels' interface. No torch here.
+// Row ops: how an extension's header declares one, and the kernels' interface. No torch here.
 //
 // A norm over rows is a struct with two function objects:
 //
 //   struct rms_norm {
-//     static constexpr const char* number = "eps";  // its own number, as users call it
+//     static constexpr const char* number = "eps";  // the name of its number for users
 //     static constexpr DTypes dtypes = floating_dtypes;
 //     template <typename C>
 //     static constexpr C default_number = ...;      // for elements that are computed as C
@@ -12,28 +12,27 @@
 //     template <typename C>
 //     struct Forward { ... };   // of x; its state is a C
 //     template <typename C>
-//     struct Backward { ... };  // of grad and x, given Forward's state; sums over the rows, too
+//     struct Backward { ... };  // of grad and x, given Forward's state; also sums over the rows
 //   };
 //   OPWRIGHT_ROWS(rms_norm)
 //
-// CMake compiles each header that has the macro with both engines, and src/rows.cpp binds the ops
-// that follow from it to torch.
+// CMake compiles each header that has the macro with both engines, and src/rows.cpp binds the
+// resulting ops to torch.
 //
-// A function object sums a term over each row of its inputs, makes the row's state of the sum, and
-// then each element of its outputs. It may also sum over the rows, for each column:
+// A function object sums a term over each row of its inputs, turns the sum into the row's state,
+// and computes each element of its outputs from that. It may also sum each column over the rows:
 //
 //   explicit Forward(const RowProblem&);
 //   static constexpr int inputs = 1, outputs = 1;
-//   static constexpr Added added = Added::nowhere;          // where one more tensor may be added
-//   using State = C;                                        // what the elements of a row share
+//   static constexpr Added added = Added::nowhere;          // see Added below
+//   using State = C;                                        // shared by the elements of a row
 //   C term(const C* in, C weight) const;                    // summed over the row
 //   State finish(C sum, C given) const;                     // `given` is the row's number, if any
 //   void apply(const C* in, C weight, State, C* out) const; // one element of each output
 //   C column(const C* in, C given) const;                   // summed over the rows, or nothing
 //
-// The engines give it every length, alignment and stride of the rows: rows.cuh on CUDA,
-// rows_cpu.h on the CPU. Nothing is summed by atomics: the same inputs give the same bits in every
-// run.
+// The engines handle rows of every length, alignment and stride: rows.cuh on CUDA, rows_cpu.h on
+// the CPU. No sum uses atomics, so the same inputs give the same bits in every run.
 #pragma once
 
 #include "element.h"
@@ -47,32 +46,33 @@ namespace opwright {
 
 constexpr int max_row_inputs = 3, max_row_outputs = 2;
 
-// What a tensor that comes with a call, such as a residual, is added to: the first input before
-// anything else, where the sum is rounded and is a result too, or the first output.
+// Where an additional tensor, such as a residual, is added: to the first input before anything
+// else (the rounded sum is then a result too), or to the first output.
 enum class Added { nowhere, to_input, to_output };
 
-// A row's elements lie side by side; rows lie anywhere (`rows` walks them). Results are contiguous.
+// The elements of a row are adjacent; rows may lie anywhere (`rows` walks them). Results are
+// contiguous.
 struct RowProblem {
   DType dtype;       // of inputs and outputs
-  bool wide_weight;  // the weight is of the type that is computed in, where T is narrower
+  bool wide_weight;  // the weight is of the compute type, and T is narrower
   int64_t size;      // of a row
   Layout rows;
   const void* in[max_row_inputs] = {};
   const void* weight = nullptr;     // one element per column, 16-byte aligned; null: all ones
   const void* given = nullptr;      // one number per row; null: none
-  void* out[max_row_outputs] = {};  // null where nobody needs it
-  void* row_out = nullptr;          // the state of each row; null where nobody needs it
-  void* column_out = nullptr;       // of the weight's type; null where nobody needs it
+  void* out[max_row_outputs] = {};  // null if not needed
+  void* row_out = nullptr;          // the state of each row; null if not needed
+  void* column_out = nullptr;       // of the weight's type; null if not needed
   void* partial = nullptr;          // room for partial sums of the columns
   const void* added = nullptr;      // contiguous; null: nothing is added
-  void* sum = nullptr;              // where the first input with `added` goes
-  double weight_offset = 0;         // is added to the weight, which must not be narrow then
-  double number = 0;                // the op's own
+  void* sum = nullptr;              // receives the first input plus `added`
+  double weight_offset = 0;         // added to the weight, which must be of the compute type then
+  double number = 0;                // the op's own, such as eps
 };
 
-// The kernels of an op. On the CPU the caller's thread pool divides the work: forward, the rows
-// [begin, end); backward, one of the `column_parts` parts that the rows are divided into, and then
-// the sum over the parts for the columns [begin, end).
+// The kernels of an op on the CPU, where the caller's thread pool divides the work. Forward
+// computes the rows [begin, end). Backward computes one of the `column_parts` parts of the rows;
+// then the parts are summed for the columns [begin, end).
 #define OPWRIGHT_FORWARD_ON_CPU(op) \
   void forward_on_cpu(op, const RowProblem& problem, int64_t begin, int64_t end)
 #define OPWRIGHT_BACKWARD_ON_CPU(op) \
@@ -80,9 +80,9 @@ struct RowProblem {
 #define OPWRIGHT_SUM_ON_CPU(op) \
   void sum_on_cpu(op, const RowProblem& problem, int64_t begin, int64_t end)
 
-// On CUDA, launched on `stream`. `adds_on_cuda`: whether the kernel adds what `problem.added`
-// names, which must be null elsewhere. `partials_on_cuda`: how many rows of `size` float32
-// (float64) values `problem.partial` must hold.
+// The kernels on CUDA, launched on `stream`. `adds_on_cuda` tells whether the kernel adds
+// `problem.added`, which must be null otherwise. `partials_on_cuda` tells how many rows of `size`
+// float32 (float64) values `problem.partial` must hold.
 #define OPWRIGHT_FORWARD_ON_CUDA(op) \
   cudaError_t forward_on_cuda(op, const RowProblem& problem, Stream stream)
 #define OPWRIGHT_BACKWARD_ON_CUDA(op) \
@@ -91,7 +91,7 @@ struct RowProblem {
 #define OPWRIGHT_PARTIALS_ON_CUDA(op) \
   int64_t partials_on_cuda(op, const RowProblem& problem, Stream stream)
 
-// The op's name, and that of the one that adds a residual first.
+// The names of the op and of its variant that adds a residual first.
 template <typename Op>
 constexpr const char* row_names[2] = {};
 
@@ -118,8 +118,8 @@ constexpr const char* row_names[2] = {};
   OPWRIGHT_DEFINE_ROWS(op)
 
 namespace cpu {
-// The CPU divides the rows into as many parts and sums each in float64: `partial` holds that many
-// rows of float64.
+// The CPU divides the rows into this many parts and sums the columns of each in float64: `partial`
+// holds one float64 row per part.
 constexpr int64_t column_parts = 64;
 }  // namespace cpu
 

@@ -1,4 +1,4 @@
-// The CPU engine for row ops: plain loops that compilers vectorise. rows.h says what an op is.
+// The CPU engine for row ops: plain loops that compilers vectorise. rows.h describes an op.
 #pragma once
 
 #include <algorithm>
@@ -33,12 +33,12 @@ OPWRIGHT_INLINE void with_row_types(const RowProblem& problem, Use&& use) {
                                            });
 }
 
-// The sum of `term(i)` over a row: blocks in eight interleaved parts, which vectorise, and pairs of
-// equally long sums, so that rounding errors grow with the logarithm of the length.
+// The sum of `term(i)` over a row. Blocks are summed in eight interleaved parts, which vectorise,
+// and then in pairs of equal length, so that rounding errors grow with the logarithm of the length.
 template <typename Number, typename Term>
 OPWRIGHT_INLINE Number sum_row(int64_t size, Term&& term) {
   constexpr int64_t block = 512;
-  Number pending[64];  // the sum of 2^level blocks, where the number of blocks so far has that bit
+  Number pending[64];  // the sum of 2^level blocks, if the number of blocks so far has that bit
   int64_t blocks = 0;
   for (int64_t begin = 0; begin < size; begin += block, ++blocks) {
     const int64_t end = std::min(begin + block, size);
@@ -61,7 +61,7 @@ OPWRIGHT_INLINE Number sum_row(int64_t size, Term&& term) {
   return sum;
 }
 
-// One row; `columns` are its part's sums over the rows, or null.
+// Computes one row; `columns` holds the column sums of the row's part, or is null.
 template <typename T, typename W, typename Function>
 OPWRIGHT_INLINE void compute_row(const Function& function, const RowProblem& problem, int64_t row,
                                  double* columns) {

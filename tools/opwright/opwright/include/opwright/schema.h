@@ -1,6 +1,6 @@
-// Reads an op's schema at compile time, and says in words what the engine cannot serve.
+// Reads an op's schema at compile time, and explains what the engine does not support.
 //
-// A schema is what torch.library calls one: `name.overload(Tensor x, float y, int n) -> Tensor`.
+// A schema is a torch.library schema: `name.overload(Tensor x, float y, int n) -> Tensor`.
 #pragma once
 
 namespace opwright {
@@ -59,7 +59,7 @@ constexpr Schema failed(SchemaProblem problem) {
   return schema;
 }
 
-// The kind of an argument that begins at `at`, which moves to the space before its name.
+// Reads the kind of the argument that begins at `at`, and moves `at` to the space before its name.
 constexpr SchemaProblem read_type(const char*& at, Kind& kind) {
   using namespace schema_text;
   const char* names[] = {"Tensor", "int", "float", "bool", "SymInt"};
@@ -111,7 +111,7 @@ constexpr Schema read_schema(const char* text) {
   return *at ? failed(SchemaProblem::result) : schema;
 }
 
-// Whether a schema's name is that of the struct: `cust_add.int` is cust_add_int.
+// Whether a schema's name matches the struct's: `cust_add.int` matches cust_add_int.
 constexpr bool is_schema_of(const char* schema, const char* name) {
   while (*name && (*schema == *name || (*schema == '.' && *name == '_'))) ++schema, ++name;
   return !*name && *schema == '(';
@@ -120,7 +120,7 @@ constexpr bool is_schema_of(const char* schema, const char* name) {
 template <typename... Op>
 struct OpList {};
 
-// One message per problem: the compiler shows the one that applies.
+// The compiler shows the message of the problem that applies.
 template <typename Text>
 constexpr bool check_schema() {
   constexpr SchemaProblem problem = read_schema(Text::schema).problem;
@@ -133,14 +133,14 @@ constexpr bool check_schema() {
                 "the engine has no optional arguments (`Tensor?`); write an overload without the "
                 "argument");
   static_assert(problem != SchemaProblem::type,
-                "the schema's argument types are Tensor, int, float and bool");
+                "the schema's argument types are Tensor, int, SymInt, float and bool");
   static_assert(problem != SchemaProblem::too_many, "a schema has at most 16 arguments");
   static_assert(problem != SchemaProblem::result,
-                "the schema must return `Tensor` or `(Tensor, Tensor)`");
+                "the schema must return one `Tensor`, or several: `(Tensor, Tensor)`");
   return problem == SchemaProblem::none;
 }
 
-// What an elementwise op adds: tensors first, then int and float numbers, one or two results.
+// Checks the rules for elementwise ops: tensors first, then ints and floats; one or two results.
 template <typename Op>
 constexpr bool check_elementwise_schema() {
   if constexpr (check_schema<Op>()) {

@@ -1,16 +1,15 @@
-// Where an output element finds its operands: a Layout as kernels walk it.
+// A Layout as kernels walk it to find the operands of an output element.
 //
-// Finding an element's place takes a division for each dimension but the last. GPUs have no
-// instruction for that, so a division becomes a multiplication by a number that is found once, on
-// the host.
+// Finding an element takes one division for each dimension but the last. GPUs have no instruction
+// for division, so it becomes a multiplication by a number that the host computes once.
 #pragma once
 
 #include "layout.h"
 
 namespace opwright {
 
-// n / divisor for n < 2^31: (high half of n * multiplier + n) >> shift, where 2^shift is the first
-// power of two that is not below the divisor. (Granlund and Montgomery, 1994.)
+// n / divisor for n < 2^31: (high half of n * multiplier + n) >> shift, where 2^shift is the
+// smallest power of two that is not below the divisor. (Granlund and Montgomery, 1994.)
 struct Divider {
   uint32_t divisor, multiplier, shift;
 
@@ -42,7 +41,7 @@ struct Walk {
     }
   }
 
-  // Makes `rows` rows of `length` elements of a single dimension; the last may be shorter.
+  // Splits a single dimension into `rows` rows of `length` elements; the last may be shorter.
   void fold(uint32_t length, uint32_t rows) {
     dims = 2;
     sizes[0] = Divider(length);
@@ -50,9 +49,9 @@ struct Walk {
     for (int i = 0; i < inputs; ++i) strides[i][1] = length * strides[i][0];
   }
 
-  // Adds to `offsets` what the dimensions from `first` on contribute, where `n` counts them.
+  // Adds to `offsets` the position of element `n` of the dimensions from `first` on.
   __device__ __forceinline__ void add_offsets(uint32_t n, int first, int64_t* offsets) const {
-#pragma unroll 1  // code for eight dimensions would be long, and most layouts have two
+#pragma unroll 1  // unrolled code would be long, and most layouts have two dimensions
     for (int d = first; d < dims - 1; ++d) {
       const uint32_t next = sizes[d].divide(n);
       const int64_t at = n - next * sizes[d].divisor;

@@ -1,5 +1,5 @@
-// scaled_rows: rows times a weight, and their sums: several inputs, two results, a number of each
-// kind.
+// scaled_rows: rows times a weight, with a second result in float64: several inputs, two results,
+// and a number of each kind.
 #include "opwright/kernel.h"
 
 void scaled_rows(const float* x, const float* weight, float* out, double* sums, int64_t rows,
@@ -17,7 +17,7 @@ OPWRIGHT_KERNEL(
     scaled_rows,
     "scaled_rows(Tensor x, Tensor weight, int shift, float scale, bool negate) -> (Tensor, Tensor)")
 
-// column_sums: a result of another shape than the first tensor's.
+// column_sums: a result whose shape differs from the first tensor's.
 opwright::Shape one_row(const opwright::Sizes* tensors) {
   return {1, {tensors[0][-1]}};
 }

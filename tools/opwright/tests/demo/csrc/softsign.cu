@@ -1,4 +1,4 @@
-// softsign: x / (1 + |x|), by a kernel of our own, for float32 and float64.
+// softsign: x / (1 + |x|), with its own kernel, for float32 and float64.
 #include "opwright/kernel.h"
 
 template <typename T>

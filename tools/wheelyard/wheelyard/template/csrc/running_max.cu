@@ -1,4 +1,4 @@
-// running_max: the largest number so far along each row. A kernel of its own: one thread per row.
+// running_max: the largest number so far along each row, with its own kernel: one thread per row.
 #include "opwright/kernel.h"
 
 template <typename T>

@@ -9,7 +9,7 @@ struct scale_add {
   static constexpr const char* schema = "scale_add(Tensor a, Tensor b, float alpha) -> Tensor";
   static constexpr DTypes dtypes = floating_dtypes;
 
-  template <typename C>  // the type that an element is computed in
+  template <typename C>  // the type in which an element is computed
   struct Function {
     C alpha;
     OPWRIGHT_FUNCTION C operator()(C a, C b) const { return a + alpha * b; }

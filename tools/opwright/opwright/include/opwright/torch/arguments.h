@@ -1,4 +1,4 @@
-// The one check of what the ops are given, dtypes and devices; tensors without gaps.
+// Checks the dtypes and devices of all ops' arguments, and makes contiguous tensors.
 #pragma once
 
 #include "opwright/element.h"
@@ -6,33 +6,33 @@
 
 namespace opwright {
 
-// A tensor and the name by which the op's schema knows it.
+// A tensor and its name in the op's schema.
 struct Argument {
   std::string name;
   const Tensor* tensor;
 };
 
-// The dtype that all of the op's tensors have; throws where they differ, lie on different devices,
-// or `dtypes` does not have it. `refusal` says why not, with {} for the dtype's name, or is null.
+// The dtype that all of the tensors have. Throws if their dtypes or devices differ, or if `dtypes`
+// lacks the dtype; `refusal` may then say why, with {} for the dtype's name.
 DType checked_dtype(OpName op, const Argument* arguments, int count, DTypes dtypes,
                     const char* refusal = nullptr);
 
-// The name of the schema's argument of that number.
+// The name of the schema's argument at `index`.
 std::string argument_name(const char* schema, int index);
 
-// The name of the dtype that the torch that is loaded has that number for.
+// The name of the dtype with this number in the loaded torch.
 std::string dtype_name(int32_t number);
 
-// The number that the torch that is loaded has for a dtype.
+// The number of a dtype in the loaded torch.
 int32_t torch_dtype(DType dtype);
 
 bool is_contiguous(const Tensor& tensor);
 
-// A new tensor without gaps, on the device of `like`, of up to max_dims dimensions.
+// A new contiguous tensor on the device of `like`, with at most max_dims dimensions.
 NewTensor new_contiguous(OpName op, const Tensor& like, int32_t dtype, int64_t dims,
                          const int64_t* sizes);
 
-// A contiguous copy of a tensor of any layout, of that dtype.
+// A contiguous copy, of the given dtype, of a tensor of any layout.
 Tensor copied(OpName op, const Tensor& from, int32_t dtype);
 
 }  // namespace opwright

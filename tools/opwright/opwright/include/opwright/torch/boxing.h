@@ -1,10 +1,10 @@
-// boxed<&op> is `op` as torch calls it, in the place of TORCH_BOX, which knows only
+// boxed<&op> wraps `op` in the form that torch calls. It replaces TORCH_BOX, which supports only
 // torch::stable::Tensor.
 //
-// Arguments: Tensor, std::optional<Tensor>, std::vector<Tensor>, and whatever torch's own
-// conversion knows (int64_t, double, bool, std::string, std::optional and std::vector of them).
-// Results: NewTensor, a std::tuple of them, or nothing for an op that writes into its arguments. An
-// op with any other signature is registered with TORCH_BOX.
+// Arguments: Tensor, std::optional<Tensor>, std::vector<Tensor>, and every type that torch itself
+// converts (int64_t, double, bool, std::string, std::optional and std::vector of them). Results:
+// NewTensor, a std::tuple of them, or void for an op that writes into its arguments. Use TORCH_BOX
+// for an op with any other signature.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,7 @@ struct FromStack<Tensor> {
   }
 };
 
-// torch boxes an optional value as a pointer to the value's own box, null where there is none.
+// torch boxes an optional value as a pointer to the value's own box, or null without a value.
 template <typename T>
 struct FromStack<std::optional<T>> {
   static std::optional<T> take(StableIValue value) {

@@ -1,5 +1,5 @@
-// The CUDA device of an op's tensors and torch's current stream on it; in a build without CUDA, the
-// error.
+// The CUDA device of an op's tensors and torch's current stream on it, or an error in a build
+// without CUDA.
 #pragma once
 
 #include <torch/csrc/stable/accelerator.h>
@@ -19,8 +19,8 @@ namespace opwright {
 
 #if defined(OPWRIGHT_WITH_CUDA)
 
-// Makes the tensor's device current, for as long as this lives. It nearly always is already; only
-// where it is not, torch's guard is asked, which allocates.
+// Makes the tensor's device current during this object's lifetime. The device nearly always is
+// current already; torch's guard, which allocates, is used only if it is not.
 class OnDeviceOf {
  public:
   explicit OnDeviceOf(const Tensor& tensor) {
@@ -46,7 +46,7 @@ inline void check_launch(OpName op, cudaError_t error) {
   if (error != cudaSuccess) fail(op, ": ", explain(error));
 }
 
-// Throws where an earlier kernel left an error that no later call can succeed with.
+// Throws if an earlier kernel left an error after which no call can succeed.
 inline void check_earlier_kernels(OpName op) {
   const cudaError_t error = cudaStreamQuery(nullptr);
   if (error != cudaErrorNotReady) check_launch(op, error);

@@ -7,13 +7,13 @@
 
 namespace opwright {
 
-constexpr int64_t grain_size = 32768;  // elements that are worth a thread: torch's own figure
+constexpr int64_t grain_size = 32768;  // elements that justify a thread: torch's own figure
 
-// Calls `range(begin, end)` for parts of the `n` items, each of `elements_each` elements.
+// Calls `range(begin, end)` for parts of the `n` items; an item has `elements_each` elements.
 template <typename Range>
 void parallel(int64_t n, int64_t elements_each, const Range& range) {
   const int64_t grain = std::max<int64_t>(1, grain_size / std::max<int64_t>(1, elements_each));
-  if (n <= grain) return range(0, n);  // saves the call into torch where one thread does it all
+  if (n <= grain) return range(0, n);  // one thread is enough: no call into torch
   torch::stable::parallel_for(0, n, grain, range);
 }
 

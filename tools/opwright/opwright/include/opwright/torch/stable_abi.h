@@ -1,5 +1,5 @@
-// The one place that knows the gaps in torch's stable ABI (target 2.10): each piece says what it
-// stands in for.
+// The only place that works around gaps in torch's stable ABI (target 2.10); each piece says what
+// it replaces.
 #pragma once
 
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
@@ -12,17 +12,17 @@
 #include <string>
 #include <utility>
 
-// Lives in libtorch_cuda, which CPU-only torch does not have. Weak, so that one library loads on
-// both.
+// Defined in libtorch_cuda, which a CPU-only torch does not have. Weak, so that one library loads
+// with either torch.
 extern "C" __attribute__((weak)) AOTITorchError
 aoti_torch_get_current_cuda_stream(int32_t device_index, void** ret_stream);
-// What went wrong in the last call that failed. There from torch 2.13 on.
+// The error message of the last call that failed. Exists from torch 2.13 on.
 extern "C" __attribute__((weak)) const char* torch_exception_get_what_without_backtrace();
 
 namespace opwright {
 
-// An op's name as users know it: the schema up to its overload's name or its arguments, without the
-// underscore of a private twin.
+// An op's name as users know it: the schema up to the overload's name or the arguments, without the
+// underscore of a private op.
 struct OpName {
   const char* schema;
 
@@ -34,8 +34,8 @@ struct OpName {
   }
 };
 
-// STD_TORCH_CHECK puts the function, file and line of the build machine in front of what users
-// read.
+// Replaces STD_TORCH_CHECK, whose messages begin with a function, file and line of the build
+// machine.
 template <typename... Parts>
 [[noreturn]] void fail(const Parts&... parts) {
   throw std::runtime_error((std::string() + ... + parts));
@@ -46,8 +46,8 @@ struct DeleteTensor {
 };
 using OwnedHandle = std::unique_ptr<AtenTensorOpaque, DeleteTensor>;
 
-// An op's argument, in the place of torch::stable::Tensor, which asks torch anew for each fact, for
-// each dtype in turn, and shares ownership on the heap. Together that costs a tenth of a call.
+// An op's argument. It replaces torch::stable::Tensor, which asks torch again for each fact, tries
+// the dtypes one by one, and shares ownership on the heap: together that costs a tenth of a call.
 class Tensor {
  public:
   explicit Tensor(AtenTensorHandle handle) : handle_(handle) {
@@ -70,7 +70,7 @@ class Tensor {
 
   int64_t dims;
   const int64_t *sizes, *strides;
-  int32_t dtype;  // as the torch that is loaded numbers them
+  int32_t dtype;  // its number in the loaded torch
   int32_t device_type, device_index;
 
  private:
@@ -90,12 +90,12 @@ inline std::string device_name(const Tensor& tensor) {
   return (is_cuda ? "cuda:" : "device ") + std::to_string(tensor.device_index);
 }
 
-// Says that memory could not be had, and why as far as the torch that is loaded tells.
+// Reports a failed allocation, with the reason if the loaded torch gives one.
 [[noreturn]] void fail_allocation(OpName op, const Tensor& like, int32_t dtype, int64_t dims,
                                   const int64_t* sizes);
 
-// An op's result: new, on `like`'s device. torch::stable::empty() takes no strides and finds its op
-// by name.
+// An op's result: a new tensor on `like`'s device. It replaces torch::stable::empty(), which takes
+// no strides and looks its op up by name.
 class NewTensor {
  public:
   NewTensor(OpName op, const Tensor& like, int32_t dtype, int64_t dims, const int64_t* sizes,
