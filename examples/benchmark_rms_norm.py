@@ -1,4 +1,4 @@
-"""Times rms_norm with a weight beside torch eager, torch.compile, Liger and QuACK.
+"""Times rms_norm and add_rms_norm with a weight beside torch eager, torch.compile, Liger and QuACK.
 
     python examples/benchmark_rms_norm.py [--check] [--peers FOLDER] [--output FOLDER]
 
@@ -7,9 +7,9 @@ Then more rows beside torch eager alone: odd ones, views, other dtypes.
 Needs a GPU. --peers names a folder of unpacked wheels (liger-kernel, quack-kernels and what they
 need); peers that cannot be imported are left out, and the report says why. Times are the GPU's, in
 alternating rounds with the host kept ahead (opwright's bench/clock.py). Bandwidth counts two passes over x
-forward and three backward. Also the host's time of a call on 1 x 4,096, and the first call of a
-fresh process once the GPU's context exists. Writes rms_norm.json and rms_norm.png; --check judges
-the promised ratios.
+forward and three backward; of add_rms_norm, four each. Also the host's time of a call on 1 x 4,096, and
+the first call of a fresh process once the GPU's context exists. Writes rms_norm.json and rms_norm.png;
+--check judges the promised ratios.
 """
 
 import argparse
@@ -38,39 +38,59 @@ SHAPES = (  # of 64 Mi elements, or about as many: the rows of language models, 
 )
 DTYPES = ("bfloat16", "float32")
 EPS = 1e-5
-Norm = Callable[[Tensor, Tensor], Tensor]
+Norms = tuple[Callable[..., Any], Callable[..., Any]]  # rms_norm and add_rms_norm
 
 
 def eager(x: Tensor, weight: Tensor) -> Tensor:
     return functional.rms_norm(x, x.shape[-1:], weight, EPS)
 
 
-def load_ours() -> Norm:
-    return lambda x, weight: cuda_ext_example.rms_norm(x, weight, EPS)
+def add_eager(x: Tensor, residual: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    added = x + residual
+    return eager(added, weight), added
 
 
-def load_liger() -> Norm:
+def load_ours() -> Norms:
+    return (
+        lambda x, weight: cuda_ext_example.rms_norm(x, weight, EPS),
+        lambda x, residual, weight: cuda_ext_example.add_rms_norm(x, residual, weight, EPS),
+    )
+
+
+def load_compiled() -> Norms:
+    return torch.compile(eager, dynamic=False), torch.compile(add_eager, dynamic=False)
+
+
+def load_liger() -> Norms:
+    from liger_kernel.ops.fused_add_rms_norm import LigerFusedAddRMSNormFunction
     from liger_kernel.ops.rms_norm import LigerRMSNormFunction
 
-    return lambda x, weight: LigerRMSNormFunction.apply(x, weight, EPS, 0.0, "llama", False)
+    how = (EPS, 0.0, "llama", False)
+    return (
+        lambda x, weight: LigerRMSNormFunction.apply(x, weight, *how),
+        lambda x, residual, weight: LigerFusedAddRMSNormFunction.apply(x, residual, weight, *how),
+    )
 
 
-def load_quack() -> Norm:
+def load_quack() -> Norms:
     from quack import rmsnorm
 
-    return lambda x, weight: rmsnorm(x, weight, eps=EPS)
+    return (
+        lambda x, weight: rmsnorm(x, weight, eps=EPS),
+        lambda x, residual, weight: rmsnorm(x, weight, residual=residual, eps=EPS, prenorm=True),
+    )
 
 
-LOADERS: dict[str, Callable[[], Norm]] = {
+LOADERS: dict[str, Callable[[], Norms]] = {
     "ours": load_ours,
-    "torch eager": lambda: eager,
-    "torch.compile": lambda: torch.compile(eager, dynamic=False),
+    "torch eager": lambda: (eager, add_eager),
+    "torch.compile": load_compiled,
     "Liger": load_liger,
     "QuACK": load_quack,
 }
 
 
-def load() -> tuple[dict[str, Norm], dict[str, str]]:
+def load() -> tuple[dict[str, Norms], dict[str, str]]:
     """Whoever is here, and why the others are not."""
     here, missing = {}, {}
     for name, loader in LOADERS.items():
@@ -84,36 +104,47 @@ def load() -> tuple[dict[str, Norm], dict[str, str]]:
 # --- What is measured ---------------------------------------------------------------------------
 
 
-def tensors(shape: tuple[int, int], dtype: str, gradient: bool) -> tuple[Tensor, Tensor]:
+def tensors(shape: tuple[int, int], dtype: str, gradient: bool, adds: bool = False) -> list[Tensor]:
+    """Returns x, the residual if one is added, and the weight."""
     make = functools.partial(torch.randn, dtype=getattr(torch, dtype), device="cuda")
-    return make(shape).requires_grad_(gradient), make(shape[-1]).requires_grad_(gradient)
+    shapes = (shape, shape, shape[-1]) if adds else (shape, shape[-1])
+    return [make(own).requires_grad_(gradient) for own in shapes]
 
 
-def forward_call(norm: Norm, x: Tensor, weight: Tensor, _: Tensor) -> Callable[[], object]:
-    return functools.partial(norm, x.detach(), weight.detach())
+def forward_call(norm: Any, inputs: list[Tensor], _: list[Tensor]) -> Callable[[], object]:
+    return functools.partial(norm, *(tensor.detach() for tensor in inputs))
 
 
-def backward_call(norm: Norm, x: Tensor, weight: Tensor, grad: Tensor) -> Callable[[], object]:
-    out = norm(x, weight)
-    return lambda: torch.autograd.grad(out, (x, weight), grad, retain_graph=True)
+def backward_call(norm: Any, inputs: list[Tensor], grads: list[Tensor]) -> Callable[[], object]:
+    out = norm(*inputs)
+    outputs = out if isinstance(out, tuple) else (out,)
+    return lambda: torch.autograd.grad(outputs, inputs, grads, retain_graph=True)
 
 
-PASSES = {"forward": (2, forward_call), "backward": (3, backward_call)}
+PASSES = {
+    "forward": (2, forward_call),
+    "backward": (3, backward_call),
+    "add, forward": (4, forward_call),
+    "add, backward": (4, backward_call),
+}
 
 
 def measure(
-    norms: dict[str, Norm], direction: str, dtype: str, shape: tuple[int, int], rounds: int
+    norms: dict[str, Norms], direction: str, dtype: str, shape: tuple[int, int], rounds: int
 ) -> list[dict[str, Any]]:
     passes, prepare = PASSES[direction]
+    adds = direction.startswith("add")
     calls, failed = {}, {}
-    x, weight = tensors(shape, dtype, gradient=True)  # the same for all: where they lie matters
-    grad = torch.randn_like(x)
+    inputs = tensors(
+        shape, dtype, gradient=True, adds=adds
+    )  # the same for all: where they lie matters
+    grads = [torch.randn_like(inputs[0]) for _ in range(1 + adds)]
     for name, norm in norms.items():
         try:
-            calls[name] = prepare(norm, x, weight, grad)
+            calls[name] = prepare(norm[adds], inputs, grads)
             calls[name]()  # compiles, where that is needed
         except Exception as error:  # a peer may not have this shape
-            failed[name] = str(error).splitlines()[0]
+            failed[name] = (str(error).splitlines() or [type(error).__name__])[0]
             calls.pop(name, None)
     times = rounds_of(gpu_clock(), [repeat(call) for call in calls.values()], 5, rounds)
     moved = passes * shape[0] * shape[1] * getattr(torch, dtype).itemsize
@@ -157,12 +188,13 @@ def other_rows() -> Iterator[tuple[str, Tensor, Tensor]]:
 
 
 def beside_eager(rounds: int) -> list[dict[str, Any]]:
-    norms = {"ours": load_ours(), "torch eager": eager}
+    norms = {"ours": load_ours()[0], "torch eager": eager}
     rows = []
     for what, x, weight in other_rows():
-        x, weight, grad = x.requires_grad_(), weight.requires_grad_(), torch.randn_like(x)
-        for direction, (passes, prepare) in PASSES.items():
-            calls = [repeat(prepare(norm, x, weight, grad)) for norm in norms.values()]
+        inputs, grads = [x.requires_grad_(), weight.requires_grad_()], [torch.randn_like(x)]
+        for direction in ("forward", "backward"):
+            passes, prepare = PASSES[direction]
+            calls = [repeat(prepare(norm, inputs, grads)) for norm in norms.values()]
             times = rounds_of(gpu_clock(), calls, 5, rounds)
             speeds = [passes * x.nbytes / statistics.median(own) / 1e12 for own in times]
             rows.append(
@@ -172,12 +204,12 @@ def beside_eager(rounds: int) -> list[dict[str, Any]]:
     return rows
 
 
-def host_times(norms: dict[str, Norm], rounds: int) -> list[dict[str, Any]]:
+def host_times(norms: dict[str, Norms], rounds: int) -> list[dict[str, Any]]:
     """The host's time of a call on 1 x 4,096."""
     rows = []
     for gradient in (False, True):
         x, weight = tensors((1, 4096), "bfloat16", gradient)
-        batches = [repeat(functools.partial(norm, x, weight)) for norm in norms.values()]
+        batches = [repeat(functools.partial(norm, x, weight)) for norm, _ in norms.values()]
         for name, own in zip(
             norms, rounds_of(host_clock("cuda"), batches, 300, rounds), strict=True
         ):
@@ -200,7 +232,7 @@ def first_call(name: str, peers: Path | None) -> dict[str, Any]:
 def measure_first_call(name: str) -> dict[str, Any]:
     x, weight = tensors((8192, 4096), "bfloat16", gradient=True)
     grad = torch.randn_like(x)
-    norm = LOADERS[name]()
+    norm = LOADERS[name]()[0]
     torch.cuda.synchronize()
     milliseconds = []
     for action in (lambda: norm(x, weight), lambda: norm(x, weight).backward(grad)):
@@ -252,7 +284,9 @@ def judge(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def text(result: dict[str, Any]) -> str:
-    lines = [f"{result['device']}, torch {result['torch']}: rms_norm with a weight, TB/s"]
+    lines = [
+        f"{result['device']}, torch {result['torch']}: rms_norm and add_rms_norm with a weight, TB/s"
+    ]
     names = [name for name in LOADERS if name not in result["missing"]]
     for direction in PASSES:
         for dtype in DTYPES:
@@ -286,7 +320,7 @@ def plot(result: dict[str, Any], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, grid = plt.subplots(
-        len(PASSES), len(DTYPES), figsize=(24, 9), squeeze=False, layout="constrained"
+        len(PASSES), len(DTYPES), figsize=(24, 18), squeeze=False, layout="constrained"
     )
     names = [name for name in LOADERS if name not in result["missing"]]
     for panel, (direction, dtype) in zip(
@@ -306,7 +340,9 @@ def plot(result: dict[str, Any], path: Path) -> None:
         panel.set_xticklabels([f"{rows} x {columns}" for rows, columns in SHAPES])
     handles = grid.flat[0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside lower center", ncols=len(names))
-    figure.suptitle(f"rms_norm with a weight, {result['device']}, torch {result['torch']}")
+    figure.suptitle(
+        f"rms_norm and add_rms_norm with a weight, {result['device']}, torch {result['torch']}"
+    )
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
