@@ -36,7 +36,7 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> Non
 
 def test_tls_needs_keys_and_they_are_made_once(tmp_path: Path) -> None:
     folder = tmp_path / "keys"
-    with pytest.raises(Problem, match=r"authority\.pem is missing; `wheelyard cluster-keys"):
+    with pytest.raises(Problem, match=r"member\.pem is missing; `wheelyard cluster-keys"):
         keys.security("tls://host:8786", folder)
     said = keys.make(folder)
     assert "wheelyard worker tls://" in "\n".join(said)

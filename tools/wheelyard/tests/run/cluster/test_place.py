@@ -21,7 +21,6 @@ from wheelyard.core.record import Record
 from wheelyard.problem import Problem
 from wheelyard.run.cluster import keys, link, place
 from wheelyard.run.cluster.link import Lost, checked
-from wheelyard.run.cluster.store import SMALL
 
 WRITE = "(workspace.out / f'{job.unit}.txt').write_text(workspace.inputs['text'])"
 
@@ -140,7 +139,7 @@ def test_a_hostile_worker_gets_no_further_than_a_hostile_job(
 ) -> None:
     """Whatever it answers, nothing is recorded as made, and no file appears where no job puts it."""
     monkeypatch.setattr(place, "ALONE_SECONDS", 1)
-    claims = {"kind": "passed", "verdict": "", "log": ["", 0], "small": {}}
+    claims = {"kind": "passed", "verdict": "", "log": ["", 0]}
     answers = {unit: {**claims, "outputs": outputs} for unit, (outputs, _) in HOSTILE.items()}
     there.worker(
         "hostile", f"service.Service.perform = lambda _, o, __: {answers!r}[o['job']['unit']]"
@@ -166,11 +165,10 @@ def test_a_hostile_worker_gets_no_further_than_a_hostile_job(
             "address": "a",
             "machine": "m",
             "log": ["", 0],
-            "small": {},
             "verdict": "",
             "outputs": {"a": "b"},
         },
-        {"kind": "failed", "address": "a", "machine": "m", "log": ["x", "y"], "small": {}},
+        {"kind": "failed", "address": "a", "machine": "m", "log": ["x", "y"]},
     ],
 )
 def test_an_answer_of_another_shape_is_no_answer(told: Any) -> None:
@@ -347,27 +345,19 @@ def test_a_worker_with_a_full_disk(
     assert "full cannot do it: its disk is full" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("liar", "length"),
-    [
-        ("service.pack = lambda files: dict.fromkeys(files, 'eQ==')", 1),
-        ("honest = store.Store.read; store.Store.read = lambda *a: honest(*a)[::-1]", SMALL + 1),
-    ],
-    ids=["with its answer", "when asked"],
-)
 def test_a_worker_that_sends_other_bytes(
-    liar: str, length: int, there: Machines, record: Record, capsys: pytest.CaptureFixture[str]
+    there: Machines, record: Record, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It states one digest and sends other bytes; the log is empty, so that it cannot be wrong."""
+    liar = "honest = store.Store.read; store.Store.read = lambda *a: honest(*a)[::-1]"
     there.worker("liar", liar)
-    write = f"(workspace.out / f'{{job.unit}}.txt').write_text(job.unit * {length})"
-    jobs = [toy(f"build/x{n}", write) for n in range(2)]
+    jobs = [toy(f"build/x{n}") for n in range(2)]
     helper = threading.Thread(target=there.worker, args=["honest"])
     helper.start()
     run(there, record, *jobs)
     helper.join()
     for n in range(2):
-        assert (record.folder / f"x{n}.txt").read_text() == f"x{n}" * length
+        assert (record.folder / f"x{n}.txt").read_text() == f"x{n}"
     assert {machine_of(record, job.name) for job in jobs} == {"honest"}
     assert "liar sent x0.txt with other bytes than it said" in capsys.readouterr().out
 
@@ -473,3 +463,10 @@ def test_stopped_by_hand_nothing_runs_on(there: Machines, record: Record) -> Non
     while sleeps() and time.monotonic() - began < 45:
         time.sleep(0.1)
     assert not sleeps()
+
+
+def test_a_worker_leaves_when_its_terminal_hangs_up(there: Machines) -> None:
+    """`ssh -t` does that to its program when the connection ends."""
+    there.worker("one")
+    there.processes["one"].send_signal(signal.SIGHUP)
+    assert there.processes["one"].wait(timeout=60) == 0
