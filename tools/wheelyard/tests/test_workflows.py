@@ -272,11 +272,12 @@ RUN = """
 import re, runpy, sys
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from packaging.utils import canonicalize_name
 lock, base, step, program, word = sys.argv[1:]
 pinned = re.findall(r"^([\\w-]+)==", Path(f"ci/{lock}.lock").read_text(), re.MULTILINE)
-named = {re.sub("[-_.]+", "-", name).lower() for name in ("wheelyard", *pinned)}
+named = {canonicalize_name(name) for name in ("wheelyard", *pinned)}
 for module, owners in packages_distributions().items():
-    if named.isdisjoint(re.sub("[-_.]+", "-", owner).lower() for owner in owners):
+    if named.isdisjoint(map(canonicalize_name, owners)):
         sys.modules[module] = None
 from wheelyard import cli, steps
 from wheelyard.plan import plan as planning
