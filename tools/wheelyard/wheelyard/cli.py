@@ -50,7 +50,7 @@ def main() -> int:
         print(f"error: {problem}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("stopped; the same command goes on from here", file=sys.stderr)
+        print("stopped; the same command continues from here", file=sys.stderr)
         return 130
 
 

@@ -58,9 +58,7 @@ class Repository:
             if error.code == 401:
                 raise Problem(f"GitHub refuses the token (401); a new one: {TYPE}") from None
             if error.code == 429 or error.headers.get("x-ratelimit-remaining") == "0":
-                raise Problem(
-                    "GitHub answers no more for now (rate limit); try again in an hour"
-                ) from None
+                raise Problem("GitHub's rate limit is used up; try again in an hour") from None
             if error.code in (403, 404):
                 return None
             raise Problem(
@@ -84,7 +82,7 @@ def look(plan: Plan) -> list[Finding]:
     name, token = repository(plan.project.root), _token()
     if not name:
         raise Problem(
-            "the remote `origin` is no repository on GitHub; git remote add origin URL, then push"
+            "the remote `origin` is not a repository on GitHub; git remote add origin URL, then push"
         )
     if not token:
         raise Problem(
@@ -122,7 +120,7 @@ def check(plan: Plan) -> str:
                 [
                     "GitHub is not set up for this tag:",
                     *missing,
-                    "--no-github-check tags all the same",
+                    "--no-github-check tags anyway",
                 ]
             )
         )
@@ -179,7 +177,9 @@ def _environments(where: Repository, wanted: list[str]) -> Iterator[Finding]:
     there = {environment["name"]: environment for environment in found["environments"]}
     for name in wanted:
         if name not in there:
-            what = f"there is no environment `{name}`; GitHub would make one that asks nobody"
+            what = (
+                f"there is no environment `{name}`; GitHub would create one that needs no approval"
+            )
             yield Finding(MISSING, what, f"create it: {page}")
             continue
         rules = {rule["type"] for rule in there[name].get("protection_rules", [])}

@@ -42,7 +42,7 @@ def new(name: str, folder: Path, tools: str = "") -> list[str]:
     """
     if not NAME.fullmatch(name):
         raise Problem(
-            f"'{name}' is no name for a project; use letters, digits and dashes, as in my-ext"
+            f"'{name}' is not a valid name for a project; use letters, digits and dashes, as in my-ext"
         )
     module = canonicalize_name(name).replace("-", "_")
     if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in TAKEN:

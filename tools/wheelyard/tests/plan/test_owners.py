@@ -37,7 +37,7 @@ def test_each_file_has_one_owner(both: Plan) -> None:
 )
 def test_a_name_that_no_job_is_for(both: Plan, rest: str) -> None:
     assert both.owners(name(both, rest)) in ([], ["build/sdist"] * (rest == ".zip"))
-    with pytest.raises(Problem, match="is not for a file named"):
+    with pytest.raises(Problem, match="may not leave a file named"):
         both.check_owners("repair/x86_64", [f"folder/{name(both, rest)}"])
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from demo_wheel import make_wheel
 from recorded import workspace
+from repository import program
 from wheelyard.core.digest import sha256
 from wheelyard.core.job import Job, Needs
 from wheelyard.problem import Problem
@@ -59,9 +60,7 @@ def test_without_a_gpu_and_without_evidence_it_says_what_to_do(
 
 def test_a_torch_that_sees_no_gpu_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch", reason="is asked for a GPU")
-    program = tmp_path / "nvidia-smi"
-    program.write_text("#!/bin/sh\necho 9.0\n")
-    program.chmod(0o755)
+    program(tmp_path, "nvidia-smi", "echo 9.0")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setenv("TORCH_PYTHON", sys.executable)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")

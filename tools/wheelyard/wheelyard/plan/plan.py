@@ -261,7 +261,7 @@ class Plan:
             file = path.rpartition("/")[2]
             if job not in (owners := self.owners(file)):
                 whose = f"it would be {', '.join(owners)}'s" if owners else "no job of this plan is"
-                raise Problem(f"{job} is not for a file named {file}; {whose}")
+                raise Problem(f"{job} may not leave a file named {file}; {whose}")
 
     @property
     def machines(self) -> tuple[str, ...]:

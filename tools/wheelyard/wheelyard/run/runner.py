@@ -228,5 +228,5 @@ def only_run(folder: Path) -> Iterator[Record]:
             free = shutil.disk_usage(folder).free >> 20
             raise Problem(
                 f"the disk is full ({free} MiB left below {folder}); free some space, then run the same "
-                "command again: it goes on from here"
+                "command again: it continues from here"
             ) from None

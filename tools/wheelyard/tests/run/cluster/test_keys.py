@@ -15,7 +15,7 @@ def test_the_address_of_a_scheduler() -> None:
 
 @pytest.mark.parametrize("given", ["http://host:80", "tls://host", "tls://host:port", "nothing"])
 def test_no_address(given: str) -> None:
-    with pytest.raises(Problem, match="is no address of a scheduler"):
+    with pytest.raises(Problem, match="is not the address of a scheduler"):
         keys.address(given)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from clusters import Machines, facts_of, machines, run
 from disks import small_disk
-from repository import committed, git
+from repository import committed, git, wait_until
 from wheelyard.core.digest import of_source
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Record
@@ -113,18 +113,9 @@ def test_secrets_stay_here(there: Machines, record: Record) -> None:
     assert facts_of(record, "build/x")["pid"] != os.getpid()
 
 
-def test_a_file_that_the_job_is_not_for_is_refused(there: Machines, record: Record) -> None:
-    """A worker refuses such a file; one that does not is refused here."""
-    careless = "service.acceptable = lambda job, folder: ['evil.txt']"
-    there.worker("one", careless)
-    with pytest.raises(Problem, match=r"build/x names the file evil\.txt, which it is not for"):
-        run(there, record, toy("build/x", "(workspace.out / 'evil.txt').touch()"))
-    assert not (record.folder / "evil.txt").exists()
-
-
 HOSTILE: dict[str, tuple[Any, str]] = {
-    "above": ({"../../x.txt": ["0" * 64, 1]}, "names the file ../../x.txt, which it is not for"),
-    "absolute": ({"/etc/x.txt": ["0" * 64, 1]}, "names the file /etc/x.txt, which it is not for"),
+    "above": ({"../../x.txt": ["0" * 64, 1]}, "names the file ../../x.txt, which is not its own"),
+    "absolute": ({"/etc/x.txt": ["0" * 64, 1]}, "names the file /etc/x.txt, which is not its own"),
     "negative": ({"negative.txt": ["0" * 64, -1]}, "sent negative.txt with other bytes"),
     "elsewhere": ({"elsewhere.txt": ["../../keys/member.pem", 1]}, "hostile does not answer"),
     "shapeless": ({"shapeless.txt": "0" * 64}, "sent no proper answer"),
@@ -177,18 +168,6 @@ def test_an_answer_of_another_shape_is_no_answer(told: Any) -> None:
 
 
 # --- Where jobs go ------------------------------------------------------------------------------------
-
-
-def test_a_need_that_nobody_offers_is_an_error_before_anything_starts(
-    there: Machines, record: Record
-) -> None:
-    there.worker("one")
-    wanting = Job("gpu", "x", Needs("s390x"), {})
-    with pytest.raises(
-        Problem, match=r"gpu/x needs s390x, which no worker offers.*\n  wheelyard worker tls"
-    ):
-        run(there, record, toy("build/x"), wanting)
-    assert record.jobs == {}
 
 
 def test_a_worker_of_another_version_gets_nothing(there: Machines, record: Record) -> None:
@@ -306,8 +285,7 @@ if not Path({str(died)!r}).exists():
     second = Job("gate", "x", network, {"do": die_once, "text": made("build/x")})
 
     def another() -> None:
-        while not died.exists():
-            time.sleep(0.1)
+        wait_until(died.exists)
         time.sleep(2)
         there.worker("later")
 
@@ -370,8 +348,7 @@ def test_the_scheduler_restarts(
     )
 
     def restart() -> None:
-        while not (tmp_path / "begun").exists():
-            time.sleep(0.05)
+        wait_until((tmp_path / "begun").exists)
         there.kill("scheduler")
         there.scheduler()
 
@@ -394,8 +371,7 @@ def test_the_scheduler_stays_away_and_the_same_command_goes_on(
     ]
 
     def kill() -> None:
-        while not (record.folder / "a.txt").exists():
-            time.sleep(0.05)
+        wait_until((record.folder / "a.txt").exists)
         there.kill("scheduler")
 
     there.worker("one")
@@ -454,15 +430,10 @@ def test_stopped_by_hand_nothing_runs_on(there: Machines, record: Record) -> Non
         stderr=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    began = time.monotonic()
-    while not sleeps() and time.monotonic() - began < 30:
-        time.sleep(0.1)
-    assert sleeps()
+    wait_until(sleeps)
     release.send_signal(signal.SIGINT)
     assert release.wait(timeout=30) != 0
-    while sleeps() and time.monotonic() - began < 45:
-        time.sleep(0.1)
-    assert not sleeps()
+    wait_until(lambda: not sleeps(), 45)
 
 
 def test_a_worker_leaves_when_its_terminal_hangs_up(there: Machines) -> None:

@@ -45,7 +45,7 @@ def test_a_file_that_went_bad_is_dropped(store: Store, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "abc", "A" * 64])
 def test_a_name_that_is_no_digest(store: Store, name: str) -> None:
-    with pytest.raises(Wrong, match="is no sha256"):
+    with pytest.raises(Wrong, match="is not a sha256"):
         store.receive(name, 0, b"", True)
 
 

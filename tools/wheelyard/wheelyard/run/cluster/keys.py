@@ -43,7 +43,9 @@ def address(given: str) -> str:
         given = f"tls://{given}"
     parts = urlsplit(given)
     if parts.scheme not in ("tcp", "tls") or not parts.hostname or not _port(parts):
-        raise Problem(f"{given} is no address of a scheduler, which looks like tls://host:8786")
+        raise Problem(
+            f"{given} is not the address of a scheduler, which looks like tls://host:8786"
+        )
     return given
 
 

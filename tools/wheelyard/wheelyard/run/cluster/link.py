@@ -134,7 +134,7 @@ class Link:
             if self._client.status == "closed" or time.monotonic() - began > BACK_SECONDS:
                 raise Problem(
                     f"the scheduler at {self.address} went away; start it again, then run the same command: "
-                    "it goes on from here"
+                    "it continues from here"
                 )
             time.sleep(0.5)
         self._subscribe()  # a new scheduler does not know us

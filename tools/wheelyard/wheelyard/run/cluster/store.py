@@ -28,7 +28,7 @@ class Store:
 
     def path(self, digest: str) -> Path:
         if not re.fullmatch(r"[0-9a-f]{64}", digest):
-            raise Wrong(f"{digest!r} is no sha256")
+            raise Wrong(f"{digest!r} is not a sha256")
         return self.folder / digest
 
     def missing(self, digests: Iterable[str]) -> list[str]:
