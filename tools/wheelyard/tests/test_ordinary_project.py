@@ -4,17 +4,17 @@ The project in ordinary/ is planned here; test_tool_release.py releases it.
 """
 
 import dataclasses
-import importlib.util
 import os
+import runpy
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from demo_wheel import make_wheel
 from recorded import workspace
+from repository import write
 from wheelyard import steps
 from wheelyard.config import matrix as matrix_file
 from wheelyard.config.matrix import Toolkit
@@ -174,34 +174,12 @@ def test_another_nvcc_12_needs_an_image(ordinary: Plan, tmp_path: Path) -> None:
 # --- The toolkit ----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def complete_toolkit() -> ModuleType:
-    specification = importlib.util.spec_from_file_location(
-        "complete_toolkit", images.FOLDER / "complete_toolkit.py"
-    )
-    assert specification
-    assert specification.loader
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-def test_a_toolkit_gets_the_headers_and_libraries_of_torchs_dependencies(
-    complete_toolkit: ModuleType, tmp_path: Path
-) -> None:
+def test_a_toolkit_gets_the_headers_and_libraries_of_torchs_dependencies(tmp_path: Path) -> None:
     toolkit, packages = tmp_path / "cuda", tmp_path / "nvidia"
-    for file in ("include/cuda.h", "lib/libcudart.so.13"):
-        (toolkit / file).parent.mkdir(parents=True, exist_ok=True)
-        (toolkit / file).write_text("toolkit")
-    for file in (
-        "cu13/include/cuda.h",
-        "cu13/include/cublas_v2.h",
-        "cudnn/include/cudnn.h",
-        "cu13/lib/libcublas.so.13",
-    ):
-        (packages / file).parent.mkdir(parents=True, exist_ok=True)
-        (packages / file).write_text("torch")
-    complete_toolkit.complete(toolkit, packages)
+    write(toolkit, dict.fromkeys(("include/cuda.h", "lib/libcudart.so.13"), "toolkit"))
+    theirs = ("cu13/include/cuda.h", "cu13/include/cublas_v2.h", "cudnn/include/cudnn.h")
+    write(packages, dict.fromkeys((*theirs, "cu13/lib/libcublas.so.13"), "torch"))
+    runpy.run_path(str(images.FOLDER / "complete_toolkit.py"))["complete"](toolkit, packages)
     assert (toolkit / "include/cuda.h").read_text() == "toolkit"
     assert (toolkit / "include/cublas_v2.h").read_text() == "torch"
     assert (toolkit / "include/cudnn.h").read_text() == "torch"
