@@ -20,7 +20,7 @@ from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Record
 from wheelyard.problem import Problem
 from wheelyard.run.cluster import keys, link, place
-from wheelyard.run.cluster.link import Lost, checked
+from wheelyard.run.cluster.link import Lost, SchedulerLost, checked
 
 WRITE = "(workspace.out / f'{job.unit}.txt').write_text(workspace.inputs['text'])"
 
@@ -386,6 +386,19 @@ def test_the_scheduler_stays_away_and_the_same_command_goes_on(
     run(there, record, *jobs)
     assert record.jobs["build/a"] == first
     assert record.jobs["repair/b"]["verdict"] == "passed"
+
+
+def test_a_job_for_a_scheduler_that_stays_away_is_not_sent(
+    there: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its client is closed by then; whether a job is sent so late is luck."""
+    monkeypatch.setattr(link, "BACK_SECONDS", 2)
+    with link.joined(there.address, there.keys) as joined:
+        there.kill("scheduler")
+        wait_until(lambda: joined._client.status == "closed")
+        with pytest.raises(SchedulerLost):
+            joined.send("build/x", {}, {}, [], 0)
+        joined.cancel_all()
 
 
 class Broken:

@@ -13,6 +13,7 @@ from typing import Any
 
 import dask
 import distributed
+from distributed.client import ClosedClientError
 
 from wheelyard.problem import Problem
 from wheelyard.run.cluster import keys, worker
@@ -22,6 +23,7 @@ from wheelyard.run.cluster.store import CHUNK
 CONNECT_SECONDS = 30
 BACK_SECONDS = 120  # how long a lost scheduler may take to come back
 FRESH_SECONDS = 1.0  # the greatest age of the list of workers
+AWAY = (OSError, RuntimeError, ClosedClientError)  # raised while the scheduler cannot be reached
 LARGEST = 16 << 30  # the most bytes that a worker may send as one file
 
 Message = Mapping[str, Any]
@@ -90,7 +92,7 @@ class Link:
             if time.monotonic() - self._looked > FRESH_SECONDS:
                 try:
                     known = self._client.sync(self._client.scheduler.identity, n_workers=-1)
-                except (OSError, TimeoutError, RuntimeError):
+                except AWAY:
                     return []  # the scheduler is away; jobs will notice
                 self._members = [
                     Member(address, str(w["name"]), w["nthreads"], w["resources"])
@@ -116,10 +118,14 @@ class Link:
         errand = Errand(key)
         self._errands[key] = errand
         text = json.dumps({**order, "topic": self._topic})
-        errand.future = self._client.submit(
-            worker.perform, text, key=key, resources=wants, pure=False, priority=priority,
-            workers=among or None,
-        )  # fmt: skip
+        try:
+            errand.future = self._client.submit(
+                worker.perform, text, key=key, resources=wants, pure=False, priority=priority,
+                workers=among or None,
+            )  # fmt: skip
+        except ClosedClientError:
+            del self._errands[key]
+            raise SchedulerLost from None
         errand.future.add_done_callback(lambda _: errand.inbox.put({"kind": "over"}))
         return errand
 
@@ -173,7 +179,7 @@ class Link:
         futures = [errand.future for errand in self._errands.values()]
         try:
             self._client.cancel(futures, force=True)
-        except (OSError, TimeoutError, RuntimeError):
+        except AWAY:
             return  # without a scheduler no job continues
 
     def _call(self, address: str, function: Callable[..., Any], *arguments: Any) -> Any:
