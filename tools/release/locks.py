@@ -20,6 +20,7 @@ PIN = re.compile(r"^([\w.-]+)==([^\s;\\]+)", re.MULTILINE)
 # The end of the name of a wheel that serves CPython on one of our platforms.
 SERVES_US = re.compile(r"-(py|cp)[^-]*-[^-]+-(any|(many)?linux_?\d[^-]*_(x86_64|aarch64))\.whl$")
 SAME_TOOLS = ["--constraint", "ci/tools.lock"]
+SAME_TESTS = ["--constraint", "tests/tests.lock", "--constraint", "ci/sign.lock"]
 FEW = [*SAME_TOOLS, "--override", "ci/unneeded.txt"]
 
 
@@ -41,10 +42,7 @@ LOCKS = [
     Lock("ci/publish", FEW),
     Lock("tests/tests", SAME_TOOLS),
     *(
-        Lock(
-            f"tools/{tool}/tests/tests",
-            [*SAME_TOOLS, "--constraint", "tests/tests.lock"],
-        )
+        Lock(f"tools/{tool}/tests/tests", [*SAME_TOOLS, *SAME_TESTS])
         for tool in ("wheelscope", "wheelyard")
     ),
     Lock("docs/docs"),

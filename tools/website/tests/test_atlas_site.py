@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 from axe_core_python.selenium import Axe
-from maintenance import screenshots
+from maintenance import browser
 from selenium.webdriver import Chrome
 
 PROGRAM = Path(__file__).parents[2] / "wheelscope/build/bin/wheelscope"
 TAG = "cp311-cp311-manylinux_2_28_x86_64"
 HOSTILE = '<img src=x onerror="document.title=1">'
 
-pytestmark = pytest.mark.skipif(
-    screenshots.BROWSER is None or not PROGRAM.exists(),
-    reason="needs wheelscope, and Chromium or Chrome with the chromedriver of its version",
-)
+pytestmark = [
+    pytest.mark.skipif(bool(browser.MISSING), reason=browser.MISSING),
+    pytest.mark.skipif(not PROGRAM.exists(), reason="needs `make wheelscope`"),
+]
 
 
 def put_wheel(root: Path, name: str, requires: str = "") -> None:
@@ -80,8 +80,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=["desktop dark", "phone light"])
 def driver(request: pytest.FixtureRequest) -> Iterator[Chrome]:
-    size, scheme = request.param.split()
-    with screenshots.browser(screenshots.WIDTHS[size], scheme) as found:
+    with browser.opened(*request.param.split()) as found:
         yield found
 
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from axe_core_python.selenium import Axe
-from maintenance import screenshots
+from maintenance import browser
 from selenium.webdriver import Chrome
 
 ROOT = Path(__file__).parents[3]
@@ -21,10 +21,7 @@ PAGES = sorted(str(file.relative_to(SITE)) for file in SITE.rglob("*.html"))
 REPOSITORY = re.search(r"repository: (\S+)", (ROOT / "mkdocs.yml").read_text())
 
 pytestmark = pytest.mark.skipif(not PAGES, reason="needs `make docs`")
-in_browser = pytest.mark.skipif(
-    screenshots.BROWSER is None,
-    reason="needs Chromium or Chrome, with the chromedriver of its version",
-)
+in_browser = pytest.mark.skipif(bool(browser.MISSING), reason=browser.MISSING)
 
 
 class Html(HTMLParser):
@@ -99,8 +96,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture(scope="module", params=["desktop dark", "phone light"])
 def driver(request: pytest.FixtureRequest) -> Iterator[Chrome]:
-    size, scheme = request.param.split()
-    with screenshots.browser(screenshots.WIDTHS[size], scheme) as found:
+    with browser.opened(*request.param.split()) as found:
         yield found
 
 

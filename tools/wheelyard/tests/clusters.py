@@ -7,13 +7,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from repository import TOOL
+from repository import TOOL, wait_until
 from wheelyard.core.job import Graph, Job
 from wheelyard.core.progress import Display
 from wheelyard.core.record import Facts, Record
@@ -100,12 +99,11 @@ class Machines:
             )
 
     def wait_for(self, name: str, text: str, times: int = 1) -> None:
-        for _ in range(1800):  # a busy machine takes a minute to start Dask
-            if self.log(name).count(text) >= times:
-                return
+        def said() -> bool:
             assert self.processes[name].poll() is None, self.log(name)
-            time.sleep(0.1)
-        raise AssertionError(f"{name} does not say {text!r}:\n{self.log(name)}")
+            return self.log(name).count(text) >= times
+
+        wait_until(said, 180)  # a busy machine takes a minute to start Dask
 
     def close(self) -> None:
         for process in self.processes.values():

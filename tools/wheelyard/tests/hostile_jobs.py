@@ -142,7 +142,7 @@ def hands_on_a_wheel(artifact: str) -> tuple[Attack, str]:
     """Returns an attack that hands on another job's wheel, altered, with a record that agrees."""
     taken = "build-aarch64" if artifact == "build-x86_64" else "build-x86_64"
     name = taken.replace("build-", "repair/")
-    message = f"{artifact} hands on `{name}`, which it is not for"
+    message = f"{artifact} hands on `{name}`, which is not its own"
     return lambda artifacts: as_another_job(artifacts, taken, artifact), message
 
 
@@ -169,7 +169,7 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
     ),
     "build: both wheels under the architecture that needs no evidence": (
         relabelled,
-        "repair/aarch64 is not for a file named .*x86_64.whl; it would be repair/x86_64's",
+        "repair/aarch64 may not leave a file named .*x86_64.whl; it would be repair/x86_64's",
     ),
     # --- gate
     "gate: a verdict left out": (
@@ -191,7 +191,7 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
     ),
     "verify: one job gives every verdict": (
         every_verdict,
-        "verify-.* hands on `verify/.*, which it is not for",
+        "verify-.* hands on `verify/.*, which is not its own",
     ),
     # --- smoke
     "smoke: easier checks": (
@@ -211,7 +211,7 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
     # --- sign
     "sign: a file that is no attestation": (
         lambda a: leave(a / "sign", "attest/files", "attestations/evil.whl", b"evil"),
-        "attest/files names the file attestations/evil.whl, which it is not for",
+        "attest/files names the file attestations/evil.whl, which is not its own",
     ),
 }
 ATTACKS |= {
@@ -230,15 +230,15 @@ ATTACKS |= {
 LATER_ATTACKS: dict[str, tuple[Attack, str]] = {
     "testpypi: says that PyPI has it all": (
         lambda a: job(a / "testpypi", "publish/pypi"),
-        "testpypi hands on `publish/pypi`, which it is not for",
+        "testpypi hands on `publish/pypi`, which is not its own",
     ),
     "testpypi: evidence": (
         lambda a: leave(a / "testpypi", "gpu/x86_64", "evidence/gpu-x86_64.json", b"{}"),
-        "testpypi hands on `gpu/x86_64`, which it is not for",
+        "testpypi hands on `gpu/x86_64`, which is not its own",
     ),
     "install: attestations": (
         lambda a: job(a / "install", "attest/files"),
-        "install hands on `attest/files`, which it is not for",
+        "install hands on `attest/files`, which is not its own",
     ),
 }
 LATER_ATTACKS |= {f"{job}: a wheel": hands_on_a_wheel(job) for job in ("testpypi", "install")}

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 SECRET, LISTENER, MARK = Path("{secret}"), int("{listener}"), "{mark}"
-HOUSE = SECRET.parent / "project/build/release"
+RELEASE = SECRET.parent / "project/build/release"
 
 
 def reads(path: Path | str) -> bool:
@@ -109,10 +109,10 @@ ATTEMPTS: dict[str, Callable[[], bool]] = {
     "the shell's variables": lambda: sees_variable("HOSTILE_SETTING"),
     "the shell's settings for cibuildwheel": lambda: sees_variable("HOSTILE_CIBW"),
     "a password of the shell": lambda: sees_variable("TWINE_PASSWORD"),
-    "another job's workspace": lambda: (HOUSE / "work").exists(),
-    "another job's workspace at /host": lambda: Path(f"/host{HOUSE}/work").exists(),
-    "the record": lambda: writes(HOUSE / "release.json"),
-    "the embedded index's password": lambda: Path(f"/host{HOUSE}/index/password").exists(),
+    "another job's workspace": lambda: (RELEASE / "work").exists(),
+    "another job's workspace at /host": lambda: Path(f"/host{RELEASE}/work").exists(),
+    "the record": lambda: writes(RELEASE / "release.json"),
+    "the embedded index's password": lambda: Path(f"/host{RELEASE}/index/password").exists(),
     "the sources, for later jobs": lambda: writes("/source/setup.py"),
     "the history, for later jobs": lambda: writes("/source/.git/config"),
 }
@@ -131,7 +131,7 @@ def tried() -> dict[str, str]:
 
 def leave_a_process() -> None:
     """Starts a process that outlives the build and changes the build's results."""
-    places = ["/out/*", "/output/*", "/tmp/**/*.whl", f"/host{HOUSE}/**/*.whl"]
+    places = ["/out/*", "/output/*", "/tmp/**/*.whl", f"/host{RELEASE}/**/*.whl"]
     script = f"""
 import glob, time
 for _ in range(60):

@@ -1,10 +1,11 @@
 """Locates wheelyard's project and the repository around it, whose matrix and workflows some tests read; makes other
-repositories and runs wheelyard in them; marks the tests that make real releases in containers."""
+repositories, and programs that stand in for others; marks the tests that make real releases in containers."""
 
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,21 @@ def write(folder: Path, texts: Mapping[str, str]) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     return folder
+
+
+def program(folder: Path, name: str, line: str) -> Path:
+    """Makes a shell script that stands in for a program."""
+    file = folder / name
+    file.write_text(f"#!/bin/sh\n{line}\n")
+    file.chmod(0o755)
+    return file
+
+
+def wait_until(holds: Callable[[], object], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, f"it does not hold after {seconds} seconds"
+        time.sleep(0.05)
 
 
 def git(folder: Path, *words: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from clusters import Machines, machines, run
 from demo_project import copy_of_demo
-from repository import ROOT, git, real_release, wheelyard
+from repository import ROOT, git, real_release, wait_until, wheelyard
 from wheelyard.core.digest import sha256
 from wheelyard.core.job import Job, Needs
 from wheelyard.core.record import Record
@@ -130,8 +130,7 @@ def test_a_worker_that_is_cut_off(
     do = f"import time; open({str(begun)!r}, 'w').close(); time.sleep(20)"
 
     def interrupt() -> None:
-        while not begun.exists():
-            time.sleep(0.1)
+        wait_until(begun.exists)
         with cut_off():
             if goes_elsewhere:
                 there.worker("near")

@@ -202,5 +202,5 @@ def test_without_a_network_a_token_or_a_repository_on_github(project: Path, gith
     assert "GitHub does not answer" in call(project, github).stderr
     assert "GitHub does not answer" in call(project, github, "tag", "1.2.0").stderr
     subprocess.run(["git", "remote", "remove", "origin"], cwd=project, check=True)
-    assert "no repository on GitHub" in call(project, github).stderr
+    assert "not a repository on GitHub" in call(project, github).stderr
     assert call(project, github, "tag", "1.2.0", token="").stdout == ""

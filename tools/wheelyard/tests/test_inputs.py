@@ -82,11 +82,11 @@ class Bench:
         jobs = (from_json(job) for job in json.loads(done.stdout))
         return Graph.of(dataclasses.replace(job, needs=Needs()) for job in jobs)
 
-    def ran_after(self, change: Callable[[], None], house: Path) -> set[str]:
+    def ran_after(self, change: Callable[[], None], release: Path) -> set[str]:
         """Returns the steps that run again after a change; the sdist is told apart from the other builds."""
-        shutil.copytree(self.folder / "released", house)
+        shutil.copytree(self.folder / "released", release)
         change()
-        ran = run(self.planned(), house)
+        ran = run(self.planned(), release)
         return SDIST.intersection(ran) | {n.split("/")[0] for n in ran if n not in SDIST}
 
 
@@ -99,7 +99,7 @@ def copy(source: Path, target: Path) -> None:
         shutil.copy(source, target)
 
 
-def run(jobs: Graph, house: Path) -> list[str]:
+def run(jobs: Graph, release: Path) -> list[str]:
     """Runs the unfinished jobs; returns the names of the jobs that ran."""
     ran: list[str] = []
 
@@ -115,10 +115,10 @@ def run(jobs: Graph, house: Path) -> list[str]:
         return ""
 
     step = types.SimpleNamespace(run=one)
-    with only_run(house) as record:
+    with only_run(release) as record:
         assert isinstance(record, Record)
-        here = local.Here(house, Display())
-        place = local.Local(house, lambda _: step, here)  # type: ignore[arg-type,return-value]
+        here = local.Here(release, Display())
+        place = local.Local(release, lambda _: step, here)  # type: ignore[arg-type,return-value]
         Runner(jobs, record, here.display, place).run(list(jobs.jobs.values()), force=False)
     return ran
 
@@ -129,7 +129,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 
 
 def test_nothing_runs_again_without_a_change(bench: Bench, tmp_path: Path) -> None:
-    assert bench.ran_after(lambda: None, tmp_path / "house") == set()
+    assert bench.ran_after(lambda: None, tmp_path / "release") == set()
 
 
 @pytest.mark.parametrize("library", ["zlib.ZLIB_RUNTIME_VERSION", "platform.python_version"])
@@ -140,7 +140,7 @@ def test_what_compresses_is_an_input(bench: Bench, tmp_path: Path, library: str)
     try:
         ran = bench.ran_after(
             lambda: start.write_text(f"import {module}\n{library} = {value}\n") and None,
-            tmp_path / "house",
+            tmp_path / "release",
         )
     finally:
         start.unlink()
@@ -318,7 +318,7 @@ def test_exactly_the_right_steps_run_again(bench: Bench, tmp_path: Path, what: s
         file.write_text(text.replace(old, new, 1) if old else text + added)
 
     try:
-        assert bench.ran_after(change, tmp_path / "house") == set(expected)
+        assert bench.ran_after(change, tmp_path / "release") == set(expected)
     finally:
         if before is not None:
             file.write_bytes(before)

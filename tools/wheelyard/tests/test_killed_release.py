@@ -188,10 +188,10 @@ def is_tidy(project: Path) -> None:
     assert not engine.is_left_over()
     assert not forgotten_engines()
     assert containers(project) == []
-    house = project / "build/release"
-    assert not list((house / "work").glob("*"))
-    assert not list(house.glob("*.new"))
-    with (house / ".lock").open() as lock:
+    release = project / "build/release"
+    assert not list((release / "work").glob("*"))
+    assert not list(release.glob("*.new"))
+    with (release / ".lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
@@ -233,19 +233,19 @@ def test_nothing_runs_on_after_a_release_was_stopped(
 def test_a_full_disk(whole: Whole, tmp_path: Path) -> None:
     """The release says so, and continues when there is room: again and again, with a little more room each time."""
     project = another(whole, tmp_path / "project", with_downloads=False)
-    house = project / "build/release"
-    house.mkdir(parents=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM[0]}K", "tmpfs", house], check=True)
-    (house / "torch").symlink_to(whole.project / "build/release/torch")
+    release = project / "build/release"
+    release.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM[0]}K", "tmpfs", release], check=True)
+    (release / "torch").symlink_to(whole.project / "build/release/torch")
     try:
         for kilobytes in ROOM:
-            subprocess.run(["mount", "-o", f"remount,size={kilobytes}K", house], check=True)
+            subprocess.run(["mount", "-o", f"remount,size={kilobytes}K", release], check=True)
             done = wheelyard(project, "release")
             assert done.returncode == 1, done.stdout
             assert "disk is full" in done.stderr.lower(), done.stderr
             assert "Traceback" not in done.stderr
-        subprocess.run(["mount", "-o", "remount,size=64M", house], check=True)
+        subprocess.run(["mount", "-o", "remount,size=64M", release], check=True)
         finishes(project, whole)
         is_tidy(project)
     finally:
-        subprocess.run(["umount", house], check=True)
+        subprocess.run(["umount", release], check=True)

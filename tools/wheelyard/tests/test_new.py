@@ -133,7 +133,7 @@ def test_a_name_that_means_something_else(tmp_path: Path, name: str):
 
 @pytest.mark.parametrize("name", ["", "1st", "my ext", "-x", "my-", "../x", "naïve"])
 def test_a_name_that_is_none(tmp_path: Path, name: str):
-    with pytest.raises(Problem, match="is no name for a project"):
+    with pytest.raises(Problem, match="is not a valid name for a project"):
         new.new(name, tmp_path / "folder")
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import yaml
 from rehearsal import STAND_INS, Failed, Rehearsal
-from repository import ROOT, TOOL, git, real_release
+from repository import ROOT, TOOL, git, program, real_release
 from test_doctor import ENVIRONMENTS, GitHub, github
 from wheelyard import new
 from wheelyard.core.digest import sha256
@@ -81,14 +81,14 @@ def set_up(clone: Path) -> None:
     places = [TOOL, sysconfig.get_path("purelib")]
     (packages / "tools.pth").write_text("".join(f"{place}\n" for place in places))
     (environment / "bin/wheelscope").symlink_to(ROOT / "build/bin/wheelscope")
-    for program in Path(sys.executable).parent.iterdir():
-        content, copy = program.read_bytes(), environment / "bin" / program.name
+    for installed in Path(sys.executable).parent.iterdir():
+        content, copy = installed.read_bytes(), environment / "bin" / installed.name
         if not copy.exists() and re.match(rb"#!.*python.*\n", content):
             python_here = f"#!{environment}/bin/python\n".encode()
             copy.write_bytes(python_here + content.partition(b"\n")[2])
             copy.chmod(0o755)
         elif not copy.exists() and content.startswith(b"\x7fELF"):
-            copy.symlink_to(program)
+            copy.symlink_to(installed)
     (clone / "build/tools").mkdir(parents=True)
     for wheel in (ROOT / "build/tools").glob("opwright-*.whl"):
         shutil.copy(wheel, clone / "build/tools")
@@ -151,10 +151,7 @@ def gpu_python(run: Rehearsal) -> Path:
     """Makes a stand-in for the Python of a GPU machine, which repeats the checks of the smoke test here."""
     like = run.folder / "like.json"
     shutil.copy(run.folder / f"clone/build/release/evidence/{HERE}.json", like)
-    script = run.folder / "gpu-python"
-    script.write_text(f'#!/bin/sh\nLIKE={like} exec {STAND_INS}/gpu-python "$@"\n')
-    script.chmod(0o755)
-    return script
+    return program(run.folder, "gpu-python", f'LIKE={like} exec {STAND_INS}/gpu-python "$@"')
 
 
 def test_a_dry_run_without_evidence_stops_and_says_what_to_do(

@@ -4,17 +4,17 @@ The project in ordinary/ is planned here; test_tool_release.py releases it.
 """
 
 import dataclasses
-import importlib.util
 import os
+import runpy
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from demo_wheel import make_wheel
 from recorded import workspace
+from repository import write
 from wheelyard import steps
 from wheelyard.config import matrix as matrix_file
 from wheelyard.config.matrix import Toolkit
@@ -39,10 +39,7 @@ def ordinary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
 def with_torch(plan: Plan, **changes: object) -> Plan:
     """Returns the plan with another [torch."2.12"], and no other torch."""
     torch = dataclasses.replace(plan.matrix.torch["2.12"], **changes)  # type: ignore[arg-type]
-    matrix = dataclasses.replace(
-        plan.matrix, torch={"2.12": torch}, verify=dataclasses.replace(plan.matrix.verify, run=[])
-    )
-    return dataclasses.replace(plan, matrix=matrix)
+    return plan.edited(torch={"2.12": torch}, verify={"run": []})
 
 
 # --- What a project is ----------------------------------------------------------------------------
@@ -71,8 +68,7 @@ def test_what_runs_before_a_build_also_runs_before_the_sdist(
     ordinary: Plan, tmp_path: Path
 ) -> None:
     """A setup.py that lists its CUDA sources only on a machine with a GPU leaves them out of the sdist too."""
-    words = dataclasses.replace(ordinary.matrix.build, before="touch {project}/seen # as told")
-    plan = dataclasses.replace(ordinary, matrix=dataclasses.replace(ordinary.matrix, build=words))
+    plan = ordinary.edited(build={"before": "touch {project}/seen # as told"})
     told = {j.unit: j.inputs["before"] for j in build.jobs(plan)}
     assert set(told.values()) == {"touch {project}/seen # as told"}
     script = build.sdist_script("part of/it", told["sdist"])
@@ -135,19 +131,17 @@ def test_a_torch_that_pypi_lacks_comes_from_the_index_that_the_matrix_names(
     assert (recipe["arguments"]["PIP_INDEX_URL"], recipe["lacks"]) == (url, "")
 
 
-def with_cuda_12(plan: Plan, toolkits: dict[str, Toolkit], options: Options) -> Plan:
+def with_cuda_12(plan: Plan, toolkits: dict[str, Toolkit], **options: str) -> Plan:
     """Returns the plan for a torch of CUDA 12.6, with these toolkits and no others."""
     old = with_torch(plan, cuda=["12.6"], pypi={plan.machine: "12.6"})
-    return dataclasses.replace(
-        old, matrix=dataclasses.replace(old.matrix, toolkit=toolkits), options=options
-    )
+    return old.edited(toolkit=toolkits).asked(**options)
 
 
 @pytest.mark.parametrize("base", ["auto", "debian"])
 def test_cuda_12_is_compiled_by_debians_nvcc(ordinary: Plan, base: str) -> None:
     known = matrix_file.with_known({"torch": {}})["toolkit"]
     toolkits = {name: Toolkit(**facts) for name, facts in known.items()}
-    plan = with_cuda_12(ordinary, toolkits, Options(base=base, place="github"))
+    plan = with_cuda_12(ordinary, toolkits, base=base, place="github")
     recipe = images.for_build(plan, plan.wheels[0])
     arguments = recipe["arguments"]
     assert (arguments["CUDA"], arguments["BASE"], recipe["lacks"]) == ("12.4", "debian", "")
@@ -156,10 +150,10 @@ def test_cuda_12_is_compiled_by_debians_nvcc(ordinary: Plan, base: str) -> None:
 
 def test_debians_nvcc_is_for_debians_compilers_and_pythons(ordinary: Plan, tmp_path: Path) -> None:
     toolkits = {"12.4": ordinary.matrix.toolkit["13.0"]}
-    forced = with_cuda_12(ordinary, toolkits, Options(base="pypa"))
+    forced = with_cuda_12(ordinary, toolkits, base="pypa")
     with pytest.raises(Problem, match=r"Debian's nvcc 12\.4 needs --base debian; or name an image"):
         images.ensure(images.for_build(forced, forced.wheels[0]), workspace(tmp_path, {}))
-    plan = with_cuda_12(ordinary, toolkits, Options(base="auto", place="github"))
+    plan = with_cuda_12(ordinary, toolkits, base="auto", place="github")
     other = dataclasses.replace(plan.wheels[0], python="3.12")
     said = "Debian has the nvcc of CUDA 12.4, but no Python 3.12: name an image with both"
     assert plan.why_not(other) == said
@@ -167,11 +161,11 @@ def test_debians_nvcc_is_for_debians_compilers_and_pythons(ordinary: Plan, tmp_p
 
 def test_another_nvcc_12_needs_an_image(ordinary: Plan, tmp_path: Path) -> None:
     known = {"12.6": ordinary.matrix.toolkit["13.0"]}
-    old = with_cuda_12(ordinary, known, Options(base="debian"))
+    old = with_cuda_12(ordinary, known)
     with pytest.raises(Problem, match=r'no nvcc of CUDA 12\.6; rename .*"12\.4".*\n.*\n.*image = '):
         images.ensure(images.for_build(old, old.wheels[0]), workspace(tmp_path, {}))
     known = {"12.6": dataclasses.replace(known["12.6"], image="registry.example/builder:cuda12.6")}
-    old = with_cuda_12(ordinary, known, Options(base="debian"))
+    old = with_cuda_12(ordinary, known)
     recipe = images.for_build(old, old.wheels[0])
     assert recipe["bases"] == {"BASE_IMAGE": "registry.example/builder:cuda12.6"}
     assert (recipe["arguments"]["BASE"], recipe["lacks"]) == ("pypa", "")
@@ -180,34 +174,12 @@ def test_another_nvcc_12_needs_an_image(ordinary: Plan, tmp_path: Path) -> None:
 # --- The toolkit ----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def complete_toolkit() -> ModuleType:
-    specification = importlib.util.spec_from_file_location(
-        "complete_toolkit", images.FOLDER / "complete_toolkit.py"
-    )
-    assert specification
-    assert specification.loader
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-def test_a_toolkit_gets_the_headers_and_libraries_of_torchs_dependencies(
-    complete_toolkit: ModuleType, tmp_path: Path
-) -> None:
+def test_a_toolkit_gets_the_headers_and_libraries_of_torchs_dependencies(tmp_path: Path) -> None:
     toolkit, packages = tmp_path / "cuda", tmp_path / "nvidia"
-    for file in ("include/cuda.h", "lib/libcudart.so.13"):
-        (toolkit / file).parent.mkdir(parents=True, exist_ok=True)
-        (toolkit / file).write_text("toolkit")
-    for file in (
-        "cu13/include/cuda.h",
-        "cu13/include/cublas_v2.h",
-        "cudnn/include/cudnn.h",
-        "cu13/lib/libcublas.so.13",
-    ):
-        (packages / file).parent.mkdir(parents=True, exist_ok=True)
-        (packages / file).write_text("torch")
-    complete_toolkit.complete(toolkit, packages)
+    write(toolkit, dict.fromkeys(("include/cuda.h", "lib/libcudart.so.13"), "toolkit"))
+    theirs = ("cu13/include/cuda.h", "cu13/include/cublas_v2.h", "cudnn/include/cudnn.h")
+    write(packages, dict.fromkeys((*theirs, "cu13/lib/libcublas.so.13"), "torch"))
+    runpy.run_path(str(images.FOLDER / "complete_toolkit.py"))["complete"](toolkit, packages)
     assert (toolkit / "include/cuda.h").read_text() == "toolkit"
     assert (toolkit / "include/cublas_v2.h").read_text() == "torch"
     assert (toolkit / "include/cudnn.h").read_text() == "torch"
@@ -232,7 +204,7 @@ def test_wheels_are_built_on_their_own_architecture_once(ordinary: Plan) -> None
     names = [wheel.name for wheel in ordinary.wheels]
     assert len(names) == len(set(names)) == 4
     assert {wheel.arch for wheel in ordinary.wheels} == {ordinary.machine}
-    on_github = dataclasses.replace(ordinary, options=Options(base="debian", place="github"))
+    on_github = ordinary.asked(place="github")
     assert len(on_github.wheels) == 8
     for wheel in on_github.wheels:
         assert images.for_build(on_github, wheel)["machine"] == wheel.arch
@@ -264,10 +236,8 @@ def job(plan: Plan, name: str) -> Job:
 def test_a_wheel_is_repaired_where_it_was_built_without_torchs_and_cudas_libraries(
     ordinary: Plan,
 ) -> None:
-    facts = dataclasses.replace(
-        ordinary.matrix.repair, exclude=["libmine.so.1"], graft_from=["/opt/mine/lib"]
-    )
-    plan = dataclasses.replace(ordinary, matrix=dataclasses.replace(ordinary.matrix, repair=facts))
+    own = {"exclude": ["libmine.so.1"], "graft_from": ["/opt/mine/lib"]}
+    plan = ordinary.edited(repair=own)
     wheel = plan.wheels[0]
     (found,) = (j for j in repair.jobs(plan) if j.unit == wheel.name)
     assert found.inputs["image"] == images.for_build(plan, wheel)
@@ -317,10 +287,9 @@ def test_each_wheel_is_run_and_installed_beside_its_own_torch_and_python(ordinar
 
 
 def test_a_python_that_the_base_lacks_is_no_wheel_of_the_plan(ordinary: Plan) -> None:
-    versions = dataclasses.replace(ordinary.matrix.python, versions=["3.13", "3.12"])
-    torch = dataclasses.replace(ordinary.matrix.torch["2.15"], pythons=["3.13", "3.12"])
-    matrix = dataclasses.replace(ordinary.matrix, python=versions, torch={"2.15": torch})
-    plan = dataclasses.replace(ordinary, matrix=matrix)
+    pythons = ["3.13", "3.12"]
+    torch = dataclasses.replace(ordinary.matrix.torch["2.15"], pythons=pythons)
+    plan = ordinary.edited(python={"versions": pythons}, torch={"2.15": torch})
     assert [wheel.python for wheel in plan.wheels] == ["3.13"]
     (without,) = (w for w in plan.all_wheels if w.arch == plan.machine and w not in plan.wheels)
     assert plan.why_not(without) == "Debian has no Python 3.12: --base pypa"
@@ -330,7 +299,7 @@ def test_a_python_that_the_base_lacks_is_no_wheel_of_the_plan(ordinary: Plan) ->
 
 
 def test_local_versions_do_not_leave_for_pypi(ordinary: Plan) -> None:
-    leaving = dataclasses.replace(ordinary, options=Options(base="debian", index="pypi"))
+    leaving = ordinary.asked(index="pypi")
     with pytest.raises(Problem, match=r"refuses local versions.*--index own"):
         publish.check(leaving, None)  # type: ignore[arg-type]
 

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from repository import committed, git, wheelyard, write
+from repository import committed, git, program, wheelyard, write
 from wheelyard import tag
 from wheelyard.problem import Problem
 
@@ -47,7 +47,7 @@ def test_bumps_commits_and_tags(tree: Path) -> None:
 
 REFUSED = {
     "1.1": "is not of the form",
-    "one": "is no version",
+    "one": "is not a version",
     "0.9.0": "is older than 1.0.0",
     "1.1.0+local": "is not of the form",
 }
@@ -76,10 +76,8 @@ def test_a_tag_that_exists_is_refused(tree: Path) -> None:
 
 def test_when_git_fails_everything_is_undone(tree: Path) -> None:
     before = git(tree, "rev-parse", "HEAD")
-    hook = tree / ".git/hooks/pre-commit"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\necho no commits today >&2\nexit 1\n")
-    hook.chmod(0o755)
+    (tree / ".git/hooks").mkdir(exist_ok=True)
+    program(tree / ".git/hooks", "pre-commit", "echo no commits today >&2; exit 1")
     done = call(tree, "1.1.0")
     assert done.returncode == 1
     assert "no commits today" in done.stderr

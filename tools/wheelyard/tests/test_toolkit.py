@@ -1,7 +1,7 @@
 """Tests `wheelyard toolkit`: a CUDA toolkit from PyPI in a folder, and its wrapper between clang and CUDA 13's
 fatbinary, which older and newer clangs call with different arguments."""
 
-import importlib.util
+import runpy
 import shutil
 import subprocess
 import sys
@@ -70,11 +70,7 @@ def test_a_package_with_another_sha256_is_refused(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The mirror is a folder here, and its file under the pinned name is something else."""
-    specification = importlib.util.spec_from_file_location("toolkit", FOLDER / "toolkit.py")
-    assert specification
-    assert specification.loader
-    program = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(program)
+    program = runpy.run_path(str(FOLDER / "toolkit.py"))
     pins = FOLDER / "toolkits/12.4.deb"
     for line in pins.read_text().splitlines():
         file = tmp_path / "simple" / line.split()[1]
@@ -84,7 +80,7 @@ def test_a_package_with_another_sha256_is_refused(
         serving(tmp_path) as mirror,
         pytest.raises(SystemExit, match="is not the file that this wheelyard pins"),
     ):
-        program.debian_nvcc(pins, mirror, tmp_path)
+        program["debian_nvcc"](pins, mirror, tmp_path)
     assert "Hash Sum mismatch" in capfd.readouterr().err
     assert not (tmp_path / "nvcc").exists()
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import rehearsal
 import yaml
-from repository import ROOT
+from repository import ROOT, TOOL
 from tools.release import actions
 from wheelyard import new
 from wheelyard.arguments import OTHERS
@@ -262,9 +262,9 @@ def test_a_job_with_an_identity_installs_few_packages(lock: str) -> None:
     text = (ROOT / f"ci/{lock}.lock").read_text()
     pinned = re.findall(r"^([\w-]+)==(\S+)", text, re.MULTILINE)
     assert 0 < len(pinned) <= 31
-    tools = (ROOT / "ci/tools.lock").read_text()
+    tested = (TOOL / "tests/tests.lock").read_text()
     for name, version in pinned:
-        assert f"{name}=={version} " in tools, "the same versions as everywhere"
+        assert f"{name}=={version} " in tested, "the same versions as in the tests"
 
 
 # What each job of release.yml with that lock does: it plans the whole release, for both indexes, then runs its step.
@@ -272,11 +272,12 @@ RUN = """
 import re, runpy, sys
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from packaging.utils import canonicalize_name
 lock, base, step, program, word = sys.argv[1:]
 pinned = re.findall(r"^([\\w-]+)==", Path(f"ci/{lock}.lock").read_text(), re.MULTILINE)
-named = {re.sub("[-_.]+", "-", name).lower() for name in ("wheelyard", *pinned)}
+named = {canonicalize_name(name) for name in ("wheelyard", *pinned)}
 for module, owners in packages_distributions().items():
-    if named.isdisjoint(re.sub("[-_.]+", "-", owner).lower() for owner in owners):
+    if named.isdisjoint(map(canonicalize_name, owners)):
         sys.modules[module] = None
 from wheelyard import cli, steps
 from wheelyard.plan import plan as planning

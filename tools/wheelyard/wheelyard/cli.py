@@ -50,7 +50,7 @@ def main() -> int:
         print(f"error: {problem}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("stopped; the same command goes on from here", file=sys.stderr)
+        print("stopped; the same command continues from here", file=sys.stderr)
         return 130
 
 
@@ -306,10 +306,7 @@ def _head(plan: Plan) -> dict[str, str]:
 
 def _all_indexes(plan: Plan) -> Graph:
     """Returns the jobs of a release to every index."""
-    graphs = []
-    for index in INDEXES:
-        options = dataclasses.replace(plan.options, index=index)
-        graphs.append(steps.planned(dataclasses.replace(plan, options=options)))
+    graphs = [steps.planned(plan.asked(index=index)) for index in INDEXES]
     return Graph({name: job for graph in graphs for name, job in graph.jobs.items()})
 
 
@@ -321,12 +318,12 @@ def _toolkit(arguments: argparse.Namespace) -> int:
 
 
 def _prune(plan: Plan, display: Display, *, dry_run: bool) -> None:
-    whole = dataclasses.replace(
-        plan, options=dataclasses.replace(plan.options, slow=True, wanted=())
-    )
     here = local.Here(plan.project.release_folder, display)
     try:
-        needed = [job.inputs["image"] for job in steps.module("image").jobs(whole)]
+        needed = [
+            job.inputs["image"]
+            for job in steps.module("image").jobs(plan.asked(slow=True, wanted=()))
+        ]
         old_images.remove(here.engine(), needed, display.say, dry_run=dry_run)
     finally:
         here.close()

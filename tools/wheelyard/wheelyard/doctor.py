@@ -13,13 +13,14 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 
-OK, MISSING, ADVICE, UNKNOWN = "ok", "missing", "advice", "unknown"
+MISSING = "missing"
 ENVIRONMENT = re.compile(r"^ +environment: *['\"]?([\w.-]+)", re.MULTILINE)
 APPROVED = "pypi"  # the environment that requires an approval
 ANSWER_SECONDS = 30
@@ -34,6 +35,10 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.level:8} {self.what}" + (f"\n         -> {self.do}" if self.do else "")
+
+
+ok, missing = partial(Finding, "ok"), partial(Finding, MISSING)
+advice, unknown = partial(Finding, "advice"), partial(Finding, "unknown")
 
 
 @dataclass(frozen=True)
@@ -58,9 +63,7 @@ class Repository:
             if error.code == 401:
                 raise Problem(f"GitHub refuses the token (401); a new one: {TYPE}") from None
             if error.code == 429 or error.headers.get("x-ratelimit-remaining") == "0":
-                raise Problem(
-                    "GitHub answers no more for now (rate limit); try again in an hour"
-                ) from None
+                raise Problem("GitHub's rate limit is used up; try again in an hour") from None
             if error.code in (403, 404):
                 return None
             raise Problem(
@@ -84,7 +87,7 @@ def look(plan: Plan) -> list[Finding]:
     name, token = repository(plan.project.root), _token()
     if not name:
         raise Problem(
-            "the remote `origin` is no repository on GitHub; git remote add origin URL, then push"
+            "the remote `origin` is not a repository on GitHub; git remote add origin URL, then push"
         )
     if not token:
         raise Problem(
@@ -116,16 +119,9 @@ def check(plan: Plan) -> str:
         return ""
     if not _token():
         return f"GitHub's settings were not looked at, as there is no GH_TOKEN: {TYPE}"
-    if missing := [str(finding) for finding in look(plan) if finding.level == MISSING]:
-        raise Problem(
-            "\n".join(
-                [
-                    "GitHub is not set up for this tag:",
-                    *missing,
-                    "--no-github-check tags all the same",
-                ]
-            )
-        )
+    if lacking := [str(finding) for finding in look(plan) if finding.level == MISSING]:
+        lines = ["GitHub is not set up for this tag:", *lacking, "--no-github-check tags anyway"]
+        raise Problem("\n".join(lines))
     return ""
 
 
@@ -137,91 +133,72 @@ def _actions(where: Repository) -> Iterator[Finding]:
     page = f"https://github.com/{where.name}/settings/actions"
     found = where.ask("/actions/permissions")
     if found is None:
-        yield Finding(
-            UNKNOWN, "whether Actions may run", f"an admin's token reads it, or look: {page}"
-        )
+        yield unknown("whether Actions may run", f"an admin's token reads it, or look: {page}")
         return
     allowed = found.get("allowed_actions", "all")
     if not found["enabled"]:
-        yield Finding(
-            MISSING, "Actions are disabled, so a tag starts nothing", f"enable them: {page}"
-        )
+        yield missing("Actions are disabled, so a tag starts nothing", f"enable them: {page}")
     elif allowed == "local_only":
-        yield Finding(
-            MISSING,
-            "no action of another repository may run, and the workflows use actions/*",
-            page,
-        )
+        yield missing("no action of another repository may run; the workflows use actions/*", page)
     elif allowed == "selected":
-        yield Finding(
-            ADVICE,
-            "only selected actions may run",
-            f"those of .github/workflows must be among them: {page}",
-        )
+        do = f"those of .github/workflows must be among them: {page}"
+        yield advice("only selected actions may run", do)
     else:
-        yield Finding(OK, "Actions may run")
+        yield ok("Actions may run")
     default = where.ask("/actions/permissions/workflow") or {}
     if default.get("default_workflow_permissions") == "write":
         what = "a workflow that names no permissions gets a token that can write"
-        yield Finding(ADVICE, what, f"choose `Read repository contents`: {page}")
+        yield advice(what, f"choose `Read repository contents`: {page}")
 
 
 def _environments(where: Repository, wanted: list[str]) -> Iterator[Finding]:
     page = f"https://github.com/{where.name}/settings/environments"
     found = where.ask("/environments?per_page=100")
     if found is None:
-        yield Finding(
-            UNKNOWN,
-            f"the environments {', '.join(wanted)}",
-            f"this token may not read them; look: {page}",
-        )
+        what = f"the environments {', '.join(wanted)}"
+        yield unknown(what, f"this token may not read them; look: {page}")
         return
     there = {environment["name"]: environment for environment in found["environments"]}
     for name in wanted:
         if name not in there:
-            what = f"there is no environment `{name}`; GitHub would make one that asks nobody"
-            yield Finding(MISSING, what, f"create it: {page}")
+            what = (
+                f"there is no environment `{name}`; GitHub would create one that needs no approval"
+            )
+            yield missing(what, f"create it: {page}")
             continue
         rules = {rule["type"] for rule in there[name].get("protection_rules", [])}
         if name == APPROVED and "required_reviewers" not in rules:
             what = f"the environment `{name}` has no required reviewers, so nobody is asked before the upload"
-            yield Finding(MISSING, what, f"add them: {page}")
+            yield missing(what, f"add them: {page}")
         else:
-            yield Finding(
-                OK,
-                f"the environment `{name}`" + (": somebody approves" if name == APPROVED else ""),
-            )
+            approval = ": somebody approves" if name == APPROVED else ""
+            yield ok(f"the environment `{name}`{approval}")
         if not there[name].get("deployment_branch_policy"):
             what = f"any branch and tag may use the environment `{name}`"
-            yield Finding(ADVICE, what, f"allow tags v* alone: {page}")
+            yield advice(what, f"allow tags v* alone: {page}")
 
 
 def _runner(where: Repository, plan: Plan, facts: dict[str, Any]) -> Iterator[Finding]:
     labels = set(plan.matrix.publish.gpu_runner)
     if not plan.matrix.publish.gpu_evidence or "self-hosted" not in labels:
         return
-    named = ", ".join(sorted(labels))
-    advice = "start or register it, or commit evidence and set publish.gpu_runner to a hosted one"
+    named = f"the labels {', '.join(sorted(labels))}"
+    do = "start or register it, or commit evidence and set publish.gpu_runner to a hosted one"
     found = where.ask("/actions/runners?per_page=100")
     if found is None:
-        yield Finding(
-            UNKNOWN, f"a runner with the labels {named}", "an admin's token reads the list"
-        )
+        yield unknown(f"a runner with {named}", "an admin's token reads the list")
         return
     fitting = [r for r in found["runners"] if labels <= {label["name"] for label in r["labels"]}]
     if any(runner["status"] == "online" for runner in fitting):
-        yield Finding(OK, f"a runner with the labels {named} is online")
+        yield ok(f"a runner with {named} is online")
     elif fitting:
-        yield Finding(
-            ADVICE, f"the runner with the labels {named} is offline; a release waits for it", advice
-        )
+        yield advice(f"the runner with {named} is offline; a release waits for it", do)
     elif facts["owner"]["type"] == "Organization":
-        what = (
-            f"the repository has no runner with the labels {named}; the organisation may have one"
+        yield unknown(
+            f"the repository has no runner with {named}; the organisation may have one", do
         )
-        yield Finding(UNKNOWN, what, advice)
     else:
-        yield Finding(MISSING, f"no runner has the labels {named}", advice)
+        yield missing(f"no runner has {named}", do)
 
 
 def _attestations(facts: dict[str, Any], texts: str) -> Iterator[Finding]:
@@ -229,8 +206,8 @@ def _attestations(facts: dict[str, Any], texts: str) -> Iterator[Finding]:
         what = (
             "the repository is private, where GitHub signs attestations with Enterprise Cloud only"
         )
-        advice = "make it public, or publish by the workflow of `wheelyard new`, which signs none"
-        yield Finding(MISSING, what, advice)
+        do = "make it public, or publish by the workflow of `wheelyard new`, which signs none"
+        yield missing(what, do)
 
 
 def _protection(where: Repository, facts: dict[str, Any]) -> Iterator[Finding]:
@@ -238,23 +215,20 @@ def _protection(where: Repository, facts: dict[str, Any]) -> Iterator[Finding]:
     branch = facts["default_branch"]
     found = where.ask(f"/branches/{urllib.parse.quote(branch, safe='')}")
     if found is None:
-        yield Finding(
-            MISSING, f"GitHub has no branch `{branch}` yet", "push it: git push -u origin HEAD"
-        )
+        yield missing(f"GitHub has no branch `{branch}` yet", "push it: git push -u origin HEAD")
     elif found.get("protected"):
-        yield Finding(OK, f"the branch `{branch}` is protected")
+        yield ok(f"the branch `{branch}` is protected")
     else:
-        yield Finding(
-            ADVICE, f"anyone who can push changes `{branch}` unreviewed", f"add a rule: {page}"
-        )
+        what = f"anyone who can push changes `{branch}` unreviewed"
+        yield advice(what, f"add a rule: {page}")
     rules = where.ask("/rulesets?targets=tag&per_page=100")
     if rules is None:
-        yield Finding(UNKNOWN, "whether tags are protected", f"look: {page}")
+        yield unknown("whether tags are protected", f"look: {page}")
     elif any(rule["enforcement"] == "active" and rule.get("target") == "tag" for rule in rules):
-        yield Finding(OK, "tags have a rule")
+        yield ok("tags have a rule")
     else:
         what = "anyone who can push can make, move or delete a version tag"
-        yield Finding(ADVICE, what, f"add a rule for the tags v*: {page}")
+        yield advice(what, f"add a rule for the tags v*: {page}")
 
 
 def _publisher(plan: Plan, environments: list[str]) -> Iterator[Finding]:
@@ -262,8 +236,5 @@ def _publisher(plan: Plan, environments: list[str]) -> Iterator[Finding]:
     for name in environments:
         if name in hosts:
             place = f"https://{hosts[name]}/manage/project/{plan.project.name}/settings/publishing/"
-            yield Finding(
-                UNKNOWN,
-                f"the Trusted Publisher for the environment `{name}`, which nobody can read",
-                f"look: {place}",
-            )
+            what = f"the Trusted Publisher for the environment `{name}`, which nobody can read"
+            yield unknown(what, f"look: {place}")

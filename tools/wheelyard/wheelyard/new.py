@@ -7,7 +7,6 @@ that with whatever the project has become.
 """
 
 import hashlib
-import importlib.resources
 import keyword
 import re
 import shlex
@@ -16,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
@@ -25,6 +23,7 @@ from wheelyard import __version__
 from wheelyard.problem import Problem
 from wheelyard.tools import images
 
+TEMPLATE = Path(__file__).with_name("template")
 MARKER = "ci/template.toml"
 TOOLS = "ci/tools.txt"
 WHEELS = "wheels"  # beside TOOLS: pip resolves a path in that file from the file's own folder
@@ -42,7 +41,7 @@ def new(name: str, folder: Path, tools: str = "") -> list[str]:
     """
     if not NAME.fullmatch(name):
         raise Problem(
-            f"'{name}' is no name for a project; use letters, digits and dashes, as in my-ext"
+            f"'{name}' is not a valid name for a project; use letters, digits and dashes, as in my-ext"
         )
     module = canonicalize_name(name).replace("-", "_")
     if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in TAKEN:
@@ -119,8 +118,11 @@ def rendered(name: str, tools: str) -> Files:
         ),
     }
     files = {
-        _replaced(path, names): _replaced(file.read_text(), names).encode()
-        for path, file in _walk(importlib.resources.files("wheelyard") / "template")
+        _replaced(file.relative_to(TEMPLATE).as_posix(), names): _replaced(
+            file.read_text(), names
+        ).encode()
+        for file in TEMPLATE.rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
     }
     facts = {"name": name, "tools": tools, "wheelyard": __version__, "digest": _digest(files)}
     lines = [f'{key} = "{value}"' for key, value in facts.items()]
@@ -155,17 +157,6 @@ def _option(tools: str) -> str:
     if not tools:
         return ""
     return f"--extra-index-url {tools}\n" if "://" in tools else f"--find-links {tools}\n"
-
-
-def _walk(folder: Traversable, below: str = "") -> list[tuple[str, Traversable]]:
-    found = []
-    for entry in folder.iterdir():
-        path = f"{below}{entry.name}"
-        if entry.is_dir():
-            found += _walk(entry, f"{path}/") if entry.name != "__pycache__" else []
-        else:
-            found.append((path, entry))
-    return found
 
 
 def _replaced(text: str, names: dict[str, str]) -> str:

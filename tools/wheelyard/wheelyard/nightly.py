@@ -35,16 +35,14 @@ def newest(index: str, python: str, machine: str) -> str:
 
 def with_torch(plan: Plan, version: str, index: str, python: str) -> Plan:
     """Returns the plan with that torch alone: wheels are built on its headers, and run with it."""
-    matrix = plan.matrix
     torch = Torch(version, [python], ["cpu"], index={"cpu": index} if index else {})
-    universal = dataclasses.replace(matrix.strategy.universal, torch=NAME)
-    matrix = dataclasses.replace(
-        matrix,
+    universal = dataclasses.replace(plan.matrix.strategy.universal, torch=NAME)
+    alone = plan.edited(
         torch={NAME: torch},
-        strategy=dataclasses.replace(matrix.strategy, default="universal", universal=universal),
-        verify=dataclasses.replace(matrix.verify, run=[RunCell(NAME, python)]),
+        strategy={"default": "universal", "universal": universal},
+        verify={"run": [RunCell(NAME, python)]},
     )
-    return dataclasses.replace(plan, matrix=matrix, torch_pins={})
+    return dataclasses.replace(alone, torch_pins={})
 
 
 def run(plan: Plan, display: Display) -> None:
@@ -63,7 +61,7 @@ def main(index: str) -> None:
     root = project.find(Path.cwd())
     os.environ["RELEASE_FOLDER"] = str(root / "build" / NAME)
     plan = planning.load(Options(), root)
-    plan = dataclasses.replace(plan, options=Options(wanted=(plan.machine,)))
+    plan = plan.asked(wanted=(plan.machine,))
     python = next(c.python for c in reversed(plan.matrix.verify.run) if not c.slow)
     version, display = newest(index, python, plan.machine), Display()
     display.say(f"torch {version}, Python {python}")

@@ -44,7 +44,7 @@ def test_the_committed_file_is_sound() -> None:
         ("[smoke]", '[smoke]\nchecks = [{ call = "x", reference = "x" }]', "lacks the key `name`: What is checked."),
         ("[build]\n", f'[build]\ndownloads = [{{ url = "{URL}/a.tgz", sha256 = "x" }}]\n', "is `x`; it has 64 digits"),
         ("[build]\n", f'[build]\ndownloads = [{{ url = "{URL}/", sha256 = "{SHA}" }}]\n', "needs a file's name"),
-        ("[build]\n", f'[build]\ndownloads = [{{ url = "file:///a", sha256 = "{SHA}" }}]\n', "`file:///a` is no"),
+        ("[build]\n", f'[build]\ndownloads = [{{ url = "file:///a", sha256 = "{SHA}" }}]\n', "`file:///a` is not an"),
         ("[build]\n", f'[build]\ndownloads = [{TWICE}, {TWICE}]\n', "two files are named a b.tgz; give one another"),
     ],
 )  # fmt: skip

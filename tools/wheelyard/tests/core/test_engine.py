@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from repository import program
 from wheelyard.core import engine
 from wheelyard.core.engine import Engine
 from wheelyard.core.progress import Display
@@ -62,14 +63,6 @@ def test_a_process_runs_while_it_becomes_another_program(tmp_path: Path) -> None
     assert engine._program(changing.pid) == ""
 
 
-def program(folder: Path, name: str, line: str) -> str:
-    """Makes a program that stands in for one of the engine's."""
-    file = folder / name
-    file.write_text(f"#!/bin/bash\n{line}\n")
-    file.chmod(0o755)
-    return str(file)
-
-
 @pytest.fixture(autouse=True)
 def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keeps the tests away from the machine's own engine."""
@@ -82,7 +75,7 @@ def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def ours(tmp_path: Path) -> Iterator[Engine]:
     """Yields an engine that we started: its process, and a program that lists the containers in a file."""
     (tmp_path / "containers").touch()
-    docker = program(tmp_path, "docker", f"cat {tmp_path}/containers")
+    docker = str(program(tmp_path, "docker", f"cat {tmp_path}/containers"))
     with process(tmp_path, "dockerd") as daemon, engine.USERS.open("ab") as users:
         engine.STARTED.write_text(str(daemon.pid))
         fcntl.flock(users, fcntl.LOCK_SH)
@@ -161,9 +154,9 @@ def slow_engine(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the engine outlives its starter
 def test_two_releases_start_one_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow_engine(tmp_path, monkeypatch)
-    houses = [tmp_path / "a", tmp_path / "b"]
+    folders = [tmp_path / "a", tmp_path / "b"]
     with ThreadPoolExecutor() as pool:
-        first, second = pool.map(lambda house: engine.ready(house, lambda _: None), houses)
+        first, second = pool.map(lambda folder: engine.ready(folder, lambda _: None), folders)
     (pid,) = map(int, (tmp_path / "started").read_text().split())
     first.leave(lambda _: None)
     assert engine._is_running("dockerd", pid)
@@ -174,8 +167,8 @@ def test_two_releases_start_one_engine(tmp_path: Path, monkeypatch: pytest.Monke
 KILLED = """
 import pathlib, sys
 from wheelyard.core import engine
-engine.USERS, engine.TURN, engine.STARTED, house = map(pathlib.Path, sys.argv[1:])
-engine.ready(house, print)
+engine.USERS, engine.TURN, engine.STARTED, folder = map(pathlib.Path, sys.argv[1:])
+engine.ready(folder, print)
 """
 
 
@@ -229,13 +222,14 @@ OLD, NEW, NEW_WITH_PLUGIN = (
 def test_a_client_that_can_build_is_taken(
     on_path: str, debians: str, chosen: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clients = [program(tmp_path, "docker", on_path), program(tmp_path, "debians", debians)]
+    made = {"docker": on_path, "debians": debians}
+    clients = [str(program(tmp_path, name, line)) for name, line in made.items()]
     monkeypatch.setattr(engine, "CLIENTS", clients)
     assert engine._builder("docker", pytest.fail) == clients[chosen]
 
 
 def test_without_one_the_plugin_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "CLIENTS", [program(tmp_path, "docker", NEW)])
+    monkeypatch.setattr(engine, "CLIENTS", [str(program(tmp_path, "docker", NEW))])
     monkeypatch.setattr(engine.debian, "_is_installed", lambda _: False)
     monkeypatch.setenv("INSTALL", "no")
     with pytest.raises(Problem, match="apt-get install docker-buildx"):
@@ -270,7 +264,7 @@ def test_the_client_is_installed_where_it_is_a_package_of_its_own(
 def test_a_disk_that_is_nearly_full_is_named(
     room: int, said: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    docker = program(tmp_path, "docker", f"echo {tmp_path}")
+    docker = str(program(tmp_path, "docker", f"echo {tmp_path}"))
     monkeypatch.setattr(engine, "ROOM", room)
     lines: list[str] = []
     engine._look_for_room(docker, lines.append)
@@ -278,5 +272,5 @@ def test_a_disk_that_is_nearly_full_is_named(
 
 
 def test_the_disk_of_another_machine_is_not_looked_at(tmp_path: Path) -> None:
-    engine._look_for_room(program(tmp_path, "docker", "echo /there/alone"), pytest.fail)
-    engine._look_for_room(program(tmp_path, "docker", "exit 1"), pytest.fail)
+    for line in ("echo /there/alone", "exit 1"):
+        engine._look_for_room(str(program(tmp_path, "docker", line)), pytest.fail)

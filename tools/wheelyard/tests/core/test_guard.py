@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from repository import wait_until
 from wheelyard.core import guard
 
 # Runs two programs: one that ends, and one with a child of its own. Kills the guard in between if it is told `without`.
@@ -36,17 +37,11 @@ def test_children_end_with_a_run_that_is_killed(
 ) -> None:
     log = tmp_path / "log"
     running = subprocess.Popen([sys.executable, "-c", RUN, log, seconds, *words])
-    while "\nstarted" not in (log.read_text() if log.exists() else ""):
-        assert running.poll() is None
-        time.sleep(0.05)
+    wait_until(lambda: log.exists() and "\nstarted" in log.read_text())
     assert sleeping(seconds) == 2
     running.send_signal(signal.SIGKILL)
     running.wait()
-    for _ in range(100):
-        if sleeping(seconds) == 0:
-            break
-        time.sleep(0.1)
-    assert sleeping(seconds) == 0
+    wait_until(lambda: sleeping(seconds) == 0)
 
 
 @pytest.mark.parametrize(("ending", "is_run"), [("os.kill(os.getpid(), 9)", True), ("", False)])

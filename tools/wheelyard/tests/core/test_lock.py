@@ -35,15 +35,15 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_clean_release_leaves_a_running_release_alone(tmp_path: Path) -> None:
-    house = tmp_path / "build/release"
+    release = tmp_path / "build/release"
     for name in ("Makefile", "tools"):
         (tmp_path / name).symlink_to(ROOT / name)
-    with only_one(house, ""):
-        (house / "wheel").touch()
+    with only_one(release, ""):
+        (release / "wheel").touch()
         command = ["make", "--no-print-directory", "clean-release"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode != 0
         assert "a release is running" in done.stderr
-        assert (house / "wheel").exists()
+        assert (release / "wheel").exists()
     assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 0
-    assert [file.name for file in house.iterdir()] == [".lock"]
+    assert [file.name for file in release.iterdir()] == [".lock"]

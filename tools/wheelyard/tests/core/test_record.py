@@ -85,7 +85,7 @@ def test_killed_before_a_new_output_is_recorded_it_is_made_again(
 
 def test_a_damaged_record_says_what_to_do(known: Record) -> None:
     known.file.write_text('{"jobs": ')
-    with pytest.raises(Problem, match="delete it to start anew"):
+    with pytest.raises(Problem, match="delete it to start over"):
         Record(known.folder)
 
 
@@ -114,7 +114,7 @@ ESCAPES += ["", "a b.whl", "a\0.whl", "\x1b[2J.whl", "x" * 300 + ".whl", "./a.wh
 
 @pytest.mark.parametrize("path", ESCAPES)
 def test_a_path_that_the_job_is_not_for_is_refused(path: str) -> None:
-    with pytest.raises(Problem, match="which it is not for"):
+    with pytest.raises(Problem, match="which is not its own"):
         record.check_path(job("repair/x86_64", outputs=("*.whl",)), path)
     record.check_path(job("repair/x86_64", outputs=("*.whl",)), "a.whl")
 
@@ -124,7 +124,7 @@ def test_each_platform_of_a_variant_must_fit() -> None:
     own = job("repair/x86_64-sm90", outputs=("*-*-*-*-*_x86_64-sm90.whl",))
     record.check_path(own, "a-1-py3-none-manylinux1_x86_64.manylinux_2_5_x86_64-sm90.whl")
     for platforms in ("linux_aarch64", "linux_x86_64.linux_aarch64", "linux_aarch64.linux_x86_64"):
-        with pytest.raises(Problem, match="which it is not for"):
+        with pytest.raises(Problem, match="which is not its own"):
             record.check_path(own, f"a-1-py3-none-{platforms}-sm90.whl")
 
 
@@ -132,7 +132,7 @@ def test_a_link_among_the_results_is_refused(known: Record, tmp_path: Path) -> N
     folder = tmp_path / "out"
     folder.mkdir()
     (folder / "a.whl").symlink_to("/etc/passwd")
-    with pytest.raises(Problem, match="no plain file"):
+    with pytest.raises(Problem, match="not a plain file"):
         known.passed(build(sdist="1"), {}, folder, {}, 1.0)
 
 

@@ -10,7 +10,7 @@ from repository import ROOT, committed, git, wheelyard, write
 from wheelyard.config import matrix, policy
 from wheelyard.config.matrix import KNOWN
 from wheelyard.init import sources
-from wheelyard.init.choice import choose
+from wheelyard.init.choice import Choice, choose
 from wheelyard.init.files import RELEASE
 from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import Options
@@ -39,6 +39,10 @@ OTHER_IMPORT = {
 }
 
 
+def chosen(folder: Path) -> Choice:
+    return choose(sources.read(folder), tomllib.loads(KNOWN.read_text()))
+
+
 def init(folder: Path) -> str:
     done = wheelyard(folder, "init")
     assert (done.returncode, done.stderr) == (0, "")
@@ -56,16 +60,14 @@ def test_names_are_found_without_a_project_table(tmp_path: Path) -> None:
 def test_the_import_name_is_not_the_distributions(tmp_path: Path) -> None:
     found = sources.read(write(tmp_path, OTHER_IMPORT))
     assert (found.name, found.import_name) == ("their-ext", "theirs")
-    choice = choose(found, tomllib.loads(KNOWN.read_text()))
-    assert all(float(python) >= 3.12 for python in choice.pythons)
+    assert all(float(python) >= 3.12 for python in chosen(tmp_path).pythons)
 
 
 @pytest.mark.parametrize(("files", "strategy"), [(NO_PROJECT_TABLE, "each"), (LIMITED, "abi3")])
 def test_the_strategy_follows_from_the_sources(
     tmp_path: Path, files: dict[str, str], strategy: str
 ) -> None:
-    found = sources.read(write(tmp_path, files))
-    choice = choose(found, tomllib.loads(KNOWN.read_text()))
+    choice = chosen(write(tmp_path, files))
     assert choice.strategy == strategy
     assert "ops.cpp" in choice.reasons["strategy"] or "setup.py" in choice.reasons["strategy"]
 
@@ -236,18 +238,15 @@ SCIKIT = {
 def test_a_wheel_for_every_python_is_universal_unless_it_is_bound_to_torch(
     files: dict[str, str], tmp_path: Path
 ) -> None:
-    known = tomllib.loads(KNOWN.read_text())
-    chosen = choose(sources.read(write(tmp_path, files)), known)
-    assert chosen.strategy == "universal"
-    assert "py3" in chosen.reasons["strategy"]
+    choice = chosen(write(tmp_path, files))
+    assert choice.strategy == "universal"
+    assert "py3" in choice.reasons["strategy"]
     for bound in ("#include <torch/library.h>\n", "#include <Python.h>\n"):
-        write(tmp_path, {"their_ext/library.c": bound})
-        assert choose(sources.read(tmp_path), known).strategy == "each"
+        assert chosen(write(tmp_path, {"their_ext/library.c": bound})).strategy == "each"
 
 
 def test_our_own_sources_are_universal() -> None:
-    found = sources.read(ROOT)
-    assert choose(found, tomllib.loads(KNOWN.read_text())).strategy == "universal"
+    assert chosen(ROOT).strategy == "universal"
 
 
 def test_a_requirement_with_quotes_is_written_whole(tmp_path: Path) -> None:
@@ -286,8 +285,7 @@ def test_the_tag_of_an_abi3_wheel_counts(tmp_path: Path) -> None:
     """Every tree-sitter grammar is like this: whether the API is limited depends on the Python that builds."""
     setup = ASSIGNED["setup.py"].replace('"py3", "none"', '"cp310", "abi3"')
     source = {"their_ext/library.c": "#include <Python.h>\n"}
-    found = sources.read(write(tmp_path, {**ASSIGNED, **source, "setup.py": setup}))
-    choice = choose(found, tomllib.loads(KNOWN.read_text()))
+    choice = chosen(write(tmp_path, {**ASSIGNED, **source, "setup.py": setup}))
     assert (choice.strategy, choice.abi3_python) == ("abi3", "3.11")
 
 
@@ -349,7 +347,7 @@ REFUSED = {
             **OTHER_IMPORT,
             "pyproject.toml": '[project]\nname = "theirs"\nrequires-python = ">=3.9.*"\n',
         },
-        "requires-python is `>=3.9.*`, which is no version specifier",
+        "requires-python is `>=3.9.*`, which is not a version specifier",
     ),
     "no Python": (
         {
@@ -364,7 +362,11 @@ REFUSED = {
     ),
     "Rust": (
         {"pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "maturin"\n'},
-        "maturin builds it",
+        "maturin builds it from Rust",
+    ),
+    "Rust beside Python": (
+        {"pyproject.toml": '[build-system]\nrequires = ["setuptools", "setuptools-rust"]\n'},
+        "maturin and cibuildwheel make wheels of Rust code",
     ),
 }
 
@@ -403,17 +405,6 @@ def test_a_module_that_cmake_makes_is_found(tmp_path: Path) -> None:
     )
     assert (found.import_name, found.is_import_guessed) == ("Theirs", False)
     assert found.reasons["import"] == "the module that python/CMakeLists.txt makes"
-
-
-def test_rust_is_refused_with_what_makes_its_wheels(tmp_path: Path) -> None:
-    setup = '[build-system]\nrequires = ["setuptools", "setuptools-rust"]\n'
-    write(
-        tmp_path, {"pyproject.toml": setup, "setup.py": "from setuptools import setup\nsetup()\n"}
-    )
-    done = wheelyard(tmp_path, "init")
-    assert done.returncode == 1
-    assert "setuptools-rust builds it from Rust" in done.stderr
-    assert "cibuildwheel make wheels of Rust code" in done.stderr
 
 
 def test_tests_inside_the_package_have_a_line_of_the_matrix(tmp_path: Path) -> None:

@@ -70,15 +70,14 @@ def test_a_cuda_is_built_with_the_nearest_toolkit_of_its_major(cuda: str) -> Non
 
 def test_wheels_for_one_torch_are_not_compiled_by_a_toolkit_without_nvcc() -> None:
     clang, nvcc = FACTS.toolkit["12.9"], FACTS.toolkit["13.0"]
-    known = dataclasses.replace(
-        FACTS, strategy=matrix.Strategy(), toolkit={"12.9": clang, "12.4": nvcc, "13.0": nvcc}
-    )
+    toolkits = {"12.9": clang, "12.4": nvcc, "13.0": nvcc}
+    known = LOADED.edited(strategy={"each": matrix.Each()}, toolkit=toolkits).matrix
     assert cells.toolkit_for(known, "12.9") == "12.4"
 
 
 def test_a_toolkit_of_the_very_version_wins() -> None:
-    strategy = dataclasses.replace(FACTS.strategy, each=matrix.Each(["13.0", "13.2"]))
-    assert cells.toolkit_for(dataclasses.replace(FACTS, strategy=strategy), "13.2") == "13.2"
+    named = LOADED.edited(strategy={"each": matrix.Each(["13.0", "13.2"])})
+    assert cells.toolkit_for(named.matrix, "13.2") == "13.2"
 
 
 def test_a_cuda_without_a_toolkit_is_refused() -> None:
@@ -113,7 +112,7 @@ def test_a_slow_cell_is_run_where_it_is_asked_for(plan: Plan) -> None:
     slow, twin = (Cell(plan.machine, "13.0", "2.11", python) for python in ("3.13t", "3.13"))
 
     def how(cell: Cell, **options: Any) -> str:
-        asked = dataclasses.replace(plan, options=Options(**options))
+        asked = plan.asked(**options)
         runs = [(run.torch, run.python) for run in asked.cells_run(asked.natives[0])]
         found = asked.way(cell)
         assert ((cell.torch, cell.python) in runs) == (found == "run")
@@ -125,7 +124,7 @@ def test_a_slow_cell_is_run_where_it_is_asked_for(plan: Plan) -> None:
 
 
 def test_debians_torch_is_run_as_one_without_cuda_and_as_no_other(plan: Plan) -> None:
-    asked = dataclasses.replace(plan, options=Options(slow=True))
+    asked = plan.asked(slow=True)
     (run,) = (run for run in FACTS.verify.run if run.debian)
     without = Cell(plan.machine, "cpu", run.torch, run.python)
     assert (plan.way(without), asked.way(without)) == ("inferred", "run")
@@ -139,14 +138,13 @@ def test_debians_torch_is_run_as_one_without_cuda_and_as_no_other(plan: Plan) ->
 def test_gpu_targets_are_those_that_the_build_is_told(plan: Plan) -> None:
     wheel = plan.wheels[0]
     assert plan.targets(wheel) == " ".join(FACTS.toolkit["12.9"].targets)
-    told = dataclasses.replace(FACTS.build, environment={"TORCH_CUDA_ARCH_LIST": "8.0;9.0"})
-    other = dataclasses.replace(plan, matrix=dataclasses.replace(FACTS, build=told))
+    other = plan.edited(build={"environment": {"TORCH_CUDA_ARCH_LIST": "8.0;9.0"}})
     assert other.targets(wheel) == "8.0 9.0"
 
 
 def test_without_cells_to_run_the_oldest_and_the_newest_torch_are() -> None:
-    silent = dataclasses.replace(FACTS, verify=matrix.Verify())
-    assert [(run.torch, run.python) for run in cells.run_cells(silent)] == [
+    silent = LOADED.edited(verify={"run": []})
+    assert [(run.torch, run.python) for run in cells.run_cells(silent.matrix)] == [
         ("2.10", "3.11"),
         ("2.15", "3.11"),
     ]

@@ -1,6 +1,5 @@
 """Tests the plan as GitHub's job matrices: each within GitHub's limit, every job once, on a native runner."""
 
-import dataclasses
 import json
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -24,7 +23,7 @@ def jobs(chunked: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def test_each_of_our_matrix_is_298_builds_in_two_chunks(plan: Plan) -> None:
-    each = dataclasses.replace(plan, options=Options(strategy="each", place="github", base="pypa"))
+    each = plan.asked(strategy="each", place="github", base="pypa")
     made = github.matrices(each)
     builds = jobs(made["build"])
     assert [len(json.loads(c["jobs"])["include"]) for c in made["build"]["include"]] == [256, 42]

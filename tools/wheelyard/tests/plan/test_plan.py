@@ -1,6 +1,5 @@
 """Tests what can be built where: wheels without a machine or an image are left out, and the plan says why."""
 
-import dataclasses
 import io
 import re
 from collections import Counter
@@ -9,7 +8,6 @@ import pytest
 from repository import TOOL
 from rich.console import Console
 from wheelyard import steps
-from wheelyard.config.matrix import Wheels
 from wheelyard.core.job import from_json, made
 from wheelyard.plan import plan as planning
 from wheelyard.plan import show, support
@@ -18,9 +16,7 @@ from wheelyard.problem import Problem
 
 
 def with_options(plan: Plan, cross: bool = True, variants: str = "none", **options: str) -> Plan:
-    build = dataclasses.replace(plan.matrix.build, cross=cross)
-    matrix = dataclasses.replace(plan.matrix, build=build, wheels=Wheels(variants))
-    return dataclasses.replace(plan, matrix=matrix, options=Options(**options))  # type: ignore[arg-type]
+    return plan.edited(build={"cross": cross}, wheels={"variants": variants}).asked(**options)
 
 
 @pytest.mark.parametrize("strategy", ["universal", "abi3", "each"])
@@ -55,9 +51,8 @@ def test_variants_leave_but_no_index_is_sent_them(plan: Plan) -> None:
 
 
 def test_variants_need_targets_with_numbers(plan: Plan) -> None:
-    chosen = with_options(plan, variants="gpu")
-    build = dataclasses.replace(chosen.matrix.build, environment={"TORCH_CUDA_ARCH_LIST": "native"})
-    named = dataclasses.replace(chosen, matrix=dataclasses.replace(chosen.matrix, build=build))
+    told = {"environment": {"TORCH_CUDA_ARCH_LIST": "native"}}
+    named = plan.edited(build=told, wheels={"variants": "gpu"})
     with pytest.raises(Problem, match=r"those of x86_64 are `native`; name them by their numbers"):
         steps.planned(named)
 

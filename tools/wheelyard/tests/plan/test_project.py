@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from repository import git, write
+from repository import git, program, write
 from wheelyard.plan import project
 from wheelyard.problem import Problem
 
@@ -93,9 +93,7 @@ def mode(folder: Path, _: pytest.MonkeyPatch) -> None:
 
 def monitor(folder: Path, _: pytest.MonkeyPatch) -> None:
     """Installs a hook that tells git that no file has changed."""
-    hook = folder / ".git/never"
-    hook.write_text("#!/bin/sh\nprintf 'token\\0'\n")
-    hook.chmod(0o755)
+    hook = program(folder / ".git", "never", "printf 'token\\0'")
     git(folder, "config", "core.fsmonitor", str(hook))
     git(folder, "status")
     (folder / "python/setup.py").write_text("evil()")

@@ -20,10 +20,8 @@ def with_folder(plan: Plan, tmp_path: Path) -> Plan:
     project = dataclasses.replace(
         plan.project, root=tmp_path, build_requires=("My.Engine==0.1.*", "cmake>=3.25")
     )
-    settings = dataclasses.replace(plan.matrix.build, wheels="given", requires=[])
-    return dataclasses.replace(
-        plan, project=project, matrix=dataclasses.replace(plan.matrix, build=settings)
-    )
+    named = plan.edited(build={"wheels": "given", "requires": []})
+    return dataclasses.replace(named, project=project)
 
 
 def put(folder: Path, *names: str) -> None:
@@ -57,9 +55,7 @@ def test_a_file_that_is_no_wheel(with_folder: Plan, tmp_path: Path) -> None:
 
 
 def test_without_the_key_nothing_is_installed(plan: Plan) -> None:
-    settings = dataclasses.replace(plan.matrix.build, wheels="")
-    without = dataclasses.replace(plan, matrix=dataclasses.replace(plan.matrix, build=settings))
-    assert requirements.given_wheels(without) == {}
+    assert requirements.given_wheels(plan.edited(build={"wheels": ""})) == {}
     assert build.with_wheels({}, "make ready") == "make ready"
     assert build.with_wheels({"a.whl": ""}, "make ready").endswith("*.whl && make ready")
 
@@ -80,10 +76,8 @@ def locked(plan: Plan, tmp_path: Path) -> Plan:
     (tmp_path / "ci").mkdir()
     (tmp_path / "ci/verify.lock").write_text(LOCKED)
     project = dataclasses.replace(plan.project, root=tmp_path, requires=("Einops>=0.8",))
-    verify = dataclasses.replace(plan.matrix.verify, requires=["-r ci/verify.lock"])
-    build = dataclasses.replace(plan.matrix.build, wheels="")
-    matrix = dataclasses.replace(plan.matrix, verify=verify, build=build)
-    return dataclasses.replace(plan, project=project, matrix=matrix)
+    named = plan.edited(verify={"requires": ["-r ci/verify.lock"]}, build={"wheels": ""})
+    return dataclasses.replace(named, project=project)
 
 
 def test_with_a_lock_every_package_has_a_version_and_a_hash(locked: Plan, tmp_path: Path) -> None:

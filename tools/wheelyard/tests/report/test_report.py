@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from axe_core_python.selenium import Axe
 from demo_wheel import make_wheel
-from maintenance import screenshots
+from maintenance import browser
 from recorded import failed, passed, proof
 from repository import ROOT
 from selenium.webdriver import Chrome, Keys
@@ -21,10 +21,7 @@ from wheelyard.report import facts
 from wheelyard.report.page import write
 from wheelyard.tools import sbom
 
-in_browser = pytest.mark.skipif(
-    screenshots.BROWSER is None,
-    reason="needs Chromium or Chrome, with the chromedriver of its version",
-)
+in_browser = pytest.mark.skipif(bool(browser.MISSING), reason=browser.MISSING)
 GPU = {"name": "NVIDIA <H200>", "capability": "9.0", "driver": "580"}
 
 
@@ -121,12 +118,9 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         return finish(plan, Record(folder), failing=request.param)
 
 
-@pytest.fixture(
-    scope="module", params=[("desktop", "light"), ("phone", "light"), ("phone", "dark")]
-)
+@pytest.fixture(scope="module", params=["desktop light", "phone light", "phone dark"])
 def driver(request: pytest.FixtureRequest) -> Iterator[Chrome]:
-    width, scheme = request.param
-    with screenshots.browser(screenshots.WIDTHS[width], scheme) as made:
+    with browser.opened(*request.param.split()) as made:
         yield made
 
 

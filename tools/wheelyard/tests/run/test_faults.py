@@ -20,18 +20,18 @@ STEPS = ("build", "gate", "publish")
 MOMENTS = 40
 
 
-def command(house: Path) -> tuple[list[str], dict[str, str]]:
-    return [sys.executable, "-c", SLOW], {**os.environ, "RELEASE_FOLDER": str(house)}
+def command(folder: Path) -> tuple[list[str], dict[str, str]]:
+    return [sys.executable, "-c", SLOW], {**os.environ, "RELEASE_FOLDER": str(folder)}
 
 
-def finish(house: Path) -> dict[str, str]:
+def finish(folder: Path) -> dict[str, str]:
     """Runs the command to its end; returns what it made."""
-    words, environment = command(house)
+    words, environment = command(folder)
     done = subprocess.run(words, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert not list((house / "work").iterdir()) if (house / "work").exists() else True
-    assert not list(house.glob("*.new"))
-    return {file.name: file.read_text() for file in house.glob("*.txt")}
+    assert not list((folder / "work").iterdir()) if (folder / "work").exists() else True
+    assert not list(folder.glob("*.new"))
+    return {file.name: file.read_text() for file in folder.glob("*.txt")}
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +44,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], flo
 def test_killed_at_random_moments(tmp_path: Path, whole: tuple[dict[str, str], float]) -> None:
     """Kills the run up to ten times in one release folder, lets it finish, and starts over in another folder."""
     expected, seconds = whole
-    moments, kills, houses = random.Random(15), 0, 0
+    moments, kills, folders = random.Random(15), 0, 0
     while kills < MOMENTS:
-        house = tmp_path / str(houses)
-        house.mkdir()
-        houses += 1
+        folder = tmp_path / str(folders)
+        folder.mkdir()
+        folders += 1
         for _ in range(10):
-            words, environment = command(house)
+            words, environment = command(folder)
             running = subprocess.Popen(
                 words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
@@ -59,8 +59,8 @@ def test_killed_at_random_moments(tmp_path: Path, whole: tuple[dict[str, str], f
                 running.send_signal(signal.SIGKILL)
                 kills += 1
             running.wait()
-        assert finish(house) == expected
-        shutil.rmtree(house)
+        assert finish(folder) == expected
+        shutil.rmtree(folder)
 
 
 def test_the_disk_as_it_was_at_any_moment(
@@ -68,12 +68,12 @@ def test_the_disk_as_it_was_at_any_moment(
 ) -> None:
     """Copies made during a run are like what a loss of power leaves, and worse: no copy is made in one moment."""
     expected, _ = whole
-    house, copies = tmp_path / "house", 0
-    house.mkdir()
-    words, environment = command(house)
+    folder, copies = tmp_path / "folder", 0
+    folder.mkdir()
+    words, environment = command(folder)
     running = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL)
     while running.poll() is None:
-        subprocess.run(["cp", "-r", house, tmp_path / f"copy-{copies}"], capture_output=True)
+        subprocess.run(["cp", "-r", folder, tmp_path / f"copy-{copies}"], capture_output=True)
         copies += 1
     assert running.returncode == 0
     assert copies > 10
@@ -84,12 +84,12 @@ def test_the_disk_as_it_was_at_any_moment(
 @pytest.mark.parametrize("kilobytes", [4, 64, 150, 250, 400, 550])
 def test_a_full_disk(tmp_path: Path, whole: tuple[dict[str, str], float], kilobytes: int) -> None:
     """The run says so in words, and continues when there is room."""
-    with small_disk(tmp_path / "small", f"{kilobytes}K") as house:
-        words, environment = command(house)
+    with small_disk(tmp_path / "small", f"{kilobytes}K") as folder:
+        words, environment = command(folder)
         done = subprocess.run(words, env=environment, capture_output=True, text=True)
         assert done.returncode != 0
         assert "the disk is full" in done.stderr
         assert "run the same command again" in done.stderr.replace("\n", " ")
         assert "Traceback" not in done.stderr
-        subprocess.run(["mount", "-o", "remount,size=8M", house], check=True)
-        assert finish(house) == whole[0]
+        subprocess.run(["mount", "-o", "remount,size=8M", folder], check=True)
+        assert finish(folder) == whole[0]

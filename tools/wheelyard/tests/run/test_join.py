@@ -160,7 +160,7 @@ def test_a_file_that_the_job_is_not_for_is_refused(record: Record, wheels: list[
 def test_a_job_that_the_artifact_is_not_for_is_refused(record: Record, wheels: list[Path]) -> None:
     for artifact in ("gpu", "build-b", "build-[a]", "unknown"):
         folder = handed(record, artifact, repair_a=[wheels[0]])
-        with pytest.raises(Problem, match=r"hands on `repair/a`, which it is not for"):
+        with pytest.raises(Problem, match=r"hands on `repair/a`, which is not its own"):
             joined(record)
         shutil.rmtree(folder)
 
@@ -180,7 +180,9 @@ def test_a_link_is_refused(record: Record, wheels: list[Path]) -> None:
 
 def test_a_job_that_the_plan_does_not_have_is_refused(record: Record, wheels: list[Path]) -> None:
     handed(record, "gpu", attest_pypi=[wheels[0]])
-    with pytest.raises(Problem, match="gpu hands on `attest/pypi`, which is no job of this plan"):
+    with pytest.raises(
+        Problem, match="gpu hands on `attest/pypi`, which is not a job of this plan"
+    ):
         joined(record)
 
 
@@ -224,7 +226,7 @@ def test_a_file_of_another_job_is_refused(record: Record, plan: Plan, wheels: li
     )
     handed(record, "build-a", repair_a=[theirs])
     with pytest.raises(
-        Problem, match=r"repair/a is not for a file named .*; it would be repair/x8"
+        Problem, match=r"repair/a may not leave a file named .*; it would be repair/x8"
     ):
         join.join(PLAN, record, HERE, MAY, RELEASED, check_owners=plan.check_owners)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from recorded import job
+from repository import wait_until
 from wheelyard.core import shell
 from wheelyard.core.job import Graph, Job, Needs, made
 from wheelyard.core.progress import Display
@@ -33,15 +34,15 @@ PROGRAM = textwrap.dedent("""
     from wheelyard.problem import Problem
     from wheelyard.run import local, runner
 
-    house = Path(os.environ["RELEASE_FOLDER"])
+    folder = Path(os.environ["RELEASE_FOLDER"])
 
     def run(job, workspace):
         (workspace.out / f"{job.step}-{job.unit}.txt").write_text(job.step)
         log = workspace.log
         if os.environ.get("HANG") == job.name:
-            (house / "hanging").touch()
+            (folder / "hanging").touch()
             time.sleep(60)
-        with (house / "ran").open("a") as ran:
+        with (folder / "ran").open("a") as ran:
             ran.write(f"{job.name} ")
         return ""
 
@@ -52,10 +53,10 @@ PROGRAM = textwrap.dedent("""
             jobs.append(Job(step, unit, Needs(), inputs, (f"{step}-{unit}.txt",)))
             before[unit] = f"{step}/{unit}"
     try:
-        with runner.only_run(house) as record:
-            here = local.Here(house, Display())
+        with runner.only_run(folder) as record:
+            here = local.Here(folder, Display())
             step = lambda _: types.SimpleNamespace(run=run)
-            place = local.Local(house, step, here)
+            place = local.Local(folder, step, here)
             whole = runner.Runner(Graph.of(jobs), record, here.display, place)
             whole.run(jobs, force=False)
     except Problem as problem:
@@ -68,10 +69,7 @@ def test_killed_anywhere_the_same_command_finishes(tmp_path: Path, victim: str) 
     environment = {**os.environ, "RELEASE_FOLDER": str(tmp_path)}
     command = [sys.executable, "-c", PROGRAM]
     killed = subprocess.Popen(command, env={**environment, "HANG": victim})
-    for _ in range(300):
-        if (tmp_path / "hanging").exists():
-            break
-        time.sleep(0.1)
+    wait_until((tmp_path / "hanging").exists)
     time.sleep(0.3)
     killed.send_signal(signal.SIGKILL)
     assert killed.wait() == -signal.SIGKILL
@@ -91,8 +89,7 @@ def test_stopped_by_hand_it_ends_at_once_and_leaves_no_program(tmp_path: Path) -
         # A shell's background jobs, including tests that run in the background, ignore this signal.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    while not (tmp_path / "hanging").exists():
-        time.sleep(0.1)
+    wait_until((tmp_path / "hanging").exists)
     time.sleep(0.5)
     began = time.monotonic()
     stopped.send_signal(signal.SIGINT)

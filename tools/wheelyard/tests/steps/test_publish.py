@@ -21,7 +21,7 @@ from rehearsal import STAND_INS
 from wheelyard import steps
 from wheelyard.core.digest import sha256
 from wheelyard.core.record import Record
-from wheelyard.plan.plan import Options, Plan
+from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 from wheelyard.steps import publish
 from wheelyard.tools import index
@@ -213,10 +213,10 @@ def test_an_index_that_drops_every_third_connection(devpi: Index, tmp_path: Path
 def test_what_comes_from_a_compiler_cache_stays_here(
     plan: Plan, record: Record, tmp_path: Path, to: str
 ) -> None:
-    trial = dataclasses.replace(plan, options=Options(cache=tmp_path, index=to))
+    trial = plan.asked(cache=tmp_path, index=to)
     with pytest.raises(Problem, match=f"what goes to {to} is built without one: leave it out"):
         publish.check(trial, record)
-    publish.check(dataclasses.replace(plan, options=Options(cache=tmp_path)), record)
+    publish.check(plan.asked(cache=tmp_path), record)
 
 
 def test_only_an_index_on_this_machine_stands_in(
@@ -238,9 +238,7 @@ def test_nothing_is_published_that_was_not_gated_verified_and_smoke_tested(plan:
 
 
 def test_on_github_every_runner_has_to_have_passed(plan: Plan) -> None:
-    options = Options(place="github", index="pypi")
-    there = dataclasses.replace(plan, options=options)
-    (job,) = publish.jobs(there)
+    (job,) = publish.jobs(plan.asked(place="github", index="pypi"))
     for wheel in plan.wheels:
         for cell in plan.matrix.verify.run:
             assert f"verify/{wheel.name}-{cell.name}" in job.after
@@ -289,10 +287,8 @@ def test_no_check_of_evidence_is_true_of_nothing(tmp_path: Path, lacks: str, mes
 
 
 def test_a_folder_asks_for_as_much_as_an_index(plan: Plan, tmp_path: Path) -> None:
-    options = Options(index=publish.FOLDER, site=tmp_path)
-    (job,), (embedded,) = (
-        publish.jobs(dataclasses.replace(plan, options=o)) for o in (options, plan.options)
-    )
+    (job,) = publish.jobs(plan.asked(index=publish.FOLDER, site=tmp_path))
+    (embedded,) = publish.jobs(plan)
     assert set(embedded.after) <= set(job.after)
     assert job.inputs["gpu_evidence"] == ["x86_64"]
 

@@ -1,6 +1,5 @@
 """Tests verifying: what a cell runs, and that a Python without a GIL stays without one."""
 
-import dataclasses
 import subprocess
 import sys
 from hashlib import sha256
@@ -42,11 +41,10 @@ def test_a_cell_has_its_own_command_or_that_of_all(plan: Plan) -> None:
     facts = plan.matrix.verify
     assert verify.command(plan, RunCell("2.10", "3.11", command="true")) == "true"
     assert verify.command(plan, RunCell("2.10", "3.11")) == facts.command
-    silent = dataclasses.replace(plan.matrix, verify=dataclasses.replace(facts, command=""))
-    default = verify.command(dataclasses.replace(plan, matrix=silent), RunCell("2.10", "3.11"))
+    default = verify.command(plan.edited(verify={"command": ""}), RunCell("2.10", "3.11"))
     assert default.startswith("python -m pytest")
-    beside = dataclasses.replace(facts, command="", tests=["a b/tests", "README.rst", "one.py"])
-    named = dataclasses.replace(plan, matrix=dataclasses.replace(plan.matrix, verify=beside))
+    tests = ["a b/tests", "README.rst", "one.py"]
+    named = plan.edited(verify={"command": "", "tests": tests})
     assert named.test_command.endswith("no:cacheprovider 'a b/tests' one.py")
 
 

@@ -6,13 +6,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from wheelyard.plan.plan import Options, Plan
+from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 from wheelyard.tools import host_settings, images
-
-
-def with_base(plan: Plan, base: str) -> Plan:
-    return dataclasses.replace(plan, options=Options(base=base))
 
 
 def foreign(plan: Plan) -> str:
@@ -26,7 +22,7 @@ def test_pypa_images_are_pinned_by_digest(plan: Plan) -> None:
 
 
 def test_cross_builds_choose_debian_and_say_why(plan: Plan) -> None:
-    base, why = images.choose_base(with_base(plan, "auto"), foreign(plan))
+    base, why = images.choose_base(plan.asked(base="auto"), foreign(plan))
     assert (base, why) == ("debian", f"cross build on {plan.machine}")
 
 
@@ -35,25 +31,24 @@ def test_without_a_registry_native_builds_choose_debian(
 ) -> None:
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
     images._registry_answers.cache_clear()
-    base, why = images.choose_base(with_base(plan, "auto"), plan.machine)
+    base, why = images.choose_base(plan.asked(base="auto"), plan.machine)
     assert base == "debian"
     assert "does not answer" in why
 
 
 def test_a_base_can_be_forced(plan: Plan) -> None:
-    forced = with_base(plan, "pypa")
+    forced = plan.asked(base="pypa")
     assert images.choose_base(forced, plan.machine) == ("pypa", "as asked")
     with pytest.raises(Problem, match="use --base debian"):
         images.choose_base(forced, foreign(plan))
 
 
 def test_a_tag_follows_what_the_image_is_made_from(plan: Plan) -> None:
-    ours = with_base(plan, "debian")
+    ours = plan.asked(base="debian")
     made = images.for_build(ours, plan.wheels[0])
     assert made["tag"] == images.for_build(ours, plan.wheels[1])["tag"]
     newer = dataclasses.replace(plan.matrix.torch["2.10"], release="2.10.9")
-    torches = {**plan.matrix.torch, "2.10": newer}
-    other = dataclasses.replace(ours, matrix=dataclasses.replace(plan.matrix, torch=torches))
+    other = ours.edited(torch={**plan.matrix.torch, "2.10": newer})
     with pytest.raises(Problem, match=r"ci/torch\.lock has no torch 2\.10\.9"):
         images.for_build(other, plan.wheels[0])
     unpinned = dataclasses.replace(other, torch_pins={})
@@ -74,19 +69,14 @@ def test_torch_and_all_that_it_needs_are_installed_by_their_hashes(plan: Plan) -
 def test_torch_comes_without_its_dependencies_where_the_build_does_not_import_it(
     plan: Plan, strategy: str
 ) -> None:
-    ours = with_base(plan, "debian")
-    ours = dataclasses.replace(ours, options=dataclasses.replace(ours.options, strategy=strategy))
+    ours = plan.asked(base="debian", strategy=strategy)
     for wanted, options in ((True, None), (False, "--no-deps")):
-        build = dataclasses.replace(plan.matrix.build, torch_dependencies=wanted)
-        said = dataclasses.replace(ours, matrix=dataclasses.replace(plan.matrix, build=build))
+        said = ours.edited(build={"torch_dependencies": wanted})
         assert images.for_build(said, said.wheels[0])["arguments"].get("TORCH_OPTIONS") == options
 
 
 def test_a_python_that_the_base_lacks_is_named(plan: Plan) -> None:
-    python = dataclasses.replace(plan.matrix.python, debian={})
-    build = dataclasses.replace(plan.matrix.build, python="3.12")
-    matrix = dataclasses.replace(plan.matrix, python=python, build=build)
-    without = dataclasses.replace(with_base(plan, "debian"), matrix=matrix)
+    without = plan.asked(base="debian").edited(python={"debian": {}}, build={"python": "3.12"})
     with pytest.raises(Problem, match=r"base debian has no Python 3\.12: name its suite"):
         images.for_build(without, plan.wheels[0])
 

@@ -60,7 +60,7 @@ def test_a_file_never_changes_and_only_this_run_adds_one(tmp_path: Path) -> None
         assert served.files("demo_ext") == {}
         send(served, wheel)
         publish._send(served, other, tmp_path / "log")
-        assert served.files("demo_ext") == {wheel.name: sha256(wheel)}
+        assert served.files("Demo.Ext") == {wheel.name: sha256(wheel)}, "the same project"
         with pytest.raises(Problem, match=r"with other bytes.*raise the version"):
             send(served, other)
 

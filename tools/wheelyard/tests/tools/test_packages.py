@@ -11,7 +11,7 @@ LIST = "libc6:amd64=2.36-9+deb12u10 libssl3:amd64=3.0.17-1\ntorch==2.10.0@012345
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Path:
+def release(tmp_path: Path) -> Path:
     """Returns a release folder with the list of one image, equal to the kept one."""
     for folder in (tmp_path / "build/release/packages", tmp_path / packages.KEPT / "x86_64"):
         folder.mkdir(parents=True)
@@ -19,12 +19,12 @@ def house(tmp_path: Path) -> Path:
     return tmp_path / "build/release"
 
 
-def said(house: Path) -> list[str]:
-    return packages.not_as_kept(house.parents[1], house, "x86_64")
+def said(release: Path) -> list[str]:
+    return packages.not_as_kept(release.parents[1], release, "x86_64")
 
 
-def test_the_same_packages(house: Path) -> None:
-    assert said(house) == []
+def test_the_same_packages(release: Path) -> None:
+    assert said(release) == []
 
 
 @pytest.mark.parametrize(
@@ -37,34 +37,34 @@ def test_the_same_packages(house: Path) -> None:
     ],
 )
 def test_a_difference_is_said_with_what_to_type(
-    house: Path, old: str, new: str, change: str
+    release: Path, old: str, new: str, change: str
 ) -> None:
-    (house / "packages/verify-3.11.txt").write_text(LIST.replace(old, new))
-    difference, advice = said(house)
+    (release / "packages/verify-3.11.txt").write_text(LIST.replace(old, new))
+    difference, advice = said(release)
     assert difference == (
         f"the image verify-3.11 has other packages than ci/packages/x86_64/verify-3.11.txt says: {change}"
     )
     command = advice.partition(": ")[2].partition(", and")[0]
     subprocess.run(["sh", "-c", command], check=True)
-    assert said(house) == []
+    assert said(release) == []
 
 
-def test_many_differences_are_counted(house: Path) -> None:
+def test_many_differences_are_counted(release: Path) -> None:
     more = "".join(f"package{number}==1@0 " for number in range(10))
-    (house / "packages/verify-3.11.txt").write_text(LIST + more)
-    assert said(house)[0].endswith(", package3 none -> 1@0 and 6 more")
+    (release / "packages/verify-3.11.txt").write_text(LIST + more)
+    assert said(release)[0].endswith(", package3 none -> 1@0 and 6 more")
 
 
-def test_an_image_without_a_kept_list(house: Path) -> None:
-    (house / "packages/build-3.11.txt").write_text(LIST)
+def test_an_image_without_a_kept_list(release: Path) -> None:
+    (release / "packages/build-3.11.txt").write_text(LIST)
     assert (
-        said(house)[0] == "ci/packages/x86_64 has no list of the packages in the image build-3.11"
+        said(release)[0] == "ci/packages/x86_64 has no list of the packages in the image build-3.11"
     )
 
 
-def test_a_project_that_keeps_none_is_told_nothing(house: Path) -> None:
-    (house / "packages/verify-3.11.txt").write_text("")
-    assert packages.not_as_kept(house.parent, house, "aarch64") == []
+def test_a_project_that_keeps_none_is_told_nothing(release: Path) -> None:
+    (release / "packages/verify-3.11.txt").write_text("")
+    assert packages.not_as_kept(release.parent, release, "aarch64") == []
 
 
 def test_a_python_package_with_other_files_is_another(tmp_path: Path) -> None:

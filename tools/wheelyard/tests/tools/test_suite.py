@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from repository import program
 from wheelyard.core.engine import Engine
 from wheelyard.core.progress import Display
 from wheelyard.core.workspace import Workspace
@@ -32,8 +33,7 @@ def test_two_that_need_one_make_it_once(
           echo made >>{tmp_path}/made; sleep 0.5""",
     }
     for name, line in programs.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
-        (tmp_path / name).chmod(0o755)
+        program(tmp_path, name, line)
     engine, here = Engine("docker", "", ""), local.Here(tmp_path / "release", Display())
 
     def ensure(name: str) -> str:

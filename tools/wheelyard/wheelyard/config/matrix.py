@@ -399,7 +399,7 @@ def _wrong_download(downloads: list[Download]) -> str:
     names: set[str] = set()
     for url, digest, download in ((d.url, d.sha256, d) for d in downloads):
         if not re.fullmatch(r"https?://[^/\s\[\]]+/\S*", url):
-            return f"`{url}` is no address for HTTP or HTTPS"
+            return f"`{url}` is not an HTTP or HTTPS address"
         if not re.fullmatch("[0-9a-f]{64}", digest):
             return f"the sha256 of {url} is `{digest}`; it has 64 digits, 0-9 and a-f"
         if "/" in (name := download.file) or name in ("", ".", ".."):

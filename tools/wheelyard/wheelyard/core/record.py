@@ -85,8 +85,8 @@ class Record:
                 if entry["inputs"].get(key) != now:
                     files = ", ".join(PurePosixPath(path).name for path in now)
                     raise Problem(
-                        f"{files} is not what passed `{name}`; run `wheelyard release`, which does "
-                        "again what is needed"
+                        f"{files} is not what passed `{name}`; run `wheelyard release`, which "
+                        "repeats what is needed"
                     )
             self.check_ready(earlier, graph)
 
@@ -122,8 +122,8 @@ class Record:
             elif (now := sha256(path)) != recorded:
                 raise Problem(
                     f"{path.name} was altered after {name}: its sha256 is {now[:16]}..., "
-                    f"recorded was {recorded[:16]}...\nNothing goes on with it: delete {path}, "
-                    "then run again to make it anew."
+                    f"recorded was {recorded[:16]}...\nIt is not used: delete {path}, "
+                    "then run again to make a new one."
                 )
         return missing
 
@@ -246,10 +246,10 @@ def load(file: Path) -> tuple[Facts, dict[str, Facts]]:
         head = json.loads(file.read_text())
         jobs = head.pop("jobs")
         if not isinstance(jobs, dict):
-            raise TypeError("its jobs are no table")
+            raise TypeError("its jobs are not a table")
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
         raise Problem(
-            f"{file} is damaged, or of another version ({error}); delete it to start anew"
+            f"{file} is damaged, or of another version ({error}); delete it to start over"
         ) from None
     return head, jobs
 
@@ -269,7 +269,7 @@ def acceptable(job: Job, folder: Path) -> list[str]:
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder).as_posix()
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise Problem(f"{job.name} left {relative}, which is no plain file")
+            raise Problem(f"{job.name} left {relative}, which is not a plain file")
         if path.is_file():
             found.append(relative)
     check_outputs(job, found)
@@ -293,7 +293,7 @@ def check_path(job: Job, relative: str) -> None:
     parts = relative.split("/")
     is_plain = all(NAME.fullmatch(part) and part not in (".", "..") for part in parts)
     if not is_plain or not any(_fits(relative, pattern) for pattern in job.outputs):
-        raise Problem(f"{job.name} names the file {relative}, which it is not for")
+        raise Problem(f"{job.name} names the file {relative}, which is not its own")
 
 
 def _fits(path: str, pattern: str) -> bool:

@@ -27,7 +27,9 @@ def run(root: Path, display: Display, folder: str = "", import_name: str = "") -
 
     place = root / folder
     if not any((place / name).is_file() for name in ("pyproject.toml", "setup.py")):
-        raise Problem(f"{place} has no pyproject.toml and no setup.py: it is no Python project")
+        raise Problem(
+            f"{place} has no pyproject.toml and no setup.py, so it is not a Python project"
+        )
     found = sources.read(root, folder)
     if rust := RUST & {found.backend, *metadata.required_to_build(found)}:
         raise Problem(

@@ -116,7 +116,7 @@ def _pythons(
         allowed = SpecifierSet(found.requires_python.strip())
     except InvalidSpecifier:
         raise Problem(
-            f"the project's requires-python is `{found.requires_python}`, which is no version specifier; "
+            f"the project's requires-python is `{found.requires_python}`, which is not a version specifier; "
             "write it like >=3.10"
         ) from None
     common = [p for p in known["torch"][[*torches][-1]]["pythons"] if not p.endswith("t")]

@@ -3,7 +3,6 @@
 A workflow's matrix has one entry per chunk of jobs, and calls another workflow whose matrix has the chunk's jobs.
 """
 
-import dataclasses
 import glob
 import json
 from collections.abc import Callable
@@ -51,7 +50,7 @@ def may_hand_on(plan: Plan) -> Callable[[str, str], bool]:
 
 def matrices(plan: Plan) -> dict[str, Any]:
     """Returns the job matrices. `name` is for people; `wheel` and `task` are arguments for wheelyard."""
-    plan = dataclasses.replace(plan, options=dataclasses.replace(plan.options, place="github"))
+    plan = plan.asked(place="github")
     builds = [
         {"name": w.name, "arch": w.arch, "runner": plan.matrix.arch[w.arch].runner}
         for w in plan.wheels

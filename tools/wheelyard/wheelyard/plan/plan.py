@@ -1,5 +1,6 @@
 """Plans a release: the project, its matrix, the wheels to make, and where their jobs can run."""
 
+import dataclasses
 import itertools
 import os
 import platform
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
+from typing import Any
 
 from packaging.utils import (
     InvalidSdistFilename,
@@ -93,6 +95,20 @@ class Plan:
     options: Options = field(default_factory=Options)
     machine: str = field(default_factory=platform.machine)
     torch_pins: Pins = field(default_factory=dict)  # empty: no torch is pinned
+
+    def asked(self, **choices: Any) -> "Plan":
+        """Returns the plan for a person with other choices."""
+        return dataclasses.replace(self, options=dataclasses.replace(self.options, **choices))
+
+    def edited(self, **tables: dict[str, Any]) -> "Plan":
+        """Returns the plan of a matrix with other keys in some tables, as in edited(build={"cross": True}). A table of
+        tables, such as torch, is replaced."""
+        old = vars(self.matrix)
+        new: dict[str, Any] = {
+            name: keys if isinstance(old[name], dict) else dataclasses.replace(old[name], **keys)
+            for name, keys in tables.items()
+        }
+        return dataclasses.replace(self, matrix=dataclasses.replace(self.matrix, **new))
 
     @property
     def strategy(self) -> str:
@@ -245,7 +261,7 @@ class Plan:
             file = path.rpartition("/")[2]
             if job not in (owners := self.owners(file)):
                 whose = f"it would be {', '.join(owners)}'s" if owners else "no job of this plan is"
-                raise Problem(f"{job} is not for a file named {file}; {whose}")
+                raise Problem(f"{job} may not leave a file named {file}; {whose}")
 
     @property
     def machines(self) -> tuple[str, ...]:

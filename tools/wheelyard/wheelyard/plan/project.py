@@ -161,7 +161,7 @@ def load(root: Path, name: str = "", import_name: str = "", folder: str = "") ->
     place = root / folder
     if not place.is_dir():
         raise Problem(
-            f"{CONFIGURATION} says project.folder = {folder!r}, which is no folder of {root}"
+            f"{CONFIGURATION} says project.folder = {folder!r}, which is not a folder in {root}"
         )
     table = metadata(place)
     name = name or table.get("name", "")

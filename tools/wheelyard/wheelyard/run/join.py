@@ -135,9 +135,9 @@ def _check(name: str, entry: Facts, artifact: str, graph: Graph, may_hand_on: Ma
     if not is_whole or not all(isinstance(value, str) for value in entry["outputs"].values()):
         raise Problem(f"the record of {name} from {artifact} is damaged: {json.dumps(entry)[:200]}")
     if name not in graph.jobs:
-        raise Problem(f"{artifact} hands on `{name}`, which is no job of this plan")
+        raise Problem(f"{artifact} hands on `{name}`, which is not a job of this plan")
     if not may_hand_on(artifact, name):
-        raise Problem(f"{artifact} hands on `{name}`, which it is not for")
+        raise Problem(f"{artifact} hands on `{name}`, which is not its own")
 
 
 def _check_bytes(entry: Facts, artifact: str, words: Iterable[Told]) -> None:
@@ -150,5 +150,5 @@ def _check_bytes(entry: Facts, artifact: str, words: Iterable[Told]) -> None:
             if expected not in (None, digest):
                 raise Problem(
                     f"{artifact} hands on {name} with sha256 {digest[:16]}..., but {said.job} has told the workflow "
-                    f"{expected[:16]}...\nNothing goes on with it: find out which job replaced that artifact."
+                    f"{expected[:16]}...\nNothing is taken over: find out which job replaced that artifact."
                 )

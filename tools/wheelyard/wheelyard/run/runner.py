@@ -90,7 +90,7 @@ class Runner:
 
     def _run(self, jobs: list[Job], todo: list[Job], force: bool) -> None:
         self._logs.mkdir(parents=True, exist_ok=True)
-        waiting = Waiting(todo, self.place, self._took())
+        waiting = Waiting(todo, self.place)
         bars = Bars(self.display, jobs, waiting)
         problems: dict[str, list[str]] = {}  # what went wrong, and in which jobs
         with ThreadPoolExecutor(max_workers=THREADS) as pool:
@@ -134,10 +134,6 @@ class Runner:
     @property
     def _logs(self) -> Path:
         return self.record.folder / "logs"
-
-    def _took(self) -> dict[str, float]:
-        """Returns the seconds of jobs that ran before."""
-        return {name: entry["seconds"] for name, entry in self.record.jobs.items()}
 
     def _run_job(self, job: Job, display: StepDisplay) -> None:
         own = job.name.replace("/", "-")
@@ -232,5 +228,5 @@ def only_run(folder: Path) -> Iterator[Record]:
             free = shutil.disk_usage(folder).free >> 20
             raise Problem(
                 f"the disk is full ({free} MiB left below {folder}); free some space, then run the same "
-                "command again: it goes on from here"
+                "command again: it continues from here"
             ) from None

@@ -1,7 +1,7 @@
 """Queues the jobs that have not started: a job may start when its dependencies are done and there is room."""
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from graphlib import TopologicalSorter
 from typing import Protocol
 
@@ -27,7 +27,7 @@ class Waiting:
     """The jobs that have not started. Once a job has failed, no later step starts, and no job that needs the failed
     one."""
 
-    def __init__(self, jobs: list[Job], room: Room, took: Mapping[str, float]) -> None:
+    def __init__(self, jobs: list[Job], room: Room) -> None:
         self._room = room
         self._jobs = {job.name: job for job in jobs}
         self._kind = {job.name: room.kind(job) for job in jobs}
@@ -39,10 +39,8 @@ class Waiting:
         self._last = len(steps)  # no step after this one starts
         names = [*self._jobs]
         if not room.step_by_step:
-            # Later steps get priority, on the machine that has their files and image; within a step, jobs with the most
-            # work left after them.
-            ahead = remaining(jobs, took)
-            names.sort(key=lambda name: (-self._number[self._jobs[name].step], -ahead[name]))
+            # Later steps get priority, on the machine that has their files and image.
+            names.sort(key=lambda name: -self._number[self._jobs[name].step])
         self._rank = {name: rank for rank, name in enumerate(names)}
         self._ready = sorted(self._order.get_ready(), key=self._rank.__getitem__)
         self._running: Counter[Hashable] = Counter()
@@ -81,15 +79,3 @@ class Waiting:
             return False
         earlier = [other for other, n in self._number.items() if n < number]
         return not (self._room.step_by_step and any(self._left[other] for other in earlier))
-
-
-def remaining(jobs: list[Job], took: Mapping[str, float]) -> dict[str, float]:
-    """Returns the seconds from a job's start to the end of the longest chain that follows from it; `took` has the known
-    times."""
-    ahead = {job.name: 0.0 for job in jobs}
-    for job in reversed(jobs):  # every job comes after those that it waits for
-        ahead[job.name] += took.get(job.name, 1.0)
-        for earlier in job.after:
-            if earlier in ahead:
-                ahead[earlier] = max(ahead[earlier], ahead[job.name])
-    return ahead

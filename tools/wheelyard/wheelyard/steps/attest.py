@@ -33,6 +33,8 @@ def run(job: Job, workspace: Workspace) -> str:
         if os.environ.get("GITHUB_ACTIONS"):
             raise Problem("this job has no identity to sign with; it needs `id-token: write`")
         return "no GitHub identity here: nothing signed"
+    if not workspace.inputs["tools"]["pypi-attestations"]:
+        raise Problem("pypi-attestations is missing; pip install 'wheelyard[attestations]'")
     folder = workspace.out / "attestations"
     folder.mkdir(exist_ok=True)
     files = [shutil.copy(file, workspace.scratch("signed")) for file in workspace.files("files")]

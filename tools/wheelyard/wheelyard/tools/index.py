@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from packaging.utils import canonicalize_name
+
 from wheelyard.core.disk import flush
 from wheelyard.core.patience import ANSWER_SECONDS, Broken, patiently
 from wheelyard.problem import Problem
@@ -37,9 +39,8 @@ class Index:
     def files(self, project: str) -> dict[str, str]:
         """Returns the sha256 of each file that the index has of a project."""
         accept = {"Accept": "application/vnd.pypi.simple.v1+json"}
-        request = urllib.request.Request(
-            f"{self.simple}{project.replace('_', '-')}/", headers=accept
-        )
+        address = f"{self.simple}{canonicalize_name(project)}/"
+        request = urllib.request.Request(address, headers=accept)
         listing = patiently(lambda: self._ask(request))
         return {file["filename"]: file["hashes"].get("sha256", "") for file in listing["files"]}
 

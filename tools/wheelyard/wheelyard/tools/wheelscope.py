@@ -66,7 +66,7 @@ def same_code(wheel: Path, variants: list[Path]) -> list[str]:
     answer = _ask("thin", "--check", wheel, *variants)["thin_check"]
     wrong += [f"{d['path']}: {d['difference']}" for d in answer["differences"]]
     if wrong:
-        raise Problem(f"these are no variants of {wheel.name}: {'; '.join(wrong)}")
+        raise Problem(f"these are not variants of {wheel.name}: {'; '.join(wrong)}")
     return list(answer["same_for"])
 
 

@@ -15,7 +15,7 @@ def test_the_address_of_a_scheduler() -> None:
 
 @pytest.mark.parametrize("given", ["http://host:80", "tls://host", "tls://host:port", "nothing"])
 def test_no_address(given: str) -> None:
-    with pytest.raises(Problem, match="is no address of a scheduler"):
+    with pytest.raises(Problem, match="is not the address of a scheduler"):
         keys.address(given)
 
 
@@ -36,7 +36,7 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> Non
 
 def test_tls_needs_keys_and_they_are_made_once(tmp_path: Path) -> None:
     folder = tmp_path / "keys"
-    with pytest.raises(Problem, match=r"authority\.pem is missing; `wheelyard cluster-keys"):
+    with pytest.raises(Problem, match=r"member\.pem is missing; `wheelyard cluster-keys"):
         keys.security("tls://host:8786", folder)
     said = keys.make(folder)
     assert "wheelyard worker tls://" in "\n".join(said)

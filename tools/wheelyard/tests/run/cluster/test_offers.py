@@ -5,6 +5,7 @@ import platform
 from pathlib import Path
 
 import pytest
+from repository import program
 from rich.console import Console
 from wheelyard.core.job import Job, Needs
 from wheelyard.run.cluster import offers
@@ -29,9 +30,7 @@ def test_this_machine_offers_its_architecture_versions_and_memory() -> None:
 def test_a_gpu_is_offered_with_its_capability(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = tmp_path / "nvidia-smi"
-    program.write_text("#!/bin/sh\nprintf '9.0\\n9.0\\n'\n")
-    program.chmod(0o755)
+    program(tmp_path, "nvidia-smi", "echo 9.0; echo 9.0")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     found = offers.offered(4, network=True)
     assert (found["gpu"], found["gpu-9.0"]) == (2, 2)

@@ -8,7 +8,7 @@ from pathlib import Path
 import distributed
 import pytest
 from clusters import machines
-from repository import ROOT, TOOL, wheelyard
+from repository import ROOT, TOOL, program, wheelyard
 from wheelyard.core.engine import Engine
 from wheelyard.problem import Problem
 from wheelyard.run.cluster import keys, worker
@@ -50,10 +50,8 @@ def test_a_scheduler_of_this_machine_lets_in_who_has_its_keys(tmp_path: Path) ->
 
 
 def test_the_images_that_were_used_last_stay(tmp_path: Path) -> None:
-    program = tmp_path / "docker"
-    program.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/removed\n')
-    program.chmod(0o755)
-    engine = Engine(str(program), "label", str(program))
+    docker = str(program(tmp_path, "docker", f'echo "$@" >>{tmp_path}/removed'))
+    engine = Engine(docker, "label", docker)
     cache = ImageCache(tmp_path / "images.json")
     for number in [*range(KEPT), 0, KEPT]:
         cache.used(f"image:{number}", engine)

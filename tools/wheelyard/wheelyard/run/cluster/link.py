@@ -1,12 +1,11 @@
 """Connects a release to a Dask scheduler: finds workers, sends jobs and files, receives files."""
 
-import base64
 import json
 import queue
 import socket
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import dask
 import distributed
+from distributed.client import ClosedClientError
 
 from wheelyard.problem import Problem
 from wheelyard.run.cluster import keys, worker
@@ -22,9 +22,8 @@ from wheelyard.run.cluster.store import CHUNK
 
 CONNECT_SECONDS = 30
 BACK_SECONDS = 120  # how long a lost scheduler may take to come back
-FRESH_SECONDS = 60.0  # the greatest age of the list of workers
-SETTLE_SECONDS = 0.5  # workers often join together: wait for the others
-ALL = "all"  # Dask's own topic, about workers that come and go
+FRESH_SECONDS = 1.0  # the greatest age of the list of workers
+AWAY = (OSError, RuntimeError, ClosedClientError)  # raised while the scheduler cannot be reached
 LARGEST = 16 << 30  # the most bytes that a worker may send as one file
 
 Message = Mapping[str, Any]
@@ -63,7 +62,7 @@ class Errand:
 
 def checked(told: Any) -> dict[str, Any]:
     """Returns a worker's answer after checking its shape, as it comes from another machine."""
-    kinds = {"kind": str, "address": str, "machine": str, "log": list, "small": dict}
+    kinds = {"kind": str, "address": str, "machine": str, "log": list}
     if isinstance(told, dict) and told.get("kind") == "passed":
         kinds |= {"verdict": str, "outputs": dict}
     if not isinstance(told, dict) or not all(isinstance(told.get(k), t) for k, t in kinds.items()):
@@ -80,9 +79,7 @@ class Link:
         self._topic = f"wheelyard-{client.id}"
         self._errands: dict[str, Errand] = {}
         self._members: list[Member] = []
-        self._able: dict[Hashable, list[Member]] = {}
         self._looked = float("-inf")
-        self._is_stale = True
         self._turn = threading.Lock()
         self._subscribe()
 
@@ -92,27 +89,21 @@ class Link:
 
     def members(self) -> list[Member]:
         with self._turn:
-            age = time.monotonic() - self._looked
-            if age > (SETTLE_SECONDS if self._is_stale else FRESH_SECONDS):
-                self._is_stale = False
+            if time.monotonic() - self._looked > FRESH_SECONDS:
                 try:
                     known = self._client.sync(self._client.scheduler.identity, n_workers=-1)
-                except (OSError, TimeoutError, RuntimeError):
-                    self._is_stale = True
+                except AWAY:
                     return []  # the scheduler is away; jobs will notice
                 self._members = [
                     Member(address, str(w["name"]), w["nthreads"], w["resources"])
                     for address, w in known["workers"].items()
                 ]
-                self._able, self._looked = {}, time.monotonic()
+                self._looked = time.monotonic()
             return self._members
 
     def able(self, wanted: Resources) -> list[Member]:
         """Returns the workers that offer everything in `wanted`."""
-        members, able, kind = self.members(), self._able, tuple(wanted.items())
-        if kind not in able:
-            able[kind] = [member for member in members if member.can(wanted)]
-        return able[kind] if members else []
+        return [member for member in self.members() if member.can(wanted)]
 
     def send(
         self,
@@ -127,10 +118,14 @@ class Link:
         errand = Errand(key)
         self._errands[key] = errand
         text = json.dumps({**order, "topic": self._topic})
-        errand.future = self._client.submit(
-            worker.perform, text, key=key, resources=wants, pure=False, priority=priority,
-            workers=among or None,
-        )  # fmt: skip
+        try:
+            errand.future = self._client.submit(
+                worker.perform, text, key=key, resources=wants, pure=False, priority=priority,
+                workers=among or None,
+            )  # fmt: skip
+        except ClosedClientError:
+            del self._errands[key]
+            raise SchedulerLost from None
         errand.future.add_done_callback(lambda _: errand.inbox.put({"kind": "over"}))
         return errand
 
@@ -145,7 +140,7 @@ class Link:
             if self._client.status == "closed" or time.monotonic() - began > BACK_SECONDS:
                 raise Problem(
                     f"the scheduler at {self.address} went away; start it again, then run the same command: "
-                    "it goes on from here"
+                    "it continues from here"
                 )
             time.sleep(0.5)
         self._subscribe()  # a new scheduler does not know us
@@ -168,10 +163,7 @@ class Link:
         seen, offset = sha256(), 0
         with target.open("wb") as stream:
             while offset < min(size, LARGEST):
-                if digest in told["small"]:
-                    content = base64.b64decode(str(told["small"][digest]))
-                else:
-                    content = self._call(told["address"], worker.read, digest, offset)
+                content = self._call(told["address"], worker.read, digest, offset)
                 if not isinstance(content, bytes) or not content:
                     break
                 seen.update(content)
@@ -187,7 +179,7 @@ class Link:
         futures = [errand.future for errand in self._errands.values()]
         try:
             self._client.cancel(futures, force=True)
-        except (OSError, TimeoutError, RuntimeError):
+        except AWAY:
             return  # without a scheduler no job continues
 
     def _call(self, address: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -199,13 +191,10 @@ class Link:
     def leave(self) -> None:
         """Unsubscribes from the scheduler, which complains if it has news for someone who has left."""
         if self._client.status == "running":
-            for topic in (self._topic, ALL):
-                self._client.unsubscribe_topic(topic)
+            self._client.unsubscribe_topic(self._topic)
 
     def _subscribe(self) -> None:
         self._client.subscribe_topic(self._topic, self._hear)
-        self._client.subscribe_topic(ALL, self._notice)
-        self._is_stale = True
 
     def _hear(self, event: tuple[float, Message]) -> None:
         _, message = event
@@ -214,11 +203,6 @@ class Link:
             errand.answer = str(message.get("text"))
         elif errand:
             errand.inbox.put(message)
-
-    def _notice(self, event: tuple[float, Message]) -> None:
-        _, message = event
-        if message.get("action") in ("add-worker", "remove-worker"):
-            self._is_stale = True
 
 
 def _pieces(files: Iterable[tuple[str, Path]]) -> Iterator[tuple[str, int, bytes, bool]]:

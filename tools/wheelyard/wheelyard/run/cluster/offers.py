@@ -5,7 +5,6 @@ only to a worker that has them.
 """
 
 import importlib.metadata
-import os
 import platform
 import re
 from collections.abc import Iterable, Mapping
@@ -48,6 +47,8 @@ class Member:
 def offered(slots: int, *, network: bool) -> Resources:
     """Returns what this machine offers. Each job takes one of everything that it needs, so there is one for each
     slot."""
+    from distributed.system import MEMORY_LIMIT  # the machine's, or less where a cgroup limits it
+
     found: Resources = dict.fromkeys([platform.machine(), *_versions()], slots)
     if containers.is_available():
         found[ENGINE] = slots
@@ -56,7 +57,7 @@ def offered(slots: int, *, network: bool) -> Resources:
     for capability in evidence.capabilities():  # each runs one job at a time
         for name in (GPU, f"{GPU}-{capability}"):
             found[name] = found.get(name, 0) + 1
-    found[MEMORY] = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 30
+    found[MEMORY] = MEMORY_LIMIT >> 30
     return found
 
 

@@ -33,7 +33,7 @@ HERE = "here"
 
 
 class Gone(Exception):
-    """A machine that went away with its job, which another starts anew."""
+    """A machine that went away with its job, which another starts again."""
 
 
 class Elsewhere(Exception):
@@ -106,7 +106,7 @@ class Cluster:
                 avoided[fault.machine] = str(fault)
                 self._say(f"{job.name}: {fault}; trying another machine")
             except Gone as gone:
-                self._say(f"{job.name}: {gone} went away; another machine begins anew")
+                self._say(f"{job.name}: {gone} went away; another machine starts it again")
             except SchedulerLost:
                 if self._stopped.is_set():
                     raise Problem("it was stopped") from None
@@ -117,7 +117,7 @@ class Cluster:
         why = "; ".join(avoided.values()) or "its machine, or the scheduler, went away each time"
         raise Problem(
             f"no machine finished it: {why}. When that is fixed, run the same command: "
-            "it goes on from here"
+            "it continues from here"
         )
 
     def _attempt(
@@ -183,7 +183,7 @@ class Cluster:
                 case "started":
                     if machine:
                         self._say(
-                            f"{job.name}: {machine} went away; {message['machine']} begins anew"
+                            f"{job.name}: {machine} went away; {message['machine']} starts it again"
                         )
                     elif not self.local.here.display.console.is_terminal:
                         self._say(f"{job.name} starts on {message['machine']}")
@@ -242,7 +242,7 @@ class Cluster:
         beside = f" beside {', '.join(after)}" if after else ""
         return (
             f"no worker is left{beside} that offers {what or 'what it needs'}; add one, then run the same command: "
-            f"it goes on from here\n  wheelyard worker {self.link.address}"
+            f"it continues from here\n  wheelyard worker {self.link.address}"
         )
 
     # --- Files -----------------------------------------------------------------------------------

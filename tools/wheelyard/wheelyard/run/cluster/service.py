@@ -5,7 +5,6 @@ Orders and answers are JSON. A job ends in one of three ways: it `passed`; it `f
 anywhere; or there was a `fault` of this machine, and another one may do better.
 """
 
-import base64
 import errno
 import json
 import shutil
@@ -28,7 +27,7 @@ from wheelyard.core.job import Job, Made, Source
 from wheelyard.core.record import Facts, acceptable
 from wheelyard.core.workspace import Workspace
 from wheelyard.problem import Problem
-from wheelyard.run.cluster.store import Store, pack, trim
+from wheelyard.run.cluster.store import Store, trim
 from wheelyard.run.local import StepModule
 
 PATIENCE_SECONDS = 120  # how long a job waits for its next file
@@ -73,12 +72,8 @@ class Orders:
         if HISTORY in job.inputs and (self.project / ".git").is_dir():
             history = self._bundle()
             files[history] = self._bundle_file
-        order = {
-            "job": job.as_json(), "inputs": inputs, "made": made, "project": project,
-            "history": history,
-            "small": pack({digest: files[digest] for digest in made.values()}),
-        }  # fmt: skip
-        return order, files
+        order = {"job": job.as_json(), "inputs": inputs, "made": made, "project": project}
+        return order | {"history": history}, files
 
     @property
     def _bundle_file(self) -> Path:
@@ -172,19 +167,13 @@ class Service:
             outcome = {"kind": "failed", "error": traceback.format_exc()}
         try:
             outcome |= {"log_path": str(log), "log": self.store.take(log)}
-            made = [outcome["log"], *outcome.get("outputs", {}).values()]
-            outcome["small"] = pack({digest: self.store.path(digest) for digest, _ in made})
             shutil.rmtree(folder, ignore_errors=True)
             self.store.trim()
             trim(self.folder / "kept", self.limit)
         except OSError as error:  # no room even for the log
             shutil.rmtree(folder, ignore_errors=True)
-            outcome = {
-                "kind": "fault",
-                "error": f"{error} (below {self.folder})",
-                "log": ["", 0],
-                "small": {},
-            }
+            why = f"{error} (below {self.folder})"
+            outcome = {"kind": "fault", "error": why, "log": ["", 0]}
         return outcome
 
     def _run(self, job: Job, order: Order, folder: Path, log: Path, tell: Tell) -> Outcome:
@@ -200,8 +189,6 @@ class Service:
                 targets[project / path] = recorded.removesuffix(EXECUTABLE)
         if order["history"]:
             targets[folder / "history"] = order["history"]
-        for digest in self.store.missing(order["small"]):
-            self.store.receive(digest, 0, base64.b64decode(order["small"][digest]), is_last=True)
         self._bring(targets, tell)
         for path, recorded in order["project"].items():
             if recorded.endswith(EXECUTABLE):

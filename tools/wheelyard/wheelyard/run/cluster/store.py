@@ -1,19 +1,16 @@
 """Stores files by sha256 in one folder: the inputs and results of jobs. The oldest are deleted when it is full."""
 
-import base64
 import os
 import re
 import shutil
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from wheelyard.core.digest import sha256
 
 CHUNK = 8 << 20  # most bytes of a file in one message
-SMALL = 64 << 10  # largest file in bytes that travels with an order or an answer
-SMALL_TOGETHER = 256 << 10
 KEPT_SECONDS = 600  # a more recent file may be on its way to a job, or to the release's machine
 
 
@@ -31,7 +28,7 @@ class Store:
 
     def path(self, digest: str) -> Path:
         if not re.fullmatch(r"[0-9a-f]{64}", digest):
-            raise Wrong(f"{digest!r} is no sha256")
+            raise Wrong(f"{digest!r} is not a sha256")
         return self.folder / digest
 
     def missing(self, digests: Iterable[str]) -> list[str]:
@@ -94,17 +91,6 @@ class Store:
 
     def trim(self) -> None:
         trim(self.folder, self.limit)
-
-
-def pack(files: Mapping[str, Path]) -> dict[str, str]:
-    """Returns the contents of small files by their digests, for a message."""
-    packed, room = {}, SMALL_TOGETHER
-    for digest, file in files.items():
-        size = file.stat().st_size
-        if size <= min(SMALL, room):
-            packed[digest] = base64.b64encode(file.read_bytes()).decode()
-            room -= size
-    return packed
 
 
 def trim(folder: Path, limit: int) -> None:

@@ -2,10 +2,14 @@
 of the wheel."""
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
+from demo_wheel import make_wheel
 from recorded import workspace
+from repository import program
 from wheelyard.core.digest import sha256
 from wheelyard.core.job import Job, Needs
 from wheelyard.problem import Problem
@@ -52,3 +56,15 @@ def test_without_a_gpu_and_without_evidence_it_says_what_to_do(
     )
     assert "--tests-command 'pytest tests' --tests FOLDER --evidence" in str(problem.value)
     assert "gpu_runner" in str(problem.value)
+
+
+def test_a_torch_that_sees_no_gpu_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="is asked for a GPU")
+    program(tmp_path, "nvidia-smi", "echo 9.0")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("TORCH_PYTHON", sys.executable)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    wheel = make_wheel(tmp_path, "plain_ext")
+    told = {"smoke": {**SMOKE, "spec": None, "command": "true"}, "import_name": "plain_ext"}
+    with pytest.raises(Problem, match="torch sees no GPU here"):
+        gpu.run(JOB, workspace(tmp_path, {"wheel": [wheel]}, gpu_tests=None, **told))

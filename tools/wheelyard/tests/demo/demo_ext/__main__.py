@@ -1,5 +1,0 @@
-"""The doctor of the demo project."""
-
-import demo_ext
-
-print(demo_ext.__version__)
