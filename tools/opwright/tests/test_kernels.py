@@ -90,6 +90,29 @@ def test_a_forgotten_macro(tmp_path: Path):
     assert said(clone, "print(demo_ext.softsign(torch.ones(1)))") == "tensor([0.5000])\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("my.cc", "OPWRIGHT_KERNEL(f,\n", "OPWRIGHT_KERNEL(...) in .cu and .cpp files alone"),
+        ("my.cu", " OPWRIGHT_ELEMENTWISE(f)", "OPWRIGHT_ELEMENTWISE(...) in .h files alone"),
+        (
+            "my.hpp",
+            "OPWRIGHT_ROWS(f)\r\n",
+            "OPWRIGHT_ROWS(...) in .h files alone; move it into one",
+        ),
+    ],
+)
+def test_an_op_in_a_file_that_is_not_looked_into(
+    tmp_path: Path, name: str, text: str, message: str
+):
+    clone = make_clone(tmp_path / "clone")
+    (clone / "csrc" / name).write_text(text)
+    running = start_build(clone, OPWRIGHT_CUDA="off")
+    output, _ = running.communicate()
+    assert running.returncode != 0
+    assert f"csrc/{name}: the build looks for {message}" in output
+
+
 @pytest.mark.skipif(cuda_home() is None, reason="needs nvcc")
 def test_a_new_cu_file_with_a_syntax_error(tmp_path: Path):
     """The glob finds the file at the next build, which the error stops."""
