@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -123,6 +125,19 @@ def test_the_template_requires_the_tools_of_this_version():
     for tool in ("opwright", "wheelyard", "wheelscope"):
         assert f"{tool}=={new.__version__}" in files["ci/tools.txt"].decode().splitlines()
     assert f'"opwright=={new.__version__}"' in files["pyproject.toml"].decode()
+
+
+def test_the_environment_is_made_anew_where_the_project_has_moved(tmp_path: Path):
+    new.new("my-ext", tmp_path / "here")
+    make_venv = [sys.executable, "-m", "venv", "--without-pip", ".venv"]
+    subprocess.run(make_venv, cwd=tmp_path / "here", check=True)
+    (tmp_path / "here/.venv/building").touch()
+    check = ["make", "--dry-run", "check"]
+    for place, is_new in (("here", False), ("over there", True)):
+        (tmp_path / "here").rename(tmp_path / place)
+        said = subprocess.check_output(check, cwd=tmp_path / place, text=True)
+        assert ("python3 -m venv --clear .venv" in said) == is_new
+        (tmp_path / place).rename(tmp_path / "here")
 
 
 @pytest.mark.parametrize(
