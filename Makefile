@@ -13,11 +13,14 @@ unexport PYTHONPATH PYTHONHOME PYTHONOPTIMIZE CDPATH GIT_DIR GIT_WORK_TREE GIT_I
 WHEELYARD := .venv/bin/wheelyard
 # The environment, the toolkit, wheelscope, opwright's wheel, and what maintains the three tools.
 include tools/maintenance.mk
+# What is missing on the command line is said before minutes of setting up.
+$(if $(filter new,$(MAKECMDGOALS)),$(if $(NAME),,$(error give the name: make new NAME=my-ext DEST=../my-ext)))
+$(if $(filter tag,$(MAKECMDGOALS)),$(if $(VERSION),,$(error give the version: make tag VERSION=x.y.z)))
 
 .PHONY: help
 help: ## What each target does
-	@sed -nE 's/^# --- ([^-]*) -+$$/\n\1/p; s/^([a-z][a-z-]*):.*## /  \1\t/p' Makefile | expand -t 16
-	@echo; echo "\`make help-tools\` lists the targets for maintainers of the tools."
+	@( sed -nE 's/^# --- ([^-]*) -+$$/\n\1/p; s/^([a-z][a-z-]*):.*## /  \1\t/p' Makefile | expand -t 16; \
+	  echo; echo "\`make help-tools\` lists the targets for maintainers of the tools." ) 2>/dev/null || : # `make help | head`
 
 # --- The package --------------------------------------------------------------------------------
 .PHONY: install dev new
@@ -29,7 +32,7 @@ dev: test-env toolkit ## Build what changed for the GPU in this machine, or GPU=
 	@.venv/bin/opwright dev $(if $(GPU),--gpu '$(GPU)') $(if $(WATCH),--watch $(WATCH))
 
 new: tools tool-wheels ## A project of your own: NAME=my-ext DEST=../my-ext
-	@$(WHEELYARD) new $(or $(NAME),$(error give the name: make new NAME=my-ext DEST=../my-ext)) '$(or $(DEST),../$(NAME))' --tools '$(CURDIR)/build/tools'
+	@$(WHEELYARD) new '$(NAME)' '$(or $(DEST),../$(NAME))' --tools '$(CURDIR)/build/tools'
 
 # --- Tests --------------------------------------------------------------------------------------
 .PHONY: check lint test docs
@@ -79,7 +82,7 @@ report: tools wheelscope ## Write the report of the last release, and open it
 	  || echo "no browser opens here; open file://$(CURDIR)/build/release/report.html, or copy that one file"
 
 tag: tools ## Make the release commit and its tag: VERSION=x.y.z
-	@$(WHEELYARD) tag $(or $(VERSION),$(error give the version: make tag VERSION=x.y.z))
+	@$(WHEELYARD) tag '$(VERSION)'
 
 clean-release: ## Forget the last release; images are kept
 	@mkdir -p wheelhouse build/release

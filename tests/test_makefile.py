@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -33,3 +35,23 @@ def test_settings_of_the_shell_do_not_reach_the_environment():
         command, cwd=ROOT, env=os.environ | theirs | {"PIP_USER": "1"}, text=True
     )
     assert said == "0 none none none\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "said"), [("new", "give the name"), ("tag", "give the version")]
+)
+def test_what_is_missing_is_said_before_anything_is_made(target: str, said: str):
+    command = ["make", "--dry-run", "--always-make", target]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stdout == ""
+
+
+def test_help_whose_reader_leaves():
+    for _ in range(5):
+        done = subprocess.run(
+            ["bash", "-c", "set -o pipefail; make help | true"],
+            cwd=ROOT, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr

@@ -42,7 +42,11 @@ class OpExtension(Extension):
     """
 
     def __init__(self, name: str, sources: str = SOURCES) -> None:
-        files = (file for file in Path(sources).rglob("*") if file.is_file())
+        files = (
+            file
+            for file in Path(sources).rglob("*")
+            if file.is_file() and "/." not in f"/{file.relative_to(sources)}"
+        )
         left = (".o", ".pyc", ".so")
         super().__init__(
             f"{name}.lib{name}",

@@ -110,6 +110,30 @@ def test_watch_builds_and_tests_at_each_save(tmp_path: Path):
         watching.wait()
 
 
+def test_a_file_that_goes_while_watch_looks_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """An editor's new file may be gone between the listing and the look at its time."""
+    (tmp_path / "csrc").mkdir()
+    (tmp_path / "csrc/saved.tmp").write_text("")
+    looks = []
+
+    def is_file(path: Path) -> bool:
+        path.unlink(missing_ok=True)
+        looks.append(path)
+        return True
+
+    def end(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "is_file", is_file)
+    monkeypatch.setattr(time, "sleep", end)
+    monkeypatch.setattr(dev.library, "ENGINE", tmp_path / "engine")
+    with pytest.raises(KeyboardInterrupt):
+        dev.watch(dev.Project(tmp_path, "demo_ext", "1"), [])
+    assert [path.name for path in looks] == ["saved.tmp"]
+
+
 def wait_for(log: Path, text: str, times: int) -> None:
     for _ in range(1200):
         if log.read_text().count(text) >= times:

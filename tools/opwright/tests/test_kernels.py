@@ -90,6 +90,84 @@ def test_a_forgotten_macro(tmp_path: Path):
     assert said(clone, "print(demo_ext.softsign(torch.ones(1)))") == "tensor([0.5000])\n"
 
 
+def test_ops_that_cannot_be_told_apart(tmp_path: Path):
+    """The library names each; the rest of the package and its doctor work."""
+    clone = make_clone(tmp_path / "clone")
+    (clone / "csrc/again.cpp").write_text(AGAIN)
+    install(clone)
+    done = python(clone, "-m", NAME)
+    assert done.returncode == 1
+    assert "MISSING scale_add: two ops in csrc/ have this name; rename one of them" in done.stdout
+    assert (
+        "MISSING softsign: has two kernels for the CPU and the same dtypes; remove one"
+        in done.stdout
+    )
+    facts = said(
+        clone, "from demo_ext._opwright.library import library_problems as p; print(p())"
+    )
+    assert "'column_sums': 'one op has two schemas: column_sums(Tensor " in facts
+    assert "Exception raised from" not in done.stderr
+    code = "print(demo_ext.mean_norm(torch.ones(2, 2)))"
+    assert said(clone, code) == "tensor([[1., 1.],\n        [1., 1.]])\n"
+
+
+AGAIN = """
+#include "opwright/kernel.h"
+void one(const float* x, float* out, int64_t n) {}
+OPWRIGHT_KERNEL(one, "softsign(Tensor x) -> Tensor")
+void two(const double* x, double* out, int64_t n) {}
+OPWRIGHT_KERNEL(two, "column_sums(Tensor y) -> Tensor")
+void three(const float* x, const float* y, float* out, int64_t n, double alpha) {}
+OPWRIGHT_KERNEL(three, "scale_add(Tensor a, Tensor b, float alpha) -> Tensor")
+"""
+
+
+def test_sources_as_editors_leave_them(tmp_path: Path):
+    """Indented macros, a remark behind one, Jupyter's copies, and Emacs' locks, which are links to nothing."""
+    clone = make_clone(tmp_path / "clone")
+    csrc = clone / "csrc"
+    header = csrc / "scale_add.h"
+    macro = "OPWRIGHT_ELEMENTWISE(scale_add)"
+    header.write_text(header.read_text().replace(macro, f"  {macro}  // as in (1)"))
+    for file in ("scaled_rows.cpp", "softsign_cpu.cpp"):
+        text = (csrc / file).read_text()
+        (csrc / file).write_text(text.replace('#include "op', ' # include "op'))
+    (csrc / ".ipynb_checkpoints").mkdir()
+    (csrc / ".ipynb_checkpoints/scale_add-checkpoint.h").write_text(header.read_text())
+    for file in ("scale_add.h", "softsign_cpu.cpp"):
+        (csrc / f".#{file}").symlink_to("me@here.1:2")
+    install(clone)
+    assert "16 of 16 right" in python(clone, "-m", NAME).stdout
+    (csrc / "copy.h").write_text(header.read_text())
+    running = start_build(clone, OPWRIGHT_CUDA="off")
+    output, _ = running.communicate()
+    assert running.returncode != 0
+    assert "two headers have an op scale_add: copy.h and scale_add.h" in output
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("my.cc", "OPWRIGHT_KERNEL(f,\n", "OPWRIGHT_KERNEL(...) in .cu and .cpp files alone"),
+        ("my.cu", " OPWRIGHT_ELEMENTWISE(f)", "OPWRIGHT_ELEMENTWISE(...) in .h files alone"),
+        (
+            "my.hpp",
+            "OPWRIGHT_ROWS(f)\r\n",
+            "OPWRIGHT_ROWS(...) in .h files alone; move it into one",
+        ),
+    ],
+)
+def test_an_op_in_a_file_that_is_not_looked_into(
+    tmp_path: Path, name: str, text: str, message: str
+):
+    clone = make_clone(tmp_path / "clone")
+    (clone / "csrc" / name).write_text(text)
+    running = start_build(clone, OPWRIGHT_CUDA="off")
+    output, _ = running.communicate()
+    assert running.returncode != 0
+    assert f"csrc/{name}: the build looks for {message}" in output
+
+
 @pytest.mark.skipif(cuda_home() is None, reason="needs nvcc")
 def test_a_new_cu_file_with_a_syntax_error(tmp_path: Path):
     """The glob finds the file at the next build, which the error stops."""

@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -125,7 +127,22 @@ def test_the_template_requires_the_tools_of_this_version():
     assert f'"opwright=={new.__version__}"' in files["pyproject.toml"].decode()
 
 
-@pytest.mark.parametrize("name", ["class", "tests", "json", "Torch", "ci"])
+def test_the_environment_is_made_anew_where_the_project_has_moved(tmp_path: Path):
+    new.new("my-ext", tmp_path / "here")
+    make_venv = [sys.executable, "-m", "venv", "--without-pip", ".venv"]
+    subprocess.run(make_venv, cwd=tmp_path / "here", check=True)
+    (tmp_path / "here/.venv/building").touch()
+    check = ["make", "--dry-run", "check"]
+    for place, is_new in (("here", False), ("over there", True)):
+        (tmp_path / "here").rename(tmp_path / place)
+        said = subprocess.check_output(check, cwd=tmp_path / place, text=True)
+        assert ("python3 -m venv --clear .venv" in said) == is_new
+        (tmp_path / place).rename(tmp_path / "here")
+
+
+@pytest.mark.parametrize(
+    "name", ["class", "tests", "json", "Torch", "ci", "test", "NumPy", "aten", "cuda-kernels"]
+)
 def test_a_name_that_means_something_else(tmp_path: Path, name: str):
     with pytest.raises(Problem, match="would be taken for something else"):
         new.new(name, tmp_path / "folder")
@@ -143,6 +160,55 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path):
         with pytest.raises(Problem, match="is not empty"):
             new.new("my-ext", place)
     assert [file.name for file in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(Problem, match="Not a directory; give another folder"):
+        new.new("my-ext", tmp_path / "file/project")
+    with pytest.raises(Problem, match="File name too long; give another folder"):
+        new.new("my-ext", tmp_path / ("x" * 300))
+
+
+@pytest.mark.parametrize("existed", [True, False])
+def test_a_project_that_could_not_be_committed_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, existed: bool
+):
+    folder = tmp_path / "project"
+    if existed:
+        folder.mkdir()
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "no date")
+    with pytest.raises(Problem, match=r"git failed: .*no date"):
+        new.new("my-ext", folder)
+    assert folder.exists() == existed
+    monkeypatch.delenv("GIT_COMMITTER_DATE")
+    new.new("my-ext", folder)
+
+
+def test_the_users_settings_of_git_change_nothing(
+    tmp_path: Path, tools: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Ignored files, hooks that refuse, signatures without a key, a name without an address, another repository."""
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    (hooks / "commit-msg").write_text("#!/bin/sh\necho no ticket >&2; exit 1\n")
+    (hooks / "commit-msg").chmod(0o755)
+    (tmp_path / "ignored").write_text("wheels/\n*.toml\n")
+    (tmp_path / "config").write_text(
+        f"[core]\nhooksPath = {hooks}\nexcludesFile = {tmp_path / 'ignored'}\n[commit]\ngpgSign = true\n"
+        "[user]\nname = Me\nuseConfigOnly = true\n[gpg]\nprogram = /bin/false\n"
+    )
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "--quiet")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    new.new("my-ext", tmp_path / "project", str(tools))
+    monkeypatch.undo()
+    assert len(git(tmp_path / "project", "ls-files", "ci/wheels").splitlines()) == 4
+    assert git(tmp_path / "project", "ls-files", "--others") == ""
+    assert git(tmp_path / "project", "log", "-1", "--format=%an %ae") == "Me wheelyard@localhost"
+    assert git(other, "rev-list", "--all") == ""
 
 
 def test_update_keeps_both_sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -58,7 +58,7 @@ def _dispatch(arguments: argparse.Namespace) -> int:
     if arguments.command == "schema":
         return _schema(arguments.file, arguments.markdown)
     if arguments.command == "new":
-        folder = arguments.folder or Path(arguments.name)
+        folder = (arguments.folder or Path(arguments.name)).expanduser()
         print("\n".join(new.new(arguments.name, folder, arguments.tools)))
         return 0
     if arguments.command == "update":

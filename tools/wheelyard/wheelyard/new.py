@@ -8,6 +8,7 @@ that with whatever the project has become.
 
 import hashlib
 import keyword
+import os
 import re
 import shlex
 import shutil
@@ -28,8 +29,15 @@ MARKER = "ci/template.toml"
 TOOLS = "ci/tools.txt"
 WHEELS = "wheels"  # beside TOOLS: pip resolves a path in that file from the file's own folder
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*([._-][A-Za-z0-9]+)*")
-# Names taken by a project's folders and by packages that it needs.
-TAKEN = {"build", "ci", "csrc", "dist", "opwright", "setup", "tests", "torch", "wheelhouse"}
+# Names taken by a project's folders, packages that it needs, torch's own ops, and targets of its build.
+TAKEN = {
+    *("build", "ci", "csrc", "dist", "setup", "tests", "wheelhouse"),
+    *("expecttest", "numpy", "nvidia", "opwright", "packaging", "pip", "pytest", "setuptools"),
+    *("sympy", "torch", "triton", "wheel", "wheelscope", "wheelyard"),
+    *("aten", "c10d", "inductor", "prim", "prims", "profiler", "quantized"),
+    *("all", "clean", "cuda_host", "cuda_kernels", "cuda_runtime", "help", "install", "kernels"),
+    *("libtorch", "package", "standalone", "test"),
+}
 Files = dict[str, bytes]
 
 
@@ -46,22 +54,35 @@ def new(name: str, folder: Path, tools: str = "") -> list[str]:
     module = canonicalize_name(name).replace("-", "_")
     if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in TAKEN:
         raise Problem(f"a package named {module} would be taken for something else; choose another")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise Problem(f"{folder} is not empty; give a folder that is, or one that does not exist")
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise Problem(
+                f"{folder} is not empty; give a folder that is, or one that does not exist"
+            )
+    except OSError as error:
+        raise _unusable(folder, error) from None
     in_index = not tools or "://" in tools
     files = rendered(name, tools if in_index else WHEELS)
     wheels = [] if in_index else _tool_wheels(Path(tools), files[TOOLS].decode())
-    _write(files, folder)
-    _git(folder, "init", "--quiet", "--initial-branch=main")
-    _commit_all(folder, _subject())
-    if (
-        wheels
-    ):  # in a commit of their own: `update` merges from one that has the template's files alone
-        place = (folder / TOOLS).with_name(WHEELS)
-        place.mkdir()
-        for wheel in wheels:
-            shutil.copyfile(wheel, place / wheel.name)
-        _commit_all(folder, f"Add the tools' wheels, as {TOOLS} takes them from here")
+    existed = folder.exists()
+    try:
+        _write(files, folder)
+        _git(folder, "init", "--quiet", "--initial-branch=main")
+        _commit_all(folder, _subject())
+        if wheels:  # in another commit: `update` merges from one with the template's files alone
+            place = (folder / TOOLS).with_name(WHEELS)
+            place.mkdir()
+            for wheel in wheels:
+                shutil.copyfile(wheel, place / wheel.name)
+            _commit_all(folder, f"Add the tools' wheels, as {TOOLS} takes them from here")
+    except BaseException as error:  # half a project would be in the way of the next attempt
+        for made in [*folder.iterdir()] if folder.is_dir() else []:
+            shutil.rmtree(made) if made.is_dir() else made.unlink()
+        if folder.is_dir() and not existed:
+            folder.rmdir()
+        if isinstance(error, OSError):
+            raise _unusable(folder, error) from None
+        raise
     return [
         f"{folder}: {len(files) + len(wheels)} files, committed",
         *(f"{wheel.name} is copied into it" for wheel in wheels),
@@ -94,9 +115,7 @@ def update(root: Path) -> str:
         finally:
             _git(root, "worktree", "remove", "--force", str(tree))
     merge = ["merge", "--no-ff", "--message", f"Merge the template of wheelyard {__version__}"]
-    done = subprocess.run(
-        ["git", *_author(root), *merge, commit], cwd=root, capture_output=True, text=True
-    )
+    done = _run_git(root, *_author(root), *merge, commit)
     if done.returncode:
         raise Problem(
             f"{done.stdout.strip()}\nresolve what is marked, then `git commit`; `git merge --abort` takes it all back"
@@ -131,6 +150,10 @@ def rendered(name: str, tools: str) -> Files:
     return files
 
 
+def _unusable(folder: Path, error: OSError) -> Problem:
+    return Problem(f"{error.filename or folder}: {error.strerror}; give another folder")
+
+
 def _tool_wheels(folder: Path, requirements: str) -> list[Path]:
     """Returns the wheels in `folder` of the versions that the project requires, for every platform that has one."""
     if not folder.is_dir():
@@ -148,8 +171,10 @@ def _tool_wheels(folder: Path, requirements: str) -> list[Path]:
 
 
 def _commit_all(folder: Path, subject: str) -> None:
-    _git(folder, "add", "--all")
-    _git(folder, *_author(folder), "commit", "--quiet", "--message", subject)
+    """Commits every file as it is, whatever the user's own settings ignore, check, sign or rewrite."""
+    _git(folder, "add", "--all", "--force")
+    words = ["commit", "--quiet", "--no-gpg-sign", "--message", subject]
+    _git(folder, "-c", "core.hooksPath=/dev/null", *_author(folder), *words)
 
 
 def _option(tools: str) -> str:
@@ -208,23 +233,28 @@ def _subject() -> str:
 
 def _author(folder: Path) -> list[str]:
     """Returns options for git if it has not been given a name yet, as in a container."""
-    said = subprocess.run(
-        ["git", "config", "user.email"], cwd=folder, capture_output=True, text=True
-    )
-    return (
-        []
-        if said.stdout.strip()
-        else ["-c", "user.name=wheelyard", "-c", "user.email=wheelyard@localhost"]
-    )
+    options = []
+    for key, value in {"user.name": "wheelyard", "user.email": "wheelyard@localhost"}.items():
+        if not _run_git(folder, "config", key).stdout.strip():
+            options += ["-c", f"{key}={value}"]
+    return options
 
 
 def _git(folder: Path, *words: str) -> str:
+    done = _run_git(folder, *words)
+    if done.returncode:
+        said = done.stderr.strip() or done.stdout.strip()
+        raise Problem(f"git failed: {' '.join(words)}: {said}")
+    return done.stdout.strip("\n")
+
+
+def _run_git(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Runs git in a folder, even from a hook, whose environment names another repository."""
+    other = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
+    environment = {name: value for name, value in os.environ.items() if name not in other}
     try:
-        done = subprocess.run(
-            ["git", *words], cwd=folder, capture_output=True, text=True, check=True
+        return subprocess.run(
+            ["git", *words], cwd=folder, env=environment, capture_output=True, text=True
         )
     except FileNotFoundError:
         raise Problem("git is not installed, and a new project is a git repository") from None
-    except subprocess.CalledProcessError as failed:
-        raise Problem(f"git {words[0]} failed: {failed.stderr.strip()}") from None
-    return done.stdout.strip("\n")

@@ -73,7 +73,10 @@ def watch(project: Project, tests: list[str]) -> None:
     """Builds and tests now, and after each save."""
     seen: dict[Path, int] = {}
     while True:
-        now = _saved_times(project, tests)
+        try:
+            now = _saved_times(project, tests)
+        except FileNotFoundError:  # an editor replaces a file
+            now = seen
         if now == seen:
             time.sleep(POLL_SECONDS)
             continue

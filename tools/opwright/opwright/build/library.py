@@ -16,6 +16,12 @@ ENGINE = Path(__file__).resolve().parents[1]  # headers, sources and CMake's fil
 FLAGS = ("CXXFLAGS", "CUDAFLAGS", "LDFLAGS", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 MADE_WITH = "made with "
 RECIPE = "recipe.txt"  # this file in a build folder lists the programs and arguments that made it
+# The macros that make an op, and the only files that the build looks for each in.
+MACROS = {
+    re.compile(r"^[ \t]*OPWRIGHT_(ELEMENTWISE|ROWS)\(", re.MULTILINE): (".h",),
+    re.compile(r"^[ \t]*OPWRIGHT_KERNEL\(", re.MULTILINE): (".cu", ".cpp", ".h", ".cuh", ".hpp"),
+}
+CODE = re.compile(r"\.(c|h)(u|uh|c|h|pp|xx|\+\+)?", re.IGNORECASE)
 CUDA_SOURCES = 4  # how many are likely to be compiled at once; see machine.nvcc_threads
 
 
@@ -32,6 +38,7 @@ def build(project: Project, target: str | None = None) -> Path:
     sources = project.root / project.sources
     if not sources.is_dir():
         raise BuildError(f"{sources} does not exist; OpExtension names the folder of the sources")
+    _check_suffixes(sources)
     configure = [
         *("cmake", "-S", str(ENGINE / "cmake"), "-B", str(folder), "-G", "Ninja"),
         f"-DOPWRIGHT_NAME={project.name}",
@@ -54,6 +61,20 @@ def build(project: Project, target: str | None = None) -> Path:
     except subprocess.CalledProcessError as failed:
         raise BuildError(f"{' '.join(failed.cmd[:2])} failed; its output is above") from None
     return folder / "lib" / project.library
+
+
+def _check_suffixes(sources: Path) -> None:
+    """Refuses an op in a file that the build does not look into, and would leave out without a word."""
+    for file in sorted(sources.rglob("[!.]*")):
+        if not (file.is_file() and CODE.fullmatch(file.suffix)):
+            continue
+        text = file.read_text(errors="replace")
+        for macro, suffixes in MACROS.items():
+            if (found := macro.search(text)) and file.suffix not in suffixes:
+                raise BuildError(
+                    f"{file}: the build looks for {found[0].strip()}...) in {' and '.join(suffixes[:2])} files alone; "
+                    "move it into one, or rename this file"
+                )
 
 
 def _configure(folder: Path, command: list[str]) -> None:
