@@ -107,7 +107,8 @@ def test_the_build_image_has_torch_the_toolkit_of_its_cuda_and_what_the_build_re
         recipe = images.for_build(ordinary, wheel)
         told = recipe["arguments"]
         assert recipe["target"] == "native"
-        assert told["REQUIRES"].split("\n") == ["setuptools>=77", "setuptools-scm>=8"]
+        kept = f"torch=={told['TORCH']}"  # torchvision's newest release would replace it
+        assert told["REQUIRES"].split("\n") == ["setuptools>=77", "setuptools-scm>=8", kept]
         assert told["PYTHON"] == wheel.python
         found[wheel.torch] = (told["TORCH"], told["CUDA"])
     assert found == {"2.12": ("2.12.1", "13.0"), "2.15": ("2.15.0", "13.2")}
@@ -116,7 +117,7 @@ def test_the_build_image_has_torch_the_toolkit_of_its_cuda_and_what_the_build_re
 def test_the_verify_image_has_what_the_project_needs_beyond_torch(ordinary: Plan) -> None:
     cell = ordinary.matrix.verify.run[0]
     told = images.for_verify(ordinary, cell, ordinary.machine)["arguments"]
-    assert told["REQUIRES"] == "einops>=0.8"
+    assert told["REQUIRES"] == f"einops>=0.8\ntorch=={told['TORCH']}"
 
 
 def test_a_torch_that_pypi_lacks_comes_from_the_index_that_the_matrix_names(

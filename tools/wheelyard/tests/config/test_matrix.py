@@ -83,6 +83,17 @@ def test_what_is_known_need_not_be_said(tmp_path: Path) -> None:
     assert "13.0" in facts.toolkit
 
 
+def test_pythons_that_are_not_served_are_left_out(tmp_path: Path) -> None:
+    """`wheelyard torch 2.7` prints every Python that this torch has wheels for."""
+    file = tmp_path / "matrix.toml"
+    table = '[torch."2.7"]\nrelease = "2.7.1"\npypi = {}\ncuda = ["12.6"]\npythons = '
+    file.write_text(f'{SHORT}{table}["3.10", "3.11", "3.13", "3.13t"]\n')
+    assert matrix.load(file).torch["2.7"].pythons == ["3.11", "3.13"]
+    file.write_text(f'{SHORT}{table}["3.11", "3.31"]\n')
+    with pytest.raises(Problem, match=r"torch\.2\.7\.pythons names `3\.31`"):
+        matrix.load(file)
+
+
 def test_a_torch_that_nobody_knows_must_be_told_whole(tmp_path: Path) -> None:
     file = tmp_path / "matrix.toml"
     file.write_text(SHORT + '[torch."9.9"]\n')

@@ -208,6 +208,23 @@ def test_a_universal_project_is_recognised(tmp_path: Path) -> None:
     assert len(planning.load(Options(base="debian"), tmp_path).all_wheels) == 1
 
 
+def test_a_stable_extension_that_nvcc_compiles_is_not_universal(tmp_path: Path) -> None:
+    """torch's CUDAExtension calls nvcc, which the toolkit that serves every CUDA lacks."""
+    setup = """from setuptools import setup
+from torch.utils.cpp_extension import BuildExtension, CppExtension, CUDAExtension
+Extension = CUDAExtension if True else CppExtension
+setup(
+    name="their_ext", version="0.1", cmdclass={"build_ext": BuildExtension},
+    ext_modules=[Extension("their_ext._C", ["csrc/plus.cu"], py_limited_api=True)],
+)
+"""
+    files = {"setup.py": setup, "their_ext/__init__.py": "", "pyproject.toml": ""}
+    files["csrc/plus.cu"] = "#include <torch/csrc/stable/library.h>\n__global__ void plus() {}\n"
+    found = written(tmp_path, files)
+    assert found["strategy"]["default"] == "abi3"
+    assert "clang compiles universal wheels" in (tmp_path / matrix.FILE).read_text()
+
+
 TAGGED = {
     "setup.py": """from setuptools import setup
 from setuptools.command.bdist_wheel import bdist_wheel

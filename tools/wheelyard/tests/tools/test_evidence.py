@@ -78,6 +78,15 @@ def test_the_tests_of_the_release_must_have_passed_there_too(tmp_path: Path, ran
     assert evidence.why_none(wanted, [file]) == []
 
 
+def test_a_project_without_checks_may_have_its_tests_run_there(tmp_path: Path) -> None:
+    spec = Spec("of nothing", frozenset())
+    seen = proof(spec="of nothing", checks={}, tests={**TESTS, "passed": 3, "failed": 0})
+    file = write(tmp_path / "x.json", seen)
+    wanted = dataclasses.replace(WANTED, spec=spec)
+    assert evidence.why_none(wanted, [file]) == ["x.json has not one check on a GPU"]
+    assert evidence.why_none(dataclasses.replace(wanted, tests=TESTS), [file]) == []
+
+
 def test_evidence_of_other_bytes_is_left_alone(tmp_path: Path) -> None:
     file = write(tmp_path / "x.json", proof(sha256="def"))
     assert (evidence.on_gpu(WANTED, [file]), evidence.why_none(WANTED, [file])) == ([], [])

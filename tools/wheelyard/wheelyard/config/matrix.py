@@ -347,10 +347,12 @@ def with_known(tables: dict[str, Any]) -> dict[str, Any]:
         named = [p for t in torches.values() for p in _strings(_tables(t).get("pythons"))]
         python.setdefault("versions", sorted(set(named), key=version_key))
         python["debian"] = python.get("debian") or known["python"]["debian"]
-        for name, table in torches.items():
-            if isinstance(table, dict) and "pythons" not in tables["torch"][name]:
-                served = [p for p in table.get("pythons", []) if p in _strings(python["versions"])]
-                full["torch"][name] |= {"pythons": served} if "pythons" in table else {}
+        # Such as those that `wheelyard torch` prints; any other name is a mistake.
+        every = [p for table in known["torch"].values() for p in table["pythons"]]
+        unserved = [p for p in every if p not in _strings(python["versions"])]
+        for table in torches.values():
+            if isinstance(table, dict) and isinstance(table.get("pythons"), list):
+                table["pythons"] = [p for p in table["pythons"] if p not in unserved]
     if "toolkit" not in full:
         full["toolkit"] = known["toolkit"]
     for name, table in _tables(full["toolkit"]).items():

@@ -51,7 +51,7 @@ def choose(found: Found, known: Known) -> Choice:
 def _strategy(found: Found, reasons: dict[str, str]) -> str:
     pybind, torch = found.uses.get("pybind", []), found.uses.get("torch", [])
     bound = pybind or found.uses.get("python", [])
-    if (stable := found.uses.get("stable")) and not torch and not bound:
+    if (stable := found.uses.get("stable")) and not torch and not bound and not found.calls_nvcc:
         reasons["strategy"] = (
             f"{stable[0]} uses torch's stable ABI, and no source its C++ API or Python's C API"
         )
@@ -63,6 +63,8 @@ def _strategy(found: Found, reasons: dict[str, str]) -> str:
         return "universal"
     if found.limited_api and not pybind:
         reasons["strategy"] = f"{found.reasons['limited_api']}, and no source includes pybind11"
+        if stable and found.calls_nvcc:
+            reasons["strategy"] += "; CUDAExtension calls nvcc, but clang compiles universal wheels"
         return "abi3"
     if bound:
         what = "pybind11, beyond Python's limited API" if pybind else "Python's C API"

@@ -54,6 +54,7 @@ class Found:
     backend: str = "setuptools"
     is_native: bool = False  # it has something to compile
     has_cuda: bool = False
+    calls_nvcc: bool = False  # its setup.py names torch's CUDAExtension
     has_device_code: bool = False  # CUDA sources of its own, not only calls of NVIDIA's libraries
     any_python: str = ""  # the setting that tags its wheels py3-none
     limited_api: str = ""  # the oldest Python of its limited API, as 3.10; empty: none
@@ -170,6 +171,10 @@ def _setup(found: Found) -> None:
                 found.any_python = "setup.py gives its wheel the tag py3-none"
             elif tag[1:2] == ["abi3"]:
                 _limited(found, str(tag[0]), "the Python that setup.py tags its abi3 wheel with")
+        if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node).endswith(
+            "CUDAExtension"
+        ):
+            found.calls_nvcc = True  # perhaps as Extension = CUDAExtension if ... else CppExtension
         if isinstance(node, ast.Call) and "Extension" in ast.unparse(node.func):
             found.is_native = True
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("CUDAExtension"):

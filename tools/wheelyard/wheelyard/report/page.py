@@ -101,8 +101,9 @@ def _on_gpu(seen: dict[str, Any]) -> str:
     gpu, timing = seen["gpu"], seen.get("timing", {}).get("cuda", {})
     speeds = [f"{op} {v:,.0f} GB/s" for op, v in timing.get("gigabytes_per_second", {}).items()]
     where = f"{gpu['name']}, driver {gpu['driver']}, torch {seen['torch']}"
-    passed = f"{evidence.checks(seen)} checks passed"
-    return escape("; ".join([where, passed, *speeds]))
+    counts = {"checks": evidence.checks(seen), "tests": (seen.get("tests") or {}).get("passed", 0)}
+    passed = [f"{count} {what} passed" for what, count in counts.items() if count]
+    return escape("; ".join([where, *passed, *speeds]))
 
 
 def _code(text: str) -> str:

@@ -142,7 +142,8 @@ def _cover(workspace: Workspace) -> str:
     count = len(cells["arch"]) * sum(
         len(t["cuda"]) * len(t["pythons"]) for t in cells["torch"].values()
     )
-    return f"{counted(len(wheels), 'wheel')} serve {counted(count, 'cell')}"
+    serve = "serves" if len(wheels) == 1 else "serve"
+    return f"{counted(len(wheels), 'wheel')} {serve} {counted(count, 'cell')}"
 
 
 def cells_as_toml(cells: Mapping[str, Any]) -> str:

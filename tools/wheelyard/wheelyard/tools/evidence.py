@@ -168,7 +168,7 @@ def _lacks(seen: dict[str, Any], wanted: Wanted) -> str:
     missing = sorted((wanted.spec.checks if wanted.spec else set()) - there)
     if missing:
         return f"has no check on a GPU of {', '.join(' '.join(pair) for pair in missing)}"
-    return "" if there or seen.get("command") else "has not one check on a GPU"
+    return "" if there or seen.get("command") or wanted.tests else "has not one check on a GPU"
 
 
 def _has_failed(seen: dict[str, Any]) -> bool:

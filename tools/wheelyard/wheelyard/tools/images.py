@@ -65,9 +65,9 @@ def _native(plan: Plan, wheel: Wheel) -> Recipe:
         "PYTHON_TAG": f"{tag.rstrip('t')}-{tag}",
         "CUDA": wheel.toolkit or "",
         "APT": " ".join(matrix.build.apt),
-        "REQUIRES": requirements.to_build(plan),
     }
     arguments |= _torch_to_build_with(plan, plan.torch_build(wheel.torch, wheel.arch, wheel.cuda))
+    arguments["REQUIRES"] = _beside_torch(requirements.to_build(plan), arguments)
     # torch has one build for each CUDA, whatever toolkit compiles for it.
     recipe = _recipe("native", machine, bases, {**arguments, "TORCH_CUDA": cuda_name(wheel.cuda)})
     return recipe | {"why": f"base {base}: {reason}", "lacks": plan.lacks(wheel)}
@@ -84,6 +84,13 @@ def _torch_to_build_with(plan: Plan, build: TorchBuild) -> dict[str, str]:
     if plan.matrix.build.torch_dependencies:
         return _torch(build)
     return _torch(build, alone=True) | {"TORCH_OPTIONS": "--no-deps"}
+
+
+def _beside_torch(wanted: str, arguments: dict[str, str]) -> str:
+    """Returns requirements that keep the image's torch: the newest torchvision would replace it. A lock names every
+    version itself, and a torch without its dependencies must not get them."""
+    is_kept = not wanted or " --hash=" in wanted or "TORCH_OPTIONS" in arguments
+    return wanted if is_kept else f"{wanted}\ntorch=={arguments['TORCH']}"
 
 
 def _suite(plan: Plan, python: str) -> str:
@@ -129,7 +136,6 @@ def for_verify(plan: Plan, cell: RunCell, arch: str) -> Recipe:
     arguments = {
         "PYTHON": cell.python,
         "APT": " ".join(facts.apt).replace("{python}", with_gil(cell.python)),
-        "REQUIRES": requirements.to_verify(plan),
     }
     arguments |= _torch(plan.torch_build(cell.torch, arch))
     if cell.debian:
@@ -140,6 +146,7 @@ def for_verify(plan: Plan, cell: RunCell, arch: str) -> Recipe:
             "TORCH_OPTIONS": "--no-deps",
             "TORCH_CUDA": "debian",
         }
+    arguments["REQUIRES"] = _beside_torch(requirements.to_verify(plan), arguments)
     if cell.python.endswith("t"):
         arguments["VERIFY_LOCK"] = "verify-t.lock"
     return _recipe("verify", arch, bases, arguments)
