@@ -254,6 +254,7 @@ TEST(Fit, NumpyMustBeTheOneThatModulesWereBuiltFor) {
   };
   EXPECT_EQ(why({.one = true}, "1.26.4"), Why::none);
   EXPECT_EQ(why({.one = true}, "2.0.0"), Why::numpy_one);
+  EXPECT_EQ(why({.one = true}, "2.0.0rc1"), Why::numpy_one);
   EXPECT_EQ(why({.one = true, .two = true}, "2.3.5"), Why::none);
   EXPECT_EQ(why({.one = true, .two = true, .min = "1.23"}, "1.22.4"), Why::numpy_older);
   EXPECT_EQ(why({.two = true}, "1.26.4"), Why::numpy_two);

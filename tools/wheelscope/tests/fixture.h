@@ -13,7 +13,7 @@
 
 #include "commands/inputs.h"
 #include "facts/wheel.h"
-#include "source/files.h"
+#include "source/system.h"
 
 namespace wheelscope {
 

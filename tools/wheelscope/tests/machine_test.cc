@@ -10,7 +10,7 @@
 #include "packaging/tag.h"
 #include "report/json.h"
 #include "report/text.h"
-#include "source/program.h"
+#include "source/system.h"
 
 namespace wheelscope {
 namespace {

@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
+import sample_wheels
+
 
 class Handler(BaseHTTPRequestHandler):
     """Answers with the index's pages and files, or with the fault that is set for the path."""
@@ -96,6 +98,11 @@ class Index:
             "size": len(body),
             **facts,
         }
+
+    def offer(self, name: str, members: dict[str, bytes], metadata: str = "") -> None:
+        """Makes a page with one wheel."""
+        entry = self.add(name, sample_wheels.wheel(name, members, metadata))
+        self.page(name.partition("-")[0], [entry])
 
     def page(self, project: str, entries: list[dict[str, Any]]) -> None:
         body = json.dumps({"meta": {"api-version": "1.1"}, "name": project, "files": entries})

@@ -1,5 +1,5 @@
 // Tests that file names, metadata and RECORD lines are read as the packaging specs say.
-// test_packaging.py, test_names.py and test_peers.py compare the rest with `packaging`.
+// test_packaging.py and test_peers.py compare the rest with `packaging`.
 #include "packaging/claims.h"
 
 #include <gtest/gtest.h>

@@ -85,9 +85,7 @@ def add_sample(
     extern "C" void *PyInit_sample() {{ c10::{function}(); return 0; }}"""
     module = link(folder, source, str(folder / "libtorch_cpu.so"))
     name = f"sample-1.0-{TAG}.whl"
-    index.page(
-        "sample", [index.add(name, sample_wheels.wheel(name, {"sample.so": module}, metadata))]
-    )
+    index.offer(name, {"sample.so": module}, metadata)
 
 
 def verdicts(document: dict[str, Any]) -> dict[tuple[str, str], str]:
@@ -128,8 +126,7 @@ def test_a_symbol_is_torchs_by_its_own_namespace(
 ) -> None:
     name = f"sample-1.0-{TAG}.whl"
     members = {"sample.so": build(tmp_path, calls)}
-    wheel = sample_wheels.wheel(name, members, "Requires-Dist: torch\n")
-    index.page("sample", [index.add(name, wheel)])
+    index.offer(name, members, "Requires-Dist: torch\n")
     assert set(verdicts(atlas("sample")[0]).values()) == {verdict}
 
 
@@ -137,8 +134,7 @@ def test_one_library_for_each_torch_is_enough(atlas: Atlas, index: Index, tmp_pa
     name = f"sample-1.0-{TAG}.whl"
     old, new = (build(tmp_path, f"c10::{function}()") for function in ("kept", "grown"))
     members = {"sample/torch-2.9/sample.so": old, "sample/torch-2.10/sample.so": new}
-    wheel = sample_wheels.wheel(name, members, "Requires-Dist: torch\n")
-    index.page("sample", [index.add(name, wheel)])
+    index.offer(name, members, "Requires-Dist: torch\n")
     assert set(verdicts(atlas("sample")[0]).values()) == {"works"}
 
 
@@ -155,8 +151,7 @@ def test_a_library_of_tensors_is_for_one_layout(
 ) -> None:
     name = f"sample-1.0-{TAG}.whl"
     members = {f"{folder}/sample.so": build(tmp_path, "c10::take(0)") for folder in folders}
-    wheel = sample_wheels.wheel(name, members, f"Requires-Dist: {requirement}\n")
-    index.page("sample", [index.add(name, wheel)])
+    index.offer(name, members, f"Requires-Dist: {requirement}\n")
     assert set(verdicts(atlas("sample")[0]).values()) == {verdict}
 
 

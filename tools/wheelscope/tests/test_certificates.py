@@ -11,7 +11,6 @@ from pathlib import Path
 
 import package_index
 import pytest
-import sample_wheels
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -78,7 +77,7 @@ class Serve:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(chain)
         index = self.stack.enter_context(package_index.serve(tls))
-        index.page("sound", [index.add(NAME, sample_wheels.wheel(NAME, {"sound.py": b""}))])
+        index.offer(NAME, {"sound.py": b""})
         return index
 
     def believed(self, *identities: Identity) -> str:

@@ -94,7 +94,7 @@ def test_requirement_files(fit: Fit, folder: Path, tmp_path: Path) -> None:
 
 
 def test_uv_settings(fit: Fit, index: Index, module: bytes, tmp_path: Path) -> None:
-    index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, {"sample.so": module}))])
+    index.offer(NAME, {"sample.so": module})
     closed = "http://127.0.0.1:9/simple/"
     [answer], _, _ = fit("sample", UV_DEFAULT_INDEX=index.simple)
     assert answer["take"] == NAME
@@ -107,7 +107,7 @@ def test_uv_settings(fit: Fit, index: Index, module: bytes, tmp_path: Path) -> N
 
 
 def test_a_folder_of_an_environment_is_no_program(index: Index, module: bytes) -> None:
-    index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, {"sample.so": module}))])
+    index.offer(NAME, {"sample.so": module})
     done = run("fit", "--python", sys.prefix, "-i", index.simple, "sample")
     command = next(line for line in done.stdout.splitlines() if " -m pip install " in line)
     program = Path(command.split(" -m pip")[0].split()[-1])

@@ -92,7 +92,7 @@ def test_files_of_a_version_are_read_side_by_side(fit: Fit, index: Index, module
 
 
 def test_a_second_run_asks_for_the_page_alone(fit: Fit, index: Index, module: bytes) -> None:
-    index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, {"sample.so": module}))])
+    index.offer(NAME, {"sample.so": module})
     first, *_ = fit("sample", "--index", index.simple)
     asked = len(index.asked)
     second, *_ = fit("sample", "--index", index.simple)
@@ -102,7 +102,7 @@ def test_a_second_run_asks_for_the_page_alone(fit: Fit, index: Index, module: by
 
 
 def test_a_damaged_cache_is_no_cache(fit: Fit, index: Index, module: bytes, tmp_path: Path) -> None:
-    index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, {"sample.so": module}))])
+    index.offer(NAME, {"sample.so": module})
     first, *_ = fit("sample", "--index", index.simple)
     kept = [file for file in (tmp_path / ".cache/wheelscope").rglob("*") if file.is_file()]
     assert len(kept) > 1
@@ -141,7 +141,7 @@ def test_says_what_would_have_to_change(
         tmp_path, "void absent(void); void call(void) { absent(); }", str(absent)
     )
     absent.unlink()
-    index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, {"sample.so": needy}))])
+    index.offer(NAME, {"sample.so": needy})
     [answer], status, _ = fit("sample", "--index", index.simple)
     assert (status, answer["nearest"], answer["take"]) == (1, NAME, None)
     assert answer["change"] == f"a system with {soname or absent}"
@@ -168,7 +168,7 @@ def test_yanked_and_prereleases_as_pip_takes_them(fit: Fit, index: Index) -> Non
 @pytest.mark.parametrize("where", ["PIP_INDEX_URL", "UV_INDEX_URL", "pip.conf", "uv.toml"])
 def test_index_of_pip_and_uv(fit: Fit, index: Index, where: str, tmp_path: Path) -> None:
     name = "sample-1.0-py3-none-any.whl"
-    index.page("sample", [index.add(name, sample_wheels.wheel(name, {"sample.py": b""}))])
+    index.offer(name, {"sample.py": b""})
     environment = {}
     if where.endswith("URL"):
         environment[where] = index.simple
@@ -186,7 +186,7 @@ def test_index_of_pip_and_uv(fit: Fit, index: Index, where: str, tmp_path: Path)
 
 def test_another_machine(fit: Fit, index: Index, module: bytes, tmp_path: Path) -> None:
     name = NAME.replace("_2_17_", "_2_28_")
-    index.page("sample", [index.add(name, sample_wheels.wheel(name, {"sample.so": module}))])
+    index.offer(name, {"sample.so": module})
     here = run_json("machine", "--python", sys.executable)["machine"]["python"]["tags"]
     tags = {"tags": [tag for tag in here if "_2_28_" not in tag]}
     saved = save_machine(tmp_path / "old.json", tags, libc_version="2.17")
@@ -226,6 +226,6 @@ def test_names_behind_an_erased_search_path(fit: Fit, index: Index, tmp_path: Pa
     flags = ("-fuse-ld=lld", f"-Wl,-rpath,{path},--no-as-needed", f"-L{tmp_path}", "-labsent")
     module = sample_wheels.library(tmp_path, "", *flags)
     for body in (module, module.replace(path.encode(), bytes(len(path)))):
-        index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, {"sample.so": body}))])
+        index.offer(NAME, {"sample.so": body})
         [answer], _, _ = fit("sample", "--index", index.simple)
         assert "sample.so needs libabsent.so.9" in answer["files"][0]["reason"]

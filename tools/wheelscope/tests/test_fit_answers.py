@@ -63,8 +63,7 @@ def test_nothing_to_take(printed: Printed, index: Index) -> None:
 
 
 def test_what_would_have_to_change(printed: Printed, index: Index, module: bytes) -> None:
-    body = sample_wheels.wheel(NAME, {"sample.so": module}, "Requires-Python: >=3.99\n")
-    index.page("sample", [index.add(NAME, body)])
+    index.offer(NAME, {"sample.so": module}, "Requires-Python: >=3.99\n")
     text = printed("sample", code=1)
     assert "it requires Python >=3.99" in text
     assert f"nearest     {NAME}" in text
@@ -75,10 +74,8 @@ def test_a_torch_that_is_installed_first(
 ) -> None:
     torch = f"torch-2.99.0-{PYTHON}-{PYTHON}-manylinux_2_17_{MACHINE}.whl"
     needs = "Requires-Dist: nvidia-cuda-runtime-cu12==12.8.90\n"
-    body = sample_wheels.wheel(torch, {"torch/__init__.py": b""}, needs)
-    index.page("torch", [index.add(torch, body)])
-    bound = sample_wheels.wheel(NAME, {"sample.so": module}, "Requires-Dist: torch==2.99.0\n")
-    index.page("sample", [index.add(NAME, bound)])
+    index.offer(torch, {"torch/__init__.py": b""}, needs)
+    index.offer(NAME, {"sample.so": module}, "Requires-Dist: torch==2.99.0\n")
     [answer], code, _ = fit("sample", "--with", "torch==2.99.0", "--index", index.simple)
     assert (code, answer["take"]) == (0, NAME)
     index.page("torch", [])
@@ -94,8 +91,7 @@ def test_symbols_of_this_torch(fit: Fit, index: Index, tmp_path: Path) -> None:
             tmp_path, source, f"-L{folder}", "-Wl,--no-as-needed", "-ltorch", "-ltorch_cpu",
             "-Wl,--unresolved-symbols=ignore-all",
         )  # fmt: skip
-        body = sample_wheels.wheel(NAME, {"sample.so": needy}, "Requires-Dist: torch\n")
-        index.page("sample", [index.add(NAME, body)])
+        index.offer(NAME, {"sample.so": needy}, "Requires-Dist: torch\n")
         home = tmp_path / symbol  # of its own: the cache knows the file by its address
         home.mkdir()
         [answer], code, _ = fit("sample", "--index", index.simple, HOME=str(home))
@@ -113,7 +109,7 @@ def test_a_package_may_import_the_module_of_its_name(
     native = sample_wheels.library(tmp_path, call, f"-L{tmp_path}", "-l:libabsent.so")
     package = b'import importlib\ndef load(name): importlib.import_module(name)\nload("sample")\n'
     members = {"sample/__init__.py": package, "sample/sample.so": native}
-    index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, members))])
+    index.offer(NAME, members)
     [answer], code, _ = fit("sample", "--index", index.simple)
     assert (answer["files"][0]["verdict"], code) == ("depends", 1)
 
@@ -127,9 +123,8 @@ def test_a_module_that_nothing_brings(
     """Unless a requirement brings it, whatever its distribution is called."""
     helper = "helper-1.0-py3-none-any.whl"
     files = {"sample/__init__.py": b"import brought_by_helper", "sample/_C.so": module}
-    index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, files, requires))])
-    body = sample_wheels.wheel(helper, {"brought_by_helper.py": b""})
-    index.page("helper", [index.add(helper, body)])
+    index.offer(NAME, files, requires)
+    index.offer(helper, {"brought_by_helper.py": b""})
     bare = virtual_environment(tmp_path / "bare")
     [answer], _, _ = fit("sample", "--index", index.simple, "--python", bare / "bin/python")
     [found] = answer["files"]
@@ -156,8 +151,7 @@ def test_a_module_that_its_package_lacks(
     verdict: str,
 ) -> None:
     """pyodps 0.13 has examples that import tests, which are not in the wheel."""
-    body = sample_wheels.wheel(NAME, {**files, "first/_C.so": module})
-    index.page("sample", [index.add(NAME, body)])
+    index.offer(NAME, {**files, "first/_C.so": module})
     bare = virtual_environment(tmp_path / "bare")
     [answer], _, _ = fit("sample", "--index", index.simple, "--python", bare / "bin/python")
     assert answer["files"][0]["verdict"] == verdict, answer
@@ -170,7 +164,7 @@ def test_a_source_beside_a_module_of_another_python(
     """Python skips the module and takes the source: zeroconf 0.94 for 3.11 has modules of 3.9."""
     files = {"sample/__init__.py": b"from . import _C", **source}
     other = f"sample/_C.cpython-38-{MACHINE}-linux-gnu.so"
-    index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, {**files, other: module}))])
+    index.offer(NAME, {**files, other: module})
     [answer], _, _ = fit("sample", "--index", index.simple)
     assert answer["files"][0]["verdict"] == verdict, answer
 
@@ -246,8 +240,7 @@ def test_what_is_required_counts(
     members = {
         name: body or (native if name.endswith(".so") else b"") for name, body in own.items()
     }
-    wheel = sample_wheels.wheel(NAME, members, "Requires-Dist: helper>=1\n")
-    index.page("sample", [index.add(NAME, wheel)])
+    index.offer(NAME, members, "Requires-Dist: helper>=1\n")
     files = []
     for version, texts in helper.items():
         name = NAME.replace("sample-1.0", f"helper-{version}")
@@ -303,7 +296,7 @@ def with_gpu(folder: Path, driver: str) -> Path:
 
 def test_a_runtime_inside_may_need_a_newer_driver(fit: Fit, index: Index, tmp_path: Path) -> None:
     module = sample_wheels.library(tmp_path, RUNTIME, "-Wl,--no-as-needed", "-ldl", "-lpthread")
-    index.page("sample", [index.add(NAME, sample_wheels.wheel(NAME, {"sample.so": module}))])
+    index.offer(NAME, {"sample.so": module})
 
     def ask(driver: str) -> tuple[Any, int]:
         there = with_gpu(tmp_path, driver)
@@ -322,6 +315,6 @@ def test_loose_device_code_is_mentioned(fit: Fit, index: Index, tmp_path: Path) 
     there = with_gpu(tmp_path, "595.45.04")
     name = "loose-1.0-py3-none-any.whl"
     for members, notes in (({}, []), ({"kernels/add.cubin": b"\x7fELF" * 200}, [GPU_NOTE])):
-        index.page("loose", [index.add(name, sample_wheels.wheel(name, members))])
+        index.offer(name, members)
         [answer], _, _ = fit("loose", "--index", index.simple, "--machine", there)
         assert answer["files"][0]["notes"] == notes

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import package_index
 import pytest
-import sample_wheels
 from package_index import Fault, Index
 from program import Fit, measure, run
 from sample_wheels import NAME
@@ -19,10 +18,9 @@ pytestmark = pytest.mark.usefixtures("scope")
 @pytest.fixture
 def stocked(index: Index, module: bytes) -> Index:
     """Makes an index with one wheel of a few megabytes, and a pure one."""
-    body = sample_wheels.wheel(NAME, {"sample.so": module})
-    index.page("sample", [index.add(NAME, body)])
+    index.offer(NAME, {"sample.so": module})
     name = "sound-1.0-py3-none-any.whl"
-    index.page("sound", [index.add(name, sample_wheels.wheel(name, {"sound.py": b""}))])
+    index.offer(name, {"sound.py": b""})
     return index
 
 

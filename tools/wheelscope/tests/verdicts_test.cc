@@ -118,19 +118,6 @@ TEST(NumpyAbi, OneOldModuleBindsTheWheel) {
   EXPECT_EQ(verdict.libraries, std::vector<std::string>{"numpy-1.so"});
 }
 
-TEST(NumpyAbi, ClashesWithVersions) {
-  const NumpyApi one{.one = true}, cython{.one = true, .checks_sizes = true}, two{.two = true},
-      both{.one = true, .two = true, .min = "1.23"};
-  EXPECT_EQ(clash_with_numpy(one, "1.26.4"), NumpyClash::none);
-  EXPECT_EQ(clash_with_numpy(one, "2.0.0"), NumpyClash::old_headers);
-  EXPECT_EQ(clash_with_numpy(one, "2.0.0rc1"), NumpyClash::old_headers);
-  EXPECT_EQ(clash_with_numpy(cython, "2.3"), NumpyClash::old_types);
-  EXPECT_EQ(clash_with_numpy(two, "1.26"), NumpyClash::new_headers);
-  EXPECT_EQ(clash_with_numpy(both, "1.22.4"), NumpyClash::new_functions);
-  EXPECT_EQ(clash_with_numpy(both, "1.23.0"), NumpyClash::none);
-  EXPECT_EQ(clash_with_numpy(both, ""), NumpyClash::none) << "there is none";
-}
-
 using Strings = std::vector<std::string>;
 
 std::string reason(const std::string& wheel, const std::string& python) {

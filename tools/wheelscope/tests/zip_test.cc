@@ -1,9 +1,15 @@
-// Each defect of an archive is one problem at one member, and the others are still read.
+// Each defect of an archive is one problem at one member, and the others are still read. Streams of
+// every kind, damaged ones too, are inflated as by zlib; their blocks can be joined into other
+// streams.
 #include "readers/zip.h"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <random>
 
 #include "fixture.h"
+#include "writers/zip_writer.h"
 
 namespace wheelscope {
 namespace {
@@ -105,6 +111,137 @@ TEST(Zip, TellsTheOffset) {
   const Fixture file("zip/damaged-data.zip");
   const auto archive = read_zip(file.bytes()).value();
   EXPECT_EQ(read_member(file.bytes(), archive.members.front()).error().offset, 35U);
+}
+
+using Text = std::string;
+
+std::span<const std::byte> bytes_of(const Text& text) {
+  return std::as_bytes(std::span(text));
+}
+
+Text deflated(const Text& contents, int level = 6, int strategy = Z_DEFAULT_STRATEGY,
+              int memory = 8) {
+  z_stream stream{};
+  deflateInit2(&stream, level, Z_DEFLATED, -15, memory, strategy);
+  Text packed(deflateBound(&stream, contents.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(contents.data()));
+  stream.avail_in = static_cast<uInt>(contents.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+// Returns nothing if zlib finds the stream damaged or of another size.
+std::optional<Text> inflated_by_zlib(const Text& packed, std::size_t size) {
+  z_stream stream{};
+  inflateInit2(&stream, -15);
+  Text contents(size + 1, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+  stream.avail_in = static_cast<uInt>(packed.size());
+  stream.next_out = reinterpret_cast<Bytef*>(contents.data());
+  stream.avail_out = static_cast<uInt>(contents.size());
+  const auto code = inflate(&stream, Z_FINISH);
+  inflateEnd(&stream);
+  if (code != Z_STREAM_END || stream.total_out != size) return std::nullopt;
+  contents.resize(size);
+  return contents;
+}
+
+std::optional<Text> inflated(const Text& packed, std::size_t size) {
+  Text contents(size, '\0');
+  const auto blocks = inflate_blocks(bytes_of(packed), std::as_writable_bytes(std::span(contents)));
+  if (!blocks) return std::nullopt;
+  return contents;
+}
+
+// Code, text, noise and repeats at all distances.
+Text sample(std::size_t size) {
+  std::mt19937 random(7);
+  Text contents;
+  while (contents.size() < size) {
+    const auto kind = random() % 4, length = 1 + random() % 3000;
+    if (kind == 0 || contents.empty()) {
+      for (unsigned i = 0; i < length; ++i) contents += static_cast<char>(random());
+    } else if (kind == 1) {
+      contents += Text(length, static_cast<char>(random()));
+    } else {
+      const auto back = 1 + random() % std::min<std::size_t>(contents.size(), 32768);
+      for (unsigned i = 0; i < length; ++i) contents += contents[contents.size() - back];
+    }
+  }
+  contents.resize(size);
+  return contents;
+}
+
+TEST(Inflate, DoesAsZlib) {
+  for (const std::size_t size : {0, 1, 2, 7, 300, 65'535, 65'536, 1'000'000}) {
+    const auto contents = sample(size);
+    for (int level = 0; level <= 9; ++level)
+      EXPECT_EQ(inflated(deflated(contents, level), size), contents) << size << " " << level;
+    for (const int strategy : {Z_FILTERED, Z_HUFFMAN_ONLY, Z_RLE, Z_FIXED})
+      EXPECT_EQ(inflated(deflated(contents, 6, strategy), size), contents) << size;
+    EXPECT_EQ(inflated(deflated(contents), size + 1), std::nullopt) << size;
+    EXPECT_EQ(inflated(deflated(contents + "."), size), std::nullopt) << size;
+  }
+}
+
+TEST(Inflate, FindsTheDamageThatZlibFinds) {
+  const auto contents = sample(3000);
+  std::size_t damaged = 0;
+  for (const int strategy : {Z_DEFAULT_STRATEGY, Z_FIXED}) {
+    const auto packed = deflated(contents, 9, strategy, 1);
+    for (std::size_t bit = 0; bit < 8 * packed.size(); ++bit) {
+      auto wrong = packed;
+      wrong[bit / 8] ^= static_cast<char>(1 << bit % 8);
+      const auto expected = inflated_by_zlib(wrong, contents.size());
+      ASSERT_EQ(inflated(wrong, contents.size()), expected) << bit;
+      damaged += !expected;
+    }
+    for (std::size_t size = 0; size < packed.size(); ++size)
+      ASSERT_EQ(inflated(packed.substr(0, size), contents.size()), std::nullopt) << size;
+  }
+  EXPECT_GT(damaged, 500U);
+}
+
+TEST(DeflateWriter, KeepsTheBlocksOfWhatIsKept) {
+  const auto before = sample(3'000'000);
+  for (const auto& packed : {deflated(before), deflated(before, 0), deflated(before, 1, Z_FIXED)}) {
+    DeflatedOriginal original{.stream = bytes_of(packed), .contents = bytes_of(before)};
+    Text room(before.size(), '\0');
+    original.blocks =
+        inflate_blocks(bytes_of(packed), std::as_writable_bytes(std::span(room))).value();
+    Pieces pieces;
+    pieces.own("a header");
+    pieces.add(original.contents.subspan(8, 1'000'000));
+    pieces.add_zeros(100'000);
+    pieces.add(original.contents.subspan(1'500'000, 10));
+    pieces.add(original.contents.subspan(1'500'011));
+    Text output;
+    auto keep = [&](std::span<const std::byte> part) -> Result<void> {
+      output.append(reinterpret_cast<const char*>(part.data()), part.size());
+      return {};
+    };
+    ASSERT_TRUE(write_deflated(pieces, original, keep));
+    const auto joined = pieces.joined();
+    EXPECT_EQ(inflated_by_zlib(output, pieces.size()), joined.bytes().text());
+    // The output contains blocks from the middle of the last piece, at some bit offset.
+    const auto& block = original.blocks[original.blocks.size() * 3 / 4];
+    const auto inside = packed.substr(block.first_bit / 8 + 1, 64);
+    bool found = false;
+    for (unsigned shift = 0; shift < 8; ++shift) {
+      Text moved;
+      for (std::size_t i = 0; i + 1 < inside.size(); ++i) {
+        const auto pair =
+            static_cast<unsigned char>(inside[i]) | static_cast<unsigned char>(inside[i + 1]) << 8;
+        moved += static_cast<char>(pair >> shift);
+      }
+      found |= output.find(moved) != Text::npos;
+    }
+    EXPECT_TRUE(found);
+  }
 }
 
 }  // namespace

@@ -21,14 +21,14 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-PROGRAM = Path(__file__).parents[1] / "build/bin/wheelscope"
+from validation.program import WHEELSCOPE, ask
+
 INDEX = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple")
 ROUNDS = 3
 
 
 def machine_with_gpu(folder: Path) -> Path:
-    done = subprocess.run([PROGRAM, "machine", "--json"], capture_output=True, check=True)
-    document = json.loads(done.stdout)
+    document = ask("machine")
     document["machine"] |= {
         "driver": "595.45.04",
         "gpus": [{"name": "NVIDIA H200", "capability": "9.0"}],
@@ -40,7 +40,7 @@ def machine_with_gpu(folder: Path) -> Path:
 
 def fit(machine: Path, asked: str, cache: Path) -> tuple[Any, float]:
     """Returns the answer, and the seconds that it took."""
-    words = [PROGRAM, "fit", "--json", f"--machine={machine}", f"--index={INDEX}", asked]
+    words = [WHEELSCOPE, "fit", "--json", f"--machine={machine}", f"--index={INDEX}", asked]
     start = time.perf_counter()
     done = subprocess.run(
         words, capture_output=True, env={**os.environ, "XDG_CACHE_HOME": str(cache)}

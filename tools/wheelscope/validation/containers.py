@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from validation.program import ROOT, WHEELSCOPE
+
 PLACE = ROOT / "build/containers"
-PROGRAM = ROOT / "build/bin/wheelscope"
 PREFIX = "/opt/env"
 NEWEST_FOR_UV = 40
 
@@ -115,7 +115,7 @@ def run(
     limit: float = 600,
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command in the environment whose packages are in `site`; `python` is its Python."""
-    mounted = {site: suite.site, PROGRAM: "/usr/local/bin/wheelscope", **(mounts or {})}
+    mounted = {site: suite.site, WHEELSCOPE: "/usr/local/bin/wheelscope", **(mounts or {})}
     options = [f"--volume={path.resolve()}:{place}" for path, place in mounted.items()]
     options += [f"--env={name}={value}" for name, value in (variables or {}).items()]
     make = f"python{suite.python} -m venv --without-pip {PREFIX} && PATH={PREFIX}/bin:$PATH exec"

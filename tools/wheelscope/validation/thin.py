@@ -24,9 +24,8 @@ from typing import Any
 from elftools.elf.elffile import ELFFile
 
 from validation.corpus import download
-from validation.corpus.download import ROOT
-from validation.corpus.program import WHEELSCOPE
 from validation.corpus.references.device_code import CUOBJDUMP, is_toolbox, older_cuobjdump
+from validation.program import ROOT, WHEELSCOPE
 
 GPUS = ("7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
 MAGIC = struct.pack("<IHH", 0xBA55ED50, 1, 16)

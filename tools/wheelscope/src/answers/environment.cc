@@ -4,15 +4,12 @@
 #include <algorithm>
 #include <tuple>
 
+#include "answers/cover.h"
 #include "answers/environment_judge.h"
 #include "answers/owners.h"
-#include "answers/served.h"
 #include "answers/wheel_imports.h"
 #include "machine/imports.h"
-#include "packaging/claims.h"
-#include "packaging/record.h"
 #include "packaging/requirement.h"
-#include "source/files.h"
 #include "text/text.h"
 #include "verdicts/verdicts.h"
 
@@ -22,7 +19,7 @@ bool chooses_kernels_itself(const Distribution& distribution) {
   return distribution.name.starts_with("nvidia-");
 }
 
-PackageJudge::PackageJudge(const MachineFacts& machine, Disk& disk, DriverFiles driver)
+EnvironmentJudge::EnvironmentJudge(const MachineFacts& machine, Disk& disk, DriverFiles driver)
     : machine_(machine),
       disk_(disk),
       modules_(*machine.python),
@@ -50,13 +47,13 @@ PackageJudge::PackageJudge(const MachineFacts& machine, Disk& disk, DriverFiles 
   }
 }
 
-SourceTree PackageJudge::tree_here() {
+SourceTree EnvironmentJudge::tree_here() {
   auto tree = tree_of_disk();
   tree.is_standard = [this](const std::string& name) { return modules_.is_standard(name); };
   return tree;
 }
 
-std::vector<DistributionVerdict> PackageJudge::run() {
+std::vector<DistributionVerdict> EnvironmentJudge::run() {
   std::vector<DistributionVerdict> verdicts;
   for (auto& [distribution, files, odd] : found_) {
     auto verdict = judge(distribution, files, std::move(odd));
@@ -68,7 +65,7 @@ std::vector<DistributionVerdict> PackageJudge::run() {
   return verdicts;
 }
 
-std::vector<Search> PackageJudge::searches_for(const std::string& name) {
+std::vector<Search> EnvironmentJudge::searches_for(const std::string& name) {
   std::vector<Search> searches;
   std::set<std::string> asked;  // the libraries whose search was told
   for (const auto& [distribution, files, odd] : found_) {
@@ -86,9 +83,9 @@ std::vector<Search> PackageJudge::searches_for(const std::string& name) {
   return searches;
 }
 
-DistributionVerdict PackageJudge::judge(const Distribution& distribution,
-                                        const std::vector<std::string>& files,
-                                        std::vector<OddFile> odd) {
+DistributionVerdict EnvironmentJudge::judge(const Distribution& distribution,
+                                            const std::vector<std::string>& files,
+                                            std::vector<OddFile> odd) {
   DistributionVerdict verdict{.distribution = distribution, .files = std::move(odd)};
   find_lost_files(verdict);
   for (const auto& path : files) {
@@ -114,17 +111,13 @@ DistributionVerdict PackageJudge::judge(const Distribution& distribution,
     if (!opened) seen_.opened_by_path.insert(path);
     verdict.broken.push_back(std::move(*broken));
   }
-  if (verdict.libraries > 0) {
-    WheelClaims claims;
-    if (const auto text = read_text(distribution.dist_info + "/METADATA"))
-      parse_metadata(*text, claims);
-    doubt_layout(claims, files, verdict);
-  }
+  if (verdict.libraries > 0) doubt_layout(claims_of(distribution), files, verdict);
   return verdict;
 }
 
-void PackageJudge::doubt_layout(const WheelClaims& claims, const std::vector<std::string>& files,
-                                DistributionVerdict& verdict) {
+void EnvironmentJudge::doubt_layout(const WheelClaims& claims,
+                                    const std::vector<std::string>& files,
+                                    DistributionVerdict& verdict) {
   if (!machine_.torch || verdict.distribution.name == "torch") return;
   std::vector<const LibraryFacts*> libraries;
   for (const auto& path : files) {
@@ -145,16 +138,7 @@ void PackageJudge::doubt_layout(const WheelClaims& claims, const std::vector<std
   verdict.broken.push_back(std::move(broken));
 }
 
-void PackageJudge::find_refusal(DistributionVerdict& verdict) {
-  const auto& folder = verdict.distribution.folder;
-  WheelFiles files{.names = {base_name(verdict.distribution.dist_info) + "/RECORD"},
-                   .read = [&](const std::string& name) -> std::optional<std::string> {
-                     auto text = read_text(folder + "/" + name);
-                     return text ? std::optional(std::move(*text)) : std::nullopt;
-                   }};
-  if (const auto record = read_text(verdict.distribution.dist_info + "/RECORD")) {
-    for (auto& line : parse_record(*record)) files.names.push_back(std::move(line.path));
-  }
+void EnvironmentJudge::find_refusal(DistributionVerdict& verdict) {
   const OtherModules others{[&](const std::string& module) { return modules_.may_have(module); },
                             [&](const std::string& module, const std::string& name) {
                               return modules_.may_have(module, name);
@@ -165,16 +149,14 @@ void PackageJudge::find_refusal(DistributionVerdict& verdict) {
                             },
                             {},
                             modules_.is_open() ? nullptr : &imports_};
-  verdict.refusal = refusal_in(files, *machine_.python, others);
+  verdict.refusal = refusal_in(installed_files(verdict.distribution), *machine_.python, others);
   const auto need = verdict.refusal.need;
   if (need != Need::never)
     verdict.loads = std::max(verdict.loads, need == Need::always ? Loads::no : Loads::depends);
 }
 
-void PackageJudge::find_unmet(const Distribution& distribution) {
-  WheelClaims claims;
-  if (const auto text = read_text(distribution.dist_info + "/METADATA"))
-    parse_metadata(*text, claims);
+void EnvironmentJudge::find_unmet(const Distribution& distribution) {
+  const auto claims = claims_of(distribution);
   const auto& python = *machine_.python;
   const auto environment = linux_environment(python.version, python.architecture);
   std::vector<UnmetRequirement> unmet;
@@ -192,7 +174,8 @@ void PackageJudge::find_unmet(const Distribution& distribution) {
   if (!unmet.empty()) seen_.unmet.emplace_back(distribution, std::move(unmet));
 }
 
-void PackageJudge::find_unserved(const LibraryFacts& library, DistributionVerdict& verdict) const {
+void EnvironmentJudge::find_unserved(const LibraryFacts& library,
+                                     DistributionVerdict& verdict) const {
   if (library.device_code.empty()) return;
   std::set<std::string> asked;
   for (const auto& gpu : machine_.gpus) {
@@ -209,11 +192,11 @@ void PackageJudge::find_unserved(const LibraryFacts& library, DistributionVerdic
 
 std::vector<DistributionVerdict> judge_environment(const MachineFacts& machine, Disk& disk,
                                                    DriverFiles driver) {
-  return PackageJudge(machine, disk, driver).run();
+  return EnvironmentJudge(machine, disk, driver).run();
 }
 
 std::vector<Search> searches_for(const std::string& name, const MachineFacts& machine, Disk& disk) {
-  return PackageJudge(machine, disk, DriverFiles::here).searches_for(name);
+  return EnvironmentJudge(machine, disk, DriverFiles::here).searches_for(name);
 }
 
 }  // namespace wheelscope

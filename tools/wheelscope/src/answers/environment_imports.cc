@@ -2,7 +2,6 @@
 #include "answers/environment_judge.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "answers/owners.h"
 #include "machine/imports.h"
@@ -100,14 +99,8 @@ class ImportJudge {
   // True if the name is a whole text or the last part of one.
   static bool mentions(std::string_view bytes, const std::string& name) {
     const auto wanted = name + '\0';
-    for (std::size_t at = 0; at < bytes.size();) {
-      const auto* found =
-          memmem(bytes.data() + at, bytes.size() - at, wanted.data(), wanted.size());
-      if (!found) return false;
-      at = static_cast<std::size_t>(static_cast<const char*>(found) - bytes.data());
+    for (auto at = find_in(bytes, wanted); at != bytes.npos; at = find_in(bytes, wanted, at + 1))
       if (at > 0 && (bytes[at - 1] == '\0' || bytes[at - 1] == '.')) return true;
-      ++at;
-    }
     return false;
   }
 

@@ -51,9 +51,9 @@ void judge_imports(std::vector<DistributionVerdict>& verdicts, const FilesSeen& 
 // their fat binaries do not tell which GPUs they serve.
 bool chooses_kernels_itself(const Distribution& distribution);
 
-class PackageJudge {
+class EnvironmentJudge {
  public:
-  PackageJudge(const MachineFacts& machine, Disk& disk, DriverFiles driver);
+  EnvironmentJudge(const MachineFacts& machine, Disk& disk, DriverFiles driver);
 
   std::vector<DistributionVerdict> run();
 

@@ -1,13 +1,16 @@
-// Simulates opening a library, with what it needs: nothing is loaded.
+// Finds files of a distribution that are missing, cut off, or for another Python or processor, and
+// simulates opening its libraries with what they need: nothing is loaded.
+#include "answers/environment_judge.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
-#include "answers/environment_judge.h"
 #include "answers/owners.h"
 #include "facts/facts.h"
 #include "machine/imports.h"
-#include "source/files.h"
+#include "source/source.h"
+#include "source/system.h"
 #include "text/text.h"
 #include "verdicts/verdicts.h"
 
@@ -61,13 +64,79 @@ std::string module_of(const std::string& folder, const std::string& name) {
 
 }  // namespace
 
-bool PackageJudge::is_opened(const Distribution& distribution, const LibraryFacts& library) const {
+void EnvironmentJudge::lose(const std::string& path, const std::string& kind, Loads loads,
+                            const std::string& what, DistributionVerdict& verdict) {
+  const auto& [name, version, folder, dist_info] = verdict.distribution;
+  seen_.lost.insert(path);
+  // Python imports a folder of the module's name in its place, as one without code.
+  std::error_code error;
+  if (std::filesystem::is_directory(path.substr(0, path.find('.', path.rfind('/'))), error))
+    loads = Loads::depends;
+  verdict.broken.push_back(
+      {.path = path,
+       .loads = loads,
+       .trouble = Trouble::file,
+       .explanation = {
+           .symptom = {.kind = kind, .message = path + ": " + what, .library = path},
+           .what = what,
+           .fixes = {"pip install --force-reinstall --no-deps " + name + "==" + version}}});
+}
+
+void EnvironmentJudge::find_lost_files(DistributionVerdict& verdict) {
+  for (const auto& [state, path] : verdict.files) {
+    const auto name = base_name(path);
+    const bool code = name.ends_with(".py") || name.ends_with(".so");
+    if (!code || (name.ends_with(".so") && !is_module_for(*machine_.python, name))) continue;
+    if (state == FileState::missing)
+      lose(path, SymptomKind::damaged_file, name == "__init__.py" ? Loads::depends : Loads::no,
+           "the file is missing, though it was installed", verdict);
+    const auto* library = state == FileState::shortened ? disk_.open(path) : nullptr;
+    if (library && !library->cut_off) continue;  // what is gone is not loaded: symbols, sections
+    if (state == FileState::shortened)
+      lose(path, SymptomKind::damaged_file, name.ends_with(".so") ? Loads::no : Loads::depends,
+           "the file has lost bytes since it was installed", verdict);
+  }
+}
+
+bool EnvironmentJudge::is_cut_off(const std::string& path) const {
+  if (!path.ends_with(".so") || !is_module_for(*machine_.python, path)) return false;
+  const auto source = Source::map(path);
+  return source && (source->bytes().size() == 0 || looks_like_elf(source->bytes()));
+}
+
+bool EnvironmentJudge::is_for_others(const LibraryFacts& library,
+                                     const std::vector<std::string>& files,
+                                     DistributionVerdict& verdict) {
+  if (!library.python_module || seen_.lost.contains(library.path)) return false;
+  const auto& python = *machine_.python;
+  const bool other_machine =
+      library.machine != machine_.architecture && !machine_.architecture.empty();
+  if (is_module_for(python, library.path) && !other_machine) return false;
+  const auto stem = library.path.substr(0, library.path.find('.', library.path.rfind('/')));
+  const bool has_own = std::ranges::any_of(files, [&](const std::string& path) {
+    const auto* other = disk_.open(path);
+    return path.starts_with(stem + ".") && other && other->machine == machine_.architecture &&
+           is_module_for(python, path);
+  });
+  if (has_own) return true;
+  const bool other_python = !is_module_for(python, library.path);
+  verdict.files.push_back(
+      {other_python ? FileState::other_python : FileState::other_machine, library.path});
+  lose(library.path, other_python ? SymptomKind::python_abi : SymptomKind::other_machine, Loads::no,
+       other_python ? "the module is for another Python; this is " + python.version
+                    : "the module is for " + library.machine + "; this is " + machine_.architecture,
+       verdict);
+  return true;
+}
+
+bool EnvironmentJudge::is_opened(const Distribution& distribution,
+                                 const LibraryFacts& library) const {
   if (library.python_module) return is_module_for(*machine_.python, library.path);
   return distribution.name != "torch" && needs_torch(library);
 }
 
-bool PackageJudge::may_be_opened(const Distribution& distribution, const LibraryFacts& library,
-                                 const std::vector<std::string>& files) {
+bool EnvironmentJudge::may_be_opened(const Distribution& distribution, const LibraryFacts& library,
+                                     const std::vector<std::string>& files) {
   if (library.python_module || distribution.name == "torch" ||
       chooses_kernels_itself(distribution) || library.machine != machine_.architecture)
     return false;
@@ -78,13 +147,13 @@ bool PackageJudge::may_be_opened(const Distribution& distribution, const Library
   });
 }
 
-PythonProcess& PackageJudge::process_for(const LibraryFacts& library) {
+PythonProcess& EnvironmentJudge::process_for(const LibraryFacts& library) {
   auto& process = needs_torch(library) ? with_torch_ : plain_;
   if (!process) process = std::make_unique<PythonProcess>(machine_, disk_, needs_torch(library));
   return *process;
 }
 
-Search PackageJudge::search(const Loader& loader, const std::string& name, const Loaded& by) {
+Search EnvironmentJudge::search(const Loader& loader, const std::string& name, const Loaded& by) {
   Search search{.library = by.path};
   search.found = loader.search(name, &by, &search.steps);
   if (const auto* there = loader.already_loaded(name); there && there->path != search.found) {
@@ -94,22 +163,22 @@ Search PackageJudge::search(const Loader& loader, const std::string& name, const
   return search;
 }
 
-std::optional<BrokenLibrary> PackageJudge::clash_of(const LibraryFacts& library) const {
+std::optional<BrokenLibrary> EnvironmentJudge::clash_of(const LibraryFacts& library) const {
   const auto numpy = installed_.find("numpy");
   if (!library.numpy || numpy == installed_.end()) return std::nullopt;
-  const auto clash = clash_with_numpy(*library.numpy, numpy->second);
-  if (clash == NumpyClash::none) return std::nullopt;
-  const bool too_new = clash == NumpyClash::old_headers || clash == NumpyClash::old_types;
-  const auto wanted = too_new                              ? "numpy<2"
-                      : clash == NumpyClash::new_functions ? "numpy>=" + library.numpy->min
-                                                           : "numpy>=2";
+  const auto why = why_not_numpy(*library.numpy, numpy->second);
+  if (why == Why::none || why == Why::numpy_absent) return std::nullopt;
+  const bool too_new = why == Why::numpy_one;
+  const auto wanted = too_new                   ? "numpy<2"
+                      : why == Why::numpy_older ? "numpy>=" + library.numpy->min
+                                                : "numpy>=2";
   BrokenLibrary broken{.path = library.path, .trouble = Trouble::numpy};
   // A library that is not a module imports the API when something calls it, and may go on without.
   if (!library.python_module) broken.loads = Loads::depends;
   auto& explanation = broken.explanation;
   explanation.symptom = {
       .kind = SymptomKind::numpy_abi,
-      .message = clash == NumpyClash::old_types
+      .message = too_new && library.numpy->checks_sizes
                      ? "numpy.dtype size changed, may indicate binary incompatibility"
                      : "numpy.core.multiarray failed to import",
       .library = library.path,
@@ -121,8 +190,8 @@ std::optional<BrokenLibrary> PackageJudge::clash_of(const LibraryFacts& library)
   return broken;
 }
 
-std::optional<BrokenLibrary> PackageJudge::clash_behind(const std::string& path,
-                                                        const LibraryFacts& library) {
+std::optional<BrokenLibrary> EnvironmentJudge::clash_behind(const std::string& path,
+                                                            const LibraryFacts& library) {
   if (!has_clashing_library()) return std::nullopt;
   for (const auto* one : process_for(library).open(path).scope) {
     if (one->facts->python_module) continue;
@@ -134,7 +203,7 @@ std::optional<BrokenLibrary> PackageJudge::clash_behind(const std::string& path,
   return std::nullopt;
 }
 
-bool PackageJudge::has_clashing_library() {
+bool EnvironmentJudge::has_clashing_library() {
   if (!has_clashing_library_)
     has_clashing_library_ = std::ranges::any_of(found_, [&](const Found& found) {
       return std::ranges::any_of(found.files, [&](const std::string& path) {
@@ -145,8 +214,8 @@ bool PackageJudge::has_clashing_library() {
   return *has_clashing_library_;
 }
 
-std::optional<BrokenLibrary> PackageJudge::open(const std::string& path,
-                                                const LibraryFacts& library) {
+std::optional<BrokenLibrary> EnvironmentJudge::open(const std::string& path,
+                                                    const LibraryFacts& library) {
   auto& process = process_for(library);
   auto opening = process.open(path);
   auto symptom = first_problem(process.loader(), opening);
@@ -172,7 +241,8 @@ std::optional<BrokenLibrary> PackageJudge::open(const std::string& path,
   return broken;
 }
 
-std::optional<Symptom> PackageJudge::first_problem(const Loader& loader, const Opening& opening) {
+std::optional<Symptom> EnvironmentJudge::first_problem(const Loader& loader,
+                                                       const Opening& opening) {
   for (const auto& missing : opening.missing_libraries) {
     if (!trusts_driver_ || !is_driver_library(missing.name)) return symptom_of(missing);
   }

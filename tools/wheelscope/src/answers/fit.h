@@ -5,7 +5,7 @@
 #include <functional>
 #include <span>
 
-#include "answers/served.h"
+#include "answers/cover.h"
 #include "answers/wheel_imports.h"
 #include "facts/facts.h"
 #include "facts/machine.h"
@@ -47,6 +47,14 @@ struct FitVerdict {
   bool in_part = false;              // judged without its device code
   std::uint64_t size = 0, read = 0;  // bytes of the file, and how many were read
 };
+
+// The verdict on a file that could not be read.
+inline FitVerdict unread(std::string file, std::string why) {
+  return {.file = std::move(file),
+          .fits = Fits::depends,
+          .obstacle = Obstacle::unreadable,
+          .reason = {.why = Why::not_read, .what = std::move(why)}};
+}
 
 // The answer for a project or file: the verdicts, and which file to take.
 struct FitAnswer {

@@ -337,6 +337,14 @@ class MachineCodeImports {
 
 }  // namespace
 
+WheelFiles installed_files(const Distribution& distribution) {
+  WheelFiles files{.names = recorded_files(distribution),
+                   .read = [folder = distribution.folder, read = tree_of_disk().read](
+                               const std::string& name) { return read(folder + "/" + name); }};
+  files.names.insert(files.names.begin(), base_name(distribution.dist_info) + "/RECORD");
+  return files;
+}
+
 bool has_module(const std::vector<std::string>& names, std::string module) {
   std::ranges::replace(module, '.', '/');
   return std::ranges::any_of(names, [&](const std::string& name) {

@@ -23,6 +23,9 @@ struct WheelFiles {
   std::function<std::optional<std::string>(const std::string& name)> read;
 };
 
+// The files of an installed distribution.
+WheelFiles installed_files(const Distribution& distribution);
+
 // True if files of these names have a module; `google.utils` is google/utils.
 bool has_module(const std::vector<std::string>& names, std::string module);
 

@@ -11,7 +11,7 @@
 #include "commands/fitter.h"
 #include "packaging/requirement.h"
 #include "report/json.h"
-#include "source/files.h"
+#include "source/system.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -5,7 +5,7 @@
 #include <ranges>
 #include <set>
 
-#include "answers/served.h"
+#include "answers/cover.h"
 #include "findings/findings.h"
 #include "packaging/claims.h"
 #include "packaging/tag.h"
@@ -203,9 +203,7 @@ void AtlasReader::judge_cells(std::vector<Wheel>& wheels, AtlasRelease& release)
         if (best && best->readable)
           verdict = judge(*best, python, torch, cuda);
         else if (best)
-          verdict = {.fits = Fits::depends,
-                     .obstacle = Obstacle::unreadable,
-                     .reason = {.why = Why::not_read, .what = "see the list of files"}};
+          verdict = unread({}, "see the list of files");
         else if (!release.sdist.empty())
           verdict = {.fits = Fits::depends,
                      .obstacle = Obstacle::system,

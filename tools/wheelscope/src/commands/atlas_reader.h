@@ -72,7 +72,7 @@ class AtlasReader {
   };
   struct Wheel {
     const Candidate* candidate = nullptr;
-    RemoteWheel remote;
+    ExaminedWheel remote;
     bool readable = false;
     std::map<std::string, std::unique_ptr<WheelImports>> imports;  // by Python
     std::map<std::string, Refusal> refusals;

@@ -14,8 +14,7 @@
 #include "machine/machine.h"
 #include "report/json.h"
 #include "report/text.h"
-#include "source/files.h"
-#include "source/program.h"
+#include "source/system.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -10,7 +10,7 @@
 #include "readers/fatbin.h"
 #include "report/json.h"
 #include "report/text.h"
-#include "source/files.h"
+#include "source/system.h"
 
 namespace wheelscope {
 namespace {

@@ -7,7 +7,7 @@
 #include "packaging/claims.h"
 #include "report/json.h"
 #include "report/text.h"
-#include "source/files.h"
+#include "source/system.h"
 
 namespace wheelscope {
 namespace {

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "commands/package_universe.h"
-#include "commands/set_judge.h"
+#include "commands/package_set.h"
 #include "machine/distributions.h"
 #include "report/json.h"
 #include "report/text.h"

@@ -67,13 +67,10 @@ void Fitter::complain_about(const Error& error) {
 }
 
 void Fitter::judge_file(const std::string& path, FitAnswer& answer) {
-  const auto item = read_item(path, {.symbols = true});
-  if (!item) return complain_about(item.error());
-  const auto source = Source::map(path);
-  const auto files = source ? files_of_wheel(source->bytes(), nullptr)
-                            : Result<WheelFiles>(std::unexpected(source.error()));
-  auto verdict = judge(*item, files ? *files : WheelFiles());
-  verdict.size = verdict.read = item->facts.size;
+  const auto wheel = read_local_wheel(path);
+  if (!wheel) return complain_about(wheel.error());
+  auto verdict = judge(wheel->item, wheel->files);
+  verdict.size = verdict.read = wheel->item.facts.size;
   answer.verdicts.push_back(std::move(verdict));
 }
 
@@ -112,11 +109,9 @@ FitVerdict Fitter::judge_remote(const RemoteFile& file, const std::string& name,
   show_progress("");
   if (!wheel) {
     complain_about(wheel.error());
-    return {.file = name,
-            .fits = Fits::depends,
-            .obstacle = Obstacle::unreadable,
-            .reason = {.why = Why::not_read, .what = wheel.error().what},
-            .size = file.size.value_or(0)};
+    auto verdict = unread(name, wheel.error().what);
+    verdict.size = file.size.value_or(0);
+    return verdict;
   }
   auto verdict = judge(wheel->item, wheel->files);
   verdict.size = wheel->item.facts.size;
@@ -156,9 +151,8 @@ FitVerdict Fitter::judge_candidate(const Candidate& candidate) {
 std::vector<FitVerdict> Fitter::judge_all(std::span<const Candidate> candidates) {
   const unsigned files_at_once = options_.deep ? 1 : 8;
   std::vector<FitVerdict> verdicts(candidates.size());
-  const std::vector<std::uint64_t> costs(candidates.size());
-  run_within_budget(costs, 0, files_at_once,
-                    [&](std::size_t i) { verdicts[i] = judge_candidate(candidates[i]); });
+  run_in_parallel(candidates.size(), files_at_once,
+                  [&](std::size_t i) { verdicts[i] = judge_candidate(candidates[i]); });
   return verdicts;
 }
 

@@ -8,8 +8,8 @@
 #include "facts/wheel.h"
 #include "machine/machine.h"
 #include "report/text.h"
-#include "source/files.h"
 #include "source/source.h"
+#include "source/system.h"
 
 namespace wheelscope {
 namespace {

@@ -1,6 +1,6 @@
 // Lists projects and reads metadata when the resolver needs them, and requests ahead what it will
 // need next.
-#include "commands/package_universe.h"
+#include "commands/package_set.h"
 
 #include <algorithm>
 

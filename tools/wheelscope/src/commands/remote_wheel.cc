@@ -1,13 +1,21 @@
-// Fetches as much of a wheel as is needed, and judges it.
+// Reads or fetches as much of a wheel as is needed, and judges it.
 #include "commands/remote_wheel.h"
 
 #include "answers/owners.h"
+#include "commands/inputs.h"
 #include "facts/wheel.h"
 #include "readers/zip.h"
 
 namespace wheelscope {
 
-Result<RemoteWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile& file,
+Result<ExaminedWheel> read_local_wheel(const std::string& path) {
+  ExaminedWheel wheel{.item = TRY(read_item(path, {.symbols = true}))};
+  const auto source = std::make_shared<const Source>(TRY(Source::map(path)));
+  if (auto files = files_of_wheel(source->bytes(), source)) wheel.files = std::move(*files);
+  return wheel;
+}
+
+Result<ExaminedWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile& file,
                                       const std::string& name, std::string metadata,
                                       const WheelReading& reading, const ClaimsReader& on_claims) {
   const auto keeper =
@@ -19,11 +27,10 @@ Result<RemoteWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile
                                                     reading.numpy, on_claims);
   if (auto failure = remote.failure(); !failure.empty()) return fail(0, failure);
   if (!facts) return fail(facts.error().offset, shown_url(file.url) + ": " + facts.error().what);
-  RemoteWheel wheel{.gave_ranges = reading.deep || !remote.is_whole()};
-  wheel.item = examine(std::move(*facts));
-  wheel.files = TRY(files_of_wheel(remote.bytes(), keeper));
-  wheel.remote = keeper;
-  return wheel;
+  return ExaminedWheel{.item = examine(std::move(*facts)),
+                       .files = TRY(files_of_wheel(remote.bytes(), keeper)),
+                       .remote = keeper,
+                       .gave_ranges = reading.deep || !remote.is_whole()};
 }
 
 Result<WheelFiles> files_of_wheel(Bytes bytes, std::shared_ptr<const void> keeper) {

@@ -1,4 +1,4 @@
-// Examines a wheel on a web server.
+// Examines a wheel on a web server or on the disk.
 #pragma once
 
 #include <string>
@@ -11,12 +11,15 @@
 
 namespace wheelscope {
 
-struct RemoteWheel {
+struct ExaminedWheel {
   Item item;
   WheelFiles files;
-  std::shared_ptr<const Remote> remote;
+  std::shared_ptr<const Remote> remote = {};  // none: it is on the disk
   bool gave_ranges = true;
 };
+
+// Reads a wheel on the disk.
+Result<ExaminedWheel> read_local_wheel(const std::string& path);
 
 // How much of a wheel is read; by default, what verdicts without device code need.
 struct WheelReading {
@@ -25,7 +28,7 @@ struct WheelReading {
 };
 
 // Reads a wheel. `name` is its file name; `metadata` its METADATA, if already known.
-Result<RemoteWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile& file,
+Result<ExaminedWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile& file,
                                       const std::string& name, std::string metadata,
                                       const WheelReading& reading,
                                       const ClaimsReader& on_claims = {});

@@ -8,10 +8,8 @@
 #include "commands/remote_wheel.h"
 #include "index/candidates.h"
 #include "packaging/claims.h"
-#include "packaging/record.h"
 #include "packaging/requirement.h"
 #include "packaging/tag.h"
-#include "source/files.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -192,21 +190,12 @@ const RequiredWheels::Chosen& RequiredWheels::choose(const std::string& name,
 
 RequiredWheels::Chosen RequiredWheels::look_up(const std::string& name,
                                                const std::string& specifiers, Depth depth) {
-  WheelClaims claims;
   if (const auto here = installed_.find(name);
       here != installed_.end() && fulfils(here->second.version, specifiers) != false) {
-    Chosen chosen{.version = here->second.version, .known = true};
-    if (const auto text = read_text(here->second.dist_info + "/METADATA"))
-      parse_metadata(*text, claims);
-    chosen.requires_dist = std::move(claims.requires_dist);
-    if (const auto record = read_text(here->second.dist_info + "/RECORD")) {
-      for (auto& line : parse_record(*record)) chosen.files.names.push_back(std::move(line.path));
-    }
-    chosen.files.read = [folder = here->second.folder](const std::string& name) {
-      auto text = read_text(folder + "/" + name);
-      return text ? std::optional(std::move(*text)) : std::nullopt;
-    };
-    return chosen;
+    return {.version = here->second.version,
+            .requires_dist = claims_of(here->second).requires_dist,
+            .files = installed_files(here->second),
+            .known = true};
   }
   std::vector<std::string> notes;
   const auto found = find_candidates(http_, indexes_, parse_requirement(name + specifiers), notes);
@@ -222,6 +211,7 @@ RequiredWheels::Chosen RequiredWheels::look_up(const std::string& name,
   if (!best) return {.is_none = notes.empty() && found->sdist.empty()};
   Chosen chosen{.version = best->claims.version, .known = true};
   if (depth == Depth::version) return chosen;
+  WheelClaims claims;
   const auto metadata = read_metadata(http_, cache_, best->file).value_or("");
   parse_metadata(metadata, claims);
   chosen.requires_dist = std::move(claims.requires_dist);

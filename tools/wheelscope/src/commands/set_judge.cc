@@ -1,10 +1,10 @@
 // Judges each wheel as `fit` does, with the torch and the NumPy of the set.
-#include "commands/set_judge.h"
+#include "commands/package_set.h"
 
 #include <algorithm>
 
+#include "answers/cover.h"
 #include "answers/owners.h"
-#include "answers/served.h"
 #include "commands/inputs.h"
 #include "commands/required_wheels.h"
 #include "packaging/requirement.h"
@@ -57,17 +57,10 @@ const std::optional<std::vector<std::string>>& SetJudge::files_of(const std::str
 
 SetJudge::LookedInto SetJudge::look_into(const Candidate& wheel, bool numpy) {
   const auto& file = wheel.file;
-  if (file.url.starts_with(local_file)) {
-    const auto path = file.url.substr(local_file.size());
-    auto item = read_item(path, {.symbols = true});
-    if (!item) return {.problem = item.error().what};
-    auto source = std::make_shared<Source>();
-    if (auto mapped = Source::map(path)) *source = std::move(*mapped);
-    auto files = files_of_wheel(source->bytes(), source);
-    return {.item = std::move(*item), .files = files ? std::move(*files) : WheelFiles()};
-  }
-  auto read = read_remote_wheel(http_, cache_, on_its_server(file), file.name, {},
-                                {.deep = wishes_.deep, .numpy = numpy});
+  auto read = file.url.starts_with(local_file)
+                  ? read_local_wheel(file.url.substr(local_file.size()))
+                  : read_remote_wheel(http_, cache_, on_its_server(file), file.name, {},
+                                      {.deep = wishes_.deep, .numpy = numpy});
   if (!read) return {.problem = read.error().what};
   return {.item = std::move(read->item),
           .files = std::move(read->files),
@@ -86,7 +79,7 @@ void SetJudge::look_into(const Solution& solution) {
   }
   std::vector<LookedInto> found(keys.size());
   const unsigned files_at_once = wishes_.deep ? 1 : 8;
-  run_within_budget(std::vector<std::uint64_t>(keys.size()), 0, files_at_once, [&](std::size_t i) {
+  run_in_parallel(keys.size(), files_at_once, [&](std::size_t i) {
     found[i] = look_into(*wheels[i], solution.contains("numpy"));
   });
   for (std::size_t i = 0; i < keys.size(); ++i)
@@ -169,11 +162,7 @@ Refusal SetJudge::refusal_of(const WheelFiles& files, const std::string& package
 FitVerdict SetJudge::judge(const std::string& package, const Solution& solution) {
   auto& looked = looked_into_.at({package, solution.at(package)});
   const auto& name = universe_.release(package, solution.at(package)).wheel->file.name;
-  if (!looked.problem.empty())
-    return {.file = name,
-            .fits = Fits::depends,
-            .obstacle = Obstacle::unreadable,
-            .reason = {.why = Why::not_read, .what = looked.problem}};
+  if (!looked.problem.empty()) return unread(name, looked.problem);
   auto machine = machine_;
   machine.cuda_libraries.clear();
   const auto torch = solution.find("torch");

@@ -15,7 +15,7 @@
 #include "packaging/record.h"
 #include "report/json.h"
 #include "report/text.h"
-#include "source/files.h"
+#include "source/system.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -11,7 +11,7 @@
 #include "readers/elf_file.h"
 #include "readers/fatbin.h"
 #include "readers/traces.h"
-#include "source/problem.h"
+#include "source/bytes.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -56,8 +56,7 @@ struct LibraryFacts {
   System system = System::any;  // by the C library it was linked with; any: unknown
   std::string soname, rpath, runpath, interpreter;
   std::vector<std::string> needed;
-  std::map<std::string, std::set<std::string>> version_needs;       // library -> versions
-  std::map<std::string, std::set<std::string>> weak_version_needs;  // that may be absent
+  std::map<std::string, std::set<std::string>> version_needs;  // library -> versions
   std::set<std::string> version_definitions;
   ElfHardening hardening;
   bool dynamic = false;
@@ -126,10 +125,14 @@ NAMES(FileKind, "shared", "executable", "object", "archive", "cubin", "fatbin", 
 NAMES(Facts::Kind, "wheel", "elf", "device")
 
 // These judge a symbol by its name alone. True for symbols of Python's C API.
-bool is_python_symbol(std::string_view name);
+inline bool is_python_symbol(std::string_view name) {
+  return name.starts_with("Py") || name.starts_with("_Py");
+}
 
 // True for C functions of torch's stable ABI.
-bool is_torch_shim(std::string_view name);
+inline bool is_torch_shim(std::string_view name) {
+  return name.starts_with("aoti_torch_") || name.starts_with("torch_");
+}
 
 // True for functions of torch's stable ABI and for anything of its C++ ABI.
 bool is_torch_symbol(std::string_view name);

@@ -179,8 +179,8 @@ class Copier {
   bool copy_versions() {
     for (const auto& need : elf_.version_needs) {
       if (!afford(need.version) || !afford(need.library)) return false;
-      auto& needs = need.weak ? library_.weak_version_needs : library_.version_needs;
-      needs[std::string(need.library)].emplace(need.version);
+      if (!need.weak)  // weak ones may be absent
+        library_.version_needs[std::string(need.library)].emplace(need.version);
     }
     for (const auto& version : elf_.version_definitions) {
       if (!afford(version)) return false;
@@ -241,6 +241,21 @@ class Copier {
   Allowance& memory_;
   LibraryFacts& library_;
 };
+
+// True if a mangled name mentions a type or function of at::, c10:: or torch::, except its
+// header-only and stable parts.
+bool mentions_torch(std::string_view mangled) {
+  for (const std::string_view space : {"2at", "3c10", "5torch"}) {
+    for (auto at = mangled.find(space); at != mangled.npos; at = mangled.find(space, at + 1)) {
+      if (at == 0 || (mangled[at - 1] != 'N' && mangled[at - 1] != 'K'))
+        continue;  // not the outermost namespace
+      const auto rest = mangled.substr(at + space.size());
+      if (rest.starts_with("6stable") || rest.starts_with("10headeronly")) continue;
+      return true;
+    }
+  }
+  return false;
+}
 
 class LibraryReader {
  public:
@@ -356,6 +371,11 @@ class LibraryReader {
 };
 
 }  // namespace
+
+bool is_torch_symbol(std::string_view name) {
+  if (name.starts_with("_Z")) return mentions_torch(name);
+  return is_torch_shim(name) || name.starts_with("THP");
+}
 
 std::optional<LibraryFacts> read_library(const std::string& path, Bytes file,
                                          const ScanOptions& options, Allowance& memory,

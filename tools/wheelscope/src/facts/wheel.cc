@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <thread>
 #include <unordered_map>
 
 #include "packaging/claims.h"
@@ -143,9 +142,8 @@ class WheelReader {
     std::uint64_t two_largest = 0;
     for (auto cost : largest) two_largest += cost;
     constexpr std::uint64_t worth_a_thread = 1 << 20;
-    const auto threads =
-        total < worth_a_thread ? 1 : std::max(1U, std::thread::hardware_concurrency());
-    run_within_budget(costs, std::min(two_largest, budget_), threads,
+    run_within_budget(costs, std::min(two_largest, budget_),
+                      total < worth_a_thread ? 1 : all_cores(),
                       [&](std::size_t job) { read_one(jobs[job]); });
   }
 
@@ -283,14 +281,19 @@ class WheelReader {
 
 }  // namespace
 
-Result<Facts> read_wheel(const WheelInput& input, const ScanOptions& options,
-                         const ZipLimits& limits) {
-  const auto archive = TRY(read_zip(input.bytes, limits));
+Facts facts_of_archive(const WheelInput& input, const ZipArchive& archive) {
   Facts facts{.file = input.path, .kind = Facts::Kind::wheel, .size = input.bytes.size()};
   facts.problems = archive.problems;
   auto claims = parse_wheel_name(base_name(input.path));
   if (!claims) facts.problems.add({.id = "wheel-name", .what = claims.error().what});
   facts.wheel = claims ? *claims : WheelClaims{};
+  return facts;
+}
+
+Result<Facts> read_wheel(const WheelInput& input, const ScanOptions& options,
+                         const ZipLimits& limits) {
+  const auto archive = TRY(read_zip(input.bytes, limits));
+  auto facts = facts_of_archive(input, archive);
   WheelReader(input, options, archive, facts).run();
   return facts;
 }

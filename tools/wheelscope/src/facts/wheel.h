@@ -33,6 +33,9 @@ Result<Facts> read_wheel(const WheelInput& input, const ScanOptions& options = {
 std::optional<Facts> read_lone_file(const std::string& path, Bytes bytes,
                                     const ScanOptions& options = {});
 
+// Returns what the name of a wheel and its archive say.
+Facts facts_of_archive(const WheelInput& input, const ZipArchive& archive);
+
 // Returns where an installer puts a member: a.py for x-1.0.data/purelib/a.py.
 std::string installed_path(const std::string& member);
 

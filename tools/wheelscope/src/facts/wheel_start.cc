@@ -210,11 +210,7 @@ class StartReader {
 Result<Facts> read_wheel_start(const WheelInput& input, const KnownLibrary& is_known,
                                std::string metadata, bool numpy, const ClaimsReader& on_claims) {
   auto archive = TRY(read_zip(input.bytes, {}, LocalHeaders::left));
-  Facts facts{.file = input.path, .kind = Facts::Kind::wheel, .size = input.bytes.size()};
-  facts.problems = archive.problems;
-  auto claims = parse_wheel_name(base_name(input.path));
-  if (!claims) facts.problems.add({.id = "wheel-name", .what = claims.error().what});
-  facts.wheel = claims ? *claims : WheelClaims{};
+  auto facts = facts_of_archive(input, archive);
   StartReader(input, is_known, archive, facts).run(std::move(metadata), numpy, on_claims);
   return facts;
 }

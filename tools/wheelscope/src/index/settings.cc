@@ -1,4 +1,4 @@
-// Reads the settings of pip and uv in the order of their precedence.
+// Reads the settings of pip and uv in the order of their precedence, and lists of requirements.
 #include "index/settings.h"
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <map>
 
-#include "source/files.h"
-#include "source/program.h"
+#include "packaging/requirement.h"
+#include "source/system.h"
 #include "tables/toml.h"
 #include "text/text.h"
 
@@ -74,13 +74,18 @@ bool set_option(const std::string& name, const std::string& value, PipSettings& 
   return true;
 }
 
-// Puts UV_INDEX_NAME_USERNAME and _PASSWORD into the address of the index NAME.
-std::string with_credentials(const std::string& url, const std::string& name) {
-  auto key = "UV_INDEX_" + name;
-  for (auto& c : key)
+// Returns UV_INDEX_MY_COMPANY for uv_index_my-company.
+std::string variable_name(std::string text) {
+  for (auto& c : text)
     c = c >= 'a' && c <= 'z'                    ? static_cast<char>(c - 'a' + 'A')
         : is_digit(c) || (c >= 'A' && c <= 'Z') ? c
                                                 : '_';
+  return text;
+}
+
+// Puts UV_INDEX_NAME_USERNAME and _PASSWORD into the address of the index NAME.
+std::string with_credentials(const std::string& url, const std::string& name) {
+  const auto key = variable_name("UV_INDEX_" + name);
   const auto user = environment_variable((key + "_USERNAME").c_str());
   const auto password = environment_variable((key + "_PASSWORD").c_str());
   const auto host = url.find("://");
@@ -141,6 +146,33 @@ void add_uv_files(PipSettings& settings) {
   }
   add_file(config_folder() + "/uv/uv.toml", false);
   add_file("/etc/uv/uv.toml", false);
+}
+
+Result<std::vector<std::string>> members_of(const toml::table& groups, const std::string& wanted,
+                                            int depth = 0) {
+  constexpr int deepest = 16;
+  if (depth > deepest) return fail(0, "group '" + wanted + "' includes itself");
+  std::vector<std::string> found, names;
+  for (const auto& [name, members] : groups) {
+    names.emplace_back(name.str());
+    if (canonical_name(name.str()) != canonical_name(wanted)) continue;
+    const auto* list = members.as_array();
+    if (!list) return fail(0, "group '" + wanted + "' is no list");
+    for (const auto& member : *list) {
+      if (const auto text = member.value<std::string>()) {
+        found.push_back(*text);
+        continue;
+      }
+      const auto* table = member.as_table();
+      const auto inner = table ? (*table)["include-group"].value<std::string>() : std::nullopt;
+      if (!inner) return fail(0, "group '" + wanted + "' has a member that is no requirement");
+      for (auto& text : TRY(members_of(groups, *inner, depth + 1)))
+        found.push_back(std::move(text));
+    }
+    return found;
+  }
+  return fail(0, "there is no group '" + wanted +
+                     "'; the groups are: " + (names.empty() ? "none" : joined(names)));
 }
 
 }  // namespace
@@ -259,8 +291,7 @@ PipSettings configured_settings(PipSettings settings, const std::string& environ
   PipSettings pip;
   for (const auto* name :
        {"index-url", "extra-index-url", "find-links", "no-index", "pre", "proxy"}) {
-    auto key = "PIP_" + std::string(name);
-    for (auto& c : key) c = c == '-' ? '_' : c >= 'a' ? static_cast<char>(c - 'a' + 'A') : c;
+    const auto key = variable_name("PIP_" + std::string(name));
     if (const auto value = environment_variable(key.c_str()); !value.empty())
       set_option(name, value, pip);
   }
@@ -285,6 +316,21 @@ std::vector<std::string> addresses_of(const PipSettings& settings) {
   }
   for (const auto& page : settings.find_links) addresses.push_back(links_page(page));
   return addresses;
+}
+
+Result<std::vector<std::string>> project_dependencies(std::string_view text) {
+  const auto file = TRY(parse_toml(text));
+  std::vector<std::string> found;
+  if (const auto* list = file["project"]["dependencies"].as_array()) {
+    for (const auto& one : *list) found.push_back(one.value_or<std::string>(""));
+  }
+  return found;
+}
+
+Result<std::vector<std::string>> dependency_group(std::string_view text, const std::string& group) {
+  const auto file = TRY(parse_toml(text));
+  const auto* groups = file["dependency-groups"].as_table();
+  return members_of(groups ? *groups : toml::table(), group);
 }
 
 }  // namespace wheelscope

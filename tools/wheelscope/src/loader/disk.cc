@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <thread>
 
 #include "facts/wheel.h"
 #include "source/budget.h"
@@ -112,7 +111,7 @@ void Disk::read_all(const std::vector<FileToRead>& files) {
     costs.push_back(error ? 0 : size);
   }
   constexpr std::uint64_t budget = std::uint64_t{8} << 30;  // of mapped bytes; few are touched
-  run_within_budget(costs, budget, std::max(1U, std::thread::hardware_concurrency()),
+  run_within_budget(costs, budget, all_cores(),
                     [&](std::size_t i) { *jobs[i].place = read(*jobs[i].file, jobs[i].real); });
 }
 

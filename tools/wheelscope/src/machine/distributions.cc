@@ -9,15 +9,15 @@
 #include <filesystem>
 #include <map>
 #include <set>
-#include <thread>
 #include <unordered_set>
 
 #include "loader/disk.h"
+#include "packaging/claims.h"
 #include "packaging/record.h"
 #include "packaging/requirement.h"
 #include "source/budget.h"
-#include "source/files.h"
 #include "source/source.h"
+#include "source/system.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -134,13 +134,26 @@ std::vector<Distribution> list_distributions(const std::vector<std::string>& sit
   return distributions;
 }
 
+std::vector<std::string> recorded_files(const Distribution& distribution) {
+  std::vector<std::string> files;
+  if (const auto record = read_text(distribution.dist_info + "/RECORD")) {
+    for (auto& line : parse_record(*record)) files.push_back(std::move(line.path));
+  }
+  return files;
+}
+
+WheelClaims claims_of(const Distribution& distribution) {
+  WheelClaims claims;
+  if (const auto text = read_text(distribution.dist_info + "/METADATA"))
+    parse_metadata(*text, claims);
+  return claims;
+}
+
 std::vector<std::string> shared_libraries_of(const Distribution& distribution) {
   std::vector<std::string> paths;
-  const auto record = read_text(distribution.dist_info + "/RECORD");
-  if (!record) return paths;
-  for (const auto& line : parse_record(*record)) {
-    if (!is_shared_library(base_name(line.path))) continue;
-    paths.push_back((fs::path(distribution.folder) / line.path).lexically_normal().string());
+  for (const auto& file : recorded_files(distribution)) {
+    if (is_shared_library(base_name(file)))
+      paths.push_back((fs::path(distribution.folder) / file).lexically_normal().string());
   }
   std::ranges::sort(paths);
   return paths;
@@ -188,9 +201,7 @@ std::vector<std::vector<OddFile>> compare_with_records(
   const bool sizes = !fs::exists(prefix + "/conda-meta");
   const auto count = distributions.size();
   std::vector<Recorded> recorded(count);
-  const auto threads = std::max(1U, std::thread::hardware_concurrency());
-  run_within_budget(std::vector<std::uint64_t>(count), 0, threads,
-                    [&](std::size_t i) { recorded[i] = read_record(distributions[i]); });
+  run_on_all_cores(count, [&](std::size_t i) { recorded[i] = read_record(distributions[i]); });
   std::unordered_set<std::string> known;
   std::set<std::string> unrecorded;  // site-packages with distributions that have no RECORD
   for (std::size_t i = 0; i < count; ++i) {
@@ -198,7 +209,7 @@ std::vector<std::vector<OddFile>> compare_with_records(
     if (!recorded[i].is_known) unrecorded.insert(distributions[i].folder);
   }
   std::vector<std::vector<OddFile>> odd(count);
-  run_within_budget(std::vector<std::uint64_t>(count), 0, threads, [&](std::size_t i) {
+  run_on_all_cores(count, [&](std::size_t i) {
     for (const auto& line : recorded[i].lines) {
       if (line.path.ends_with(".pyc")) continue;
       if (const auto state = compare(line, recorded[i].written, sizes))

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "facts/facts.h"
 #include "facts/machine.h"
 #include "text/text.h"
 
@@ -18,6 +19,12 @@ struct Distribution {
 
 // Lists them, sorted by name; of several with the same name, the first on Python's path.
 std::vector<Distribution> list_distributions(const std::vector<std::string>& site_packages);
+
+// The files that its RECORD names, as it spells them; none without a RECORD.
+std::vector<std::string> recorded_files(const Distribution& distribution);
+
+// What its METADATA says.
+WheelClaims claims_of(const Distribution& distribution);
 
 // The shared libraries that its RECORD names, as paths. Empty: there is none, or no RECORD.
 std::vector<std::string> shared_libraries_of(const Distribution& distribution);

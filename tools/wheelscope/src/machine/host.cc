@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "loader/disk.h"
-#include "source/program.h"
 #include "source/source.h"
+#include "source/system.h"
 #include "text/text.h"
 
 namespace wheelscope {

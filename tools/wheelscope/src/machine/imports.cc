@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <thread>
 #include <utility>
 
-#include "packaging/record.h"
 #include "source/budget.h"
-#include "source/files.h"
+#include "source/system.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -67,11 +65,7 @@ std::vector<std::string> import_names(const std::vector<std::string>& files) {
 }
 
 std::vector<std::string> import_names(const Distribution& distribution) {
-  std::vector<std::string> files;
-  if (const auto record = read_text(distribution.dist_info + "/RECORD")) {
-    for (auto& line : parse_record(*record)) files.push_back(std::move(line.path));
-  }
-  return import_names(files);
+  return import_names(recorded_files(distribution));
 }
 
 SourceTree tree_of_disk() {
@@ -203,11 +197,10 @@ void Imports::read(const std::vector<std::size_t>& modules, PythonReading readin
     }
   }
   std::vector<PythonSource> sources(unread.size());
-  run_within_budget(std::vector<std::uint64_t>(unread.size()), 0,
-                    std::max(1U, std::thread::hardware_concurrency()), [&](std::size_t i) {
-                      if (const auto text = tree_.read(modules_[unread[i]].path))
-                        sources[i] = read_python_source(*text, target_, reading);
-                    });
+  run_on_all_cores(unread.size(), [&](std::size_t i) {
+    if (const auto text = tree_.read(modules_[unread[i]].path))
+      sources[i] = read_python_source(*text, target_, reading);
+  });
   for (std::size_t i = 0; i < unread.size(); ++i) link(unread[i], std::move(sources[i]));
 }
 

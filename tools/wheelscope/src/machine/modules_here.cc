@@ -8,8 +8,8 @@
 #include <filesystem>
 
 #include "machine/python_source.h"
-#include "source/files.h"
 #include "source/source.h"
+#include "source/system.h"
 #include "text/text.h"
 
 namespace wheelscope {

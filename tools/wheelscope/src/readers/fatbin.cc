@@ -12,7 +12,7 @@
 //               +8  u64  size of the body                +16  u32  compressed size; 0: raw
 //                                                        +24  u16  minor, +26 u16 major (PTX: of its language)
 //                                                        +28  u32  architecture
-//                                                        +32  u32  name's offset, +36 u32 its length
+//                                                        +32  u32  offset of its source's name, +36 u32 its length
 //                                                        +40  u64  flags, see below
 //                                                        +56  u64  uncompressed size
 // clang-format on
@@ -91,14 +91,13 @@ class ContainerReader {
     if (header_size < entry_header)
       return fail(entry.origin(),
                   "fat binary entry with a header of " + std::to_string(header_size) + " bytes");
-    const auto header = TRY(body.slice(at, header_size, "fat binary entry header"));
+    TRY(body.slice(at, header_size, "fat binary entry header"));
     const auto payload = TRY(body.window(at + header_size, padded_size, "fat binary payload"));
     const auto flags = entry.u64(40);
     DeviceCode code{.kind = kind_of(entry.u16(0)),
                     .target = target_name(entry.u32(28), flags),
                     .relocatable = relocatable_,
                     .container = fatbin_.containers.size() - 1,
-                    .raw_kind = entry.u16(0),
                     .entry = TRY(body.window(at, header_size + padded_size, "entry"))};
     if (compressed_size) {
       code.compression =
@@ -111,10 +110,6 @@ class ContainerReader {
         payload.window(0, compressed_size ? compressed_size : padded_size, "fat binary payload"));
     if (code.kind == CodeKind::ptx)
       code.isa = std::to_string(entry.u16(26)) + "." + std::to_string(entry.u16(24));
-    if (auto name = header.slice(entry.u32(32), entry.u32(36), "name");
-        name && entry.u32(32) >= entry_header) {
-      code.name = name->text().substr(0, name->text().find('\0'));
-    }
     if (!memory_.take(sizeof code))
       return fail(entry.origin(), "more device code than a file of this size justifies");
     fatbin_.codes.push_back(std::move(code));

@@ -21,11 +21,9 @@ struct DeviceCode {
   Compression compression = Compression::none;
   std::string target;           // 75, 90a, 100f
   bool relocatable = false;     // in __nv_relfatbin: still to be linked for the device
-  std::string_view name;        // its source file, if recorded
   std::string isa;              // PTX: the version of its language
   std::uint64_t size = 0;       // uncompressed
   std::uint64_t container = 0;  // number of its fat binary in the file
-  unsigned raw_kind = 0;        // number of an unknown kind
   Bytes payload;                // as stored in the file
   Bytes entry;                  // with its header and padding
 };

@@ -7,7 +7,7 @@
 //   1 bit   1 for the last block
 //   2 bits  0: stored; 1: fixed codes; 2: the lengths of the codes follow
 //   ...     symbols; 256 ends the block
-#include "readers/inflate.h"
+#include "readers/zip.h"
 
 #include <algorithm>
 #include <array>

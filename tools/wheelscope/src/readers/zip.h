@@ -3,11 +3,11 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "readers/inflate.h"
-#include "source/problem.h"
+#include "source/bytes.h"
 #include "source/source.h"
 
 struct z_stream_s;
@@ -54,6 +54,21 @@ void ask_for(Bytes file, const ZipMember& member, std::uint64_t most = ~std::uin
 
 // Checks a local header that read_zip() left unchecked, and finds where the member's data starts.
 Result<void> locate_data(Bytes file, ZipMember& member);
+
+// A block of a deflated stream. Unchanged ones can be copied into another stream
+// (writers/deflate_writer.cc).
+struct DeflateBlock {
+  std::uint64_t first_bit = 0, end_bit = 0;  // in the stream
+  std::uint64_t at = 0, size = 0;            // in the contents
+  std::uint64_t reach = 0;                   // how far back its matches reach
+  bool stored = false;
+};
+
+// Inflates like libdeflate, and also tells where the stream's blocks are. Fills `room`. Returns
+// nothing if the stream is damaged or its contents do not fit exactly. If a stream has more blocks
+// than a compressor would make, the later ones are not listed.
+std::optional<std::vector<DeflateBlock>> inflate_blocks(std::span<const std::byte> stream,
+                                                        std::span<std::byte> room);
 
 // The place for the contents of a deflated member.
 enum class Room { memory, disk };

@@ -1,5 +1,4 @@
-// Writes the answers of `machine` and `explain`, and the answer of `env` as JSON.
-
+// Writes the answers of `machine` and `explain` as text and as JSON.
 #include "report/json.h"
 #include "report/text.h"
 #include "text/text.h"
@@ -130,58 +129,6 @@ Json to_json(const Explanation& explanation) {
           {"because", explanation.because},
           {"fix", explanation.fixes},
           {"report", or_null(explanation.link)}};
-}
-
-Json to_json(const Refusal& refusal) {
-  const auto& [why, who, what, version, here] = refusal.reason;
-  if (!refusal.reason) return nullptr;
-  auto where = [&](Why wanted) { return or_null(why == wanted ? what : ""); };
-  const bool is_module =
-      why == Why::module_absent || why == Why::module_named || why == Why::module_compared;
-  return {{"file", who},
-          {"module", or_null(is_module                 ? what
-                             : why == Why::name_absent ? here
-                                                       : "")},
-          {"name", where(Why::name_absent)},
-          {"library", where(Why::library_opened)},
-          {"need", name_of(refusal.need)}};
-}
-
-Json to_json(const DistributionVerdict& verdict) {
-  Json json{{"name", verdict.distribution.name},  {"version", verdict.distribution.version},
-            {"libraries", verdict.libraries},     {"opened", verdict.opened},
-            {"loads", name_of(verdict.loads)},    {"imports", or_null(verdict.imports)},
-            {"refusal", to_json(verdict.refusal)}};
-  json["broken"] = Json::array();
-  for (const auto& broken : verdict.broken)
-    json["broken"].push_back({{"path", broken.path},
-                              {"loads", name_of(broken.loads)},
-                              {"trouble", name_of(broken.trouble)},
-                              {"need", name_of(broken.need)},
-                              {"explanation", to_json(broken.explanation)}});
-  json["files"] = Json::array();
-  for (const auto& [state, path] : verdict.files)
-    json["files"].push_back({{"state", name_of(state)}, {"path", path}});
-  json["imported"] = Json::array();
-  for (const auto& [name, error] : verdict.imported)
-    json["imported"].push_back({{"name", name}, {"error", or_null(error)}});
-  json["unmet"] = Json::array();
-  for (const auto& one : verdict.unmet) json["unmet"].push_back(unmet_text(one));
-  json["unserved"] = Json::array();
-  for (const auto& gpu : verdict.unserved)
-    json["unserved"].push_back(
-        {{"library", gpu.library}, {"gpu", gpu.gpu}, {"capability", gpu.capability}});
-  return json;
-}
-
-Json to_json(const Search& search) {
-  auto steps = Json::array();
-  for (const auto& step : search.steps)
-    steps.push_back({{"place", step.place}, {"path", step.path}, {"result", name_of(step.result)}});
-  return {{"library", search.library},
-          {"already_loaded", search.already_loaded},
-          {"found", or_null(search.found)},
-          {"steps", std::move(steps)}};
 }
 
 }  // namespace wheelscope

@@ -33,7 +33,6 @@ void escape(LibraryFacts& library) {
     escape(*text);
   for (auto* list : {&library.needed, &library.debug_sections, &library.build_paths}) escape(*list);
   escape(library.version_needs);
-  escape(library.weak_version_needs);
   escape(library.version_definitions);
   escape(library.python_symbols);
   escape(library.torch_symbols);

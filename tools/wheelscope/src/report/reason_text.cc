@@ -1,8 +1,8 @@
 // Puts reasons into words: what is in the way, and what would have to change.
 #include <algorithm>
 
+#include "answers/cover.h"
 #include "answers/owners.h"
-#include "answers/served.h"
 #include "report/text.h"
 #include "text/text.h"
 

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "source/program.h"
+#include "source/system.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -57,4 +57,17 @@ void run_within_budget(const std::vector<std::uint64_t>& costs, std::uint64_t bu
   if (failure) std::rethrow_exception(failure);
 }
 
+unsigned all_cores() {
+  return std::max(1U, std::thread::hardware_concurrency());
+}
+
+void run_in_parallel(std::size_t count, unsigned threads,
+                     const std::function<void(std::size_t)>& run) {
+  run_within_budget(std::vector<std::uint64_t>(count), 0, threads, run);
+}
+
+void run_on_all_cores(std::size_t count, const std::function<void(std::size_t)>& run) {
+  run_in_parallel(count, all_cores(), run);
+}
+
 }  // namespace wheelscope

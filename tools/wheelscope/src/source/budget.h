@@ -64,4 +64,11 @@ class Loan {
 void run_within_budget(const std::vector<std::uint64_t>& costs, std::uint64_t budget,
                        unsigned threads, const std::function<void(std::size_t)>& run);
 
+unsigned all_cores();
+
+// Do the same for `count` jobs that cost nothing.
+void run_in_parallel(std::size_t count, unsigned threads,
+                     const std::function<void(std::size_t)>& run);
+void run_on_all_cores(std::size_t count, const std::function<void(std::size_t)>& run);
+
 }  // namespace wheelscope

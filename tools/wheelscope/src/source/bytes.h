@@ -1,4 +1,5 @@
-// Bytes, the one way to read input: slice() checks every bound, and nothing else can fail.
+// Bytes, the one way to read input: slice() checks every bound, and nothing else can fail. Errors
+// and problems say what could not be read.
 #pragma once
 
 #include <algorithm>
@@ -7,10 +8,13 @@
 #include <cstdlib>
 #include <expected>
 #include <functional>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace wheelscope {
 
@@ -18,7 +22,6 @@ namespace wheelscope {
 struct Error {
   std::uint64_t offset = 0;
   std::string what;
-  bool withheld = false;  // not damaged: the source could not give these bytes
 };
 
 template <class T>
@@ -92,7 +95,7 @@ class Bytes {
     auto part = window(offset, length, what);
     if (!part || part->given_) return part;
     if (!(*supply_)(part->origin_, length)) {
-      return std::unexpected(Error{part->origin_, std::string(what) + " was not given", true});
+      return std::unexpected(Error{part->origin_, std::string(what) + " was not given"});
     }
     part->given_ = true;
     return part;
@@ -144,6 +147,35 @@ class Bytes {
   const Supply* supply_ = nullptr;
   bool big_endian_ = false;
   bool given_ = true;
+};
+
+struct Problem {
+  std::string id;     // kind: zip-crc, elf-broken, record-hash ...
+  std::string place;  // a member or library; empty: the whole file
+  std::string what;
+  std::optional<std::uint64_t> offset = {};  // in the file, or in the member named by `place`
+};
+
+// A damaged archive can have a million problems of one kind: only the first ones are listed, the
+// others are counted.
+struct ProblemList {
+  static constexpr std::size_t most_of_a_kind = 100;
+
+  std::vector<Problem> listed;
+  std::map<std::string, std::uint64_t> counts;  // by id, of all
+
+  void add(Problem problem) {
+    if (++counts[problem.id] <= most_of_a_kind) listed.push_back(std::move(problem));
+  }
+  void add(const char* id, const std::string& place, const Error& error) {
+    add({.id = id, .place = place, .what = error.what, .offset = error.offset});
+  }
+  void add(ProblemList&& others) {
+    for (auto& problem : others.listed) add(std::move(problem));
+    for (const auto& [id, count] : others.counts) {
+      if (count > most_of_a_kind) counts[id] += count - most_of_a_kind;
+    }
+  }
 };
 
 }  // namespace wheelscope

@@ -12,8 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "source/files.h"
-#include "source/program.h"
+#include "source/system.h"
 #include "text/text.h"
 
 namespace wheelscope {

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "source/program.h"
+#include "source/system.h"
 #include "source/transfer.h"
 
 namespace wheelscope {

@@ -220,13 +220,4 @@ NumpyVerdict judge_numpy(const std::vector<LibraryFacts>& libraries) {
   return verdict;
 }
 
-NumpyClash clash_with_numpy(const NumpyApi& api, const std::string& version) {
-  if (version.empty()) return NumpyClash::none;
-  const bool is_one = older(version, "2");
-  if (!is_one && !api.two)
-    return api.checks_sizes ? NumpyClash::old_types : NumpyClash::old_headers;
-  if (is_one && !api.one) return NumpyClash::new_headers;
-  return !api.min.empty() && older(version, api.min) ? NumpyClash::new_functions : NumpyClash::none;
-}
-
 }  // namespace wheelscope

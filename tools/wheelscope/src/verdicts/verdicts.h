@@ -131,15 +131,6 @@ TorchVerdict judge_torch(const std::vector<LibraryFacts>& libraries);
 // Judges with which NumPy a wheel's modules work, by what they look for at run time.
 NumpyVerdict judge_numpy(const std::vector<LibraryFacts>& libraries);
 
-// How a library clashes with a version of NumPy, by the texts of its headers.
-//   old_headers   built for NumPy 1; `import_array()` fails beside NumPy 2
-//   old_types     the same for Cython: the import itself fails, as NumPy's types have shrunk
-//   new_headers   built only for NumPy 2, but NumPy 1 is installed
-//   new_functions may use functions that this NumPy does not have; `import_array()` refuses
-enum class NumpyClash { none, old_headers, old_types, new_headers, new_functions };
-
-NumpyClash clash_with_numpy(const NumpyApi& api, const std::string& version);
-
 // Judges the CUDA side of a wheel: runtime, device code, the GPUs and drivers that it serves.
 CudaVerdict judge_cuda(const std::vector<LibraryFacts>& libraries);
 

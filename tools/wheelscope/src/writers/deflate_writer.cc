@@ -2,7 +2,7 @@
 //
 // A block may be copied to another bit position if its bytes, and the earlier bytes that it refers
 // to, are unchanged. Everything else is compressed anew.
-#include "writers/deflate_writer.h"
+#include "writers/zip_writer.h"
 
 #include <libdeflate.h>
 

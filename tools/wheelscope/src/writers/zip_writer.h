@@ -2,13 +2,27 @@
 // bytes, and all keep their order, times and modes. Equal input gives equal bytes.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "readers/zip.h"
-#include "writers/deflate_writer.h"
 
 namespace wheelscope {
+
+// Deflated contents from which others are made: their unchanged parts keep their compressed bytes,
+// as compressing takes ten times as long as everything else that thinning a wheel needs.
+struct DeflatedOriginal {
+  std::span<const std::byte> stream, contents;
+  std::vector<DeflateBlock> blocks;
+};
+
+using Sink = std::function<Result<void>(std::span<const std::byte>)>;
+
+// Writes the stream to `sink` piece by piece. Pieces that are views of the original's contents keep
+// their blocks.
+Result<void> write_deflated(const Pieces& contents, const DeflatedOriginal& original,
+                            const Sink& sink);
 
 class ZipWriter {
  public:

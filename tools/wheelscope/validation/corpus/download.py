@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from validation import pypi
+from validation.program import ROOT
 
-ROOT = Path(__file__).parents[2]
 LIST = ROOT / "tests/corpus.txt"
 
 

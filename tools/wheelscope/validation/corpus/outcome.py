@@ -1,8 +1,15 @@
-"""Differences from the references, the explanations in tests/differences.toml, and a page with all
-of it."""
+"""What the references answer, the differences from them, the explanations in tests/differences.toml,
+and a page with all of it.
+
+Asking the references about a wheel takes minutes, so their answers are kept beside it
+(*.answers.json), each with the version of its tool. Delete them after changing a module of
+references/.
+"""
 
 import json
+import tempfile
 import tomllib
+import zipfile
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -10,17 +17,42 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from validation.corpus import program
-from validation.corpus.answers import REFERENCES, answers
-from validation.corpus.download import ROOT, read_list
+from validation import program
+from validation.corpus.download import read_list
+from validation.corpus.reference import Facts
+from validation.corpus.references.claims import EMAIL, PACKAGING
+from validation.corpus.references.device_code import CUOBJDUMP_ALL
+from validation.corpus.references.installation import INSTALLATION
+from validation.corpus.references.loader import GLIBC
+from validation.corpus.references.platforms import AUDITWHEEL
+from validation.corpus.references.torch_abi import TORCH_ABI_AUDIT
 
-EXPLANATIONS = ROOT / "tests/differences.toml"
+REFERENCES = (EMAIL, PACKAGING, INSTALLATION, AUDITWHEEL, CUOBJDUMP_ALL, TORCH_ABI_AUDIT, GLIBC)
+EXPLANATIONS = program.ROOT / "tests/differences.toml"
 HEAD = """# wheelscope on real wheels
 
 What wheelscope says of the wheels of [the list](../tests/corpus.txt), compared with what reference tools
 say of the same files. `make corpus-compare` downloads them, compares and writes this page. It fails on a difference
 that [the list of explained ones](../tests/differences.toml) does not cover.
 """
+
+
+def answers(wheel: Path) -> dict[str, Facts]:
+    """Returns each reference's facts; kept ones if the tool's version is the same."""
+    file = wheel.with_suffix(".answers.json")
+    kept: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    stale = [
+        tool for tool in REFERENCES if kept.get(tool.name, {}).get("version") != tool.version()
+    ]
+    if stale:
+        with tempfile.TemporaryDirectory(dir=wheel.parent) as name:
+            tree = Path(name)
+            with zipfile.ZipFile(wheel) as members:
+                members.extractall(tree)
+            for tool in stale:
+                kept[tool.name] = {"version": tool.version(), "facts": tool.ask(wheel, tree)}
+        file.write_text(json.dumps(kept, indent=1) + "\n")
+    return {tool.name: kept[tool.name]["facts"] for tool in REFERENCES}
 
 
 @dataclass(frozen=True)

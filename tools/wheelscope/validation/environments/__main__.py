@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from validation import containers
+from validation.program import ROOT
 
-ROOT = containers.ROOT
 LIST = ROOT / "tests/environments.toml"
 PAGE = ROOT / "docs/environments.md"
 RESULTS = ROOT / "build/environments"

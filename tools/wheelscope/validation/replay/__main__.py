@@ -3,17 +3,22 @@
 import argparse
 import collections
 import json
-import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from validation.corpus.program import WHEELSCOPE, ask
-from validation.replay.cases import Case, Environment, load_cases, load_environments, load_reports
-from validation.replay.machines import machine
-from validation.replay.mixtures import load_mixtures, reproduce_mixtures
-from validation.replay.reproduce import reproduce
+from validation.program import ask
+from validation.replay.cases import (
+    Case,
+    Environment,
+    load_cases,
+    load_environments,
+    load_mixtures,
+    load_reports,
+    machine,
+)
+from validation.replay.reproduce import reproduce, reproduce_mixtures
 
 VERDICTS = ("works", "depends", "fails")
 MOST_FALSE_FAILS = 0.03
@@ -39,10 +44,7 @@ def judge(case: Case, environment: Environment, machine_file: Path) -> tuple[str
 
 
 def recognises(report: dict[str, Any]) -> bool:
-    document = subprocess.run(
-        [WHEELSCOPE, "explain", "--json", report["text"]], capture_output=True, text=True
-    ).stdout
-    found = json.loads(document)["explanations"] if document else []
+    found = ask("explain", report["text"])["explanations"]
     return any(one["kind"] == report["kind"] for one in found)
 
 

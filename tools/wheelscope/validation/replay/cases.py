@@ -1,4 +1,4 @@
-"""The cases: recorded/cases.toml, and the public reports that `wheelscope explain` is tested with."""
+"""The cases: recorded/*.toml, and the public reports that `wheelscope explain` is tested with."""
 
 import json
 import tomllib
@@ -6,12 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from validation.containers import SUITES, Suite
+from packaging import tags
 
-ROOT = Path(__file__).resolve().parents[2]
+from validation.containers import SUITES, Suite
+from validation.program import ROOT
+
 FOLDER = Path(__file__).with_name("recorded")
 CASES = FOLDER / "cases.toml"
+MIXTURES = FOLDER / "mixtures.toml"
 REPORTS = ROOT / "tests/reports.toml"
+ARCHITECTURE = "x86_64"
+OLDEST_GLIBC = 5  # of manylinux1
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,34 @@ class Case:
         return "fails" if self.word else "reported" if self.message else "works"
 
 
+@dataclass(frozen=True)
+class Mixture:
+    """An environment in which something was replaced, removed or put on the loader's path, as `wheelscope env` sees it.
+
+    It is too large to be made at each replay: the case keeps what Python and wheelscope said in the
+    container.
+    """
+
+    kind: str  # the list that it belongs to
+    environment: str
+    distribution: str  # the one to judge, and to import by its name
+    report: str
+    install: tuple[str, ...] = ()  # unpacked over the others, without requirements
+    uninstall: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()  # packages whose libraries are on LD_LIBRARY_PATH
+    word: str | None = None  # Python's message; None: it works
+    verdict: str | None = None  # of `wheelscope env`; None: not asked yet
+
+    @property
+    def happened(self) -> str:
+        return "fails" if self.word else "works"
+
+    @property
+    def what(self) -> str:
+        changes = (*self.install, *(f"without {name}" for name in self.uninstall))
+        return ", ".join((*changes, *(f"{name} on LD_LIBRARY_PATH" for name in self.path)))
+
+
 def load_environments() -> dict[str, Environment]:
     document = tomllib.loads((FOLDER / "environments.toml").read_text())
     return {name: _environment(name, facts) for name, facts in document.items()}
@@ -83,6 +116,15 @@ def load_cases() -> list[Case]:
     ]
 
 
+def load_mixtures() -> list[Mixture]:
+    found = []
+    for kind, mixtures in tomllib.loads(MIXTURES.read_text()).items():
+        for facts in mixtures:
+            lists = {key: tuple(value) for key, value in facts.items() if isinstance(value, list)}
+            found.append(Mixture(kind=kind, **{**facts, **lists}))
+    return found
+
+
 def write_rows(path: Path, key: str, rows: list[dict[str, Any]]) -> None:
     """Replaces one list of a file with new rows, one line each, without keys that have no value."""
     head, _, rest = path.read_text().partition(f"\n{key} = [\n")
@@ -97,3 +139,59 @@ def write_rows(path: Path, key: str, rows: list[dict[str, Any]]) -> None:
 def load_reports() -> list[dict[str, Any]]:
     reports: list[dict[str, Any]] = tomllib.loads(REPORTS.read_text())["report"]
     return reports
+
+
+def platforms(glibc: str) -> list[str]:
+    """Returns the platform tags of a machine, newest first."""
+    old_names = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
+    found = [f"linux_{ARCHITECTURE}"]
+    for minor in range(int(glibc.partition(".")[2]), OLDEST_GLIBC - 1, -1):
+        found.append(f"manylinux_2_{minor}_{ARCHITECTURE}")
+        if minor in old_names:
+            found.append(f"{old_names[minor]}_{ARCHITECTURE}")
+    return found
+
+
+def machine(environment: Environment) -> dict[str, Any]:
+    """Returns an environment as `wheelscope machine --json` would save it."""
+    version = tuple(int(part) for part in environment.python.split(".")[:2])
+    abi = "cp" + "".join(str(part) for part in version)
+    known = platforms(environment.glibc)
+    supported = [
+        *tags.cpython_tags(version, [abi], known),
+        *tags.compatible_tags(version, abi, known),
+    ]
+    prefix = "/opt/env"
+    site = f"{prefix}/lib/python{version[0]}.{version[1]}/site-packages"
+    torch = environment.torch
+    return {
+        "schema_version": 2,
+        "machine": {
+            "architecture": ARCHITECTURE,
+            "libc": "glibc",
+            "libc_version": environment.glibc,
+            "driver": environment.driver,
+            "gpus": [environment.gpu] if environment.gpu else [],
+            "python": {
+                "executable": f"{prefix}/bin/python",
+                "version": environment.python,
+                "abi": abi,
+                "prefix": prefix,
+                "base_prefix": "/usr",
+                "architecture": ARCHITECTURE,
+                "site_packages": [site],
+                "tags": [str(tag) for tag in supported],
+            },
+            "torch": {
+                "path": f"{site}/torch",
+                "version": torch["version"],
+                "cuda": torch.get("cuda"),
+                "rocm": None,
+                "cxx11_abi": True,
+            }
+            if torch
+            else None,
+            "cuda_libraries": [],
+            "notes": [],
+        },
+    }

@@ -5,22 +5,27 @@ Writes Python's message into the case. Environments are made once, in build/repl
 deleted.
 """
 
+import json
 import re
 import shutil
 import subprocess
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from validation import containers, pypi
 from validation.corpus.download import pip_options
+from validation.program import ROOT
 from validation.replay.cases import (
     CASES,
-    ROOT,
+    MIXTURES,
     Case,
     Environment,
+    Mixture,
     load_cases,
     load_environments,
+    load_mixtures,
     write_rows,
 )
 
@@ -95,3 +100,48 @@ def reproduce(kinds: list[str]) -> None:
             if not case.message:
                 print(f"{case.wheel} in {case.environment}: {word or 'works'}", flush=True)
         write_rows(CASES, kind, said)
+
+
+def mix(mixture: Mixture, environment: Environment) -> Mixture:
+    """Makes a mixture, and asks Python and wheelscope."""
+    assert environment.suite
+    suite, site, path = environment.suite, PLACE / "mixture", PLACE / "path"
+    for folder in (site, path):
+        shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run(["cp", "-al", make(environment), site], check=True)
+    if mixture.uninstall:
+        containers.uninstall(site, mixture.uninstall)
+    if mixture.install:
+        containers.install(suite, site, ["--no-deps", *mixture.install])
+    path.mkdir()
+    if mixture.path:
+        containers.install(suite, path, ["--no-deps", *mixture.path])
+    folders = sorted({f"/path/{file.parent.relative_to(path)}" for file in path.rglob("*.so*")})
+
+    def run(words: list[str]) -> subprocess.CompletedProcess[str]:
+        variables = {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
+        return containers.run(suite, site, words, mounts={path: "/path"}, variables=variables)
+
+    imported = run(["python", "-c", f"import {mixture.distribution}"])
+    document = json.loads(run(["wheelscope", "env", containers.PREFIX, "--json"]).stdout)
+    (found,) = [o for o in document["distributions"] if o["name"] == mixture.distribution]
+    verdict = {"yes": "works", "depends": "depends", "no": "fails"}[found["loads"]]
+    if verdict == "works" and found["unmet"]:
+        verdict = "depends"  # the requirements are not fulfilled, but it may work
+    return replace(mixture, word=last_word(imported), verdict=verdict)
+
+
+def reproduce_mixtures(kinds: list[str]) -> None:
+    environments = load_environments()
+    mixtures = load_mixtures()
+    for kind in sorted({one.kind for one in mixtures}):
+        if kinds and kind not in kinds:
+            continue
+        asked = []
+        for mixture in mixtures:
+            if mixture.kind == kind:
+                asked.append(mix(mixture, environments[mixture.environment]))
+                said = f"{asked[-1].word or 'works'}; wheelscope: {asked[-1].verdict}"
+                print(f"{mixture.what} in {mixture.environment}: {said}", flush=True)
+        rows = [vars(mixture) | {"kind": None} for mixture in asked]
+        write_rows(MIXTURES, kind, rows)

@@ -7,16 +7,14 @@ those that you have, and the rest is downloaded into it.
 """
 
 import argparse
-import json
 import re
-import subprocess
 import zipfile
 from pathlib import Path
 
 from validation import pypi
+from validation.program import ask
 from validation.tables import layout
 
-WHEELSCOPE = Path("build/bin/wheelscope")
 RELEASES = [f"2.{minor}.0" for minor in range(9, 16)]
 HEADERS = re.compile(
     r"torch/include/torch/csrc/"
@@ -42,9 +40,7 @@ def declared(wheel: Path) -> set[str]:
 
 def exported(wheel: Path) -> dict[str, str]:
     """Returns C function -> the library that has it."""
-    command = [str(WHEELSCOPE), "dump", "--symbols", "--json", str(wheel)]
-    output = subprocess.run(command, check=True, capture_output=True).stdout
-    (item,) = json.loads(output)["items"]
+    (item,) = ask("dump", "--symbols", wheel)["items"]
     return {
         symbol["name"]: LIBRARIES[symbol["library"]]
         for symbol in item["symbols"]

@@ -7,25 +7,21 @@ need. Torch's x86_64 wheels (11 GB) are downloaded into the folder one after the
 """
 
 import argparse
-import json
 import re
-import subprocess
 from collections import Counter
 from pathlib import Path
 
 from validation import pypi
+from validation.program import ask
 from validation.tables import layout
 
-WHEELSCOPE = Path("build/bin/wheelscope")
 MINORS = [f"2.{minor}" for minor in range(16)]
 MOST = 20
 TORCHS = re.compile(r"_Z(N|NK|TVN|TIN)?(2at|3c10|5torch|\d+THP)")
 
 
 def symbols(wheel: Path, defined: bool) -> set[str]:
-    command = [str(WHEELSCOPE), "dump", "--symbols", "--json", str(wheel)]
-    output = subprocess.run(command, check=True, capture_output=True).stdout
-    (item,) = json.loads(output)["items"]
+    (item,) = ask("dump", "--symbols", wheel)["items"]
     every = ((one["name"], one["defined"]) for one in item["symbols"])
     return {name for name, known in every if known == defined and TORCHS.match(name)}
 

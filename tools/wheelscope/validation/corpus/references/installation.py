@@ -18,7 +18,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
-from validation.corpus import program
+from validation import program
 from validation.corpus.reference import Facts, Reference
 from validation.corpus.references.claims import metadata_of
 

@@ -15,7 +15,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from validation.corpus import program
+from validation import program
 from validation.corpus.reference import Facts, Reference, elf_files
 from validation.tables.manylinux import read_policies
 

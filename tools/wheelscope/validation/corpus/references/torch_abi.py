@@ -9,10 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from validation.corpus.reference import Facts, Reference, elf_files
-
-
-def by_version(text: str) -> list[int]:
-    return [int(number) for number in text.split(".")]
+from validation.tables.layout import by_version
 
 
 def mentions_torch(file: Path) -> bool:

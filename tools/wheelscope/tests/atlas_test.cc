@@ -1,3 +1,4 @@
+// The risk of the next torch is what earlier ones broke.
 #include "answers/atlas.h"
 
 #include <gtest/gtest.h>

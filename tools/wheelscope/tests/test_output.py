@@ -1,8 +1,12 @@
-"""Every --json output is valid under the schema, and the schema rejects what it should."""
+"""Every --json output is valid under the schema, and the schema rejects what it should. `check --sarif`
+prints valid SARIF, and findings become annotations when GitHub runs it."""
 
 import copy
+import json
+import os
 import subprocess
 import sysconfig
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +14,9 @@ import jsonschema
 import pytest
 import sample_wheels
 from fixture_elf import Code, fatbin
-from program import ROOT, VALIDATOR, Scope
+from program import ROOT, VALIDATOR, Scope, run
 
+pytestmark = pytest.mark.usefixtures("scope")
 MODULE = next(Path(sysconfig.get_path("purelib")).glob("numpy/_core/_multiarray_umath*.so"))
 LIBC = next(Path("/lib").glob("*-linux-gnu/libc.so.6"))
 
@@ -72,3 +77,35 @@ def test_schema_refuses(scope: Scope, wheel: Path, path: list[Any], value: Any) 
     place[path[-1]] = value
     with pytest.raises(jsonschema.ValidationError):
         VALIDATOR.validate(output)
+
+
+# --- SARIF, and annotations -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """Makes a wheel with a faulty name, and a member whose name has a line end."""
+    path = tmp_path / "broken-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a\n::error::forged", b"")
+    return path
+
+
+def test_sarif(broken: Path) -> None:
+    [found] = json.loads(run("check", "--sarif", broken, code=1).stdout)["runs"]
+    rules = [rule["id"] for rule in found["tool"]["driver"]["rules"]]
+    assert "record-missing" in rules
+    for result in found["results"]:
+        assert rules[result["ruleIndex"]] == result["ruleId"]
+        assert result["level"] in ("note", "warning", "error")
+        [place] = result["locations"]
+        assert place["physicalLocation"]["artifactLocation"]["uri"] == str(broken)
+
+
+def test_annotations(broken: Path) -> None:
+    elsewhere = {name: value for name, value in os.environ.items() if name != "GITHUB_ACTIONS"}
+    assert "::error" not in run("check", broken, code=1, env=elsewhere).stderr
+    on_github = {**elsewhere, "GITHUB_ACTIONS": "true"}
+    lines = run("check", broken, code=1, env=on_github).stderr.splitlines()
+    assert any(line.startswith("::error title=wheelscope record-missing") for line in lines)
+    assert not any(line.startswith("::error::forged") for line in lines)

@@ -1,4 +1,4 @@
-"""Runs the built wheelscope on wheels of the corpus."""
+"""Runs the built wheelscope."""
 
 import functools
 import json
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from validation import pypi
-from validation.corpus.download import ROOT
 
+ROOT = Path(__file__).resolve().parents[1]
 WHEELSCOPE = Path(os.environ.get("WHEELSCOPE", ROOT / "build/bin/wheelscope"))
 
 

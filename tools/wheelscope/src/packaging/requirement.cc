@@ -5,7 +5,7 @@
 //   term       = operand operator operand | "(" marker ")"
 //   operand    = a variable's name | a quoted text
 
-#include <array>
+#include <algorithm>
 
 #include "packaging/requirement.h"
 #include "text/text.h"
@@ -33,29 +33,24 @@ bool is_name(char c) {
 
 // Returns the spec's name of a variable; older files spell some with a dot.
 std::string canonical_variable(std::string_view name) {
-  static constexpr std::array known{"python_version",
-                                    "python_full_version",
-                                    "os_name",
-                                    "sys_platform",
-                                    "platform_release",
-                                    "platform_system",
-                                    "platform_version",
-                                    "platform_machine",
-                                    "extra",
-                                    "platform_python_implementation",
-                                    "extras",
-                                    "implementation_name",
-                                    "dependency_groups",
-                                    "implementation_version"};
+  static constexpr std::string_view known[] = {"python_version",
+                                               "python_full_version",
+                                               "os_name",
+                                               "sys_platform",
+                                               "platform_release",
+                                               "platform_system",
+                                               "platform_version",
+                                               "platform_machine",
+                                               "extra",
+                                               "platform_python_implementation",
+                                               "extras",
+                                               "implementation_name",
+                                               "dependency_groups",
+                                               "implementation_version"};
   if (name == "python_implementation") return "platform_python_implementation";
   std::string text(name);
-  for (auto& c : text) {
-    if (c == '.') c = '_';
-  }
-  for (const auto* candidate : known) {
-    if (text == candidate) return text;
-  }
-  return {};
+  std::ranges::replace(text, '.', '_');
+  return contains(known, text) ? text : "";
 }
 
 struct Operand {
@@ -76,9 +71,7 @@ class Evaluator {
 
  private:
   void skip_blanks() {
-    while (!text_.empty() && (text_.front() == ' ' || text_.front() == '\t' ||
-                              text_.front() == '\n' || text_.front() == '\r'))
-      text_.remove_prefix(1);
+    text_.remove_prefix(std::min(text_.find_first_not_of(" \t\n\r"), text_.size()));
   }
   bool take(std::string_view token) {
     skip_blanks();

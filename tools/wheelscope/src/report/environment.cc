@@ -1,6 +1,7 @@
-// Writes the answer of `env` as text.
+// Writes the answer of `env` as text and as JSON.
 #include <map>
 
+#include "report/json.h"
 #include "report/text.h"
 #include "text/text.h"
 
@@ -20,14 +21,7 @@ void add_files(const DistributionVerdict& verdict, Lines& lines) {
   constexpr std::size_t most = 3;  // of each kind
   std::map<FileState, std::vector<std::string>> states;
   for (const auto& [state, path] : verdict.files) states[state].push_back(printable(path));
-  for (auto& [state, paths] : states) {
-    const auto count = paths.size();
-    if (count > most) {
-      paths.resize(most);
-      paths.push_back("and " + std::to_string(count - most) + " more");
-    }
-    lines.add_list(name_of(state), paths);
-  }
+  for (const auto& [state, paths] : states) lines.add_list(name_of(state), paths, most);
   if (!verdict.files.empty())
     lines.add("fix", printable("pip install --force-reinstall --no-deps " +
                                verdict.distribution.name + "==" + verdict.distribution.version));
@@ -120,6 +114,58 @@ std::string searches_text(const std::vector<Search>& searches, const Style& styl
     if (search.found.empty()) text += "  " + style.bad("found nowhere") + "\n";
   }
   return text;
+}
+
+Json to_json(const Refusal& refusal) {
+  const auto& [why, who, what, version, here] = refusal.reason;
+  if (!refusal.reason) return nullptr;
+  auto where = [&](Why wanted) { return or_null(why == wanted ? what : ""); };
+  const bool is_module =
+      why == Why::module_absent || why == Why::module_named || why == Why::module_compared;
+  return {{"file", who},
+          {"module", or_null(is_module                 ? what
+                             : why == Why::name_absent ? here
+                                                       : "")},
+          {"name", where(Why::name_absent)},
+          {"library", where(Why::library_opened)},
+          {"need", name_of(refusal.need)}};
+}
+
+Json to_json(const DistributionVerdict& verdict) {
+  Json json{{"name", verdict.distribution.name},  {"version", verdict.distribution.version},
+            {"libraries", verdict.libraries},     {"opened", verdict.opened},
+            {"loads", name_of(verdict.loads)},    {"imports", or_null(verdict.imports)},
+            {"refusal", to_json(verdict.refusal)}};
+  json["broken"] = Json::array();
+  for (const auto& broken : verdict.broken)
+    json["broken"].push_back({{"path", broken.path},
+                              {"loads", name_of(broken.loads)},
+                              {"trouble", name_of(broken.trouble)},
+                              {"need", name_of(broken.need)},
+                              {"explanation", to_json(broken.explanation)}});
+  json["files"] = Json::array();
+  for (const auto& [state, path] : verdict.files)
+    json["files"].push_back({{"state", name_of(state)}, {"path", path}});
+  json["imported"] = Json::array();
+  for (const auto& [name, error] : verdict.imported)
+    json["imported"].push_back({{"name", name}, {"error", or_null(error)}});
+  json["unmet"] = Json::array();
+  for (const auto& one : verdict.unmet) json["unmet"].push_back(unmet_text(one));
+  json["unserved"] = Json::array();
+  for (const auto& gpu : verdict.unserved)
+    json["unserved"].push_back(
+        {{"library", gpu.library}, {"gpu", gpu.gpu}, {"capability", gpu.capability}});
+  return json;
+}
+
+Json to_json(const Search& search) {
+  auto steps = Json::array();
+  for (const auto& step : search.steps)
+    steps.push_back({{"place", step.place}, {"path", step.path}, {"result", name_of(step.result)}});
+  return {{"library", search.library},
+          {"already_loaded", search.already_loaded},
+          {"found", or_null(search.found)},
+          {"steps", std::move(steps)}};
 }
 
 }  // namespace wheelscope
