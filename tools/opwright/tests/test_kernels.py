@@ -102,9 +102,7 @@ def test_ops_that_cannot_be_told_apart(tmp_path: Path):
         "MISSING softsign: has two kernels for the CPU and the same dtypes; remove one"
         in done.stdout
     )
-    facts = said(
-        clone, "from demo_ext._opwright.library import library_problems as p; print(p())"
-    )
+    facts = said(clone, "from demo_ext._opwright.library import library_problems as p; print(p())")
     assert "'column_sums': 'one op has two schemas: column_sums(Tensor " in facts
     assert "Exception raised from" not in done.stderr
     code = "print(demo_ext.mean_norm(torch.ones(2, 2)))"
