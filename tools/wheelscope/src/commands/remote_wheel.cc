@@ -16,8 +16,9 @@ Result<ExaminedWheel> read_local_wheel(const std::string& path) {
 }
 
 Result<ExaminedWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile& file,
-                                      const std::string& name, std::string metadata,
-                                      const WheelReading& reading, const ClaimsReader& on_claims) {
+                                        const std::string& name, std::string metadata,
+                                        const WheelReading& reading,
+                                        const ClaimsReader& on_claims) {
   const auto keeper =
       std::make_shared<const Remote>(TRY(Remote::open(http, cache, file, reading.deep)));
   const auto& remote = *keeper;

@@ -29,9 +29,9 @@ struct WheelReading {
 
 // Reads a wheel. `name` is its file name; `metadata` its METADATA, if already known.
 Result<ExaminedWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFile& file,
-                                      const std::string& name, std::string metadata,
-                                      const WheelReading& reading,
-                                      const ClaimsReader& on_claims = {});
+                                        const std::string& name, std::string metadata,
+                                        const WheelReading& reading,
+                                        const ClaimsReader& on_claims = {});
 
 // Returns the files of a wheel, whose bytes `keeper` keeps alive. Fails if it is not an archive.
 Result<WheelFiles> files_of_wheel(Bytes bytes, std::shared_ptr<const void> keeper);
