@@ -128,6 +128,16 @@ TEST(Symptom, SpecialEntriesAndStrongOnesWin) {
   EXPECT_EQ(only("Failed building wheel for x").part("package"), "x");
 }
 
+TEST(Symptom, WarningsAndPlacesComeAfterReasons) {
+  const std::string warning = "UserWarning: pkg_resources is deprecated as an API.\n";
+  EXPECT_EQ(only(warning).kind, "pkg-resources-deprecated");
+  EXPECT_EQ(only(warning + "TypeError: f() got an unexpected keyword argument 'x'").kind,
+            "arguments-not-known");
+  EXPECT_EQ(only(warning + "make: *** [all] Error 2").kind, "ninja");
+  EXPECT_EQ(only("terminate called without an active exception\nmake: *** [all] Error 134").kind,
+            "aborted");
+}
+
 TEST(Symptom, SourceCodeIsNoMessage) {
   EXPECT_EQ(only("  err.strerror += f' Error loading \"{dll}\" or one of its dependencies.'\n"
                  "OSError: [WinError 126] The specified module could not be found. "

@@ -59,8 +59,9 @@ struct MessageEntry {
   std::vector<Pattern> find;
   std::string what, whose, link, message;
   std::vector<std::string> because, ask, fix, windows;
-  bool weak = false;
+  int weak = 0;  // entries count only where no entry with a smaller number matches
 };
+inline constexpr int weakest = 3;
 const std::vector<MessageEntry>& message_entries();  // in the order of the file
 const MessageEntry& entry_of(const std::string& kind);
 

@@ -74,7 +74,7 @@ std::vector<MessageEntry> parse_entries(std::string_view text) {
                        .ask = texts(table.get("ask")),
                        .fix = texts(table.get("fix")),
                        .windows = texts(table.get("windows")),
-                       .weak = table["weak"].value_or(false)};
+                       .weak = table["weak"].value_or(0)};
     for (const auto& text : texts(table.get("find"))) {
       for (const auto& pattern : with_each_alternative(text))
         entry.find.push_back(parse_pattern(pattern));

@@ -367,12 +367,11 @@ std::vector<Symptom> recognise(std::string_view source) {
       }
     }
   };
-  for (const bool weak : {false, true}) {
-    if (!found.empty()) break;
+  for (int weak = 0; weak <= weakest && found.empty(); ++weak) {
     for (const auto& entry : message_entries()) {
       if (entry.weak == weak) search(entry);
     }
-    if (weak) break;
+    if (weak > 0) continue;
     std::size_t known = 0;
     for (const auto& one : found) known = std::max(known, one.end);
     if (auto symptom = recognise_cut_end(text, known))
