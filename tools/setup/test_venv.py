@@ -46,6 +46,15 @@ def test_killed_before_it_had_pip_it_is_made_anew(make: Path) -> None:
     assert run(make) == ""
 
 
+def test_in_a_moved_clone_it_is_made_anew(make: Path, tmp_path: Path) -> None:
+    run(make)
+    moved = make.parents[2].rename(tmp_path.with_name("it's moved"))
+    script = moved / "tools/setup/venv.sh"
+    assert "creating .venv" in run(script)
+    assert run(script) == ""
+    assert run(script, VENV=str(moved / ".venv")) == ""
+
+
 def test_a_machine_without_python_is_given_one(make: Path, tmp_path: Path) -> None:
     """The smallest images of Debian are like this."""
     programs = tmp_path / "programs"

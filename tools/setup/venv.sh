@@ -21,7 +21,9 @@ find_python() {
   }
 }
 
-if ! [ -x "$venv/bin/pip" ]; then # pip is made last: without it, the folder is incomplete
+# pip is made last: without it, the folder is incomplete. Programs have the folder's path in them, and do not start after a move.
+case $venv in /*) place=$venv ;; *) place=$(pwd -P)/$venv ;; esac
+if ! [ -x "$venv/bin/pip" ] || ! grep -qsF " $place" "$venv/pyvenv.cfg"; then
   find_python
   "$python" -c 'import ensurepip, venv' 2>/dev/null || tools/setup/need.sh "$python-venv"
   echo "creating $venv with $("$python" --version)"
