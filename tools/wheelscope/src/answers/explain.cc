@@ -265,8 +265,8 @@ const std::map<std::string_view, Question> questions{{"symbol", ask_symbol},
                                                      {"built-for", ask_built_for},
                                                      {"python-range", ask_python_range}};
 
-// Fills in "{library|A library} needs {symbol}": parts for their names, or the words after the bar.
-// Returns nothing if a part without such words is empty.
+// Fills in "{library|A library} needs {symbol}": parts for their names, or the words after the bar,
+// and nothing for {symbol?}. Returns nothing if a part without such words is empty.
 std::string filled(std::string_view text, const Symptom& symptom) {
   std::string result;
   while (!text.empty()) {
@@ -277,10 +277,10 @@ std::string filled(std::string_view text, const Symptom& symptom) {
     const auto close = text.find('}');
     const auto name = text.substr(1, close - 1);
     const auto bar = name.find('|');
-    auto part = symptom.part(std::string(name.substr(0, bar)));
+    auto part = symptom.part(std::string(name.substr(0, name.find_first_of("|?"))));
     if (name.starts_with("library") || name.starts_with("needs")) part = base_name(part);
     if (part.empty() && bar == name.npos) return {};
-    result += part.empty() ? name.substr(bar + 1) : part;
+    if (!name.ends_with('?')) result += part.empty() ? name.substr(bar + 1) : part;
     text.remove_prefix(close + 1);
   }
   return result;

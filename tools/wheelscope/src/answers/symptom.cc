@@ -195,6 +195,7 @@ bool add_outer_parts(const Pattern& pattern, const PlainText& text, Match& match
     // "undefined symbol: f'If you": the quote ends it.
     if (const auto quote = word.find_first_of("'\"`", 1); quote != word.npos && quote > 1)
       word = word.substr(0, quote + 1);
+    while (word.ends_with(':')) word.remove_suffix(1);  // "cannot find -lcudart: No such file"
     if (is_template(word)) return false;
     match.parts[name] = without_quotes(word);
   }
