@@ -313,8 +313,12 @@ void ask_library(const Asked& asked, Explanation& explanation) {
         "the module is linked to a shared Python library; not every Python has one, and each has "
         "its own version");
     explanation.advise("install a build of the package that was made for this Python");
-    explanation.advise("or use a Python with a shared library: its folder has " + name +
-                       ", or it was configured with --enable-shared");
+    explanation.advise(
+        "or make " + name +
+        " found: with conda, LD_LIBRARY_PATH=$CONDA_PREFIX/lib; of the system, apt install " +
+        name.substr(0, name.find(".so")) +
+        "; a Python that is built here needs --enable-shared to have one");
+    explanation.advise("whoever builds it: do not link a module to libpython");
   } else if (is_musl(name) || (on_musl && is_libc(name))) {
     explain_other_libc(is_musl(name), explanation);
   } else if (needs.starts_with('/')) {

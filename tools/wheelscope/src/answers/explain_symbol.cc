@@ -140,6 +140,10 @@ void explain_python_symbol(const MachineFacts* machine, Explanation& explanation
   if (machine && machine->python)
     explanation.say("Python here is " + machine->python->version + " (" + machine->python->abi +
                     ")");
+  if (symbol.starts_with("Py_InitModule4") || symbol.contains("TraceRefs"))
+    explanation.say(
+        "Py_InitModule4 is Python 2's, and its name differs between kinds of Python: 64-bit ones "
+        "have _64, debug builds (python2.7-dbg, which prints \"[N refs]\") have TraceRefs");
   if (limited != python_abi3().end() && limited->second == "3.2") {
     explanation.say(
         "every Python 3 has it: the module was loaded where Python's own symbols are not seen");
