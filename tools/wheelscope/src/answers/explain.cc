@@ -167,7 +167,16 @@ std::string system_in_words(const std::string& platform) {
 
 // Tells which tags the name of a wheel has, and which the Python here takes.
 void ask_wheel(const Asked& asked, Explanation& explanation) {
-  const auto claims = parse_wheel_name(base_name(explanation.symptom.part("wheel")));
+  const auto file = base_name(explanation.symptom.part("wheel"));
+  for (const auto* end : {"-x86_64.whl", "-aarch64.whl", "-arm64.whl", "-amd64.whl", "-i686.whl"}) {
+    if (!file.ends_with(end)) continue;
+    const auto hyphen = file.size() - std::string_view(end).size();
+    explanation.say("its name is no wheel's: the parts of a platform are joined by underscores, " +
+                    file.substr(file.rfind('-', hyphen - 1) + 1, hyphen) +
+                    " with a hyphen is none; give the file its name back, as in linux_x86_64");
+    return;
+  }
+  const auto claims = parse_wheel_name(file);
   if (!claims) {
     explanation.say(
         "its name is no wheel's: NAME-VERSION-PYTHON-ABI-PLATFORM.whl; a file that was renamed "
@@ -190,7 +199,7 @@ void ask_wheel(const Asked& asked, Explanation& explanation) {
   explanation.say("the file is for " + joined(pythons, " or ") + ", and for " +
                   joined(systems, " or "));
   if (contains(claims->file_name_tags, std::string("py3-none-any"))) {
-    explanation.symptom.set("python3", base_name(explanation.symptom.part("wheel")));
+    explanation.symptom.set("python3", file);
   }
   const auto* python = asked.machine && asked.machine->python ? &*asked.machine->python : nullptr;
   if (!python || python->tags.empty()) return;

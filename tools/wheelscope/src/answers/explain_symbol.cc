@@ -140,10 +140,14 @@ void explain_python_symbol(const MachineFacts* machine, Explanation& explanation
   if (machine && machine->python)
     explanation.say("Python here is " + machine->python->version + " (" + machine->python->abi +
                     ")");
-  if (symbol.starts_with("Py_InitModule4") || symbol.contains("TraceRefs"))
+  if (symbol.starts_with("Py_InitModule4") || symbol.contains("TraceRefs")) {
+    explanation.advise(
+        "use the ordinary interpreter for ordinary modules, a debug one for those of -dbg packages "
+        "alone, and Python 2 for modules of Python 2");
     explanation.say(
         "Py_InitModule4 is Python 2's, and its name differs between kinds of Python: 64-bit ones "
         "have _64, debug builds (python2.7-dbg, which prints \"[N refs]\") have TraceRefs");
+  }
   if (limited != python_abi3().end() && limited->second == "3.2") {
     explanation.say(
         "every Python 3 has it: the module was loaded where Python's own symbols are not seen");
