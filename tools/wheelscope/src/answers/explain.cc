@@ -170,8 +170,9 @@ void ask_wheel(const Asked& asked, Explanation& explanation) {
   const auto file = base_name(explanation.symptom.part("wheel"));
   for (const auto* end : {"-x86_64.whl", "-aarch64.whl", "-arm64.whl", "-amd64.whl", "-i686.whl"}) {
     if (!file.ends_with(end)) continue;
-    explanation.say("its name is no wheel's: the parts of a platform are joined by underscores, not "
-                    "by a hyphen as here; give the file its name back (linux_x86_64, for one)");
+    explanation.say(
+        "its name is no wheel's: the parts of a platform are joined by underscores, not "
+        "by a hyphen as here; give the file its name back (linux_x86_64, for one)");
     return;
   }
   const auto claims = parse_wheel_name(file);
