@@ -6,6 +6,7 @@ killed if it takes more; so limits of cgroups, versions 1 and 2, count too.
 
 import math
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -66,7 +67,7 @@ def gpu_targets() -> list[str]:
     done = subprocess.run(query, capture_output=True, text=True)
     if done.returncode != 0:
         return []
-    return sorted({line.strip() for line in done.stdout.splitlines() if line.strip()})
+    return sorted(set(re.findall(r"^\s*(\d+\.\d)\s*$", done.stdout, re.MULTILINE)))
 
 
 def _groups(controller: str) -> list[Path]:
