@@ -44,12 +44,18 @@ def errors_of(source: str, folder: Path) -> str:
         ("scale_add(Tensor a, Tensor? b, float alpha) -> Tensor", "no optional arguments"),
         ("scale_add(Tensor a,Tensor b, float alpha) -> Tensor", "needs one space after it"),
         ("scale_ad(Tensor a, Tensor b, float alpha) -> Tensor", "differs from the struct's"),
-        ("scale_add(Tensor a, Tensor b, str alpha) -> Tensor", "are Tensor, int, SymInt, float and bool"),
+        (
+            "scale_add(Tensor a, Tensor b, str alpha) -> Tensor",
+            "are Tensor, int, SymInt, float and bool",
+        ),
         (
             "scale_add(Tensor a, Tensor[] b, float alpha) -> Tensor",
             "are Tensor, int, SymInt, float and bool",
         ),
-        ("scale_add(Tensor a, Tensor b, float) -> Tensor", "are Tensor, int, SymInt, float and bool"),
+        (
+            "scale_add(Tensor a, Tensor b, float) -> Tensor",
+            "are Tensor, int, SymInt, float and bool",
+        ),
         ("scale_add(Tensor a, float alpha, Tensor b) -> Tensor", "tensors come before its numbers"),
         ("scale_add(Tensor a, Tensor b, float alpha)", "does not read like"),
         ("scale_add Tensor a, Tensor b -> Tensor", "does not read like"),
