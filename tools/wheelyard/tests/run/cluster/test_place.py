@@ -449,6 +449,9 @@ def test_stopped_by_hand_nothing_runs_on(there: Machines, record: Record) -> Non
     wait_until(lambda: not sleeps(), 45)
 
 
+@pytest.mark.skipif(
+    signal.getsignal(signal.SIGHUP) == signal.SIG_IGN, reason="nohup keeps workers running, too"
+)
 def test_a_worker_leaves_when_its_terminal_hangs_up(there: Machines) -> None:
     """`ssh -t` does that to its program when the connection ends."""
     there.worker("one")
