@@ -135,9 +135,8 @@ def measure(
     passes, prepare = PASSES[direction]
     adds = direction.startswith("add")
     calls, failed = {}, {}
-    inputs = tensors(
-        shape, dtype, gradient=True, adds=adds
-    )  # the same for all: where they lie matters
+    # All calls share the tensors, because their place in memory matters.
+    inputs = tensors(shape, dtype, gradient=True, adds=adds)
     grads = [torch.randn_like(inputs[0]) for _ in range(1 + adds)]
     for name, norm in norms.items():
         try:
