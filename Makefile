@@ -1,11 +1,11 @@
 # The project's verbs. A newcomer needs two of them: `make release` and `make test`.
-# Each sets up what it needs: Debian packages, and .venv from the lock files. INSTALL=no: say what is missing, and stop.
+# Each installs what it needs: Debian packages, and .venv from the lock files. With INSTALL=no it only names what is missing.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 PYTHON := .venv/bin/python
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
-# What a shell or a git hook may have set: `pip install --user` as a habit, other modules, another repository, `make -j`.
+# Undoes settings that a shell or a git hook may have made: `pip install --user`, other modules, another repository, `make -j`.
 export PIP_USER := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME PYTHONOPTIMIZE CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
@@ -13,35 +13,35 @@ unexport PYTHONPATH PYTHONHOME PYTHONOPTIMIZE CDPATH GIT_DIR GIT_WORK_TREE GIT_I
 WHEELYARD := .venv/bin/wheelyard
 # The environment, the toolkit, wheelscope, opwright's wheel, and what maintains the three tools.
 include tools/maintenance.mk
-# What is missing on the command line is said before minutes of setting up.
+# Reports missing arguments before setting anything up, which takes minutes.
 $(if $(filter new,$(MAKECMDGOALS)),$(if $(NAME),,$(error give the name: make new NAME=my-ext DEST=../my-ext)))
 $(if $(filter tag,$(MAKECMDGOALS)),$(if $(VERSION),,$(error give the version: make tag VERSION=x.y.z)))
 
 .PHONY: help
-help: ## What each target does
+help: ## Show this list
 	@( sed -nE 's/^# --- ([^-]*) -+$$/\n\1/p; s/^([a-z][a-z-]*):.*## /  \1\t/p' Makefile | expand -t 16; \
 	  echo; echo "\`make help-tools\` lists the targets for maintainers of the tools." ) 2>/dev/null || : # `make help | head`
 
 # --- The package --------------------------------------------------------------------------------
 .PHONY: install dev new
-install: test-env toolkit ## Build the package and install it, editable, in .venv
+install: test-env toolkit ## Build the package and install it in .venv, editable
 	@OPWRIGHT_CUDA=on $(PYTHON) -m pip install --quiet --no-build-isolation --editable .
 
-dev: test-env toolkit ## Build what changed for the GPU in this machine, or GPU=9.0; WATCH=tests/package: at each save, then test
+dev: test-env toolkit ## Rebuild what changed, for the GPU in this machine or for GPU=9.0; WATCH=tests/package: at each save, then test
 	@tools/setup/need.sh ccache || echo "building without a compiler cache"
 	@.venv/bin/opwright dev $(if $(GPU),--gpu '$(GPU)') $(if $(WATCH),--watch $(WATCH))
 
-new: tools tool-wheels ## A project of your own: NAME=my-ext DEST=../my-ext
+new: tools tool-wheels ## Create a new project: NAME=my-ext DEST=../my-ext
 	@$(WHEELYARD) new '$(NAME)' '$(or $(DEST),../$(NAME))' --tools '$(CURDIR)/build/tools'
 
 # --- Tests --------------------------------------------------------------------------------------
 .PHONY: check lint test docs
 # Tests build for one GPU target, with PTX for the others: seconds instead of minutes.
 check test test-docs: export TORCH_CUDA_ARCH_LIST ?= 8.0+PTX
-check: install ## Build the package and run the tests of each op with one dtype: a minute (`make test` runs all)
+check: install ## Build the package and test each op with one dtype, in about a minute (`make test` runs everything)
 	@OPWRIGHT_TESTS=quick $(PYTHON) -m pytest -q -n 2 tests/package/test_ops.py
 
-lint: test-env ## Format and type checks of everything
+lint: test-env ## Check the formatting and types of everything
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	@.venv/bin/opwright runtime cuda_ext_example
 	@$(PYTHON) -m mypy
@@ -49,7 +49,7 @@ lint: test-env ## Format and type checks of everything
 	@for tool in wheelscope wheelyard; do $(MAKE) --no-print-directory -C tools/$$tool lint VENV='$(CURDIR)/.venv'; done
 
 # The compiler cache is among the packages, and compilers follow.
-test: test-packages lint install docs ## Every test with one dtype of each kind, except for whole releases and the commands of the pages
+test: test-packages lint install docs ## Run every test, with one dtype of each kind; whole releases and the pages' commands have their own targets
 	@OPWRIGHT_CUDA=on $(PYTHON) setup.py --quiet build_cpp # the standalone program
 	@failed=; for suite in wheelscope package opwright wheelyard; do $(MAKE) --no-print-directory test-$$suite || failed+=" test-$$suite"; done; \
 	  test -z "$$failed" || { echo "error: these failed:$$failed; each can be run alone: make$$failed" >&2; exit 1; }
@@ -59,7 +59,7 @@ test-packages:
 	@tools/setup/need.sh python3 # which knows what else is missing
 	@tools/setup/need.sh unzip ccache redis-server $$($(YARD) packages)
 
-docs: tools ## The documentation site in build/site; a dead link fails
+docs: tools ## Build the documentation site in build/site; a dead link is an error
 	@$(YARD) reference
 	@mkdir -p build/pages && $(WHEELYARD) plan --place github --support >build/pages/support.md
 	@for file in matrix policy; do $(WHEELYARD) schema $$file >build/pages/$$file.schema.json; done
@@ -69,14 +69,14 @@ docs: tools ## The documentation site in build/site; a dead link fails
 
 # --- Releases -----------------------------------------------------------------------------------
 .PHONY: plan release report tag clean-release
-plan: tools ## What is built, what it serves, where it is verified
+plan: tools ## Show which wheels are built, what they serve and where they are verified
 	@$(WHEELYARD) plan
 
-release: tools wheelscope ## Wheels from a clean clone: built, gated, verified, published to an embedded index (SLOW=1: slow cells too)
+release: tools wheelscope ## Build, gate and verify the wheels, and publish them to an index on this machine (SLOW=1: slow cells too)
 	@$(WHEELYARD) release $(if $(BASE),--base $(BASE)) $(if $(SLOW),--slow)
 	@$(MAKE) --no-print-directory --silent $(or $(RELEASE_FOLDER),build/release)/tools/added
 
-report: tools wheelscope ## Write the report of the last release, and open it
+report: tools wheelscope ## Write the report of the last release and open it
 	@$(WHEELYARD) report
 	@test -n "$${DISPLAY:-}$${WAYLAND_DISPLAY:-}" && $(PYTHON) -m webbrowser -t "file://$(CURDIR)/build/release/report.html" \
 	  || echo "no browser opens here; open file://$(CURDIR)/build/release/report.html, or copy that one file"
@@ -84,7 +84,7 @@ report: tools wheelscope ## Write the report of the last release, and open it
 tag: tools ## Make the release commit and its tag: VERSION=x.y.z
 	@$(WHEELYARD) tag '$(VERSION)'
 
-clean-release: ## Forget the last release; images are kept
+clean-release: ## Delete the last release; images are kept
 	@mkdir -p wheelhouse build/release
 	@flock --nonblock build/release/.lock find wheelhouse build/release -mindepth 1 -not -name .gitkeep -not -name .lock -delete || \
 	  { echo "error: a release is running; wait for it, or stop it" >&2; exit 1; }
