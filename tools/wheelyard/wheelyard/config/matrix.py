@@ -1,4 +1,4 @@
-"""Defines ci/matrix.toml: whom a project serves, what it builds for them, and how that is verified."""
+"""Defines ci/matrix.toml: the versions that a project supports, its builds, and how they are verified."""
 
 import copy
 import re
@@ -22,7 +22,7 @@ class Project:
     name: str = key("The distribution's name; by default pyproject.toml's.", "")
     import_name: str = key("What users import; by default the name with `_` for `-`.", "")
     folder: str = key(
-        "The folder of the repository that has the project's pyproject.toml or setup.py, if it is not the topmost.",
+        "The folder with the project's pyproject.toml or setup.py, if it is not the repository's top folder.",
         "",
     )
 
@@ -35,19 +35,19 @@ class Arch:
 @dataclass(frozen=True)
 class Pythons:
     versions: list[str] = key(
-        "The Pythons that are served; a trailing t is a free-threaded build. "
-        "By default all that the torch releases have wheels for.",
+        "The Pythons to support; a trailing t means a free-threaded build. "
+        "By default, all for which the torch releases have wheels.",
         [],
     )
-    debian: dict[str, str] = key("The Debian suite whose packages have that Python.", {})
+    debian: dict[str, str] = key("The Debian suite that has each Python, by Python version.", {})
 
 
 @dataclass(frozen=True)
 class Torch:
-    release: str = key("The release that is built with and tested on: 2.14.1.", known=True)
-    pythons: list[str] = key("The Pythons that this torch has wheels for.", known=True)
+    release: str = key("The release to build and test with, such as 2.14.1.", known=True)
+    pythons: list[str] = key("The Pythons for which this torch has wheels.", known=True)
     cuda: list[str] = key(
-        'Its CUDA builds that are served: "13.0"; "cpu" alone for a project without CUDA code.',
+        'Its CUDA builds to support, such as "13.0"; only "cpu" for a project without CUDA code.',
         known=True,
     )
     pypi: dict[str, str] = key("The CUDA build that PyPI has, by architecture.", {})
@@ -58,10 +58,10 @@ class Torch:
 
 @dataclass(frozen=True)
 class Toolkit:
-    compiler: str = key("What compiles CUDA.", "nvcc", ("nvcc", "clang"))
-    targets: list[str] = key("GPU targets, as TORCH_CUDA_ARCH_LIST writes them.", [])
+    compiler: str = key("The compiler of CUDA code.", "nvcc", ("nvcc", "clang"))
+    targets: list[str] = key("GPU targets, in the notation of TORCH_CUDA_ARCH_LIST.", [])
     image: str = key(
-        "A base image that brings this toolkit, for CUDA versions whose nvcc neither PyPI nor Debian has.",
+        "A base image with this toolkit, for CUDA versions whose nvcc neither PyPI nor Debian has.",
         "",
     )
 
@@ -70,25 +70,25 @@ class Toolkit:
 class Universal:
     toolkit: str = key("The toolkit of the one wheel that serves every CUDA.", "12.9")
     torch: str = key(
-        "The torch whose stable ABI the wheel targets, and on whose headers it is built.", ""
+        "The torch whose stable ABI the wheel targets; it is built with its headers.", ""
     )
 
 
 @dataclass(frozen=True)
 class Abi3:
-    python: str = key("The oldest Python served; the wheels are built with it.", "")
+    python: str = key("The oldest supported Python; the wheels are built with it.", "")
 
 
 @dataclass(frozen=True)
 class Each:
-    toolkits: list[str] = key("The toolkits to build with; by default every one with nvcc.", [])
+    toolkits: list[str] = key("The toolkits to build with; by default, every one with nvcc.", [])
 
 
 @dataclass(frozen=True)
 class Strategy:
     default: str = key(
-        "universal: one wheel an architecture, on torch's stable ABI without Python's C API. abi3: one for each "
-        "torch and CUDA, on Python's limited API. each: one for each torch, CUDA and Python.",
+        "universal: one wheel per architecture, with torch's stable ABI and without Python's C API. abi3: one per "
+        "torch and CUDA, with Python's limited API. each: one per torch, CUDA and Python.",
         "each",
         STRATEGIES,
     )
@@ -99,9 +99,9 @@ class Strategy:
 
 @dataclass(frozen=True)
 class Download:
-    url: str = key("Where it is, for HTTP or HTTPS; redirects are followed.")
+    url: str = key("Its address, HTTP or HTTPS; redirects are followed.")
     sha256: str = key("Its sha256; other bytes are refused.")
-    name: str = key("Its name in /downloads; by default the end of the URL.", "")
+    name: str = key("Its name in /downloads; by default, the end of the URL.", "")
 
     @property
     def file(self) -> str:
@@ -113,24 +113,26 @@ class Build:
     python: str = key("The Python that runs the build of wheels that serve every Python.", "")
     base: str = key(
         "The build image's base. pypa: the manylinux image that cibuildwheel pins, native builds only. debian: made by "
-        "debootstrap, where no registry can be reached; cross-compiles. auto: pypa where its registry answers.",
+        "debootstrap, needs no image registry, can cross-compile. auto: pypa if its registry answers, otherwise "
+        "debian.",
         "auto",
         ("auto", "pypa", "debian"),
     )
-    source_date_epoch: int = key("The time that all files of a wheel have.", 1580601600)
+    source_date_epoch: int = key("The modification time of all files in a wheel.", 1580601600)
     requires: list[str] = key(
-        "What the build needs beside torch, as pip names it; the image has setuptools, wheel, cmake and ninja. `-r "
-        "ci/build.lock` names a file with the version and hashes of each package: then nothing else is installed.",
+        "Packages that the build needs in addition to torch, as for pip; the image has setuptools, wheel, cmake and "
+        "ninja. `-r ci/build.lock` names a file with each package's version and hashes; then nothing else is "
+        "installed.",
         [],
     )
     wheels: str = key(
-        "A folder of the project with wheels that the build requires and no index has. Those that the requirements "
+        "A folder of the project with wheels that the build requires and no index has. The ones that the requirements "
         "name are installed, offline and without dependencies, before the sdist and each wheel is made.",
         "",
     )
     downloads: list[Download] = key(
-        "Files that the build would download. Its container has no network: they are fetched before, and lie in "
-        "/downloads there, which cannot be written.",
+        "Files that the build would download, each a table `[[build.downloads]]`. The build container has no network, "
+        "so they are fetched before and mounted read-only in /downloads.",
         [],
     )
     apt: list[str] = key("Debian packages that the build needs.", [])
@@ -139,38 +141,39 @@ class Build:
         "",
     )
     environment: dict[str, str] = key(
-        "What the build is told. {arch}, {toolkit}, {compiler} and {targets} are those of the wheel. A wheel without "
-        "CUDA is told those that name no {toolkit}, {compiler} or {targets}.",
+        "Environment variables of the build. {arch}, {toolkit}, {compiler} and {targets} are those of the wheel. A "
+        "wheel without CUDA gets only the variables without {toolkit}, {compiler} and {targets}.",
         {},
     )
     environment_cpu: dict[str, str] = key(
-        "What a wheel without CUDA is told beside that, or in its place.", {}
+        "Environment variables for wheels without CUDA, which add to or replace those above.", {}
     )
     torch_dependencies: bool = key(
-        "Whether torch is installed with its own dependencies: `import torch` needs them, its headers do not.",
+        "Whether torch's own dependencies are installed too: `import torch` needs them, its headers do not.",
         True,
     )
     cross: bool = key(
-        "Whether the build can make wheels for another architecture than the machine's, which {arch} names.",
+        "Whether the build can make wheels for another architecture, given as {arch}, than the machine's.",
         False,
     )
-    job_memory_mb: int = key("Memory that one compiler may need; MAX_JOBS follows from it.", 2048)
+    job_memory_mb: int = key("The memory that one compiler may need; determines MAX_JOBS.", 2048)
 
 
 @dataclass(frozen=True)
 class Pypa:
     image: str = key(
-        "The name in cibuildwheel's list of images pinned by digest.", "manylinux_2_28"
+        "The image's name in cibuildwheel's list, which pins it by digest.", "manylinux_2_28"
     )
 
 
 @dataclass(frozen=True)
 class Debian:
     suite: str = key(
-        "The suite that wheels are built on; its glibc is the oldest they run on.", "bullseye"
+        "The suite on which wheels are built; its glibc is the oldest that they support.",
+        "bullseye",
     )
     native_suite: str = key(
-        "The same for wheels of one torch; its g++ must know C++20, which torch's headers ask for since 2.13.",
+        "The same for wheels for one torch; its g++ must support C++20, which torch's headers need since 2.13.",
         "bookworm",
     )
 
@@ -184,19 +187,19 @@ class Bases:
 @dataclass(frozen=True)
 class Repair:
     exclude: list[str] = key(
-        "Libraries that users have and that are never copied into a wheel; torch's and CUDA's always are excluded.",
+        "Libraries that users have, which are not copied into wheels. torch's and CUDA's are always excluded.",
         [],
     )
     graft_from: list[str] = key(
-        "Folders of the build image where libraries to be copied in are searched.", []
+        "Folders of the build image with libraries to copy into wheels.", []
     )
 
 
 @dataclass(frozen=True)
 class Wheels:
     variants: str = key(
-        "gpu: beside each wheel with CUDA code, a smaller variant of it for each GPU target, for installers that "
-        "know wheel variants (a draft, PEP 825). none: the wheels alone.",
+        "gpu: also make a smaller variant of each wheel with CUDA code for each GPU target, for installers that "
+        "support wheel variants (a draft, PEP 825). none: only the wheels.",
         "none",
         ("none", "gpu"),
     )
@@ -206,15 +209,15 @@ class Wheels:
 class RunCell:
     torch: str = key("A torch of this file.")
     python: str = key(
-        "One of its Pythons. Debian has none without a GIL: 3.13t is compiled from the sources of Debian's 3.13."
+        "One of its Pythons. Debian has no free-threaded one: 3.13t is compiled from the sources of Debian's 3.13."
     )
-    command: str = key("The test command of this cell; by default that of all cells.", "")
+    command: str = key("The test command of this cell; by default, that of all cells.", "")
     slow: bool = key(
-        "Whether a release on one machine leaves this cell out; workflows run it, and `--slow` does.",
+        "Whether a release on one machine leaves this cell out, unless `--slow` is given; workflows always run it.",
         False,
     )
     debian: bool = key(
-        "Whether torch is not PyPI's but Debian's own package, which has no CUDA, of the suite that has this Python.",
+        "Whether to use Debian's torch, which has no CUDA, of the suite that has this Python, instead of PyPI's.",
         False,
     )
 
@@ -226,41 +229,41 @@ class RunCell:
 @dataclass(frozen=True)
 class Verify:
     run: list[RunCell] = key(
-        "Cells that are run in fresh containers; by default the oldest and the newest torch, each with a Python that "
-        "Debian has.",
+        "Cells to run in fresh containers, each a table `[[verify.run]]`; by default, the oldest and the newest "
+        "torch, each with a Python that Debian has.",
         [],
     )
     tests: list[str] = key(
-        "Files and folders that the test command needs; it starts in a copy of them.", []
+        "Files and folders that the test command needs; it runs in a copy of them.", []
     )
     command: str = key(
-        "The test command; by default pytest, where there are tests, else an import.", ""
+        "The test command; by default pytest, or an import if there are no tests.", ""
     )
     requires: list[str] = key(
-        "What the tests need beside the package, as pip names it; pytest is there. `-r ci/verify.lock` names a file "
-        "with the version and hashes of each package, also of those that the package needs: then nothing else is "
-        "installed.",
+        "Packages that the tests need in addition to the project's own and pytest, as for pip. `-r ci/verify.lock` "
+        "names a file with the version and hashes of each package, including the project's requirements; then nothing "
+        "else is installed.",
         [],
     )
     apt: list[str] = key(
-        "Debian packages that the tests need; {python} is the cell's. The image has no compiler: torch.compile needs "
-        "g++, openssl and libpython{python}-dev.",
+        "Debian packages that the tests need; {python} is the cell's. The image has no compiler, so torch.compile "
+        "needs g++, openssl and libpython{python}-dev.",
         [],
     )
 
 
 @dataclass(frozen=True)
 class Check:
-    name: str = key("What is checked.")
-    call: str = key("A Python expression over torch, the tensors x and y and the number n.")
-    reference: str = key("The expression that gives the right answer.")
+    name: str = key("The name of what is checked.")
+    call: str = key("A Python expression with torch, the tensors x and y and the number n.")
+    reference: str = key("An expression that gives the right answer.")
     dtypes: list[str] = key("The dtypes of x and y.", ["float32"])
     shapes: list[list[int]] = key("Their shapes.", [[0], [1], [7], [1024], [100003]])
 
 
 @dataclass(frozen=True)
 class Timing:
-    name: str = key("The check whose call is timed beside its reference.")
+    name: str = key("The check whose call and reference are timed.")
     dtype: str = key("The dtype of x and y.", "float32")
     shape: list[int] = key("Their shape on a GPU; on a CPU it is smaller.", [268435456])
     bytes_per_element: int = key("Bytes moved for each element.", 12)
@@ -268,61 +271,64 @@ class Timing:
 
 @dataclass(frozen=True)
 class Smoke:
-    command: str = key("A command that succeeds where the installed package works.", "")
+    command: str = key("A command that succeeds if the installed package works.", "")
     spec: str = key(
         "A command of the installed package that prints `checks` and `timing` as JSON.", ""
     )
-    checks: list[Check] = key("Calls and the expressions that give the right answers.", [])
-    timing: Timing | None = key("One call to be timed.", None)
+    checks: list[Check] = key(
+        "Calls and the expressions that give the right answers, each a table `[[smoke.checks]]`.",
+        [],
+    )
+    timing: Timing | None = key("A call to time.", None)
 
 
 @dataclass(frozen=True)
 class Publish:
     upload: str = key(
-        "Where twine uploads to with `--index own`; {index} stands for cu130-torch2.15, or for `all`.",
+        "Where twine uploads with `--index own`; {index} stands for `all`, or for an index such as cu130-torch2.15.",
         "",
     )
-    simple: str = key("Where pip finds what was uploaded there, with {index} in it.", "")
+    simple: str = key("Where pip finds the uploaded files, with {index} in it.", "")
     gpu_evidence: list[str] = key(
-        "Architectures whose wheels are run on a GPU: the smoke test is, by `wheelyard gpu`, in the release workflow "
-        "or in a cluster. Without that evidence they do not leave for a public index.",
+        "Architectures whose wheels need evidence from a GPU before they go to a public index: `wheelyard gpu` runs "
+        "the smoke test there, in the release workflow or in a cluster.",
         [],
         ("x86_64", "aarch64"),
     )
     gpu_tests: bool = key(
-        "Whether that evidence must also say that the tests of [verify] passed on the GPU, by its command.",
+        "Whether that evidence must also show that the tests of [verify] passed on the GPU.",
         False,
     )
     gpu_runner: list[str] = key(
-        "Labels of the runner on which the release workflow calls `wheelyard gpu`. Without a GPU that hands on the "
-        "evidence committed in docs/evidence, which somebody made in a notebook or on another machine.",
+        "Labels of the runner on which the release workflow calls `wheelyard gpu`. On a runner without a GPU that "
+        "hands on the evidence committed in docs/evidence.",
         ["ubuntu-24.04"],
     )
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """Whom a project serves, what it builds for them, and how that is verified."""
+    """The versions that a project supports, how its wheels are built, and how they are verified."""
 
     arch: dict[str, Arch] = key(
-        "The architectures served: x86_64, aarch64. An empty table takes what is known."
+        "The architectures to support: x86_64, aarch64. An empty table takes the known values."
     )
     torch: dict[str, Torch] = key(
-        'The torch releases served, as [torch."2.14"]. An empty table takes what is known.'
+        'The torch releases to support, as [torch."2.14"]. An empty table takes the known values.'
     )
-    project: Project = key("Names, where they do not follow from pyproject.toml.", Project())
-    python: Pythons = key("The Pythons served.", Pythons())
+    project: Project = key("Names that pyproject.toml does not give.", Project())
+    python: Pythons = key("The Pythons to support.", Pythons())
     toolkit: dict[str, Toolkit] = key('CUDA toolkits to build with, as [toolkit."13.0"].', {})
     strategy: Strategy = key("How many wheels are made.", Strategy())
     build: Build = key("How a wheel is built.", Build())
-    base: Bases = key("What the build image is made from.", Bases())
+    base: Bases = key("The base of the build image.", Bases())
     repair: Repair = key("How a wheel gets its manylinux tag.", Repair())
-    wheels: Wheels = key("What is made of a wheel when it has its tag.", Wheels())
+    wheels: Wheels = key("What is made from a finished wheel.", Wheels())
     verify: Verify = key("How wheels are tested.", Verify())
     smoke: Smoke = key(
-        "What is run once with each wheel, on a GPU too; by default it is imported.", Smoke()
+        "What is run once with each wheel, also on a GPU; by default, an import.", Smoke()
     )
-    publish: Publish = key("What may be published.", Publish())
+    publish: Publish = key("Where and when wheels are published.", Publish())
 
 
 def load(file: Path) -> Matrix:

@@ -1,4 +1,4 @@
-"""Defines ci/policy.toml: what a project's wheels must be before they may be released. wheelscope judges by it."""
+"""Defines ci/policy.toml: the rules that a project's wheels must keep to. wheelscope judges by it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ FILE = "ci/policy.toml"
 
 @dataclass(frozen=True)
 class Platform:
-    highest: str = key("The newest system that users must have: manylinux_2_28.", "")
+    highest: str = key("The newest platform tag that a wheel may need, such as manylinux_2_28.", "")
 
 
 @dataclass(frozen=True)
@@ -21,35 +21,35 @@ class Size:
 @dataclass(frozen=True)
 class Python:
     abi: list[str] = key("Kinds of Python ABI that are allowed: none, abi3, version.", [])
-    min: str = key("The oldest Python that must work.", "")
+    min: str = key("The oldest Python that the wheel must support.", "")
 
 
 @dataclass(frozen=True)
 class Torch:
     abi: list[str] = key("Kinds of torch ABI that are allowed: none, stable, cxx.", [])
-    min: str = key("The oldest torch that must work.", "")
+    min: str = key("The oldest torch that the wheel must support.", "")
 
 
 @dataclass(frozen=True)
 class Cuda:
     runtime: list[str] = key("How the CUDA runtime may be linked: static, dynamic.", [])
-    sass: list[str] = key("GPU targets that must have native code: 80, 90a.", [])
+    sass: list[str] = key("GPU targets that must have native code, such as 80 and 90a.", [])
     ptx: bool = key("Whether there must be PTX for newer GPUs.", False)
-    driver: str = key("The oldest driver that must do.", "")
+    driver: str = key("The oldest driver that the wheel must support.", "")
 
 
 @dataclass(frozen=True)
 class Libraries:
     needed: list[str] | None = key(
-        "Libraries that may be needed beyond the wheel's and the platform's own.", None
+        "Libraries that a wheel may need in addition to its own and the platform's.", None
     )
-    rpath: list[str] | None = key("What an RPATH or RUNPATH entry may start with.", None)
+    rpath: list[str] | None = key("Allowed beginnings of RPATH and RUNPATH entries.", None)
 
 
 @dataclass(frozen=True)
 class Hardening:
     relro: str = key(
-        "Relocations that are read-only after start: full or partial.", "", ("", "full", "partial")
+        "The relocations that must be read-only after start.", "", ("", "full", "partial")
     )
     bind_now: bool = key("Whether symbols must be bound when a library is loaded.", False)
     nx: bool = key("Whether the stack must not be executable.", False)
@@ -58,25 +58,25 @@ class Hardening:
 
 @dataclass(frozen=True)
 class Contents:
-    debug_info: bool = key("Whether debug information may stay.", True)
-    build_paths: list[str] = key("What no string in a binary may start with.", [])
+    debug_info: bool = key("Whether debug information is allowed.", True)
+    build_paths: list[str] = key("Paths with which no string in a binary may start.", [])
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What a project's wheels must be before they may be released; what is not named is not judged."""
+    """The rules that a project's wheels must keep to before they may be released; nothing else is judged."""
 
-    platform: Platform = key("The systems that must be served.", Platform())
+    platform: Platform = key("The systems to support.", Platform())
     size: Size = key("The size of a wheel.", Size())
     python: Python = key("The Python ABI.", Python())
     torch: Torch = key("The torch ABI.", Torch())
     cuda: Cuda = key("CUDA code.", Cuda())
     libraries: Libraries = key("Shared libraries.", Libraries())
     hardening: Hardening = key("Protections of the binaries.", Hardening())
-    contents: Contents = key("What may be inside.", Contents())
+    contents: Contents = key("What a wheel may contain.", Contents())
     levels: dict[str, str] = key(
-        "The level of a finding, by its id: error, warning, note or off. Ids are those of wheelscope and of "
-        "check-wheel-contents (W002 ...), and `twine` for its warnings. Off by default: W009, W010.",
+        "The level of each finding, by its id: error, warning, note or off. The ids are those of wheelscope and "
+        "check-wheel-contents (W002 ...), and `twine` for its warnings. W009 and W010 are off by default.",
         {},
     )
 
