@@ -18,7 +18,7 @@ HELP = {
     "gate": "judge the wheels: wheelscope, twine, check-wheel-contents",
     "verify": "run the package's tests on each torch and Python, link against the rest",
     "gpu": "run the wheels on this machine's GPU, and write the evidence",
-    "smoke": "run each wheel once here",
+    "smoke": "run each wheel once",
     "attest": "sign PEP 740 attestations with this job's GitHub identity",
     "publish": "upload to the index with twine",
     "install": "install from the index by name, and smoke-test again",
