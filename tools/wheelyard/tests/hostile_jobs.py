@@ -178,7 +178,7 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
     ),
     "gate: a verdict of other bytes": (
         lambda a: on_other_bytes(a / "gate", "gate/"),
-        "is not what passed `gate/",
+        "is not the file that passed `gate/",
     ),
     "gate: what failed": (
         lambda a: job(a / "gate", "gate/x86_64", verdict="failed"),

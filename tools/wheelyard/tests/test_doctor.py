@@ -129,7 +129,8 @@ ENVIRONMENTS = "/environments?per_page=100"
 RUNNERS = "/actions/runners?per_page=100"
 OTHERWISE = {
     "missing  Actions are disabled": {"/actions/permissions": {"enabled": False}},
-    "missing  no action of another": {"/actions/permissions": {"enabled": True, "allowed_actions": "local_only"}},
+    "missing  actions of other "
+    "repositories": {"/actions/permissions": {"enabled": True, "allowed_actions": "local_only"}},
     "missing  there is no environment `pypi`": {ENVIRONMENTS: {"environments": []}},
     "missing  the environment `pypi` has no required reviewers": {
         ENVIRONMENTS: {"environments": [{"name": "pypi", "protection_rules": [{"type": "wait_timer"}]}]}
@@ -137,13 +138,13 @@ OTHERWISE = {
     "missing  no runner has the labels gpu, self-hosted": {RUNNERS: {"runners": []}},
     "missing  the repository is private": {"": {**ALL[""], "visibility": "private"}},
     "missing  GitHub has no branch `main`": {"/branches/main": NOT_ALLOWED},
-    "advice   any branch and tag may use the environment `pypi`": {
+    "advice   every branch and tag may use the environment `pypi`": {
         ENVIRONMENTS: {"environments": [{"name": n, "protection_rules": [REVIEWERS]} for n in ("testpypi", "pypi")]}
     },
     "advice   the runner with the labels gpu, self-hosted is offline": {
         RUNNERS: {"runners": [{**ALL[RUNNERS]["runners"][0], "status": "offline"}]}
     },
-    "advice   anyone who can push changes `main`": {"/branches/main": {"protected": False}},
+    "advice   anyone who can push can change `main`": {"/branches/main": {"protected": False}},
     "advice   anyone who can push can make, move": {
         "/rulesets?targets=tag&per_page=100": [{"target": "tag", "enforcement": "disabled"}]
     },
@@ -196,7 +197,7 @@ def test_without_a_network_a_token_or_a_repository_on_github(project: Path, gith
     done = call(project, github, token="")
     assert done.returncode == 1
     assert "GH_TOKEN=$(gh auth token) wheelyard doctor --github" in done.stderr
-    assert "were not looked at" in call(project, github, "tag", "1.1.0", token="").stdout
+    assert "were not checked" in call(project, github, "tag", "1.1.0", token="").stdout
     assert github.tokens == []
     github.server_close()
     assert "GitHub does not answer" in call(project, github).stderr

@@ -144,7 +144,7 @@ def test_the_environment_is_made_anew_where_the_project_has_moved(tmp_path: Path
     "name", ["class", "tests", "json", "Torch", "ci", "test", "NumPy", "aten", "cuda-kernels"]
 )
 def test_a_name_that_means_something_else(tmp_path: Path, name: str):
-    with pytest.raises(Problem, match="would be taken for something else"):
+    with pytest.raises(Problem, match="would be confused with something else"):
         new.new(name, tmp_path / "folder")
 
 

@@ -293,7 +293,7 @@ def test_a_python_that_the_base_lacks_is_no_wheel_of_the_plan(ordinary: Plan) ->
     plan = ordinary.edited(python={"versions": pythons}, torch={"2.15": torch})
     assert [wheel.python for wheel in plan.wheels] == ["3.13"]
     (without,) = (w for w in plan.all_wheels if w.arch == plan.machine and w not in plan.wheels)
-    assert plan.why_not(without) == "Debian has no Python 3.12: --base pypa"
+    assert plan.why_not(without) == "Debian has no Python 3.12: use --base pypa"
 
 
 # --- Publishing and installing --------------------------------------------------------------------

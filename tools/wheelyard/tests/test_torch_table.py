@@ -31,5 +31,5 @@ def test_a_version_that_nobody_has_is_said(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_index_that_does_not_answer_is_not_an_empty_one() -> None:
-    with pytest.raises(Problem, match="pip cannot say which torch there is"):
+    with pytest.raises(Problem, match="pip cannot list the releases of torch"):
         torch_table.versions("3.12", "x86_64", "--index-url=http://127.0.0.1:9/", "--retries=1")

@@ -107,7 +107,7 @@ def parse() -> argparse.Namespace:
     )
     adding.add_argument(
         "--files-at", dest="address", default="", metavar="URL",
-        help="address that already has the files, such as the release page; by default, they are copied into the folder",
+        help="address that already has the files, such as the release page (default: copy them into the folder)",
     )  # fmt: skip
     joining = commands.add_parser(
         "join",

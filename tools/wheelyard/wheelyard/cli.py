@@ -284,7 +284,7 @@ def _dirty(plan: Plan, changes: list[str]) -> str:
     """Says that the release contains uncommitted changes, and names them."""
     more = f" and {len(changes) - SHOWN} more" if len(changes) > SHOWN else ""
     return (
-        f"uncommitted changes are part of this release, which is not that of commit {plan.project.commit[:12]}: "
+        f"this release contains uncommitted changes on top of commit {plan.project.commit[:12]}: "
         f"{', '.join(changes[:SHOWN])}{more}"
     )
 

@@ -61,7 +61,7 @@ class Repository:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             if error.code == 401:
-                raise Problem(f"GitHub refuses the token (401); a new one: {TYPE}") from None
+                raise Problem(f"GitHub refuses the token (401); use a new one: {TYPE}") from None
             if error.code == 429 or error.headers.get("x-ratelimit-remaining") == "0":
                 raise Problem("GitHub's rate limit is used up; try again in an hour") from None
             if error.code in (403, 404):
@@ -99,7 +99,8 @@ def look(plan: Plan) -> list[Finding]:
     facts = where.ask()
     if facts is None:
         raise Problem(
-            f"GitHub has no repository {name}, or this token may not see it; create it and push, or: {TYPE}"
+            f"GitHub has no repository {name}, or this token may not see it; create it and push, or use another "
+            f"token: {TYPE}"
         )
     folder = plan.project.root / ".github/workflows"
     texts = "\n".join(file.read_text() for file in sorted(folder.glob("*.y*ml")))
@@ -118,7 +119,7 @@ def check(plan: Plan) -> str:
     if not repository(plan.project.root):
         return ""
     if not _token():
-        return f"GitHub's settings were not looked at, as there is no GH_TOKEN: {TYPE}"
+        return f"GitHub's settings were not checked, because there is no GH_TOKEN: {TYPE}"
     if lacking := [str(finding) for finding in look(plan) if finding.level == MISSING]:
         lines = ["GitHub is not set up for this tag:", *lacking, "--no-github-check tags anyway"]
         raise Problem("\n".join(lines))
@@ -139,9 +140,11 @@ def _actions(where: Repository) -> Iterator[Finding]:
     if not found["enabled"]:
         yield missing("Actions are disabled, so a tag starts nothing", f"enable them: {page}")
     elif allowed == "local_only":
-        yield missing("no action of another repository may run; the workflows use actions/*", page)
+        yield missing(
+            "actions of other repositories may not run, but the workflows use actions/*", page
+        )
     elif allowed == "selected":
-        do = f"those of .github/workflows must be among them: {page}"
+        do = f"the actions in .github/workflows must be among them: {page}"
         yield advice("only selected actions may run", do)
     else:
         yield ok("Actions may run")
@@ -174,8 +177,8 @@ def _environments(where: Repository, wanted: list[str]) -> Iterator[Finding]:
             approval = ": somebody approves" if name == APPROVED else ""
             yield ok(f"the environment `{name}`{approval}")
         if not there[name].get("deployment_branch_policy"):
-            what = f"any branch and tag may use the environment `{name}`"
-            yield advice(what, f"allow tags v* alone: {page}")
+            what = f"every branch and tag may use the environment `{name}`"
+            yield advice(what, f"allow only tags v*: {page}")
 
 
 def _runner(where: Repository, plan: Plan, facts: dict[str, Any]) -> Iterator[Finding]:
@@ -204,9 +207,9 @@ def _runner(where: Repository, plan: Plan, facts: dict[str, Any]) -> Iterator[Fi
 def _attestations(facts: dict[str, Any], texts: str) -> Iterator[Finding]:
     if "actions/attest" in texts and facts.get("visibility", "public") == "private":
         what = (
-            "the repository is private, where GitHub signs attestations with Enterprise Cloud only"
+            "the repository is private; there GitHub signs attestations only with Enterprise Cloud"
         )
-        do = "make it public, or publish by the workflow of `wheelyard new`, which signs none"
+        do = "make it public, or publish with the workflow that `wheelyard new` writes, which signs nothing"
         yield missing(what, do)
 
 
@@ -219,7 +222,7 @@ def _protection(where: Repository, facts: dict[str, Any]) -> Iterator[Finding]:
     elif found.get("protected"):
         yield ok(f"the branch `{branch}` is protected")
     else:
-        what = f"anyone who can push changes `{branch}` unreviewed"
+        what = f"anyone who can push can change `{branch}` without review"
         yield advice(what, f"add a rule: {page}")
     rules = where.ask("/rulesets?targets=tag&per_page=100")
     if rules is None:
@@ -236,5 +239,5 @@ def _publisher(plan: Plan, environments: list[str]) -> Iterator[Finding]:
     for name in environments:
         if name in hosts:
             place = f"https://{hosts[name]}/manage/project/{plan.project.name}/settings/publishing/"
-            what = f"the Trusted Publisher for the environment `{name}`, which nobody can read"
+            what = f"the Trusted Publisher for the environment `{name}`, which no token can read"
             yield unknown(what, f"look: {place}")

@@ -53,11 +53,13 @@ def new(name: str, folder: Path, tools: str = "") -> list[str]:
         )
     module = canonicalize_name(name).replace("-", "_")
     if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in TAKEN:
-        raise Problem(f"a package named {module} would be taken for something else; choose another")
+        raise Problem(
+            f"a package named {module} would be confused with something else; choose another name"
+        )
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise Problem(
-                f"{folder} is not empty; give a folder that is, or one that does not exist"
+                f"{folder} is not empty; name an empty folder, or one that does not exist"
             )
     except OSError as error:
         raise _unusable(folder, error) from None
@@ -118,10 +120,10 @@ def update(root: Path) -> str:
     done = _run_git(root, *_author(root), *merge, commit)
     if done.returncode:
         raise Problem(
-            f"{done.stdout.strip()}\nresolve what is marked, then `git commit`; `git merge --abort` takes it all back"
+            f"{done.stdout.strip()}\nresolve the conflicts, then `git commit`; `git merge --abort` undoes the merge"
         )
     return (
-        f"the project has the template of wheelyard {__version__} now; `git show` has the changes"
+        f"the project has the template of wheelyard {__version__} now; `git show` shows the changes"
     )
 
 
@@ -216,7 +218,7 @@ def _template_commit(root: Path, digest: str) -> str:
         if _digest(files) == digest:
             return commit
     raise Problem(
-        "no commit of this repository has the template's files alone, so there is nothing to merge from (a squashed or "
+        "no commit of this repository has only the template's files, so there is nothing to merge from (a squashed or "
         "shallow history loses it); run `wheelyard new` in another folder and compare"
     )
 

@@ -101,7 +101,7 @@ def _checked(project: Project, text: str) -> str:
     except InvalidVersion:
         raise Problem(f"`{text}` is not a version; give one like 1.2.3 or 1.2.3rc1") from None
     if str(version) != text or len(version.release) != 3 or version.local:
-        raise Problem(f"`{text}` is not of the form 1.2.3 or 1.2.3rc1; PyPI would not serve it so")
+        raise Problem(f"`{text}` is not of the form 1.2.3 or 1.2.3rc1; PyPI would change it")
     if project.version and version < Version(project.version):
         raise Problem(
             f"{text} is older than {project.version} in pyproject.toml; choose a newer one"

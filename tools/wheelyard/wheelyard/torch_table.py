@@ -35,7 +35,7 @@ def versions(python: str, machine: str, *options: str) -> list[str]:
     if listed := re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE):
         return listed[1].split(", ")
     if "Retrying" in done.stderr or "No matching distribution" not in done.stderr:
-        raise Problem(f"pip cannot say which torch there is:\n{done.stderr}")
+        raise Problem(f"pip cannot list the releases of torch:\n{done.stderr}")
     return []
 
 

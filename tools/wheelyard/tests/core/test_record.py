@@ -104,7 +104,7 @@ def test_what_passed_on_other_bytes_is_not_what_there_is_now(known: Record, tmp_
     known.check_ready(publish, jobs)
     (tmp_path / "a.whl").write_text("built again")
     passed(known, "build/x86_64", tmp_path / "a.whl", inputs={"sdist": "1"})
-    with pytest.raises(Problem, match=r"a\.whl is not what passed `gate/x86_64`"):
+    with pytest.raises(Problem, match=r"a\.whl is not the file that passed `gate/x86_64`"):
         known.check_ready(publish, jobs)
 
 

@@ -18,7 +18,7 @@ def test_a_failure_shows_the_end_of_the_log(tmp_path: Path) -> None:
 
 def test_a_program_that_hangs_is_stopped_with_its_children(tmp_path: Path) -> None:
     began = time.monotonic()
-    with pytest.raises(Problem, match="the test was stopped: no end after 1 s"):
+    with pytest.raises(Problem, match="the test was stopped: it had not ended after 1 s"):
         shell.run(
             ["sh", "-c", "sleep 61.7 & sleep 61.7"], tmp_path / "log", what="the test", limit=1
         )

@@ -99,7 +99,7 @@ def test_the_workflows_are_called_at_the_commit_of_their_tag(
     monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{tmp_path}/github/.insteadOf")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://github.com/")
     said = init(write(tmp_path / "before", NO_PROJECT_TABLE))
-    assert f"GitHub does not tell the commit of {RELEASE}" in " ".join(said.split())
+    assert f"GitHub did not give the commit of {RELEASE}" in " ".join(said.split())
     git(theirs, "tag", "--annotate", RELEASE, "--message", "x")
     init(write(tmp_path / "after", NO_PROJECT_TABLE))
     workflow = (tmp_path / "after/.github/workflows/wheels.yml").read_text()
@@ -111,7 +111,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     init(tmp_path)
     file = tmp_path / matrix.FILE
     file.write_text(file.read_text() + "# mine\n")
-    assert "left alone: ci/matrix.toml is there already" in init(tmp_path)
+    assert "kept: ci/matrix.toml exists already" in init(tmp_path)
     assert file.read_text().endswith("# mine\n")
 
 

@@ -124,6 +124,6 @@ def test_what_has_no_hash_is_shown(plan: Plan) -> None:
     assert requirements.to_verify(loose) == "einops>=0.8"
     console = Console(record=True, width=200)
     show(loose, console)
-    assert "by name alone: torch, einops>=0.8;" in console.export_text()
+    assert "without hashes: torch, einops>=0.8;" in console.export_text()
     show(plan, quiet := Console(record=True, width=200))
-    assert "by name alone" not in quiet.export_text()
+    assert "without hashes" not in quiet.export_text()

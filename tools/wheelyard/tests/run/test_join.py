@@ -125,7 +125,7 @@ def test_a_file_that_nobody_told_of_is_refused(record: Record, wheels: list[Path
     handed(record, "build-a", repair_a=[wheels[0]])
     handed(record, "build-b", repair_b=[wheels[1]])
     told = {wheels[0].name: sha256(wheels[0])}
-    with pytest.raises(Problem, match=r"build-b hands on two.*, of which gate knows nothing"):
+    with pytest.raises(Problem, match=r"build-b hands on two.*, for which gate gave no digest"):
         joined(record, Told("gate", told, is_all=True))
     joined(record, Told("build", told))
 
@@ -139,7 +139,7 @@ def test_digests_are_told_and_read_again(record: Record, wheels: list[Path]) -> 
         with pytest.raises(Problem, match="does not say what a job made"):
             join.told(bad)
     assert join.told("build=").files == {}
-    with pytest.raises(Problem, match="gate has told nothing"):
+    with pytest.raises(Problem, match="gate gave no digests"):
         join.told("gate=", is_all=True)
 
 
@@ -245,7 +245,7 @@ def test_a_passed_job_has_made_what_it_is_for(record: Record, wheels: list[Path]
 def test_an_artifact_that_was_left_out(record: Record, wheels: list[Path]) -> None:
     handed(record, "build-a", repair_a=[wheels[0]])
     told = Told("gate", {file.name: sha256(file) for file in wheels}, is_all=True)
-    with pytest.raises(Problem, match=r"gate has told of two-1.0.*, which no artifact hands on"):
+    with pytest.raises(Problem, match=r"gate gave the digests of two-1.0.*, which no artifact has"):
         joined(record, told)
 
 

@@ -159,7 +159,7 @@ def test_what_changed_is_made_again_with_all_that_follows(
 
 def test_a_need_that_this_machine_lacks_is_an_error_before_anything_starts(record: Record) -> None:
     wanting = Job("verify", "s390x", Needs("s390x"), {})
-    with pytest.raises(Problem, match=r"verify/s390x needs a machine of s390x, and this is"):
+    with pytest.raises(Problem, match=r"verify/s390x needs a machine with s390x, and this is"):
         run(record, lambda *_: pytest.fail("ran"), job("verify/first"), wanting)
     assert record.jobs == {}
 

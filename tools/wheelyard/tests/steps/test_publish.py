@@ -224,7 +224,7 @@ def test_only_an_index_on_this_machine_stands_in(
 ) -> None:
     monkeypatch.setenv("INDEX_PYPI", "https://elsewhere.example/legacy/")
     with (
-        pytest.raises(Problem, match="INDEX_PYPI sends what is for pypi"),
+        pytest.raises(Problem, match="INDEX_PYPI redirects pypi"),
         index.ready("pypi", tmp_path),
     ):
         pass

@@ -52,7 +52,7 @@ HINTS = {
     "ERROR: No matching distribution found for einops>=0.8": "requires einops>=0.8, which the image lacks",
     "FileNotFoundError: [Errno 2] No such file or directory: '/tmp/tests/data/a.bin'": "need data/a.bin of the project",
     "ModuleNotFoundError: No module named 'scipy'": "only the tests need scipy",
-    "torch._inductor.exc.InvalidCxxCompiler: No working C++ compiler": "has no compiler, as users have none",
+    "torch._inductor.exc.InvalidCxxCompiler: No working C++ compiler": "has no compiler, because users may have none",
     "ImportError: /opt/venv/x/_binding.abi3.so: undefined symbol: scanner_create": "sdist lacks that source",
     "1 failed": "",
 }

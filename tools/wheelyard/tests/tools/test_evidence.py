@@ -32,7 +32,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "is about a file named other-1.0-py3-none-any.whl": {"wheel": "other-1.0-py3-none-any.whl"},
     "was not made from the wheel itself": {"installed": True},
     "was not made from the wheel itself ": {"loaded": {}},
-    "was made beside torch 1.0.0, which the matrix does not have": {"torch": "1.0.0"},
+    "was made with torch 1.0.0, which the matrix does not have": {"torch": "1.0.0"},
     "lacks what a smoke test writes": {"checks": 75},
     "lacks what a smoke test writes  ": {"runs": []},
     "lacks what a smoke test writes ": {"torch": None},
@@ -83,7 +83,7 @@ def test_a_project_without_checks_may_have_its_tests_run_there(tmp_path: Path) -
     seen = proof(spec="of nothing", checks={}, tests={**TESTS, "passed": 3, "failed": 0})
     file = write(tmp_path / "x.json", seen)
     wanted = dataclasses.replace(WANTED, spec=spec)
-    assert evidence.why_none(wanted, [file]) == ["x.json has not one check on a GPU"]
+    assert evidence.why_none(wanted, [file]) == ["x.json has no check on a GPU at all"]
     assert evidence.why_none(dataclasses.replace(wanted, tests=TESTS), [file]) == []
 
 
@@ -163,7 +163,7 @@ def test_evidence_is_of_the_wheels_own_architecture_and_torch(tmp_path: Path) ->
     for machine, torch, reason in (
         ("x86_64", "2.15.1+cu130", ""),
         ("riscv64", "2.15.1", "was made on riscv64"),
-        ("x86_64", "2.11.0", "was made beside torch 2.11.0, which the matrix does not have"),
+        ("x86_64", "2.11.0", "was made with torch 2.11.0, which the matrix does not have"),
     ):
         seen = proof(wheel=name, machine=machine, torch=torch)
         file = write(tmp_path / "x.json", seen)

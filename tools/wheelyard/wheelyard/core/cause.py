@@ -26,17 +26,17 @@ HINTS = {  # advice, by a pattern that a line of the log matches
     "that fewer run side by side.",
     "ERROR: No matching distribution found": "The package index lacks that version, or a wheel of it for this Python "
     "and CPU.",
-    "no trusted hash was provided for": "The lock lacks a package: pin all that torch needs in ci/torch.lock, with `uv "
-    "pip compile --generate-hashes`.",
-    "In --require-hashes mode": "The lock that `requires` names lacks a package: make it with all that is needed, with "
+    "no trusted hash was provided for": "The lock lacks a package: pin everything that torch needs in ci/torch.lock, "
+    "with `uv pip compile --generate-hashes`.",
+    "In --require-hashes mode": "The lock that `requires` names lacks a package: make a complete one with "
     "`uv pip compile --universal --generate-hashes`.",
     "FetchContent.cmake": "A build has no network. If this is a download, name its URL and sha256 in the matrix, as "
-    '[[build.downloads]], and tell CMake where it lies: CMAKE_ARGS = "-DFETCHCONTENT_SOURCE_DIR_<NAME>=...".',
-    r"fatal error: \S+\.h\w*: No such file|cannot find -l": "If a library of Debian has it, name its package for "
-    'developers in the matrix, such as [build] apt = ["libgmp-dev"].',
+    '[[build.downloads]], and tell CMake where it is: CMAKE_ARGS = "-DFETCHCONTENT_SOURCE_DIR_<NAME>=...".',
+    r"fatal error: \S+\.h\w*: No such file|cannot find -l": "If a Debian package has it, name that package "
+    'in the matrix, such as [build] apt = ["libgmp-dev"].',
     "This does not look like a platform wheel": "The build made no library. If its log has `Unknown distribution "
     "option`, name the package that adds this option, such as cffi, in the matrix: [build] requires.",
-    "No module named 'torch'": "The build needs torch and does not say so: add it to [build-system] requires.",
+    "No module named 'torch'": "The build needs torch but does not require it: add it to [build-system] requires.",
 }
 
 

@@ -160,8 +160,8 @@ def _look_for_room(command: str, say: Callable[[str], None]) -> None:
         return
     if free < ROOM:
         say(
-            f"only {free >> 30} GiB are free in {folder}; images that are not there yet may not fit. `wheelyard image "
-            "--prune` removes those that this project does not need"
+            f"only {free >> 30} GiB are free in {folder}; images that are still to be made may not fit. `wheelyard "
+            "image --prune` removes those that this project does not need"
         )
 
 

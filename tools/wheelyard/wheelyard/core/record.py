@@ -85,7 +85,7 @@ class Record:
                 if entry["inputs"].get(key) != now:
                     files = ", ".join(PurePosixPath(path).name for path in now)
                     raise Problem(
-                        f"{files} is not what passed `{name}`; run `wheelyard release`, which "
+                        f"{files} is not the file that passed `{name}`; run `wheelyard release`, which "
                         "repeats what is needed"
                     )
             self.check_ready(earlier, graph)
@@ -97,7 +97,7 @@ class Record:
             step = name.split("/")[0]
             raise Problem(
                 f"{', '.join(missing)} of {name} is missing; run `wheelyard {step}` again, "
-                "or have the job that made it hand it on"
+                "or let the job that made it upload it again"
             )
         return dict(entry["outputs"])
 
@@ -249,7 +249,7 @@ def load(file: Path) -> tuple[Facts, dict[str, Facts]]:
             raise TypeError("its jobs are not a table")
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
         raise Problem(
-            f"{file} is damaged, or of another version ({error}); delete it to start over"
+            f"{file} is damaged, or from another version ({error}); delete it to start over"
         ) from None
     return head, jobs
 

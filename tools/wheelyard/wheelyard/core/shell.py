@@ -53,7 +53,9 @@ def run(
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            raise Problem(f"{what} was stopped: no end after {limit:.0f} s\n{tail(log)}") from None
+            raise Problem(
+                f"{what} was stopped: it had not ended after {limit:.0f} s\n{tail(log)}"
+            ) from None
         finally:
             ended(process)
     if code != 0:

@@ -33,7 +33,7 @@ def run(root: Path, display: Display, folder: str = "", import_name: str = "") -
     found = sources.read(root, folder)
     if rust := RUST & {found.backend, *metadata.required_to_build(found)}:
         raise Problem(
-            f"{' and '.join(sorted(rust))} builds it from Rust, which wheelyard's images have no compiler for; "
+            f"{' and '.join(sorted(rust))} builds it from Rust, for which wheelyard's images have no compiler; "
             "maturin and cibuildwheel make wheels of Rust code"
         )
     if not found.is_native:
@@ -51,7 +51,7 @@ def run(root: Path, display: Display, folder: str = "", import_name: str = "") -
     _show(found, choice, display)
     if choice.strategy != "universal" and not metadata.needs_torch(found):
         display.say(
-            "nothing in it uses torch: one wheel per Python would do for all its users; cibuildwheel makes those"
+            "nothing in it uses torch: one wheel per Python is enough, and cibuildwheel makes those"
         )
     if empty := sources.empty_submodules(root):
         display.say(
@@ -67,14 +67,14 @@ def run(root: Path, display: Display, folder: str = "", import_name: str = "") -
     for name, text in texts.items():
         file = root / name
         if file.exists():
-            display.say(f"left alone: {name} is there already")
+            display.say(f"kept: {name} exists already")
             continue
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         display.say(f"written: {name}")
         if name == WORKFLOW and not commit:
             display.say(
-                f"GitHub does not tell the commit of {files.RELEASE}; {WORKFLOW} names the tag, which can be moved: "
+                f"GitHub did not give the commit of {files.RELEASE}; {WORKFLOW} names the tag, which can be moved: "
                 "put its commit there"
             )
     display.say("next: `wheelyard plan` shows what will be made, `wheelyard release` makes it")

@@ -53,7 +53,7 @@ def _strategy(found: Found, reasons: dict[str, str]) -> str:
     bound = pybind or found.uses.get("python", [])
     if (stable := found.uses.get("stable")) and not torch and not bound and not found.calls_nvcc:
         reasons["strategy"] = (
-            f"{stable[0]} uses torch's stable ABI, and no source its C++ API or Python's C API"
+            f"{stable[0]} uses torch's stable ABI, and no source uses its C++ API or Python's C API"
         )
         return "universal"
     if found.any_python and not torch and not bound:
@@ -74,7 +74,7 @@ def _strategy(found: Found, reasons: dict[str, str]) -> str:
             reasons["strategy"] += f", and {subject}torch's C++ API"
     else:
         reasons["strategy"] = (
-            "it serves every extension; after a release wheelyard says whether fewer wheels would do"
+            "it works for every extension; after a release wheelyard says whether fewer wheels are enough"
         )
     return "each"
 

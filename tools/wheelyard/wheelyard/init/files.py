@@ -9,10 +9,10 @@ from wheelyard.init.choice import Choice
 from wheelyard.init.sources import Found
 from wheelyard.plan.project import metadata, requirement
 
-MATRIX_HEAD = """# What is released, and for whom: `wheelyard plan` shows it.
-# Every key there is: `wheelyard schema matrix --markdown`."""
-POLICY_HEAD = """# What the wheels must be before they may be released.
-# Every key there is: `wheelyard schema policy --markdown`."""
+MATRIX_HEAD = """# The versions to support, and the builds: `wheelyard plan` shows what follows.
+# All keys: `wheelyard schema matrix --markdown`."""
+POLICY_HEAD = """# The rules that wheels must keep to before they may be released.
+# All keys: `wheelyard schema policy --markdown`."""
 IN_IMAGE = {"torch", "setuptools", "wheel", "cmake", "ninja"}
 RELEASE = f"wheelyard-v{__version__}"
 UNIVERSAL_BUILD = [

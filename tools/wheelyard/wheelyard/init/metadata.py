@@ -66,7 +66,7 @@ def ask(found: Found, display: Display) -> None:
             info = builder.metadata_path(folder)
         except Exception as error:  # anything that the project's own code raises
             what = (str(error).splitlines() or [type(error).__name__])[0]
-            display.say(f"it failed ({what}); only the files count")
+            display.say(f"it failed ({what}); only the project's files are used")
             return
         _take(found, PathDistribution(Path(info)))
 
@@ -117,8 +117,10 @@ def _bare(requirement: Requirement) -> str:
 def check_names(found: Found) -> None:
     """Raises unless the project has both names: without them no wheel could be verified."""
     if not found.name:
-        raise Problem("no file of the project names it; write pyproject.toml, [project] name")
+        raise Problem(
+            "no file of the project has its name; add it to pyproject.toml: [project] name"
+        )
     if not found.import_name:
         raise Problem(
-            f"no file says what users of {found.name} import; `wheelyard init --import NAME` does"
+            f"no file says what users of {found.name} import; run `wheelyard init --import NAME`"
         )

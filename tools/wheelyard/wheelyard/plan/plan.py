@@ -51,7 +51,7 @@ DEBIAN_TOOLKITS = sorted(f.stem for f in TOOLKITS.glob("*.deb"))
 # How a cell may be verified, and what each word claims.
 WAYS = {
     "run": "the wheel is installed in a fresh container with this torch and Python, and the tests pass",
-    "linked": "every symbol of this very wheel is found in the torch wheel of this very cell",
+    "linked": "every symbol that the wheel needs is found in this cell's own torch wheel",
     "same ABI": "the wheel is linked with this torch for another Python, whose C++ libraries have the same sources",
     "inferred": "nothing of this cell is run or linked; `wheelscope cover` finds that a wheel serves it",
 }
@@ -149,7 +149,7 @@ class Plan:
             return ""
         if self.has_debian_nvcc(wheel):
             return f"Debian has the nvcc of CUDA {wheel.toolkit}, but no Python {python}: name an image with both"
-        return "" if has_every_python else f"Debian has no Python {python}: --base pypa"
+        return "" if has_every_python else f"Debian has no Python {python}: use --base pypa"
 
     def has_debian_nvcc(self, wheel: Wheel) -> bool:
         """Whether a wheel is compiled by Debian's nvcc. That needs Debian's g++, as the manylinux image's is too

@@ -213,7 +213,7 @@ def why_not_git(folder: Path) -> str:
     try:
         said = subprocess.run(["git", "status"], cwd=folder, capture_output=True, text=True).stderr
     except FileNotFoundError:
-        return "git is missing; install it: what git tracks is what an sdist is made from"
+        return "git is missing; install it: an sdist is made from the files that git tracks"
     if "dubious ownership" in said:
         return (
             f"{folder} belongs to another user, so git does not read it; if you trust its files: "

@@ -28,7 +28,7 @@ def show(
     _variants(plan, console, sizes or {})
     if loose := requirements.by_name_alone(plan):
         console.print(
-            f"Installed into images by name alone: {', '.join(loose)}; `requires` and ci/torch.lock take hashes too.",
+            f"Installed into images without hashes: {', '.join(loose)}; `requires` and ci/torch.lock take hashes too.",
             markup=False,
         )
     console.print(how_long(plan, took or {}))

@@ -34,7 +34,7 @@ def advise(plan: Plan, record: Record) -> list[str]:
     against = obstacles(seen, sources.read(plan.project.root, plan.project.folder).uses)
     better = STRATEGIES[STRATEGIES.index(plan.strategy) - 1]
     return [
-        f"What stands against strategy `{better}`, with fewer wheels:",
+        f"These prevent strategy `{better}`, which makes fewer wheels:",
         *(f"  {line}" for line in against),
     ]
 
@@ -54,8 +54,8 @@ def smallest(seen: Facts) -> str:
 def _why(seen: Facts) -> str:
     python, torch = seen["python_abi"]["kind"], seen["torch_abi"]["kind"]
     words = {
-        "none": "It uses nothing of Python's C API",
-        "abi3": "It uses Python's limited API alone",
+        "none": "It does not use Python's C API",
+        "abi3": "It uses only Python's limited API",
     }
     return f"{words[python]}; its torch ABI is {torch}, its CUDA runtime {seen['cuda']['runtime']}."
 

@@ -40,7 +40,7 @@ def publish(plan: Plan, record: Record, folder: Path) -> str:
         return _compared(tag, record.files(*plan.released), folder, log)
     _gh(["upload", tag, "--clobber", *files], log, f"adding files to {tag}")
     if lost := _lacking(_page(tag), files):
-        raise Problem(f"GitHub does not have {', '.join(lost)} as a whole; run the same job again")
+        raise Problem(f"GitHub does not have {', '.join(lost)} in full; run the same job again")
     _gh(["edit", tag, "--draft=false"], log, f"publishing {tag}")
     return f"{counted(len(files), 'file')} on the page of {tag}"
 

@@ -41,7 +41,7 @@ def told(text: str, *, is_all: bool = False) -> Told:
         )
     if is_all and not words:
         raise Problem(
-            f"{job} has told nothing of the files of this release; does it run `wheelyard digests`?"
+            f"{job} gave no digests of the files of this release; does it run `wheelyard digests`?"
         )
     return Told(job, dict(zip(words[1::2], words[::2], strict=True)), is_all)
 
@@ -87,7 +87,7 @@ def join(
             if record.jobs.get(name, entry)["outputs"] != entry["outputs"]:
                 raise Problem(
                     f"{artifact} and this machine have made different files in {name}; builds must be reproducible: "
-                    "run both again, and compare the files if it stays so"
+                    "run both again, and compare the files if that happens again"
                 )
             record.take(name, entry, file.parent, graph.jobs[name])
     _check_that_all_came(by.keys() & set(released), record, words)
@@ -102,7 +102,7 @@ def _check_that_all_came(jobs: Iterable[str], record: Record, words: Iterable[To
     for said in words:
         if said.is_all and (missing := sorted(said.files.keys() - came)):
             raise Problem(
-                f"{said.job} has told of {', '.join(missing)}, which no artifact hands on"
+                f"{said.job} gave the digests of {', '.join(missing)}, which no artifact has"
             )
 
 
@@ -146,7 +146,7 @@ def _check_bytes(entry: Facts, artifact: str, words: Iterable[Told]) -> None:
         for said in words:
             expected = said.files.get(name)
             if expected is None and said.is_all:
-                raise Problem(f"{artifact} hands on {name}, of which {said.job} knows nothing")
+                raise Problem(f"{artifact} hands on {name}, for which {said.job} gave no digest")
             if expected not in (None, digest):
                 raise Problem(
                     f"{artifact} hands on {name} with sha256 {digest[:16]}..., but {said.job} has told the workflow "

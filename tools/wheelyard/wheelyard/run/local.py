@@ -56,7 +56,7 @@ class Here:
     def lacks(self, job: Job) -> str | None:
         """Returns what this machine lacks to run a job; None if nothing."""
         if job.needs.arch not in (None, platform.machine()):
-            return f"needs a machine of {job.needs.arch}, and this is {platform.machine()}"
+            return f"needs a machine with {job.needs.arch}, and this is {platform.machine()}"
         return None
 
 

@@ -21,7 +21,7 @@ COVER = "cover"
 # Findings of check-wheel-contents that ordinary extension wheels have: a module beside the package (W009), and the
 # folder of the libraries that auditwheel copied in (W009, W010).
 DEFAULT_LEVELS = {"W009": "off", "W010": "off"}
-LEVELS_HINT = f"""If the wheel is meant to be so, switch that finding off in {policy.FILE}:
+LEVELS_HINT = f"""If that is intended, switch the finding off in {policy.FILE}:
   [levels]
   W002 = "off"  # the id that is shown above"""
 

@@ -130,8 +130,8 @@ def run(job: Job, workspace: Workspace) -> str:
             sent += upload(place_of, inputs["project"], group, workspace.log)
     verdict = f"{len(sent)} files uploaded, {len(files) - len(sent)} already there"
     if staying := inputs.get("variants"):  # PEP 825: versions of a draft are not for production
-        verdict += f"; {counted(staying, 'variant')} not, as no index takes them yet: any web server can serve "
-        verdict += "build/release/ with its simple/"
+        verdict += f"; {counted(staying, 'variant')} left out, because no index takes them yet: "
+        verdict += "any web server can serve build/release/ with its simple/"
     return verdict
 
 
@@ -244,6 +244,8 @@ def _send(target: Index, file: Path, log: Path) -> None:
         if any(sign in said for sign in ALREADY_THERE):
             return
         meanings = [meaning for sign, meaning in MEANINGS.items() if sign in said]
-        again = "Run the same command when it is fixed: what is there is not sent again."
+        again = (
+            "Run the same command when it is fixed: files that the index has are not sent again."
+        )
         kind = Broken if any(sign in said for sign in BROKEN) else Problem
         raise kind("\n".join([str(problem), *meanings[:1], again])) from None

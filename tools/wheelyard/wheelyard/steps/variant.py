@@ -73,5 +73,7 @@ def _uv() -> Path:
         "uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     )
     if not found:
-        raise Problem("uv is missing, which installs variants; `pip install 'wheelyard[variants]'`")
+        raise Problem(
+            "uv, which installs variants, is missing: `pip install 'wheelyard[variants]'`"
+        )
     return Path(found).resolve()

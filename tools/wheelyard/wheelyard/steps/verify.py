@@ -118,8 +118,8 @@ def meaning(log: str) -> str:
     """Returns what a failure says about the image, if anything."""
     if missing := re.search(r"No matching distribution found for (.+)", log):
         return (
-            f"\nThe wheel requires {missing[1]}, which the image lacks, as pyproject.toml does not name it; add it in "
-            "ci/matrix.toml: [verify] requires"
+            f"\nThe wheel requires {missing[1]}, which the image lacks, because pyproject.toml does not name it; add "
+            "it in ci/matrix.toml: [verify] requires"
         )
     if missing := re.search(r"No such file or directory: '/tmp/tests/([^']+)'", log):
         return f"\nIf the tests need {missing[1]} of the project, name it in ci/matrix.toml: [verify] tests"
@@ -132,7 +132,8 @@ def meaning(log: str) -> str:
         return f"\nIf only the tests need {missing[1]}, name its package in ci/matrix.toml: [verify] requires"
     if re.search(r"InvalidCxxCompiler|No working C\+\+ compiler|'(g\+\+|gcc|cc)'", log):
         return (
-            "\nThe image has no compiler, as users have none; if the tests need one, name it in ci/matrix.toml: "
+            "\nThe image has no compiler, because users may have none; if the tests need one, name it in "
+            "ci/matrix.toml: "
             '[verify] apt = ["g++", "libpython{python}-dev"]'
         )
     return ""

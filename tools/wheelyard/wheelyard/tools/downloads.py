@@ -47,7 +47,7 @@ def fetch(url: str, digest: str, file: Path) -> None:
     if (got := sha256(file)) != digest:
         raise Problem(
             f"{url} gives {counted(file.stat().st_size, 'byte')} with the sha256 {got}; build.downloads of the matrix "
-            f"asks for {digest}. Find out why they differ before you write down the new one"
+            f"asks for {digest}. Find out why they differ before you change the matrix"
         )
 
 
@@ -80,7 +80,7 @@ def _get(url: str, file: Path) -> None:
     except (OSError, http.client.HTTPException) as error:
         why = getattr(error, "reason", error)
         raise Broken(
-            f"{_shown(url, redirects)} cannot be fetched ({why}); run the same command again where it can"
+            f"{_shown(url, redirects)} cannot be fetched ({why}); run the same command again when it can"
         ) from None
 
 

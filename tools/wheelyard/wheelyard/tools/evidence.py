@@ -149,7 +149,7 @@ def _lacks(seen: dict[str, Any], wanted: Wanted) -> str:
     if seen.get("installed") is not False or not seen.get("loaded"):
         return "was not made from the wheel itself"
     if cell(seen)[1] not in wanted.torches:
-        return f"was made beside torch {seen['torch']}, which the matrix does not have"
+        return f"was made with torch {seen['torch']}, which the matrix does not have"
     if seen.get("program") != wanted.program:
         return "was made by another version of smoke.py"
     if (seen.get("command") or "") != (wanted.command or ""):
@@ -168,7 +168,7 @@ def _lacks(seen: dict[str, Any], wanted: Wanted) -> str:
     missing = sorted((wanted.spec.checks if wanted.spec else set()) - there)
     if missing:
         return f"has no check on a GPU of {', '.join(' '.join(pair) for pair in missing)}"
-    return "" if there or seen.get("command") or wanted.tests else "has not one check on a GPU"
+    return "" if there or seen.get("command") or wanted.tests else "has no check on a GPU at all"
 
 
 def _has_failed(seen: dict[str, Any]) -> bool:

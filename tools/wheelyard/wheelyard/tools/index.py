@@ -81,7 +81,7 @@ def ready(
     if stand_in := os.environ.get(variable):  # set in a rehearsal
         if urllib.parse.urlsplit(stand_in).hostname not in LOOPBACK:
             raise Problem(
-                f"{variable} sends what is for {name} to {stand_in}; only an index on this machine may "
+                f"{variable} redirects {name} to {stand_in}; only an index on this machine may "
                 "stand in for it: unset the variable"
             )
         yield Index(f"{name} (rehearsed)", stand_in, f"{stand_in}+simple/", is_public=True)

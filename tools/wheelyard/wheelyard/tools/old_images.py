@@ -37,7 +37,7 @@ def remove(
         if dry_run or shell.capture(words, SECONDS) is not None:
             say(f"{verb} {name}, {size}")
         else:
-            say(f"{name} stays: a container has it")
+            say(f"{name} is kept: a container uses it")
     layers = _unused_layers(engine)
     if layers and not dry_run:
         which = f"--filter=id=^({'|'.join(layers)})$"

@@ -118,7 +118,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "absolute": ({"/etc/x.txt": ["0" * 64, 1]}, "names the file /etc/x.txt, which is not its own"),
     "negative": ({"negative.txt": ["0" * 64, -1]}, "sent negative.txt with other bytes"),
     "elsewhere": ({"elsewhere.txt": ["../../keys/member.pem", 1]}, "hostile does not answer"),
-    "shapeless": ({"shapeless.txt": "0" * 64}, "sent no proper answer"),
+    "shapeless": ({"shapeless.txt": "0" * 64}, "sent an invalid answer"),
 }
 
 
@@ -163,7 +163,7 @@ def test_a_hostile_worker_gets_no_further_than_a_hostile_job(
     ],
 )
 def test_an_answer_of_another_shape_is_no_answer(told: Any) -> None:
-    with pytest.raises(Lost, match="sent no proper answer"):
+    with pytest.raises(Lost, match="sent an invalid answer"):
         checked(told)
 
 
@@ -337,7 +337,7 @@ def test_a_worker_that_sends_other_bytes(
     for n in range(2):
         assert (record.folder / f"x{n}.txt").read_text() == f"x{n}"
     assert {machine_of(record, job.name) for job in jobs} == {"honest"}
-    assert "liar sent x0.txt with other bytes than it said" in capsys.readouterr().out
+    assert "liar sent x0.txt with other bytes than it announced" in capsys.readouterr().out
 
 
 def test_the_scheduler_restarts(

@@ -22,7 +22,7 @@ def make(folder: Path) -> list[str]:
     file = folder / MEMBER
     if file.exists():
         raise Problem(
-            f"{folder} has keys already; name another folder, or delete them: then whoever has the old ones is out"
+            f"{folder} has keys already; name another folder, or delete them: then nobody can join with the old ones"
         )
     made: Any = Security.temporary()  # type: ignore[no-untyped-call]
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

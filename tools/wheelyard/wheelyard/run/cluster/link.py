@@ -55,7 +55,7 @@ class Errand:
         if self.future.status == "error":
             error = self.future.exception()
             if isinstance(error, distributed.KilledWorker):
-                raise Lost(f"died with it, as {worker.ALLOWED_FAILURES} others before")
+                raise Lost(f"died while running it, as {worker.ALLOWED_FAILURES} others before")
             raise Problem(f"the worker failed: {error!r}")
         raise SchedulerLost
 
@@ -66,10 +66,10 @@ def checked(told: Any) -> dict[str, Any]:
     if isinstance(told, dict) and told.get("kind") == "passed":
         kinds |= {"verdict": str, "outputs": dict}
     if not isinstance(told, dict) or not all(isinstance(told.get(k), t) for k, t in kinds.items()):
-        raise Lost(f"sent no proper answer: {json.dumps(told)[:200]}")
+        raise Lost(f"sent an invalid answer: {json.dumps(told)[:200]}")
     for file in (told["log"], *told.get("outputs", {}).values()):
         if not isinstance(file, list) or [type(part) for part in file] != [str, int]:
-            raise Lost(f"sent no proper answer: {json.dumps(file)[:200]}")
+            raise Lost(f"sent an invalid answer: {json.dumps(file)[:200]}")
     return told
 
 
@@ -171,7 +171,7 @@ class Link:
                 offset += len(content)
         if offset != size or seen.hexdigest() != digest:
             target.unlink()
-            raise Lost(f"sent {target.name} with other bytes than it said")
+            raise Lost(f"sent {target.name} with other bytes than it announced")
 
     def cancel_all(self) -> None:
         for errand in list(self._errands.values()):
