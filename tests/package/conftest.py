@@ -1,6 +1,6 @@
 """What the package's tests share: this machine's devices, every dtype, inputs that are not trivial.
 
-These tests need nothing but pytest, torch and the installed package, so that any wheel
+These tests need only pytest, hypothesis, torch and the installed package, so that any wheel
 can be tested anywhere.
 """
 
