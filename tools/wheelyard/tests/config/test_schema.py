@@ -55,6 +55,12 @@ def test_the_reference_page_is_what_the_schema_says(name: str) -> None:
     assert page == reference.page(KINDS[name], FILES[name].FILE)
 
 
+def test_the_page_tells_a_list_of_tables_from_a_table() -> None:
+    page = reference.page(KINDS["matrix"], FILES["matrix"].FILE)
+    assert "## `[[verify.run]]`\n" in page
+    assert "## `[verify]`\n" in page
+
+
 def test_the_policy_has_every_key_that_wheelscope_takes() -> None:
     """wheelscope refuses unknown keys, so a policy with all of ours must pass."""
     done = subprocess.run(

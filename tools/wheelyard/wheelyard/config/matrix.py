@@ -131,7 +131,7 @@ class Build:
         "",
     )
     downloads: list[Download] = key(
-        "Files that the build would download, each a table `[[build.downloads]]`. The build container has no network, "
+        "Files that the build would download. The build container has no network, "
         "so they are fetched before and mounted read-only in /downloads.",
         [],
     )
@@ -229,7 +229,7 @@ class RunCell:
 @dataclass(frozen=True)
 class Verify:
     run: list[RunCell] = key(
-        "Cells to run in fresh containers, each a table `[[verify.run]]`; by default, the oldest and the newest "
+        "Cells to run in fresh containers; by default, the oldest and the newest "
         "torch, each with a Python that Debian has.",
         [],
     )
@@ -276,7 +276,7 @@ class Smoke:
         "A command of the installed package that prints `checks` and `timing` as JSON.", ""
     )
     checks: list[Check] = key(
-        "Calls and the expressions that give the right answers, each a table `[[smoke.checks]]`.",
+        "Calls and the expressions that give the right answers.",
         [],
     )
     timing: Timing | None = key("A call to time.", None)

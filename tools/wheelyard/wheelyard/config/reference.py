@@ -30,15 +30,19 @@ def _table(kind: Any, path: list[str]) -> list[str]:
         inner = _inner(hints[field.name])
         if inner is not None:
             name, table = inner
-            below += _section([*path, field.name, *name], table, field.metadata["doc"])
+            is_list = typing.get_origin(without_none(hints[field.name])) is list
+            below += _section(
+                [*path, field.name, *name], table, field.metadata["doc"], is_list=is_list
+            )
         else:
             rows.append(_row(field, hints[field.name]))
     head = ["| key | type | default | meaning |", "|---|---|---|---|"] if rows else []
     return [*head, *rows, *([""] if rows else []), *below]
 
 
-def _section(path: list[str], table: Any, doc: str) -> list[str]:
-    return [f"## `[{'.'.join(path)}]`", "", doc, "", *_table(table, path)]
+def _section(path: list[str], table: Any, doc: str, *, is_list: bool) -> list[str]:
+    heading = f"[{'.'.join(path)}]"
+    return [f"## `{f'[{heading}]' if is_list else heading}`", "", doc, "", *_table(table, path)]
 
 
 def _inner(hint: Any) -> tuple[list[str], Any] | None:
