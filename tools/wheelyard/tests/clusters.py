@@ -24,10 +24,11 @@ WORKER = """
 import sys
 from pathlib import Path
 import clusters
+from wheelyard.core.progress import Display
 from wheelyard.run.cluster import offers, service, store, worker
 {patch}
 settings = worker.Settings(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], 2, 10**9)
-worker.work(settings, clusters.toy_step, print)
+worker.work(settings, clusters.toy_step, Display())
 """
 
 

@@ -36,9 +36,8 @@ def record(folder: Path) -> dict[str, dict[str, Any]]:
 def engine_up() -> Iterator[str]:
     """Yields the command of a container engine that answers; one that was stopped is started for that time."""
     with tempfile.TemporaryDirectory() as folder:
-        with warnings.catch_warnings(
-            action="ignore", category=ResourceWarning
-        ):  # the engine may outlive us
+        # The engine may outlive us.
+        with warnings.catch_warnings(action="ignore", category=ResourceWarning):
             found = engine.ready(Path(folder), print)
         try:
             yield found.command

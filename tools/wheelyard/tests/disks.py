@@ -62,7 +62,6 @@ class Disk:
 
 
 def _mount(*words: object) -> None:
-    if (
-        subprocess.run(["mount", *map(str, words)]).returncode != 0
-    ):  # in most containers even root cannot
+    # In most containers even root cannot mount.
+    if subprocess.run(["mount", *map(str, words)]).returncode != 0:
         pytest.skip("mounts a file system, which needs privileges")

@@ -237,9 +237,8 @@ class Rehearsal:
                 with self.signatures.open("a") as noted:
                     noted.writelines(f"{sha256(file)} {self.signer(job)}\n" for file in files)
         for key, text in job.get("outputs", {}).items():
-            if value := self.filled(
-                name, text, values
-            ):  # of a matrix's jobs, the last that sets it counts
+            # Of a matrix's jobs, the last that sets it counts.
+            if value := self.filled(name, text, values):
                 self.outputs[job["file"], name][key] = value
         shutil.rmtree(clone)
 

@@ -5,8 +5,8 @@ down what it was given. So a job runs again if its inputs changed, or if somethi
 """
 
 import dataclasses
-import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from repository import ROOT, committed
 from wheelyard.core import digest
-from wheelyard.core.job import Graph, Job, Needs, from_json
+from wheelyard.core.job import Graph, Job, Needs
 from wheelyard.core.progress import Display
 from wheelyard.core.record import Record
 from wheelyard.core.workspace import Workspace
@@ -25,13 +25,13 @@ from wheelyard.run import local
 from wheelyard.run.runner import Runner, only_run
 
 PLAN = """
-import json, sys
+import pickle, sys
 from pathlib import Path
 from wheelyard import steps
 from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import Options
 plan = planning.load(Options(place="github", index="pypi"), Path(sys.argv[1]))
-print(json.dumps([job.as_json() for job in steps.planned(plan).jobs.values()]))
+sys.stdout.buffer.write(pickle.dumps(list(steps.planned(plan).jobs.values())))
 """
 # The project's files that its sdist has, and others that belong to it; the tool has a folder of its own.
 IN_SDIST = ("README.md", "pyproject.toml", "setup.py", "csrc/add.h", "cuda_ext_example")
@@ -44,9 +44,8 @@ FROM_REPAIR = {"repair", "gate", "verify", "gpu", "smoke", "attest"} | PUBLISHED
 FROM_BUILD = {"build"} | FROM_REPAIR
 EVERYTHING = {"image"} | FROM_BUILD
 
-Change = tuple[
-    str, str, str
-]  # a file, the text to replace and its replacement; if empty, a line is added at its end
+# A file, the text to replace and its replacement; if empty, a line is added at its end.
+Change = tuple[str, str, str]
 
 
 class Bench:
@@ -76,10 +75,10 @@ class Bench:
         told = {"PYTHONPATH": os.pathsep.join(places), "WHEELSCOPE": str(self.program)}
         done = subprocess.run(
             [sys.executable, "-c", PLAN, self.project], env={**clean, **told, "PYTHONDONTWRITEBYTECODE": "1"},
-            cwd=self.folder, capture_output=True, text=True,  # which comes before PYTHONPATH
+            cwd=self.folder, capture_output=True,  # which comes before PYTHONPATH
         )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        jobs = (from_json(job) for job in json.loads(done.stdout))
+        assert done.returncode == 0, done.stderr.decode()
+        jobs = pickle.loads(done.stdout)
         return Graph.of(dataclasses.replace(job, needs=Needs()) for job in jobs)
 
     def ran_after(self, change: Callable[[], None], release: Path) -> set[str]:

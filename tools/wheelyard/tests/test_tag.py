@@ -45,6 +45,16 @@ def test_bumps_commits_and_tags(tree: Path) -> None:
     assert call(tree, "--check").returncode == 0
 
 
+def test_in_a_hook_of_another_repository_the_tag_is_still_the_projects(
+    tree: Path, tmp_path: Path
+) -> None:
+    other = committed(write(tmp_path / "other", {"a": ""}))
+    told = {"GIT_DIR": str(other / ".git"), "GIT_CONFIG_GLOBAL": os.devnull}
+    done = wheelyard(tree, "tag", "1.1.0", **told)
+    assert done.returncode == 0, done.stderr
+    assert (git(tree, "tag"), git(other, "tag")) == ("v1.1.0", "")
+
+
 REFUSED = {
     "1.1": "is not of the form",
     "one": "is not a version",

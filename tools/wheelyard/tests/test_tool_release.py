@@ -45,13 +45,8 @@ def programs(new_index: Callable[[str], Index], tmp_path_factory: pytest.TempPat
     stand_in = {"INDEX_TESTPYPI": where.upload, "TWINE_USERNAME": index.USER}
     made = " ".join(f"{sha256(wheel)} {wheel.name}" for wheel in tools.values())
     password = {"TWINE_PASSWORD": where.password or "", "DIGESTS": made}
-    upload = [
-        sys.executable,
-        "-m",
-        "tools.release.publish",
-        "testpypi",
-        folder,
-    ]  # as tools.yml does
+    # As tools.yml does.
+    upload = [sys.executable, "-m", "tools.release.publish", "testpypi", folder]
     subprocess.run(upload, cwd=ROOT, env={**os.environ, **stand_in, **password}, check=True)
     venv.create(folder / "venv", with_pip=True)
     found = folder / "venv/bin"

@@ -15,7 +15,6 @@ OTHERS = {
     "github": "make the tag's release page on GitHub",
     "serve": "serve the embedded index for pip",
 }
-CLUSTER = ("cluster-keys", "scheduler", "worker")
 KEYS = Path.home() / ".config/wheelyard/cluster"
 KEYS_HELP = "folder of the cluster's keys (default: %(default)s)"
 ABOUT = (
@@ -102,8 +101,11 @@ def parse() -> argparse.Namespace:
         parents=[run],
         help="add the release to a package index of plain files in a folder",
     )
+    adding.set_defaults(command="publish", index="folder")
     adding.add_argument(
-        "site", type=Path, help="folder for a web server; the index is simple/ in it"
+        "site",
+        type=lambda text: Path(text).resolve(),
+        help="folder for a web server; the index is simple/ in it",
     )
     adding.add_argument(
         "--files-at", dest="address", default="", metavar="URL",

@@ -16,7 +16,7 @@ from types import ModuleType
 from rich.console import Console
 
 from wheelyard import doctor, new, steps, tag
-from wheelyard.arguments import CLUSTER, parse
+from wheelyard.arguments import parse
 from wheelyard.core.environment import UMASK
 from wheelyard.core.job import Graph, Job
 from wheelyard.core.progress import Display
@@ -24,7 +24,7 @@ from wheelyard.core.record import Record
 from wheelyard.plan import github, show, support
 from wheelyard.plan import plan as planning
 from wheelyard.plan.plan import INDEXES, Options, Plan
-from wheelyard.problem import Problem
+from wheelyard.problem import Problem, some
 from wheelyard.report.advice import advise
 from wheelyard.run import join, local, wheelhouse
 from wheelyard.run.runner import Place, Runner, only_run
@@ -32,7 +32,6 @@ from wheelyard.steps import ORDER
 from wheelyard.tools import evidence, old_images, packages, suite
 from wheelyard.tools.images import FOLDER
 
-SHOWN = 4  # how many changed files a message names
 WHY_NONE = {
     "gpu": ": it runs the wheels of the architectures that [publish] gpu_evidence names in ci/matrix.toml"
 }
@@ -55,55 +54,47 @@ def main() -> int:
 
 
 def _dispatch(arguments: argparse.Namespace) -> int:
-    if arguments.command == "schema":
-        return _schema(arguments.file, arguments.markdown)
-    if arguments.command == "new":
-        folder = (arguments.folder or Path(arguments.name)).expanduser()
-        print("\n".join(new.new(arguments.name, folder, arguments.tools)))
-        return 0
-    if arguments.command == "update":
-        print(new.update(Path.cwd()))
-        return 0
-    if arguments.command == "init":
-        from wheelyard import init
+    match arguments.command:
+        case "schema":
+            _schema(arguments.file, arguments.markdown)
+        case "new":
+            folder = (arguments.folder or Path(arguments.name)).expanduser()
+            print("\n".join(new.new(arguments.name, folder, arguments.tools)))
+        case "update":
+            print(new.update(Path.cwd()))
+        case "init":
+            from wheelyard import init
 
-        init.run(Path.cwd(), Display(), arguments.folder, arguments.import_name)
-        return 0
-    if arguments.command == "toolkit":
-        return _toolkit(arguments)
-    if arguments.command == "torch":
-        from wheelyard import torch_table
+            init.run(Path.cwd(), Display(), arguments.folder, arguments.import_name)
+        case "toolkit":
+            return _toolkit(arguments)
+        case "torch":
+            from wheelyard import torch_table
 
-        print(torch_table.table(arguments.version))
-        return 0
-    if arguments.command == "nightly":
-        from wheelyard import nightly
+            print(torch_table.table(arguments.version))
+        case "nightly":
+            from wheelyard import nightly
 
-        nightly.main(arguments.torch_index)
-        return 0
-    if arguments.command in CLUSTER:
-        _cluster_command(arguments)
-        return 0
-    if vars(arguments).get("cluster"):
-        return _on_cluster(arguments)
-    if arguments.command == "append":
-        arguments.command, arguments.index = "publish", "folder"
-        arguments.site = arguments.site.resolve()
-    return _planned(arguments, planning.load(_options(arguments)), local.Local)
+            nightly.main(arguments.torch_index)
+        case "cluster-keys" | "scheduler" | "worker":
+            _cluster_command(arguments)
+        case _ if vars(arguments).get("cluster"):
+            return _on_cluster(arguments)
+        case _:
+            return _planned(arguments, planning.load(_options(arguments)), local.Local)
+    return 0
 
 
 def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
     match arguments.command:
         case "plan":
-            return _plan(plan, arguments)
+            _plan(plan, arguments)
+        case "tag" if arguments.check:
+            tag.check_head(plan.project, arguments.on)
         case "tag":
-            if arguments.check:
-                tag.check_head(plan.project, arguments.on)
-            else:
-                if not arguments.no_github_check and (unseen := doctor.check(plan)):
-                    print(unseen)
-                tag.make(plan.project, arguments.version)
-            return 0
+            if not arguments.no_github_check and (unseen := doctor.check(plan)):
+                print(unseen)
+            tag.make(plan.project, arguments.version)
         case "doctor":
             found = doctor.look(plan)
             print("\n".join(map(str, found)))
@@ -111,14 +102,19 @@ def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
         case "digests":
             _only_print()
             print(join.digests(Record(plan.project.release_folder), plan.released))
-            return 0
+        case _:
+            _recorded(arguments, plan, place)
+    return 0
+
+
+def _recorded(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> None:
+    """Runs a command that works with the record of a release, while no other one does."""
     display = Display(verbose=arguments.verbose)
     wheelhouse.hide_from_git(plan.project.release_folder)
     with only_run(plan.project.release_folder) as record:
-        if vars(arguments).get("prune"):
-            _prune(plan, display, dry_run=arguments.dry_run)
-            return 0
         match arguments.command:
+            case "image" if arguments.prune:
+                _prune(plan, display, dry_run=arguments.dry_run)
             case "join":
                 words = [join.told(text) for text in arguments.made]
                 words += [join.told(text, is_all=True) for text in arguments.all_made]
@@ -138,7 +134,6 @@ def _planned(arguments: argparse.Namespace, plan: Plan, place: NewPlace) -> int:
                 here = local.Here(plan.project.release_folder, display)
                 run_at = place(plan.project.root, steps.module, here)
                 _run(plan, record, display, arguments, run_at)
-    return 0
 
 
 def _on_cluster(arguments: argparse.Namespace) -> int:
@@ -180,7 +175,7 @@ def _cluster_command(arguments: argparse.Namespace) -> None:
         arguments.name or worker.default_name(), arguments.jobs or local.slots(),
         int(arguments.cache_gb * 1e9), arguments.network, arguments.memory_limit,
     )  # fmt: skip
-    worker.work(settings, steps.module, Display().say)
+    worker.work(settings, steps.module, Display())
 
 
 def _of_cluster(module: str) -> ModuleType:
@@ -211,7 +206,7 @@ def _only_print() -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
-def _schema(file: str, as_markdown: bool) -> int:
+def _schema(file: str, as_markdown: bool) -> None:
     """Prints the schema of a configuration file, as JSON for editors or as the reference page."""
     from wheelyard.config import matrix, policy, reference
 
@@ -221,10 +216,9 @@ def _schema(file: str, as_markdown: bool) -> int:
         print(reference.page(kind, name), end="")
     else:
         print(json.dumps(reference.json_schema(kind, name), indent=1))
-    return 0
 
 
-def _plan(plan: Plan, arguments: argparse.Namespace) -> int:
+def _plan(plan: Plan, arguments: argparse.Namespace) -> None:
     _only_print()
     if arguments.github:
         print(json.dumps(github.matrices(plan)))
@@ -238,7 +232,6 @@ def _plan(plan: Plan, arguments: argparse.Namespace) -> int:
         }
         sizes = {name: file.stat().st_size for name, file in files.items() if file.exists()}
         show.show(plan, Console(), took, sizes)
-    return 0
 
 
 def _run(
@@ -282,10 +275,9 @@ def _run(
 
 def _dirty(plan: Plan, changes: list[str]) -> str:
     """Says that the release contains uncommitted changes, and names them."""
-    more = f" and {len(changes) - SHOWN} more" if len(changes) > SHOWN else ""
     return (
         f"this release contains uncommitted changes on top of commit {plan.project.commit[:12]}: "
-        f"{', '.join(changes[:SHOWN])}{more}"
+        + some(changes)
     )
 
 

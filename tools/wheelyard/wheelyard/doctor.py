@@ -7,7 +7,6 @@ not read are called unknown; PyPI never tells who a project's trusted publishers
 import json
 import os
 import re
-import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -17,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from wheelyard.core import git
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 
@@ -75,10 +75,8 @@ class Repository:
 
 def repository(root: Path) -> str:
     """Returns OWNER/NAME of the project on GitHub; empty if its remote `origin` is not there."""
-    said = subprocess.run(
-        ["git", "remote", "get-url", "origin"], cwd=root, capture_output=True, text=True
-    )
-    found = re.search(r"github\.com[:/]+([\w.-]+/[\w.-]+?)(\.git)?/?$", said.stdout.strip())
+    said = git.ask(root, "remote", "get-url", "origin") or ""
+    found = re.search(r"github\.com[:/]+([\w.-]+/[\w.-]+?)(\.git)?/?$", said)
     return os.environ.get("GITHUB_REPOSITORY") or (found[1] if found else "")
 
 

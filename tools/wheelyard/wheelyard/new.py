@@ -8,11 +8,9 @@ that with whatever the project has become.
 
 import hashlib
 import keyword
-import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 import tomllib
@@ -21,6 +19,7 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from wheelyard import __version__
+from wheelyard.core import git
 from wheelyard.problem import Problem
 from wheelyard.tools import images
 
@@ -69,7 +68,7 @@ def new(name: str, folder: Path, tools: str = "") -> list[str]:
     existed = folder.exists()
     try:
         _write(files, folder)
-        _git(folder, "init", "--quiet", "--initial-branch=main")
+        git.call(folder, "init", "--quiet", "--initial-branch=main")
         _commit_all(folder, _subject())
         if wheels:  # in another commit: `update` merges from one with the template's files alone
             place = (folder / TOOLS).with_name(WHEELS)
@@ -98,7 +97,7 @@ def update(root: Path) -> str:
     if not marker.is_file():
         raise Problem(f"{root} has no {MARKER}: `wheelyard new` did not write this project")
     facts = tomllib.loads(marker.read_text())
-    if _git(root, "status", "--porcelain"):
+    if git.call(root, "status", "--porcelain"):
         raise Problem("there are changes that are not committed; commit or stash them first")
     files = rendered(facts["name"], facts["tools"])
     if files[MARKER] == marker.read_bytes():
@@ -107,20 +106,21 @@ def update(root: Path) -> str:
     with tempfile.TemporaryDirectory() as scratch:
         # A separate worktree leaves the project's files as they are until git merges.
         tree = Path(scratch) / "template"
-        _git(root, "worktree", "add", "--quiet", "--detach", str(tree), base)
+        git.call(root, "worktree", "add", "--quiet", "--detach", str(tree), base)
         try:
-            for old in _git(tree, "ls-files", "-z").split("\0")[:-1]:
+            for old in git.call(tree, "ls-files", "-z").split("\0")[:-1]:
                 (tree / old).unlink()
             _write(files, tree)
             _commit_all(tree, _subject())
-            commit = _git(tree, "rev-parse", "HEAD")
+            commit = git.call(tree, "rev-parse", "HEAD")
         finally:
-            _git(root, "worktree", "remove", "--force", str(tree))
+            git.call(root, "worktree", "remove", "--force", str(tree))
     merge = ["merge", "--no-ff", "--message", f"Merge the template of wheelyard {__version__}"]
-    done = _run_git(root, *_author(root), *merge, commit)
+    done = git.run(root, *_author(root), *merge, commit)
     if done.returncode:
         raise Problem(
-            f"{done.stdout.strip()}\nresolve the conflicts, then `git commit`; `git merge --abort` undoes the merge"
+            f"{done.stdout.decode().strip()}\nresolve the conflicts, then `git commit`; `git merge --abort` undoes the "
+            "merge"
         )
     return (
         f"the project has the template of wheelyard {__version__} now; `git show` shows the changes"
@@ -174,9 +174,9 @@ def _tool_wheels(folder: Path, requirements: str) -> list[Path]:
 
 def _commit_all(folder: Path, subject: str) -> None:
     """Commits every file as it is, whatever the user's own settings ignore, check, sign or rewrite."""
-    _git(folder, "add", "--all", "--force")
+    git.call(folder, "add", "--all", "--force")
     words = ["commit", "--quiet", "--no-gpg-sign", "--message", subject]
-    _git(folder, "-c", "core.hooksPath=/dev/null", *_author(folder), *words)
+    git.call(folder, "-c", "core.hooksPath=/dev/null", *_author(folder), *words)
 
 
 def _option(tools: str) -> str:
@@ -202,20 +202,10 @@ def _digest(files: Files) -> str:
 
 def _template_commit(root: Path, digest: str) -> str:
     """Returns the commit whose files are exactly those of the project's template."""
-    for commit in _git(root, "log", "--format=%H", "--", MARKER).split():
-        names = [
-            name
-            for name in _git(root, "ls-tree", "-r", "-z", "--name-only", commit).split("\0")
-            if name
-        ]
-        files = {
-            name: subprocess.run(
-                ["git", "show", f"{commit}:{name}"], cwd=root, capture_output=True, check=True
-            ).stdout
-            for name in names
-            if name != MARKER
-        }
-        if _digest(files) == digest:
+    for commit in git.call(root, "log", "--format=%H", "--", MARKER).split():
+        names = git.call(root, "ls-tree", "-r", "-z", "--name-only", commit).split("\0")[:-1]
+        shown = {n: git.run(root, "show", f"{commit}:{n}").stdout for n in names if n != MARKER}
+        if _digest(shown) == digest:
             return commit
     raise Problem(
         "no commit of this repository has only the template's files, so there is nothing to merge from (a squashed or "
@@ -237,26 +227,6 @@ def _author(folder: Path) -> list[str]:
     """Returns options for git if it has not been given a name yet, as in a container."""
     options = []
     for key, value in {"user.name": "wheelyard", "user.email": "wheelyard@localhost"}.items():
-        if not _run_git(folder, "config", key).stdout.strip():
+        if not git.ask(folder, "config", key):
             options += ["-c", f"{key}={value}"]
     return options
-
-
-def _git(folder: Path, *words: str) -> str:
-    done = _run_git(folder, *words)
-    if done.returncode:
-        said = done.stderr.strip() or done.stdout.strip()
-        raise Problem(f"git failed: {' '.join(words)}: {said}")
-    return done.stdout.strip("\n")
-
-
-def _run_git(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    """Runs git in a folder, even from a hook, whose environment names another repository."""
-    other = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
-    environment = {name: value for name, value in os.environ.items() if name not in other}
-    try:
-        return subprocess.run(
-            ["git", *words], cwd=folder, env=environment, capture_output=True, text=True
-        )
-    except FileNotFoundError:
-        raise Problem("git is not installed, and a new project is a git repository") from None

@@ -48,12 +48,10 @@ def with_torch(plan: Plan, version: str, index: str, python: str) -> Plan:
 def run(plan: Plan, display: Display) -> None:
     graph = steps.planned(plan, LAST)
     with only_run(plan.project.release_folder) as record:
-        place = local.Local(
-            plan.project.root, steps.module, local.Here(plan.project.release_folder, display)
-        )
-        jobs = [
-            job for job in graph.jobs.values() if job.step != "gate"
-        ]  # the gate's rules are for releases
+        here = local.Here(plan.project.release_folder, display)
+        place = local.Local(plan.project.root, steps.module, here)
+        # The gate's rules are for releases.
+        jobs = [job for job in graph.jobs.values() if job.step != "gate"]
         Runner(graph, record, display, place).run(jobs, force=False)
 
 

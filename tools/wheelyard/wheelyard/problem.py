@@ -1,8 +1,16 @@
-"""Defines the exception that ends a step with a message for people, and counts in words."""
+"""Defines the exception that ends a step with a message for people; names and counts things in words."""
+
+from collections.abc import Sequence
 
 
 class Problem(Exception):
     """An error that the person at the keyboard can fix; printed without a traceback, exit code 1."""
+
+
+def some(names: Sequence[str], shown: int = 4) -> str:
+    """Returns the first names, and how many more there are: a, b, c, d and 2 more"""
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
 
 
 def counted(number: int, noun: str) -> str:

@@ -7,13 +7,13 @@ branch, where changes are reviewed.
 
 import datetime
 import os
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
+from wheelyard.core import git
 from wheelyard.plan.project import Project, load
 from wheelyard.problem import Problem
 
@@ -46,15 +46,15 @@ def check_agreement(project: Project) -> None:
 
 def _check_branch(project: Project, branch: str) -> None:
     """Checks that HEAD is the commit that the workflow was started for, and part of `branch`."""
-    head = _git(project, "rev-parse", "HEAD")
+    head = git.call(project.root, "rev-parse", "HEAD")
     if (started := os.environ.get("GITHUB_SHA", head)) != head:
         raise Problem(
             f"the tag was moved from {started} to {head} after this run started; nothing is released from here: "
             "push the tag of the next version"
         )
-    if not _git(project, "rev-parse", "--verify", "--quiet", f"{branch}^{{commit}}", fails=""):
+    if not git.ask(project.root, "rev-parse", "--verify", "--quiet", f"{branch}^{{commit}}"):
         raise Problem(f"this clone has no {branch}; fetch it with its history (fetch-depth: 0)")
-    if _git(project, "merge-base", "HEAD", branch, fails="") != head:
+    if git.ask(project.root, "merge-base", "HEAD", branch) != head:
         raise Problem(
             f"{head[:12]} is not part of {branch}, so nobody has reviewed it there; merge it, then tag "
             "the merged commit"
@@ -63,14 +63,10 @@ def _check_branch(project: Project, branch: str) -> None:
 
 def make(project: Project, text: str) -> None:
     version = _checked(project, text)
-    head, changelog, pyproject = (
-        project.commit,
-        _changelog(project),
-        project.root / "pyproject.toml",
-    )
-    released_text = released(
-        changelog.read_text(), version, datetime.datetime.now(datetime.UTC).date()
-    )
+    head, changelog = project.commit, _changelog(project)
+    pyproject = project.root / "pyproject.toml"
+    today = datetime.datetime.now(datetime.UTC).date()
+    released_text = released(changelog.read_text(), version, today)
     # A version that the build makes from git's tags is written in no file.
     versioned = with_version(pyproject.read_text(), version) if project.version else ""
     try:
@@ -78,13 +74,14 @@ def make(project: Project, text: str) -> None:
         if versioned:
             pyproject.write_text(versioned)
         if project.commit.endswith("+"):
-            _git(project, "commit", "--quiet", "--all", "--message", f"Release {version}")
-        _git(project, "tag", "--annotate", f"v{version}", "--message", f"Release {version}")
+            git.call(project.root, "commit", "--quiet", "--all", "--message", f"Release {version}")
+        git.call(
+            project.root, "tag", "--annotate", f"v{version}", "--message", f"Release {version}"
+        )
         check_head(load(project.root, project.name, project.import_name, project.folder))
     except BaseException:
-        undo = [["tag", "--delete", f"v{version}"], ["reset", "--quiet", "--hard", head]]
-        for words in undo:
-            subprocess.run(["git", *words], cwd=project.root, capture_output=True)
+        git.ask(project.root, "tag", "--delete", f"v{version}")
+        git.ask(project.root, "reset", "--quiet", "--hard", head)
         print("undone: the tree and the tags are as they were", file=sys.stderr)
         raise
     print(
@@ -110,7 +107,7 @@ def _checked(project: Project, text: str) -> str:
         raise Problem(
             f"the tree has changes; commit or stash them first: {', '.join(project.changes[:4])}"
         )
-    if _git(project, "tag", "--list", f"v{text}"):
+    if git.ask(project.root, "tag", "--list", f"v{text}"):
         raise Problem(f"the tag v{text} exists; a released version never changes: choose the next")
     return text
 
@@ -150,13 +147,3 @@ def _changelog(project: Project) -> Path:
     if not file.is_file():
         raise Problem(f"{file} is missing; tell users there what is new, see keepachangelog.com")
     return file
-
-
-def _git(project: Project, *words: str, fails: str | None = None) -> str:
-    """Returns what git prints. If git fails, returns `fails` if given; otherwise raises."""
-    done = subprocess.run(["git", *words], cwd=project.root, capture_output=True, text=True)
-    if done.returncode != 0:
-        if fails is not None:
-            return fails
-        raise Problem(f"git {words[0]} failed: {done.stderr.strip()}")
-    return done.stdout.strip()

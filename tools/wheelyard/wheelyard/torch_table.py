@@ -22,16 +22,13 @@ from wheelyard.problem import Problem
 
 ARCHS = ("x86_64", "aarch64")
 PYTHONS = [f"3.{minor}{kind}" for minor, kind in itertools.product(range(10, 17), ("", "t"))]
-CUDA = (
-    "cuda-toolkit",
-    "nvidia-cuda-runtime",
-    "nvidia-cuda-runtime-cu12",
-)  # their versions begin with CUDA's
+# Packages whose versions begin with CUDA's.
+CUDA = ("cuda-toolkit", "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12")
 
 
 def versions(python: str, machine: str, *options: str) -> list[str]:
     """Returns the versions of torch that pip could install, the newest first, by the names of their files."""
-    done = _pip("index", "versions", "torch", *_for(python, machine), *options)
+    done = _pip("index", "versions", "torch", *for_machine(python, machine), *options)
     if listed := re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE):
         return listed[1].split(", ")
     if "Retrying" in done.stderr or "No matching distribution" not in done.stderr:
@@ -42,15 +39,8 @@ def versions(python: str, machine: str, *options: str) -> list[str]:
 def metadata(release: str, python: str, machine: str) -> dict[str, Any]:
     """Returns the metadata of a release's wheel."""
     with tempfile.TemporaryDirectory() as nowhere:
-        words = [
-            "install",
-            "--quiet",
-            "--dry-run",
-            "--no-deps",
-            "--report=-",
-            f"--target={nowhere}",
-        ]
-        done = _pip(*words, *_for(python, machine), f"torch=={release}")
+        words = ["--quiet", "--dry-run", "--no-deps", "--report=-", f"--target={nowhere}"]
+        done = _pip("install", *words, *for_machine(python, machine), f"torch=={release}")
     if done.returncode != 0:
         raise Problem(f"pip cannot read the metadata of torch {release}:\n{done.stderr}")
     (wheel,) = json.loads(done.stdout)["install"]
@@ -61,12 +51,11 @@ def _pip(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(list(map(str, isolated("pip", *words))), capture_output=True, text=True)
 
 
-def _for(python: str, machine: str) -> list[str]:
+def for_machine(python: str, machine: str) -> list[str]:
+    """Returns pip's options for the wheels of torch for a Python and a CPU, which need not be this machine's."""
     return [
-        "--only-binary=:all:",
-        f"--platform=manylinux_2_28_{machine}",
-        f"--python-version={python.rstrip('t')}",
-        f"--abi={python_tag(python)}",
+        *("--only-binary=:all:", f"--platform=manylinux_2_28_{machine}"),
+        *(f"--python-version={python.rstrip('t')}", f"--abi={python_tag(python)}"),
     ]
 
 

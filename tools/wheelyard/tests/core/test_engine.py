@@ -87,7 +87,7 @@ def left(ours: Engine) -> tuple[bool, str]:
     pid = int(engine.STARTED.read_text())
     said: list[str] = []
     ours.leave(said.append)
-    runs = engine._is_running("dockerd", pid)
+    runs = engine._program(pid) == "dockerd"
     assert engine.STARTED.exists() == runs
     return runs, " ".join(said)
 
@@ -124,14 +124,14 @@ def test_one_that_a_killed_release_left_is_stopped_by_the_next(
     monkeypatch.setattr(engine.debian, "need", lambda *_: None)
     pid = int(engine.STARTED.read_text())
     local.Here(tmp_path / "release", Display()).close()
-    assert not engine._is_running("dockerd", pid)
+    assert engine._program(pid) != "dockerd"
     assert not engine.STARTED.exists()
 
 
 def test_an_unused_run_leaves_the_engine_to_others(ours: Engine, tmp_path: Path) -> None:
     """The release that started the engine is still running."""
     local.Here(tmp_path / "release", Display()).close()
-    assert engine._is_running("dockerd", int(engine.STARTED.read_text()))
+    assert engine._program(int(engine.STARTED.read_text())) == "dockerd"
     assert ours.users is not None
 
 
@@ -159,9 +159,9 @@ def test_two_releases_start_one_engine(tmp_path: Path, monkeypatch: pytest.Monke
         first, second = pool.map(lambda folder: engine.ready(folder, lambda _: None), folders)
     (pid,) = map(int, (tmp_path / "started").read_text().split())
     first.leave(lambda _: None)
-    assert engine._is_running("dockerd", pid)
+    assert engine._program(pid) == "dockerd"
     second.leave(lambda _: None)
-    assert not engine._is_running("dockerd", pid)
+    assert engine._program(pid) != "dockerd"
 
 
 KILLED = """
@@ -186,9 +186,9 @@ def test_a_release_killed_while_its_engine_starts(
     killed.wait()
     following = engine.ready(tmp_path / "b", pytest.fail)
     (pid,) = map(int, (tmp_path / "started").read_text().split())
-    assert engine._is_running("dockerd", pid)
+    assert engine._program(pid) == "dockerd"
     following.leave(lambda _: None)
-    assert not engine._is_running("dockerd", pid)
+    assert engine._program(pid) != "dockerd"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts an engine")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from recorded import job, passed
 from wheelyard.core import record
-from wheelyard.core.job import Graph, Job, Needs, from_json, made
+from wheelyard.core.job import Graph, Job, made
 from wheelyard.core.job import passed as has_passed
 from wheelyard.core.record import Record
 from wheelyard.problem import Problem
@@ -139,14 +139,6 @@ def test_a_link_among_the_results_is_refused(known: Record, tmp_path: Path) -> N
 def test_a_result_that_is_missing_is_no_pass(known: Record, tmp_path: Path) -> None:
     with pytest.raises(Problem, match=r"made no a\.whl"):
         known.passed(build(sdist="2"), {}, tmp_path / "nothing", {}, 1.0)
-
-
-def test_a_job_is_plain_data() -> None:
-    needs = Needs("x86_64", engine=True)
-    inputs = {"wheel": made("build/a", "build/b"), "judged": has_passed("gate/a"), "n": [1]}
-    one = Job("verify", "a", needs, inputs, ("?evidence/*.json",))
-    assert from_json(json.loads(json.dumps(one.as_json()))) == one
-    assert one.after == ["build/a", "build/b", "gate/a"]
 
 
 def test_jobs_that_end_together_share_a_write_and_each_finds_itself_on_disk(

@@ -8,7 +8,7 @@ import pytest
 from repository import TOOL
 from rich.console import Console
 from wheelyard import steps
-from wheelyard.core.job import from_json, made
+from wheelyard.core.job import made
 from wheelyard.plan import plan as planning
 from wheelyard.plan import show, support
 from wheelyard.plan.plan import Options, Plan
@@ -32,7 +32,6 @@ def test_every_plan_is_a_sound_graph(
     jobs = steps.planned(chosen).jobs.values()
     assert {job.step for job in jobs} >= set(steps.STEPS)
     for job in jobs:
-        assert from_json(job.as_json()) == job
         assert job.needs.arch in (None, *chosen.machines) or job.needs.gpu
 
 

@@ -46,15 +46,14 @@ def write(file: Path, seen: object) -> Path:
 
 def test_these_bytes_on_a_gpu_with_every_op_and_dtype_checked(tmp_path: Path) -> None:
     file = write(tmp_path / "x.json", proof())
-    assert [seen["file"] for seen in evidence.on_gpu(WANTED, [file])] == ["x.json"]
-    assert evidence.why_none(WANTED, [file]) == []
+    found, refused = evidence.judged(WANTED, [file])
+    assert ([seen["file"] for seen in found], refused) == (["x.json"], [])
 
 
 @pytest.mark.parametrize("reason", REFUSED)
 def test_anything_else_is_no_evidence_and_says_why(tmp_path: Path, reason: str) -> None:
     file = write(tmp_path / "x.json", proof(**REFUSED[reason]))
-    assert evidence.on_gpu(WANTED, [file]) == []
-    assert evidence.why_none(WANTED, [file]) == [f"x.json {reason.strip()}"]
+    assert evidence.judged(WANTED, [file]) == ([], [f"x.json {reason.strip()}"])
 
 
 TESTS = {"command": "pytest", "files": "of them"}
@@ -73,9 +72,9 @@ TESTS = {"command": "pytest", "files": "of them"}
 def test_the_tests_of_the_release_must_have_passed_there_too(tmp_path: Path, ran: object) -> None:
     wanted = dataclasses.replace(WANTED, tests=TESTS)
     file = write(tmp_path / "x.json", proof(tests=ran))
-    assert evidence.why_none(wanted, [file]) == ["x.json has no run of this release's tests"]
+    assert evidence.judged(wanted, [file])[1] == ["x.json has no run of this release's tests"]
     write(file, proof(tests={**TESTS, "passed": 3, "failed": 0}))
-    assert evidence.why_none(wanted, [file]) == []
+    assert evidence.judged(wanted, [file])[1] == []
 
 
 def test_a_project_without_checks_may_have_its_tests_run_there(tmp_path: Path) -> None:
@@ -83,43 +82,43 @@ def test_a_project_without_checks_may_have_its_tests_run_there(tmp_path: Path) -
     seen = proof(spec="of nothing", checks={}, tests={**TESTS, "passed": 3, "failed": 0})
     file = write(tmp_path / "x.json", seen)
     wanted = dataclasses.replace(WANTED, spec=spec)
-    assert evidence.why_none(wanted, [file]) == ["x.json has no check on a GPU at all"]
-    assert evidence.why_none(dataclasses.replace(wanted, tests=TESTS), [file]) == []
+    assert evidence.judged(wanted, [file])[1] == ["x.json has no check on a GPU at all"]
+    assert evidence.judged(dataclasses.replace(wanted, tests=TESTS), [file])[1] == []
 
 
 def test_evidence_of_other_bytes_is_left_alone(tmp_path: Path) -> None:
     file = write(tmp_path / "x.json", proof(sha256="def"))
-    assert (evidence.on_gpu(WANTED, [file]), evidence.why_none(WANTED, [file])) == ([], [])
+    assert evidence.judged(WANTED, [file]) == ([], [])
 
 
 def test_an_edited_file_is_no_evidence(tmp_path: Path) -> None:
     """A finding was removed, and the digest left as it was."""
     failed = proof(failures=["add float32 cuda: wrong"], passed=False)
     file = write(tmp_path / "x.json", failed | {"failures": [], "passed": True})
-    assert evidence.why_none(WANTED, [file]) == ["x.json was edited after it was made"]
+    assert evidence.judged(WANTED, [file])[1] == ["x.json was edited after it was made"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null", "{", "[" * 100_000])
 def test_a_file_that_a_full_disk_left_is_no_evidence(tmp_path: Path, text: str) -> None:
     file = tmp_path / "torn.json"
     file.write_text(text)
-    assert evidence.on_gpu(WANTED, [file]) == []
-    (line,) = evidence.why_none(WANTED, [file])
+    found, (line,) = evidence.judged(WANTED, [file])
+    assert found == []
     assert line.startswith("torn.json ")
 
 
 def test_a_command_counts_where_the_matrix_has_one(tmp_path: Path) -> None:
     told = dataclasses.replace(WANTED, command="demo --check", spec=Spec("a spec", frozenset()))
     file = write(tmp_path / "x.json", proof(command="demo --check", checks={}))
-    assert evidence.on_gpu(told, [file])
-    assert evidence.why_none(WANTED, [file]) == ["x.json was made with another smoke command"]
+    assert evidence.judged(told, [file])[0]
+    assert evidence.judged(WANTED, [file])[1] == ["x.json was made with another smoke command"]
 
 
 def test_two_machines_are_two_proofs_and_a_copy_is_none(tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("a.json", "b.json", "c.json")]
     for file, torch in zip(files, ("2.11.0", "2.15.0", "2.15.0"), strict=True):
         write(file, proof(torch=torch))
-    assert [seen["torch"] for seen in evidence.on_gpu(WANTED, files)] == ["2.11.0", "2.15.0"]
+    assert [seen["torch"] for seen in evidence.judged(WANTED, files)[0]] == ["2.11.0", "2.15.0"]
 
 
 def test_a_free_threaded_python_is_not_its_twin_with_a_gil() -> None:
@@ -152,8 +151,7 @@ def test_the_committed_evidence_was_made_by_this_smoke_test() -> None:
 def test_a_run_that_failed_is_not_made_good_by_another(tmp_path: Path) -> None:
     good = write(tmp_path / "good.json", proof())
     bad = write(tmp_path / "bad.json", proof(passed=False, failures=["add float32 cuda: wrong"]))
-    assert evidence.on_gpu(WANTED, [good, bad]) == []
-    assert evidence.why_none(WANTED, [good, bad]) == ["bad.json says that checks failed"]
+    assert evidence.judged(WANTED, [good, bad]) == ([], ["bad.json says that checks failed"])
 
 
 def test_evidence_is_of_the_wheels_own_architecture_and_torch(tmp_path: Path) -> None:
@@ -167,4 +165,4 @@ def test_evidence_is_of_the_wheels_own_architecture_and_torch(tmp_path: Path) ->
     ):
         seen = proof(wheel=name, machine=machine, torch=torch)
         file = write(tmp_path / "x.json", seen)
-        assert evidence.why_none(wanted, [file]) == [f"x.json {reason}"] * bool(reason)
+        assert evidence.judged(wanted, [file])[1] == [f"x.json {reason}"] * bool(reason)

@@ -64,7 +64,10 @@ def test_a_release_that_is_made_again_replaces_its_own_page_alone(tmp_path: Path
         static_index.write_all(simple, "demo_ext", [wheel])
         digest = sha256(wheel.read_bytes()).hexdigest()
         assert static_index._listed(simple / "demo-ext") == {wheel.name: digest}
-    assert list(static_index._names((simple / "index.html").read_text())) == ["beside", "demo-ext"]
+    assert list(static_index._Links((simple / "index.html").read_text()).found) == [
+        "beside",
+        "demo-ext",
+    ]
     assert len(static_index._listed(simple / "beside")) == 1
 
 

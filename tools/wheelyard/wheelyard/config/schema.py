@@ -81,11 +81,11 @@ def read(kind: Any, value: Any, path: list[str], source: Source) -> Any:
     place = ".".join(path) or "the file"
     kind = without_none(kind)
     origin = typing.get_origin(kind)
-    if dataclasses.is_dataclass(kind):
-        return _table(kind, value, path, source)
-    plain = origin or kind
+    plain = dict if dataclasses.is_dataclass(kind) else origin or kind
     if not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool):
         raise source.problem(path, f"{place} must be {NAMES[plain]}, not {value!r}")
+    if dataclasses.is_dataclass(kind):
+        return _table(kind, value, path, source)
     if origin is list:
         (item,) = typing.get_args(kind)
         return [read(item, v, path, source) for v in value]
@@ -102,10 +102,8 @@ def without_none(kind: Any) -> Any:
     return kind
 
 
-def _table(kind: Any, value: Any, path: list[str], source: Source) -> Any:
+def _table(kind: Any, value: dict[str, Any], path: list[str], source: Source) -> Any:
     place = ".".join(path) or "the file"
-    if not isinstance(value, dict):
-        raise source.problem(path, f"{place} must be a table, not {value!r}")
     hints = typing.get_type_hints(kind)
     fields = {field.name: field for field in dataclasses.fields(kind)}
     for unknown in value.keys() - fields.keys():

@@ -7,6 +7,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Sequence
 
+from wheelyard.core import shell
 from wheelyard.core.environment import FIXED
 from wheelyard.problem import Problem
 
@@ -43,17 +44,10 @@ def _as_root() -> list[str] | None:
         return []
     environment = [f"{name}={value}" for name, value in FIXED.items()]  # sudo clears it
     sudo = ["sudo", "--non-interactive"]
-    try:
-        asked = subprocess.run([*sudo, "true"], capture_output=True)
-    except FileNotFoundError:
-        return None
-    return [*sudo, "env", *environment] if asked.returncode == 0 else None
+    may = shell.capture([*sudo, "true"]) is not None
+    return [*sudo, "env", *environment] if may else None
 
 
 def _is_installed(package: str) -> bool:
-    try:
-        query = ["dpkg-query", "-W", "-f=${Status}", package]
-        done = subprocess.run(query, capture_output=True, text=True)
-    except FileNotFoundError:
-        return False
-    return "ok installed" in done.stdout
+    said = shell.capture(["dpkg-query", "-W", "-f=${Status}", package])
+    return "ok installed" in (said or "")

@@ -39,14 +39,8 @@ def of(value: Any) -> str:
 def tools(*names: str) -> dict[str, str | None]:
     """Returns the version of each Python package that a step runs as a program, or None if it is not installed: the
     jobs that publish install few packages, but plan all jobs."""
-    return {name: _version(name) for name in names}
-
-
-def _version(name: str) -> str | None:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    installed = importlib.metadata.distributions
+    return {name: next((d.version for d in installed(name=name)), None) for name in names}
 
 
 @functools.cache

@@ -20,9 +20,8 @@ from wheelyard.core.lock import turn
 from wheelyard.problem import Problem
 
 START_SECONDS = 60
-ROOM = (
-    20 << 30
-)  # bytes: roughly the images of one project and the layers that the engine keeps of them
+# Bytes: roughly the images of one project and the layers that the engine keeps of them.
+ROOM = 20 << 30
 IMAGE = "wheelyard.image"  # labels an image with the tag that it was made for
 RUN = f"wheelyard.run={secrets.token_hex(8)}"  # labels the containers of this process
 # Only root can use these files. Every user of the engine holds a shared lock on `users`; stopping the engine takes an
@@ -102,7 +101,7 @@ class Engine:
         if self.users is None:
             return
         if (pid := _noted("dockerd", STARTED)) is not None:
-            if self._is_last_user():
+            if _is_unused(self.users) and not shell.capture([self.command, "ps", "--quiet"]):
                 self._stop(pid, say)
             else:
                 say("the container engine was started for a release; it stays up for other users")
@@ -112,19 +111,10 @@ class Engine:
         say(f"stopping the container engine that was started for a release (process {pid})")
         os.kill(pid, signal.SIGTERM)
         for _ in range(START_SECONDS * 10):
-            if not _is_running("dockerd", pid):
+            if _program(pid) != "dockerd":
                 break
             time.sleep(0.1)
         STARTED.unlink()
-
-    def _is_last_user(self) -> bool:
-        """Whether no container is running and no other release is using the engine."""
-        assert self.users is not None
-        try:
-            fcntl.flock(self.users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return not shell.capture([self.command, "ps", "--quiet"])
 
 
 def ready(release_folder: Path, say: Callable[[str], None]) -> Engine:
@@ -170,10 +160,15 @@ def is_left_over() -> bool:
     if os.geteuid() != 0 or _noted("dockerd", STARTED) is None:
         return False
     with USERS.open("ab") as users:
-        try:
-            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
+        return _is_unused(users)
+
+
+def _is_unused(users: IO[bytes]) -> bool:
+    """Whether no other release is using the engine; locks out new ones while the file is open."""
+    try:
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
     return True
 
 
@@ -287,11 +282,7 @@ def _noted(program: str, file: Path) -> int | None:
         pid = int(file.read_text())
     except (OSError, ValueError):
         return None
-    return pid if _is_running(program, pid) else None
-
-
-def _is_running(program: str, pid: int) -> bool:
-    return _program(pid) == program
+    return pid if _program(pid) == program else None
 
 
 def _program(pid: int) -> str:

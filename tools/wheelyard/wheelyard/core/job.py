@@ -1,4 +1,4 @@
-"""Defines a job: one piece of a step, as plain data that can be compared, stored and sent to another machine.
+"""Defines a job: one piece of a step, as plain data that can be compared and stored.
 
 `inputs` names everything that the result depends on, and the step's `run` is given nothing else: JSON values, and
 references to files. `Made` refers to files that other jobs make; the record turns it into their paths and digests.
@@ -7,7 +7,7 @@ run.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -53,7 +53,7 @@ class Job:
     needs: Needs
     inputs: Mapping[str, Any]
     # Patterns of the files that it makes, as paths below the release folder. A leading `?` marks optional files.
-    outputs: tuple[str, ...] = field(default=())
+    outputs: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -64,35 +64,6 @@ class Job:
         """The jobs that must have passed before this one."""
         references = [v for v in self.inputs.values() if isinstance(v, Made | Passed)]
         return list(dict.fromkeys(job for reference in references for job in reference.jobs))
-
-    def as_json(self) -> dict[str, Any]:
-        inputs = {name: _tagged(value) for name, value in self.inputs.items()}
-        return asdict(self) | {"inputs": inputs, "outputs": list(self.outputs)}
-
-
-KINDS: dict[str, type[Made] | type[Passed]] = {"made": Made, "passed": Passed}
-
-
-def _tagged(value: Any) -> Any:
-    for kind, of in KINDS.items():
-        if isinstance(value, of):
-            return {"$": kind, "jobs": list(value.jobs)}
-    return {"$": "source", "files": dict(value.files)} if isinstance(value, Source) else value
-
-
-def from_json(data: Mapping[str, Any]) -> Job:
-    """Rebuilds a job from what `as_json` returned."""
-
-    def value(tagged: Any) -> Any:
-        if not isinstance(tagged, dict) or "$" not in tagged:
-            return tagged
-        if tagged["$"] == "source":
-            return Source(tagged["files"])
-        return KINDS[tagged["$"]](tuple(tagged["jobs"]))
-
-    inputs = {name: value(tagged) for name, tagged in data["inputs"].items()}
-    outputs = tuple(data["outputs"])
-    return Job(data["step"], data["unit"], Needs(**data["needs"]), inputs, outputs)
 
 
 @dataclass(frozen=True)

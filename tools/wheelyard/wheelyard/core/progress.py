@@ -47,9 +47,6 @@ class Display:
         """Prints one line that must not be missed: a choice made, something installed or started."""
         self._bars.console.print(text, markup=False)
 
-    def step(self, name: str, total: int, reused: int) -> "StepDisplay":
-        return StepDisplay(self, name, total, reused)
-
     def show_summary(self) -> None:
         table = Table(title="Release")
         for column in ("step", "tasks", "unchanged", "seconds", "verdict"):
@@ -68,6 +65,7 @@ class StepDisplay:
         self.display, self.name, self.total, self.reused = display, name, total, reused
         self.began = time.monotonic()
         self.now: list[str] = []
+        self.is_open = True
         self.bar = display._bars.add_task(f"{name:8}", total=total, completed=reused, now="")
 
     def started(self, unit: str) -> None:
@@ -86,6 +84,10 @@ class StepDisplay:
         self._update(1)
 
     def close(self, verdict: str) -> None:
+        """Stops the bar, and adds its step to the summary, unless that is done."""
+        if not self.is_open:
+            return
+        self.is_open = False
         seconds = time.monotonic() - self.began
         self.display._bars.stop_task(self.bar)
         self.display.summary.append((self.name, self.total, self.reused, seconds, verdict))

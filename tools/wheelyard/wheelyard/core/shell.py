@@ -14,9 +14,8 @@ from wheelyard.problem import Problem
 
 TAIL_LINES = 15
 LINES_BELOW_A_CAUSE = 3
-LIMIT_SECONDS = (
-    24 * 60 * 60
-)  # the longest builds of real extensions take a night; anything longer hangs
+# The longest builds of real extensions take a night; anything longer hangs.
+LIMIT_SECONDS = 24 * 60 * 60
 running: dict[subprocess.Popen[bytes], int] = {}  # each with the thread that started it
 stopping = threading.Event()  # set while a run is being stopped: nothing new starts
 

@@ -1,7 +1,5 @@
 """Runs `wheelyard init`: examines a project, writes the files that get it started, and says why."""
 
-import os
-import subprocess
 import tomllib
 from pathlib import Path
 
@@ -10,6 +8,7 @@ from rich.table import Table
 
 from wheelyard.config import matrix, policy
 from wheelyard.config.matrix import KNOWN
+from wheelyard.core import shell
 from wheelyard.core.progress import Display
 from wheelyard.init import files, sources
 from wheelyard.init.choice import Choice, choose
@@ -85,13 +84,9 @@ def _commit_of_the_tag(uses: str) -> str:
     found."""
     address = f"https://github.com/{'/'.join(uses.split('/')[:2])}"
     tag = f"refs/tags/{files.RELEASE}"
-    command = ["git", "ls-remote", address, tag, f"{tag}^{{}}"]
-    told = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
-    try:
-        done = subprocess.run(command, env=told, capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.splitlines()[-1].split()[0] if done.stdout else ""
+    command = ["env", "GIT_TERMINAL_PROMPT=0", "git", "ls-remote", address, tag, f"{tag}^{{}}"]
+    said = shell.capture(command, limit=30)
+    return said.splitlines()[-1].split()[0] if said else ""
 
 
 def _show(found: Found, choice: Choice, display: Display) -> None:

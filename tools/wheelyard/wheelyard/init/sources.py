@@ -11,7 +11,7 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from wheelyard.core import shell
+from wheelyard.core import git
 from wheelyard.plan.project import pyproject
 
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".pyx")
@@ -263,9 +263,8 @@ def find_package(found: Found) -> None:
         top = found.root / prefix
         for file in sorted([*top.glob("*/__init__.py"), *top.glob("*/*/__init__.py")]):
             inside = file.parent.relative_to(top)
-            in_package = (
-                top / inside.parts[0] / "__init__.py"
-            ).exists()  # so it is part of that package
+            # Whether it is part of another package.
+            in_package = (top / inside.parts[0] / "__init__.py").exists()
             name = ".".join(inside.parts)
             is_named = name.replace(".", "_").lower() == wanted
             if len(inside.parts) == 1 or ((prefix or is_named) and not in_package):
@@ -295,7 +294,7 @@ def _made_by_cmake(root: Path, wanted: str) -> tuple[str, str] | None:
 def empty_submodules(root: Path) -> list[str]:
     """Returns the submodules that a plain `git clone` leaves empty; a build that needs their headers would fail
     late."""
-    said = shell.capture(["git", "-C", str(root), "submodule", "status"]) or ""
+    said = git.ask(root, "submodule", "status") or ""
     return [line.split()[1] for line in said.splitlines() if line.startswith("-")]
 
 

@@ -55,10 +55,14 @@ def matrices(plan: Plan) -> dict[str, Any]:
         {"name": w.name, "arch": w.arch, "runner": plan.matrix.arch[w.arch].runner}
         for w in plan.wheels
     ]
+    smoke = [
+        {"name": arch, "arch": arch, "runner": plan.matrix.arch[arch].runner, "wheel": f"{arch}*"}
+        for arch in _archs(plan)
+    ]
     return {
         "build": chunks(builds),
         "verify": chunks(_verify(plan)),
-        "smoke": {"include": _smoke(plan)},
+        "smoke": {"include": smoke},
         "gpu": plan.matrix.publish.gpu_runner,
     }
 
@@ -83,13 +87,6 @@ def _verify(plan: Plan) -> list[dict[str, str]]:
             for name, unit in units.items()
         ]  # fmt: skip
     return found
-
-
-def _smoke(plan: Plan) -> list[dict[str, str]]:
-    return [
-        {"name": arch, "arch": arch, "runner": plan.matrix.arch[arch].runner, "wheel": f"{arch}*"}
-        for arch in _archs(plan)
-    ]
 
 
 def _archs(plan: Plan) -> list[str]:

@@ -76,14 +76,12 @@ class Options:
     toolkit: str | None = None  # for universal wheels, in place of the matrix's choice
     wanted: tuple[str, ...] = ()  # patterns of wheels' names; empty: all
     index: str = "embedded"
-    site: Path | None = (
-        None  # the folder of the index, and the address of the files if they are elsewhere
-    )
+    # The folder of the index, and the address of the files if they are elsewhere.
+    site: Path | None = None
     address: str = ""
     place: str = "here"
-    offered: tuple[
-        str, ...
-    ] = ()  # what a cluster's machines have: architectures, "gpu"; or this machine: "gpu"
+    # What a cluster's machines have: architectures, "gpu"; or this machine: "gpu".
+    offered: tuple[str, ...] = ()
     slow: bool = False  # also run the cells that the matrix calls slow
     cache: Path | None = None  # a compiler cache for trial builds; releases use none
 

@@ -3,10 +3,8 @@
 import os
 import re
 import shlex
-import subprocess
 import tempfile
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from wheelyard.config.matrix import FILE as CONFIGURATION
+from wheelyard.core import git
 from wheelyard.core.digest import of_source
 from wheelyard.problem import Problem
 
@@ -72,7 +71,7 @@ class Project:
     @property
     def described(self) -> str:
         """git's description of HEAD: versions that are made from tags depend on it."""
-        return _git(self.root, "describe", "--tags", "--long", "--always") or ""
+        return git.ask(self.root, "describe", "--tags", "--long", "--always") or ""
 
     @property
     def commit(self) -> str:
@@ -82,48 +81,32 @@ class Project:
         separate index: the user's own may be told to overlook files (assume-unchanged, skip-worktree), and so may `git
         status` by settings.
         """
-        head = _git(self.root, "rev-parse", "HEAD") or ""
+        head = git.ask(self.root, "rev-parse", "HEAD") or ""
         if not head:
             return ""
+        everything = ["--", ":/", *self._nothing_made]
         with tempfile.TemporaryDirectory() as folder:
-            objects = Path(
-                str(_git(self.root, "rev-parse", "--path-format=absolute", "--git-path", "objects"))
-            )
+            where = ["rev-parse", "--path-format=absolute", "--git-path", "objects"]
             (Path(folder) / "objects").mkdir()
             own = {
                 "GIT_INDEX_FILE": f"{folder}/index",
                 "GIT_OBJECT_DIRECTORY": f"{folder}/objects",
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(objects),
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(git.ask(self.root, *where)),
             }
-            _git(self.root, "read-tree", "HEAD", more=own)  # what is left out below stays as it is
-            _git(
-                self.root,
-                "-c",
-                "core.fileMode=true",
-                "add",
-                "--all",
-                ":/",
-                *self._nothing_made,
-                more=own,
-            )
-            now = _git(self.root, "write-tree", more=own)
-        then = _git(self.root, "rev-parse", "HEAD^{tree}")
-        inside = _git(
-            self.root,
-            "status",
-            "--porcelain",
-            "--ignore-submodules=none",
-            "--",
-            ":/",
-            *self._nothing_made,
-        )
+            # What is left out below stays as it is in HEAD.
+            git.ask(self.root, "read-tree", "HEAD", more=own)
+            git.ask(self.root, "-c", "core.fileMode=true", "add", "--all", *everything, more=own)
+            now = git.ask(self.root, "write-tree", more=own)
+        then = git.ask(self.root, "rev-parse", "HEAD^{tree}")
+        words = ["status", "--porcelain", "--ignore-submodules=none"]
+        inside = git.ask(self.root, *words, *everything)
         return head if now == then and not inside else f"{head}+"
 
     @property
     def changes(self) -> list[str]:
         """The files that differ from the commit or are missing from it, without the files that a release makes."""
         words = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", "."]
-        said = _git(self.root, *words, *self._nothing_made) or ""
+        said = git.ask(self.root, *words, *self._nothing_made) or ""
         return [line[3:] for line in said.split("\0") if line]
 
     @property
@@ -140,7 +123,7 @@ class Project:
     @property
     def version_tag(self) -> str:
         """The version tag on HEAD, or an empty string."""
-        tags = _git(self.root, "tag", "--points-at", "HEAD", "--list", "v*") or ""
+        tags = git.ask(self.root, "tag", "--points-at", "HEAD", "--list", "v*") or ""
         return tags.split("\n")[0]
 
 
@@ -210,10 +193,9 @@ def pyproject(root: Path) -> dict[str, Any]:
 
 def why_not_git(folder: Path) -> str:
     """Returns why git cannot read a folder, and how to change that."""
-    try:
-        said = subprocess.run(["git", "status"], cwd=folder, capture_output=True, text=True).stderr
-    except FileNotFoundError:
-        return "git is missing; install it: an sdist is made from the files that git tracks"
+    said = os.fsdecode(git.run(folder, "status").stderr)
+    if said.startswith("git is missing"):
+        return f"{said}: an sdist is made from the files that git tracks"
     if "dubious ownership" in said:
         return (
             f"{folder} belongs to another user, so git does not read it; if you trust its files: "
@@ -226,7 +208,7 @@ def _tracked(folder: Path, *below: str) -> list[str] | None:
     """Returns the files below a folder that git tracks or would add; None if git fails."""
     found: list[str] = []
     for kind in (["--recurse-submodules"], ["--others", "--exclude-standard"]):
-        listed = _git(folder, "ls-files", "-z", *kind, "--", *below)
+        listed = git.ask(folder, "ls-files", "-z", *kind, "--", *below)
         if listed is None:
             return None
         found += [name for name in listed.split("\0") if name]
@@ -235,22 +217,4 @@ def _tracked(folder: Path, *below: str) -> list[str] | None:
 
 def _top(folder: Path) -> Path:
     """Returns the folder of the whole repository."""
-    return Path(_git(folder, "rev-parse", "--show-toplevel") or folder).resolve()
-
-
-def _git(root: Path, *words: str, more: Mapping[str, str] | None = None) -> str | None:
-    """Returns what git prints about the repository at `root`, or None if it fails. Ignores variables that name another
-    repository or index, and replaced objects."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name.startswith("GIT_CONFIG_")
-    }
-    kept |= {"GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C.UTF-8", **(more or {})}
-    try:
-        done = subprocess.run(
-            ["git", "-c", "core.fsmonitor=false", *words], cwd=root, capture_output=True, env=kept
-        )
-    except FileNotFoundError:
-        return None
-    return os.fsdecode(done.stdout).strip("\n") if done.returncode == 0 else None
+    return Path(git.ask(folder, "rev-parse", "--show-toplevel") or folder).resolve()

@@ -13,9 +13,8 @@ from wheelyard.problem import Problem
 FILE = "ci/torch.lock"
 RELEASE = re.compile(r"^torch==(\S+)", re.MULTILINE)
 
-Pins = Mapping[
-    str, list[str]
-]  # the lines of each release for pip: its own, then those of the packages that it needs
+# The lines of each release for pip: its own, then those of the packages that it needs.
+Pins = Mapping[str, list[str]]
 
 
 def load(root: Path) -> Pins:

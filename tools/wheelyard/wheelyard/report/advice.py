@@ -7,7 +7,7 @@ from wheelyard.core.record import Facts, Record
 from wheelyard.init import sources
 from wheelyard.plan.cells import wheels
 from wheelyard.plan.plan import Plan
-from wheelyard.problem import Problem, counted
+from wheelyard.problem import Problem, counted, some
 from wheelyard.tools import wheelscope
 
 SHOWN = 3  # how many symbols and files are named
@@ -93,9 +93,8 @@ def _readable(symbol: str) -> str:
 
 
 def _some(symbols: list[str]) -> str:
-    more = f" and {len(symbols) - SHOWN} more" if len(symbols) > SHOWN else ""
-    return ", ".join(symbols[:SHOWN]) + more if symbols else "its symbols"
+    return some(symbols, SHOWN) or "its symbols"
 
 
 def _in(files: list[str]) -> str:
-    return f"; in {_some(files)}" if files else ""
+    return f"; in {some(files, SHOWN)}" if files else ""

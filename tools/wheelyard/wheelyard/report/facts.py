@@ -72,7 +72,7 @@ def on_gpu(plan: Plan, record: Record, path: str, wheel: str) -> list[Facts]:
         return []
     told = smoke.spec(plan) | {"gpu_tests": plan.gpu_tests}
     wanted = evidence.wanted(told, plan.matrix.torch, Path(path).name, wheel, spec)
-    return evidence.on_gpu(wanted, evidence_files(plan, record))
+    return evidence.judged(wanted, evidence_files(plan, record))[0]
 
 
 def grid(plan: Plan, record: Record) -> dict[Cell, str]:

@@ -6,6 +6,7 @@ It is made from the record alone, even if steps failed or have not run.
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 from string import Template
@@ -68,9 +69,9 @@ def _verdict(record: Record) -> str:
         names = ", ".join(f"<code>{escape(name)}</code>" for name in failed)
         return f'<p class="verdict failed"><strong>{len(failed)} of {len(tasks)} jobs FAILED:</strong> {names}</p>'
     if not any(name.startswith("publish/") for name in tasks):
-        order = list(STEPS)
-        begun = [order.index(name.split("/")[0]) for name in tasks if name.split("/")[0] in order]
-        left = ", ".join(order[max(begun, default=-1) + 1 :])
+        done = {name.split("/")[0] for name in tasks}
+        begun = [number for number, step in enumerate(STEPS, 1) if step in done]
+        left = ", ".join(STEPS[max(begun, default=0) :])
         return f'<p class="verdict open"><strong>Not published yet:</strong> {len(tasks)} jobs passed; still to come: {left}.</p>'  # noqa: E501
     jobs = counted(len(tasks), "job")
     return f'<p class="verdict run"><strong>Passed:</strong> all {jobs}.</p>'
@@ -118,18 +119,13 @@ def _legend(grid: dict[Cell, str]) -> str:
         f'<td class="number">{counts[way]}</td><td>{_code(meaning)}</td></tr>'
         for way, (label, meaning) in WAYS.items()
     )
-    head = '<tr><th scope="col">label</th><th scope="col">cells</th><th scope="col">means</th></tr>'
-    return _scroll(
-        "How cells were verified",
-        f"<caption>{counted(len(grid), 'cell')}, by the strongest proof of each</caption>"
-        f"<thead>{head}</thead><tbody>{rows}</tbody>",
-    )
+    caption = f"{counted(len(grid), 'cell')}, by the strongest proof of each"
+    return _table("How cells were verified", caption, ("label", "cells", "means"), rows)
 
 
 def _arch_grid(plan: Plan, grid: dict[Cell, str], arch: str) -> str:
     """Returns the table of one architecture: a row for each torch and CUDA, a column for each Python."""
     pythons = plan.matrix.python.versions
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("torch", "CUDA", *pythons))
     rows = []
     last = ""
     for torch, cuda, row in plan.rows(arch):
@@ -138,11 +134,9 @@ def _arch_grid(plan: Plan, grid: dict[Cell, str], arch: str) -> str:
         boxes = "".join(_box(ways.get(python)) for python in pythons)
         heads = f'<th scope="row">{torch}</th><th scope="row">{cuda}</th>'
         rows.append(f'<tr class="{"first" if first else ""}">{heads}{boxes}</tr>')
-    return _scroll(
-        f"Grid of {arch}",
-        f"<caption>{arch}: torch and CUDA by Python</caption><thead><tr>{head}</tr></thead>"
-        f'<tbody class="grid" id="grid-{arch}">{"".join(rows)}</tbody>',
-    )
+    caption, columns = f"{arch}: torch and CUDA by Python", ("torch", "CUDA", *pythons)
+    body = f' class="grid" id="grid-{arch}"'
+    return _table(f"Grid of {arch}", caption, columns, "".join(rows), body=body)
 
 
 def _box(way: str | None) -> str:
@@ -170,19 +164,13 @@ def _steps(record: Record) -> str:
     for name, task in record.jobs.items():
         seconds[name.split("/")[0]] += task["seconds"]
     most = max(seconds.values(), default=0) or 1
-    order = list(ORDER)
     rows = "".join(
         f'<tr><th scope="row">{escape(step)}</th><td class="number">{time:.1f} s</td>'
         f'<td style="width: 60%"><span class="bar" style="width: {100 * time / most:.1f}%"></span></td></tr>'
-        for step, time in sorted(seconds.items(), key=lambda item: order.index(item[0]))
+        for step, time in sorted(seconds.items(), key=lambda item: ORDER.index(item[0]))
     )
-    return _scroll(
-        "Time of each step",
-        "<caption>Seconds of all jobs of each step together</caption><thead><tr>"
-        '<th scope="col">step</th><th scope="col">time</th><th scope="col">share</th></tr></thead>'
-        f"<tbody>{rows}</tbody>",
-        style="width: 100%",
-    )
+    caption, columns = "Seconds of all jobs of each step together", ("step", "time", "share")
+    return _table("Time of each step", caption, columns, rows, style="width: 100%")
 
 
 def _jobs(record: Record) -> str:
@@ -196,11 +184,7 @@ def _jobs(record: Record) -> str:
             f"<td>{escape(result[:300])}</td></tr>"
         )
     columns = ("job", "verdict", "time", "machine", "result")
-    head = "".join(f'<th scope="col">{n}</th>' for n in columns)
-    table = _scroll(
-        "All jobs",
-        f"<caption>All jobs</caption><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>",
-    )
+    table = _table("All jobs", "All jobs", columns, "".join(rows))
     return f"<details><summary>All {len(rows)} jobs</summary>{table}</details>"
 
 
@@ -209,9 +193,13 @@ def _machine(task: Facts) -> str:
     return str(ran["machine"]) if isinstance(ran, dict) and "machine" in ran else ""
 
 
-def _scroll(label: str, table: str, style: str = "") -> str:
-    """Wraps a table so that it scrolls by itself on a narrow screen, with the keyboard too."""
+def _table(
+    label: str, caption: str, columns: Iterable[str], rows: str, *, style: str = "", body: str = ""
+) -> str:
+    """Returns a table that scrolls by itself on a narrow screen, with the keyboard too."""
+    head = "".join(f'<th scope="col">{name}</th>' for name in columns)
     return (
         f'<div class="scroll" role="region" aria-label="{escape(label)}" tabindex="0">'
-        f'<table style="{style}">{table}</table></div>'
+        f'<table style="{style}"><caption>{caption}</caption><thead><tr>{head}</tr></thead>'
+        f"<tbody{body}>{rows}</tbody></table></div>"
     )

@@ -53,12 +53,6 @@ class Here:
         if self._engine is not None:
             self._engine.leave(self.say)
 
-    def lacks(self, job: Job) -> str | None:
-        """Returns what this machine lacks to run a job; None if nothing."""
-        if job.needs.arch not in (None, platform.machine()):
-            return f"needs a machine with {job.needs.arch}, and this is {platform.machine()}"
-        return None
-
 
 @dataclass(frozen=True)
 class Local:
@@ -76,7 +70,9 @@ class Local:
         return slots()
 
     def lacks(self, job: Job) -> str | None:
-        return self.here.lacks(job)
+        if job.needs.arch not in (None, platform.machine()):
+            return f"needs a machine of {job.needs.arch}, and this is {platform.machine()}"
+        return None
 
     def run(self, job: Job, inputs: Facts, folder: Path, log: Path) -> Ran:
         release_folder, began = self.here.folder, time.time()

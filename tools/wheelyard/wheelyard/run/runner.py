@@ -66,7 +66,7 @@ class Runner:
             try:
                 todo = jobs if force else self._unfinished(jobs)
                 self._check_needs(todo)
-                with temporary_files_in(self._work):
+                with temporary_files_in(self.record.folder / "work"):
                     self._run(jobs, todo, force)
             finally:
                 self.place.close()
@@ -89,7 +89,6 @@ class Runner:
             raise Problem("\n".join(f"{_some(names)} {lack}" for lack, names in missing.items()))
 
     def _run(self, jobs: list[Job], todo: list[Job], force: bool) -> None:
-        self._logs.mkdir(parents=True, exist_ok=True)
         waiting = Waiting(todo, self.place)
         bars = Bars(self.display, jobs, waiting)
         problems: dict[str, list[str]] = {}  # what went wrong, and in which jobs
@@ -127,24 +126,17 @@ class Runner:
             lines = (f"{', '.join(names)}: {problem}" for problem, names in problems.items())
             raise Problem("\n".join(lines))
 
-    @property
-    def _work(self) -> Path:
-        return self.record.folder / "work"
-
-    @property
-    def _logs(self) -> Path:
-        return self.record.folder / "logs"
-
     def _run_job(self, job: Job, display: StepDisplay) -> None:
         own = job.name.replace("/", "-")
-        log = self._logs / f"{own}.log"
+        log = self.record.folder / f"logs/{own}.log"
+        log.parent.mkdir(exist_ok=True)
         log.write_bytes(b"")
         self.record.check_ready(job, self.graph)
         inputs = self.record.resolve(job)
         began = time.monotonic()
         display.started(job.unit)
         verdict = "failed"
-        folder = Path(tempfile.mkdtemp(prefix=f"{own}-", dir=self._work))
+        folder = Path(tempfile.mkdtemp(prefix=f"{own}-", dir=self.record.folder / "work"))
         try:
             ran = self.place.run(job, inputs, folder, log)
             seconds = time.monotonic() - began
@@ -168,33 +160,26 @@ class Bars:
         self.failed: set[str] = set()
         self._display, self._waiting = display, waiting
         self._total = Counter(job.step for job in jobs)
-        self._open: dict[str, StepDisplay] = {}
-        self._closed: set[str] = set()
+        self._bars: dict[str, StepDisplay] = {}
 
     def of(self, step: str) -> StepDisplay:
-        if step not in self._open:
+        if step not in self._bars:
             reused = self._total[step] - self._waiting.left(step)
-            self._open[step] = self._display.step(step, self._total[step], reused)
-        return self._open[step]
+            self._bars[step] = StepDisplay(self._display, step, self._total[step], reused)
+        return self._bars[step]
 
     def settle(self) -> None:
         """Closes the bars of steps that are over. The bar of a step with nothing to do closes after all before it."""
         earlier_are = True
         for step in self._total:
-            is_over = not self._waiting.left(step) and (step in self._open or earlier_are)
-            if is_over and step not in self._closed:
-                self._close(step)
-            earlier_are = earlier_are and step in self._closed
+            is_over = not self._waiting.left(step)
+            if is_over and (step in self._bars or earlier_are):
+                self.of(step).close("failed" if step in self.failed else "passed")
+            earlier_are = earlier_are and is_over
 
     def close(self) -> None:
-        for step in self._open.keys() - self._closed:
-            self._close(step)
-
-    def _close(self, step: str) -> None:
-        self._closed.add(step)
-        left = self._waiting.left(step)
-        verdict = "failed" if step in self.failed else "stopped" if left else "passed"
-        self.of(step).close(verdict)
+        for step, bar in self._bars.items():
+            bar.close("failed" if step in self.failed else "stopped")
 
 
 def _all_of(over: SimpleQueue[Future[None]]) -> Iterator[Future[None]]:

@@ -23,23 +23,18 @@ def fill(plan: Plan, record: Record) -> str:
     """Copies the files that an index accepts of this release, and removes the project's other distributions. Returns
     why it could not, or an empty string."""
     folder = plan.project.wheelhouse
-    try:
-        _fill(folder, plan, record)
-    except OSError as error:
-        return f"{folder} cannot be written ({error.strerror}); the distributions are in {record.folder}"
-    return ""
-
-
-def _fill(folder: Path, plan: Plan, record: Record) -> None:
     entries = [record.jobs[name] for name in plan.uploaded if name in record.jobs]
     made = [record.folder / path for entry in entries for path in entry["outputs"]]
     names = {file.name for file in made}
-    hide_from_git(folder)
-    for old in folder.glob(f"{plan.project.normalised}-*"):
-        if old.name.endswith(KINDS) and old.name not in names:
-            old.unlink()
-    for file in made:
-        if file.exists():
+    try:
+        hide_from_git(folder)
+        for old in folder.glob(f"{plan.project.normalised}-*"):
+            if old.name.endswith(KINDS) and old.name not in names:
+                old.unlink()
+        for file in filter(Path.exists, made):
             new = folder / f".{file.name}"  # so that nobody sees half a wheel
             shutil.copyfile(file, new)
             new.replace(folder / file.name)
+    except OSError as error:
+        return f"{folder} cannot be written ({error.strerror}); the distributions are in {record.folder}"
+    return ""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wheelyard.config import policy
-from wheelyard.core import digest, shell
+from wheelyard.core import digest, git, shell
 from wheelyard.core.environment import ENGINE, isolated
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.workspace import Workspace
@@ -99,16 +99,14 @@ def make_sdist(workspace: Workspace) -> str:
 def git_mounts(project: Path, sources: Path) -> list[str]:
     """Shows git's folder to the build, as versions may be made from tags. A worktree has a file that names that
     folder."""
-    git = project / ".git"
-    if git.is_dir():
+    folder = project / ".git"
+    if folder.is_dir():
         (sources / ".git").mkdir()
-        return [f"--volume={git}:/source/.git:ro"]
-    if not git.is_file():
+        return [f"--volume={folder}:/source/.git:ro"]
+    if not folder.is_file():
         return []
-    shutil.copy(git, sources)
-    common = shell.capture(
-        ["git", "-C", project, "rev-parse", "--path-format=absolute", "--git-common-dir"]
-    )
+    shutil.copy(folder, sources)
+    common = git.ask(project, "rev-parse", "--path-format=absolute", "--git-common-dir")
     return [f"--volume={common}:{common}:ro"] if common else []
 
 
@@ -208,9 +206,7 @@ def environment(plan: Plan, wheel: Wheel) -> dict[str, str]:
     told |= {name: text.format(**values) for name, text in template.items()}
     if targets := cmake_targets(told.get("TORCH_CUDA_ARCH_LIST", "")):
         told.setdefault("CUDAARCHS", targets)
-    if (
-        plan.options.cache
-    ):  # a trial build's; as it is an input, a release never takes that wheel over
+    if plan.options.cache:  # an input, so that a release never takes that wheel over
         told |= CACHES["ccache" if wheel.torch else "sccache"]
     return {**told, "SOURCE_DATE_EPOCH": str(facts.source_date_epoch)}
 

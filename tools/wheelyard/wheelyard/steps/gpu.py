@@ -43,20 +43,14 @@ def run(job: Job, workspace: Workspace) -> str:
     file = workspace.out / f"evidence/gpu-{job.unit}.json"
     folder = workspace.scratch("spec")
     tests = workspace.inputs["gpu_tests"]
-    told = ["--tests-command", tests["command"], "--tests"] if tests else []
-    if not evidence.capabilities():
-        shown = [*smoke.words(workspace.inputs, folder, "."), *told, *(["FOLDER"] if tests else [])]
-        return _handed_on(wheel, workspace.sources("committed"), file, shlex.join(shown))
-    python = os.environ.get("TORCH_PYTHON", "python3")
-    command = [
-        python,
-        "-I",
-        smoke.PROGRAM,
-        wheel,
-        *smoke.words(workspace.inputs, folder, str(folder)),
-        *told,
-        *([workspace.sources("tests")] if tests else []),
-    ]
+    is_here = bool(evidence.capabilities())
+    words = smoke.words(workspace.inputs, folder, str(folder) if is_here else ".")
+    if tests:
+        place = str(workspace.sources("tests")) if is_here else "FOLDER"
+        words += ["--tests-command", tests["command"], "--tests", place]
+    if not is_here:
+        return _handed_on(wheel, workspace.sources("committed"), file, shlex.join(words))
+    command = [os.environ.get("TORCH_PYTHON", "python3"), "-I", smoke.PROGRAM, wheel, *words]
     what = f"the smoke test of {wheel.name}"
     shell.run([*command, "--evidence", file], workspace.log, what=what, cwd=folder, allow=GPU)
     gpu = json.loads(file.read_text())["gpu"]

@@ -151,8 +151,9 @@ def check_evidence(workspace: Workspace) -> None:
         )
     for wheel, digest_of_wheel in wheels.items():
         wanted = evidence.wanted(inputs, inputs["torches"], wheel.name, digest_of_wheel, spec)
-        if not evidence.on_gpu(wanted, known):
-            none = [f"  {line}" for line in evidence.why_none(wanted, known)]
+        found, refused = evidence.judged(wanted, known)
+        if not found:
+            none = [f"  {line}" for line in refused]
             raise Problem(
                 "\n".join([f"no GPU evidence for {wheel.name}", *none])
                 + "; on a machine with a GPU run `wheelyard gpu`, or\n"

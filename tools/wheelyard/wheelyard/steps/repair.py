@@ -5,7 +5,6 @@ import shutil
 import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from wheelyard.core import digest, shell
 from wheelyard.core.job import Job, Needs, made
@@ -49,10 +48,13 @@ def jobs(plan: Plan) -> list[Job]:
 
 def _job(plan: Plan, wheel: Wheel) -> Job:
     facts = plan.matrix.repair
+    # The build's image has the libraries that are copied into the wheel.
+    image = images.for_build(plan, wheel) if wheel.torch else None
     inputs = {
         "wheel": made(f"build/{wheel.name}"),
         "exclude": [*EXCLUDED, *(EXCLUDED_CUDA if wheel.torch else []), *facts.exclude],
-        **(_in_image(plan, wheel) if wheel.torch else {"image": None}),
+        "image": image,
+        "graft_from": facts.graft_from if image else [],
         "epoch": plan.matrix.build.source_date_epoch,
         "toolkit": wheel.toolkit,
         "runtime": sbom.pinned_runtime(wheel.toolkit),
@@ -64,7 +66,7 @@ def _job(plan: Plan, wheel: Wheel) -> Job:
         "compressor": digest.COMPRESSOR,
         "code": digest.code(__name__),
     }
-    needs = Needs(inputs["image"]["machine"], engine=True) if inputs["image"] else Needs()
+    needs = Needs(image["machine"], engine=True) if image else Needs()
     return Job("repair", wheel.name, needs, inputs, (_pattern(wheel),))
 
 
@@ -83,14 +85,6 @@ def _variant_job(variant: Variant) -> Job:
     }
     pattern = _pattern(variant.wheel, f"-{variant.label}")
     return Job("repair", variant.name, Needs(), inputs, (pattern,))
-
-
-def _in_image(plan: Plan, wheel: Wheel) -> dict[str, Any]:
-    """Returns the image to repair in: that of the build, which has the libraries that are copied into the wheel."""
-    return {
-        "image": images.for_build(plan, wheel),
-        "graft_from": plan.matrix.repair.graft_from,
-    }
 
 
 def run(job: Job, workspace: Workspace) -> str:

@@ -15,10 +15,11 @@ from wheelyard.core.disk import flush
 from wheelyard.core.environment import NETWORK, isolated
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.workspace import Workspace
-from wheelyard.plan.cells import Wheel
+from wheelyard.plan.cells import Wheel, python_tag
 from wheelyard.plan.plan import Plan
 from wheelyard.problem import Problem
 from wheelyard.tools import images, wheelscope
+from wheelyard.torch_table import for_machine
 
 # Debian's torch is outside the virtual environment. The suite moves on, so its torch may no longer be the one that the
 # matrix means. Debian's packages work together whatever versions they require of each other, so pip does not check
@@ -174,10 +175,9 @@ def _torch_wheel(workspace: Workspace) -> Path:
         workspace.inputs[name] for name in ("torch", "arch", "python", "index", "requirement")
     )
     folder = workspace.kept("torch")
-    tag = f"cp{python.replace('.', '')}"
     found = [
         file
-        for file in folder.glob(f"torch-{torch}-*-{tag}-*_{arch}.whl")
+        for file in folder.glob(f"torch-{torch}-*-{python_tag(python)}-*_{arch}.whl")
         if "--hash=" not in requirement or f"--hash=sha256:{sha256(file)}" in requirement
     ]
     if not found:
@@ -185,8 +185,7 @@ def _torch_wheel(workspace: Workspace) -> Path:
         wanted.write_text(requirement)
         shell.run(
             [*isolated("pip", "download", "--quiet", "--no-deps", "--dest", part),
-             "--only-binary=:all:", f"--platform=manylinux_2_28_{arch}", f"--abi={tag}",
-             f"--python-version={python.rstrip('t')}", "--requirement", wanted,
+             *for_machine(python, arch), "--requirement", wanted,
              *([f"--index-url={index}"] if index else [])],
             workspace.log, what=f"downloading torch {torch} for {arch}", allow=NETWORK,
         )  # fmt: skip

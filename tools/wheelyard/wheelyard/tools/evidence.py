@@ -8,13 +8,12 @@ and dtype on a GPU. Anything else does not count, and the reason is reported; no
 
 import json
 import re
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wheelyard.core import digest
+from wheelyard.core import digest, shell
 from wheelyard.problem import Problem
 
 FOLDER = "docs/evidence"
@@ -25,12 +24,8 @@ TEXTS = ("wheel", "machine", "python", "torch")
 
 def capabilities() -> list[str]:
     """Returns the compute capability of each GPU of this machine, from its driver."""
-    command = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True)
-    except FileNotFoundError:
-        return []
-    return re.findall(r"^\d+\.\d+$", done.stdout, re.MULTILINE) if done.returncode == 0 else []
+    said = shell.capture(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"])
+    return re.findall(r"^\d+\.\d+$", said or "", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -51,9 +46,8 @@ class Wanted:
     spec: Spec | None  # None: nothing has been smoke-tested here
     file: str  # the wheel's name, which ends in its architecture
     torches: tuple[str, ...]  # those that it may be run beside, such as 2.15
-    tests: Mapping[str, Any] | None = (
-        None  # tests that must have been run too: their command and the digest of their files
-    )
+    # Tests that must have been run too: their command and the digest of their files.
+    tests: Mapping[str, Any] | None = None
 
 
 def wanted(
@@ -84,18 +78,9 @@ def _spec(file: Path) -> Spec:
     return Spec(seen["spec"], frozenset(_op_and_dtype(key) for key in seen["checks"]))
 
 
-def on_gpu(wanted: Wanted, files: Iterable[Path]) -> list[dict[str, Any]]:
-    """Returns the evidence that a wheel passed on a GPU, without duplicates."""
-    return _judged(wanted, files)[0]
-
-
-def why_none(wanted: Wanted, files: Iterable[Path]) -> list[str]:
-    """Returns a line for each file about these bytes that says why it is no evidence; files about others are left
-    out."""
-    return _judged(wanted, files)[1]
-
-
-def _judged(wanted: Wanted, files: Iterable[Path]) -> tuple[list[dict[str, Any]], list[str]]:
+def judged(wanted: Wanted, files: Iterable[Path]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Returns the evidence that a wheel passed on a GPU, without duplicates, and a line for each file about these bytes
+    that says why it is no evidence; files about others are left out."""
     found: dict[str, dict[str, Any]] = {}
     refused = []
     failed = False

@@ -9,13 +9,8 @@ from wheelyard.core.environment import isolated
 
 APT = ("Acquire::Check-Valid-Until", "Acquire::Retries", "Acquire::http::", "Acquire::https::")
 PIP = (
-    "index-url",
-    "extra-index-url",
-    "trusted-host",
-    "proxy",
-    "default-timeout",
-    "timeout",
-    "retries",
+    *("index-url", "extra-index-url", "trusted-host", "proxy"),
+    *("default-timeout", "timeout", "retries"),
 )
 
 

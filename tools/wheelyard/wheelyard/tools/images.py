@@ -66,24 +66,21 @@ def _native(plan: Plan, wheel: Wheel) -> Recipe:
         "CUDA": wheel.toolkit or "",
         "APT": " ".join(matrix.build.apt),
     }
-    arguments |= _torch_to_build_with(plan, plan.torch_build(wheel.torch, wheel.arch, wheel.cuda))
+    torch = plan.torch_build(wheel.torch, wheel.arch, wheel.cuda)
+    arguments |= _torch(torch, whole=matrix.build.torch_dependencies)
     arguments["REQUIRES"] = _beside_torch(requirements.to_build(plan), arguments)
     # torch has one build for each CUDA, whatever toolkit compiles for it.
     recipe = _recipe("native", machine, bases, {**arguments, "TORCH_CUDA": cuda_name(wheel.cuda)})
     return recipe | {"why": f"base {base}: {reason}", "lacks": plan.lacks(wheel)}
 
 
-def _torch(build: TorchBuild, *, alone: bool = False) -> dict[str, str]:
-    """Returns the release of torch, its requirements file, and its index if PyPI does not have that build."""
-    wanted = build.requirement if alone else build.requirements
+def _torch(build: TorchBuild, *, whole: bool = True) -> dict[str, str]:
+    """Returns the release of torch, its requirements file, and its index if PyPI does not have that build. A torch that
+    is not `whole` has none of its dependencies."""
+    wanted = build.requirements if whole else build.requirement
     found = {"TORCH": build.release, "TORCH_REQUIREMENTS": wanted}
-    return found | ({"PIP_INDEX_URL": build.index} if build.index else {})
-
-
-def _torch_to_build_with(plan: Plan, build: TorchBuild) -> dict[str, str]:
-    if plan.matrix.build.torch_dependencies:
-        return _torch(build)
-    return _torch(build, alone=True) | {"TORCH_OPTIONS": "--no-deps"}
+    found |= {"PIP_INDEX_URL": build.index} if build.index else {}
+    return found | ({} if whole else {"TORCH_OPTIONS": "--no-deps"})
 
 
 def _beside_torch(wanted: str, arguments: dict[str, str]) -> str:
@@ -113,7 +110,7 @@ def _universal(plan: Plan, wheel: Wheel) -> Recipe:
     }
     # Only torch's headers are used: any build will do.
     torch = plan.torch_build(wheel.torch or plan.stable_torch, machine)
-    arguments |= _torch_to_build_with(plan, torch)
+    arguments |= _torch(torch, whole=matrix.build.torch_dependencies)
     base, _ = choose_base(plan, wheel.arch)
     if base == "pypa":
         bases = {"BASE_IMAGE": pypa_reference(matrix.base.pypa.image, machine)}

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from wheelyard.core.workspace import Workspace
+from wheelyard.problem import some
 from wheelyard.tools import images
 
 KEPT = "ci/packages"  # in the project; a folder for each architecture of machine
-SHOWN = 4  # how many packages are named
 # Runs in the image. A Python package gets a digest of the hashes that its own list of files contains, without files
 # that an installer adds. There are hundreds of packages, so a line has many.
 LIST = """
@@ -48,10 +48,9 @@ def not_as_kept(project: Path, release_folder: Path, machine: str) -> list[str]:
         if not old:
             lines.append(f"{KEPT}/{machine} has no list of the packages in the image {made.stem}")
         elif changes:
-            more = f" and {len(changes) - SHOWN} more" if len(changes) > SHOWN else ""
             lines.append(
                 f"the image {made.stem} has other packages than {KEPT}/{machine}/{made.name} says: "
-                f"{', '.join(changes[:SHOWN])}{more}"
+                + some(changes)
             )
     if lines:
         lines.append(

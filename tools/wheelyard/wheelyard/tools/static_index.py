@@ -123,7 +123,7 @@ def _add(folder: Path, project: str, files: list[Path], base: str) -> None:
         said["versions"] = sorted({*said.get("versions", []), *versions})
         _put(listing, _json(said))
     text = f"{HEAD}<title>{name}</title>\n</html>\n" if is_new else page.read_text()
-    known = _names(text)
+    known = _Links(text).found
     _put(page, _with_lines(text, [_link(e) for e in entries if e["filename"] not in known]))
     _write_front(folder)
 
@@ -194,14 +194,10 @@ class _Links(HTMLParser):
             self._target = None
 
 
-def _names(page: str) -> dict[str, str]:
-    return _Links(page).found
-
-
 def _listed(place: Path) -> dict[str, str]:
     """Returns a project's files in an index, each with its sha256, or an empty text if the page does not tell it."""
     page = place / "index.html"
-    return _names(page.read_text()) if page.exists() else {}
+    return _Links(page.read_text()).found if page.exists() else {}
 
 
 def variants(files: Iterable[Path]) -> dict[str, Any]:

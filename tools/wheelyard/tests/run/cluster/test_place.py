@@ -132,9 +132,7 @@ def test_a_hostile_worker_gets_no_further_than_a_hostile_job(
     monkeypatch.setattr(place, "ALONE_SECONDS", 1)
     claims = {"kind": "passed", "verdict": "", "log": ["", 0]}
     answers = {unit: {**claims, "outputs": outputs} for unit, (outputs, _) in HOSTILE.items()}
-    there.worker(
-        "hostile", f"service.Service.perform = lambda _, o, __: {answers!r}[o['job']['unit']]"
-    )
+    there.worker("hostile", f"service.Service.perform = lambda _, o, __: {answers!r}[o['unit']]")
     with pytest.raises(Problem) as told:
         run(there, record, *(toy(f"build/{unit}") for unit in HOSTILE))
     said = f"{told.value}{capsys.readouterr().out}"

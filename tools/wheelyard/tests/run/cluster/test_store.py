@@ -14,7 +14,7 @@ def digest(content: bytes) -> str:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "files", 10**6)
+    return Store(tmp_path / "files")
 
 
 def test_a_file_arrives_in_pieces(store: Store, tmp_path: Path) -> None:

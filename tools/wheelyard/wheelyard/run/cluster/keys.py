@@ -5,6 +5,7 @@ file; a new one makes a new cluster.
 """
 
 import ipaddress
+import itertools
 import os
 from pathlib import Path
 from typing import Any
@@ -39,14 +40,14 @@ def make(folder: Path) -> list[str]:
 
 def address(given: str) -> str:
     """Returns the scheduler's address, with its protocol."""
-    if "://" not in given:
-        given = f"tls://{given}"
-    parts = urlsplit(given)
-    if parts.scheme not in ("tcp", "tls") or not parts.hostname or not _port(parts):
-        raise Problem(
-            f"{given} is not the address of a scheduler, which looks like tls://host:8786"
-        )
-    return given
+    at = given if "://" in given else f"tls://{given}"
+    try:
+        is_one = at.startswith(("tcp://", "tls://")) and all(host_and_port(at))
+    except ValueError:  # the port is no number
+        is_one = False
+    if not is_one:
+        raise Problem(f"{at} is not the address of a scheduler, which looks like tls://host:8786")
+    return at
 
 
 def security(at: str, folder: Path) -> Any:
@@ -69,30 +70,20 @@ def security(at: str, folder: Path) -> Any:
             f"{file} is not this user's alone, so others may have read the key; "
             "delete the folder and make new keys, or if nobody could: chown it to this user, and chmod 600 it"
         )
-    parts = [
-        f"tls_{role}_{part}"
-        for role in ("client", "worker", "scheduler")
-        for part in ("cert", "key")
-    ]
-    files = dict.fromkeys(["tls_ca_file", *parts], str(file))
+    pairs = itertools.product(("client", "worker", "scheduler"), ("cert", "key"))
+    names = ["tls_ca_file", *(f"tls_{role}_{part}" for role, part in pairs)]
+    files = dict.fromkeys(names, str(file))
     return Security(require_encryption=True, **files)  # type: ignore[no-untyped-call]
 
 
 def host_and_port(at: str) -> tuple[str, int]:
     parts = urlsplit(at)
-    return str(parts.hostname), int(parts.port or 0)
-
-
-def _port(parts: Any) -> int | None:
-    try:
-        return parts.port  # type: ignore[no-any-return]
-    except ValueError:
-        return None
+    return parts.hostname or "", parts.port or 0
 
 
 def is_loopback(at: str) -> bool:
     """Whether an address can be reached from this machine alone."""
-    host = urlsplit(at).hostname or ""
+    host, _ = host_and_port(at)
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -207,15 +207,10 @@ class Link:
 
 def _pieces(files: Iterable[tuple[str, Path]]) -> Iterator[tuple[str, int, bytes, bool]]:
     for digest, file in files:
-        size, offset = file.stat().st_size, 0
+        size = file.stat().st_size
         with file.open("rb") as stream:
-            while True:
-                content = stream.read(CHUNK)
-                is_last = offset + len(content) >= size or not content
-                yield digest, offset, content, is_last
-                if is_last:
-                    break
-                offset += len(content)
+            for offset in range(0, max(size, 1), CHUNK):
+                yield digest, offset, stream.read(CHUNK), offset + CHUNK >= size
 
 
 @contextmanager

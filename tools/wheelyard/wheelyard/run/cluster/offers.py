@@ -6,18 +6,16 @@ only to a worker that has them.
 
 import importlib.metadata
 import platform
-import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
+from packaging.requirements import Requirement
 from rich.table import Table
 
 from wheelyard import __version__
 from wheelyard.core import digest
 from wheelyard.core import engine as containers
 from wheelyard.core.job import Job
-from wheelyard.problem import Problem
 from wheelyard.tools import evidence, wheelscope
 
 Resources = dict[str, float]
@@ -139,13 +137,8 @@ def _own_version() -> str:
 
 def _versions() -> list[str]:
     """Returns this wheelyard and everything that it depends on, with versions."""
-    found = [_own_version()]
-    for requirement in importlib.metadata.requires("wheelyard") or []:
-        name = re.split(r"[^A-Za-z0-9._-]", requirement)[0]
-        try:
-            found.append(f"{name}{BETWEEN}{importlib.metadata.version(name)}")
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    with suppress(Problem):  # if it is missing, jobs that call it go elsewhere
-        found.append(f"wheelscope{BETWEEN}{wheelscope.digest()}")
-    return found
+    requires = importlib.metadata.requires("wheelyard") or []
+    tools = digest.tools(*(Requirement(text).name for text in requires))
+    tools["wheelscope"] = wheelscope.digest()
+    # Jobs that call a missing tool go elsewhere.
+    return [_own_version(), *(f"{name}{BETWEEN}{tools[name]}" for name in tools if tools[name])]

@@ -137,7 +137,8 @@ class Cluster:
             try:
                 outcome = errand.outcome()
                 machine = str(outcome.get("machine", machine))
-                self._take_log(outcome, log)
+                if outcome["log"][0]:
+                    self.link.fetch(outcome, outcome["log"], log)
                 if outcome.get("kind") == "fault":
                     raise Elsewhere(machine, f"cannot do it: {outcome['error']}")
                 if outcome.get("kind") != "passed":
@@ -145,7 +146,9 @@ class Cluster:
                         str(outcome.get("log_path")), str(log)
                     )
                     raise Problem(f"on {machine}: {text}")
-                self._take_files(job, outcome, folder / "out")
+                for path, file in outcome["outputs"].items():
+                    check_path(job, path)
+                    self.link.fetch(outcome, file, folder / "out" / path)
                 self._note(job, outcome)
             except Lost as lost:
                 raise Elsewhere(machine, str(lost)) from None
@@ -244,17 +247,6 @@ class Cluster:
             f"no worker is left{beside} that offers {what or 'what it needs'}; add one, then run the same command: "
             f"it continues from here\n  wheelyard worker {self.link.address}"
         )
-
-    # --- Files -----------------------------------------------------------------------------------
-
-    def _take_log(self, outcome: Facts, log: Path) -> None:
-        if outcome["log"][0]:
-            self.link.fetch(outcome, outcome["log"], log)
-
-    def _take_files(self, job: Job, outcome: Facts, out: Path) -> None:
-        for path, file in outcome["outputs"].items():
-            check_path(job, path)
-            self.link.fetch(outcome, file, out / path)
 
     def _say(self, text: str) -> None:
         self.local.here.say(text)

@@ -8,7 +8,6 @@ anywhere; or there was a `fault` of this machine, and another one may do better.
 import errno
 import json
 import shutil
-import subprocess
 import tempfile
 import threading
 import time
@@ -18,17 +17,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wheelyard.core import engine as containers
-from wheelyard.core import guard, shell
-from wheelyard.core import job as jobs
+from wheelyard.core import git, guard, shell
 from wheelyard.core.digest import EXECUTABLE, LINK, sha256
 from wheelyard.core.engine import Engine
-from wheelyard.core.job import Job, Made, Source
+from wheelyard.core.job import Job, Made, Needs, Source
 from wheelyard.core.record import Facts, acceptable
 from wheelyard.core.workspace import Workspace
 from wheelyard.problem import Problem
 from wheelyard.run.cluster.store import Store, trim
-from wheelyard.run.local import StepModule
+from wheelyard.run.local import Here, StepModule
 
 PATIENCE_SECONDS = 120  # how long a job waits for its next file
 FULL = 64 << 20  # a disk with fewer bytes left counts as full
@@ -72,8 +69,8 @@ class Orders:
         if HISTORY in job.inputs and (self.project / ".git").is_dir():
             history = self._bundle()
             files[history] = self._bundle_file
-        order = {"job": job.as_json(), "inputs": inputs, "made": made, "project": project}
-        return order | {"history": history}, files
+        order = {"step": job.step, "unit": job.unit, "outputs": job.outputs, "inputs": inputs}
+        return order | {"made": made, "project": project, "history": history}, files
 
     @property
     def _bundle_file(self) -> Path:
@@ -85,11 +82,7 @@ class Orders:
             if self._history is None:
                 self._bundle_file.parent.mkdir(parents=True, exist_ok=True)
                 words = ["bundle", "create", "--quiet", str(self._bundle_file), "HEAD", "--tags"]
-                done = subprocess.run(
-                    ["git", *words], cwd=self.project, capture_output=True, text=True
-                )
-                if done.returncode != 0:
-                    raise Problem(f"git cannot bundle the sources: {done.stderr.strip()}")
+                git.call(self.project, *words)
                 self._history = sha256(self._bundle_file)
             return self._history
 
@@ -114,40 +107,23 @@ class ImageCache:
             self._note.write_text(json.dumps(known[:KEPT]))
 
 
-@dataclass
 class Service:
     """Everything that a worker has besides Dask: folders, files, a container engine."""
 
-    folder: Path
-    module: StepModule
-    limit: int  # bytes of each of the two caches: files, downloads
-    say: Callable[[str], None] = print
-    store: Store = field(init=False)
-    images: ImageCache = field(init=False)
-    _engine: Engine | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __post_init__(self) -> None:
-        self.store = Store(self.folder / "files", self.limit)
+    def __init__(self, here: Here, module: StepModule, limit: int) -> None:
+        """Makes the folders. `limit` are the bytes of each of the two caches: files, downloads."""
+        self.here, self.module, self.limit, self.folder = here, module, limit, here.folder
+        self.store = Store(self.folder / "files")
         self.images = ImageCache(self.folder / "images.json")
         guard.end_leftovers(self.folder / "work")
         shutil.rmtree(self.folder / "work", ignore_errors=True)  # left by a worker that was killed
         (self.folder / "work").mkdir()
 
-    def engine(self) -> Engine:
-        with self._lock:
-            self._engine = self._engine or containers.ready(self.folder, self.say)
-            return self._engine
-
-    def close(self) -> None:
-        if self._engine is not None:
-            self._engine.leave(self.say)
-            self._engine = None
-
     def perform(self, order: Order, tell: Tell) -> Outcome:
         """Does a job; `tell` sends messages to whoever ordered it."""
         tell({"kind": "started"})
-        job = jobs.from_json(order["job"])
+        step, unit, outputs = order["step"], order["unit"], tuple(order["outputs"])
+        job = Job(step, unit, Needs(), order["inputs"], outputs)
         folder = Path(tempfile.mkdtemp(prefix=job.name.replace("/", "-"), dir=self.folder / "work"))
         log = folder / "log"
         log.touch()
@@ -168,8 +144,8 @@ class Service:
         try:
             outcome |= {"log_path": str(log), "log": self.store.take(log)}
             shutil.rmtree(folder, ignore_errors=True)
-            self.store.trim()
-            trim(self.folder / "kept", self.limit)
+            for place in (self.store.folder, self.folder / "kept"):
+                trim(place, self.limit)
         except OSError as error:  # no room even for the log
             shutil.rmtree(folder, ignore_errors=True)
             why = f"{error} (below {self.folder})"
@@ -196,11 +172,11 @@ class Service:
         if order["history"]:
             unpack_history(folder / "history", project)
         kept = self.folder / "kept"
-        workspace = Workspace(order["inputs"], folder / "job", log, made, project, kept, self)
+        workspace = Workspace(order["inputs"], folder / "job", log, made, project, kept, self.here)
         workspace.expect(job.outputs)
         verdict = self.module(job.step).run(job, workspace)
-        if self._engine and isinstance(image := order["inputs"].get("image"), dict):
-            self.images.used(image["tag"], self._engine)
+        if isinstance(image := order["inputs"].get("image"), dict):
+            self.images.used(image["tag"], self.here.engine())
         found = acceptable(job, workspace.out)
         outputs = {path: self.store.take(workspace.out / path) for path in found}
         return {"kind": "passed", "verdict": verdict, "outputs": outputs}
@@ -227,12 +203,10 @@ class Service:
 def unpack_history(bundle: Path, project: Path) -> None:
     """Makes a folder the repository that a bundle was made from, with the same HEAD and tags: versions may come from
     them."""
-    for words in (
-        ["init", "--quiet"],
-        ["fetch", "--quiet", "--tags", str(bundle), "HEAD"],
-        ["update-ref", "--no-deref", "HEAD", "FETCH_HEAD"],
-        ["reset", "--quiet"],
-    ):
-        done = subprocess.run(["git", *words], cwd=project, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise Fault(f"git {words[0]} failed: {done.stderr.strip()}")
+    try:
+        git.call(project, "init", "--quiet")
+        git.call(project, "fetch", "--quiet", "--tags", str(bundle), "HEAD")
+        git.call(project, "update-ref", "--no-deref", "HEAD", "FETCH_HEAD")
+        git.call(project, "reset", "--quiet")
+    except Problem as problem:
+        raise Fault(str(problem)) from None

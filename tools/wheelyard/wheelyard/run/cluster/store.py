@@ -19,8 +19,8 @@ class Wrong(Exception):
 
 
 class Store:
-    def __init__(self, folder: Path, limit: int) -> None:
-        self.folder, self.limit = folder, limit
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.last_piece = 0.0  # time of the last arrival, by the monotonic clock
         self._arrived = threading.Condition()
         shutil.rmtree(folder / "parts", ignore_errors=True)
@@ -89,20 +89,14 @@ class Store:
             return False
         return True
 
-    def trim(self) -> None:
-        trim(self.folder, self.limit)
-
 
 def trim(folder: Path, limit: int) -> None:
     """Deletes the files that were not used for longest, until the rest fits."""
-    found = [(file.stat().st_mtime, file.stat().st_size, file) for file in _files(folder)]
+    files = [file for file in folder.rglob("*") if file.is_file() and not file.is_symlink()]
+    found = [(file.stat().st_mtime, file.stat().st_size, file) for file in files]
     total = sum(size for _, size, _ in found)
     for used, size, file in sorted(found):
         if total <= limit or time.time() - used < KEPT_SECONDS:
             break
         file.unlink(missing_ok=True)
         total -= size
-
-
-def _files(folder: Path) -> list[Path]:
-    return [file for file in folder.rglob("*") if file.is_file() and not file.is_symlink()]

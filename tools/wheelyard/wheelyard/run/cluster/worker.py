@@ -11,7 +11,7 @@ import platform
 import signal
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from distributed.diagnostics.plugin import WorkerPlugin
 from wheelyard.core import engine, guard, shell
 from wheelyard.core.disk import temporary_files_in
 from wheelyard.core.lock import only_one
+from wheelyard.core.progress import Display
 from wheelyard.problem import Problem
 from wheelyard.run import local
 from wheelyard.run.cluster import keys, offers
@@ -114,28 +115,29 @@ async def member(settings: Settings, service: Service, resources: offers.Resourc
     return await worker
 
 
-def work(settings: Settings, module: local.StepModule, say: Callable[[str], None]) -> None:
+def work(settings: Settings, module: local.StepModule, display: Display) -> None:
     """Serves until someone ends it, or there has been no scheduler for long."""
     _quiet()
     keys.security(settings.address, settings.keys)  # so that mistakes in them are reported first
     with only_worker(settings.folder):
         guard.run_after_a_kill(engine.after_a_kill())
-        service = Service(settings.folder, module, settings.limit, say)
+        here = local.Here(settings.folder, display)
+        service = Service(here, module, settings.limit)
         resources = offers.offered(settings.slots, network=settings.network)
         if settings.memory:
             resources[offers.MEMORY] = dask.utils.parse_bytes(settings.memory) >> 30
-        say(f"{settings.name} offers {offers.shown(resources)}; {settings.slots} jobs at a time")
+        here.say(
+            f"{settings.name} offers {offers.shown(resources)}; {settings.slots} jobs at a time"
+        )
         try:
             with temporary_files_in(settings.folder / "work"), dask.config.set(SETTINGS):
-                asyncio.run(_serve(settings, service, resources, say))
+                asyncio.run(_serve(settings, service, resources))
         finally:
             shell.stop_all()
-            service.close()
+            here.close()
 
 
-async def _serve(
-    settings: Settings, service: Service, resources: offers.Resources, say: Callable[[str], None]
-) -> None:
+async def _serve(settings: Settings, service: Service, resources: offers.Resources) -> None:
     ended = asyncio.Event()
     hung_up = [signal.SIGHUP] * (signal.getsignal(signal.SIGHUP) != signal.SIG_IGN)  # not for nohup
     for sign in (signal.SIGINT, signal.SIGTERM, *hung_up):
@@ -150,9 +152,10 @@ async def _serve(
                     f"there has been no scheduler at {settings.address} for {PATIENCE_SECONDS} seconds ({error}); "
                     "`wheelyard scheduler` starts one"
                 ) from None
-            await _pause(ended)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), LOOK_AGAIN_SECONDS)
             continue
-        say(f"joined {settings.address}")
+        service.here.say(f"joined {settings.address}")
         finished = asyncio.ensure_future(worker.finished())
         await asyncio.wait(
             [finished, asyncio.ensure_future(ended.wait())], return_when=asyncio.FIRST_COMPLETED
@@ -163,14 +166,7 @@ async def _serve(
         shell.stopping.clear()
         seen = time.monotonic()
         if not ended.is_set():
-            say(f"{settings.address} is gone; looking for it")
-
-
-async def _pause(ended: asyncio.Event) -> None:
-    try:
-        await asyncio.wait_for(ended.wait(), LOOK_AGAIN_SECONDS)
-    except TimeoutError:
-        return
+            service.here.say(f"{settings.address} is gone; looking for it")
 
 
 def only_worker(folder: Path) -> AbstractContextManager[None]:
