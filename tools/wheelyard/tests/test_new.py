@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from repository import git
+from repository import git, program, wheelyard
 from wheelyard import new
 from wheelyard.problem import Problem
 
@@ -18,21 +18,21 @@ def commit(folder: Path, *words: str) -> None:
     git(folder, "commit", "--quiet", "--message", "Mine", *words)
 
 
-def newer_template(monkeypatch: pytest.MonkeyPatch, **changed: str) -> None:
-    """Pretends that a later wheelyard is installed, whose README.md and RELEASE.md have other words."""
-    written = new.rendered
+def newer_template(monkeypatch: pytest.MonkeyPatch, folder: Path, **changed: str) -> None:
+    """Installs, so to speak, a later wheelyard, in whose template README.md, say, has other words."""
+    shutil.copytree(new.TEMPLATE, folder)
+    for stem, text in changed.items():
+        (folder / f"{stem}.md").write_text(text)
+    monkeypatch.setattr(new, "TEMPLATE", folder)
+    monkeypatch.setattr(new, "__version__", f"9{new.__version__}")
 
-    def rendered(name: str, tools: str) -> new.Files:
-        files = written(name, tools)
-        for path, text in changed.items():
-            files[f"{path}.md"] = text.encode()
-        files[new.MARKER] = files[new.MARKER].replace(b'wheelyard = "', b'wheelyard = "9')
-        digest = new._digest({path: text for path, text in files.items() if path != new.MARKER})
-        lines = files[new.MARKER].decode().splitlines()
-        files[new.MARKER] = "\n".join([*lines[:-1], f'digest = "{digest}"', ""]).encode()
-        return files
 
-    monkeypatch.setattr(new, "rendered", rendered)
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Makes a project from this wheelyard's template."""
+    folder = tmp_path / "project"
+    new.new("my-ext", folder)
+    return folder
 
 
 # This repository's ops, and words that only its own figures have.
@@ -71,12 +71,13 @@ def test_a_new_project_is_small_and_has_no_word_of_ours(tmp_path: Path):
     assert git(tmp_path / "fast norms", "status", "--porcelain") == ""
 
 
-def test_an_index_of_the_tools_is_named_once(tmp_path: Path):
+def test_an_index_of_the_tools_is_named(tmp_path: Path):
     index = "http://127.0.0.1:1/simple"
     new.new("my-ext", tmp_path / "my-ext", index)
     listed = (tmp_path / "my-ext/ci/tools.txt").read_text().splitlines()
     assert f"--extra-index-url {index}" in listed
     assert git(tmp_path / "my-ext", "grep", "-lF", index).split() == [
+        "README.md",
         "ci/template.toml",
         "ci/tools.txt",
     ]
@@ -103,7 +104,7 @@ def test_an_update_leaves_the_wheels_alone(
     tmp_path: Path, tools: Path, monkeypatch: pytest.MonkeyPatch
 ):
     new.new("my-ext", tmp_path / "project", str(tools))
-    newer_template(monkeypatch, README="newer\n")
+    newer_template(monkeypatch, tmp_path / "newer", README="newer\n")
     new.update(tmp_path / "project")
     assert (tmp_path / "project/README.md").read_text() == "newer\n"
     assert len(list((tmp_path / "project/ci/wheels").iterdir())) == 4
@@ -141,17 +142,49 @@ def test_the_environment_is_made_anew_where_the_project_has_moved(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "name", ["class", "tests", "json", "Torch", "ci", "test", "NumPy", "aten", "cuda-kernels"]
+    ("name", "meaning"),
+    [
+        ("class", "a keyword of Python"),
+        ("json", "a module of Python's own library"),
+        ("telnetlib", "a module of Python's own library"),  # of 3.12 and before
+        ("tests", "a folder of the project"),
+        ("NumPy", "a package that the project needs"),
+        ("Jinja2", "a package that the project needs"),
+        ("higher-order", "part of torch.ops"),
+        ("cuda-kernels", "a target of its build"),
+        ("requirements.txt", "a name that PyPI refuses"),
+    ],
 )
-def test_a_name_that_means_something_else(tmp_path: Path, name: str):
-    with pytest.raises(Problem, match="would be confused with something else"):
+def test_a_name_that_means_something_else(tmp_path: Path, name: str, meaning: str):
+    with pytest.raises(Problem, match=rf"would be confused .* is {meaning}; choose another name"):
         new.new(name, tmp_path / "folder")
+    assert not (tmp_path / "folder").exists()
 
 
-@pytest.mark.parametrize("name", ["", "1st", "my ext", "-x", "my-", "../x", "naïve"])
+@pytest.mark.parametrize(
+    "name", ["", "1st", "my ext", "-x", "my-", "../x", "naïve", "_x", "x" * 65]
+)
 def test_a_name_that_is_none(tmp_path: Path, name: str):
     with pytest.raises(Problem, match="is not a valid name for a project"):
         new.new(name, tmp_path / "folder")
+
+
+@pytest.mark.parametrize("character", new.UNUSABLE)
+def test_a_path_that_the_build_cannot_carry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, character: str
+):
+    above = tmp_path / f"a{character}b"
+    above.mkdir()
+    monkeypatch.chdir(above)
+    with pytest.raises(Problem, match="give another folder"):
+        new.new("my-ext", Path("project"))
+    assert list(above.iterdir()) == []
+
+
+def test_a_path_that_the_terminal_cannot_print(tmp_path: Path):
+    done = wheelyard(tmp_path, "new", "my-ext", "Übung", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("\\xdcbung: 22 files, committed")
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path):
@@ -211,53 +244,166 @@ def test_the_users_settings_of_git_change_nothing(
     assert git(other, "rev-list", "--all") == ""
 
 
-def test_update_keeps_both_sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    new.new("my-ext", tmp_path)
-    (tmp_path / "csrc/scale_add.h").unlink()
-    (tmp_path / "csrc/mine.h").write_text("// mine\n")
-    (tmp_path / "RELEASE.md").write_text("mine\n")
-    commit(tmp_path)
-    newer_template(monkeypatch, README="newer\n")
-    new.update(tmp_path)
-    assert (tmp_path / "README.md").read_text() == "newer\n"
-    assert (tmp_path / "RELEASE.md").read_text() == "mine\n"
-    assert (tmp_path / "csrc/mine.h").exists()
-    assert not (tmp_path / "csrc/scale_add.h").exists()
-    assert "has the template" in new.update(tmp_path)
-    newer_template(monkeypatch, README="newest\n")
-    new.update(tmp_path)  # the second update starts from the first
-    assert (tmp_path / "README.md").read_text() == "newest\n"
-    assert len(git(tmp_path, "worktree", "list").splitlines()) == 1
+def test_update_keeps_both_sides(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (project / "csrc/scale_add.h").unlink()
+    (project / "csrc/mine.h").write_text("// mine\n")
+    (project / "RELEASE.md").write_text("mine\n")
+    commit(project)
+    newer_template(monkeypatch, tmp_path / "newer", README="newer\n")
+    new.update(project)
+    assert (project / "README.md").read_text() == "newer\n"
+    assert (project / "RELEASE.md").read_text() == "mine\n"
+    assert (project / "csrc/mine.h").exists()
+    assert not (project / "csrc/scale_add.h").exists()
+    assert "has the template" in new.update(project)
+    newer_template(monkeypatch, tmp_path / "newest", README="newest\n")
+    new.update(project)  # the second update starts from the first
+    assert (project / "README.md").read_text() == "newest\n"
+    assert len(git(project, "worktree", "list").splitlines()) == 1
 
 
-def test_a_conflict_is_gits_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    new.new("my-ext", tmp_path)
-    (tmp_path / "README.md").write_text("mine\n")
-    commit(tmp_path)
-    newer_template(monkeypatch, README="newer\n")
+def test_a_conflict_is_gits_own(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (project / "README.md").write_text("mine\n")
+    commit(project)
+    newer_template(monkeypatch, tmp_path / "newer", README="newer\n")
     with pytest.raises(Problem, match=r"(?s)CONFLICT.*README.md.*git merge --abort"):
-        new.update(tmp_path)
-    git(tmp_path, "merge", "--abort")
-    assert (tmp_path / "README.md").read_text() == "mine\n"
-
-
-def test_uncommitted_work_stops_an_update(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    new.new("my-ext", tmp_path)
-    newer_template(monkeypatch, README="newer\n")
-    (tmp_path / "mine").write_text("mine")
+        new.update(project)
     with pytest.raises(Problem, match="not committed"):
+        new.update(project)
+    git(project, "merge", "--abort")
+    assert (project / "README.md").read_text() == "mine\n"
+
+
+def test_an_update_from_a_folder_of_the_project(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    newer_template(monkeypatch, tmp_path / "newer", README="newer\n")
+    new.update(project / "csrc")
+    assert (project / "README.md").read_text() == "newer\n"
+    with pytest.raises(Problem, match="did not write this project"):
         new.update(tmp_path)
+
+
+def test_uncommitted_work_stops_an_update(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    newer_template(monkeypatch, tmp_path / "newer", README="newer\n")
+    (project / "mine").write_text("mine")
+    with pytest.raises(Problem, match="not committed"):
+        new.update(project)
+
+
+def test_a_file_that_git_does_not_show_is_in_the_way(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    git(project, "config", "status.showUntrackedFiles", "no")
+    (project / "NEWS.md").write_text("mine\n")
+    newer_template(monkeypatch, tmp_path / "newer", NEWS="newer\n")
+    head = git(project, "rev-parse", "HEAD")
+    with pytest.raises(
+        Problem, match=r"(?s)git refuses.*untracked.*overwritten by merge:\s*NEWS.md"
+    ):
+        new.update(project)
+    assert (project / "NEWS.md").read_text() == "mine\n"
+    assert git(project, "rev-parse", "HEAD") == head
+    assert not (project / ".git/MERGE_HEAD").exists()
+
+
+def test_a_merge_that_a_hook_refuses_is_taken_back(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    program(project / ".git/hooks", "commit-msg", "echo no ticket >&2; exit 1")
+    newer_template(monkeypatch, tmp_path / "newer", README="newer\n")
+    with pytest.raises(Problem, match=r"(?s)the project is as it was; git says:.*no ticket"):
+        new.update(project)
+    assert git(project, "status", "--porcelain") == ""
+    assert not (project / ".git/MERGE_HEAD").exists()
+
+
+def test_a_merge_that_has_begun_is_left_alone(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    git(project, "branch", "other")
+    git(project, "commit", "--allow-empty", "--message", "Mine")
+    git(project, "checkout", "--quiet", "other")
+    git(project, "commit", "--allow-empty", "--message", "Another")
+    git(project, "merge", "--no-commit", "main")
+    newer_template(monkeypatch, tmp_path / "newer", README="newer\n")
+    with pytest.raises(Problem, match="another merge has begun"):
+        new.update(project)
+    assert (project / ".git/MERGE_HEAD").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "edited"),
+    [
+        ('name = "my-ext"', 'name = "other"'),
+        ('tools = ""', 'tools = "wheels"'),
+        (f'wheelyard = "{new.__version__}"', 'wheelyard = "0.0.9"'),
+        ('digest = "', 'digest = "0'),
+        ('name = "', "name = 1 # "),
+        ("name", "= name"),
+    ],
+)
+def test_a_marker_that_was_edited(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, edited: str
+):
+    marker = project / new.MARKER
+    written = marker.read_text()
+    assert old in written
+    marker.write_text(written.replace(old, edited, 1))
+    commit(project)
+    newer_template(monkeypatch, tmp_path / "newer", README="newer\n")
+    with pytest.raises(
+        Problem, match=r"was edited.*`git checkout \w+ ci/template.toml` brings it"
+    ) as told:
+        new.update(project)
+    git(project, *str(told.value).split("`git ")[1].split("`")[0].split())
+    assert marker.read_text() == written
+
+
+def test_a_wheelyard_older_than_the_project(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with monkeypatch.context() as later:
+        newer_template(later, tmp_path / "newer", README="newer\n")
+        new.update(project)
+    with pytest.raises(Problem, match=f"this wheelyard is older: {new.__version__}; install"):
+        new.update(project)
+    assert (project / "README.md").read_text() == "newer\n"
+
+
+@pytest.mark.parametrize(
+    ("tools", "command"),
+    [
+        ("", "`pip install .`"),
+        ("wheels", "`PIP_FIND_LINKS=ci/wheels pip install .`"),
+        ("https://example.org/s", "`PIP_EXTRA_INDEX_URL=https://example.org/s pip install .`"),
+    ],
+)
+def test_the_readme_says_how_pip_finds_what_the_build_needs(tools: str, command: str):
+    assert command in new.rendered("my-ext", tools)["README.md"].decode()
+
+
+def test_a_package_that_was_not_built_says_so(project: Path):
+    for words in (["-c", "import my_ext"], ["-m", "my_ext"]):
+        done = subprocess.run([sys.executable, *words], cwd=project, capture_output=True, text=True)
+        assert done.returncode != 0
+        assert done.stderr.splitlines()[-1] == (
+            f"ImportError: the package in {project / 'my_ext'} has not been built: run `make check` in {project}, or "
+            "leave that folder to import a package that is installed elsewhere"
+        )
+        assert "During handling" not in done.stderr
 
 
 def test_a_squashed_history_has_nothing_to_merge_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    new.new("my-ext", tmp_path)
-    (tmp_path / "mine").write_text("mine")
-    commit(tmp_path, "--amend")
-    newer_template(monkeypatch, README="newer\n")
+    (project / "mine").write_text("mine")
+    commit(project, "--amend")
+    newer_template(monkeypatch, tmp_path / "newer", README="newer\n")
     with pytest.raises(Problem, match="nothing to merge from"):
-        new.update(tmp_path)
+        new.update(project)
 
 
 def test_beside_an_identity_its_workflows_install_nothing_without_a_hash() -> None:

@@ -42,6 +42,11 @@ NewPlace = Callable[[Path, local.StepModule, local.Here], Place]
 def main() -> int:
     arguments = parse()
     os.umask(UMASK)
+    for stream in (
+        sys.stdout,
+        sys.stderr,
+    ):  # a path may have letters that the terminal's encoding lacks
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         return _dispatch(arguments)

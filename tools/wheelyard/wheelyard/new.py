@@ -7,18 +7,18 @@ that with whatever the project has become.
 """
 
 import hashlib
-import keyword
+import os
 import re
 import shlex
 import shutil
-import sys
 import tempfile
 import tomllib
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
 
-from wheelyard import __version__
+from wheelyard import __version__, project_name
 from wheelyard.core import git
 from wheelyard.problem import Problem
 from wheelyard.tools import images
@@ -26,17 +26,10 @@ from wheelyard.tools import images
 TEMPLATE = Path(__file__).with_name("template")
 MARKER = "ci/template.toml"
 TOOLS = "ci/tools.txt"
+UNUSABLE = (
+    ":;\"'$\\[\n"  # in a project's path: CMake, make or a virtual environment fails with each
+)
 WHEELS = "wheels"  # beside TOOLS: pip resolves a path in that file from the file's own folder
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*([._-][A-Za-z0-9]+)*")
-# Names taken by a project's folders, packages that it needs, torch's own ops, and targets of its build.
-TAKEN = {
-    *("build", "ci", "csrc", "dist", "setup", "tests", "wheelhouse"),
-    *("expecttest", "numpy", "nvidia", "opwright", "packaging", "pip", "pytest", "setuptools"),
-    *("sympy", "torch", "triton", "wheel", "wheelscope", "wheelyard"),
-    *("aten", "c10d", "inductor", "prim", "prims", "profiler", "quantized"),
-    *("all", "clean", "cuda_host", "cuda_kernels", "cuda_runtime", "help", "install", "kernels"),
-    *("libtorch", "package", "standalone", "test"),
-}
 Files = dict[str, bytes]
 
 
@@ -46,15 +39,8 @@ def new(name: str, folder: Path, tools: str = "") -> list[str]:
     `tools` is a folder of wheels or the address of an index that has opwright, wheelyard and wheelscope; without it,
     they come from PyPI. Wheels from a folder are copied into the project, so that every clone of it has them.
     """
-    if not NAME.fullmatch(name):
-        raise Problem(
-            f"'{name}' is not a valid name for a project; use letters, digits and dashes, as in my-ext"
-        )
-    module = canonicalize_name(name).replace("-", "_")
-    if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in TAKEN:
-        raise Problem(
-            f"a package named {module} would be confused with something else; choose another name"
-        )
+    project_name.check(name)
+    _check_path(folder)
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise Problem(
@@ -91,18 +77,26 @@ def new(name: str, folder: Path, tools: str = "") -> list[str]:
     ]
 
 
-def update(root: Path) -> str:
-    """Merges the installed wheelyard's template into the project; git shows conflicts as usual."""
-    marker = root / MARKER
-    if not marker.is_file():
-        raise Problem(f"{root} has no {MARKER}: `wheelyard new` did not write this project")
-    facts = tomllib.loads(marker.read_text())
+def update(folder: Path) -> str:
+    """Merges the installed wheelyard's template into the project that `folder` is in; git shows conflicts as usual."""
+    root = _root(folder)
     if git.call(root, "status", "--porcelain"):
         raise Problem("there are changes that are not committed; commit or stash them first")
+    if git.ask(root, "rev-parse", "--quiet", "--verify", "MERGE_HEAD"):
+        raise Problem(
+            "another merge has begun; `git commit` ends it, `git merge --abort` undoes it"
+        )
+    base = _template_commit(root)
+    facts = _facts(root, base)
+    made_by = facts["wheelyard"]
+    if Version(made_by) > Version(__version__):
+        raise Problem(
+            f"the project has the template of wheelyard {made_by}, and this wheelyard is older: {__version__}; install "
+            f"wheelyard {made_by} or later"
+        )
     files = rendered(facts["name"], facts["tools"])
-    if files[MARKER] == marker.read_bytes():
-        return f"the project has the template of wheelyard {facts['wheelyard']} already"
-    base = _template_commit(root, facts["digest"])
+    if files[MARKER] == (root / MARKER).read_bytes():
+        return f"the project has the template of wheelyard {made_by} already"
     with tempfile.TemporaryDirectory() as scratch:
         # A separate worktree leaves the project's files as they are until git merges.
         tree = Path(scratch) / "template"
@@ -115,16 +109,34 @@ def update(root: Path) -> str:
             commit = git.call(tree, "rev-parse", "HEAD")
         finally:
             git.call(root, "worktree", "remove", "--force", str(tree))
-    merge = ["merge", "--no-ff", "--message", f"Merge the template of wheelyard {__version__}"]
-    done = git.run(root, *_author(root), *merge, commit)
-    if done.returncode:
-        raise Problem(
-            f"{done.stdout.decode().strip()}\nresolve the conflicts, then `git commit`; `git merge --abort` undoes the "
-            "merge"
-        )
+    _merge(root, commit)
     return (
         f"the project has the template of wheelyard {__version__} now; `git show` shows the changes"
     )
+
+
+def _root(folder: Path) -> Path:
+    """Returns the project that the folder is in."""
+    for parent in (folder, *folder.parents):
+        if (parent / MARKER).is_file():
+            return parent
+    raise Problem(f"{folder} has no {MARKER}: `wheelyard new` did not write this project")
+
+
+def _merge(root: Path, commit: str) -> None:
+    """Merges; a conflict is left for the user, and a merge that git refuses leaves nothing behind."""
+    words = ["merge", "--no-ff", "--message", f"Merge the template of wheelyard {__version__}"]
+    done = git.run(root, *_author(root), *words, commit)
+    if done.returncode == 0:
+        return
+    said = "\n".join(os.fsdecode(text).strip() for text in (done.stdout, done.stderr)).strip()
+    if git.call(root, "ls-files", "--unmerged"):
+        raise Problem(
+            f"{said}\nresolve the conflicts, then `git commit`; `git merge --abort` undoes the merge"
+        )
+    if git.ask(root, "rev-parse", "--quiet", "--verify", "MERGE_HEAD"):
+        git.call(root, "merge", "--abort")
+    raise Problem(f"git refuses to merge, and the project is as it was; git says:\n{said}")
 
 
 def rendered(name: str, tools: str) -> Files:
@@ -134,6 +146,7 @@ def rendered(name: str, tools: str) -> Files:
         "my-ext": dashed,
         "my_ext": dashed.replace("-", "_"),
         "--find-links TOOLS\n": _option(tools),
+        "TOOLS_FOR_PIP ": _setting(tools),
         "UV_WITH_HASHES": " ".join(
             (images.FOLDER / "uv.lock").read_text().replace("\\\n", "").split()
         ),
@@ -145,11 +158,23 @@ def rendered(name: str, tools: str) -> Files:
         for file in TEMPLATE.rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     }
-    facts = {"name": name, "tools": tools, "wheelyard": __version__, "digest": _digest(files)}
-    lines = [f'{key} = "{value}"' for key, value in facts.items()]
+    facts = {"name": name, "tools": tools, "wheelyard": __version__}
+    lines = [
+        f'{key} = "{value}"' for key, value in [*facts.items(), ("digest", _digest(files, facts))]
+    ]
     head = "# What `wheelyard new` wrote this project with; `wheelyard update` reads it. Leave it as it is."
     files[MARKER] = "\n".join([head, *lines, ""]).encode()
     return files
+
+
+def _check_path(folder: Path) -> None:
+    """Refuses a path that CMake, make or a virtual environment cannot carry."""
+    found = [character for character in UNUSABLE if character in str(folder.resolve())]
+    if found:
+        raise Problem(
+            f"{folder.resolve()} has {' and '.join(found)} in its path, which the build's programs do not carry; give "
+            "another folder"
+        )
 
 
 def _unusable(folder: Path, error: OSError) -> Problem:
@@ -186,31 +211,64 @@ def _option(tools: str) -> str:
     return f"--extra-index-url {tools}\n" if "://" in tools else f"--find-links {tools}\n"
 
 
+def _setting(tools: str) -> str:
+    """Returns the setting with which pip finds opwright for an isolated build, which does not read ci/tools.txt."""
+    if not tools:
+        return ""
+    return f"PIP_EXTRA_INDEX_URL={tools} " if "://" in tools else f"PIP_FIND_LINKS=ci/{tools} "
+
+
 def _replaced(text: str, names: dict[str, str]) -> str:
     for old, new_name in names.items():
         text = text.replace(old, new_name)
     return text
 
 
-def _digest(files: Files) -> str:
-    """Returns a digest that identifies the files as the template wrote them."""
+def _digest(files: Files, facts: dict[str, str]) -> str:
+    """Returns a digest that identifies the files as the template wrote them, and what the marker says of them."""
     total = hashlib.sha256()
+    for key in ("name", "tools", "wheelyard"):
+        total.update(f"{key}\0{facts[key]}\n".encode())
     for path, content in sorted(files.items()):
         total.update(f"{path}\0{hashlib.sha256(content).hexdigest()}\n".encode())
     return total.hexdigest()
 
 
-def _template_commit(root: Path, digest: str) -> str:
-    """Returns the commit whose files are exactly those of the project's template."""
+def _template_commit(root: Path) -> str:
+    """Returns the newest commit whose files are exactly those of a template."""
     for commit in git.call(root, "log", "--format=%H", "--", MARKER).split():
         names = git.call(root, "ls-tree", "-r", "-z", "--name-only", commit).split("\0")[:-1]
         shown = {n: git.run(root, "show", f"{commit}:{n}").stdout for n in names if n != MARKER}
-        if _digest(shown) == digest:
+        facts = _facts_in(git.run(root, "show", f"{commit}:{MARKER}").stdout)
+        if facts and _digest(shown, facts) == facts["digest"]:
             return commit
     raise Problem(
         "no commit of this repository has only the template's files, so there is nothing to merge from (a squashed or "
         "shallow history loses it); run `wheelyard new` in another folder and compare"
     )
+
+
+def _facts(root: Path, base: str) -> dict[str, str]:
+    """Returns what the marker says, if nobody has edited it since the template was merged."""
+    said = git.run(root, "show", f"{base}:{MARKER}").stdout
+    facts = _facts_in(said)
+    if not facts or said != (root / MARKER).read_bytes():
+        raise Problem(
+            f"{MARKER} was edited, and an update reads from it what the project was made with; "
+            f"`git checkout {base[:12]} {MARKER}` brings it back"
+        )
+    return facts
+
+
+def _facts_in(marker: bytes) -> dict[str, str] | None:
+    """Returns the facts in a marker, or None if one of them is missing or is not what a template writes."""
+    try:
+        facts = tomllib.loads(marker.decode())
+        Version(facts["wheelyard"])
+    except (ValueError, KeyError, TypeError, InvalidVersion):
+        return None
+    is_whole = all(isinstance(facts.get(key), str) for key in ("name", "tools", "digest"))
+    return facts if is_whole else None
 
 
 def _write(files: Files, folder: Path) -> None:
