@@ -5,8 +5,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +37,24 @@ def wait_until(holds: Callable[[], object], seconds: float = 60) -> None:
     while not holds():
         assert time.monotonic() < end, f"it does not hold after {seconds} seconds"
         time.sleep(0.05)
+
+
+@contextmanager
+def started(command: Sequence[object], **settings: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Runs a program beside a test, and not longer: one that a failing test leaves is a warning in another test."""
+    running = subprocess.Popen([str(word) for word in command], **settings)
+    try:
+        yield running
+    finally:
+        running.kill()
+        running.wait()
+
+
+def sleeping(seconds: str) -> int:
+    """Returns how many processes sleep for so many seconds. Other suites on this machine may run the same test, so the
+    number should have this process's id in it."""
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    return listed.splitlines().count(f"sleep {seconds}")
 
 
 def git(folder: Path, *words: str) -> str:

@@ -4,16 +4,14 @@ import dataclasses
 import fcntl
 import os
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from repository import program
+from repository import program, started
 from wheelyard.core import engine
 from wheelyard.core.engine import Engine
 from wheelyard.core.progress import Display
@@ -27,23 +25,13 @@ def sleeper(folder: Path, name: str) -> Path:
     return Path(shutil.copy("/bin/sleep", folder / "sleep" / name))
 
 
-@contextmanager
-def process(folder: Path, name: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Runs a program of that name."""
-    running = subprocess.Popen([sleeper(folder, name), "60"])
-    try:
-        yield running
-    finally:
-        running.kill()
-        running.wait()
-
-
 def test_a_process_id_that_another_got_is_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = {name: tmp_path / name for name in engine.PIDS}
     monkeypatch.setattr(engine, "PIDS", files)
-    with process(tmp_path, "dockerd") as right, process(tmp_path, "postgres") as wrong:
+    right_one, wrong_one = (sleeper(tmp_path, name) for name in ("dockerd", "postgres"))
+    with started([right_one, "60"]) as right, started([wrong_one, "60"]) as wrong:
         files["dockerd"].write_text(f"{right.pid}\n")
         files["containerd"].write_text(f"{wrong.pid}\n")
         engine._forget_stale_pids()
@@ -54,11 +42,10 @@ def test_a_process_runs_while_it_becomes_another_program(tmp_path: Path) -> None
     """A new engine was once taken for one that had ended, because it was looked at in the moment of its exec."""
     asleep = sleeper(tmp_path, "dockerd")
     (tmp_path / "again").write_text('[ $1 -lt 500 ] || exec "$2" 60; exec sh "$0" $(($1 + 1)) "$2"')
-    with subprocess.Popen(["sh", tmp_path / "again", "0", asleep]) as changing:
+    with started(["sh", tmp_path / "again", "0", asleep]) as changing:
         names = {"sh"}
         while names <= {"sh"}:
             names.add(engine._program(changing.pid))
-        changing.kill()
         assert names == {"sh", "dockerd"}
     assert engine._program(changing.pid) == ""
 
@@ -76,7 +63,7 @@ def ours(tmp_path: Path) -> Iterator[Engine]:
     """Yields an engine that we started: its process, and a program that lists the containers in a file."""
     (tmp_path / "containers").touch()
     docker = str(program(tmp_path, "docker", f"cat {tmp_path}/containers"))
-    with process(tmp_path, "dockerd") as daemon, engine.USERS.open("ab") as users:
+    with started([sleeper(tmp_path, "dockerd"), "60"]) as daemon, engine.USERS.open("ab") as users:
         engine.STARTED.write_text(str(daemon.pid))
         fcntl.flock(users, fcntl.LOCK_SH)
         yield Engine(docker, "label", docker, users)
@@ -179,11 +166,9 @@ def test_a_release_killed_while_its_engine_starts(
     """The next release waits for that engine, and stops it."""
     slow_engine(tmp_path, monkeypatch)
     files = [engine.USERS, engine.TURN, engine.STARTED, tmp_path / "a"]
-    killed = subprocess.Popen([sys.executable, "-c", KILLED, *files])
-    while killed.poll() is None and not (tmp_path / "started").exists():
-        time.sleep(0.01)
-    killed.kill()
-    killed.wait()
+    with started([sys.executable, "-c", KILLED, *files]) as killed:
+        while killed.poll() is None and not (tmp_path / "started").exists():
+            time.sleep(0.01)
     following = engine.ready(tmp_path / "b", pytest.fail)
     (pid,) = map(int, (tmp_path / "started").read_text().split())
     assert engine._program(pid) == "dockerd"

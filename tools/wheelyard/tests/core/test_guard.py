@@ -5,10 +5,11 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from repository import wait_until
+from repository import sleeping, started, wait_until
 from wheelyard.core import guard
 
 # Runs two programs: one that ends, and one with a child of its own. Kills the guard in between if it is told `without`.
@@ -21,26 +22,15 @@ shell.run(["true"], log, what="the first")
 if "without" in sys.argv:
     guard._process.kill()
     guard._process.wait()
-shell.run(["sh", "-c", f"sleep {sys.argv[2]} & echo started; sleep {sys.argv[2]}"], log, what="the second")
+shell.run(["sh", "-c", f"sleep {sys.argv[2]} & sleep {sys.argv[2]}"], log, what="the second")
 """
 
 
-def sleeping(seconds: str) -> int:
-    """Returns how many processes sleep for so many seconds."""
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
-    return listed.splitlines().count(f"sleep {seconds}")
-
-
-@pytest.mark.parametrize(("words", "seconds"), [((), "613.1"), (("without",), "613.2")])
-def test_children_end_with_a_run_that_is_killed(
-    tmp_path: Path, words: tuple[str, ...], seconds: str
-) -> None:
-    log = tmp_path / "log"
-    running = subprocess.Popen([sys.executable, "-c", RUN, log, seconds, *words])
-    wait_until(lambda: log.exists() and "\nstarted" in log.read_text())
-    assert sleeping(seconds) == 2
-    running.send_signal(signal.SIGKILL)
-    running.wait()
+@pytest.mark.parametrize("words", [(), ("without",)])
+def test_children_end_with_a_run_that_is_killed(tmp_path: Path, words: tuple[str, ...]) -> None:
+    log, seconds = tmp_path / "log", f"613.{os.getpid()}"
+    with started([sys.executable, "-c", RUN, log, seconds, *words]):
+        wait_until(lambda: sleeping(seconds) == 2)
     wait_until(lambda: sleeping(seconds) == 0)
 
 
@@ -57,7 +47,7 @@ def test_a_program_runs_after_a_kill_alone(tmp_path: Path, ending: str, is_run: 
 
 def test_a_group_that_has_ended_is_left_alone() -> None:
     """Its number may belong to another group by then."""
-    with subprocess.Popen(["sleep", "60"], start_new_session=True) as process:
+    with started(["sleep", "60"], start_new_session=True) as process:
         told = f"+{process.pid}\n-{process.pid}\n".encode()
         subprocess.run([sys.executable, "-I", "-S", "-c", guard.PROGRAM], input=told, check=True)
         assert process.poll() is None
@@ -70,12 +60,12 @@ def test_what_outlived_the_guard_too_ends_with_the_next_run(tmp_path: Path) -> N
     """The guard was killed with the run, so only the environment of the remaining programs tells which run they belong
     to."""
     work, others = tmp_path / "work", tmp_path / "work too"
-    started = []
-    for folder in (work, others):
+
+    def left_in(folder: Path) -> AbstractContextManager["subprocess.Popen[bytes]"]:
         given = {**os.environ, "TMPDIR": str(folder / "tmp")}
-        started.append(subprocess.Popen(["sleep", "60"], start_new_session=True, env=given))
-    guard.end_leftovers(work)
-    assert started[0].wait(10) == -signal.SIGKILL
-    assert started[1].poll() is None
-    started[1].kill()
-    started[1].wait()
+        return started(["sleep", "60"], start_new_session=True, env=given)
+
+    with left_in(work) as ours, left_in(others) as another:
+        guard.end_leftovers(work)
+        assert ours.wait(10) == -signal.SIGKILL
+        assert another.poll() is None

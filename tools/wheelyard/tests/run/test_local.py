@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from recorded import job
-from repository import wait_until
+from repository import sleeping, started, wait_until
 from wheelyard.core import shell
 from wheelyard.core.job import Graph, Job, Needs, made
 from wheelyard.core.progress import Display
@@ -68,11 +68,10 @@ PROGRAM = textwrap.dedent("""
 def test_killed_anywhere_the_same_command_finishes(tmp_path: Path, victim: str) -> None:
     environment = {**os.environ, "RELEASE_FOLDER": str(tmp_path)}
     command = [sys.executable, "-c", PROGRAM]
-    killed = subprocess.Popen(command, env={**environment, "HANG": victim})
-    wait_until((tmp_path / "hanging").exists)
-    time.sleep(0.3)
-    killed.send_signal(signal.SIGKILL)
-    assert killed.wait() == -signal.SIGKILL
+    with started(command, env={**environment, "HANG": victim}) as killed:
+        wait_until((tmp_path / "hanging").exists)
+        time.sleep(0.3)
+    assert killed.returncode == -signal.SIGKILL
     subprocess.run(command, env=environment, check=True, capture_output=True)
     ran = (tmp_path / "ran").read_text().split()
     assert sorted(ran) == sorted(f"{s}/{u}" for s in ("build", "gate", "publish") for u in "xy")
@@ -81,22 +80,23 @@ def test_killed_anywhere_the_same_command_finishes(tmp_path: Path, victim: str) 
 
 
 def test_stopped_by_hand_it_ends_at_once_and_leaves_no_program(tmp_path: Path) -> None:
-    program = PROGRAM.replace("time.sleep(60)", 'shell.run(["sleep", "47.11"], log, what="it")')
-    stopped = subprocess.Popen(
+    seconds = f"47.{os.getpid()}"
+    program = PROGRAM.replace(
+        "time.sleep(60)", f'shell.run(["sleep", "{seconds}"], log, what="it")'
+    )
+    with started(
         [sys.executable, "-c", program],
         env={**os.environ, "RELEASE_FOLDER": str(tmp_path), "HANG": "gate/x"},
         stderr=subprocess.DEVNULL,
         # A shell's background jobs, including tests that run in the background, ignore this signal.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    wait_until((tmp_path / "hanging").exists)
-    time.sleep(0.5)
-    began = time.monotonic()
-    stopped.send_signal(signal.SIGINT)
-    assert stopped.wait(timeout=30) != 0
+    ) as stopped:
+        wait_until(lambda: sleeping(seconds) == 1)
+        began = time.monotonic()
+        stopped.send_signal(signal.SIGINT)
+        assert stopped.wait(timeout=30) != 0
     assert time.monotonic() - began < 10
-    processes = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
-    assert "sleep 47.11" not in processes
+    wait_until(lambda: sleeping(seconds) == 0)
 
 
 Run = Callable[[Job, Workspace], str]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from clusters import Machines, facts_of, machines, run
 from disks import small_disk
-from repository import committed, git, wait_until
+from repository import committed, git, sleeping, started, wait_until
 from wheelyard.core.digest import of_source
 from wheelyard.core.job import Job, Needs, Source, made
 from wheelyard.core.record import Record
@@ -422,29 +422,25 @@ from wheelyard.core.job import Job, Needs
 from wheelyard.core.record import Record
 there = Machines(Path(sys.argv[1]))
 there.address = sys.argv[2]
-do = 'from wheelyard.core import shell; shell.run(["sleep", "48.15"], workspace.log, what="it")'
+do = f'from wheelyard.core import shell; shell.run(["sleep", "{sys.argv[4]}"], workspace.log, what="it")'
 run(there, Record(Path(sys.argv[3])), Job("build", "x", Needs(), {"do": do}))
 """
 
 
-def sleeps() -> bool:
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
-    return any(line.startswith("sleep 48.15") for line in listed.splitlines())
-
-
 def test_stopped_by_hand_nothing_runs_on(there: Machines, record: Record) -> None:
     there.worker("one")
-    words = [str(there.folder), there.address, str(record.folder)]
-    release = subprocess.Popen(
+    seconds = f"48.{os.getpid()}"
+    words = [str(there.folder), there.address, str(record.folder), seconds]
+    with started(
         [sys.executable, "-c", STOPPED, *words],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         stderr=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    wait_until(sleeps)
-    release.send_signal(signal.SIGINT)
-    assert release.wait(timeout=30) != 0
-    wait_until(lambda: not sleeps(), 45)
+    ) as release:
+        wait_until(lambda: sleeping(seconds) == 1)
+        release.send_signal(signal.SIGINT)
+        assert release.wait(timeout=30) != 0
+    wait_until(lambda: sleeping(seconds) == 0, 45)
 
 
 @pytest.mark.skipif(
