@@ -71,7 +71,7 @@ class Local:
 
     def lacks(self, job: Job) -> str | None:
         if job.needs.arch not in (None, platform.machine()):
-            return f"needs a machine of {job.needs.arch}, and this is {platform.machine()}"
+            return f"needs a machine with {job.needs.arch}, and this is {platform.machine()}"
         return None
 
     def run(self, job: Job, inputs: Facts, folder: Path, log: Path) -> Ran:
