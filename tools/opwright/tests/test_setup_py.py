@@ -9,6 +9,7 @@ from pathlib import Path
 import opwright
 import pytest
 from clone import make_clone
+from opwright.build import library
 
 ENGINE = Path(opwright.__file__).parents[1]
 
@@ -55,6 +56,27 @@ def test_cuda_on_without_a_compiler_fails_loudly(source: Path, tmp_path: Path):
 )
 def test_a_choice_that_does_not_exist(source: Path, name: str, value: str):
     assert f"error: {name}='{value}' is none of " in refused(source, **{name: value})
+
+
+def test_a_compiler_that_does_not_exist(source: Path, tmp_path: Path):
+    assert refused(source, OPWRIGHT_CUDA="off", CXX="no-such-c++ -m64") == (
+        "error: CXX names no-such-c++, which is not on PATH; install it, or unset CXX"
+    )
+    assert refused(source, OPWRIGHT_CUDA="off", PATH=str(tmp_path)) == (
+        "error: no C++ compiler is on PATH; apt-get install g++, or name one by CXX"
+    )
+    clang = {"OPWRIGHT_COMPILER": "clang", "PATH": str(tmp_path)}
+    assert refused(source, OPWRIGHT_CUDA="off", **clang) == (
+        "error: no C++ compiler is on PATH; apt-get install clang, or name one by CXX"
+    )
+
+
+@pytest.mark.parametrize("character", library.UNUSABLE)
+def test_a_path_that_cmake_cannot_build_in(tmp_path: Path, character: str):
+    clone = make_clone(tmp_path / f"a{character}b")
+    done = setup_py(clone, "build_ext", OPWRIGHT_CUDA="off")
+    assert done.returncode != 0
+    assert f"error: CMake cannot build with {character!r} in a path" in done.stderr
 
 
 def test_without_torch(source: Path):

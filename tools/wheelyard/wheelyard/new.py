@@ -26,9 +26,8 @@ from wheelyard.tools import images
 TEMPLATE = Path(__file__).with_name("template")
 MARKER = "ci/template.toml"
 TOOLS = "ci/tools.txt"
-UNUSABLE = (
-    ":;\"'$\\[\n"  # in a project's path: CMake, make or a virtual environment fails with each
-)
+# Characters in a project's path with which CMake, Ninja, make or a virtual environment fails.
+UNUSABLE = ":;\"'$\\[<|\n"
 WHEELS = "wheels"  # beside TOOLS: pip resolves a path in that file from the file's own folder
 Files = dict[str, bytes]
 
@@ -168,12 +167,12 @@ def rendered(name: str, tools: str) -> Files:
 
 
 def _check_path(folder: Path) -> None:
-    """Refuses a path that CMake, make or a virtual environment cannot carry."""
+    """Refuses a path in which the project could not be built."""
     found = [character for character in UNUSABLE if character in str(folder.resolve())]
     if found:
         raise Problem(
-            f"{folder.resolve()} has {' and '.join(found)} in its path, which the build's programs do not carry; give "
-            "another folder"
+            f"the project could not be built in {folder.resolve()}, because its path has "
+            f"{' and '.join(map(repr, found))}; give another folder"
         )
 
 

@@ -4,6 +4,7 @@ affects. A change of compilers, flags, toolkit or torch starts the folder anew."
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -22,6 +23,7 @@ MACROS = {
     re.compile(r"^[ \t]*OPWRIGHT_KERNEL\(", re.MULTILINE): (".cu", ".cpp", ".h", ".cuh", ".hpp"),
 }
 CODE = re.compile(r"\.(c|h)(u|uh|c|h|pp|xx|\+\+)?", re.IGNORECASE)
+UNUSABLE = ';"$\\[<|\n'  # in a path: CMake or Ninja fails with each, and names something else
 CUDA_SOURCES = 4  # how many are likely to be compiled at once; see machine.nvcc_threads
 
 
@@ -38,6 +40,8 @@ def build(project: Project, target: str | None = None) -> Path:
     sources = project.root / project.sources
     if not sources.is_dir():
         raise BuildError(f"{sources} does not exist; OpExtension names the folder of the sources")
+    for path in (sources, folder, ENGINE):
+        _check_path(path)
     _check_suffixes(sources)
     configure = [
         *("cmake", "-S", str(ENGINE / "cmake"), "-B", str(folder), "-G", "Ninja"),
@@ -61,6 +65,15 @@ def build(project: Project, target: str | None = None) -> Path:
     except subprocess.CalledProcessError as failed:
         raise BuildError(f"{' '.join(failed.cmd[:2])} failed; its output is above") from None
     return folder / "lib" / project.library
+
+
+def _check_path(path: Path) -> None:
+    found = [character for character in UNUSABLE if character in str(path)]
+    if found:
+        raise BuildError(
+            f"CMake cannot build with {' or '.join(map(repr, found))} in a path, and this one has it: {path}; move it "
+            "to another folder"
+        )
 
 
 def _check_suffixes(sources: Path) -> None:
@@ -182,6 +195,7 @@ def _compiler_arguments(compiler: str, target: str) -> list[str]:
     triple = f"{target}-linux-gnu"
     arguments = []
     if compiler == "clang":
+        _check_compiler("clang", "clang++")
         arguments.append(f"-DCMAKE_CXX_COMPILER={os.environ.get('CXX', 'clang++')}")
         if is_cross:
             arguments.append(f"-DCMAKE_CXX_COMPILER_TARGET={triple}")
@@ -193,6 +207,19 @@ def _compiler_arguments(compiler: str, target: str) -> list[str]:
                 f"{triple}-g++ is needed to build for {target}; apt-get install {package}"
             )
         arguments.append(f"-DCMAKE_CXX_COMPILER={cross}")
+    else:
+        _check_compiler("g++", "c++", "g++", "clang++")
     if is_cross:
         arguments += ["-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_SYSTEM_PROCESSOR={target}"]
     return arguments
+
+
+def _check_compiler(package: str, *usual: str) -> None:
+    """Says in one line that there is no C++ compiler, because CMake takes many for it."""
+    given = shlex.split(os.environ.get("CXX") or "")
+    if given and not shutil.which(given[0]):
+        raise BuildError(f"CXX names {given[0]}, which is not on PATH; install it, or unset CXX")
+    if not given and not any(map(shutil.which, usual)):
+        raise BuildError(
+            f"no C++ compiler is on PATH; apt-get install {package}, or name one by CXX"
+        )
