@@ -1,5 +1,6 @@
 """Tests `wheelyard new` and `update`: what they write, refuse and merge."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -71,8 +72,8 @@ def test_a_new_project_is_small_and_has_no_word_of_ours(tmp_path: Path):
     assert git(tmp_path / "fast norms", "status", "--porcelain") == ""
 
 
-def test_an_index_of_the_tools_is_named(tmp_path: Path):
-    index = "http://127.0.0.1:1/simple"
+@pytest.mark.parametrize("index", ["http://127.0.0.1:1/simple", "https://me:${TOKEN}@x.org/s"])
+def test_an_index_of_the_tools_is_named(tmp_path: Path, index: str):
     new.new("my-ext", tmp_path / "my-ext", index)
     listed = (tmp_path / "my-ext/ci/tools.txt").read_text().splitlines()
     assert f"--extra-index-url {index}" in listed
@@ -81,6 +82,25 @@ def test_an_index_of_the_tools_is_named(tmp_path: Path):
         "ci/template.toml",
         "ci/tools.txt",
     ]
+
+
+@pytest.mark.parametrize(
+    "index", ["https://example.org/a b", "https://x?y&z", 'https://x"', "https://$(id)/"]
+)
+def test_an_address_that_is_none(tmp_path: Path, index: str):
+    with pytest.raises(Problem, match="is not an index's address"):
+        new.new("my-ext", tmp_path / "my-ext", index)
+    assert not (tmp_path / "my-ext").exists()
+
+
+def test_the_files_are_as_private_as_the_user_wants(tmp_path: Path):
+    old = os.umask(0o077)
+    try:
+        done = wheelyard(tmp_path, "new", "my-ext")
+    finally:
+        os.umask(old)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "my-ext").stat().st_mode & 0o077 == 0
 
 
 def test_wheels_from_a_folder_are_in_every_clone(

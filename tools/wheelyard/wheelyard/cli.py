@@ -41,7 +41,8 @@ NewPlace = Callable[[Path, local.StepModule, local.Here], Place]
 
 def main() -> int:
     arguments = parse()
-    os.umask(UMASK)
+    if arguments.command not in ("new", "update"):  # whose files are the user's own
+        os.umask(UMASK)
     for stream in (
         sys.stdout,
         sys.stderr,

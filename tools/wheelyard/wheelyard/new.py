@@ -29,6 +29,8 @@ TOOLS = "ci/tools.txt"
 # Characters in a project's path with which CMake, Ninja, make or a virtual environment fails.
 UNUSABLE = ":;\"'$\\[<|\n"
 WHEELS = "wheels"  # beside TOOLS: pip resolves a path in that file from the file's own folder
+# pip expands a variable such as ${TOKEN}. No other character means something to TOML, pip or a shell.
+ADDRESS = r"([\w:/.~%?=@+,-]|\$\{[A-Z0-9_]+\})*"
 Files = dict[str, bytes]
 
 
@@ -48,6 +50,8 @@ def new(name: str, folder: Path, tools: str = "") -> list[str]:
     except OSError as error:
         raise _unusable(folder, error) from None
     in_index = not tools or "://" in tools
+    if in_index and not re.fullmatch(ADDRESS, tools):
+        raise Problem(f"'{tools}' is not an index's address, such as https://example.org/simple")
     files = rendered(name, tools if in_index else WHEELS)
     wheels = [] if in_index else _tool_wheels(Path(tools), files[TOOLS].decode())
     existed = folder.exists()

@@ -9,10 +9,6 @@ from my_ext._opwright.registration import missing
 from my_ext._opwright.testing import OpTests
 
 
-class TestOps(OpTests):
-    ops = OPS
-
-
 def test_the_list_has_every_op_of_the_library_and_no_other():
     """Only what OPS lists is tested. A build without CUDA lacks the ops that only .cu files have."""
     listed = {op.name for op in OPS}
@@ -26,3 +22,7 @@ def test_the_list_has_every_op_of_the_library_and_no_other():
     )
     absent = [name for name in listed - set(library_ops()) if f'"{name}(' not in cuda]
     assert not absent, "\n".join(missing.get(name, name) for name in absent)
+
+
+class TestOps(OpTests):
+    ops = OPS
