@@ -115,7 +115,7 @@ class ImportJudge {
         known->second.second = std::max(known->second.second, loads);
       };
       for (const auto& library : verdict.broken) {
-        if (library.trouble != Trouble::elsewhere) blame(library.path, library.loads);
+        blame(library.path, library.loads);
         const bool opened =
             seen_.opened_by_path.contains(library.path) && library.need == Need::always;
         const bool perhaps = library.trouble == Trouble::file && library.need == Need::depends;

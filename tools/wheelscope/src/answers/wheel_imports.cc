@@ -121,6 +121,10 @@ class PackageRefusal {
       const auto& source = imports_.source_of(path);
       keep(worst_, {.why = Why::refuses, .who = path}, std::min(need, source.refuses));
       if (top_of(inside(path)) == top_of(package)) sources.push_back(&source);
+      if (const auto name = others_.imports ? imports_.absent_from_cffi(path, run) : "";
+          !name.empty())
+        keep(worst_, {.why = Why::cffi_name_absent, .who = path, .what = name},
+             std::min(need, Need::depends));
       for (const auto& statement : source.imports)
         look_at(statement, path, std::min(need, statement.need));
     }

@@ -126,7 +126,7 @@ Json to_json(const Refusal& refusal) {
           {"module", or_null(is_module                 ? what
                              : why == Why::name_absent ? here
                                                        : "")},
-          {"name", where(Why::name_absent)},
+          {"name", or_null(why == Why::name_absent || why == Why::cffi_name_absent ? what : "")},
           {"library", where(Why::library_opened)},
           {"need", name_of(refusal.need)}};
 }
