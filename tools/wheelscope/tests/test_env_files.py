@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 import pytest
-from program import Scope, compiled, run, run_json, virtual_environment
+from program import PROGRAM, Scope, compiled, run, run_json, valid, virtual_environment
 from test_env import MODULE, SITE, env, install, site_of
 
 Change = Callable[[Path], object]

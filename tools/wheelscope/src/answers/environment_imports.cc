@@ -204,8 +204,8 @@ class ImportJudge {
     std::vector<std::string> files;
     for (auto name : import_names(distribution)) {
       std::ranges::replace(name, '.', '/');
-      const auto path = distribution.folder + "/" + name;
-      files.insert(files.end(), {path + "/__init__.py", path + ".py"});
+      files.push_back(distribution.path_of(name + "/__init__.py"));
+      files.push_back(distribution.path_of(name + ".py"));
     }
     return files;
   }
@@ -222,7 +222,7 @@ class ImportJudge {
                        const std::map<std::string, Need>& run) {
     std::vector<const PythonSource*> sources;
     for (const auto& name : names) {
-      const auto folder = verdict.distribution.folder + "/" + name + "/";
+      const auto folder = verdict.distribution.path_of(name) + "/";
       for (auto file = run.lower_bound(folder); file != run.end(); ++file) {
         if (!file->first.starts_with(folder)) break;
         sources.push_back(&imports_.source_of(file->first));

@@ -66,7 +66,6 @@ std::string module_of(const std::string& folder, const std::string& name) {
 
 void EnvironmentJudge::lose(const std::string& path, const std::string& kind, Loads loads,
                             const std::string& what, DistributionVerdict& verdict) {
-  const auto& [name, version, folder, dist_info] = verdict.distribution;
   seen_.lost.insert(path);
   // Python imports a folder of the module's name in its place, as one without code.
   std::error_code error;
@@ -76,10 +75,9 @@ void EnvironmentJudge::lose(const std::string& path, const std::string& kind, Lo
       {.path = path,
        .loads = loads,
        .trouble = Trouble::file,
-       .explanation = {
-           .symptom = {.kind = kind, .message = path + ": " + what, .library = path},
-           .what = what,
-           .fixes = {"pip install --force-reinstall --no-deps " + name + "==" + version}}});
+       .explanation = {.symptom = {.kind = kind, .message = path + ": " + what, .library = path},
+                       .what = what,
+                       .fixes = {reinstallation(verdict.distribution)}}});
 }
 
 void EnvironmentJudge::find_lost_files(DistributionVerdict& verdict) {

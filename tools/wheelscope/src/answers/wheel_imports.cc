@@ -149,10 +149,11 @@ class PackageRefusal {
 
   // A file's path inside of site-packages.
   std::string inside(const std::string& path) const {
+    std::size_t start = 0;  // one may be inside another
     for (const auto& folder : sites_) {
-      if (path.starts_with(folder + "/")) return path.substr(folder.size() + 1);
+      if (path.starts_with(folder + "/")) start = std::max(start, folder.size() + 1);
     }
-    return path;
+    return path.substr(start);
   }
 
   void keep(Refusal& worst, Reason reason, Need need) const {
@@ -187,7 +188,7 @@ class PackageRefusal {
     auto missing = statement.dots == 0 ? own_.first_missing(statement.module, others_) : "";
     if (missing.empty()) missing = absent_part(path, statement);
     if (!missing.empty()) {
-      if (!tree_.has_pth() && statement.need_if_absent == Need::always)
+      if ((others_.imports || !tree_.has_pth()) && statement.need_if_absent == Need::always)
         keep(absent_, {.why = Why::module_absent, .who = path, .what = missing}, need);
       return;
     }
@@ -343,8 +344,9 @@ class MachineCodeImports {
 
 WheelFiles installed_files(const Distribution& distribution) {
   WheelFiles files{.names = recorded_files(distribution),
-                   .read = [folder = distribution.folder, read = tree_of_disk().read](
-                               const std::string& name) { return read(folder + "/" + name); }};
+                   .read = [distribution, read = tree_of_disk().read](const std::string& name) {
+                     return read(distribution.path_of(name));
+                   }};
   files.names.insert(files.names.begin(), base_name(distribution.dist_info) + "/RECORD");
   return files;
 }
