@@ -41,7 +41,7 @@ class ImportJudge {
     }
     blame_imported(verdicts);
     doubt_unmet(verdicts);
-    doubt_cut_off_libraries(verdicts);
+    doubt_tried_files(verdicts);
   }
 
  private:
@@ -177,19 +177,21 @@ class ImportJudge {
     }
   }
 
-  // A library that was cut off may end the process, where code would go on after an error.
-  void doubt_cut_off_libraries(std::vector<DistributionVerdict>& verdicts) {
-    std::map<std::string, std::string> cut_off;  // library -> distribution
+  // A library that was cut off may end the process, where code would go on after an error; source
+  // that may not be read raises another error than an absent module.
+  void doubt_tried_files(std::vector<DistributionVerdict>& verdicts) {
+    std::map<std::string, std::string> troubled;  // file -> distribution
     for (const auto& verdict : verdicts) {
       for (const auto& [state, path] : verdict.files)
-        if (state == FileState::shortened && path.ends_with(".so") && seen_.lost.contains(path))
-          cut_off.emplace(path, verdict.distribution.name);
+        if (state == (path.ends_with(".so") ? FileState::shortened : FileState::unreadable) &&
+            seen_.lost.contains(path))
+          troubled.emplace(path, verdict.distribution.name);
     }
-    if (cut_off.empty()) return;
+    if (troubled.empty()) return;
     for (auto& verdict : verdicts) {
       if (verdict.loads != Loads::yes) continue;
       const auto tried = imports_.reached_or_tried(import_names(verdict.distribution));
-      for (const auto& [path, name] : cut_off) {
+      for (const auto& [path, name] : troubled) {
         if (!tried.contains(path)) continue;
         verdict.loads = Loads::depends;
         if (name != verdict.distribution.name) verdict.imports = name;

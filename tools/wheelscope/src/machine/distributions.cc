@@ -3,8 +3,10 @@
 #include "machine/distributions.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <map>
@@ -101,7 +103,10 @@ Recorded read_record(const Distribution& distribution) {
 // Returns nothing if the file is as it was installed.
 std::optional<FileState> compare(const RecordLine& line, const timespec& written, bool sizes) {
   struct stat status{};
-  if (stat(line.path.c_str(), &status) != 0) return FileState::missing;
+  if (stat(line.path.c_str(), &status) != 0)
+    return errno == EACCES ? FileState::unreadable : FileState::missing;
+  if (is_code(base_name(line.path)) && access(line.path.c_str(), R_OK) != 0)
+    return FileState::unreadable;
   if (line.hash.empty() || !sizes || !S_ISREG(status.st_mode)) return std::nullopt;
   std::int64_t size = -1;
   std::from_chars(line.size.data(), line.size.data() + line.size.size(), size);

@@ -47,12 +47,21 @@ std::vector<CudaLibraryFacts> find_cuda_libraries(const std::vector<std::string>
 
 // How installed files differ from RECORD.
 //   missing        in RECORD, but not on the disk
+//   unreadable     for the user who runs this
 //   changed        not as it was installed
 //   shortened      changed, and shorter: an unfinished copy
 //   foreign        code in a folder of the distribution that no RECORD has
 //   other_python   a module for other Pythons only
 //   other_machine  a module for another processor
-enum class FileState { missing, changed, shortened, foreign, other_python, other_machine };
+enum class FileState {
+  missing,
+  unreadable,
+  changed,
+  shortened,
+  foreign,
+  other_python,
+  other_machine
+};
 
 struct OddFile {
   FileState state = FileState::missing;
@@ -66,6 +75,7 @@ struct OddFile {
 std::vector<std::vector<OddFile>> compare_with_records(
     const std::vector<Distribution>& distributions, const std::string& prefix);
 
-NAMES(FileState, "missing", "changed", "shortened", "foreign", "other-python", "other-machine")
+NAMES(FileState, "missing", "unreadable", "changed", "shortened", "foreign", "other-python",
+      "other-machine")
 
 }  // namespace wheelscope
