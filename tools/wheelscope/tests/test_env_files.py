@@ -1,6 +1,8 @@
 """`wheelscope env` beside NumPy's files: deleted, cut off, changed, for other machines, and beside other NumPys."""
 
+import json
 import os
+import py_compile
 import shutil
 import subprocess
 import sysconfig
@@ -10,7 +12,7 @@ from typing import Any
 
 import numpy
 import pytest
-from program import Scope, compiled, run, run_json, virtual_environment
+from program import PROGRAM, Scope, compiled, run, run_json, valid, virtual_environment
 from test_env import MODULE, SITE, env, install, site_of
 
 Change = Callable[[Path], object]
@@ -88,6 +90,55 @@ def test_what_nobody_imports_does_not_break_numpy(scope: Scope, environment: Pat
     assert found["loads"] == "yes"
     assert [one["state"] for one in found["files"]] == ["missing"]
     assert imports(environment)
+
+
+# In front of a command: root may read everything.
+PLAIN = [] if os.geteuid() else ["setpriv", "--bounding-set=-all"]
+
+# What `env` says of NumPy, and whether it can be imported.
+UNREADABLE = {
+    "numpy/_core": ("no", False),
+    "numpy/_core/multiarray.py": ("no", False),
+    "numpy/_core/_multiarray_umath*.so": ("no", False),
+    "numpy/f2py/crackfortran.py": ("yes", True),
+    "numpy/optional.py": ("depends", False),
+    "numpy/compiled.py": ("depends", True),
+}
+
+
+@pytest.mark.parametrize("pattern", UNREADABLE)
+def test_files_that_may_not_be_read(pattern: str, environment: Path) -> None:
+    """As after `sudo pip install` under a strict umask."""
+    site = site_of(environment)
+    for folder in site.glob("numpy/**/__pycache__"):
+        shutil.rmtree(folder)
+    record = site / f"numpy-{numpy.__version__}.dist-info/RECORD"
+    record.write_text(record.read_text() + "numpy/optional.py,,\nnumpy/compiled.py,,\n")
+    for name in ("optional", "compiled"):
+        (site / f"numpy/{name}.py").touch()
+    py_compile.compile(str(site / "numpy/compiled.py"))
+    with (site / "numpy/__init__.py").open("a") as init:
+        init.write("\ntry:\n    from . import optional\nexcept ImportError:\n    pass\n")
+        init.write("from . import compiled\n")
+    (path,) = site.glob(pattern)
+    path.chmod(0)
+    words = [*PLAIN, PROGRAM, "env", environment, "--json"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    (found,) = valid(json.loads(done.stdout))["distributions"]
+    words = [*PLAIN, environment / "bin/python", "-B", "-c", "import numpy"]
+    works = not subprocess.run(words, capture_output=True).returncode
+    path.chmod(0o755)
+    assert done.returncode == 1
+    assert (found["loads"], works) == UNREADABLE[pattern]
+    assert "unreadable" in [one["state"] for one in found["files"]]
+
+
+def test_a_folder_that_may_not_be_read(environment: Path) -> None:
+    site = site_of(environment)
+    site.chmod(0)
+    done = subprocess.run([*PLAIN, PROGRAM, "env", environment], capture_output=True, text=True)
+    site.chmod(0o755)
+    assert (done.returncode, done.stderr) == (3, f"wheelscope: {site}: Permission denied\n")
 
 
 def test_a_library_that_lost_what_is_not_loaded(scope: Scope, environment: Path) -> None:

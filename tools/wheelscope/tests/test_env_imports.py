@@ -204,6 +204,56 @@ def test_modules_that_code_makes(scope: Scope, tmp_path: Path) -> None:
     assert loads == {"pythonic": "depends", "native": "depends", "bytecode": "yes"}
 
 
+def test_an_importer_of_a_library_that_is_elsewhere(scope: Scope, tmp_path: Path) -> None:
+    """numpy and scipy have a library of one name, and numpy's was deleted."""
+    prefix = virtual_environment(tmp_path / "env")
+    site = site_of(prefix)
+    other = compiled(
+        site / "other/libpart.so", "int part(void) { return 1; }", "-Wl,-soname,libpart.so"
+    )
+    compiled(site / "needy/_C.so", MODULE, "-Wl,--no-as-needed", other)
+    compiled(site / "user/_C.so", MODULE)
+    texts = {"other": "", "needy": "from . import _C", "user": "import needy"}
+    for name, text in texts.items():
+        (site / name / "__init__.py").write_text(text)
+        install(prefix, name)
+    found = env(scope, prefix)
+    assert {name: found[name]["loads"] for name in texts} == {
+        "other": "yes",
+        "needy": "depends",
+        "user": "depends",
+    }
+    assert found["user"]["imports"] == "needy"
+
+
+def test_names_that_machine_code_no_longer_has(scope: Scope, tmp_path: Path) -> None:
+    """pyOpenSSL takes constants from cryptography's machine code, which cffi made."""
+    prefix = virtual_environment(tmp_path / "env")
+    texts = ("_cffi_backend", "FIRST_CONSTANT", "SECOND_CONSTANT")
+    source = "".join(f'const char *text{i} = "{text}";' for i, text in enumerate(texts))
+    compiled(site_of(prefix) / "maker/_C.so", MODULE + source)
+    (site_of(prefix) / "maker/__init__.py").write_text("from ._C import lib")
+    users = {
+        "sound": "A = _lib.FIRST_CONSTANT\nclass B:\n    C = _lib.SECOND_CONSTANT",
+        "broken": "A = _lib.FIRST_CONSTANT\nclass B:\n    C = _lib.THIRD_CONSTANT",
+        "careful": "try:\n    A = _lib.THIRD_CONSTANT\nexcept AttributeError:\n    A = None",
+    }
+    for name, text in users.items():
+        compiled(site_of(prefix) / name / "_D.so", MODULE)
+        (site_of(prefix) / name / "__init__.py").write_text(
+            "from maker import lib as _lib\n" + text
+        )
+        install(prefix, name)
+    install(prefix, "maker")
+    found = env(scope, prefix)
+    assert {name: found[name]["loads"] for name in users} == {
+        "sound": "yes",
+        "broken": "depends",
+        "careful": "yes",
+    }
+    assert found["broken"]["refusal"]["name"] == "THIRD_CONSTANT"
+
+
 def test_a_requirement_of_an_imported_package(scope: Scope, tmp_path: Path) -> None:
     """pydantic, which has no machine code, refuses a pydantic-core that it does not require."""
     prefix = virtual_environment(tmp_path / "env")

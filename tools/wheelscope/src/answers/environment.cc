@@ -9,6 +9,7 @@
 #include "answers/owners.h"
 #include "answers/wheel_imports.h"
 #include "machine/imports.h"
+#include "machine/path_files.h"
 #include "packaging/requirement.h"
 #include "text/text.h"
 #include "verdicts/verdicts.h"
@@ -19,14 +20,22 @@ bool chooses_kernels_itself(const Distribution& distribution) {
   return distribution.name.starts_with("nvidia-");
 }
 
+// Adds the folders of PYTHONPATH and .pth files.
+static MachineFacts with_all_folders(MachineFacts machine) {
+  auto& folders = machine.python->site_packages;
+  folders = import_folders(folders);
+  if (!machine.torch) machine.torch = find_torch(folders);
+  return machine;
+}
+
 EnvironmentJudge::EnvironmentJudge(const MachineFacts& machine, Disk& disk, DriverFiles driver)
-    : machine_(machine),
+    : machine_(with_all_folders(machine)),
       disk_(disk),
-      modules_(*machine.python),
-      imports_(*machine.python, tree_here()),
+      modules_(*machine_.python),
+      imports_(*machine_.python, tree_here()),
       trusts_driver_(driver == DriverFiles::elsewhere && !machine.driver.empty()) {
   std::vector<FileToRead> all;
-  auto distributions = list_distributions(machine.python->site_packages);
+  auto distributions = list_distributions(machine_.python->site_packages);
   auto odd = compare_with_records(distributions, machine.python->prefix);
   for (const auto& one : distributions) installed_[one.name] = one.version;
   for (const auto& one : distributions) find_unmet(one);

@@ -41,7 +41,7 @@ class ImportJudge {
     }
     blame_imported(verdicts);
     doubt_unmet(verdicts);
-    doubt_cut_off_libraries(verdicts);
+    doubt_tried_files(verdicts);
   }
 
  private:
@@ -115,7 +115,7 @@ class ImportJudge {
         known->second.second = std::max(known->second.second, loads);
       };
       for (const auto& library : verdict.broken) {
-        if (library.trouble != Trouble::elsewhere) blame(library.path, library.loads);
+        blame(library.path, library.loads);
         const bool opened =
             seen_.opened_by_path.contains(library.path) && library.need == Need::always;
         const bool perhaps = library.trouble == Trouble::file && library.need == Need::depends;
@@ -177,19 +177,21 @@ class ImportJudge {
     }
   }
 
-  // A library that was cut off may end the process, where code would go on after an error.
-  void doubt_cut_off_libraries(std::vector<DistributionVerdict>& verdicts) {
-    std::map<std::string, std::string> cut_off;  // library -> distribution
+  // A library that was cut off may end the process, where code would go on after an error; source
+  // that may not be read raises another error than an absent module.
+  void doubt_tried_files(std::vector<DistributionVerdict>& verdicts) {
+    std::map<std::string, std::string> troubled;  // file -> distribution
     for (const auto& verdict : verdicts) {
       for (const auto& [state, path] : verdict.files)
-        if (state == FileState::shortened && path.ends_with(".so") && seen_.lost.contains(path))
-          cut_off.emplace(path, verdict.distribution.name);
+        if (state == (path.ends_with(".so") ? FileState::shortened : FileState::unreadable) &&
+            seen_.lost.contains(path))
+          troubled.emplace(path, verdict.distribution.name);
     }
-    if (cut_off.empty()) return;
+    if (troubled.empty()) return;
     for (auto& verdict : verdicts) {
       if (verdict.loads != Loads::yes) continue;
       const auto tried = imports_.reached_or_tried(import_names(verdict.distribution));
-      for (const auto& [path, name] : cut_off) {
+      for (const auto& [path, name] : troubled) {
         if (!tried.contains(path)) continue;
         verdict.loads = Loads::depends;
         if (name != verdict.distribution.name) verdict.imports = name;
@@ -204,8 +206,8 @@ class ImportJudge {
     std::vector<std::string> files;
     for (auto name : import_names(distribution)) {
       std::ranges::replace(name, '.', '/');
-      const auto path = distribution.folder + "/" + name;
-      files.insert(files.end(), {path + "/__init__.py", path + ".py"});
+      files.push_back(distribution.path_of(name + "/__init__.py"));
+      files.push_back(distribution.path_of(name + ".py"));
     }
     return files;
   }
@@ -222,7 +224,7 @@ class ImportJudge {
                        const std::map<std::string, Need>& run) {
     std::vector<const PythonSource*> sources;
     for (const auto& name : names) {
-      const auto folder = verdict.distribution.folder + "/" + name + "/";
+      const auto folder = verdict.distribution.path_of(name) + "/";
       for (auto file = run.lower_bound(folder); file != run.end(); ++file) {
         if (!file->first.starts_with(folder)) break;
         sources.push_back(&imports_.source_of(file->first));

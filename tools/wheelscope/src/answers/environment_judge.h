@@ -124,7 +124,7 @@ class EnvironmentJudge {
 
   void find_unserved(const LibraryFacts& library, DistributionVerdict& verdict) const;
 
-  const MachineFacts& machine_;
+  const MachineFacts machine_;  // with all folders that Python looks for modules in
   Disk& disk_;
   ModulesHere modules_;
   Imports imports_;

@@ -62,11 +62,17 @@ std::string module_of(const std::string& folder, const std::string& name) {
   return {};
 }
 
+// Python does not read a source that it has compiled before.
+bool has_bytecode(const std::string& source) {
+  return std::ranges::any_of(entries_of(folder_of(source) + "/__pycache__"), [&](const auto& file) {
+    return file.starts_with(stem_of(source) + ".");
+  });
+}
+
 }  // namespace
 
 void EnvironmentJudge::lose(const std::string& path, const std::string& kind, Loads loads,
                             const std::string& what, DistributionVerdict& verdict) {
-  const auto& [name, version, folder, dist_info] = verdict.distribution;
   seen_.lost.insert(path);
   // Python imports a folder of the module's name in its place, as one without code.
   std::error_code error;
@@ -76,10 +82,9 @@ void EnvironmentJudge::lose(const std::string& path, const std::string& kind, Lo
       {.path = path,
        .loads = loads,
        .trouble = Trouble::file,
-       .explanation = {
-           .symptom = {.kind = kind, .message = path + ": " + what, .library = path},
-           .what = what,
-           .fixes = {"pip install --force-reinstall --no-deps " + name + "==" + version}}});
+       .explanation = {.symptom = {.kind = kind, .message = path + ": " + what, .library = path},
+                       .what = what,
+                       .fixes = {reinstallation(verdict.distribution)}}});
 }
 
 void EnvironmentJudge::find_lost_files(DistributionVerdict& verdict) {
@@ -90,6 +95,12 @@ void EnvironmentJudge::find_lost_files(DistributionVerdict& verdict) {
     if (state == FileState::missing)
       lose(path, SymptomKind::damaged_file, name == "__init__.py" ? Loads::depends : Loads::no,
            "the file is missing, though it was installed", verdict);
+    if (state == FileState::unreadable) {
+      const bool is_cached = name.ends_with(".py") && has_bytecode(path);
+      lose(path, SymptomKind::damaged_file, is_cached ? Loads::depends : Loads::no,
+           "permission denied", verdict);
+      verdict.broken.back().explanation.fixes = {"as its owner: chmod a+r " + path};
+    }
     const auto* library = state == FileState::shortened ? disk_.open(path) : nullptr;
     if (library && !library->cut_off) continue;  // what is gone is not loaded: symbols, sections
     if (state == FileState::shortened)

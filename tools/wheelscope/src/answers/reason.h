@@ -54,6 +54,7 @@ enum class Why {
   requirement_unmet,       // what
   versions_conflict,       // who, what, here
   name_absent,             // who: a file of Python code, what: a name of the module `here`
+  cffi_name_absent,        // who: a file of Python code, what
   library_opened,          // who: a package, what: a library that its Python code opens
   library_absent,          // who, what
   library_of_system,       // who, what

@@ -121,6 +121,10 @@ class PackageRefusal {
       const auto& source = imports_.source_of(path);
       keep(worst_, {.why = Why::refuses, .who = path}, std::min(need, source.refuses));
       if (top_of(inside(path)) == top_of(package)) sources.push_back(&source);
+      if (const auto name = others_.imports ? imports_.absent_from_cffi(path, run) : "";
+          !name.empty())
+        keep(worst_, {.why = Why::cffi_name_absent, .who = path, .what = name},
+             std::min(need, Need::depends));
       for (const auto& statement : source.imports)
         look_at(statement, path, std::min(need, statement.need));
     }
@@ -145,10 +149,11 @@ class PackageRefusal {
 
   // A file's path inside of site-packages.
   std::string inside(const std::string& path) const {
+    std::size_t start = 0;  // one may be inside another
     for (const auto& folder : sites_) {
-      if (path.starts_with(folder + "/")) return path.substr(folder.size() + 1);
+      if (path.starts_with(folder + "/")) start = std::max(start, folder.size() + 1);
     }
-    return path;
+    return path.substr(start);
   }
 
   void keep(Refusal& worst, Reason reason, Need need) const {
@@ -183,7 +188,7 @@ class PackageRefusal {
     auto missing = statement.dots == 0 ? own_.first_missing(statement.module, others_) : "";
     if (missing.empty()) missing = absent_part(path, statement);
     if (!missing.empty()) {
-      if (!tree_.has_pth() && statement.need_if_absent == Need::always)
+      if ((others_.imports || !tree_.has_pth()) && statement.need_if_absent == Need::always)
         keep(absent_, {.why = Why::module_absent, .who = path, .what = missing}, need);
       return;
     }
@@ -339,8 +344,9 @@ class MachineCodeImports {
 
 WheelFiles installed_files(const Distribution& distribution) {
   WheelFiles files{.names = recorded_files(distribution),
-                   .read = [folder = distribution.folder, read = tree_of_disk().read](
-                               const std::string& name) { return read(folder + "/" + name); }};
+                   .read = [distribution, read = tree_of_disk().read](const std::string& name) {
+                     return read(distribution.path_of(name));
+                   }};
   files.names.insert(files.names.begin(), base_name(distribution.dist_info) + "/RECORD");
   return files;
 }

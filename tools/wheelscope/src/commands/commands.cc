@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <iterator>
 
@@ -173,6 +174,11 @@ int env(const Options& options, Streams streams) {
     machine->gpus = other.gpus;
   }
   if (!machine->python) return complain({0, machine->notes.front()}, streams);
+  for (const auto& folder : machine->python->site_packages) {
+    std::error_code error;
+    (void)std::filesystem::directory_iterator(folder, error);
+    if (error) return complain({0, folder + ": " + error.message()}, streams);
+  }
   Disk disk;
   if (!options.why.empty()) return print_searches(*machine, disk, options, streams);
   auto verdicts = judge_environment(*machine, disk, driver);

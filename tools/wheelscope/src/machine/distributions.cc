@@ -3,15 +3,19 @@
 #include "machine/distributions.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_set>
 
 #include "loader/disk.h"
+#include "machine/path_files.h"
 #include "packaging/claims.h"
 #include "packaging/record.h"
 #include "packaging/requirement.h"
@@ -24,6 +28,7 @@ namespace wheelscope {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::json;
 
 bool is_shared_library(std::string_view name) {
   const auto at = name.rfind(".so");
@@ -98,7 +103,10 @@ Recorded read_record(const Distribution& distribution) {
 // Returns nothing if the file is as it was installed.
 std::optional<FileState> compare(const RecordLine& line, const timespec& written, bool sizes) {
   struct stat status{};
-  if (stat(line.path.c_str(), &status) != 0) return FileState::missing;
+  if (stat(line.path.c_str(), &status) != 0)
+    return errno == EACCES ? FileState::unreadable : FileState::missing;
+  if (is_code(base_name(line.path)) && access(line.path.c_str(), R_OK) != 0)
+    return FileState::unreadable;
   if (line.hash.empty() || !sizes || !S_ISREG(status.st_mode)) return std::nullopt;
   std::int64_t size = -1;
   std::from_chars(line.size.data(), line.size.data() + line.size.size(), size);
@@ -112,7 +120,68 @@ std::optional<FileState> compare(const RecordLine& line, const timespec& written
   return hash.empty() || hash == line.hash ? std::nullopt : std::optional(FileState::changed);
 }
 
+std::vector<std::string> lines_of_record(const Distribution& distribution) {
+  std::vector<std::string> files;
+  if (const auto record = read_text(distribution.dist_info + "/RECORD")) {
+    for (auto& line : parse_record(*record)) files.push_back(std::move(line.path));
+  }
+  return files;
+}
+
+// Reads direct_url.json, and finds the folders that an editable installation leaves its modules in.
+void read_origin(Distribution& distribution) {
+  const auto text = read_text(distribution.dist_info + "/direct_url.json");
+  const auto json = Json::parse(text.value_or(""), nullptr, false);
+  if (!json.is_object()) return;
+  if (const auto url = json.find("url"); url != json.end() && url->is_string())
+    distribution.origin = url->get<std::string>();
+  const auto folder = json.find("dir_info");
+  if (folder == json.end() || !folder->is_object() || folder->value("editable", Json()) != true)
+    return;
+  for (const auto& file : lines_of_record(distribution)) {
+    if (!file.ends_with(".pth")) continue;
+    for (auto& source : read_path_file(distribution.folder + "/" + file).folders)
+      distribution.sources.push_back(std::move(source));
+  }
+}
+
+// Adds the code of an editable installation. A folder that is the whole project has tests and more
+// beside the package.
+void add_source_files(const Distribution& distribution, std::vector<std::string>& files) {
+  std::set<std::string> names;
+  for (const auto& file : files) names.insert(file.substr(0, file.find('/')));
+  const auto top_level = read_text(distribution.dist_info + "/top_level.txt").value_or("");
+  for (auto& name : words_of(top_level)) names.insert(std::move(name));
+  for (const auto& source : distribution.sources) {
+    std::error_code error;
+    const bool is_project =
+        fs::exists(source + "/pyproject.toml", error) || fs::exists(source + "/setup.py", error);
+    for (fs::recursive_directory_iterator entry(source, error), end; entry != end;
+         entry.increment(error)) {
+      const auto path = entry->path().string();
+      const auto name = base_name(path);
+      const auto stem = stem_of(path);
+      const bool is_top = entry.depth() == 0;
+      const bool is_left_out = is_top && is_project && !names.contains(stem) &&
+                               canonical_name(stem) != distribution.name;
+      if (entry->is_directory(error)) {
+        if (is_left_out || name.find('.') != name.npos) entry.disable_recursion_pending();
+      } else if (is_code(name) && !is_left_out) {
+        files.push_back(path.substr(source.size() + 1));
+      }
+    }
+  }
+}
+
 }  // namespace
+
+std::string Distribution::path_of(const std::string& file) const {
+  for (const auto& source : sources) {
+    std::error_code error;
+    if (fs::exists(source + "/" + file, error)) return source + "/" + file;
+  }
+  return (fs::path(folder) / file).lexically_normal().string();
+}
 
 std::vector<Distribution> list_distributions(const std::vector<std::string>& site_packages) {
   std::map<std::string, Distribution> found;
@@ -130,16 +199,25 @@ std::vector<Distribution> list_distributions(const std::vector<std::string>& sit
   }
   std::vector<Distribution> distributions;
   distributions.reserve(found.size());
-  for (auto& [name, distribution] : found) distributions.push_back(std::move(distribution));
+  for (auto& [name, distribution] : found) {
+    read_origin(distribution);
+    distributions.push_back(std::move(distribution));
+  }
   return distributions;
 }
 
 std::vector<std::string> recorded_files(const Distribution& distribution) {
-  std::vector<std::string> files;
-  if (const auto record = read_text(distribution.dist_info + "/RECORD")) {
-    for (auto& line : parse_record(*record)) files.push_back(std::move(line.path));
-  }
+  auto files = lines_of_record(distribution);
+  if (!distribution.sources.empty()) add_source_files(distribution, files);
   return files;
+}
+
+std::string reinstallation(const Distribution& distribution) {
+  const auto& origin = distribution.origin;
+  if (!distribution.sources.empty()) return "pip install --no-deps --editable " + origin;
+  if (!origin.empty()) return "install it again from " + origin;
+  return "pip install --force-reinstall --no-deps " + distribution.name +
+         "==" + distribution.version;
 }
 
 WheelClaims claims_of(const Distribution& distribution) {
@@ -152,8 +230,7 @@ WheelClaims claims_of(const Distribution& distribution) {
 std::vector<std::string> shared_libraries_of(const Distribution& distribution) {
   std::vector<std::string> paths;
   for (const auto& file : recorded_files(distribution)) {
-    if (is_shared_library(base_name(file)))
-      paths.push_back((fs::path(distribution.folder) / file).lexically_normal().string());
+    if (is_shared_library(base_name(file))) paths.push_back(distribution.path_of(file));
   }
   std::ranges::sort(paths);
   return paths;

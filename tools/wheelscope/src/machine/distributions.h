@@ -12,16 +12,25 @@
 namespace wheelscope {
 
 struct Distribution {
-  std::string name, version;  // the name as canonical_name spells it
-  std::string folder;         // the site-packages folder that it is installed in
-  std::string dist_info;      // the path of its dist-info folder
+  std::string name, version;              // the name as canonical_name spells it
+  std::string folder;                     // the site-packages folder that it is installed in
+  std::string dist_info;                  // the path of its dist-info folder
+  std::string origin = {};                // the address that it was installed from; empty: an index
+  std::vector<std::string> sources = {};  // folders of an editable installation's modules
+
+  // The path of a file that recorded_files() names.
+  std::string path_of(const std::string& file) const;
 };
 
 // Lists them, sorted by name; of several with the same name, the first on Python's path.
 std::vector<Distribution> list_distributions(const std::vector<std::string>& site_packages);
 
-// The files that its RECORD names, as it spells them; none without a RECORD.
+// The files that its RECORD names, as it spells them, and those of an editable installation's
+// modules, as RECORD would; none without a RECORD.
 std::vector<std::string> recorded_files(const Distribution& distribution);
+
+// How to install it again as it was.
+std::string reinstallation(const Distribution& distribution);
 
 // What its METADATA says.
 WheelClaims claims_of(const Distribution& distribution);
@@ -38,12 +47,21 @@ std::vector<CudaLibraryFacts> find_cuda_libraries(const std::vector<std::string>
 
 // How installed files differ from RECORD.
 //   missing        in RECORD, but not on the disk
+//   unreadable     for the user who runs this
 //   changed        not as it was installed
 //   shortened      changed, and shorter: an unfinished copy
 //   foreign        code in a folder of the distribution that no RECORD has
 //   other_python   a module for other Pythons only
 //   other_machine  a module for another processor
-enum class FileState { missing, changed, shortened, foreign, other_python, other_machine };
+enum class FileState {
+  missing,
+  unreadable,
+  changed,
+  shortened,
+  foreign,
+  other_python,
+  other_machine
+};
 
 struct OddFile {
   FileState state = FileState::missing;
@@ -57,6 +75,7 @@ struct OddFile {
 std::vector<std::vector<OddFile>> compare_with_records(
     const std::vector<Distribution>& distributions, const std::string& prefix);
 
-NAMES(FileState, "missing", "changed", "shortened", "foreign", "other-python", "other-machine")
+NAMES(FileState, "missing", "unreadable", "changed", "shortened", "foreign", "other-python",
+      "other-machine")
 
 }  // namespace wheelscope

@@ -232,6 +232,24 @@ std::string Imports::absent_from_package(const std::string& path,
   return {};
 }
 
+const std::string& Imports::absent_from_cffi(const std::string& path,
+                                             const std::map<std::string, Need>& files) {
+  const auto [known, is_new] = absent_from_cffi_.try_emplace(path);
+  auto absent = is_new ? source_of(path).cffi_names : std::vector<std::string>();
+  if (absent.empty()) return known->second;
+  bool is_made = false;
+  for (const auto& [file, need] : files) {
+    if (!file.ends_with(".so")) continue;
+    const auto text = tree_.read(file).value_or("");
+    if (find_in(text, "_cffi_backend") == text.npos) continue;
+    is_made = true;
+    std::erase_if(absent,
+                  [&](const auto& name) { return find_in(text, name + '\0') != text.npos; });
+  }
+  if (is_made && !absent.empty()) known->second = absent.front();
+  return known->second;
+}
+
 Imports::Edges Imports::edges_of(std::size_t index,
                                  const std::vector<ImportStatement>& statements) {
   Edges imports;

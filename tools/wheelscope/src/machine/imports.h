@@ -89,6 +89,11 @@ class Imports {
   // is known by its __init__.py: modules in machine code may bring others. Empty: none.
   std::string absent_from_package(const std::string& path, const ImportStatement& statement);
 
+  // The first name that a file takes from cffi's `lib` and that no machine code among the files
+  // has, though some was made by cffi. Empty: none.
+  const std::string& absent_from_cffi(const std::string& path,
+                                      const std::map<std::string, Need>& files);
+
  private:
   using Edges = std::vector<std::pair<std::size_t, Need>>;
   struct Module {
@@ -117,6 +122,7 @@ class Imports {
   std::unordered_map<std::string, std::size_t> by_name_, by_path_;
   std::unordered_map<std::string, std::set<std::string>> folders_, lost_;
   std::unordered_map<std::string, std::vector<ImportStatement>> native_imports_;
+  std::unordered_map<std::string, std::string> absent_from_cffi_;  // by file
 };
 
 class ModulesHere {

@@ -3,10 +3,10 @@
 #include "machine/imports.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
+#include "machine/path_files.h"
 #include "machine/python_source.h"
 #include "source/source.h"
 #include "source/system.h"
@@ -28,20 +28,10 @@ std::vector<std::string> standard_libraries(const PythonFacts& python) {
   return folders;
 }
 
-// True if files beside the packages make Python look elsewhere too: editable installs, mostly.
-bool leads_elsewhere(const std::string& folder) {
-  for (const auto& name : entries_of(folder)) {
-    if (name.ends_with(".egg-link") || (name.starts_with("__editable__") && name.ends_with(".pth")))
-      return true;
-    if (!name.ends_with(".pth")) continue;
-    const auto text = read_text(folder + "/" + name);
-    if (!text) return true;
-    for (const auto& line : split(*text, '\n')) {
-      const auto words = trim(line);
-      if (!words.empty() && !words.starts_with('#') && !words.starts_with("import")) return true;
-    }
-  }
-  return false;
+bool has_unknown_path_file(const std::string& folder) {
+  return std::ranges::any_of(path_files_in(folder), [](const std::string& file) {
+    return !read_path_file(file).is_complete;
+  });
 }
 
 // True if it is a text, or the end of one: linkers keep `sys` as the last part of `_sys`.
@@ -56,8 +46,8 @@ bool has_text(const std::string& path, const std::string& name) {
 ModulesHere::ModulesHere(const PythonFacts& python)
     : python_(python),
       standard_(standard_libraries(python)),
-      is_open_(standard_.empty() || std::getenv("PYTHONPATH") ||
-               std::ranges::any_of(python.site_packages, leads_elsewhere)) {}
+      is_open_(standard_.empty() ||
+               std::ranges::any_of(python.site_packages, has_unknown_path_file)) {}
 
 // True for x/, x.py or x.cpython-311-x86_64-linux-gnu.so.
 bool ModulesHere::has_module(const std::string& folder, const std::string& name) {

@@ -126,6 +126,7 @@ class SourceReader {
       const auto target = assigned_name(text);
       if (!target.empty() && !blocks_.function() && blocks_.here().runs != Need::never)
         assign(target, evaluate(trim(text.substr(text.find('=') + 1)), target_, constants_));
+      if (!target.empty()) note_cffi_name(text);
       if (word == "raise") {
         raise_here();
       } else if (word == "return" && blocks_.function()) {
@@ -143,6 +144,18 @@ class SourceReader {
       if (semicolon == text.npos) return;
       text = trim(text.substr(semicolon + 1));
     }
+  }
+
+  // NAME = _lib.NAME, for sure: pyOpenSSL takes constants from cryptography's machine code.
+  void note_cffi_name(std::string_view text) {
+    constexpr std::string_view start = "_lib.";
+    const auto place = blocks_.here();
+    const auto value = trim(text.substr(text.find('=') + 1));
+    if (!place.scope.empty() || place.runs != Need::always || !place.attempts.empty() ||
+        !value.starts_with(start))
+      return;
+    const auto name = first_word(value.substr(start.size()));
+    if (name.size() + start.size() == value.size()) source_.cffi_names.emplace_back(name);
   }
 
   // Notes opened libraries, calls of functions that may open some, and texts that may be names.

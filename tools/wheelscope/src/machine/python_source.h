@@ -43,6 +43,7 @@ struct PythonSource {
   std::vector<ImportStatement> imports;       // those that are never needed are left out
   std::vector<ImportStatement> tried;         // outside of functions, and may fail
   std::map<std::string, PythonScope> scopes;  // by the function's name; "" is the file itself
+  std::vector<std::string> cffi_names;        // that its own statements take from cffi's `_lib`
   Need refuses = Need::never;  // raises an error itself; under conditions, if it asks sys.modules
   bool describes_operators = false;  // of torch that must be there: register_fake("ns::op")
 };

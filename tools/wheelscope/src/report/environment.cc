@@ -22,9 +22,10 @@ void add_files(const DistributionVerdict& verdict, Lines& lines) {
   std::map<FileState, std::vector<std::string>> states;
   for (const auto& [state, path] : verdict.files) states[state].push_back(printable(path));
   for (const auto& [state, paths] : states) lines.add_list(name_of(state), paths, most);
-  if (!verdict.files.empty())
-    lines.add("fix", printable("pip install --force-reinstall --no-deps " +
-                               verdict.distribution.name + "==" + verdict.distribution.version));
+  const auto unreadable = states.count(FileState::unreadable);
+  if (unreadable)
+    lines.add("fix", printable("as their owner: chmod -R a+rX " + verdict.distribution.folder));
+  if (states.size() > unreadable) lines.add("fix", printable(reinstallation(verdict.distribution)));
 }
 
 std::string verdict_text(const DistributionVerdict& verdict, const Style& style) {
@@ -126,7 +127,7 @@ Json to_json(const Refusal& refusal) {
           {"module", or_null(is_module                 ? what
                              : why == Why::name_absent ? here
                                                        : "")},
-          {"name", where(Why::name_absent)},
+          {"name", or_null(why == Why::name_absent || why == Why::cffi_name_absent ? what : "")},
           {"library", where(Why::library_opened)},
           {"need", name_of(refusal.need)}};
 }
