@@ -143,12 +143,7 @@ def test_a_module_that_nothing_brings(
     ],
 )
 def test_a_module_that_its_package_lacks(
-    fit: Fit,
-    index: Index,
-    module: bytes,
-    tmp_path: Path,
-    files: dict[str, bytes],
-    verdict: str,
+    fit: Fit, index: Index, module: bytes, tmp_path: Path, files: dict[str, bytes], verdict: str
 ) -> None:
     """pyodps 0.13 has examples that import tests, which are not in the wheel."""
     index.offer(NAME, {**files, "first/_C.so": module})

@@ -19,7 +19,7 @@ from test_peers import files_of
 
 # Scenarios whose answer differs on purpose.
 DIFFERENCES = {
-    "python-less-than-current": "uv ignores upper bounds of Requires-Python, pip keeps to them",
+    "python-less-than-current": "uv ignores upper bounds of Requires-Python, pip keeps to them"
 }
 
 

@@ -1,20 +1,15 @@
-"""Writes generated tables in few lines that people can read too.
-
-A CSV table has one row for all names that share the other fields, and further rows if the line is
-full. JSON has each innermost list or map on one line.
-"""
+"""Writes generated tables in few lines: a CSV table has one row for all names that share the other
+fields, and JSON has each innermost list or map on one line."""
 
 import csv
 import json
 import re
-import textwrap
 from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 DATA = Path("src/data")
-WIDTH = 120
 
 
 def write_csv(
@@ -23,10 +18,7 @@ def write_csv(
     """Writes rows whose first field is a name; rows that share the rest must be adjacent."""
     lines = [*(f"# {line}" for line in head), header]
     for shared, group in groupby(rows, lambda row: row[1:]):
-        names = textwrap.wrap(
-            " ".join(row[0] for row in group), WIDTH, break_long_words=False, break_on_hyphens=False
-        )
-        lines += [",".join([words, *shared]) for words in names]
+        lines.append(",".join([" ".join(row[0] for row in group), *shared]))
     (DATA / file_name).write_text("\n".join([*lines, ""]))
     print(f"wrote {DATA / file_name}")
 
