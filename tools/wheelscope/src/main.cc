@@ -138,7 +138,8 @@ class CommandLine {
 
   void add_thin() {
     auto* thin =
-        add("thin", "Remove the device code that the given GPUs would not use", wheelscope::thin);
+        add("thin", "Write a smaller wheel, with only the device code that the given GPUs use",
+            wheelscope::thin);
     thin->add_option("PATH", options_.paths,
                      "wheels; with --check, the original and thinned wheels; with --env, a prefix")
         ->expected(0, any_number);
@@ -179,7 +180,8 @@ class CommandLine {
   void add_machine_commands() {
     add_for_machine("machine", "Describe this machine: libc, driver, GPUs, Python, torch, CUDA",
                     wheelscope::machine, "Print a machine saved with `machine --json`");
-    add_for_machine("explain", "Explain an error of the loader, of CUDA or of Python, and the fix",
+    add_for_machine("explain",
+                    "Explain an error of the loader, of CUDA or of Python, and how to fix it",
                     wheelscope::explain, "Explain it for a machine saved with `machine --json`")
         ->add_option("TEXT", options_.paths, "the message; without it, read standard input")
         ->expected(0, any_number);
@@ -202,8 +204,9 @@ class CommandLine {
   }
 
   void add_fit() {
-    auto* fit = add_for_machine("fit", "Find the files that work on a machine, and install them",
-                                wheelscope::fit, "Judge for a machine saved with `machine --json`");
+    auto* fit = add_for_machine(
+        "fit", "Find the files that work on a machine, and the command to install them",
+        wheelscope::fit, "Judge for a machine saved with `machine --json`");
     fit->add_option("WHAT", options_.paths,
                     "NAME or 'NAME>=VERSION', wheels, or addresses of wheels; several: versions "
                     "that work together")
