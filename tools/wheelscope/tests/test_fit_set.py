@@ -12,7 +12,7 @@ from packaging.pylock import Pylock
 from program import Fit, compiled, run, virtual_environment
 from sample_wheels import MACHINE, PYTHON
 
-from validation.tables import layout
+from validation import tables
 
 PLATFORM = f"{PYTHON}-{PYTHON}-manylinux_2_17_{MACHINE}"
 
@@ -202,8 +202,8 @@ def test_a_wheel_on_the_disk_in_a_set(fit: Fit, stocked: Index, tmp_path: Path) 
 
 @pytest.mark.skipif(MACHINE != "x86_64", reason="the table is of torch's x86_64 wheels")
 def test_a_symbol_that_newer_torches_lack(fit: Fit, stocked: Index, tmp_path: Path) -> None:
-    table = layout.read_csv("torch_symbols.csv")
-    symbol = next(name for name, _, last in table if last == "2.11")
+    rows = tables.read_csv("torch_symbols.csv")
+    symbol = next(name for name, _, last in rows if last == "2.11")
     code = f'void gone(void) __asm__("{symbol}"); void call(void) {{ gone(); }}'
     name = f"sample-9.0-{PLATFORM}.whl"
     path = tmp_path / name
