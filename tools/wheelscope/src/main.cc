@@ -73,13 +73,31 @@ CLI::Option* add_value(CLI::App* command, const char* name, const char* value, T
   return option;
 }
 
-// Adds the commands with their options; parsing sets `options` and `chosen`.
-class CommandLine {
+// Prints `PATH ...` instead of the library's `PATH(1x)`.
+class PlainUsage : public CLI::Formatter {
  public:
-  CommandLine(CLI::App& app, Options& options, Command& chosen)
-      : app_(app), options_(options), chosen_(chosen) {}
+  std::string make_option_usage(const CLI::Option* option) const override {
+    return option->get_name() + (option->get_expected_min() > 1 ? " " + option->get_name() : "") +
+           (option->get_expected_max() > 2 ? " ..." : "");
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_positional() ? "" : CLI::Formatter::make_option_opts(option);
+  }
+};
 
-  void add_commands() {
+// The commands with their options; parsing sets `options` and `chosen`.
+struct CommandLine {
+  CLI::App app{description, "wheelscope"};
+  Options options{.style = {.colour = terminal_takes_colour()}};
+  Command chosen = nullptr;
+
+  CommandLine() {
+    // Before the commands, which inherit it.
+    app.formatter(std::make_shared<PlainUsage>());
+    app.require_subcommand(1);
+    app.set_version_flag("-V,--version", "wheelscope " WHEELSCOPE_VERSION,
+                         "Print the version and exit");
+    app.set_help_all_flag("--help-all", "Print the help of every command and exit");
     add_file_commands();
     add_thin();
     add_machine_commands();
@@ -88,21 +106,20 @@ class CommandLine {
     add_atlas();
   }
 
- private:
   CLI::App* add(const char* name, const char* help, Command run) {
-    auto* command = app_.add_subcommand(name, help);
-    command->callback([&chosen = chosen_, run] { chosen = run; });
+    auto* command = app.add_subcommand(name, help);
+    command->callback([this, run] { chosen = run; });
     return command;
   }
 
   void add_json(CLI::App* command) {
-    command->add_flag("--json", options_.json, "Print JSON (schema_version 2)");
+    command->add_flag("--json", options.json, "Print JSON (schema_version 2)");
   }
 
   CLI::App* add_for_files(const char* name, const char* help, Command run, const char* paths,
                           int fewest = 1, int most = any_number) {
     auto* command = add(name, help, run);
-    command->add_option("PATH", options_.paths, paths)->required()->expected(fewest, most);
+    command->add_option("PATH", options.paths, paths)->required()->expected(fewest, most);
     add_json(command);
     return command;
   }
@@ -111,15 +128,15 @@ class CommandLine {
     constexpr const char* any_path = "wheels, ELF files, device code, or folders of them";
     add_for_files("show", "Show what is in a wheel or ELF file, and where it runs",
                   wheelscope::show, any_path)
-        ->add_flag("--by-size", options_.by_size, "List libraries and GPU targets by size");
+        ->add_flag("--by-size", options.by_size, "List libraries and GPU targets by size");
     auto* check =
         add_for_files("check", "Check wheels against a policy", wheelscope::check, any_path);
-    add_value(check, "--policy", "FILE", options_.policy,
+    add_value(check, "--policy", "FILE", options.policy,
               "TOML file with the rules; without it, report what is wrong in any wheel");
-    check->add_flag("--sarif", options_.sarif, "Print SARIF 2.1.0, for code hosts");
+    check->add_flag("--sarif", options.sarif, "Print SARIF 2.1.0, for code hosts");
     auto* cover = add_for_files("cover", "Find the wheel that serves each cell of a user matrix",
                                 wheelscope::cover, "wheels, or folders of them");
-    add_value(cover, "--matrix", "FILE", options_.matrix, "TOML file with the matrix")->required();
+    add_value(cover, "--matrix", "FILE", options.matrix, "TOML file with the matrix")->required();
     add_for_files("link", "Check that providers have every symbol a wheel needs", wheelscope::link,
                   "the wheel, then its providers: wheels, files or folders", 2);
     add_for_files("diff", "Show what changed for users between two wheels", wheelscope::diff,
@@ -127,12 +144,12 @@ class CommandLine {
     auto* dump =
         add_for_files("dump", "Extract PTX or cubins, or list symbols", wheelscope::dump, any_path);
     auto* what = dump->add_option_group("what");
-    what->add_flag("--ptx", options_.ptx, "PTX texts");
-    what->add_flag("--cubin", options_.cubin, "Cubins");
-    what->add_flag("--symbols", options_.symbols,
+    what->add_flag("--ptx", options.ptx, "PTX texts");
+    what->add_flag("--cubin", options.cubin, "Cubins");
+    what->add_flag("--symbols", options.symbols,
                    "Dynamic symbols, defined or needed, and who provides them");
     what->require_option(1);
-    add_value(dump, "-o", "DIR", options_.output_folder,
+    add_value(dump, "-o", "DIR", options.output_folder,
               "Write files to this folder; several inputs get a subfolder each");
   }
 
@@ -140,30 +157,30 @@ class CommandLine {
     auto* thin =
         add("thin", "Write a smaller wheel, with only the device code that the given GPUs use",
             wheelscope::thin);
-    thin->add_option("PATH", options_.paths,
+    thin->add_option("PATH", options.paths,
                      "wheels; with --check, the original and thinned wheels; with --env, a prefix")
         ->expected(0, any_number);
-    add_value(thin, "--gpu", "GPU", options_.gpus,
+    add_value(thin, "--gpu", "GPU", options.gpus,
               "Compute capability (9.0), or `native` for this machine's GPUs");
-    add_value(thin, "--arch-list", "LIST", options_.arch_list,
+    add_value(thin, "--arch-list", "LIST", options.arch_list,
               "GPUs in torch's notation: \"8.0;9.0+PTX\" also keeps PTX for newer GPUs");
-    thin->add_flag("--keep-ptx", options_.keep_ptx,
+    thin->add_flag("--keep-ptx", options.keep_ptx,
                    "Also keep the PTX that the GPUs would use without native code");
-    add_value(thin, "-o", "DIR", options_.output_folder, "Folder for the new wheel");
-    thin->add_flag("--dry-run", options_.dry_run, "Show the savings for each GPU; write nothing");
-    thin->add_flag("--check", options_.compare,
+    add_value(thin, "-o", "DIR", options.output_folder, "Folder for the new wheel");
+    thin->add_flag("--dry-run", options.dry_run, "Show the savings for each GPU; write nothing");
+    thin->add_flag("--check", options.compare,
                    "Check that the other wheels are thinned copies of the first, and for which "
                    "GPUs");
-    add_value(thin, "--variant", "LABEL", options_.variant,
+    add_value(thin, "--variant", "LABEL", options.variant,
               "Write a wheel variant for the GPU, with this label (sm90)");
-    thin->add_flag("--env", options_.environment,
+    thin->add_flag("--env", options.environment,
                    "Thin the packages of an environment: PATH, or the active one");
-    thin->add_flag("--write", options_.write, "With --env: change the installed files")
+    thin->add_flag("--write", options.write, "With --env: change the installed files")
         ->needs("--env");
-    add_value(thin, "--save", "DIR", options_.save,
+    add_value(thin, "--save", "DIR", options.save,
               "With --write: keep the original files in this folder, for --undo")
         ->needs("--write");
-    add_value(thin, "--undo", "DIR", options_.undo, "Restore the files of such a folder");
+    add_value(thin, "--undo", "DIR", options.undo, "Restore the files of such a folder");
     add_json(thin);
   }
 
@@ -171,9 +188,9 @@ class CommandLine {
                             const char* machine_help) {
     auto* command = add(name, help, run);
     add_json(command);
-    add_value(command, "--python", "PYTHON", options_.python,
+    add_value(command, "--python", "PYTHON", options.python,
               std::string("Interpreter, or folder of an environment") + python_or_active);
-    add_value(command, "--machine", "FILE", options_.machine, machine_help);
+    add_value(command, "--machine", "FILE", options.machine, machine_help);
     return command;
   }
 
@@ -183,23 +200,21 @@ class CommandLine {
     add_for_machine("explain",
                     "Explain an error of the loader, of CUDA or of Python, and how to fix it",
                     wheelscope::explain, "Explain it for a machine saved with `machine --json`")
-        ->add_option("TEXT", options_.paths, "the message; without it, read standard input")
+        ->add_option("TEXT", options.paths, "the message; without it, read standard input")
         ->expected(0, any_number);
   }
 
   // Adds the options of pip and uv that say where files come from, and how long to wait for them.
   void add_index_options(CLI::App* command) {
-    add_value(command, "-i,--index-url,--index,--default-index", "URL", options_.index,
+    add_value(command, "-i,--index-url,--index,--default-index", "URL", options.index,
               "Package index; by default, the one that pip or uv is configured for");
-    add_value(command, "--extra-index-url", "URL", options_.extra_indexes, "Additional index");
-    add_value(command, "-f,--find-links", "URL", options_.find_links,
+    add_value(command, "--extra-index-url", "URL", options.extra_indexes, "Additional index");
+    add_value(command, "-f,--find-links", "URL", options.find_links,
               "Page of links, or folder of files");
-    command->add_flag("--no-index", options_.no_index, "Use only --find-links");
-    command->add_flag("--pre", options_.prereleases, "Include pre-releases");
-    add_value(command, "--proxy", "URL", options_.proxy,
-              "Proxy; by default, pip's, or HTTPS_PROXY");
-    add_value(command, "--timeout", "SECONDS", options_.timeout,
-              "How long a server may stay silent")
+    command->add_flag("--no-index", options.no_index, "Use only --find-links");
+    command->add_flag("--pre", options.prereleases, "Include pre-releases");
+    add_value(command, "--proxy", "URL", options.proxy, "Proxy; by default, pip's, or HTTPS_PROXY");
+    add_value(command, "--timeout", "SECONDS", options.timeout, "How long a server may stay silent")
         ->check(CLI::Range(1, 3600));
   }
 
@@ -207,64 +222,60 @@ class CommandLine {
     auto* fit = add_for_machine(
         "fit", "Find the files that work on a machine, and the command to install them",
         wheelscope::fit, "Judge for a machine saved with `machine --json`");
-    fit->add_option("WHAT", options_.paths,
+    fit->add_option("WHAT", options.paths,
                     "NAME or 'NAME>=VERSION', wheels, or addresses of wheels; several: versions "
                     "that work together")
         ->expected(0, any_number);
-    add_value(fit, "-r,--requirement", "FILE", options_.requirement_files,
+    add_value(fit, "-r,--requirement", "FILE", options.requirement_files,
               "Include the requirements in this file");
-    add_value(fit, "--group", "GROUP", options_.groups,
+    add_value(fit, "--group", "GROUP", options.groups,
               "Include this dependency group of ./pyproject.toml");
     add_index_options(fit);
-    fit->add_flag("--keep", options_.keep, "Prefer installed versions if they work");
-    add_value(fit, "--why", "PACKAGE", options_.why,
+    fit->add_flag("--keep", options.keep, "Prefer installed versions if they work");
+    add_value(fit, "--why", "PACKAGE", options.why,
               "Explain why this package is in the set, and in no newer version");
-    fit->add_option("--format", options_.format,
+    fit->add_option("--format", options.format,
                     "set: include everything required, even for one project; pylock: print a lock "
                     "file")
         ->check(CLI::IsMember({"set", "pylock"}));
-    add_value(fit, "--cuda", "CUDA", options_.cuda, "CUDA version of torch: 12, 13.0, cpu");
-    add_value(fit, "--driver", "VERSION", options_.driver, "Assume this NVIDIA driver");
-    add_value(fit, "--gpu", "GPU", options_.gpus, "Assume a GPU of this compute capability (9.0)");
-    add_value(fit, "--with", "REQUIREMENT", options_.with, "Assume this torch: torch==VERSION");
-    fit->add_flag("--deep", options_.deep, "Read whole files, including all device code");
+    add_value(fit, "--cuda", "CUDA", options.cuda, "CUDA version of torch: 12, 13.0, cpu");
+    add_value(fit, "--driver", "VERSION", options.driver, "Assume this NVIDIA driver");
+    add_value(fit, "--gpu", "GPU", options.gpus, "Assume a GPU of this compute capability (9.0)");
+    add_value(fit, "--with", "REQUIREMENT", options.with, "Assume this torch: torch==VERSION");
+    fit->add_flag("--deep", options.deep, "Read whole files, including all device code");
   }
 
   void add_env() {
     auto* env =
         add("env", "Find what does not load in an environment, and how to fix it", wheelscope::env);
-    env->add_option("PREFIX", options_.paths,
+    env->add_option("PREFIX", options.paths,
                     std::string("folder of an environment, or its interpreter") + python_or_active)
         ->expected(0, 1);
     add_json(env);
-    add_value(env, "--why", "LIBRARY", options_.why, "Show each search for this library");
-    env->add_flag("--import", options_.import,
+    add_value(env, "--why", "LIBRARY", options.why, "Show each search for this library");
+    env->add_flag("--import", options.import,
                   "Also import every package with libraries, which runs their code, and compare");
-    add_value(env, "--machine", "FILE", options_.machine,
+    add_value(env, "--machine", "FILE", options.machine,
               "Assume the driver and GPUs of a machine saved with `machine --json`");
   }
 
   void add_atlas() {
     auto* atlas = add("atlas", "Make a site of the torch, CUDA and Python that projects work with",
                       wheelscope::atlas);
-    atlas->add_option("LIST", options_.paths, "files with names of projects")
+    atlas->add_option("LIST", options.paths, "files with names of projects")
         ->required()
         ->expected(1, any_number);
-    add_value(atlas, "-o", "DIR", options_.output_folder, "Folder for the site and its cache")
+    add_value(atlas, "-o", "DIR", options.output_folder, "Folder for the site and its cache")
         ->required();
-    atlas->add_option("--releases", options_.releases, "Number of newest releases of each project")
+    atlas->add_option("--releases", options.releases, "Number of newest releases of each project")
         ->check(CLI::Range(1, 100));
-    add_value(atlas, "--torch", "VERSIONS", options_.torch,
+    add_value(atlas, "--torch", "VERSIONS", options.torch,
               "Versions of torch to judge: `newest`, >=2.14");
-    atlas->add_flag("--sarif", options_.sarif,
+    atlas->add_flag("--sarif", options.sarif,
                     "Print faults of the newest releases as SARIF 2.1.0; exit with 1 if there are "
                     "any");
     add_index_options(atlas);
   }
-
-  CLI::App& app_;
-  Options& options_;
-  Command& chosen_;
 };
 
 // Reports a first word that is not a command: the parser would only say that a command is required.
@@ -281,28 +292,9 @@ bool complain_about_command(const CLI::App& app, int argc, char** argv) {
   return true;
 }
 
-// Prints `PATH ...` instead of the library's `PATH(1x)`.
-class PlainUsage : public CLI::Formatter {
- public:
-  std::string make_option_usage(const CLI::Option* option) const override {
-    return option->get_name() + (option->get_expected_min() > 1 ? " " + option->get_name() : "") +
-           (option->get_expected_max() > 2 ? " ..." : "");
-  }
-  std::string make_option_opts(const CLI::Option* option) const override {
-    return option->get_positional() ? "" : CLI::Formatter::make_option_opts(option);
-  }
-};
-
 int run(int argc, char** argv) {
-  Options options{.style = {.colour = terminal_takes_colour()}};
-  Command chosen = nullptr;
-  CLI::App app(description, "wheelscope");
-  app.formatter(std::make_shared<PlainUsage>());
-  app.require_subcommand(1);
-  app.set_version_flag("-V,--version", "wheelscope " WHEELSCOPE_VERSION,
-                       "Print the version and exit");
-  app.set_help_all_flag("--help-all", "Print the help of every command and exit");
-  CommandLine(app, options, chosen).add_commands();
+  CommandLine command_line;
+  auto& app = command_line.app;
   std::string shell;
   auto* completions = app.add_subcommand("completions", "Print a completion script for a shell");
   completions->add_option("SHELL", shell, "bash, zsh or fish")
@@ -327,7 +319,7 @@ int run(int argc, char** argv) {
     return wheelscope::clean;
   }
   std::ios::sync_with_stdio(false);
-  return chosen(options, {std::cout, std::cerr});
+  return command_line.chosen(command_line.options, {std::cout, std::cerr});
 }
 
 }  // namespace
