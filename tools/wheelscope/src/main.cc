@@ -9,6 +9,9 @@
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 #include "cli/manual.h"
 #include "commands/commands.h"
@@ -57,198 +60,223 @@ bool terminal_takes_colour() {
 using wheelscope::Options;
 using Command = int (*)(const Options&, wheelscope::Streams);
 
-// Adds the commands with their options; parsing sets `options` and `chosen`.
-void add_commands(CLI::App& app, Options& options, Command& chosen) {
-  auto add = [&](const char* name, const char* help, Command run, const char* paths_help,
-                 int fewest = 1, int most = 0) {
+constexpr int any_number = 1 << 20;
+constexpr const char* python_or_active =
+    "; without it, the active virtual environment, else python3 on PATH";
+
+// Adds an option that takes a value, shown as `value`; a list gets one value each time.
+template <class Target>
+CLI::Option* add_value(CLI::App* command, const char* name, const char* value, Target& target,
+                       const std::string& help) {
+  auto* option = command->add_option(name, target, help)->type_name(value);
+  if constexpr (std::is_same_v<Target, std::vector<std::string>>) option->allow_extra_args(false);
+  return option;
+}
+
+// Prints `PATH ...` instead of the library's `PATH(1x)`.
+class PlainUsage : public CLI::Formatter {
+ public:
+  std::string make_option_usage(const CLI::Option* option) const override {
+    return option->get_name() + (option->get_expected_min() > 1 ? " " + option->get_name() : "") +
+           (option->get_expected_max() > 2 ? " ..." : "");
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_positional() ? "" : CLI::Formatter::make_option_opts(option);
+  }
+};
+
+// The commands with their options; parsing sets `options` and `chosen`.
+struct CommandLine {
+  CLI::App app{description, "wheelscope"};
+  Options options{.style = {.colour = terminal_takes_colour()}};
+  Command chosen = nullptr;
+
+  CommandLine() {
+    // Before the commands, which inherit it.
+    app.formatter(std::make_shared<PlainUsage>());
+    app.require_subcommand(1);
+    app.set_version_flag("-V,--version", "wheelscope " WHEELSCOPE_VERSION,
+                         "Print the version and exit");
+    app.set_help_all_flag("--help-all", "Print the help of every command and exit");
+    add_file_commands();
+    add_thin();
+    add_machine_commands();
+    add_fit();
+    add_env();
+    add_atlas();
+  }
+
+  CLI::App* add(const char* name, const char* help, Command run) {
     auto* command = app.add_subcommand(name, help);
-    auto* paths = command->add_option("PATH", options.paths, paths_help)->required();
-    paths->expected(fewest, most ? most : 1 << 20);
-    command->add_flag("--json", options.json, "Answer as JSON (schema_version 2)");
-    command->callback([&chosen, run] { chosen = run; });
+    command->callback([this, run] { chosen = run; });
     return command;
-  };
-  constexpr const char* any_path = "wheels, ELF files, device code, or folders of them";
-  add("show", "What is in a wheel or ELF file, and where it runs", wheelscope::show, any_path)
-      ->add_flag("--by-size", options.by_size,
-                 "What makes it big: library and target, largest first");
-  auto* check = add("check", "Whether wheels keep to a policy", wheelscope::check, any_path);
-  check
-      ->add_option("--policy", options.policy,
-                   "TOML file with the rules; without it, what is wrong for every wheel")
-      ->type_name("FILE");
-  check->add_flag("--sarif", options.sarif, "Answer as SARIF 2.1.0, for code hosts");
-  add("cover", "Which wheel serves which cell of a matrix of users", wheelscope::cover,
-      "wheels, or folders of them")
-      ->add_option("--matrix", options.matrix, "TOML file with the matrix")
-      ->type_name("FILE")
-      ->required();
-  add("link", "Whether every symbol of a wheel is found in providers", wheelscope::link,
-      "the wheel, then its providers: wheels, files or folders", 2);
-  add("diff", "What changed for users between two wheels", wheelscope::diff,
-      "the old and the new one", 2, 2);
-  auto* dump = add("dump", "PTX, cubins or symbols", wheelscope::dump, any_path);
-  auto* what = dump->add_option_group("what");
-  what->add_flag("--ptx", options.ptx, "PTX texts");
-  what->add_flag("--cubin", options.cubin, "Cubins");
-  what->add_flag("--symbols", options.symbols,
-                 "Dynamic symbols, defined or needed, and who provides them");
-  what->require_option(1);
-  dump->add_option("-o", options.output_folder,
-                   "Write files into this folder; into one inside it for each of several inputs")
-      ->type_name("DIR");
-}
+  }
 
-void add_thin(CLI::App& app, Options& options, Command& chosen) {
-  auto* thin = app.add_subcommand(
-      "thin", "A smaller wheel: with the device code alone that the given GPUs would choose");
-  thin->add_option("PATH", options.paths,
-                   "wheels; with --check the original and thinned ones; with --env a prefix")
-      ->expected(0, 1 << 20);
-  thin->add_option("--gpu", options.gpus,
-                   "Compute capability (9.0), or `native` for the GPUs of this machine")
-      ->allow_extra_args(false)
-      ->type_name("GPU");
-  thin->add_option("--arch-list", options.arch_list,
-                   "The same as torch writes it: \"8.0;9.0+PTX\" keeps PTX for later GPUs too")
-      ->type_name("LIST");
-  thin->add_flag("--keep-ptx", options.keep_ptx,
-                 "Also the PTX that the GPUs would use if they had no native code");
-  thin->add_option("-o", options.output_folder, "Folder for the new wheel")->type_name("DIR");
-  thin->add_flag("--dry-run", options.dry_run,
-                 "What would be saved, a line for each GPU; nothing is written");
-  thin->add_flag("--check", options.compare,
-                 "Whether the other wheels are thinnings of the first, and for which GPUs");
-  thin->add_option("--variant", options.variant,
-                   "Make it a wheel variant for its GPU, with this label (sm90)")
-      ->type_name("LABEL");
-  thin->add_flag("--env", options.environment,
-                 "The packages of an environment (PATH, or the active one) instead of wheels");
-  thin->add_flag("--write", options.write, "With --env: thin the installed files")->needs("--env");
-  thin->add_option("--save", options.save,
-                   "With --write: keep the original files in this folder, for --undo")
-      ->needs("--write")
-      ->type_name("DIR");
-  thin->add_option("--undo", options.undo, "Put the files of such a folder back")->type_name("DIR");
-  thin->add_flag("--json", options.json, "Answer as JSON (schema_version 2)");
-  thin->callback([&chosen] { chosen = wheelscope::thin; });
-}
+  void add_json(CLI::App* command) {
+    command->add_flag("--json", options.json, "Print JSON (schema_version 2)");
+  }
 
-// Adds the options of pip and uv that say where files come from.
-void add_index_options(CLI::App& fit, Options& options) {
-  fit.add_option("-i,--index-url,--index,--default-index", options.index,
-                 "Package index; without it, the one that pip or uv is configured for")
-      ->type_name("URL");
-  fit.add_option("--extra-index-url", options.extra_indexes, "One more index")
-      ->allow_extra_args(false)
-      ->type_name("URL");
-  fit.add_option("-f,--find-links", options.find_links, "A page of links, or a folder of files")
-      ->allow_extra_args(false)
-      ->type_name("URL");
-  fit.add_flag("--no-index", options.no_index, "Only what --find-links names");
-  fit.add_flag("--pre", options.prereleases, "Pre-releases count too");
-  fit.add_option("--proxy", options.proxy, "Proxy; without it, pip's, or HTTPS_PROXY")
-      ->type_name("URL");
-}
-
-void add_timeout(CLI::App& command, Options& options) {
-  command.add_option("--timeout", options.timeout, "Seconds without a sign of a server")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(1, 3600));
-}
-
-// Adds the options of `fit` about a set, and about the machine that it is for.
-void add_set_options(CLI::App& fit, Options& options) {
-  fit.add_option("--group", options.groups, "Also what this group of ./pyproject.toml lists")
-      ->allow_extra_args(false)
-      ->type_name("GROUP");
-  fit.add_flag("--keep", options.keep, "Installed versions where they work, else the newest");
-  fit.add_option("--why", options.why, "Why this package is in the set, and not in a newer version")
-      ->type_name("PACKAGE");
-  fit.add_option("--format", options.format,
-                 "set: with all that it requires, also one project; pylock: as a lock file")
-      ->check(CLI::IsMember({"set", "pylock"}));
-  fit.add_option("--cuda", options.cuda, "The CUDA that torch is to bring: 12, 13.0, cpu")
-      ->type_name("CUDA");
-  fit.add_option("--driver", options.driver, "NVIDIA's driver, in place of the machine's")
-      ->type_name("VERSION");
-  fit.add_option("--gpu", options.gpus, "A compute capability (9.0), in place of its GPUs")
-      ->allow_extra_args(false)
-      ->type_name("GPU");
-}
-
-void add_atlas(CLI::App& app, Options& options, Command& chosen) {
-  auto* atlas = app.add_subcommand(
-      "atlas", "With which torch, CUDA and Python the projects of a list work, as a site");
-  atlas->add_option("LIST", options.paths, "files with a project's name on each line")
-      ->required()
-      ->expected(1, 1 << 20);
-  atlas->add_option("-o", options.output_folder, "Folder for the site, atlas.json and the cache")
-      ->required()
-      ->type_name("DIR");
-  atlas->add_option("--releases", options.releases, "How many of each project, the newest first")
-      ->check(CLI::Range(1, 100));
-  atlas->add_option("--torch", options.torch, "The versions of torch that count: `newest`, >=2.14")
-      ->type_name("VERSIONS");
-  atlas->add_flag("--sarif", options.sarif,
-                  "What is wrong with the newest releases, as SARIF 2.1.0; exit code 1 if any is");
-  add_index_options(*atlas, options);
-  add_timeout(*atlas, options);
-  atlas->callback([&chosen] { chosen = wheelscope::atlas; });
-}
-
-// Adds the commands about a machine instead of files.
-void add_machine_commands(CLI::App& app, Options& options, Command& chosen) {
-  auto add = [&](const char* name, const char* help, Command run, const char* machine_help) {
-    auto* command = app.add_subcommand(name, help);
-    command->add_flag("--json", options.json, "Answer as JSON (schema_version 2)");
-    command
-        ->add_option("--python", options.python,
-                     "Interpreter, or folder of an environment; without it, the active virtual "
-                     "environment, else python3 on PATH")
-        ->type_name("PYTHON");
-    command->add_option("--machine", options.machine, machine_help)->type_name("FILE");
-    command->callback([&chosen, run] { chosen = run; });
+  CLI::App* add_for_files(const char* name, const char* help, Command run, const char* paths,
+                          int fewest = 1, int most = any_number) {
+    auto* command = add(name, help, run);
+    command->add_option("PATH", options.paths, paths)->required()->expected(fewest, most);
+    add_json(command);
     return command;
-  };
-  add("machine", "What this machine is: C library, driver, GPUs, Python, torch, CUDA libraries",
-      wheelscope::machine, "Print what this command saved with --json");
-  add("explain", "What a message of the loader, of CUDA or of Python means, and what to do",
-      wheelscope::explain, "Explain it for the machine that `machine --json` saved")
-      ->add_option("TEXT", options.paths, "the message; without it, the standard input is read")
-      ->expected(0, 1 << 20);
-  auto* fit = add("fit", "Which file of a project works on a machine, and how it is installed",
-                  wheelscope::fit, "Judge for the machine that `machine --json` saved");
-  fit->add_option("WHAT", options.paths,
-                  "NAME or 'NAME>=VERSION', wheels, or addresses of wheels; several: versions "
-                  "that work together")
-      ->expected(0, 1 << 20);
-  fit->add_option("-r,--requirement", options.requirement_files, "Also what this file lists")
-      ->allow_extra_args(false)
-      ->type_name("FILE");
-  add_index_options(*fit, options);
-  add_set_options(*fit, options);
-  fit->add_option("--with", options.with, "The torch that will be there: torch==VERSION")
-      ->type_name("REQUIREMENT");
-  fit->add_flag("--deep", options.deep, "Read every byte: device code lies behind the code");
-  add_timeout(*fit, options);
-  auto* env = app.add_subcommand(
-      "env", "Whether what is installed in an environment loads there, and what to do");
-  env->add_option("PREFIX", options.paths,
-                  "folder of an environment, or its interpreter; without it, the active virtual "
-                  "environment, else python3 on PATH")
-      ->expected(0, 1);
-  env->add_flag("--json", options.json, "Answer as JSON (schema_version 2)");
-  env->add_option("--why", options.why, "How each that needs this library searches for it")
-      ->type_name("LIBRARY");
-  env->add_flag("--import", options.import,
-                "Import every package with libraries in a process of "
-                "that Python too, and compare: this runs their code");
-  env->add_option("--machine", options.machine,
-                  "With the driver and GPUs of the machine that `machine --json` saved")
-      ->type_name("FILE");
-  env->callback([&chosen] { chosen = wheelscope::env; });
-}
+  }
+
+  void add_file_commands() {
+    constexpr const char* any_path = "wheels, ELF files, device code, or folders of them";
+    add_for_files("show", "Show what is in a wheel or ELF file, and where it runs",
+                  wheelscope::show, any_path)
+        ->add_flag("--by-size", options.by_size, "List libraries and GPU targets by size");
+    auto* check =
+        add_for_files("check", "Check wheels against a policy", wheelscope::check, any_path);
+    add_value(check, "--policy", "FILE", options.policy,
+              "TOML file with the rules; without it, report what is wrong in any wheel");
+    check->add_flag("--sarif", options.sarif, "Print SARIF 2.1.0, for code hosts");
+    auto* cover = add_for_files("cover", "Find the wheel that serves each cell of a user matrix",
+                                wheelscope::cover, "wheels, or folders of them");
+    add_value(cover, "--matrix", "FILE", options.matrix, "TOML file with the matrix")->required();
+    add_for_files("link", "Check that providers have every symbol a wheel needs", wheelscope::link,
+                  "the wheel, then its providers: wheels, files or folders", 2);
+    add_for_files("diff", "Show what changed for users between two wheels", wheelscope::diff,
+                  "the old and the new wheel", 2, 2);
+    auto* dump =
+        add_for_files("dump", "Extract PTX or cubins, or list symbols", wheelscope::dump, any_path);
+    auto* what = dump->add_option_group("what");
+    what->add_flag("--ptx", options.ptx, "PTX texts");
+    what->add_flag("--cubin", options.cubin, "Cubins");
+    what->add_flag("--symbols", options.symbols,
+                   "Dynamic symbols, defined or needed, and who provides them");
+    what->require_option(1);
+    add_value(dump, "-o", "DIR", options.output_folder,
+              "Write files to this folder; several inputs get a subfolder each");
+  }
+
+  void add_thin() {
+    auto* thin =
+        add("thin", "Write a smaller wheel, with only the device code that the given GPUs use",
+            wheelscope::thin);
+    thin->add_option("PATH", options.paths,
+                     "wheels; with --check, the original and thinned wheels; with --env, a prefix")
+        ->expected(0, any_number);
+    add_value(thin, "--gpu", "GPU", options.gpus,
+              "Compute capability (9.0), or `native` for this machine's GPUs");
+    add_value(thin, "--arch-list", "LIST", options.arch_list,
+              "GPUs in torch's notation: \"8.0;9.0+PTX\" also keeps PTX for newer GPUs");
+    thin->add_flag("--keep-ptx", options.keep_ptx,
+                   "Also keep the PTX that the GPUs would use without native code");
+    add_value(thin, "-o", "DIR", options.output_folder, "Folder for the new wheel");
+    thin->add_flag("--dry-run", options.dry_run, "Show the savings for each GPU; write nothing");
+    thin->add_flag("--check", options.compare,
+                   "Check that the other wheels are thinned copies of the first, and for which "
+                   "GPUs");
+    add_value(thin, "--variant", "LABEL", options.variant,
+              "Write a wheel variant for the GPU, with this label (sm90)");
+    thin->add_flag("--env", options.environment,
+                   "Thin the packages of an environment: PATH, or the active one");
+    thin->add_flag("--write", options.write, "With --env: change the installed files")
+        ->needs("--env");
+    add_value(thin, "--save", "DIR", options.save,
+              "With --write: keep the original files in this folder, for --undo")
+        ->needs("--write");
+    add_value(thin, "--undo", "DIR", options.undo, "Restore the files of such a folder");
+    add_json(thin);
+  }
+
+  CLI::App* add_for_machine(const char* name, const char* help, Command run,
+                            const char* machine_help) {
+    auto* command = add(name, help, run);
+    add_json(command);
+    add_value(command, "--python", "PYTHON", options.python,
+              std::string("Interpreter, or folder of an environment") + python_or_active);
+    add_value(command, "--machine", "FILE", options.machine, machine_help);
+    return command;
+  }
+
+  void add_machine_commands() {
+    add_for_machine("machine", "Describe this machine: libc, driver, GPUs, Python, torch, CUDA",
+                    wheelscope::machine, "Print a machine saved with `machine --json`");
+    add_for_machine("explain",
+                    "Explain an error of the loader, of CUDA or of Python, and how to fix it",
+                    wheelscope::explain, "Explain it for a machine saved with `machine --json`")
+        ->add_option("TEXT", options.paths, "the message; without it, read standard input")
+        ->expected(0, any_number);
+  }
+
+  // Adds the options of pip and uv that say where files come from, and how long to wait for them.
+  void add_index_options(CLI::App* command) {
+    add_value(command, "-i,--index-url,--index,--default-index", "URL", options.index,
+              "Package index; by default, the one that pip or uv is configured for");
+    add_value(command, "--extra-index-url", "URL", options.extra_indexes, "Additional index");
+    add_value(command, "-f,--find-links", "URL", options.find_links,
+              "Page of links, or folder of files");
+    command->add_flag("--no-index", options.no_index, "Use only --find-links");
+    command->add_flag("--pre", options.prereleases, "Include pre-releases");
+    add_value(command, "--proxy", "URL", options.proxy, "Proxy; by default, pip's, or HTTPS_PROXY");
+    add_value(command, "--timeout", "SECONDS", options.timeout, "How long a server may stay silent")
+        ->check(CLI::Range(1, 3600));
+  }
+
+  void add_fit() {
+    auto* fit = add_for_machine(
+        "fit", "Find the files that work on a machine, and the command to install them",
+        wheelscope::fit, "Judge for a machine saved with `machine --json`");
+    fit->add_option("WHAT", options.paths,
+                    "NAME or 'NAME>=VERSION', wheels, or addresses of wheels; several: versions "
+                    "that work together")
+        ->expected(0, any_number);
+    add_value(fit, "-r,--requirement", "FILE", options.requirement_files,
+              "Include the requirements in this file");
+    add_value(fit, "--group", "GROUP", options.groups,
+              "Include this dependency group of ./pyproject.toml");
+    add_index_options(fit);
+    fit->add_flag("--keep", options.keep, "Prefer installed versions if they work");
+    add_value(fit, "--why", "PACKAGE", options.why,
+              "Explain why this package is in the set, and in no newer version");
+    fit->add_option("--format", options.format,
+                    "set: include everything required, even for one project; pylock: print a lock "
+                    "file")
+        ->check(CLI::IsMember({"set", "pylock"}));
+    add_value(fit, "--cuda", "CUDA", options.cuda, "CUDA version of torch: 12, 13.0, cpu");
+    add_value(fit, "--driver", "VERSION", options.driver, "Assume this NVIDIA driver");
+    add_value(fit, "--gpu", "GPU", options.gpus, "Assume a GPU of this compute capability (9.0)");
+    add_value(fit, "--with", "REQUIREMENT", options.with, "Assume this torch: torch==VERSION");
+    fit->add_flag("--deep", options.deep, "Read whole files, including all device code");
+  }
+
+  void add_env() {
+    auto* env =
+        add("env", "Find what does not load in an environment, and how to fix it", wheelscope::env);
+    env->add_option("PREFIX", options.paths,
+                    std::string("folder of an environment, or its interpreter") + python_or_active)
+        ->expected(0, 1);
+    add_json(env);
+    add_value(env, "--why", "LIBRARY", options.why, "Show each search for this library");
+    env->add_flag("--import", options.import,
+                  "Also import every package with libraries, which runs their code, and compare");
+    add_value(env, "--machine", "FILE", options.machine,
+              "Assume the driver and GPUs of a machine saved with `machine --json`");
+  }
+
+  void add_atlas() {
+    auto* atlas = add("atlas", "Make a site of the torch, CUDA and Python that projects work with",
+                      wheelscope::atlas);
+    atlas->add_option("LIST", options.paths, "files with names of projects")
+        ->required()
+        ->expected(1, any_number);
+    add_value(atlas, "-o", "DIR", options.output_folder, "Folder for the site and its cache")
+        ->required();
+    atlas->add_option("--releases", options.releases, "Number of newest releases of each project")
+        ->check(CLI::Range(1, 100));
+    add_value(atlas, "--torch", "VERSIONS", options.torch,
+              "Versions of torch to judge: `newest`, >=2.14");
+    atlas->add_flag("--sarif", options.sarif,
+                    "Print faults of the newest releases as SARIF 2.1.0; exit with 1 if there are "
+                    "any");
+    add_index_options(atlas);
+  }
+};
 
 // Reports a first word that is not a command: the parser would only say that a command is required.
 bool complain_about_command(const CLI::App& app, int argc, char** argv) {
@@ -264,37 +292,15 @@ bool complain_about_command(const CLI::App& app, int argc, char** argv) {
   return true;
 }
 
-// Prints `PATH ...` instead of the library's `PATH(1x)`.
-class PlainUsage : public CLI::Formatter {
- public:
-  std::string make_option_usage(const CLI::Option* option) const override {
-    return option->get_name() + (option->get_expected_min() > 1 ? " " + option->get_name() : "") +
-           (option->get_expected_max() > 2 ? " ..." : "");
-  }
-  std::string make_option_opts(const CLI::Option* option) const override {
-    return option->get_positional() ? "" : CLI::Formatter::make_option_opts(option);
-  }
-};
-
 int run(int argc, char** argv) {
-  Options options{.style = {.colour = terminal_takes_colour()}};
-  Command chosen = nullptr;
-  CLI::App app(description, "wheelscope");
-  app.formatter(std::make_shared<PlainUsage>());
-  app.require_subcommand(1);
-  app.set_version_flag("-V,--version", "wheelscope " WHEELSCOPE_VERSION,
-                       "The version of this program");
-  app.set_help_all_flag("--help-all", "The help of every command");
-  add_commands(app, options, chosen);
-  add_thin(app, options, chosen);
-  add_machine_commands(app, options, chosen);
-  add_atlas(app, options, chosen);
+  CommandLine command_line;
+  auto& app = command_line.app;
   std::string shell;
-  auto* completions = app.add_subcommand("completions", "A script that completes words in a shell");
+  auto* completions = app.add_subcommand("completions", "Print a completion script for a shell");
   completions->add_option("SHELL", shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  auto* man = app.add_subcommand("man", "The manual page, for `man -l -`");
+  auto* man = app.add_subcommand("man", "Print the manual page, for `man -l -`");
   for (const auto& [name, lines] : examples) {
     std::string text = "Examples:";
     for (const auto& line : wheelscope::split(lines, '\n')) text += "\n  wheelscope " + line;
@@ -313,7 +319,7 @@ int run(int argc, char** argv) {
     return wheelscope::clean;
   }
   std::ios::sync_with_stdio(false);
-  return chosen(options, {std::cout, std::cerr});
+  return command_line.chosen(command_line.options, {std::cout, std::cerr});
 }
 
 }  // namespace

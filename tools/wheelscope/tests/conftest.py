@@ -68,11 +68,7 @@ def fit(tmp_path: Path) -> Fit:
         if not {"--machine", "--python"} & set(arguments):
             words += ["--python", sys.executable]
         done = subprocess.run(
-            [str(word) for word in words],
-            capture_output=True,
-            text=True,
-            env=settings,
-            timeout=100,
+            [str(word) for word in words], capture_output=True, text=True, env=settings, timeout=100
         )
         assert done.returncode in (0, 1, 3), done.stderr
         document = valid(json.loads(done.stdout))

@@ -114,10 +114,7 @@ def overlaps() -> Iterator[tuple[str, bytes]]:
         "defined-symbol-names-overlap",
         wheel({"pkg/a.so": overlapping(long, ends, symbols=True, defined=True)}),
     )
-    yield (
-        "needed-libraries-overlap",
-        wheel({"pkg/a.so": overlapping(long, ends, symbols=False)}),
-    )
+    yield ("needed-libraries-overlap", wheel({"pkg/a.so": overlapping(long, ends, symbols=False)}))
     yield "version-names-overlap", wheel({"pkg/a.so": versions_of_one_name(MEGABYTE, 10_000)})
     yield (
         "overlaps-in-many-members",

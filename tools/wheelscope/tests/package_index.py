@@ -13,6 +13,7 @@ from threading import Thread
 from typing import Any
 
 import sample_wheels
+from packaging.utils import canonicalize_name
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -77,6 +78,7 @@ Fault = Callable[[Handler], None]
 class Index:
     url: str = ""
     pages: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    listed: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # by project
     files: dict[str, bytes] = field(default_factory=dict)
     faults: dict[str, Fault] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)  # paths with their ranges
@@ -89,22 +91,28 @@ class Index:
         return f"{self.url}/files/{name}"
 
     def add(self, name: str, body: bytes, **facts: Any) -> dict[str, Any]:
-        """Adds a file; returns its entry for a page."""
+        """Adds a file to its project's page, or replaces it there; returns its entry."""
         self.files[f"/files/{name}"] = body
-        return {
+        entry = {
             "filename": name,
             "url": f"../../files/{name}",
             "hashes": {"sha256": hashlib.sha256(body).hexdigest()},
             "size": len(body),
             **facts,
         }
+        project = canonicalize_name(name.partition("-")[0])
+        others = [one for one in self.listed.get(project, []) if one["filename"] != name]
+        self.page(project, [*others, entry])
+        return entry
 
-    def offer(self, name: str, members: dict[str, bytes], metadata: str = "") -> None:
-        """Makes a page with one wheel."""
-        entry = self.add(name, sample_wheels.wheel(name, members, metadata))
-        self.page(name.partition("-")[0], [entry])
+    def offer(
+        self, name: str, members: dict[str, bytes], metadata: str = "", **facts: Any
+    ) -> dict[str, Any]:
+        """Adds a wheel that is made of these members."""
+        return self.add(name, sample_wheels.wheel(name, members, metadata), **facts)
 
     def page(self, project: str, entries: list[dict[str, Any]]) -> None:
+        self.listed[project] = entries
         body = json.dumps({"meta": {"api-version": "1.1"}, "name": project, "files": entries})
         self.pages[f"/simple/{project}/"] = ("application/vnd.pypi.simple.v1+json", body.encode())
 

@@ -5,7 +5,6 @@ import sys
 import threading
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 import pytest
 import sample_wheels
@@ -17,14 +16,12 @@ pytestmark = pytest.mark.usefixtures("scope")  # skips where the program is not 
 
 
 def test_takes_the_newest_that_works(fit: Fit, index: Index, module: bytes) -> None:
-    files = []
     for version in ("0.9", "1.0", "1.1"):
         for tag in (f"{PYTHON}-{PYTHON}", "cp38-cp38"):
             name = f"sample-{version}-{tag}-manylinux_2_17_{MACHINE}.whl"
             if version == "1.1" and tag != "cp38-cp38":
                 name = name.replace("2_17", "2_99")  # newer than any system
-            files.append(index.add(name, sample_wheels.wheel(name, {"sample.so": module})))
-    index.page("sample", files)
+            index.offer(name, {"sample.so": module})
     [answer], code, _ = fit("sample", "--index", index.simple)
     assert (answer["take"], code) == (NAME, 0)
     assert (
@@ -44,17 +41,15 @@ def test_takes_the_newest_that_works(fit: Fit, index: Index, module: bytes) -> N
 def test_variants_are_left_to_installers_that_know_them(
     fit: Fit, index: Index, module: bytes
 ) -> None:
-    names = [NAME, NAME.replace(".whl", "-sm90.whl")]
-    wheel = sample_wheels.wheel(NAME, {"sample.so": module})
-    index.page("sample", [index.add(name, wheel) for name in names])
+    for name in (NAME, NAME.replace(".whl", "-sm90.whl")):
+        index.add(name, sample_wheels.wheel(NAME, {"sample.so": module}))
     [answer], code, _ = fit("sample", "--index", index.simple)
     assert (answer["take"], code) == (NAME, 0)
     assert [file["file"] for file in answer["files"]] == [NAME]
 
 
 def test_part_and_whole_agree(fit: Fit, index: Index, module: bytes) -> None:
-    entry = index.add(NAME, sample_wheels.wheel(NAME, {"sample.so": module}))
-    index.page("sample", [entry])
+    entry = index.offer(NAME, {"sample.so": module})
     for address in (
         "sample",
         index.address(NAME),
@@ -72,10 +67,8 @@ def test_part_and_whole_agree(fit: Fit, index: Index, module: bytes) -> None:
 
 def test_files_of_a_version_are_read_side_by_side(fit: Fit, index: Index, module: bytes) -> None:
     names = [NAME, NAME.replace(f"{PYTHON}-{PYTHON}", "py3-none")]
-    index.page(
-        "sample",
-        [index.add(name, sample_wheels.wheel(name, {"sample.so": module})) for name in names],
-    )
+    for name in names:
+        index.offer(name, {"sample.so": module})
     both, absent = threading.Barrier(2), {f"/files/{name}" for name in names}
 
     def meet(handler: Handler) -> None:
@@ -118,10 +111,7 @@ def test_metadata_of_the_index_spares_the_file(
     comes."""
     torch = {"path": "/t", "version": "2.15.0", "cuda": None, "rocm": None, "cxx11_abi": True}
     there = save_machine(tmp_path / "node.json", torch=torch)
-    entry = index.add(
-        NAME, sample_wheels.wheel(NAME, {"sample.so": module}), **{"core-metadata": True}
-    )
-    index.page("sample", [entry])
+    index.offer(NAME, {"sample.so": module}, **{"core-metadata": True})
     index.files[f"/files/{NAME}.metadata"] = (
         b"Metadata-Version: 2.1\nName: sample\nVersion: 1.0\nRequires-Python: >=3.99\n"
     )
@@ -149,17 +139,14 @@ def test_says_what_would_have_to_change(
 
 
 def test_only_an_sdist(fit: Fit, index: Index) -> None:
-    index.page("sample", [index.add("sample-1.0.tar.gz", b"sources")])
+    index.add("sample-1.0.tar.gz", b"sources")
     [answer], code, _ = fit("sample", "--index", index.simple)
     assert (code, answer["sdist"]) == (1, "sample-1.0.tar.gz")
 
 
 def test_yanked_and_prereleases_as_pip_takes_them(fit: Fit, index: Index) -> None:
-    def entry(version: str, **facts: Any) -> dict[str, Any]:
-        name = f"sample-{version}-py3-none-any.whl"
-        return index.add(name, sample_wheels.wheel(name, {"sample.py": b""}), **facts)
-
-    index.page("sample", [entry("1.0"), entry("2.0", yanked="broken"), entry("3.0rc1")])
+    for version, yanked in (("1.0", False), ("2.0", "broken"), ("3.0rc1", False)):
+        index.offer(f"sample-{version}-py3-none-any.whl", {"sample.py": b""}, yanked=yanked)
     for asked, taken in {"sample": "1.0", "sample==2.0": "2.0", "sample>=3.0rc1": "3.0rc1"}.items():
         [answer], _, _ = fit(asked, "--index", index.simple)
         assert answer["take"] == f"sample-{taken}-py3-none-any.whl"
@@ -197,7 +184,7 @@ def test_another_machine(fit: Fit, index: Index, module: bytes, tmp_path: Path) 
 
 def test_ten_thousand_candidates(fit: Fit, index: Index) -> None:
     name = "sample-1.0-py3-none-any.whl"
-    entries = [index.add(name, sample_wheels.wheel(name, {"sample.py": b""}))]
+    entries = [index.offer(name, {"sample.py": b""})]
     entries += [
         {"filename": f"sample-2.{number}-cp27-cp27m-win32.whl", "url": f"/{number}", "hashes": {}}
         for number in range(10_000)

@@ -34,11 +34,7 @@ def printed(index: Index, tmp_path: Path) -> Printed:
 def test_the_file_to_take(printed: Printed, index: Index, module: bytes) -> None:
     elsewhere = f"sample-1.0-cp38-cp38-manylinux_2_17_{MACHINE}.whl"
     old = NAME.replace("-1.0-", "-0.9-")
-    entries = [
-        index.add(name, sample_wheels.wheel(name, {"sample.so": module}))
-        for name in (NAME, elsewhere, old)
-    ]
-    index.page("sample", entries)
+    entries = [index.offer(name, {"sample.so": module}) for name in (NAME, elsewhere, old)]
     lines = printed("sample").splitlines()
     assert lines[0] == "sample"
     assert lines[1].startswith(f"  {NAME}  works   ")
@@ -52,13 +48,13 @@ def test_the_file_to_take(printed: Printed, index: Index, module: bytes) -> None
 
 
 def test_nothing_to_take(printed: Printed, index: Index) -> None:
-    elsewhere = [f"sample-1.0-cp3{minor}-cp3{minor}-win32.whl" for minor in range(6, 20)]
-    bodies = {name: sample_wheels.wheel(name, {"sample.py": b""}) for name in elsewhere}
-    index.page("sample", [index.add(name, body) for name, body in bodies.items()])
+    for minor in range(6, 20):
+        index.offer(f"sample-1.0-cp3{minor}-cp3{minor}-win32.whl", {"sample.py": b""})
     text = printed("sample", code=1)
     assert text.count("fails") == 12  # the others are counted
     assert "and 2 files of the same versions" in text
-    index.page("sample", [index.add("sample-1.0.tar.gz", b"sources")])
+    index.page("sample", [])
+    index.add("sample-1.0.tar.gz", b"sources")
     assert "no wheel: only sample-1.0.tar.gz is left" in printed("sample", code=1)
 
 
@@ -143,12 +139,7 @@ def test_a_module_that_nothing_brings(
     ],
 )
 def test_a_module_that_its_package_lacks(
-    fit: Fit,
-    index: Index,
-    module: bytes,
-    tmp_path: Path,
-    files: dict[str, bytes],
-    verdict: str,
+    fit: Fit, index: Index, module: bytes, tmp_path: Path, files: dict[str, bytes], verdict: str
 ) -> None:
     """pyodps 0.13 has examples that import tests, which are not in the wheel."""
     index.offer(NAME, {**files, "first/_C.so": module})
@@ -241,17 +232,13 @@ def test_what_is_required_counts(
         name: body or (native if name.endswith(".so") else b"") for name, body in own.items()
     }
     index.offer(NAME, members, "Requires-Dist: helper>=1\n")
-    files = []
     for version, texts in helper.items():
-        name = NAME.replace("sample-1.0", f"helper-{version}")
         body = {
             path: sample_wheels.library(tmp_path, text) if path.endswith(".so") else text.encode()
             for path, text in texts.items()
         }
-        files.append(
-            index.add(name, sample_wheels.wheel(name, {"helper/__init__.py": b"", **body}))
-        )
-    index.page("helper", files)
+        name = NAME.replace("sample-1.0", f"helper-{version}")
+        index.offer(name, {"helper/__init__.py": b"", **body})
     bare = virtual_environment(tmp_path / "bare")
     [site] = bare.glob("lib/python*/site-packages")
     (site / "numpy-1.26.4.dist-info").mkdir()
@@ -266,12 +253,8 @@ def test_versions_that_do_not_go_together(fit: Fit, index: Index, tmp_path: Path
     """An installer goes back to older versions, which were not examined."""
     requires = {"sample-1.0": "helper other", "helper-2.0": "", "other-1.0": "helper<2"}
     for file, names in requires.items():
-        name = NAME.replace("sample-1.0", file)
         lines = "".join(f"Requires-Dist: {one}\n" for one in names.split())
-        index.page(
-            file.split("-")[0],
-            [index.add(name, sample_wheels.wheel(name, {f"{file[:6]}.py": b""}, lines))],
-        )
+        index.offer(NAME.replace("sample-1.0", file), {f"{file[:6]}.py": b""}, lines)
     bare = virtual_environment(tmp_path / "bare")
     [answer], _, _ = fit("sample", "--index", index.simple, "--python", bare / "bin/python")
     [found] = answer["files"]

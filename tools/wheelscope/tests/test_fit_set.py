@@ -12,7 +12,7 @@ from packaging.pylock import Pylock
 from program import Fit, compiled, run, virtual_environment
 from sample_wheels import MACHINE, PYTHON
 
-from validation.tables import layout
+from validation import tables
 
 PLATFORM = f"{PYTHON}-{PYTHON}-manylinux_2_17_{MACHINE}"
 
@@ -32,34 +32,23 @@ def stocked(index: Index, cuda_module: bytes) -> Index:
     """An index with torch for CUDA 12, then 13; an extension for 12 that requires any torch; and
     its users."""
 
-    def stock(project: str, **releases: tuple[str, dict[str, bytes], str]) -> None:
-        entries = []
-        for release, (tag, members, metadata) in releases.items():
-            name = f"{project}-{release.removeprefix('v').replace('_', '.')}-{tag}.whl"
-            entries.append(index.add(name, sample_wheels.wheel(name, members, metadata)))
-        index.page(project, entries)
-
-    pure: dict[str, bytes] = {"empty.py": b""}
     twelve = "Requires-Dist: nvidia-cuda-runtime-cu12==12.8.90\n"
     thirteen = "Requires-Dist: nvidia-cuda-runtime==13.0.48\n"
-    stock(
-        "torch",
-        v2_10_0=(PLATFORM, pure, twelve),
-        v2_11_0=(PLATFORM, pure, thirteen),
-        v2_12_0=(PLATFORM, pure, thirteen),
+    on_torch = "Requires-Dist: sample\nRequires-Dist: torch>=2.12\n"
+    for name, metadata in {
+        f"torch-2.10.0-{PLATFORM}": twelve,
+        f"torch-2.11.0-{PLATFORM}": thirteen,
+        f"torch-2.12.0-{PLATFORM}": thirteen,
+        f"nvidia_cuda_runtime_cu12-12.8.90-{PLATFORM}": "",
+        f"nvidia_cuda_runtime-13.0.48-{PLATFORM}": "",
+        "user-1.0-py3-none-any": "Requires-Dist: sample\n",
+        "user-2.0-py3-none-any": on_torch,
+        "idle-1.0-py3-none-any": "",
+    }.items():
+        index.offer(f"{name}.whl", {"empty.py": b""}, metadata)
+    index.offer(
+        f"sample-1.0-{PLATFORM}.whl", {"sample.so": cuda_module}, "Requires-Dist: torch>=2.10\n"
     )
-    stock("nvidia-cuda-runtime-cu12".replace("-", "_"), v12_8_90=(PLATFORM, pure, ""))
-    stock("nvidia-cuda-runtime".replace("-", "_"), v13_0_48=(PLATFORM, pure, ""))
-    for name in ("nvidia_cuda_runtime_cu12", "nvidia_cuda_runtime"):
-        page = index.pages.pop(f"/simple/{name}/")
-        index.pages[f"/simple/{name.replace('_', '-')}/"] = page
-    stock("sample", v1_0=(PLATFORM, {"sample.so": cuda_module}, "Requires-Dist: torch>=2.10\n"))
-    stock(
-        "user",
-        v1_0=("py3-none-any", pure, "Requires-Dist: sample\n"),
-        v2_0=("py3-none-any", pure, "Requires-Dist: sample\nRequires-Dist: torch>=2.12\n"),
-    )
-    stock("idle", v1_0=("py3-none-any", pure, ""))
     return index
 
 
@@ -213,8 +202,8 @@ def test_a_wheel_on_the_disk_in_a_set(fit: Fit, stocked: Index, tmp_path: Path) 
 
 @pytest.mark.skipif(MACHINE != "x86_64", reason="the table is of torch's x86_64 wheels")
 def test_a_symbol_that_newer_torches_lack(fit: Fit, stocked: Index, tmp_path: Path) -> None:
-    table = layout.read_csv("torch_symbols.csv")
-    symbol = next(name for name, _, last in table if last == "2.11")
+    rows = tables.read_csv("torch_symbols.csv")
+    symbol = next(name for name, _, last in rows if last == "2.11")
     code = f'void gone(void) __asm__("{symbol}"); void call(void) {{ gone(); }}'
     name = f"sample-9.0-{PLATFORM}.whl"
     path = tmp_path / name
@@ -229,9 +218,8 @@ def test_a_symbol_that_newer_torches_lack(fit: Fit, stocked: Index, tmp_path: Pa
 
 
 def test_an_old_torch_is_built_for_numpy_one(fit: Fit, index: Index) -> None:
-    for project, releases in {"torch": ["2.2.0"], "numpy": ["1.26.4", "2.4.0"]}.items():
-        names = [f"{project}-{release}-{PLATFORM}.whl" for release in releases]
-        index.page(project, [index.add(name, sample_wheels.wheel(name, {})) for name in names])
+    for release in ("torch-2.2.0", "numpy-1.26.4", "numpy-2.4.0"):
+        index.offer(f"{release}-{PLATFORM}.whl", {})
     answer, code, _ = fit("torch", "numpy", "--index", index.simple)
     assert code == 0
     assert versions(answer) == {"torch": "2.2.0", "numpy": "1.26.4"}
@@ -257,12 +245,8 @@ def test_a_module_that_only_another_set_brings(
         "helper-9.0-py3-none-any.whl": ({"helper.py": b""}, ""),
         "clacker-1.0-py3-none-any.whl": ({"clack_of_tests/__init__.py": b""}, ""),
     }
-    pages: dict[str, list[object]] = {}
     for name, (files, needs) in wheels.items():
-        entry = index.add(name, sample_wheels.wheel(name, files, needs))
-        pages.setdefault(name.split("-")[0], []).append(entry)
-    for project, entries in pages.items():
-        index.page(project, entries)
+        index.offer(name, files, needs)
     python = virtual_environment(tmp_path / "env")
     words = ("sample", f"helper=={helper}", "--index", index.simple, "--python", python)
     answer, _, complaint = fit(*words)

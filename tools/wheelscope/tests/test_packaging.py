@@ -272,12 +272,7 @@ def test_what_is_no_wheel_name(ask: Ask, file_name: str) -> None:
 
 
 @settings(deadline=None)
-@given(
-    python_tags,
-    abi_tags,
-    st.sampled_from(["3.9", "3.13", "3.14", "3.15"]),
-    st.booleans(),
-)
+@given(python_tags, abi_tags, st.sampled_from(["3.9", "3.13", "3.14", "3.15"]), st.booleans())
 @example("cp315", "abi3t", "3.15", False)
 @example("cp315", "abi3", "3.15", True)
 @example("cp313", "none", "3.14", False)

@@ -19,7 +19,7 @@ from test_peers import files_of
 
 # Scenarios whose answer differs on purpose.
 DIFFERENCES = {
-    "python-less-than-current": "uv ignores upper bounds of Requires-Python, pip keeps to them",
+    "python-less-than-current": "uv ignores upper bounds of Requires-Python, pip keeps to them"
 }
 
 
@@ -84,16 +84,11 @@ def test_scenario(name: str, here: dict[str, Any], tmp_path: Path) -> None:
     scenario = scenarios()[name]
     with package_index.serve() as index:
         for package, facts in scenario["packages"].items():
-            entries = []
+            index.page(canonicalize_name(package), [])
             for version, one in facts["versions"].items():
+                told = {"requires-python": one.get("requires_python"), "yanked": one.get("yanked")}
                 for file, body in files(package, version, one).items():
-                    entry = index.add(file, body)
-                    if "requires_python" in one:
-                        entry["requires-python"] = one["requires_python"]
-                    if one.get("yanked"):
-                        entry["yanked"] = "withdrawn"
-                    entries.append(entry)
-            index.page(canonicalize_name(package), entries)
+                    index.add(file, body, **{key: said for key, said in told.items() if said})
         words = [PROGRAM, "fit", "--format", "set", "--json", "--index", index.simple]
         words += ["--machine", machine_of(scenario, here, tmp_path)]
         if scenario.get("resolver_options", {}).get("prereleases"):

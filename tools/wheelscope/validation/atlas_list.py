@@ -17,6 +17,7 @@ import re
 import ssl
 import sys
 import tarfile
+import textwrap
 import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -143,12 +144,9 @@ def main() -> None:
             name for one in on_torch for name in one["requires"] if name in names
         } - known.keys()
         print(f"{len(known):,} projects asked, {len(waiting):,} to go", file=sys.stderr)
-    for name in sorted(known):
-        if is_kept(name, known[name]):
-            print(name)
-    pure = sum(
-        "torch" in one.get("requires", []) and not is_kept(name, one) for name, one in known.items()
-    )
+    kept = sorted(name for name, release in known.items() if is_kept(name, release))
+    print(textwrap.fill(" ".join(kept), 120, break_on_hyphens=False, break_long_words=False))
+    pure = sum("torch" in known[name].get("requires", []) for name in known.keys() - kept)
     print(
         f"{len(names):,} names; {pure:,} others require torch and have no library", file=sys.stderr
     )

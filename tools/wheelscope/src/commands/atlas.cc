@@ -20,16 +20,15 @@ namespace {
 constexpr std::uint64_t largest_cache = std::uint64_t{1} << 30;
 constexpr unsigned projects_at_once = 4;
 
-// Returns the names of a list, normalised. An error names a line that is not a project's name.
+// Returns the names of a list, normalised. An error quotes a word that is not a project's name.
 Result<std::vector<std::string>> read_list(const std::string& path) {
   std::vector<std::string> names;
   for (const auto& line : split(TRY(read_text(path)), '\n')) {
-    const auto text = trim(std::string_view(line).substr(0, line.find('#')));
-    if (text.empty()) continue;
-    const auto name = canonical_name(text);
-    if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != name.npos)
-      return fail(0, path + ": '" + std::string(text) + "' is no project's name");
-    names.push_back(name);
+    for (const auto& word : words_of(std::string_view(line).substr(0, line.find('#')))) {
+      const auto& name = names.emplace_back(canonical_name(word));
+      if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != name.npos)
+        return fail(0, path + ": '" + word + "' is no project's name");
+    }
   }
   return names;
 }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 #include <utility>
 
 #include "tables/embedded.h"
@@ -36,12 +37,14 @@ void for_each_row(std::string_view text, Use use) {
   }
 }
 
-// Parses names and their shared value; the names are in a few sorted runs.
-std::map<std::string_view, std::string_view> parse_pairs(std::string_view text) {
-  std::map<std::string_view, std::string_view> pairs;
-  for_each_row<2>(
-      text, [&](const auto& fields) { pairs.emplace_hint(pairs.end(), fields[0], fields[1]); });
-  return pairs;
+// Maps each name to what make() makes of its row; the names are in a few sorted runs.
+template <std::size_t columns, template <class...> class Map = std::map, class Make>
+auto parse_table(std::string_view text, Make make) {
+  using Row = std::array<std::string_view, columns>;
+  Map<std::string_view, std::invoke_result_t<Make, const Row&>> table;
+  for_each_row<columns>(
+      text, [&](const Row& row) { table.emplace_hint(table.end(), row[0], make(row)); });
+  return table;
 }
 
 PlatformTable parse_platform_table(std::string_view system) {
@@ -122,48 +125,33 @@ const PlatformTable& platform_table(std::string_view system) {
 }
 
 const std::map<std::string_view, TorchShim>& torch_shims() {
-  static const auto table = [] {
-    std::map<std::string_view, TorchShim> shims;
-    for_each_row<3>(embedded::torch_shims(), [&](const auto& fields) {
-      const auto [symbol, first_version, library] = fields;
-      shims.emplace_hint(
-          shims.end(), symbol,
-          TorchShim{first_version, library == "cuda" ? "libtorch_cuda.so" : "libtorch_cpu.so"});
-    });
-    return shims;
-  }();
+  static const auto table = parse_table<3>(embedded::torch_shims(), [](const auto& row) {
+    return TorchShim{row[1], row[2] == "cuda" ? "libtorch_cuda.so" : "libtorch_cpu.so"};
+  });
   return table;
 }
 
 const std::map<std::string_view, TorchSpan>& torch_symbols() {
-  static const auto table = [] {
-    std::map<std::string_view, TorchSpan> spans;
-    for_each_row<3>(embedded::torch_symbols(), [&](const auto& fields) {
-      spans.emplace(fields[0], TorchSpan{fields[1], fields[2]});
-    });
-    return spans;
-  }();
+  static const auto table = parse_table<3>(
+      embedded::torch_symbols(), [](const auto& row) { return TorchSpan{row[1], row[2]}; });
   return table;
 }
 
 const std::map<std::string_view, std::string_view>& python_abi3() {
-  static const auto table = parse_pairs(embedded::python_abi3());
+  static const auto table =
+      parse_table<2>(embedded::python_abi3(), [](const auto& row) { return row[1]; });
   return table;
 }
 
 const std::map<std::string_view, std::string_view>& platform_symbols() {
-  static const auto table = parse_pairs(embedded::platform_symbols());
+  static const auto table =
+      parse_table<2>(embedded::platform_symbols(), [](const auto& row) { return row[1]; });
   return table;
 }
 
 const std::multimap<std::string_view, CudaLibrary>& cuda_libraries() {
-  static const auto table = [] {
-    std::multimap<std::string_view, CudaLibrary> libraries;
-    for_each_row<3>(embedded::cuda_libraries(), [&](const auto& fields) {
-      libraries.emplace(fields[0], CudaLibrary{fields[1], fields[2]});
-    });
-    return libraries;
-  }();
+  static const auto table = parse_table<3, std::multimap>(
+      embedded::cuda_libraries(), [](const auto& row) { return CudaLibrary{row[1], row[2]}; });
   return table;
 }
 

@@ -12,6 +12,7 @@ import functools
 import json
 import random
 import sys
+import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -65,8 +66,8 @@ def versions(name: str) -> list[Version]:
 
 
 def popular() -> list[str]:
-    names = [line for line in LIST.read_text().splitlines() if line[:1] not in ("", "#")]
-    return [name for name in names if name not in TOO_LARGE]
+    lines = [line for line in LIST.read_text().splitlines() if not line.startswith("#")]
+    return [name for name in " ".join(lines).split() if name not in TOO_LARGE]
 
 
 def version_of(name: str, dice: random.Random) -> str:
@@ -115,7 +116,7 @@ def main() -> None:
     print(
         f"# wheel with native code for CPython {python} on x86_64 Linux, of at most 60 MB, in order."
     )
-    print(*native, sep="\n")
+    print(textwrap.fill(" ".join(native), 120, break_on_hyphens=False, break_long_words=False))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from typing import Any
 
 from validation import program
 from validation.corpus.reference import Facts, Reference, elf_files
-from validation.tables.manylinux import read_policies
+from validation.tables import read_policies
 
 DEFAULT_FOLDER = Path("/lib/x86_64-linux-gnu")  # also searched, as by ld.so
 LOADER = Path("/lib64/ld-linux-x86-64.so.2")

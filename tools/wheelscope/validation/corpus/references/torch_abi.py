@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from validation.corpus.reference import Facts, Reference, elf_files
-from validation.tables.layout import by_version
+from validation.tables import by_version
 
 
 def mentions_torch(file: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Writes src/data/cudart.json: how a CUDA runtime's bytes tell its version.
+"""Makes src/data/cudart.json: how a CUDA runtime's bytes tell its version.
 
 A statically linked runtime has no SONAME and no symbols left. Two independent traces remain:
   names     texts that its read-only data has from one minor version on: messages, names of errors
@@ -17,11 +17,11 @@ import zipfile
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from elftools.elf.elffile import ELFFile
 
 from validation import pypi
-from validation.tables import layout
 
 WHEELS = Path("build/tables/cudart")
 PACKAGES = {
@@ -99,10 +99,10 @@ def rank(text: str) -> tuple[bool, bool, bool, str]:
     return (not message, not text.startswith("cudaError"), "%" in text or " " in text, text)
 
 
-def main() -> None:
+def table() -> dict[str, Any]:
     minors = [(p, minor) for p, minors in PACKAGES.items() for minor in minors.split()]
     read = [read_minor(*minor) for minor in minors]
-    table = []
+    found: list[dict[str, Any]] = []
     for i, (_, minor) in enumerate(minors):
         if i == 0:
             continue  # the oldest minor has no predecessor to differ from
@@ -110,23 +110,16 @@ def main() -> None:
         new.difference_update(*(shared for _, shared in read[:i]))
         if not new:
             sys.exit(f"error: nothing new in CUDA {minor}; it cannot be told from the one before")
-        table.append({"version": minor, "markers": sorted(new, key=rank)[:MARKERS_PER_MINOR]})
-        print(minor, len(new), table[-1]["markers"])
+        found.append({"version": minor, "markers": sorted(new, key=rank)[:MARKERS_PER_MINOR]})
+        print(minor, len(new), found[-1]["markers"])
     if not all(PRESENT in shared for _, shared in read):
         sys.exit(f"error: not every runtime has the text {PRESENT!r}")
     wheels = [wheel for wheels, _ in read for wheel in wheels]
-    layout.write(
-        "cudart.json",
-        {
-            "source": "the texts and code of libcudart in NVIDIA's wheels on PyPI",
-            "wheels": wheels,
-            "generator": "make table TABLE=cudart",
-            "present": PRESENT,
-            "code": CODE,
-            "minors": table,
-        },
-    )
-
-
-if __name__ == "__main__":
-    main()
+    return {
+        "source": "the texts and code of libcudart in NVIDIA's wheels on PyPI",
+        "wheels": wheels,
+        "generator": "make table TABLE=cudart",
+        "present": PRESENT,
+        "code": CODE,
+        "minors": found,
+    }
