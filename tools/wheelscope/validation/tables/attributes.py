@@ -73,8 +73,7 @@ PACKAGES = [
         "transformers transformers.cache_utils transformers.generation transformers.modeling_utils "
         "transformers.models transformers.pytorch_utils transformers.utils",
         # transformers 5 removed all of TensorFlow and Flax; of each model its main classes count.
-        without=r"(TF|Flax|PT)[A-Z].*|.*(Backbone|Decoder|Encoder|Fast|Layer|Model|OnnxConfig|Pil"
-        r"|(Text|Vision|Audio|Video|Qformer|Speech|Encoder|Decoder|Thinker|Talker)\w*Config"
+        without=r"(TF|Flax|PT)[A-Z].*|.*(Backbone|Config|Decoder|Encoder|Extractor|Fast|ImageProcessor|Layer|Model|Pil|VideoProcessor"
         r"|For(?!ConditionalGeneration|CausalLM)[A-Z]\w*)|[a-z]\w*(_|\d)\w*_model\w*",
     ),
     Package("accelerate", "0.20", "accelerate accelerate.utils"),
