@@ -179,10 +179,14 @@ std::set<std::string> named_in(std::string_view text) {
 
 TEST(MessageEntries, NameKnownParts) {
   for (const auto& entry : message_entries()) {
-    std::set<std::string> parts{"wanted",   "loaded",  // of the questions symbol and version
-                                "of",       "pip",       "apt", "brew",  // of provider
-                                "python3",                               // of wheel
-                                "possible", "impossible"};               // of python-range
+    std::set<std::string> parts{
+        "wanted",       "loaded",                          // of the questions symbol and version
+        "of",           "pip",       "apt",     "brew",    // of provider
+        "python3",      "newer_pip",                       // of wheel
+        "distribution", "brought",   "removed", "change",  // of release
+        "over",                                            // of conflict
+        "its_python",   "its_pip",   "sudo",    "musl",    // of the whole text
+        "possible",     "impossible"};                     // of python-range
     for (const auto& pattern : entry.find) {
       EXPECT_FALSE(pattern.literals.empty()) << entry.kind;
       EXPECT_EQ(pattern.between.size(), pattern.literals.size() + 1) << entry.kind;
@@ -197,6 +201,23 @@ TEST(MessageEntries, NameKnownParts) {
       for (const auto& name : named_in(sentence))
         EXPECT_TRUE(parts.contains(name.substr(0, name.find('?'))) || name.starts_with(" "))
             << entry.kind << ": " << name;
+    }
+  }
+}
+
+// A sentence is left out if a part that it names is empty: `what` must not be.
+TEST(MessageEntries, AlwaysSayWhat) {
+  Disk disk;
+  for (const auto& entry : message_entries()) {
+    for (const auto& pattern : entry.find) {
+      Symptom symptom{.kind = entry.kind};
+      for (const auto& name : pattern.between) symptom.set(name.substr(0, name.find('!')), "x");
+      if (entry.released) {
+        for (const auto* name : {"module", "name", "distribution", "brought", "change"})
+          symptom.set(name, "x");
+      }
+      EXPECT_FALSE(explain(symptom, Asked{.disk = disk}).what.empty())
+          << entry.kind << ": " << pattern.literals.front();
     }
   }
 }
@@ -244,6 +265,54 @@ TEST(Explain, WhatNoPythonFulfils) {
   EXPECT_FALSE(says(range("==2.7,>=3.7").fixes, "uv venv"));
   EXPECT_FALSE(says(range("<4.0,>=3.10").because, "no Python"));
   EXPECT_TRUE(says(range("<4.0,>=3.10").fixes, "uv venv"));
+}
+
+TEST(Explain, ReleasesThatHaveAName) {
+  const auto newer =
+      explained("AttributeError: module 'torch.library' has no attribute 'custom_op'");
+  EXPECT_EQ(newer.symptom.kind, "name-of-release");
+  EXPECT_TRUE(says({newer.what}, "torch has it since 2.4")) << newer.what;
+  EXPECT_TRUE(says(newer.fixes, "'torch>=2.4'"));
+  const auto older = explained(
+      "ImportError: cannot import name 'cached_download' from 'huggingface_hub' (/x/__init__.py)");
+  EXPECT_TRUE(says({older.what}, "huggingface-hub 0.26 removed it")) << older.what;
+  EXPECT_TRUE(says(older.fixes, "'huggingface-hub<0.26'"));
+  EXPECT_EQ(
+      only("cannot import name 'cached_download' from 'huggingface_hub' (unknown location)").kind,
+      "name-from-package");
+  EXPECT_TRUE(
+      says({explained("ModuleNotFoundError: No module named 'transformers.models.qwen3'").what},
+           "4.51"));
+}
+
+TEST(Explain, WhoWantsWhat) {
+  for (const auto* text :
+       {"The conflict is caused by:\n    The user requested torch==2.1.0\n"
+        "    torchvision 0.17.0 depends on torch==2.2.0\n\nTo fix this you could try to:",
+        "No solution found when resolving dependencies:\n  Because torchvision==0.17.0 depends on\n"
+        "      torch==2.2.0 and you require torch==2.1.0, we can conclude that"}) {
+    const auto conflict = explained(text);
+    EXPECT_TRUE(says({conflict.what}, "over torch.")) << conflict.what;
+    EXPECT_TRUE(says(conflict.because, "you ask for torch==2.1.0")) << joined(conflict.because);
+    EXPECT_TRUE(says(conflict.because, "0.17.0 needs torch==2.2.0"));
+  }
+  EXPECT_TRUE(
+      says(explained("xformers 0.0.22 requires torch==2.0.1, but you have torch 2.3.0 which "
+                     "is incompatible.")
+               .because,
+           "torch: xformers 0.0.22 needs torch==2.0.1; torch 2.3.0 is installed"));
+}
+
+TEST(Explain, TheTextTellsWhoseMessageItIs) {
+  const auto old = explained(
+      "pip 18.1 from /usr/lib/python3/dist-packages/pip (python 3.7)\n"
+      "x-1.0-cp37-cp37m-manylinux_2_24_x86_64.whl is not a supported wheel on this platform.");
+  EXPECT_TRUE(says(old.because, "pip 18.1 does not know")) << joined(old.because);
+  EXPECT_TRUE(
+      says(explained("$ sudo python3 setup.py install\nerror: can't find Rust compiler").fixes,
+           "without sudo"));
+  EXPECT_EQ(facts_of_text("/python3.11/x.py /python3.12/y.py").at("its_python"), "");
+  EXPECT_EQ(facts_of_text("c:\\python310\\lib\\x.py").at("its_python"), "3.10");
 }
 
 TEST(Explain, OneAdviceForManyNames) {

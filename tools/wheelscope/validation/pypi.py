@@ -34,15 +34,20 @@ def sha256(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def index_page(name: str) -> str:
+    """Returns the address of a project's page on pip's index."""
+    show = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
+    set_up = subprocess.run(show, capture_output=True, text=True).stdout.strip()
+    index = os.environ.get("PIP_INDEX_URL") or set_up or "https://pypi.org/simple"
+    return f"{index.rstrip('/')}/{name}/"
+
+
 def sdist(name: str, release: str, digest: str, folder: Path) -> Path:
     """Returns the folder with a source distribution's files. pip would run its build to download
     it."""
     stem = f"{name.replace('-', '_')}-{release}"
     if not (folder / stem).exists():
-        show = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
-        set_up = subprocess.run(show, capture_output=True, text=True).stdout.strip()
-        index = os.environ.get("PIP_INDEX_URL") or set_up or "https://pypi.org/simple"
-        page = f"{index.rstrip('/')}/{name}/"
+        page = index_page(name)
         with urllib.request.urlopen(page) as answer:
             links = re.findall(rf'href="([^"#]*{re.escape(stem)}\.tar\.gz)', answer.read().decode())
         with urllib.request.urlopen(urllib.parse.urljoin(page, html.unescape(links[0]))) as answer:

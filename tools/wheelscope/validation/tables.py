@@ -17,7 +17,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from validation import cudart, pypi
+from validation import attributes, cudart, pypi
 from validation.program import ask
 
 DATA = Path("src/data")
@@ -287,7 +287,18 @@ def write_cudart(_: list[Path]) -> None:
     (DATA / "cudart.json").write_text(text + "\n")
 
 
+def write_attributes(_: list[Path]) -> None:
+    head = [
+        "Names in modules that a release of a distribution brought or removed.",
+        "Source: wheels on PyPI. Generator: make table TABLE=attributes",
+    ]
+    write_csv(
+        "attributes.csv", head, "names,module,distribution,brought,removed", attributes.rows()
+    )
+
+
 TABLES: dict[str, Callable[[list[Path]], None]] = {
+    "attributes": write_attributes,
     "cuda_libraries": write_cuda_libraries,
     "cudart": write_cudart,
     "manylinux": write_manylinux,

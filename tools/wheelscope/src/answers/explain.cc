@@ -49,8 +49,17 @@ void ask_torch(const Asked& asked, Explanation& explanation) {
                                                       : "built for CUDA " + torch->cuda));
 }
 
+// True if the text comes from another Python than the one here, or there is none.
+bool is_of_another_python(const Asked& asked, const Symptom& symptom) {
+  const auto theirs = symptom.part("its_python");
+  return !theirs.empty() && !(asked.machine && asked.machine->python &&
+                              minor_of(asked.machine->python->version) == theirs);
+}
+
 void ask_python(const Asked& asked, Explanation& explanation) {
-  if (asked.machine && asked.machine->python)
+  if (is_of_another_python(asked, explanation.symptom))
+    explanation.say("the message is of Python " + explanation.symptom.part("its_python"));
+  else if (asked.machine && asked.machine->python)
     explanation.say("Python here is " + asked.machine->python->version + " (" +
                     asked.machine->python->abi + ")");
 }
@@ -165,6 +174,23 @@ std::string system_in_words(const std::string& platform) {
   return platform;
 }
 
+// Compares the pip that printed the message (part its_pip) with the first one that knows a file's
+// tags: sets the part newer_pip if that is newer.
+void ask_old_pip(const std::vector<std::string>& tags, Symptom& symptom) {
+  static constexpr std::pair<std::string_view, const char*> since[] = {{"manylinux2010_", "19.0"},
+                                                                       {"manylinux2014_", "19.3"},
+                                                                       {"manylinux_2_", "20.3"},
+                                                                       {"musllinux_", "21.3"}};
+  const auto pip = symptom.part("its_pip");
+  if (pip.empty()) return;
+  for (const auto& [platform, first] : since) {
+    if (older(pip, first) && std::ranges::all_of(tags, [&](const auto& tag) {
+          return split_tag(tag).platform.starts_with(platform);
+        }))
+      symptom.set("newer_pip", first);
+  }
+}
+
 // Tells which tags the name of a wheel has, and which the Python here takes.
 void ask_wheel(const Asked& asked, Explanation& explanation) {
   const auto file = base_name(explanation.symptom.part("wheel"));
@@ -200,8 +226,9 @@ void ask_wheel(const Asked& asked, Explanation& explanation) {
   if (contains(claims->file_name_tags, std::string("py3-none-any"))) {
     explanation.symptom.set("python3", file);
   }
+  ask_old_pip(claims->file_name_tags, explanation.symptom);
   const auto* python = asked.machine && asked.machine->python ? &*asked.machine->python : nullptr;
-  if (!python || python->tags.empty()) return;
+  if (!python || python->tags.empty() || is_of_another_python(asked, explanation.symptom)) return;
   const bool taken = std::ranges::any_of(
       claims->file_name_tags, [&](const auto& tag) { return contains(python->tags, tag); });
   explanation.say(taken ? "the Python here, " + python->version +
@@ -269,6 +296,8 @@ const std::map<std::string_view, Question> questions{{"symbol", ask_symbol},
                                                      {"ptx", ask_ptx},
                                                      {"wheel", ask_wheel},
                                                      {"provider", ask_provider},
+                                                     {"release", ask_release},
+                                                     {"conflict", ask_conflict},
                                                      {"memory", ask_memory},
                                                      {"built-for", ask_built_for},
                                                      {"python-range", ask_python_range}};

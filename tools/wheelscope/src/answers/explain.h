@@ -59,7 +59,8 @@ struct MessageEntry {
   std::vector<Pattern> find;
   std::string what, whose, link, message;
   std::vector<std::string> because, ask, fix, windows;
-  int weak = 0;  // entries count only where no entry with a smaller number matches
+  int weak = 0;           // entries count only where no entry with a smaller number matches
+  bool released = false;  // counts only for names that data/attributes.csv has
 };
 inline constexpr int weakest = 3;
 const std::vector<MessageEntry>& message_entries();  // in the order of the file
@@ -68,6 +69,10 @@ const MessageEntry& entry_of(const std::string& kind);
 // Returns each symptom once, in the order of the text. A part of the text belongs to the first
 // entry that matches.
 std::vector<Symptom> recognise(std::string_view text);
+
+// What a whole text, in lower case, tells about where it comes from; each symptom gets these parts:
+// its_python and its_pip (versions), sudo and musl (not empty if the text names them).
+std::map<std::string, std::string> facts_of_text(std::string_view lowered);
 
 struct Explanation {
   Symptom symptom;
@@ -104,6 +109,15 @@ void ask_library(const Asked& asked, Explanation& explanation);
 // Whose a module, header, library or program is, and what to install: sets the parts of, pip, apt
 // and brew, where data/providers.csv knows it.
 void ask_provider(const Asked& asked, Explanation& explanation);
+
+// Which release of a distribution brought or removed a name of a module (parts name and module, or
+// path for both), by data/attributes.csv: sets the parts distribution, brought, removed and change.
+// Returns false if the table does not have it.
+bool set_release(Symptom& symptom);
+void ask_release(const Asked& asked, Explanation& explanation);
+
+// Which packages are wanted in two ways by the lines of a resolver (part rest...).
+void ask_conflict(const Asked& asked, Explanation& explanation);
 
 // What the sizes of an "out of memory" say: too much was asked for, another process has the memory,
 // or it is there and not in one piece.

@@ -388,6 +388,10 @@ void ask_version(const Asked& asked, Explanation& explanation) {
   explain_place(explanation);
   const auto* machine = asked.machine;
   auto& symptom = explanation.symptom;
+  for (const auto* kind : {"GLIBC", "GLIBCXX", "CXXABI"}) {  // "GLIBC_2.32 not found" alone
+    if (const auto number = symptom.part(kind); !number.empty())
+      symptom.version = std::string(kind) + "_" + number;
+  }
   const auto line = symptom.version.rfind('_');
   const auto kind = symptom.version.substr(0, line);
   symptom.set("loaded", symptom.needs.empty() ? "" : ", " + symptom.needs + ",");

@@ -1,4 +1,4 @@
-// Tells by its name whose a module, header, library or program is that is not there.
+// Tells by its name whose a module, header, library, program or package is that is not there.
 #include "answers/explain.h"
 #include "tables/tables.h"
 #include "text/text.h"
@@ -15,7 +15,7 @@ std::string more_general(const std::string& kind, std::string name) {
     return end == name.npos ? "" : name.substr(0, end + 3);
   }
   const auto end = name.rfind(kind == "header" ? '/' : '.');
-  if (kind == "program" || end == name.npos) return {};
+  if (kind == "program" || kind == "package" || end == name.npos) return {};
   return name.substr(0, kind == "header" ? end + 1 : end);
 }
 
@@ -29,7 +29,7 @@ const Provider* provider_of(const std::string& kind, std::string name) {
 
 // What the message says that is missing, and of which kind it is.
 std::pair<std::string, std::string> missing_thing(const Symptom& symptom) {
-  for (const auto* kind : {"module", "header", "program"}) {
+  for (const auto* kind : {"module", "header", "program", "package"}) {
     if (const auto name = symptom.part(kind); !name.empty()) return {kind, name};
   }
   return {"library", symptom.needs};
@@ -42,6 +42,12 @@ void ask_provider(const Asked&, Explanation& explanation) {
   if (kind == "library" || kind == "program") name = base_name(name);
   if (kind == "library" && !name.contains(".so"))  // as ctypes and cffi are asked for it: cairo
     name = (name.starts_with("lib") ? "" : "lib") + name + ".so";
+  if (kind == "package") {  // of CMake or pkg-config: OpenMP_CXX is a part of OpenMP
+    name = lower(name);
+    for (const auto* part : {"_c", "_cxx", "_cuda", "_fortran"}) {
+      if (name.ends_with(part)) name.resize(name.size() - std::string_view(part).size());
+    }
+  }
   const auto* provider = provider_of(kind, name);
   if (!provider) return;
   explanation.owner = trim(provider->of.substr(0, provider->of.find_first_of(":;(")));

@@ -87,7 +87,8 @@ void explain_cxx_abi(const MachineFacts* machine, Explanation& explanation) {
 
 void explain_torch_symbol(const MachineFacts* machine, Disk& disk, Explanation& explanation) {
   const auto& symbol = explanation.symptom.symbol;
-  if (explanation.symptom.library.contains("/torch/lib/lib")) {
+  if (explanation.symptom.library.contains("/torch/lib/lib") ||
+      explanation.symptom.library.contains("/torch/_C")) {
     explanation.say("both are parts of torch: libraries of two torches are mixed");
     explanation.advise(
         "pip uninstall -y torch until there is none, delete what is left of its folder, and "
@@ -176,6 +177,7 @@ std::string cuda_library_of(std::string_view symbol) {
     const auto stem = library.substr(3, library.find(".so") - 3);
     if (symbol.starts_with(stem) && stem.size() > best.size()) best = stem;
   }
+  if (symbol.starts_with("nvtx")) best = "nvToolsExt";
   if (best.empty() && symbol.starts_with("cuda") && symbol.size() > 4 && symbol[4] < 'a')
     best = "cudart";
   return best.empty() ? "" : "lib" + std::string(best);
@@ -256,10 +258,10 @@ void explain_other_symbol(const MachineFacts* machine, Explanation& explanation)
                  : same_cuda && library.starts_with(explanation.owner + "."))
       names.emplace(entry.distribution);
   }
-  for (const auto& name : names) {
-    explanation.say("the environment's own comes with " + name);
+  if (const auto all = joined({names.begin(), names.end()}, " or "); !all.empty()) {
+    explanation.say("the environment's own comes with " + all);
     explanation.advise("if that is older than what the library was built with: pip install -U " +
-                       name + " (`pip check` shows who requires which)");
+                       all + " (`pip check` shows who requires which)");
   }
   explanation.advise(
       "look for another copy: unset LD_LIBRARY_PATH, or see what LD_DEBUG=libs says");

@@ -127,6 +127,18 @@ struct PlainText {
     }
   }
 
+  // Returns the lines from a place on, with their ends.
+  std::string lines_from(std::size_t at) const {
+    constexpr std::size_t most = 4000;
+    std::string rest;
+    for (auto line = line_of(at); line < lines.size() && rest.size() < most; ++line) {
+      const auto begin = std::max(at, lines[line]);
+      const auto end = line + 1 < lines.size() ? lines[line + 1] : text.size();
+      rest.append(text, begin, end - std::min(begin, end)).append("\n");
+    }
+    return rest;
+  }
+
   std::size_t line_of(std::size_t at) const {
     return static_cast<std::size_t>(std::ranges::upper_bound(lines, at) - lines.begin()) - 1;
   }
@@ -178,7 +190,9 @@ bool is_template(std::string_view part) {
 // The words before and after the literals; those before are on the same line. Returns false if they
 // are no names.
 bool add_outer_parts(const Pattern& pattern, const PlainText& text, Match& match) {
-  if (const auto& name = pattern.between.front(); !name.empty() && name != "*") {
+  if (const auto& name = pattern.between.front(); name.ends_with("...")) {
+    match.parts[name] = text.lines_from(text.lines[text.line_of(match.begin)]);
+  } else if (!name.empty() && name != "*") {
     const auto line = text.lines[text.line_of(match.begin)];
     auto word = std::string_view(text.text).substr(line, match.begin - line);
     while (word.ends_with(' ') || word.ends_with(':')) word.remove_suffix(1);
@@ -189,8 +203,15 @@ bool add_outer_parts(const Pattern& pattern, const PlainText& text, Match& match
     if (name == "library" && match.parts[name].find_first_of("./") == std::string::npos)
       match.parts[name].clear();
   }
-  if (const auto& name = pattern.between.back(); !name.empty() && name != "*") {
+  if (const auto& name = pattern.between.back(); name.ends_with("...")) {
+    match.parts[name] = text.lines_from(match.end);
+  } else if (!name.empty() && name != "*") {
     auto word = trim(std::string_view(text.text).substr(match.end, most_between));
+    if (std::string_view("<>=!~").contains(word.empty() ? 'x' : word.front())) {
+      // A range of versions: >=3.7,<3.11
+      match.parts[name] = word.substr(0, word.find_first_of(" ;"));
+      return true;
+    }
     word = word.substr(0, word.find_first_of(" ,;"));
     // "undefined symbol: f'If you": the quote ends it.
     if (const auto quote = word.find_first_of("'\"`", 1); quote != word.npos && quote > 1)
@@ -320,7 +341,7 @@ bool merge(Symptom& first, const Symptom& second) {
   std::vector<std::string> names{"library", "needs", "symbol", "version"};
   for (const auto& [name, text] : second.parts) names.push_back(name);
   for (const auto& name : names) {
-    if (!first.part(name).empty() && !second.part(name).empty() &&
+    if (!name.ends_with("...") && !first.part(name).empty() && !second.part(name).empty() &&
         first.part(name) != second.part(name))
       return false;
   }
@@ -364,7 +385,9 @@ std::vector<Symptom> recognise(std::string_view source) {
               return match.begin < other.end && other.begin < match.end;
             }))
           continue;
-        found.push_back({match.begin, match.end, symptom_of(entry, text, match)});
+        auto symptom = symptom_of(entry, text, match);
+        if (entry.released && !set_release(symptom)) continue;
+        found.push_back({match.begin, match.end, std::move(symptom)});
       }
     }
   };
@@ -384,6 +407,9 @@ std::vector<Symptom> recognise(std::string_view source) {
     if (std::ranges::none_of(symptoms, [&](auto& known) { return merge(known, one.symptom); }))
       symptoms.push_back(std::move(one.symptom));
   }
+  if (symptoms.empty()) return symptoms;
+  const auto facts = facts_of_text(text.lowered);
+  for (auto& symptom : symptoms) symptom.parts.insert(facts.begin(), facts.end());
   return symptoms;
 }
 

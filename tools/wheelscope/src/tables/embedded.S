@@ -16,6 +16,7 @@ EMBED(platform_symbols, "platform_symbols.csv")
 EMBED(cuda_libraries, "cuda_libraries.csv")
 EMBED(explain, "explain.toml")
 EMBED(providers, "providers.csv")
+EMBED(attributes, "attributes.csv")
 EMBED(atlas_style, "atlas.css")
 EMBED(atlas_search, "atlas.js")
 

@@ -21,6 +21,7 @@ EMBEDDED(platform_symbols)
 EMBEDDED(cuda_libraries)
 EMBEDDED(explain)
 EMBEDDED(providers)
+EMBEDDED(attributes)
 EMBEDDED(atlas_style)
 EMBEDDED(atlas_search)
 

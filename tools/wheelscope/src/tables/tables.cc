@@ -167,6 +167,18 @@ const ProviderTable& providers() {
   return table;
 }
 
+const NameSpans& attributes() {
+  static const auto table = [] {
+    NameSpans spans;
+    for_each_row<5>(embedded::attributes(), [&](const auto& fields) {
+      const auto [name, module, distribution, brought, removed] = fields;
+      spans.emplace(std::pair(module, name), NameSpan{distribution, brought, removed});
+    });
+    return spans;
+  }();
+  return table;
+}
+
 const CudartTable& cudart_table() {
   static const auto table = parse_cudart_table();
   return table;

@@ -63,7 +63,16 @@ struct Provider {
   std::string_view of, pip, apt, brew;  // an empty one: there is none, or it is not known
 };
 using ProviderTable = std::map<std::string_view, std::map<std::string_view, Provider>>;
-const ProviderTable& providers();  // by kind: "module", "header", "library", "program"
+const ProviderTable& providers();  // by kind: "module", "header", "library", "program", "package"
+
+// data/attributes.csv, `names,module,distribution,brought,removed`: names in modules that only some
+// releases of a distribution have.
+struct NameSpan {
+  std::string_view distribution;
+  std::string_view brought, removed;  // the first release with it, the first without it, or empty
+};
+using NameSpans = std::map<std::pair<std::string_view, std::string_view>, NameSpan>;
+const NameSpans& attributes();  // by module and name
 
 // data/cudart.json: the traces of CUDA runtimes.
 struct CudartTable {
