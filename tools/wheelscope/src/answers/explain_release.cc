@@ -18,8 +18,10 @@ bool set_release(Symptom& symptom) {
     symptom.set("name", model);
   }
   const auto module = symptom.part("module"), name = symptom.part("name");
-  // A folder without __init__.py is no release of anything.
-  if (symptom.part("file").starts_with("unknown location")) return false;
+  // A folder without __init__.py, or a module that is still being imported, is no release.
+  for (const auto* other : {"(unknown location)", "partially initialized module"}) {
+    if (symptom.message.contains(other)) return false;
+  }
   const auto found = attributes().find({module, name});
   if (found == attributes().end()) return false;
   const auto& [distribution, brought, removed] = found->second;
