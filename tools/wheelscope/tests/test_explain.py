@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from program import ROOT, Scope, compiled, valid
 
+from validation.attributes import contradicted
+from validation.tables import read_csv
+
 HERE = Path(__file__).parent
 REPORTS = tomllib.loads((HERE / "reports.toml").read_text())["report"]
 HELD_OUT = tomllib.loads((HERE / "held_out_messages.toml").read_text())
@@ -147,3 +150,9 @@ def test_real_torch_is_compared(scope: Scope) -> None:
         sentence.startswith(f"torch {version} here has c10::Error::Error(c10::SourceLocation, ")
         for sentence in found["because"]
     )
+
+
+def test_what_is_installed_does_not_contradict_the_table_of_names() -> None:
+    rows = read_csv("attributes.csv")
+    assert any(distribution == "typing-extensions" for _, _, distribution, *_ in rows)
+    assert contradicted(rows) == []

@@ -1,26 +1,32 @@
-"""Finds names in modules that a release of a distribution brought or
-removed, for src/data/attributes.csv.
+"""Finds names in modules that a release of a distribution brought or removed, for
+src/data/attributes.csv.
 
 The names are read from the Python files and stubs of wheels on PyPI, of which only parts are
-downloaded; nothing is imported. Of each minor release the last wheel counts. A name is written down
-if an unbroken row of releases has it, and not all of them.
+downloaded. Of each minor release the last wheel counts. A name is written down if an unbroken row
+of releases has it, and not all of them, unless an installed release contradicts that.
 """
 
 import ast
 import contextlib
+import importlib
 import io
 import json
 import re
 import urllib.parse
 import urllib.request
+import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from packaging.version import Version
 
 from validation import pypi
+
+Row = tuple[str, ...]  # name, module, distribution, and the releases that brought and removed it
 
 
 class Package(NamedTuple):
@@ -260,7 +266,7 @@ def names_of(node: ast.stmt, top: str, stub: bool) -> set[str]:
     return set()
 
 
-def changes(package: Package) -> Iterator[tuple[str, ...]]:
+def changes(package: Package) -> Iterator[Row]:
     """Yields names with the release that brought and the one that removed them."""
     releases: list[str] = []
     seen: dict[tuple[str, str], list[bool]] = {}
@@ -285,6 +291,44 @@ def changes(package: Package) -> Iterator[tuple[str, ...]]:
             yield name, module, package.distribution, brought, removed
 
 
-def rows() -> list[tuple[str, ...]]:
+def is_there(module: str, name: str) -> bool | None:
+    """Asks Python. None: the module itself cannot be imported here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = importlib.import_module(module)
+        except Exception:
+            return None
+        try:
+            return hasattr(found, name) or bool(find_spec(f"{module}.{name}"))
+        except ModuleNotFoundError:  # the module is no package
+            return False
+        except Exception:  # a name that is there, and that asks for another package
+            return True
+
+
+def contradicted(found: Iterable[Row]) -> list[Row]:
+    """Returns the rows that the releases which are installed here contradict, as a source does not show all names that
+    an import gives, and stubs show more."""
+    wrong = []
+    for row in found:
+        name, module, distribution, brought, removed = row
+        try:
+            here = Version(version(distribution))
+        except PackageNotFoundError:
+            continue
+        # A minor release has what its last patch has.
+        minor = Version(f"{here.major}.{here.minor}")
+        claim = (not brought or Version(brought) <= minor) and (
+            not removed or minor < Version(removed)
+        )
+        if is_there(module, name) == (not claim):
+            wrong.append(row)
+    return wrong
+
+
+def rows() -> list[Row]:
+    """Returns the rows of the table. Packages that are installed, in their newest release, make it more exact."""
     found = [row for package in PACKAGES for row in changes(package)]
-    return sorted(found, key=lambda row: (row[1:], row))
+    wrong = set(contradicted(found))
+    return sorted(set(found) - wrong, key=lambda row: (row[1:], row))

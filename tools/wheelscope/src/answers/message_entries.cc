@@ -51,15 +51,11 @@ std::vector<std::string> with_each_alternative(const std::string& text) {
   return {text};
 }
 
-// How loaders say that they miss a function, and compilers that they miss a file.
+// How loaders say that they miss a function.
 constexpr const char* undefined_symbol[] = {
     "{library}: undefined symbol: SYMBOL",          "undefined symbol: SYMBOL",
     "dlopen({library}, *symbol not found*'_SYMBOL", "dlopen({library}, *symbol not found*(_SYMBOL",
     "dlopen({library}, *Symbol not found: _SYMBOL", "Symbol not found: _SYMBOL"};
-constexpr const char* missing_header[] = {
-    "fatal error: HEADER: No such file", "fatal error: 'HEADER' file not found",
-    "cannot open include file: 'HEADER'", "cannot open source file \"HEADER\"",
-    "error: HEADER: No such file"};
 
 std::string replaced(std::string text, std::string_view from, const std::string& to) {
   return text.replace(text.find(from), from.size(), to);
@@ -97,9 +93,6 @@ std::vector<MessageEntry> parse_entries(std::string_view text) {
     for (const auto& text : texts(table.get("find"))) add(text);
     for (const auto& symbol : texts(table.get("symbols"))) {
       for (const auto* form : undefined_symbol) add(replaced(form, "SYMBOL", symbol));
-    }
-    for (const auto& header : texts(table.get("headers"))) {
-      for (const auto* form : missing_header) add(replaced(form, "HEADER", header));
     }
     found.emplace_back(node.source().begin.line, std::move(entry));
   }
