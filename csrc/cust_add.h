@@ -1,9 +1,10 @@
 // cust_add: out = x + value, for a Python number.
 //
 // The stable ABI has no Scalar, so each kind of number has an overload, and the overload for any
-// number, written in Python, calls them. It comes first: torch tries overloads in order, and each
-// mismatch takes longer than the call. A SymInt is an int that may be a size that torch.compile
-// leaves open.
+// number, written in Python, calls them. torch tries overloads in order. Any number comes first,
+// because each mismatch takes longer than the call; int comes last, because it also matches what is
+// no int, such as NumPy's float32, and cuts it off. A SymInt is an int that may be a size that
+// torch.compile leaves open.
 #pragma once
 
 #include "opwright/elementwise.h"
@@ -11,7 +12,6 @@
 namespace opwright {
 
 struct cust_add_int {
-  static constexpr const char* schema_before = "cust_add(Tensor x, Scalar value) -> Tensor";
   static constexpr const char* schema = "cust_add.int(Tensor x, SymInt value) -> Tensor";
   static constexpr DTypes dtypes = every_dtype;
   static constexpr bool ignores_sign = true;
@@ -27,6 +27,7 @@ struct cust_add_int {
 };
 
 struct cust_add_float {
+  static constexpr const char* schema_before = "cust_add.Tensor(Tensor x, Tensor value) -> Tensor";
   static constexpr const char* schema = "cust_add.float(Tensor x, float value) -> Tensor";
   static constexpr DTypes dtypes = floating_dtypes | complex_dtypes;
   static constexpr const char* refusal =
@@ -38,6 +39,7 @@ struct cust_add_float {
 };
 
 struct cust_add_complex {
+  static constexpr const char* schema_before = "cust_add(Tensor x, Scalar value) -> Tensor";
   static constexpr const char* schema =
       "cust_add.complex(Tensor x, float real, float imag) -> Tensor";
   static constexpr DTypes dtypes = complex_dtypes;
@@ -56,8 +58,8 @@ struct cust_add_complex {
   }
 };
 
-OPWRIGHT_ELEMENTWISE(cust_add_int)
-OPWRIGHT_ELEMENTWISE(cust_add_float)
 OPWRIGHT_ELEMENTWISE(cust_add_complex)
+OPWRIGHT_ELEMENTWISE(cust_add_float)
+OPWRIGHT_ELEMENTWISE(cust_add_int)
 
 }  // namespace opwright

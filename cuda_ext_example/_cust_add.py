@@ -1,5 +1,6 @@
 """cust_add: the sum of a tensor and a number."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from cuda_ext_example._opwright.registration import (
     has_tangent,
     is_plain,
     library,
+    missing,
     nothing_watches,
     overload,
     refuse_other_layouts,
@@ -58,14 +60,26 @@ def _cust_add_of_any_number(x: Tensor, value: Any) -> Tensor:
     return fast(x, value) if fast else _cust_add(x, value)
 
 
+def _cust_add_of_a_tensor(x: Tensor, value: Tensor) -> Tensor:
+    refuse_other_layouts("cust_add", (x, value))
+    return _add_scalar_tensor(x, value)
+
+
 def _cust_add(x: Tensor, value: Any) -> Tensor:
     """Calls the overload for the number's type."""
     if isinstance(value, Tensor):
         return _add_scalar_tensor(x, value)
     if type(value).__module__ == "numpy" and hasattr(value, "item") and value.shape == ():
         value = value.item()
-    if isinstance(value, float | torch.SymFloat):
+    if isinstance(value, int | float) and is_dynamo_compiling():  # it may be known only at run time
+        return _any_number(x, value)
+    if isinstance(value, float):
         return _cust_add_float(x, value)
+    if isinstance(value, torch.SymFloat):  # which a schema's float cannot be
+        _check_kind(x, is_float=True, is_complex=False)
+        return torch.add(x, value)
+    if isinstance(value, torch.SymBool):
+        value = torch.sym_ite(value, 1, 0)
     if isinstance(value, torch.SymInt):
         return _cust_add_int(x, value)
     if isinstance(value, bool):
@@ -82,13 +96,19 @@ def _cust_add(x: Tensor, value: Any) -> Tensor:
 
 
 def _add_scalar_tensor(x: Tensor, value: Tensor) -> Tensor:
-    if value.dim() > 0:
+    _check_dimensions(value.shape)
+    return _cust_add(x, value.item()) if _is_a_number(value) else _add_element(x, value)
+
+
+def _check_dimensions(shape: Sequence[int]) -> None:
+    if shape:
         raise TypeError(
-            f"cust_add: value is a tensor of shape {list(value.shape)}; my_add and my_fast_add add "
+            f"cust_add: value is a tensor of shape {list(shape)}; my_add and my_fast_add add "
             "two tensors, cust_add takes a number or a tensor without dimensions"
         )
-    if _is_a_number(value):
-        return _cust_add(x, value.item())
+
+
+def _add_element(x: Tensor, value: Tensor) -> Tensor:
     _check_kind(x, value.is_floating_point(), value.is_complex())
     if value.device.type == "cpu" and x.dtype in (torch.float16, torch.bfloat16):
         # torch.add too computes in float32, with all of the number's digits.
@@ -119,7 +139,7 @@ def _check_kind(x: Tensor, is_float: bool, is_complex: bool) -> None:
 
 
 def _reference_cust_add(x: Tensor, *number: Any) -> Tensor:
-    _check_kind(x, isinstance(number[0], float | torch.SymFloat), len(number) == 2)
+    _check_kind(x, isinstance(number[0], float), len(number) == 2)
     if not (x.is_floating_point() or x.is_complex()):
         return torch.add(x, 1)  # only for its shape; too large an int wraps in the kernel, as in C
     return torch.add(x, complex(*number) if len(number) == 2 else number[0])
@@ -133,6 +153,16 @@ def _batch(_: Any, in_dims: elementwise.InDims, x: Tensor, value: Any) -> tuple[
     return elementwise.batch(_cust_add, in_dims, x, value)
 
 
+def _batch_of_tensors(
+    _: Any, in_dims: elementwise.InDims, x: Tensor, value: Tensor
+) -> tuple[Any, Any]:
+    shape = list(value.shape)
+    if in_dims[1] is not None:
+        del shape[in_dims[1]]
+    _check_dimensions(shape)
+    return elementwise.batch(_add_element, in_dims, x, value)
+
+
 _CUST_ADD = Rules(
     *(_reference_cust_add, elementwise.batch),
     backward=_backward_of_cust_add,
@@ -142,6 +172,13 @@ _cust_add_int = Entry("cust_add.int", _CUST_ADD, twin="_cust_add.int")
 _cust_add_float = Entry("cust_add.float", _CUST_ADD, twin="_cust_add.float")
 _cust_add_complex = Entry("cust_add.complex", _CUST_ADD)
 _fast_cust_add_int, _fast_cust_add_float = _cust_add_int.fast, _cust_add_float.fast
+_any_number = overload("cust_add")
 # The stable ABI has no Scalar, so the overload for any number calls those for int, float and complex.
-library.impl("cust_add", _cust_add_of_any_number, "CompositeImplicitAutograd")
-torch.library.register_vmap(overload("cust_add"), _batch, lib=library)
+for _name, _kernel, _rule in (
+    ("cust_add", _cust_add_of_any_number, _batch),
+    ("cust_add.Tensor", _cust_add_of_a_tensor, _batch_of_tensors),
+):
+    _op = overload(_name)
+    if _name not in missing:
+        library.impl(_name, _kernel, "CompositeImplicitAutograd")
+        torch.library.register_vmap(_op, _rule, lib=library)

@@ -15,13 +15,19 @@ class RMSNorm(torch.nn.RMSNorm):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        dims = len(self.normalized_shape)
-        if tuple(x.shape[-dims:]) != self.normalized_shape:
-            raise RuntimeError(
-                f"RMSNorm: x must end in the dimensions {list(self.normalized_shape)}, not be of shape "
-                f"{list(x.shape)}"
-            )
-        if dims == 1:
-            return rms_norm(x, self.weight, self.eps)
-        weight = None if self.weight is None else self.weight.flatten()
-        return rms_norm(x.flatten(-dims), weight, self.eps).view(x.shape)
+        return _norm(x, self.normalized_shape, self.weight, self.eps)
+
+
+def _norm(x: Tensor, shape: tuple[int, ...], weight: Tensor | None, eps: float | None) -> Tensor:
+    dims = len(shape)
+    if tuple(x.shape[-dims:]) != shape:
+        raise RuntimeError(
+            f"RMSNorm: x must end in the dimensions {list(shape)}, not be of shape {list(x.shape)}"
+        )
+    if dims == 1:
+        return rms_norm(x, weight, eps)
+    weight = None if weight is None else weight.flatten()
+    return rms_norm(x.flatten(-dims), weight, eps).view(x.shape)
+
+
+torch.fx.wrap("_norm")  # traced as one call, because a proxy's shape cannot be checked

@@ -8,8 +8,8 @@ Needs a GPU. --peers names a folder of unpacked wheels (liger-kernel, quack-kern
 need); peers that cannot be imported are left out, and the report says why. Times are the GPU's, in
 alternating rounds with the host kept ahead (opwright's bench/clock.py). Bandwidth counts two passes over x
 forward and three backward; of add_rms_norm, four each. Also the host's time of a call on 1 x 4,096, and
-the first call of a fresh process once the GPU's context exists. Writes rms_norm.json and rms_norm.png;
---check judges the promised ratios.
+the first call of a fresh process once the GPU's context exists. Writes rms_norm.json; --check judges the
+promised ratios.
 """
 
 import argparse
@@ -131,8 +131,8 @@ PASSES = {
 
 def measure(
     norms: dict[str, Norms], direction: str, dtype: str, shape: tuple[int, int], rounds: int
-) -> list[dict[str, Any]]:
-    passes, prepare = PASSES[direction]
+) -> dict[str, Any]:
+    prepare = PASSES[direction][1]
     adds = direction.startswith("add")
     calls, failed = {}, {}
     # All calls share the tensors, because their place in memory matters.
@@ -146,14 +146,16 @@ def measure(
             failed[name] = (str(error).splitlines() or [type(error).__name__])[0]
             calls.pop(name, None)
     times = rounds_of(gpu_clock(), [repeat(call) for call in calls.values()], 5, rounds)
-    moved = passes * shape[0] * shape[1] * getattr(torch, dtype).itemsize
+    us = {name: statistics.median(own) * 1e6 for name, own in zip(calls, times, strict=True)}
     where = {"direction": direction, "dtype": dtype, "shape": list(shape)}
-    rows = []
-    for name, own in zip(calls, times, strict=True):
-        seconds = statistics.median(own)
-        row = {"name": name, "us": seconds * 1e6, "tb_per_s": moved / seconds / 1e12}
-        rows.append({**where, **row})
-    return rows + [{**where, "name": name, "error": why} for name, why in failed.items()]
+    return {**where, "us": us, **({"failed": failed} if failed else {})}
+
+
+def bandwidths(row: dict[str, Any]) -> dict[str, float]:
+    """Returns everyone's TB/s."""
+    elements = row["shape"][0] * row["shape"][1]
+    moved = PASSES[row["direction"]][0] * elements * getattr(torch, row["dtype"]).itemsize
+    return {name: moved / us / 1e6 for name, us in row["us"].items()}
 
 
 def other_rows() -> Iterator[tuple[str, Tensor, Tensor]]:
@@ -245,6 +247,10 @@ def measure_first_call(name: str) -> dict[str, Any]:
 # --- What is said of it -------------------------------------------------------------------------
 
 
+def rows_of_kind(result: dict[str, Any], direction: str, dtype: str) -> list[dict[str, Any]]:
+    return [r for r in result["rows"] if (r["direction"], r["dtype"]) == (direction, dtype)]
+
+
 def judge(result: dict[str, Any]) -> list[dict[str, Any]]:
     checks = []
 
@@ -256,17 +262,11 @@ def judge(result: dict[str, Any]) -> list[dict[str, Any]]:
     for direction in PASSES:
         for dtype in DTYPES:
             ratios = []
-            for shape in SHAPES:
-                cell = {
-                    row["name"]: row["tb_per_s"]
-                    for row in result["rows"]
-                    if "error" not in row
-                    and (row["direction"], row["dtype"], row["shape"])
-                    == (direction, dtype, list(shape))
-                }
+            for row in rows_of_kind(result, direction, dtype):
+                cell = bandwidths(row)
                 best = max(speed for name, speed in cell.items() if name != "ours")
                 ratios.append(cell["ours"] / best)
-                what = f"{direction}, {dtype}, {shape[0]} x {shape[1]}: ours / the best peer"
+                what = f"{direction}, {dtype}, {row['shape'][0]} x {row['shape'][1]}: ours / the best peer"
                 check(what, ratios[-1], ">=", 0.97)
             ahead = sum(ratio > 1 for ratio in ratios)
             check(f"{direction}, {dtype}: shapes on which ours is ahead", ahead, ">=", 2)
@@ -290,20 +290,15 @@ def text(result: dict[str, Any]) -> str:
     for direction in PASSES:
         for dtype in DTYPES:
             lines += ["", f"{direction}, {dtype:<20}" + "".join(f"{name:>15}" for name in names)]
-            for shape in SHAPES:
-                cells = {
-                    row["name"]: f"{row['tb_per_s']:.2f}" if "tb_per_s" in row else "-"
-                    for row in result["rows"]
-                    if (row["direction"], row["dtype"], row["shape"])
-                    == (direction, dtype, list(shape))
-                }
-                label = f"{shape[0]} x {shape[1]}"
+            for row in rows_of_kind(result, direction, dtype):
+                cells = {name: f"{speed:.2f}" for name, speed in bandwidths(row).items()}
+                label = f"{row['shape'][0]} x {row['shape'][1]}"
                 lines.append(f"  {label:<28}" + "".join(f"{cells.get(n, '-'):>15}" for n in names))
     lines += ["", "Beside torch eager, TB/s: ours (torch), forward and backward"]
-    speeds: dict[str, list[str]] = {}
+    beside: dict[str, list[str]] = {}
     for row in result["beside_eager"]:
-        speeds.setdefault(row["rows"], []).append(f"{row['ours']:.2f} ({row['torch eager']:.2f})")
-    lines += [f"  {what:<40}{'   '.join(both)}" for what, both in speeds.items()]
+        beside.setdefault(row["rows"], []).append(f"{row['ours']:.2f} ({row['torch eager']:.2f})")
+    lines += [f"  {what:<40}{'   '.join(both)}" for what, both in beside.items()]
     lines += ["", "Host time of a call on 1 x 4,096, microseconds; with a gradient"]
     host = {(row["name"], row["gradient"]): row["us"] for row in result["host"]}
     lines += [f"  {n:<20}{host[n, False]:10.1f}{host[n, True]:10.1f}" for n in names]
@@ -313,37 +308,6 @@ def text(result: dict[str, Any]) -> str:
         lines.append(f"  {row['name']:<20}{figures}")
     lines += [f"left out: {name}: {why}" for name, why in result["missing"].items()]
     return "\n".join(lines)
-
-
-def plot(result: dict[str, Any], path: Path) -> None:
-    import matplotlib.pyplot as plt
-
-    figure, grid = plt.subplots(
-        len(PASSES), len(DTYPES), figsize=(24, 18), squeeze=False, layout="constrained"
-    )
-    names = [name for name in LOADERS if name not in result["missing"]]
-    for panel, (direction, dtype) in zip(
-        grid.flat, ((p, d) for p in PASSES for d in DTYPES), strict=True
-    ):
-        width = 0.8 / len(names)
-        for i, name in enumerate(names):
-            cells = {
-                tuple(row["shape"]): row.get("tb_per_s", 0)
-                for row in result["rows"]
-                if (row["direction"], row["dtype"], row["name"]) == (direction, dtype, name)
-            }
-            places = [place + (i - len(names) / 2) * width for place in range(len(SHAPES))]
-            speeds = [cells.get(shape, 0) for shape in SHAPES]
-            panel.bar(places, speeds, width, label=name, align="edge")
-        panel.set(title=f"{direction}, {dtype}", ylabel="TB/s", xticks=range(len(SHAPES)))
-        panel.set_xticklabels([f"{rows} x {columns}" for rows, columns in SHAPES])
-    handles = grid.flat[0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside lower center", ncols=len(names))
-    figure.suptitle(
-        f"rms_norm and add_rms_norm with a weight, {result['device']}, torch {result['torch']}"
-    )
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
 
 
 def main() -> int:
@@ -369,24 +333,23 @@ def main() -> int:
         for dtype in DTYPES:
             for shape in SHAPES:
                 progress.step(f"{direction}, {dtype}, {shape[0]} x {shape[1]}")
-                rows += measure(norms, direction, dtype, shape, options.rounds)
+                rows.append(measure(norms, direction, dtype, shape, options.rounds))
                 torch.cuda.empty_cache()
     progress.close()
     result: dict[str, Any] = {
-        **{"schema_version": 1, "device": torch.cuda.get_device_name()},
+        **{"schema_version": 2, "device": torch.cuda.get_device_name()},
         **{"torch": torch.__version__, "missing": missing, "rows": rows},
         "beside_eager": beside_eager(options.rounds),
         "host": host_times(norms, options.rounds),
         "first_calls": [first_call(name, options.peers) for name in norms],
     }
-    result["checks"] = judge(result) if options.check else []
+    checks = judge(result) if options.check else []
     print(text(result))
-    for line in report.verdicts(result["checks"]):
+    for line in report.verdicts(checks):
         print(line)
-    path = options.output / "rms_norm"
-    for line in report.write_files(result, path, functools.partial(plot, result)):
-        print(line)
-    return 0 if all(check["passed"] for check in result["checks"]) else 1
+    options.output.mkdir(parents=True, exist_ok=True)
+    (options.output / "rms_norm.json").write_text(report.in_lines(result))
+    return 0 if all(check["passed"] for check in checks) else 1
 
 
 if __name__ == "__main__":

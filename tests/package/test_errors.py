@@ -12,6 +12,7 @@ import torch
 
 import cuda_ext_example
 from cuda_ext_example import cust_add, my_add, rms_norm
+from cuda_ext_example._opwright.library import library_ops
 
 
 @pytest.fixture(autouse=True)
@@ -211,6 +212,41 @@ def test_library_of_another_platform(site: Path):
     assert f"does not load into torch {torch.__version__}" in import_with(site)
 
 
+def test_a_torch_whose_libraries_have_other_names(site: Path):
+    """Debian's, without libtorch-dev."""
+    (site / "torch.py").write_text(
+        "import ctypes, types\n__version__ = '2.14.1'\n"
+        "ops = types.SimpleNamespace(load_library=ctypes.CDLL)"
+    )
+    error = import_with(site)
+    assert "libtorch.so: cannot open shared object file: No such file or directory; " in error
+    assert error.endswith("; Debian's torch has that name in its package libtorch-dev")
+
+
 def test_metadata_requires_this_torch():
     requires = importlib.metadata.requires("cuda_ext_example")
     assert requires == ["torch>=2.10"]
+
+
+# The package without its __init__, so that an op can be rejected before it is registered.
+WITH_A_BROKEN_OP = """
+import sys, types, torch
+package = types.ModuleType("cuda_ext_example")
+package.__path__ = [sys.argv[1]]
+sys.modules["cuda_ext_example"] = package
+from cuda_ext_example._opwright import library
+library.library_problems = lambda: dict.fromkeys(library.library_ops(), "is broken")
+from cuda_ext_example import _ops
+for name in set(library.library_ops()):
+    try:
+        getattr(_ops, name)(torch.ones(2, 2), torch.ones(2, 2)[0, 0])
+    except RuntimeError as error:
+        assert str(error).endswith("is broken"), error
+        print(name)
+"""
+
+
+def test_ops_that_the_library_rejects_leave_the_package_importable():
+    command = [sys.executable, "-c", WITH_A_BROKEN_OP, str(Path(cuda_ext_example.__file__).parent)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert sorted(done.stdout.split()) == sorted(library_ops()), done.stderr

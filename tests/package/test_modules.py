@@ -67,6 +67,7 @@ def test_it_is_copied_saved_and_compiled():
         torch.load(file, weights_only=False),
         torch.compile(ours, fullgraph=True, backend="aot_eager"),
         torch.export.export(ours, (x,)).module(),
+        torch.fx.symbolic_trace(ours),
     ):
         torch.testing.assert_close(norm(x), torchs(x))
 

@@ -122,6 +122,25 @@ def test_cust_add_op_takes_every_number(device):
     assert_same(op.default(x, 3), x + 3)
 
 
+def test_cust_add_op_cuts_nothing_off(device):
+    """torch matches NumPy's numbers and tensors with an int, too, if they meet that overload first."""
+    numpy = pytest.importorskip("numpy", reason="needs NumPy")
+    op = torch.ops.cuda_ext_example.cust_add
+    x = torch.zeros(3, device=device)
+    for value in (numpy.float16(0.5), numpy.float32(0.5), numpy.array(0.5), torch.tensor(0.5)):
+        assert op(x, value).tolist() == [0.5] * 3
+    for value in (numpy.float32(0.5), numpy.int64(3)):
+        with pytest.raises(RuntimeError, match="a float value cannot be added to a int64 tensor"):
+            op(x.long(), value)
+    value = torch.tensor([1.0, 2.0], device=device, requires_grad=True)
+    torch.vmap(op.Tensor, (None, 0))(x, value).square().sum().backward()
+    assert value.grad.tolist() == [6, 12]
+    with pytest.raises(TypeError, match=r"a tensor of shape \[2\]"):
+        op(x, value)
+    with pytest.raises(TypeError, match=r"a tensor of shape \[1\]"):
+        torch.vmap(op.Tensor, (None, 0))(x, value[:, None])
+
+
 def test_the_cust_add_op_for_any_number_comes_first():
     """torch tries overloads in their order, and each that does not match takes longer than the call."""
     op = torch.ops.cuda_ext_example.cust_add

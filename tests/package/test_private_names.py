@@ -179,14 +179,36 @@ def test_a_name_that_means_something_else_is_noticed():
 
 
 @pytest.mark.parametrize(
-    "context", ["torch.no_grad()", "torch.inference_mode()", "torch.device('meta')"]
+    "setting",
+    [
+        *("with torch.no_grad():", "with torch.inference_mode():", "with torch.device('meta'):"),
+        "torch.set_default_dtype(torch.float64);",
+    ],
 )
-def test_the_fast_layer_passes_its_check_wherever_it_is_imported(context):
+def test_the_fast_layer_passes_its_check_wherever_it_is_imported(setting):
+    assert imported(setting) == "None"
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["with torch._subclasses.FakeTensorMode():", "with torch.autograd.forward_ad.dual_level():"],
+)
+def test_an_import_under_a_mode_leaves_out_the_fast_layer(setting):
+    """Its check calls kernels, which read memory that a fake tensor does not have."""
+    assert imported(setting) == (
+        "ImportError: imported under a mode or a transform of torch, where private names cannot be checked"
+    )
+
+
+def imported(setting):
+    """Returns why the fast layer is not used, after an import with the setting, and a call without it."""
     done = run(
-        f"import torch\nwith {context}: import cuda_ext_example\n"
+        f"import torch, torch._subclasses\n{setting} import cuda_ext_example as ours\n"
+        "assert ours.my_add(torch.ones(1, device='cpu'), torch.ones(1, device='cpu')) == 2\n"
         "from cuda_ext_example._opwright.registration import why_not_fast; print(why_not_fast)"
     )
-    assert done.stdout.strip() == "None", done.stdout + done.stderr
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
 
 
 def private_names(file):

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from conftest import FLOATING, needs_gpu
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.library import opcheck
 from torch.nn import functional
 
@@ -164,15 +165,6 @@ def test_gradients_are_the_same_bits_in_every_run(device):
     for _ in range(5):
         again = torch.autograd.grad(rms_norm(x, weight), (x, weight), grad)
         assert all(map(torch.equal, first, again))
-
-
-@pytest.mark.parametrize("in_dims", [(0, None), (1, None), (None, 0), (0, 0), (-1, 1)])
-def test_vmap(floating, device, in_dims):
-    x, weight = pair((4, 4, 4), floating, device)[0], pair((4, 4), floating, device)[0]
-    x = x if in_dims[0] is not None else x[0]
-    weight = weight if in_dims[1] is not None else weight[0]
-    torchs = torch.vmap(lambda x, w: functional.rms_norm(x, x.shape[-1:], w), in_dims)
-    torch.testing.assert_close(torch.vmap(rms_norm, in_dims)(x, weight), torchs(x, weight))
 
 
 @pytest.mark.parametrize(
@@ -346,6 +338,14 @@ def test_out_when_compiled(device):
     torch.testing.assert_close(result, out + 1)
 
 
+def test_out_is_one_call_in_a_traced_graph():
+    """Inductor traces an op that writes twice, and fails if the second graph has more calls than the first."""
+    x = torch.randn(3, 64)
+    graph = make_fx(lambda x, out: OPS.rms_norm_out(x, out=out))(x, torch.zeros_like(x)).graph
+    called = [node.target for node in graph.nodes if node.op == "call_function"]
+    assert called == [OPS.rms_norm_out.default]
+
+
 # --- What is refused ------------------------------------------------------------------------------
 
 
@@ -383,7 +383,11 @@ def test_errors_when_compiled(arguments):
 @pytest.mark.parametrize("weight_dtype", [None, *FLOATING], ids=str)
 @pytest.mark.parametrize("columns", [1, 7, 128, 1000, 4100, 20_000])
 def test_a_residual_is_added_first(floating, device, weight_dtype, columns):
-    """To the bit what two calls give, for rows that the kernels hold, read twice, or find misaligned."""
+    """What two calls give, for rows that the kernels hold, read twice, or find misaligned.
+
+    On the CPU to the bit; on CUDA the norm may take another kernel, which sums in another order.
+    """
+    ulps = 0 if device == "cpu" else 4 * torch.finfo(floating).eps
     x, _ = pair((4, columns), floating, device)
     residual = pair((3, 4, columns), floating, device)[0][1]
     weight = None if weight_dtype is None else pair((1, columns), weight_dtype, device)[1]
@@ -393,7 +397,8 @@ def test_a_residual_is_added_first(floating, device, weight_dtype, columns):
         for offset in (0.0, 1.0):
             out, both = add_rms_norm(view, other, factors, 1e-5, offset)
             assert torch.equal(both, view + other)
-            assert torch.equal(out, rms_norm(both, factors, 1e-5, offset))
+            alone = rms_norm(both, factors, 1e-5, offset)
+            torch.testing.assert_close(out, alone, rtol=ulps, atol=0.0, equal_nan=True)
 
 
 @pytest.mark.parametrize("weight_dtype", FLOATING, ids=str)
@@ -428,6 +433,13 @@ def test_gradients_by_both_results(device, used, needed, offset):
             grads.append(torch.autograd.grad(loss, leaves, allow_unused=True))
         for ours, torchs in zip(*grads, strict=True):
             torch.testing.assert_close(ours, torchs)
+
+
+def test_a_sum_whose_norm_is_not_used_may_be_overwritten():
+    x, residual = (t.requires_grad_() for t in torch.ones(2, 3, 4))
+    _, both = add_rms_norm(x, residual)
+    both.mul_(3).sum().backward()
+    assert x.grad.unique().tolist() == residual.grad.unique().tolist() == [3]
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_export(strict):
     graph = program.graph_module.print_readable(print_output=False)  # with its subgraphs
     is_kept = "cuda_ext_example.my_add.default" in graph
     assert is_kept is not strict  # which is torch.compile's way
-    assert "cuda_ext_example.cust_add.int" in graph
+    assert "cuda_ext_example.cust_add." in graph
     x = torch.randn(7, 4)
     torch.testing.assert_close(program.module()(x), x + 4)
 
@@ -125,6 +125,24 @@ def test_a_size_is_added_without_compiling_for_each(device):
     for rows in range(2, 20):
         assert function(torch.zeros(rows, device=device)).tolist() == [rows] * rows
     assert compiled <= 2
+
+
+@pytest.mark.parametrize("value", [2.5, 3, True], ids=str)
+@pytest.mark.parametrize("add", [cust_add, OPS.cust_add], ids=["function", "op"])
+def test_a_number_that_only_a_run_knows(add, value):
+    class Item(torch.nn.Module):
+        def forward(self, x, value):
+            return add(x, value.item()).square()
+
+    x, value = torch.ones(3, requires_grad=True), torch.tensor(value)
+    torch._dynamo.reset()
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+        out = torch.compile(Item(), fullgraph=True, backend="aot_eager")(x, value)
+    assert torch.equal(out, (x + value).square())
+    assert torch.equal(torch.autograd.grad(out.sum(), x)[0], 2 * (x + value).detach())
+    for strict in (False, True):
+        program = torch.export.export(Item(), (x, value), strict=strict).module()
+        assert torch.equal(program(x, value + value), (x + (value + value)).square())
 
 
 def test_a_size_is_added_in_graphs():
@@ -153,6 +171,38 @@ def test_meta_tensors_of_too_many_dimensions(add):
     for function in (lambda: add(x, x), lambda: rms_norm(x), lambda: cust_add(x, 1)):
         with pytest.raises(RuntimeError, match="more than 25 dimensions are not supported, got 30"):
             function()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:`torch.jit.trace")
+def test_jit_trace_keeps_the_gradient(add):
+    x, y = torch.ones(3), torch.full((3,), 5.0)
+    traced = torch.jit.trace(lambda a, b: a * add(a, b), (x, y))
+    leaf = x.clone().requires_grad_()
+    traced(leaf, y).sum().backward()
+    assert leaf.grad.tolist() == [7, 7, 7]
+
+
+def test_a_subclass_sees_the_function(add):
+    seen = []
+
+    class Seen(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            seen.append(function)
+            return super().__torch_function__(function, types, args, kwargs)
+
+    add(torch.ones(3).as_subclass(Seen), torch.ones(3))
+    assert add in seen
+
+
+def test_a_leaf_that_a_transform_captures():
+    """It requires a gradient, of which autograd alone does not know all."""
+    leaf = torch.ones(3, requires_grad=True)
+    out = torch.vmap(lambda row: row * my_add(row, leaf))(torch.ones(2, 3))
+    out.sum().backward()
+    assert leaf.grad.tolist() == [2, 2, 2]
+    grad = torch.func.grad(lambda x: my_add(x, leaf).sum())(torch.ones(3))
+    assert grad.tolist() == [1, 1, 1]
 
 
 def test_symbolic_trace(add):

@@ -5,7 +5,6 @@ import json
 import sys
 
 import pytest
-from clone import NAME
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
@@ -14,13 +13,6 @@ from opwright.bench import clock, measure, report  # noqa: E402
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
-
-
-@pytest.fixture
-def extension(built, monkeypatch):
-    """The demo, importable here."""
-    monkeypatch.syspath_prepend(str(built))
-    return measure.find_extension(NAME)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The demo extension, built for the CPU and run: kernels of one's own, and what mistakes look like."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,10 @@ def test_a_forgotten_macro(tmp_path: Path):
     done = python(clone, "-m", NAME)
     assert "MISSING scale_add: the library of demo_ext does not have this op, only " in done.stdout
     assert said(clone, "print(demo_ext.softsign(torch.ones(1)))") == "tensor([0.5000])\n"
+    command = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests", "-k", "scale_add")
+    tests = python(clone, *command).stdout
+    assert "add OPWRIGHT_ELEMENTWISE(scale_add) or OPWRIGHT_ROWS below its struct" in tests
+    assert re.search(r"^1 failed", tests, re.MULTILINE), tests
 
 
 def test_ops_that_cannot_be_told_apart(tmp_path: Path):

@@ -11,13 +11,6 @@ from opwright.__main__ import main  # noqa: E402
 from opwright.bench import layouts, measure  # noqa: E402
 
 
-@pytest.fixture
-def extension(built, monkeypatch):
-    """The demo, importable here."""
-    monkeypatch.syspath_prepend(str(built))
-    return measure.find_extension(NAME)
-
-
 @pytest.mark.parametrize("name", layouts.LAYOUTS)
 def test_each_layout_is_what_it_says(name):
     operands = layouts.LAYOUTS[name](lambda *shape: torch.randn(shape), 128, 128)

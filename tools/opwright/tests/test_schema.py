@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from opwright.build.library import ENGINE
+from opwright.build.toolchain import cuda_home
 
 pytestmark = pytest.mark.skipif(not shutil.which("c++"), reason="needs a C++ compiler")
 
@@ -27,11 +28,10 @@ OPWRIGHT_ELEMENTWISE(scale_add)
 KERNEL = '#include "opwright/kernel.h"\nvoid f(%s) {}\nOPWRIGHT_KERNEL(f, "f(%s) -> Tensor")\n'
 
 
-def errors_of(source: str, folder: Path) -> str:
-    file = folder / "op.cpp"
+def errors_of(source: str, file: Path, *compiler: str) -> str:
     file.write_text(source)
-    command = ["c++", "-std=c++17", "-fsyntax-only", f"-I{ENGINE / 'include'}", str(file)]
-    return subprocess.run(command, capture_output=True, text=True).stderr
+    command = [*(compiler or ("c++", "-fsyntax-only")), "-std=c++17", f"-I{ENGINE / 'include'}"]
+    return subprocess.run([*command, str(file)], capture_output=True, text=True).stderr
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def errors_of(source: str, folder: Path) -> str:
     ],
 )
 def test_an_elementwise_op(schema: str, message: str, tmp_path: Path):
-    said = errors_of(ELEMENTWISE % schema, tmp_path)
+    said = errors_of(ELEMENTWISE % schema, tmp_path / "op.cpp")
     assert message in said
     assert bool(said) == bool(message), said
 
@@ -97,9 +97,28 @@ def test_an_elementwise_op(schema: str, message: str, tmp_path: Path):
     ],
 )
 def test_a_kernel_of_ones_own(parameters: str, arguments: str, message: str, tmp_path: Path):
-    said = errors_of(KERNEL % (parameters, arguments), tmp_path)
+    said = errors_of(KERNEL % (parameters, arguments), tmp_path / "op.cpp")
     assert message in said
     assert bool(said) == bool(message), said
+
+
+@pytest.mark.skipif(not cuda_home(), reason="needs nvcc")
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ("const float*, cudaStream_t, float*, int64_t", ""),  # types alone select the arguments
+        (
+            "const float*, float*, int64_t",
+            "takes a cudaStream_t; without one it would serve the CPU",
+        ),
+        ("float, float*, int64_t, cudaStream_t", "takes const T* and T*"),
+    ],
+)
+def test_a_kernel_of_ones_own_in_a_cu_file(parameters: str, message: str, tmp_path: Path):
+    nvcc = (f"{cuda_home()}/bin/nvcc", "-c", "-o", "/dev/null", "-arch=sm_80")
+    said = errors_of(KERNEL % (parameters, "Tensor x"), tmp_path / "op.cu", *nvcc)
+    assert message in said
+    assert said.count("static assertion failed") == bool(message), said
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])  # a release is built by clang

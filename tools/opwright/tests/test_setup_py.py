@@ -71,6 +71,23 @@ def test_a_compiler_that_does_not_exist(source: Path, tmp_path: Path):
     )
 
 
+def test_a_compiler_newer_than_nvcc_supports(source: Path, tmp_path: Path):
+    for file, text in {
+        "bin/nvcc": "#!/bin/sh\n",
+        "bin/c++": '#!/bin/sh\necho "c++ (Debian 16.1.0-3) 16.1.0"\n',
+        "include/cuda_runtime_api.h": "#define CUDART_VERSION  13000\n",
+        "include/crt/host_config.h": "#error -- gcc versions later than 15 are not supported!\n",
+    }.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(text)
+        (tmp_path / file).chmod(0o755)
+    given = {"CUDA_HOME": str(tmp_path), "PATH": str(tmp_path / "bin")}
+    assert refused(source, TORCH_CUDA_ARCH_LIST="8.0", **given) == (
+        "error: c++ is newer than this nvcc supports; sudo apt-get install g++-15, or set OPWRIGHT_CUDA=off to build "
+        "without GPU code"
+    )
+
+
 @pytest.mark.parametrize("character", library.UNUSABLE)
 def test_a_path_that_cmake_cannot_build_in(tmp_path: Path, character: str):
     clone = make_clone(tmp_path / f"a{character}b")

@@ -52,6 +52,24 @@ def test_native_without_a_gpu(home: Path, monkeypatch: pytest.MonkeyPatch):
         toolchain.targets(PROJECT, home)
 
 
+def test_a_host_compiler_that_nvcc_supports(home: Path, monkeypatch: pytest.MonkeyPatch):
+    """Debian testing has g++ 16, and CUDA 13.0 supports 15 at most."""
+    (home / "include/crt").mkdir()
+    header = home / "include/crt/host_config.h"
+    header.write_text("#error -- unsupported GNU version! gcc versions later than 15 are not ...\n")
+    for name, version in (("c++", "16.1.0"), ("g++-14", "14.3.0")):
+        (home / name).write_text(f'#!/bin/sh\necho "{name} (Debian {version}-3) {version}"\n')
+        (home / name).chmod(0o755)
+    monkeypatch.setenv("CUDA_HOME", str(home))
+    monkeypatch.setenv("PATH", str(home))
+    monkeypatch.delenv("CXX", raising=False)
+    assert toolchain.host_compiler() == "g++-14"
+    (home / "g++-14").unlink()
+    assert toolchain.host_compiler() == "g++-15"  # which the build asks for
+    header.write_text("#error -- unsupported GNU version! gcc versions later than 16 are not ...\n")
+    assert toolchain.host_compiler() is None
+
+
 def test_the_cache_that_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("OPWRIGHT_CACHE", raising=False)

@@ -50,10 +50,11 @@ def ninja() -> Finding:
 
 def host_compiler() -> Finding:
     """Checks that the C++ compiler is not newer than nvcc's header allows."""
-    name = os.environ.get("CXX") or "c++"
+    name = os.environ.get("CXX") or toolchain.host_compiler() or "c++"
     path = shutil.which(name)
     if path is None:
-        return Finding(FAULT, f"{name} is not on PATH", "sudo apt-get install g++")
+        package = name if name.startswith("g++") else "g++"
+        return Finding(FAULT, f"{name} is not on PATH", f"sudo apt-get install {package}")
     said = _said([path, "--version"]) or ""
     is_clang = "clang" in said.lower()
     version = re.search(r"version (\d+)|\) (\d+)\.", said)
@@ -62,7 +63,7 @@ def host_compiler() -> Finding:
         return Finding(FAULT, f"{path} is no compiler that nvcc supports (g++, clang++)", fix)
     major = int(version[1] or version[2])
     text = f"{'clang' if is_clang else 'g++'} {major}, {path}"
-    newest = _newest_host(is_clang)
+    newest = toolchain.newest_host(toolchain.cuda_home(), is_clang)
     if newest and major > newest:
         package = "clang" if is_clang else "g++"
         return Finding(
@@ -71,19 +72,6 @@ def host_compiler() -> Finding:
             f"sudo apt-get install {package}-{newest} && export CXX={package}-{newest}",
         )
     return Finding(OK, text + (f"; supported up to {newest}" if newest else ""))
-
-
-def _newest_host(is_clang: bool) -> int | None:
-    home = toolchain.cuda_home()
-    header = home / "include/crt/host_config.h" if home else None
-    if header is None or not header.is_file():
-        return None
-    said = header.read_text()
-    if is_clang:
-        limit = re.search(r"clang version must be less than (\d+)", said)
-        return int(limit[1]) - 1 if limit else None
-    limit = re.search(r"gcc versions later than (\d+)", said)
-    return int(limit[1]) if limit else None
 
 
 def toolkit() -> Finding:

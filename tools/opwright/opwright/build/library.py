@@ -181,6 +181,15 @@ def _cuda_arguments(project: Project, compiler: str) -> list[str]:
         majors = {target.split(".")[0] for target in targets}
         threads = machine.nvcc_threads(CUDA_SOURCES, len(majors))
         arguments += [f"-DCMAKE_CUDA_COMPILER={tool}", f"-DOPWRIGHT_THREADS={threads}"]
+        is_cross = toolchain.target_machine() != platform.machine()
+        if not is_cross and (host := toolchain.host_compiler()):
+            if not shutil.which(host):
+                raise BuildError(
+                    f"c++ is newer than this nvcc supports; sudo apt-get install {host}, or set OPWRIGHT_CUDA=off to "
+                    "build without GPU code"
+                )
+            print(f"C++: {host}, because c++ is newer than this nvcc supports")
+            arguments.append(f"-DCMAKE_CXX_COMPILER={host}")
     return arguments
 
 

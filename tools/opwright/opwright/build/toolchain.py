@@ -93,6 +93,32 @@ def toolkit_version(home: Path) -> int:
     return int(header.split("#define CUDART_VERSION")[1].split()[0])
 
 
+def newest_host(home: Path | None, is_clang: bool = False) -> int | None:
+    """Returns the newest major of g++ or clang that the toolkit's nvcc supports, as its header says."""
+    header = home / "include/crt/host_config.h" if home else None
+    if header is None or not header.is_file():
+        return None
+    said = header.read_text()
+    if is_clang:
+        limit = re.search(r"clang version must be less than (\d+)", said)
+        return int(limit[1]) - 1 if limit else None
+    limit = re.search(r"gcc versions later than (\d+)", said)
+    return int(limit[1]) if limit else None
+
+
+def host_compiler() -> str | None:
+    """Returns the older g++ that a build needs if c++ is one that nvcc does not support yet, as in Debian testing."""
+    newest, usual = newest_host(cuda_home()), shutil.which("c++")
+    if newest is None or usual is None or os.environ.get("CXX"):
+        return None
+    said = subprocess.run([usual, "--version"], capture_output=True, text=True).stdout
+    version = re.match(r"\S+ \(.*\) (\d+)\.", said)  # clang's says otherwise
+    if version is None or int(version[1]) <= newest:
+        return None
+    older = [f"g++-{major}" for major in range(newest, newest - 4, -1)]
+    return next(filter(shutil.which, older), older[0])
+
+
 def targets(project: Project, home: Path) -> list[str]:
     """Returns the GPU targets of TORCH_CUDA_ARCH_LIST, in which `native` means this machine's.
 
@@ -201,5 +227,6 @@ def _behind_nvcc() -> list[Path]:
     """Returns the programs that nvcc runs, because ccache checks only nvcc itself."""
     home = cuda_home()
     found = [home / "bin/ptxas", home / "nvvm/bin/cicc"] if home else []
-    host = shutil.which(os.environ.get("NVCC_CCBIN") or os.environ.get("CXX") or "c++")
+    given = os.environ.get("NVCC_CCBIN") or os.environ.get("CXX")
+    host = shutil.which(given or host_compiler() or "c++")
     return [file for file in (*found, Path(host or "")) if file.is_file()]

@@ -217,7 +217,9 @@ def register_mutation(library: Any, name: str, op: Any, check: Callable[..., Non
     which autograd notices that a saved tensor was overwritten."""
 
     def checked(keyset: Any, *args: Any, out: Tensor) -> None:
-        check(*args, out)
+        # Looking for tangents leaves nodes in a traced graph, at which Inductor fails for an op that writes.
+        is_traced = _dispatch_modes() and forward_ad._current_level < 0 and not _is_func_active()
+        check(*args, out, tangents=not is_traced)
         with _BelowAutograd():
             _redispatch(op, keyset & _AFTER_AUTOGRAD, *args, out=out)
 
@@ -239,10 +241,14 @@ def without_autocast() -> Any:
 
 def _check() -> None:
     """Tries the names on ops of torch, and raises if one no longer means what it did."""
+    if not nothing_watches():
+        raise ImportError(
+            "imported under a mode or a transform of torch, where private names cannot be checked"
+        )
     negative, as_kernel = torch.ops.aten.neg.default, _KeySet(_KERNEL)
     operation = _operation("aten", "neg")
     with torch.inference_mode(False), torch.enable_grad():  # the importer may have set either
-        leaf = torch.empty(1, device="cpu", requires_grad=True)
+        leaf = torch.empty(1, dtype=torch.float32, device="cpu", requires_grad=True)
         plain = leaf.detach()
         with _BelowAutograd():
             below = operation(leaf)
@@ -259,8 +265,7 @@ def _check() -> None:
             *(operation(leaf).requires_grad, not below.requires_grad, not any(below_keys)),
             *(uncast.dtype == torch.float32, not _is_any_autocast_enabled() or _is_autocast_on()),
             *(level == 0, _unpack_dual(plain, level=0)[1] is None),
-            *(_is_func_active() is False, _func_level() is None),
-            *(_dispatch_modes() == 0, _tracing_state() is None),
+            _func_level() is None,
         )
     if not all(results):
         raise ImportError("private names of torch have changed their meaning")

@@ -48,9 +48,14 @@ def _load() -> None:
     try:
         torch.ops.load_library(LIBRARY)
     except OSError as error:
+        cause = str(error.__cause__ or error)
+        advice = (
+            "Debian's torch has that name in its package libtorch-dev"
+            if cause.startswith("libtorch.so: cannot open")
+            else f"if it was built for another platform, reinstall {PACKAGE}"
+        )
         raise ImportError(
-            f"{LIBRARY} does not load into torch {version}: {error.__cause__ or error}; "
-            f"if it was built for another platform, reinstall {PACKAGE}"
+            f"{LIBRARY} does not load into torch {version}: {cause}; {advice}"
         ) from error
 
 

@@ -275,8 +275,10 @@ class Norm:
         needs_weight: bool,
     ) -> tuple[Tensor | None, Tensor | None]:
         """Returns the gradients of x and of the weight; `added` is added to that of x."""
-        x, weight, state = ctx.saved_tensors
         dx, dweight = added, None
+        if grad is None and grad_state is None:  # the saved sum may have been overwritten
+            return dx if needs_x else None, None
+        x, weight, state = ctx.saved_tensors
         if grad is not None:
             more = () if added is None and not ctx.weight_offset else (ctx.weight_offset, added)
             dx, dweight = self._backward_op(grad, x, weight, state, needs_x, needs_weight, *more)
@@ -403,8 +405,8 @@ class Norm:
             increment_version(out)
         return out
 
-    def _refuse_gradients(self, *tensors: Any) -> None:
-        if requires_grad(*tensors) or has_tangent(*tensors):
+    def _refuse_gradients(self, *tensors: Any, tangents: bool = True) -> None:
+        if requires_grad(*tensors) or (tangents and has_tangent(*tensors)):
             raise RuntimeError(
                 f"{self.name}: autograd cannot follow out=, and an argument requires a gradient; leave out "
                 "out=, or call .detach() first"

@@ -21,6 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .library import PACKAGE
 from .ops import Op, joined
+from .registration import missing, overload
 from .testing_cases import (
     BROADCASTS,
     LAYOUTS,
@@ -56,6 +57,13 @@ def with_gradient(op: Op) -> list[str]:
 
 class OpTests(CudaTests):
     """All tests of every op in `ops`."""
+
+    def test_the_library_has_the_op(self, op: Op) -> None:
+        """Says what to add to csrc/ if it has not; the other tests leave out an op without kernels."""
+        if not op.dtypes:
+            overload(op.name)
+        problems = [text for name, text in missing.items() if name.partition(".")[0] == op.name]
+        assert not problems, "\n".join(problems)
 
     # --- Results ----------------------------------------------------------------------------------
 
@@ -185,10 +193,10 @@ class OpTests(CudaTests):
         with _Recorder(op.name) as recorder:
             ours(op)(x, y)
         assert recorder.calls, f"{op.name} calls no op of torch.ops.{PACKAGE} of its name"
-        for overload, arguments in recorder.calls.items():
-            torch.library.opcheck(overload, arguments)
+        for called, arguments in recorder.calls.items():
+            torch.library.opcheck(called, arguments)
             if op.differentiable and dtype.is_floating_point:
-                torch.library.opcheck(overload, _requiring_grad(arguments))
+                torch.library.opcheck(called, _requiring_grad(arguments))
 
     @with_dtypes(one_dtype)
     @pytest.mark.filterwarnings("ignore:The .grad attribute")

@@ -58,7 +58,8 @@ class Cases:
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         if "dtype" in metafunc.fixturenames:
             choice = getattr(metafunc.function, "choice", dtypes_of)
-            cases = [(op, getattr(torch, name)) for op in self.ops for name in _quickly(choice(op))]
+            ops = [op for op in self.ops if op.dtypes]  # a test of its own complains of the others
+            cases = [(op, getattr(torch, name)) for op in ops for name in _quickly(choice(op))]
             ids = [f"{op.name}-{str(dtype).removeprefix('torch.')}" for op, dtype in cases]
             metafunc.parametrize(("op", "dtype"), cases, ids=ids)
         elif "op" in metafunc.fixturenames:

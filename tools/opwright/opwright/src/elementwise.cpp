@@ -198,38 +198,25 @@ void define_op(Library& library) {
   define(library, Op::schema);
   describe({Op::schema}, Op::dtypes);
 }
+template <typename List>
+struct Registered;
 template <typename... Op>
-void define_ops([[maybe_unused]] Library& library, OpList<Op...>) {
-  (define_op<Op>(library), ...);
-}
-template <typename... Op>
-void implement_on_cpu([[maybe_unused]] Library& library, OpList<Op...>) {
-  (implement(library, Op::schema, &run_on_cpu<Op>), ...);
-}
-template <typename... Op>
-void implement_on_cuda([[maybe_unused]] Library& library, OpList<Op...>) {
-  (implement(library, Op::schema, &run_on_cuda<Op>), ...);
-}
-template <typename... Op>
-void implement_refusals([[maybe_unused]] Library& library, OpList<Op...>) {
-  (implement(library, Op::schema, &refuse<Op>), ...);
-}
-
-void define_all(Library& library) {
-  define_ops(library, ElementwiseOps{});
-}
-void all_on_cpu(Library& library) {
-  implement_on_cpu(library, ElementwiseOps{});
-}
-void all_on_cuda(Library& library) {
-  implement_on_cuda(library, ElementwiseOps{});
-}
-void refuse_all(Library& library) {
-  implement_refusals(library, ElementwiseOps{});
-}
+struct Registered<OpList<Op...>> {
+  static void define([[maybe_unused]] Library& library) { (define_op<Op>(library), ...); }
+  static void on_cpu([[maybe_unused]] Library& library) {
+    (implement(library, Op::schema, &run_on_cpu<Op>), ...);
+  }
+  static void on_cuda([[maybe_unused]] Library& library) {
+    (implement(library, Op::schema, &run_on_cuda<Op>), ...);
+  }
+  static void refuse_all([[maybe_unused]] Library& library) {
+    (implement(library, Op::schema, &refuse<Op>), ...);
+  }
+};
+using Elementwise = Registered<ElementwiseOps>;
 
 }  // namespace
 }  // namespace opwright
 
-OPWRIGHT_REGISTER(opwright::define_all, opwright::all_on_cpu, opwright::all_on_cuda,
-                  opwright::refuse_all)
+OPWRIGHT_REGISTER(opwright::Elementwise::define, opwright::Elementwise::on_cpu,
+                  opwright::Elementwise::on_cuda, opwright::Elementwise::refuse_all)

@@ -11,7 +11,7 @@
 //   int64_t             before the schema's ints, optional: one for the elements of the first
 //                       Tensor, or two for its rows and columns (the last dimension)
 //   int64_t, double, bool   the schema's int, float and bool arguments
-//   cudaStream_t        for a CUDA kernel; a function without a stream serves the CPU
+//   cudaStream_t        in a .cu file; a function in a .cpp file has none, and serves the CPU
 // It returns cudaError_t or nothing. T is the dtype: bind a template once per dtype, with the same
 // schema. Results have the first Tensor's shape, or the shape that the macro's optional third
 // argument, `Shape shape(const Sizes* tensors)`, returns.
@@ -148,17 +148,23 @@ constexpr int count(Role role) {
   return (0 + ... + (Parameter<Params>::role == role));
 }
 
+// Later checks would only repeat this one in other words.
+template <typename... Params>
+constexpr bool check_types() {
+  static_assert(
+      count<Params...>(Role::unknown) == 0,
+      "a launch function takes const T* and T* of the dtypes that torch has (float, double, Half, "
+      "BFloat16, int8_t ... int64_t, uint8_t, Complex), Sizes, int64_t, double, bool and a "
+      "cudaStream_t");
+  return count<Params...>(Role::unknown) == 0;
+}
+
 template <auto launch, typename Text, typename Result, typename... Params>
 struct Bound {
   static constexpr Schema schema = read_schema(Text::schema);
   static constexpr int sizes = count<Params...>(Role::integer) - schema.of(Kind::integer);
 
   static constexpr bool check() {
-    static_assert(
-        count<Params...>(Role::unknown) == 0,
-        "a launch function takes const T* and T* of the dtypes that torch has (float, double, "
-        "Half, BFloat16, "
-        "int8_t ... int64_t, uint8_t, Complex), Sizes, int64_t, double, bool and a cudaStream_t");
     static_assert(count<Params...>(Role::input) == schema.of(Kind::tensor),
                   "the launch function needs one `const T*` per Tensor of the schema");
     static_assert(count<Params...>(Role::output) == schema.results,
@@ -176,6 +182,12 @@ struct Bound {
     static_assert(count<Params...>(Role::sizes) <= schema.of(Kind::tensor),
                   "the launch function takes at most one `Sizes` per Tensor of the schema");
     static_assert(count<Params...>(Role::stream) <= 1, "a launch function has one stream");
+#if defined(__CUDACC__)
+    static_assert(
+        count<Params...>(Role::stream) >= 1,
+        "a launch function in a .cu file takes a cudaStream_t; without one it would serve "
+        "the CPU, whose functions belong in a .cpp file");
+#endif
     static_assert(schema.of(Kind::tensor) >= 1, "a kernel needs a Tensor, whose device it runs on");
     return true;
   }
@@ -225,7 +237,7 @@ struct Bound {
 
 template <auto launch, typename Text, typename Result, typename... Params>
 void enter(Result (*)(Params...), Kernel& kernel, Shape (*shape)(const Sizes*)) {
-  if constexpr (check_schema<Text>()) {
+  if constexpr (check_schema<Text>() && check_types<Params...>()) {
     if constexpr (Bound<launch, Text, Result, Params...>::check())
       Bound<launch, Text, Result, Params...>::enter(kernel, shape);
   }

@@ -2,6 +2,8 @@
 // sums over the threads of a row, and asynchronous copies to shared memory.
 #pragma once
 
+#include <cstring>
+
 #include "launch.cuh"
 #include "walk.cuh"
 
@@ -52,7 +54,8 @@ __device__ __forceinline__ void unpack(const Bits& bits, Compute<T>* numbers) {
       numbers[2 * e + 1] = pair.y;
     }
   } else {
-    const auto* elements = reinterpret_cast<const T*>(&bits);
+    T elements[sizeof(Bits) / sizeof(T)];
+    memcpy(elements, &bits, sizeof bits);
 #pragma unroll
     for (int e = 0; e < static_cast<int>(sizeof(Bits) / sizeof(T)); ++e)
       numbers[e] = load(elements[e]);
@@ -80,10 +83,11 @@ __device__ __forceinline__ Bits pack(const Compute<T>* numbers) {
     for (int e = 0; e < static_cast<int>(sizeof(Bits) / 4); ++e)
       pairs[e] = __floats2half2_rn(numbers[2 * e], numbers[2 * e + 1]);
   } else {
-    auto* elements = reinterpret_cast<T*>(&bits);
+    T elements[sizeof(Bits) / sizeof(T)];
 #pragma unroll
     for (int e = 0; e < static_cast<int>(sizeof(Bits) / sizeof(T)); ++e)
       elements[e] = store<T>(numbers[e]);
+    memcpy(&bits, elements, sizeof bits);
   }
   return bits;
 }

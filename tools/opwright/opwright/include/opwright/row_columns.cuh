@@ -7,10 +7,10 @@
 //
 // On GPUs from 9.0 on, the blocks of a cluster share a row that is too long for one block and
 // exchange their sums. On older GPUs, and for even longer rows, the inputs are read twice: by
-// rows_kernel and by long_columns_kernel.
+// long_rows_kernel and by long_columns_kernel.
 #pragma once
 
-#include "row_kernels.cuh"
+#include "row_long.cuh"
 
 namespace opwright {
 
@@ -20,7 +20,7 @@ namespace opwright {
 // `in_registers`: a row moves from shared memory to registers before it is summed, so that the next
 // copies can start early.
 template <int bytes_, int threads_, int row_threads_, int vectors_, int stages_, bool in_registers_,
-          int blocks_>
+          int blocks_, bool adds_ = false>
 struct ColumnShape {
   static constexpr int bytes = bytes_, threads = threads_, row_threads = row_threads_,
                        vectors = vectors_, stages = stages_;
@@ -29,54 +29,7 @@ struct ColumnShape {
   static constexpr int fitting = stages == 0 ? blocks : 0;  // the fewest: bounds the registers
   static constexpr bool has_block = row_threads > 32, fixed = false;
   static constexpr int rows = threads / row_threads;
-  static constexpr bool adds = bytes == 16 && vectors <= 2;  // see RowShape::adds
-};
-
-// The blocks of a cluster share a row: each has a part of its columns. Needs a GPU from 9.0 on.
-constexpr int max_cluster = 16;  // not every device allows more than 8
-struct Cluster {
-  unsigned rank = 0, size = 1;
-
-  __device__ __forceinline__ Cluster() {
-#if __CUDA_ARCH__ >= 900
-    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
-#endif
-  }
-  // Waits for all blocks.
-  __device__ __forceinline__ void meet() const {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
-#endif
-  }
-  // Sends a number to all blocks; `sum` waits for all numbers and adds them up. Successive sums
-  // must alternate between two `sums` arrays.
-  template <typename Number>
-  __device__ __forceinline__ void send([[maybe_unused]] Number value,
-                                       [[maybe_unused]] Number* sums) const {
-#if __CUDA_ARCH__ >= 900
-    if (threadIdx.x < size) {
-      const auto own = static_cast<unsigned>(__cvta_generic_to_shared(sums + rank));
-      unsigned other;
-      asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(other) : "r"(own), "r"(threadIdx.x));
-      if constexpr (sizeof(Number) == 4) {
-        asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(other), "f"(value) : "memory");
-      } else {
-        asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(other), "d"(value) : "memory");
-      }
-    }
-    asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
-#endif
-  }
-  template <typename Number>
-  __device__ __forceinline__ Number sum([[maybe_unused]] const Number* sums) const {
-    Number value = 0;
-#if __CUDA_ARCH__ >= 900
-    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
-    for (unsigned r = 0; r < size; ++r) value += sums[r];
-#endif
-    return value;
-  }
+  static constexpr bool adds = adds_;
 };
 
 // Whether a kernel has a body on a GPU; kernels that are never launched there are empty. Long rows,
@@ -125,6 +78,8 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
     return reinterpret_cast<Access*>(
         buffer)[((stage * inputs + i) * vectors + j) * threads + threadIdx.x];
   };
+  const bool adding = Shape::adds && Function::added == Added::to_output && problem.added;
+  Access added[Shape::adds ? vectors : 1];
   const int next_lane = is_uniform ? 0 : lane;
   const Access* next[inputs];  // the row to fetch, from `next_lane` on
   bool has_next;
@@ -197,6 +152,16 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
     }
     return sum;
   };
+  // Loads what is added to a row's results, ahead of their use.
+  const auto fetch_added = [&](int64_t row) OPWRIGHT_ALWAYS {
+    if (!adding || row >= problem.rows) return;
+    const auto* from =
+        reinterpret_cast<const Access*>(problem.added + row * problem.size + begin) + lane;
+#pragma unroll
+    for (int j = 0; j < vectors; ++j) {
+      if (j * row_threads + lane < row_vectors) added[j] = from[j * row_threads];
+    }
+  };
   // Writes a row's results and adds to the column sums. If the row is in shared memory, the next
   // copies take its place.
   const auto finish = [&](int64_t row, int stage, C given, C sum) OPWRIGHT_ALWAYS {
@@ -218,9 +183,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
       for_each_element<T>(
           bits, [&](int e, const C* in) { columns[j][e] += problem.function.column(in, given); });
       apply<T>(problem.function, bits, weights[j], state, results);
-      if (Function::added == Added::to_output && Shape::adds && problem.added)
-        results[0] =
-            add_elements<T>(results[0], reinterpret_cast<const Access*>(problem.added + place)[c]);
+      if (adding) results[0] = add_elements<T>(results[0], added[j]);
 #pragma unroll
       for (int o = 0; o < outputs; ++o) {
         if (problem.out[o]) reinterpret_cast<Access*>(problem.out[o] + place)[c] = results[o];
@@ -248,6 +211,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::fitting)
     find_next(row + ahead * step);
     C sum = 0;
     if constexpr (stages == 0) fetch(0);
+    if (!deferred || first > start) fetch_added(deferred ? row - step : row);
     if (is_row) {
       if constexpr (stages > 0) wait_for_copies<ahead - 1>();
       sum = sum_over_row<Shape::row_threads>(sum_own(stage), sums[turn]);
@@ -365,20 +329,6 @@ constexpr int shared_bytes(int threads = Shape::threads) {
   return Shape::rows > 1 ? std::max(staged, summed) : staged;
 }
 
-inline cudaLaunchConfig_t cluster_config(cudaLaunchAttribute& attribute, Grid grid, int cluster,
-                                         cudaStream_t stream) {
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(grid.blocks * cluster));
-  config.blockDim = dim3(static_cast<unsigned>(grid.threads));
-  config.dynamicSmemBytes = static_cast<size_t>(grid.shared_bytes);
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  return config;
-}
-
 // How many blocks or clusters of a kernel fit on the device at once; 0 if the device cannot run the
 // kernel or the kernel is empty. The answer is kept for each of the first 64 devices, each cluster
 // size and each block size.
@@ -431,11 +381,11 @@ struct ColumnPlan {
 };
 
 // Calls `use(shape, clustered, cluster, threads)` with the shape for rows of `row_bytes` bytes and
-// accesses of at most `bytes`, on a GPU with or without clusters. Returns the call's result, or
-// false if there is no such shape. The shapes come from a sweep on an H200; many lengths share one
-// to keep the library small.
+// accesses of at most `bytes`, to which a tensor is added or not, on a GPU with or without
+// clusters. Returns the call's result, or false if there is no such shape. The shapes come from a
+// sweep on an H200; many lengths share one to keep the library small.
 template <typename T, typename Use>
-bool with_shape(int64_t row_bytes, int bytes, bool has_clusters, Use&& use) {
+bool with_shape(int64_t row_bytes, int bytes, bool adding, bool has_clusters, Use&& use) {
   constexpr bool is_short = sizeof(T) == 2;
   const auto use_block = [&](auto shape) {
     using Shape = decltype(shape);
@@ -456,35 +406,52 @@ bool with_shape(int64_t row_bytes, int bytes, bool has_clusters, Use&& use) {
     return false;
   };
   if constexpr (sizeof(T) <= 4) {
-    using Narrow = ColumnShape<8, 512, 512, 5, 2, true, 2>;
+    using Narrow = ColumnShape<8, 512, 512, 5, 2, true, 2, true>;
     if (bytes == 16) {
       const int64_t vectors = row_bytes / 16;
-      using Single = ColumnShape<16, 1024, 1024, 1, 1, true, 1>;
-      if (vectors <= 16) return use_block(ColumnShape<16, 256, 16, 1, 2, true, 4>{});
-      if (vectors <= 64) return use_block(ColumnShape<16, 128, 32, 2, 2, true, 16>{});
+      using Single = ColumnShape<16, 1024, 1024, 1, 1, true, 1, true>;
+      if (vectors <= 16) return use_block(ColumnShape<16, 256, 16, 1, 2, true, 4, true>{});
+      if (vectors <= 64) return use_block(ColumnShape<16, 128, 32, 2, 2, true, 16, true>{});
       if (vectors <= 1024 && fills<Single>(vectors, 1024)) return use_block(Single{});
-      if (vectors <= 1024) return use_block(ColumnShape<16, 512, 512, 2, 2, true, 1>{});
+      if (vectors <= 1024) return use_block(ColumnShape<16, 512, 512, 2, 2, true, 1, true>{});
       if (vectors <= 1280) return use_block(Narrow{});
-      if (has_clusters) return use_cluster(ColumnShape<16, 512, 512, 4, 3, false, 1>{});
-      if (vectors <= 2048) return use_block(ColumnShape<16, 512, 512, 4, 1, false, 1>{});
+      // Of 16-bit elements, a thread that adds has registers for fewer.
+      if constexpr (is_short) {
+        if (has_clusters && adding)
+          return use_cluster(ColumnShape<16, 512, 512, 3, 3, false, 1, true>{});
+      }
+      if (has_clusters) return use_cluster(ColumnShape<16, 512, 512, 4, 3, false, 1, !is_short>{});
+      if (vectors <= 2048) return use_block(ColumnShape<16, 512, 512, 4, 1, false, 1, true>{});
       if constexpr (!is_short) {
-        if (vectors <= 4096) return use_block(ColumnShape<16, 512, 512, 8, 1, false, 1>{});
+        if (vectors <= 4096) return use_block(ColumnShape<16, 512, 512, 8, 1, false, 1, true>{});
       }
       return false;
     }
     if (bytes == 8 && row_bytes > 512) {
       if (row_bytes <= 2560 * 8) return use_block(Narrow{});
-      if constexpr (is_short) return use_cluster(ColumnShape<8, 512, 512, 8, 3, false, 1>{});
+      if constexpr (is_short) return use_cluster(ColumnShape<8, 512, 512, 4, 3, false, 1>{});
     }
   }
   constexpr int one = sizeof(T);
-  if (row_bytes <= 256 * one) return use_block(ColumnShape<one, 128, 32, 8, 0, true, 16 / one>{});
-  using Longest = std::conditional_t<is_short, ColumnShape<one, 512, 512, 8, 0, true, 2>,
-                                     ColumnShape<one, 1024, 1024, 4, 0, true, one == 4 ? 2 : 1>>;
-  if (row_bytes <= 4096 * one) return use_block(Longest{});
-  if constexpr (one <= 4) return use_cluster(Longest{});
-  if (bytes == 16) return use_cluster(ColumnShape<16, 512, 512, 4, 3, false, 1>{});
-  return false;
+  if (row_bytes <= 256 * one) {
+    return use_block(ColumnShape < one, 128, 32, 8, 0, true, 16 / one, one == 4 > {});
+  }
+  const auto use_one = [&](auto shape) {
+    if (row_bytes <= 4096 * one) return use_block(shape);
+    if constexpr (one <= 4) {
+      return use_cluster(shape);
+    } else {
+      return bytes == 16 && use_cluster(ColumnShape<16, 512, 512, 4, 3, false, 1>{});
+    }
+  };
+  if constexpr (is_short) {
+    return use_one(ColumnShape<one, 512, 512, 8, 0, true, 2>{});
+  } else {
+    if constexpr (one == 4) {
+      if (adding) return use_block(ColumnShape<one, 1024, 1024, 4, 0, true, 2, true>{});
+    }
+    return use_one(ColumnShape < one, 1024, 1024, 4, 0, true, one == 4 ? 2 : 1 > {});
+  }
 }
 
 template <typename T, typename Function>
@@ -503,8 +470,9 @@ ColumnPlan plan_columns(const RowProblem& problem, Stream stream) {
   };
   const int64_t row_bytes = problem.size * sizeof(T);
   const int bytes = access_bytes<T, Function>(problem);
-  plan.has_clusters = with_shape<T>(row_bytes, bytes, true, count_blocks);
-  if (!plan.has_clusters) with_shape<T>(row_bytes, bytes, false, count_blocks);
+  const bool adding = problem.added;
+  plan.has_clusters = with_shape<T>(row_bytes, bytes, adding, true, count_blocks);
+  if (!plan.has_clusters) with_shape<T>(row_bytes, bytes, adding, false, count_blocks);
   plan.column_blocks = static_cast<int>(divide_up(problem.size, threads_per_block));
   plan.parts = static_cast<int>(std::min<int64_t>(rows, divide_up(2048, plan.column_blocks)));
   return plan;
@@ -522,19 +490,15 @@ cudaError_t run_columns(const Function& function, const RowProblem& problem, Str
   const auto plan = plan_columns<T, Function>(problem, stream);
   cudaError_t error = cudaSuccess;
   if (plan.blocks > 0) {
-    RowArguments<Function, T> arguments(function, problem);
+    const RowArguments<Function, T> arguments(function, problem);
     with_shape<T>(
-        problem.size * sizeof(T), access_bytes<T, Function>(problem), plan.has_clusters,
-        [&](auto shape, auto clustered, int cluster, int threads) {
+        problem.size * sizeof(T), access_bytes<T, Function>(problem), problem.added,
+        plan.has_clusters, [&](auto shape, auto clustered, int cluster, int threads) {
           using Chosen = decltype(shape);
           constexpr auto kernel = columns_kernel<Function, T, Chosen, decltype(clustered)::value>;
           const Grid grid{plan.blocks, threads, shared_bytes<Function, T, Chosen>(threads)};
           if constexpr (decltype(clustered)::value) {
-            cudaLaunchAttribute attribute;
-            const auto config = cluster_config(attribute, grid, cluster, stream.handle);
-            void* pointers[] = {&arguments};
-            error = cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), pointers);
-            if (error != cudaSuccess) cudaGetLastError();
+            error = launch_clusters<kernel>(grid, cluster, stream, arguments);
           } else {
             error = launch<kernel>(grid, stream, arguments);
           }
@@ -542,8 +506,7 @@ cudaError_t run_columns(const Function& function, const RowProblem& problem, Str
         });
   } else if (problem.rows.numel > 0) {
     const RowArguments<Function, T> arguments(function, problem);
-    using Long = RowShape<sizeof(T), 512, Team::full_block, 4, 1, true>;
-    if (problem.out[0]) error = run_shape<Long, WeightKind::either>(arguments, stream);
+    if (problem.out[0]) error = run_long_rows<sizeof(T)>(arguments, stream);
     if (error == cudaSuccess && problem.column_out) {
       error = launch<long_columns_kernel<Function, T>>({int64_t{plan.column_blocks} * plan.parts},
                                                        stream, arguments, plan.column_blocks,

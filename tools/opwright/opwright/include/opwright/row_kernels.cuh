@@ -3,8 +3,8 @@
 // No access reaches past the ends of a row: rows are moved in accesses of 16 bytes if all of them
 // start and end at multiples of 16, and in narrower ones otherwise. One block takes one row, or
 // several short ones. GPUs hand out blocks to whichever multiprocessor is free, which is faster
-// than blocks that walk over rows (3.9 TB/s against 3.6 on an H200). row_columns.cuh has the
-// kernels that also sum over the rows.
+// than blocks that walk over rows (3.9 TB/s against 3.6 on an H200). row_long.cuh has the
+// kernel for long rows, row_columns.cuh those that also sum over the rows.
 #pragma once
 
 #include <algorithm>
@@ -46,9 +46,6 @@ struct RowArguments {
     for (int o = 0; o < Function::outputs; ++o) out[o] = static_cast<T*>(problem.out[o]);
   }
 };
-
-// The type of a weight: that of the elements, the compute type, or either of them.
-enum class WeightKind { own, wide, either };
 
 // Loads the weights of access `c` of a row and adds the offset. They are of type T, or of the
 // compute type if `wide`.
@@ -122,19 +119,16 @@ enum class Team { part_of_warp, block, full_block };
 
 // How rows of certain lengths are divided: each of a row's threads has `vectors` accesses of
 // `bytes` bytes, in blocks of at most `threads`. `blocks` full-size blocks must fit on a
-// multiprocessor at once, which bounds the registers. With `more`, rows may be longer: the rest
-// goes to shared memory as far as there is room, and anything beyond that is read twice.
-template <int bytes_, int threads_, Team team_, int vectors_, int blocks_ = 1, bool more_ = false>
+// multiprocessor at once, which bounds the registers. `adds`: the kernel can add a residual.
+template <int bytes_, int threads_, Team team_, int vectors_, int blocks_ = 1, bool adds_ = false>
 struct RowShape {
   static constexpr int bytes = bytes_, threads = threads_, vectors = vectors_, blocks = blocks_;
   static constexpr Team team = team_;
-  static constexpr bool more = more_, fixed = team == Team::full_block;
+  static constexpr bool adds = adds_, fixed = team == Team::full_block;
   static constexpr bool has_block = team != Team::part_of_warp;  // each row has its own
   // Whether a thread loads its weights of type T early and keeps them packed to save registers.
   // With more vectors per thread, more blocks at once gain more.
   static constexpr bool early = vectors <= 2 || !has_block;
-  // Adding to a row takes registers, and threads with more vectors have none left.
-  static constexpr bool adds = bytes == 16 && vectors <= 2;
 };
 
 // The threads of a block for a row of `accesses` accesses, in whole warps.
@@ -152,10 +146,9 @@ bool fills(int64_t accesses, int threads) {
   return threads / block * accesses * 10 >= int64_t{9} * threads * Shape::vectors;
 }
 
-// The sum over a row is computed in float64 if the row does not fit in registers.
-template <typename Function, typename T, WeightKind kind, typename Shape>
+template <typename Function, typename T, typename Shape>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
-    rows_kernel(RowArguments<Function, T> problem, int capacity, int row_bits) {
+    rows_kernel(RowArguments<Function, T> problem, int row_bits) {
   using C = Compute<T>;
   using Access = Bits<Shape::bytes>;
   constexpr int count = Shape::bytes / sizeof(T);  // elements of an access
@@ -165,10 +158,8 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
   constexpr bool is_any = Shape::has_block && !Shape::fixed;
   const int threads = is_any ? static_cast<int>(blockDim.x) : Shape::threads;
   const int row_threads = Shape::has_block ? threads : 1 << row_bits;
-  constexpr bool early = Shape::early, more = Shape::more;
-  extern __shared__ uint4 buffer[];
+  constexpr bool early = Shape::early;
   __shared__ C partial[32];
-  __shared__ double more_partial[more ? 32 : 1];
   const int lane = is_any ? threadIdx.x : threadIdx.x % row_threads;
   const int64_t row =
       is_any ? int64_t{blockIdx.x}
@@ -180,17 +171,13 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
   const auto source = [&](int i) {
     return reinterpret_cast<const Access*>(problem.in[i] + offsets[i]);
   };
-  const bool wide = !std::is_same_v<T, C> && (kind == WeightKind::wide ||
-                                              (kind == WeightKind::either && problem.wide_weight));
+  const bool wide = !std::is_same_v<T, C> && problem.wide_weight;
   const auto is_weight = [&](int c) { return problem.weight && c < row_vectors; };
   // Finds the weights of access `c`: ones if there is no weight.
   const auto find_weights = [&](int c, C(&weights)[count]) OPWRIGHT_ALWAYS {
 #pragma unroll
     for (int e = 0; e < count; ++e) weights[e] = 1;
     if (is_weight(c)) load_weights<T, Shape::bytes>(problem, wide, c, weights);
-  };
-  const auto kept = [&](int k, int i) -> Access& {
-    return reinterpret_cast<Access*>(buffer)[(k * inputs + i) * threads + threadIdx.x];
   };
 
   Access own[vectors][inputs];
@@ -201,13 +188,15 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
 #pragma unroll
     for (int i = 0; i < inputs; ++i) own[j][i] = c < row_vectors ? source(i)[c] : Access{};
   }
-  if constexpr (more && Shape::bytes == 16) {
-    for (int k = 0, c = vectors * row_threads + lane; k < capacity && c < row_vectors;
-         ++k, c += row_threads) {
+  const int64_t place = row * problem.size;  // of the results
+  const bool adding = Shape::adds && problem.added;
+  Access added[Shape::adds ? vectors : 1];
+  if (adding) {
 #pragma unroll
-      for (int i = 0; i < inputs; ++i) copy_async(&kept(k, i), source(i) + c, true);
+    for (int j = 0; j < vectors; ++j) {
+      const int c = j * row_threads + lane;
+      if (c < row_vectors) added[j] = reinterpret_cast<const Access*>(problem.added + place)[c];
     }
-    commit_copies();
   }
   if constexpr (early) {
     C ones[count];
@@ -229,44 +218,15 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
       for (int e = 0; e < count; ++e) weights[e] += problem.offset;
     }
   };
-  const int64_t place = row * problem.size;  // of the results
-  if (Function::added == Added::to_input && Shape::adds && problem.added) {
+  if (adding && Function::added == Added::to_input) {
 #pragma unroll
     for (int j = 0; j < vectors; ++j) {
       const int c = j * row_threads + lane;
       if (c >= row_vectors) continue;
-      own[j][0] =
-          add_elements<T>(own[j][0], reinterpret_cast<const Access*>(problem.added + place)[c]);
+      own[j][0] = add_elements<T>(own[j][0], added[j]);
       reinterpret_cast<Access*>(problem.sum + place)[c] = own[j][0];
     }
   }
-  const auto store = [&](int c, const Access(&results)[outputs]) {
-#pragma unroll
-    for (int o = 0; o < outputs; ++o)
-      reinterpret_cast<Access*>(problem.out[o] + place)[c] = results[o];
-  };
-  // Calls `use(c, bits)` for each access beyond the registers, with several loads at once.
-  const auto for_each_more = [&](auto&& use) OPWRIGHT_ALWAYS {
-    constexpr int together = Shape::bytes == 16 ? 2 : 4;
-    for (int k = 0; (vectors + k) * row_threads + lane < row_vectors; k += together) {
-      Access bits[together][inputs];
-#pragma unroll
-      for (int t = 0; t < together; ++t) {
-        const int c = (vectors + k + t) * row_threads + lane;
-#pragma unroll
-        for (int i = 0; i < inputs; ++i) {
-          bits[t][i] = c >= row_vectors   ? Access{}
-                       : k + t < capacity ? kept(k + t, i)
-                                          : source(i)[c];
-        }
-      }
-#pragma unroll
-      for (int t = 0; t < together; ++t) {
-        const int c = (vectors + k + t) * row_threads + lane;
-        if (c < row_vectors) use(c, bits[t]);
-      }
-    }
-  };
 
   C sum = 0, factors[count];
 #pragma unroll
@@ -274,35 +234,22 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     find_own_weights(j, factors);
     sum += sum_terms<T>(problem.function, own[j], factors);
   }
-  if constexpr (more) {
-    wait_for_copies<0>();
-    double total = sum;
-    for_each_more([&](int c, const Access(&bits)[inputs]) OPWRIGHT_ALWAYS {
-      find_weights(c, factors);
-      total += sum_terms<T>(problem.function, bits, factors);
-    });
-    sum = static_cast<C>(sum_over_block(total, more_partial));
-  } else {
-    sum = Shape::has_block ? sum_over_block(sum, partial) : sum_over_part(sum, row_threads);
-  }
+  sum = Shape::has_block ? sum_over_block(sum, partial) : sum_over_part(sum, row_threads);
   const auto state =
       problem.function.finish(sum, problem.given && is_row ? problem.given[row] : C(0));
   if constexpr (std::is_same_v<typename Function::State, C>) {
     if (lane == 0 && is_row && problem.row_out) problem.row_out[row] = state;
   }
-  Access results[outputs];
 #pragma unroll
   for (int j = 0; j < vectors; ++j) {
+    const int c = j * row_threads + lane;
+    Access results[outputs];
     find_own_weights(j, factors);
     apply<T>(problem.function, own[j], factors, state, results);
-    if (j * row_threads + lane < row_vectors) store(j * row_threads + lane, results);
-  }
-  if constexpr (more) {
-    for_each_more([&](int c, const Access(&bits)[inputs]) OPWRIGHT_ALWAYS {
-      find_weights(c, factors);
-      apply<T>(problem.function, bits, factors, state, results);
-      store(c, results);
-    });
+    if (c >= row_vectors) continue;
+#pragma unroll
+    for (int o = 0; o < outputs; ++o)
+      reinterpret_cast<Access*>(problem.out[o] + place)[c] = results[o];
   }
 }
 
@@ -322,13 +269,6 @@ int access_bytes(const RowProblem& problem) {
   addresses |=
       reinterpret_cast<uintptr_t>(problem.added) | reinterpret_cast<uintptr_t>(problem.sum);
   return static_cast<int>(addresses & (~addresses + 1));
-}
-
-// Whether the kernels for such rows add `problem.added`: see RowShape::adds and ColumnShape::adds.
-template <typename T, typename Function>
-bool adds_in_kernel(const RowProblem& problem) {
-  return sizeof(T) <= 4 && problem.size * sizeof(T) <= 1024 * 16 &&
-         access_bytes<T, Function>(problem) == 16;
 }
 
 // Allows a block of `kernel` the wanted shared memory, or as much as the device has. Returns the
@@ -354,77 +294,16 @@ int allow_shared(int wanted, int device) {
   return limit;
 }
 
-template <typename Shape, WeightKind kind, typename Function, typename T>
+template <typename Shape, typename Function, typename T>
 cudaError_t run_shape(const RowArguments<Function, T>& problem, Stream stream) {
-  constexpr auto kernel = rows_kernel<Function, T, kind, Shape>;
   const int64_t accesses = problem.size * sizeof(T) / Shape::bytes;
   Grid grid{problem.rows, threads_of<Shape>(accesses)};
-  int capacity = 0, row_bits = 0;
+  int row_bits = 0;
   if constexpr (!Shape::has_block) {
     while (int64_t{Shape::vectors} << row_bits < accesses) ++row_bits;
     grid.blocks = divide_up(problem.rows, Shape::threads >> row_bits);
   }
-  if constexpr (Shape::more && Shape::bytes == 16) {
-    const int each = Shape::bytes * Function::inputs * grid.threads;
-    const int64_t rest = divide_up(accesses, grid.threads) - Shape::vectors;
-    const int64_t most = allow_shared<kernel>(INT_MAX, stream.device) / each;
-    capacity = static_cast<int>(std::max<int64_t>(0, std::min(rest, most)));
-    grid.shared_bytes = capacity * each;
-  }
-  return launch<kernel>(grid, stream, problem, capacity, row_bits);
-}
-
-// The shape for each row length comes from a sweep on an H200 that also timed other projects'
-// kernels.
-template <typename T, typename Function>
-cudaError_t run_rows(const Function& function, const RowProblem& problem, Stream stream) {
-  if (problem.rows.numel == 0) return cudaSuccess;
-  const RowArguments<Function, T> arguments(function, problem);
-  constexpr std::integral_constant<WeightKind, WeightKind::either> either{};
-  const auto run = [&](auto shape, auto kind) {
-    return run_shape<decltype(shape), decltype(kind)::value>(arguments, stream);
-  };
-  const int bytes = access_bytes<T, Function>(problem);
-  const int64_t row_bytes = problem.size * sizeof(T);
-  if constexpr (sizeof(T) <= 4) {
-    if (bytes == 16) {
-      constexpr bool is_short = sizeof(T) == 2;
-      constexpr std::integral_constant<WeightKind, WeightKind::own> own{};
-      constexpr std::integral_constant<WeightKind, WeightKind::wide> wide{};
-      using Usual = RowShape<16, 512, Team::block, 2, 3>;
-      using Long = RowShape<16, 512, Team::block, 4, 2>;
-      using Longer = RowShape<16, 512, Team::block, is_short ? 5 : 8, 2, true>;
-      const int64_t vectors = row_bytes / 16;
-      if (vectors <= 64) return run(RowShape<16, 128, Team::part_of_warp, 2>{}, either);
-      if (vectors <= 1024 && (problem.added || vectors <= 512 || fills<Usual>(vectors, 3 * 512)))
-        return run(Usual{}, either);
-      // Two blocks fit on a multiprocessor while shared memory holds the rest of the row.
-      if (vectors <= (is_short ? 5120 : 6144)) {
-        if constexpr (is_short) {
-          if (problem.wide_weight) return run(Longer{}, wide);
-        } else {
-          if (vectors <= Long::vectors * Long::threads) return run(Long{}, own);
-        }
-        return run(Longer{}, own);
-      }
-      return run(RowShape<16, 1024, Team::block, 5, 1, true>{}, either);
-    }
-    if (bytes == 8 && row_bytes > 512)
-      return run(RowShape<8, 512, Team::block, 8, 2, true>{}, either);
-  }
-  constexpr int one = sizeof(T);
-  if (problem.size <= 256) return run(RowShape<one, 128, Team::part_of_warp, 8>{}, either);
-  if constexpr (one == 8) {
-    return run(RowShape<one, 512, Team::block, 8, 2, true>{}, either);
-  } else {
-    if constexpr (one == 4) {
-      if (problem.size <= 4096) return run(RowShape<one, 512, Team::block, 8, 4>{}, either);
-    } else {
-      if (problem.size <= 2400) return run(RowShape<one, 256, Team::block, 16>{}, either);
-      if (problem.size <= 4096) return run(RowShape<one, 256, Team::full_block, 16>{}, either);
-    }
-    return run(RowShape<one, 512, Team::full_block, 4, 1, true>{}, either);
-  }
+  return launch<rows_kernel<Function, T, Shape>>(grid, stream, problem, row_bits);
 }
 
 }  // namespace opwright
