@@ -8,44 +8,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program import ROOT, Scope, compiled, valid
+from program import ROOT, compiled, scope, valid
 
 from validation.attributes import contradicted
+from validation.program import machine, python
 from validation.tables import read_csv
 
 HERE = Path(__file__).parent
 REPORTS = tomllib.loads((HERE / "reports.toml").read_text())["report"]
 HELD_OUT = tomllib.loads((HERE / "held_out_messages.toml").read_text())
+SAID = tomllib.loads((HERE / "messages.toml").read_text())
 ENTRIES = tomllib.loads((ROOT / "src/data/explain.toml").read_text())
-
-
-def machine_of(report: dict[str, Any]) -> dict[str, Any]:
-    """Returns the reporter's machine as `wheelscope machine --json` would have saved it."""
-    torch = report.get("torch")
-    if torch is not None:
-        torch = {"path": "/nonexistent/torch", "cuda": None, "rocm": None, **torch}
-    return {
-        "schema_version": 2,
-        "machine": {
-            "architecture": "x86_64",
-            "libc": "glibc",
-            "libc_version": report.get("glibc", "2.35"),
-            "driver": report.get("driver"),
-            "gpus": [],
-            "python": None,
-            "torch": torch,
-            "cuda_libraries": report.get("cuda_libraries", []),
-            "notes": [],
-        },
-    }
 
 
 @pytest.mark.parametrize(
     "report", REPORTS, ids=lambda report: report["link"].split("github.com/")[1]
 )
-def test_report(scope: Scope, tmp_path: Path, report: dict[str, Any]) -> None:
+def test_report(tmp_path: Path, report: dict[str, Any]) -> None:
     saved = tmp_path / "machine.json"
-    saved.write_text(json.dumps(valid(machine_of(report))))
+    known = {"libc_version": report.get("glibc", "2.35")}
+    known |= {
+        fact: report[fact] for fact in ("driver", "torch", "cuda_libraries") if fact in report
+    }
+    saved.write_text(json.dumps(valid(machine(**known))))
     (found,) = scope("explain", "--machine", saved, report["text"])["explanations"]
     assert found["kind"] == report["kind"]
     if "whose" in report:
@@ -66,12 +51,12 @@ def told(explanations: list[dict[str, Any]]) -> str:
 def plain_machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Saves a machine without a GPU, Python or torch, so that all answers come from the message."""
     saved = tmp_path_factory.mktemp("explain") / "machine.json"
-    saved.write_text(json.dumps(machine_of({})))
+    saved.write_text(json.dumps(machine()))
     return saved
 
 
 @pytest.mark.parametrize("kind", ENTRIES)
-def test_every_entry_knows_its_own_message(scope: Scope, plain_machine: Path, kind: str) -> None:
+def test_every_entry_knows_its_own_message(plain_machine: Path, kind: str) -> None:
     entry = ENTRIES[kind]
     document = scope("explain", "--machine", plain_machine, entry["message"])
     found = document["explanations"][0]
@@ -79,6 +64,7 @@ def test_every_entry_knows_its_own_message(scope: Scope, plain_machine: Path, ki
     assert found["report"] == entry["link"]
     assert found["what"]
     assert found["fix"]
+    assert not found["fix"][0].startswith("or ")
     assert "{" not in found["what"] + "".join(found["because"] + found["fix"]).replace(
         "torch = { index", ""
     )
@@ -92,11 +78,50 @@ def test_entries_are_complete() -> None:
 
 
 @pytest.mark.parametrize("link", HELD_OUT)
-def test_held_out_message(scope: Scope, plain_machine: Path, link: str) -> None:
+def test_held_out_message(plain_machine: Path, link: str) -> None:
     document = scope("explain", "--machine", plain_machine, HELD_OUT[link]["text"])
     answer = told(document["explanations"])
     for item in HELD_OUT[link]["says"]:
         assert any(word in answer for word in item.split("|")), (item, answer)
+
+
+H200 = {
+    "libc_version": "2.31",
+    "driver": "525.60.13",
+    "gpus": [{"name": "NVIDIA H200", "capability": "9.0"}] * 2,
+    "python": python("3.11.7", []),
+    "torch": {"path": "/t", "version": "2.14.0", "cuda": "13.0"},
+    "cuda_libraries": [
+        {
+            "name": "libcudart.so.13",
+            "path": "/c",
+            "distribution": "nvidia-cuda-runtime",
+            "version": "13.0",
+        }
+    ],
+}
+MACHINES: dict[str, dict[str, Any]] = {
+    "without": {},
+    "h200": H200,
+    "cpu": {**H200, "driver": None, "torch": {**H200["torch"], "cuda": None}},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [(name, text) for name in MACHINES for text in SAID[name]]
+)
+def test_what_is_said_on_a_machine(tmp_path: Path, name: str, text: str) -> None:
+    saved = tmp_path / "machine.json"
+    saved.write_text(json.dumps(valid(machine(**MACHINES[name]))))
+    answer = told(scope("explain", "--machine", saved, text)["explanations"])
+    for words in SAID[name][text]:
+        assert (words.removeprefix("!") in answer) != words.startswith("!"), (words, answer)
+
+
+@pytest.mark.parametrize("text", ["[WinError 127]", "-bash: nvcc: command not found"])
+def test_message_that_looks_like_a_list_or_an_option(text: str) -> None:
+    (found,) = scope("explain", text)["explanations"]
+    assert found["message"] == text
 
 
 def loaders_word(library: Path) -> str:
@@ -107,42 +132,42 @@ def loaders_word(library: Path) -> str:
     return done.stderr
 
 
-def explained(scope: Scope, text: str) -> Any:
+def explained(text: str) -> Any:
     (found,) = scope("explain", "--python", sys.executable, text)["explanations"]
     return found
 
 
-def test_real_undefined_symbol(scope: Scope, tmp_path: Path) -> None:
+def test_real_undefined_symbol(tmp_path: Path) -> None:
     source = "int torch_no_such(void); int f(void) { return torch_no_such(); }"
     library = compiled(tmp_path / "needs.so", source)
-    found = explained(scope, loaders_word(library))
+    found = explained(loaders_word(library))
     assert found["kind"] == "undefined-symbol"
     assert found["library"] == str(library)
     assert found["symbol"] == "torch_no_such"
 
 
-def test_real_missing_library(scope: Scope, tmp_path: Path) -> None:
+def test_real_missing_library(tmp_path: Path) -> None:
     soname = "-Wl,-soname,libcudart.so.99"
     absent = compiled(tmp_path / "libabsent.so", "int g(void) { return 1; }", soname)
     uses = "int g(void); int f(void) { return g(); }"
     library = compiled(tmp_path / "needs.so", uses, absent)
-    found = explained(scope, loaders_word(library))
+    found = explained(loaders_word(library))
     assert found["kind"] == "missing-library"
     assert found["needs"] == "libcudart.so.99"
 
 
-def test_real_damaged_file(scope: Scope, tmp_path: Path) -> None:
+def test_real_damaged_file(tmp_path: Path) -> None:
     library = tmp_path / "pointer.so"
     library.write_text("version https://git-lfs.github.com/spec/v1\n" * 20)
-    assert explained(scope, loaders_word(library))["kind"] == "damaged-file"
+    assert explained(loaders_word(library))["kind"] == "damaged-file"
     library.write_text("short")
-    assert explained(scope, loaders_word(library))["kind"] == "damaged-file"
+    assert explained(loaders_word(library))["kind"] == "damaged-file"
 
 
-def test_real_torch_is_compared(scope: Scope) -> None:
+def test_real_torch_is_compared() -> None:
     torch = pytest.importorskip("torch")
     symbol = "_ZN3c105ErrorC2ENS_14SourceLocationESs"
-    found = explained(scope, f"x.so: undefined symbol: {symbol}")
+    found = explained(f"x.so: undefined symbol: {symbol}")
     version = torch.__version__
     assert torch._C._GLIBCXX_USE_CXX11_ABI
     assert f"torch {version} here uses the other one" in found["because"]

@@ -3,16 +3,16 @@ src/data/attributes.csv.
 
 The names are read from the Python files and stubs of wheels on PyPI, of which only parts are
 downloaded. Of each minor release the last wheel counts. A name is written down if an unbroken row
-of releases has it, and not all of them, unless an installed release contradicts that.
+of releases has it, and not all of them, unless an installed release contradicts that. Stubs came to
+list names of compiled code later than it had them: such a name is left out if the compiled library
+of an earlier release contains it as a text, or dated by the library if it can be nothing else.
 """
 
 import ast
 import contextlib
 import importlib
 import io
-import json
 import re
-import urllib.parse
 import urllib.request
 import warnings
 import zipfile
@@ -35,6 +35,7 @@ class Package(NamedTuple):
     modules: str  # whose public names count
     private: str = ""  # whose names with an underscore count
     without: str = ""  # names that do not count
+    library: str = ""  # beginning of the compiled file whose names stubs list
 
 
 PACKAGES = [
@@ -47,7 +48,8 @@ PACKAGES = [
         "torch.utils torch.utils._pytree torch.utils.checkpoint torch.utils.cpp_extension torch.utils.data",
         "torch._utils",
         without=r"[a-z]\w*_(copy|backward|forward|batch_rule)|(cudnn|miopen|mkldnn|fbgemm|quantized|sym|nested)_\w*|"
-        r"[A-Z]|T_co|K|P|S|unsafe_\w*|special_\w*_polynomial_\w*",
+        r"[A-Z]|T_co|K|P|S|unsafe_\w*|special_\w*_polynomial_\w*|[A-Z]\w*Tensor",
+        library="torch/lib/libtorch_python.",
     ),
     Package(
         "torchvision",
@@ -96,6 +98,8 @@ DYNAMIC = {
     "numpy": "bool int float object str complex long unicode",
     "torchaudio": "info load save load_wav",
 }
+# Names that stand in a library for nothing else than this name of a module: types of numbers.
+TYPES = re.compile(r"(float|u?int|bits|complex)\d\w*")
 # Variables with the names that a package imports when they are asked for.
 LISTS = re.compile(r"__all__|_import_structure|_SUBMOD_ATTRS|_extra_objects|_dynamic_imports")
 
@@ -143,12 +147,8 @@ class Ranges(io.RawIOBase):
 
 def wheels(distribution: str, oldest: str) -> Iterator[tuple[str, Ranges]]:
     """Yields each minor release from the oldest on, with the smallest wheel of its last patch."""
-    # Unlike the index's own page, this one has the sizes, even where a mirror shows only HTML.
-    page = pypi.index_page(distribution).replace("/simple/", "/pypi/") + "json"
-    with urllib.request.urlopen(page) as answer:
-        releases = json.load(answer)["releases"]
     newest: dict[str, tuple[Version, int, dict[str, Any]]] = {}
-    for file in (file for files in releases.values() for file in files):
+    for file in pypi.files_of(distribution):
         found = re.fullmatch(r"[\w.]+?-(\d+(?:\.\d+)*)-.*\.whl", file["filename"])
         if not found or file["yanked"] or Version(found[1]) < Version(oldest):
             continue
@@ -158,7 +158,7 @@ def wheels(distribution: str, oldest: str) -> Iterator[tuple[str, Ranges]]:
             newest[minor] = candidate
     for minor in sorted(newest, key=Version):
         file = newest[minor][2]
-        yield minor, Ranges(urllib.parse.urljoin(page, file["url"]), file["size"])
+        yield minor, Ranges(file["url"], file["size"])
 
 
 class Names:
@@ -169,9 +169,11 @@ class Names:
         self.files = set(wheel.namelist())
         self.of = cache(self.read)
         self.listed: dict[str, set[str]] = {}  # the names in __all__
+        self.stubbed: dict[str, set[str]] = {}  # the names that only stubs show
 
     def read(self, module: str) -> frozenset[str]:
         names = self.submodules(module)
+        plain = set(names)
         path = module.replace(".", "/")
         for end in ("/__init__.py", "/__init__.pyi", ".py", ".pyi"):
             if path + end not in self.files:
@@ -179,16 +181,29 @@ class Names:
             package = module if "__init__" in end else module.rpartition(".")[0]
             with contextlib.suppress(SyntaxError):  # of a newer Python than this one
                 for node in statements(ast.parse(self.wheel.read(path + end)).body):
-                    names |= names_of(node, module.split(".")[0], stub=end.endswith("i"))
+                    given = names_of(node, module.split(".")[0], stub=end.endswith("i"))
+                    names |= given
+                    plain |= given if end.endswith(".py") else set()
                     if "__all__" in ast.unparse(node)[:40]:
                         self.listed.setdefault(module, set()).update(strings(node))
                     if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-                        names |= self.starred(absolute(node, package))
+                        origin = absolute(node, package)
+                        names |= self.starred(origin)
+                        plain |= self.starred(origin) - self.stubbed[origin]
         if module == "torch":
             names |= self.of("torch._C._VariableFunctions")
         if module == "transformers":
             names |= self.listed_in_models()
+            plain |= names
+        self.stubbed[module] = names - plain
         return frozenset(names)
+
+    def compiled(self, library: str) -> set[str]:
+        """Returns the words among the texts of a compiled file."""
+        if not library:
+            return set()
+        texts = [self.wheel.read(file) for file in self.files if file.startswith(library)]
+        return {word.decode() for text in texts for word in re.findall(rb"(?<=\0)\w+(?=\0)", text)}
 
     def starred(self, module: str) -> set[str]:
         """Returns the names that `from module import *` takes."""
@@ -270,17 +285,23 @@ def changes(package: Package) -> Iterator[Row]:
     """Yields names with the release that brought and the one that removed them."""
     releases: list[str] = []
     seen: dict[tuple[str, str], list[bool]] = {}
+    compiled: dict[str, str] = {}  # the words of the library, and the first release that has each
+    older: set[tuple[str, str]] = set()  # names that stubs list later than the library has them
     dynamic = DYNAMIC.get(package.distribution, "").split()
     for release, file in wheels(package.distribution, package.oldest):
         with zipfile.ZipFile(io.BufferedReader(file)) as wheel:
             names = Names(wheel)
             for modules, pattern in ((package.modules, r"[A-Za-z]\w*"), (package.private, r"_\w+")):
                 for module in modules.split():
+                    for name in names.of(module) & names.stubbed[module] & compiled.keys():
+                        if (module, name) not in seen:
+                            older.add((module, name))
                     for name in names.of(module) - set(dynamic):
                         if re.fullmatch(pattern, name) and not re.fullmatch(package.without, name):
                             seen.setdefault((module, name), [False] * len(releases))
             for (module, name), there in seen.items():
                 there.append(name in names.of(module))
+            compiled = dict.fromkeys(names.compiled(package.library), release) | compiled
         releases.append(release)
         print(package.distribution, release, flush=True)
     for (module, name), there in seen.items():
@@ -288,6 +309,10 @@ def changes(package: Package) -> Iterator[Row]:
         if all(there[first : last + 1]) and not all(there):
             brought = releases[first] if first else ""
             removed = releases[last + 1] if last + 1 < len(there) else ""
+            if (module, name) in older and not TYPES.fullmatch(name):
+                continue
+            if (module, name) in older:
+                brought = compiled[name] if compiled[name] != releases[0] else ""
             yield name, module, package.distribution, brought, removed
 
 

@@ -49,7 +49,7 @@ struct AtlasRelease {
   std::uint64_t architectures = 0;  // that have wheels for Linux with glibc
   std::vector<AtlasFile> files;
   std::vector<AtlasCell> cells;
-  std::vector<AtlasClaim> claims;  // false ones
+  std::vector<AtlasClaim> false_claims;
 };
 
 struct AtlasProject {

@@ -103,7 +103,7 @@ const LibraryFacts* of_either_layout(const std::vector<const LibraryFacts*>& lib
 TorchRequirements::TorchRequirements(const WheelClaims& claims) {
   for (const auto& text : claims.requires_dist) {
     auto requirement = parse_requirement(text);
-    if (canonical_name(requirement.name) == "torch") all_.emplace_back(text, requirement);
+    if (canonical_name(requirement.name) == "torch") all_.push_back(std::move(requirement));
   }
 }
 
@@ -112,18 +112,18 @@ Reason TorchRequirements::why_not(const Cell& cell) {
   if (is_new) {
     const auto environment = linux_environment(PythonBuild(cell.python).version, cell.arch);
     for (const auto& one : all_) {
-      if (holds(one.second.marker, environment) == true) known->second.push_back(&one);
+      if (holds(one.marker, environment) == true) known->second.push_back(&one);
     }
   }
   for (const auto* one : known->second) {
-    if (!can_fulfil(cell.torch, one->second.specifiers))
-      return {.why = Why::torch_required, .what = one->first};
+    if (!can_fulfil(cell.torch, one->specifiers))
+      return {.why = Why::torch_required, .what = one->text};
   }
   return {};
 }
 
 std::string TorchRequirements::exact() const {
-  for (const auto& [text, requirement] : all_) {
+  for (const auto& requirement : all_) {
     const auto specifiers = parse_specifiers(requirement.specifiers);
     if (!specifiers) continue;
     for (const auto& clause : *specifiers) {

@@ -40,9 +40,8 @@ class TorchRequirements {
   bool empty() const { return all_.empty(); }
 
  private:
-  using Written = std::pair<std::string, Requirement>;
-  std::vector<Written> all_;
-  std::map<std::pair<std::string, std::string>, std::vector<const Written*>> holding_;
+  std::vector<Requirement> all_;
+  std::map<std::pair<std::string, std::string>, std::vector<const Requirement*>> holding_;
 };
 
 // Returns the first of a wheel's libraries that may have been built for either layout of tensors;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "packaging/requirement.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -15,6 +16,29 @@ Strings minus(const Strings& a, const Strings& b) {
   Strings rest;
   std::ranges::copy_if(a, std::back_inserter(rest),
                        [&](const auto& word) { return !known.contains(word); });
+  return rest;
+}
+
+// Returns a requirement in one spelling: a<2,>=1 ; extra == 'b' is a>=1,<2; extra=="b".
+std::string normalised(const std::string& text) {
+  const auto requirement = parse_requirement(text);
+  auto clauses = split(requirement.specifiers, ',');
+  for (auto& clause : clauses) std::erase(clause, ' ');
+  std::ranges::sort(clauses);
+  auto key = canonical_name(requirement.name) + "[" + joined(requirement.extras, ",") + "]" +
+             joined(clauses, ",") + requirement.url + ";" + requirement.marker;
+  std::erase(key, ' ');
+  std::ranges::replace(key, '\'', '"');
+  return key;
+}
+
+// Returns those of `a` that `b` does not have in any spelling.
+Strings requirements_minus(const Strings& a, const Strings& b) {
+  std::set<std::string> known;
+  for (const auto& text : b) known.insert(normalised(text));
+  Strings rest;
+  std::ranges::copy_if(a, std::back_inserter(rest),
+                       [&](const auto& text) { return !known.contains(normalised(text)); });
   return rest;
 }
 
@@ -98,7 +122,8 @@ void diff_wheel(const WheelClaims& before, const WheelClaims& after, Differ& dif
   differ.text("version", before.version, after.version);
   differ.list("tags", before.file_name_tags, after.file_name_tags);
   differ.text("requires Python", before.requires_python, after.requires_python);
-  differ.list("requires", before.requires_dist, after.requires_dist);
+  differ.text("requires", joined(requirements_minus(before.requires_dist, after.requires_dist)),
+              joined(requirements_minus(after.requires_dist, before.requires_dist)));
 }
 
 void diff_verdicts(const Verdicts& before, const Verdicts& after, Differ& differ) {

@@ -9,7 +9,6 @@
 #include "answers/owners.h"
 #include "answers/wheel_imports.h"
 #include "machine/imports.h"
-#include "machine/path_files.h"
 #include "packaging/requirement.h"
 #include "text/text.h"
 #include "verdicts/verdicts.h"
@@ -24,7 +23,6 @@ bool chooses_kernels_itself(const Distribution& distribution) {
 static MachineFacts with_all_folders(MachineFacts machine) {
   auto& folders = machine.python->site_packages;
   folders = import_folders(folders);
-  if (!machine.torch) machine.torch = find_torch(folders);
   return machine;
 }
 
@@ -169,14 +167,12 @@ void EnvironmentJudge::find_unmet(const Distribution& distribution) {
   const auto& python = *machine_.python;
   const auto environment = linux_environment(python.version, python.architecture);
   std::vector<UnmetRequirement> unmet;
-  for (const auto& line : claims.requires_dist) {
-    const auto requirement = parse_requirement(line);
-    if (holds(requirement.marker, environment) != true) continue;
+  for (const auto& requirement : requirements_here(claims.requires_dist, environment)) {
     const auto found = installed_.find(canonical_name(requirement.name));
     if (found == installed_.end())
-      unmet.push_back({.requirement = line});
+      unmet.push_back({.requirement = requirement.text});
     else if (fulfils(found->second, requirement.specifiers) == false)
-      unmet.push_back({.requirement = line, .installed = found->second});
+      unmet.push_back({.requirement = requirement.text, .installed = found->second});
   }
   if (!claims.requires_python.empty() && fulfils(python.version, claims.requires_python) == false)
     unmet.push_back({claims.requires_python, python.version, true});

@@ -34,19 +34,24 @@ std::string cuda_of_number(std::string_view digits) {
 }
 
 void ask_driver(const Asked& asked, Explanation& explanation) {
-  if (asked.machine)
-    explanation.say(asked.machine->driver.empty() ? "there is no NVIDIA driver on this machine"
-                                                  : "the driver here is " + asked.machine->driver);
+  if (asked.machine && !asked.machine->driver.empty())
+    explanation.say("the driver here is " + asked.machine->driver);
+}
+
+// For messages that say themselves that there is none: others come from a machine that has one.
+void ask_no_driver(const Asked& asked, Explanation& explanation) {
+  if (asked.machine && asked.machine->driver.empty())
+    explanation.say("there is no NVIDIA driver on this machine");
+  ask_driver(asked, explanation);
 }
 
 void ask_torch(const Asked& asked, Explanation& explanation) {
-  if (!asked.machine) return;
-  const auto& torch = asked.machine->torch;
-  explanation.say(!torch ? "there is no torch in the environment here"
-                         : "torch " + torch->version + " here is " +
-                               (!torch->rocm.empty()  ? "built for ROCm " + torch->rocm
-                                : torch->cuda.empty() ? "a build without CUDA"
-                                                      : "built for CUDA " + torch->cuda));
+  if (!asked.machine || !asked.machine->torch) return;
+  const auto& torch = *asked.machine->torch;
+  explanation.say("torch " + torch.version + " here is " +
+                  (!torch.rocm.empty()  ? "built for ROCm " + torch.rocm
+                   : torch.cuda.empty() ? "a build without CUDA"
+                                        : "built for CUDA " + torch.cuda));
 }
 
 // True if the text comes from another Python than the one here, or there is none.
@@ -59,19 +64,20 @@ bool is_of_another_python(const Asked& asked, const Symptom& symptom) {
 void ask_python(const Asked& asked, Explanation& explanation) {
   if (is_of_another_python(asked, explanation.symptom))
     explanation.say("the message is of Python " + explanation.symptom.part("its_python"));
-  else if (asked.machine && asked.machine->python)
+  else if (asked.machine && asked.machine->python && !asked.assumed)
     explanation.say("Python here is " + asked.machine->python->version + " (" +
                     asked.machine->python->abi + ")");
 }
 
 void ask_libc(const Asked& asked, Explanation& explanation) {
-  if (asked.machine && !asked.machine->libc.empty())
+  if (asked.machine && !asked.assumed && !asked.machine->libc.empty())
     explanation.say("the C library here is " + asked.machine->libc + " " +
                     asked.machine->libc_version);
 }
 
 void ask_processor(const Asked& asked, Explanation& explanation) {
-  if (asked.machine) explanation.say("Python here is for " + asked.machine->architecture);
+  if (asked.machine && !asked.assumed)
+    explanation.say("Python here is for " + asked.machine->architecture);
 }
 
 // Tells which drivers torch's CUDA, or each CUDA, needs.
@@ -87,7 +93,7 @@ void ask_cuda(const Asked& asked, Explanation& explanation) {
       explanation.advise("or take builds of torch and of its extensions for CUDA " +
                          (older(cuda, "11") ? cuda + " or older" : major_of(cuda)));
   }
-  if (asked.machine && !asked.machine->driver.empty()) ask_driver(asked, explanation);
+  ask_driver(asked, explanation);
   const auto* machine = asked.machine;
   const auto runtime = machine && machine->torch ? machine->torch->cuda : std::string();
   for (const auto& [major, driver] : cuda_table().drivers) {
@@ -134,6 +140,9 @@ void ask_gpu(const Asked& asked, Explanation& explanation) {
 }
 
 void ask_ptx(const Asked& asked, Explanation& explanation) {
+  const auto& drivers = cuda_table().ptx_drivers;
+  if (const auto wanted = drivers.find(explanation.symptom.part("ptx")); wanted != drivers.end())
+    explanation.say("PTX " + wanted->first + " needs driver " + wanted->second + " or newer");
   if (!asked.machine || asked.machine->driver.empty()) return;
   std::string newest;
   for (const auto& [isa, driver] : cuda_table().ptx_drivers) {
@@ -246,28 +255,44 @@ void ask_packages(const Asked& asked, Explanation& explanation) {
   }
 }
 
-// Whether a package that says what it was built for (parts built, built_python) is where it belongs
-// (parts torch, python).
+// Whether a package that says what it was built for (parts built, built_cuda, built_python) is
+// where it belongs (parts torch, python). Sets the part of what differs: other_torch, other_cuda,
+// other_python; none: nothing does.
 void ask_built_for(const Asked& asked, Explanation& explanation) {
-  const auto& symptom = explanation.symptom;
-  const auto built = symptom.part("built");
+  auto& symptom = explanation.symptom;
+  const auto built = symptom.part("built"), cuda = symptom.part("built_cuda");
+  const auto python = minor_of(symptom.part("built_python"));
   auto here = symptom.part("torch");
   if (here.empty() && asked.machine && asked.machine->torch) here = asked.machine->torch->version;
   auto release = [](const std::string& version) { return version.substr(0, version.find('+')); };
   if (built.empty() || here.empty()) return;
+  if (!python.empty() && python != minor_of(symptom.part("python"))) {
+    symptom.set("other_python", python);
+    explanation.say("it was built for Python " + python + ", and this one is " +
+                    minor_of(symptom.part("python")));
+  }
   if (release(built) != release(here)) {
+    symptom.set("other_torch", built);
     explanation.say("torch " + release(built) + " and " + release(here) +
                     " differ: its compiled files belong to " + release(built));
   } else if (built != here && built.contains('+') && here.contains('+')) {
+    symptom.set("other_cuda", built.substr(built.find('+') + 1));
     explanation.say("the release is the same, the CUDA differs: " +
                     built.substr(built.find('+') + 1) + " and " + here.substr(here.find('+') + 1));
-  } else {
+  } else if (!cuda.empty() && cuda != "None" && !here.contains('+')) {
+    symptom.set("other_cuda", cuda);
     explanation.say(
-        "that is the torch that is here: its compiled files do not load for another reason, most "
-        "often another minor version of Python, or they were not built at all");
-    explanation.advise(
-        "its build for this Python: pip install --force-reinstall --no-deps --no-cache-dir NAME, "
-        "in the same version; `python -m xformers.info` says what is missing");
+        "the release is the same; the version of the torch here names no CUDA, as that of a torch "
+        "without CUDA does (macOS, PyPI's for Windows), and conda's");
+  } else if (cuda == "None") {
+    symptom.set("other_cuda", "none");
+    explanation.say("the release is the same, and it was built without CUDA itself");
+  } else if (python.empty() || symptom.part("other_python").empty()) {
+    symptom.set("same", here);
+    explanation.say(
+        "that is the torch that is here: its compiled files do not load for another reason" +
+        std::string(python.empty() ? ", most often another minor version of Python" : "") +
+        ", or they were not built at all");
   }
 }
 
@@ -287,6 +312,7 @@ const std::map<std::string_view, Question> questions{{"symbol", ask_symbol},
                                                      {"version", ask_version},
                                                      {"library", ask_library},
                                                      {"driver", ask_driver},
+                                                     {"no-driver", ask_no_driver},
                                                      {"torch", ask_torch},
                                                      {"python", ask_python},
                                                      {"libc", ask_libc},
@@ -303,7 +329,8 @@ const std::map<std::string_view, Question> questions{{"symbol", ask_symbol},
                                                      {"python-range", ask_python_range}};
 
 // Fills in "{library|A library} needs {symbol}": parts for their names, or the words after the bar,
-// and nothing for {symbol?}. Returns nothing if a part without such words is empty.
+// and nothing for {symbol?} and {!symbol}. Returns nothing if a part without such words is empty,
+// or one with a mark before it is not.
 std::string filled(std::string_view text, const Symptom& symptom) {
   std::string result;
   while (!text.empty()) {
@@ -312,30 +339,45 @@ std::string filled(std::string_view text, const Symptom& symptom) {
     text.remove_prefix(open);
     if (text.empty()) break;
     const auto close = text.find('}');
-    const auto name = text.substr(1, close - 1);
+    auto name = text.substr(1, close - 1);
+    const bool absent = name.starts_with('!');
+    name.remove_prefix(absent ? 1 : 0);
     const auto bar = name.find('|');
     auto part = symptom.part(std::string(name.substr(0, name.find_first_of("|?"))));
     if (name.starts_with("library") || name.starts_with("needs")) part = base_name(part);
-    if (part.empty() && bar == name.npos) return {};
-    if (!name.ends_with('?')) result += part.empty() ? name.substr(bar + 1) : part;
+    if (absent ? !part.empty() : part.empty() && bar == name.npos) return {};
+    if (!name.ends_with('?') && !absent) result += part.empty() ? name.substr(bar + 1) : part;
     text.remove_prefix(close + 1);
   }
   return result;
 }
 
-// True for a message that only programs on Windows print.
-bool is_of_windows(const std::string& message) {
-  const auto text = lower(message);
-  for (const auto* sign : {"c1083", ".dll", "link : fatal", "lnk1", "winerror", ".exe",
-                           "is not recognized as an internal or external command"}) {
-    if (text.contains(sign)) return true;
+// Where a sentence belongs: it begins with words of the message that it is about, in quotes, or it
+// is for every message.
+enum class Concerns { these_words, all, others };
+
+// Reads `"a ... b", "c": the rest`: the text must have one of the words, with anything between a
+// and b. Leaves the rest.
+Concerns concerns(std::string_view& line, const std::string& text) {
+  if (!line.starts_with('"')) return Concerns::all;
+  auto rest = line;
+  bool found = false;
+  while (rest.starts_with('"')) {
+    const auto close = rest.find('"', 1);
+    std::size_t at = 0;
+    for (auto words = rest.substr(1, close - 1); at != text.npos && !words.empty();) {
+      const auto gap = std::min(words.find(" ... "), words.size());
+      at = find_in(text, comparable(words.substr(0, gap)), at);
+      words.remove_prefix(std::min(gap + 5, words.size()));
+    }
+    found = found || at != text.npos;
+    rest.remove_prefix(close + 1);
+    for (const std::string_view next : {", ", " and ", " or "}) {
+      if (rest.starts_with(next)) rest.remove_prefix(next.size());
+    }
   }
-  for (auto colon = text.find(":\\"); colon != text.npos; colon = text.find(":\\", colon + 1)) {
-    if (colon > 0 && text[colon - 1] >= 'a' && text[colon - 1] <= 'z' &&
-        (colon == 1 || text[colon - 2] < 'a' || text[colon - 2] > 'z'))
-      return true;
-  }
-  return false;
+  if (rest.starts_with(": ")) line = rest.substr(2);
+  return found ? Concerns::these_words : Concerns::others;
 }
 
 std::vector<std::string> sentences(const Explanation& explanation) {
@@ -344,15 +386,6 @@ std::vector<std::string> sentences(const Explanation& explanation) {
   all.push_back(explanation.what);
   all.insert(all.end(), explanation.fixes.begin(), explanation.fixes.end());
   return all;
-}
-
-std::vector<std::string> replaced(std::vector<std::string> texts, std::string_view from,
-                                  const std::string& to) {
-  for (auto& text : texts) {
-    for (auto at = text.find(from); at != text.npos; at = text.find(from, at + to.size()))
-      text.replace(at, from.size(), to);
-  }
-  return texts;
 }
 
 // Returns the part in which two symptoms differ; nothing if it is not one alone.
@@ -386,7 +419,8 @@ bool serves(Shared& shared, const Symptom& symptom, const Explanation& explanati
   neutral.set(*part, unknown);
   const auto for_all = sentences(explain(neutral, asked));
   auto is_for = [&](const std::string& name, const Explanation& one) {
-    return replaced(for_all, unknown, name) == sentences(one);
+    return std::ranges::equal(for_all, sentences(one), {},
+                              [&](const auto& text) { return replace_all(text, unknown, name); });
   };
   const auto name = base_name(symptom.part(*part));
   if (!is_for(base_name(shared.symptom.part(*part)), shared.explanation) ||
@@ -397,6 +431,18 @@ bool serves(Shared& shared, const Symptom& symptom, const Explanation& explanati
 }
 
 }  // namespace
+
+void tell(const std::string& key, Explanation& explanation,
+          const std::map<std::string, std::string>& parts) {
+  const auto& entry = missing_entry(key);
+  Symptom filling;
+  for (const auto& [name, part] : parts) filling.set(name, part);
+  if (!entry.whose.empty()) explanation.owner = entry.whose;
+  for (const auto& sentence : entry.because) explanation.say(filled(sentence, filling));
+  for (const auto& sentence : entry.fix) explanation.advise(filled(sentence, filling));
+  std::erase(explanation.because, "");
+  std::erase(explanation.fixes, "");
+}
 
 std::vector<Explanation> explain_all(const std::vector<Symptom>& symptoms, const Asked& asked) {
   std::vector<Shared> all;
@@ -419,6 +465,7 @@ std::vector<Explanation> explain_all(const std::vector<Symptom>& symptoms, const
 Explanation explain(const Symptom& symptom, const Asked& asked) {
   const auto& entry = entry_of(symptom.kind);
   Explanation explanation{.symptom = symptom, .link = entry.link};
+  if (is_of_windows(lower(symptom.message))) explanation.symptom.set("windows", "windows");
   for (const auto& question : entry.ask) {
     if (const auto colon = question.find(':'); colon != question.npos) {
       explanation.symptom.set("packages", question.substr(colon + 1));
@@ -430,14 +477,27 @@ Explanation explain(const Symptom& symptom, const Asked& asked) {
   const auto& told = explanation.symptom;
   explanation.what = filled(entry.what, told);
   if (explanation.owner.empty()) explanation.owner = entry.whose;
+  // The lines of the message count, or, if no sentence is about them, the whole text.
+  auto text = comparable(symptom.message);
+  auto is_about = [&](std::string_view line) {
+    return concerns(line, text) == Concerns::these_words;
+  };
+  if (told.text && std::ranges::none_of(entry.because, is_about) &&
+      std::ranges::none_of(entry.fix, is_about))
+    text = *told.text;
   auto add = [&](const std::vector<std::string>& sentences, std::vector<std::string>& list) {
     std::vector<std::string> all;
-    for (const auto& sentence : sentences) all.push_back(filled(sentence, told));
+    for (const auto which : {Concerns::these_words, Concerns::all}) {
+      for (const auto& sentence : sentences) {
+        std::string_view line = sentence;
+        if (concerns(line, text) == which) all.push_back(filled(line, told));
+      }
+    }
     std::erase(all, "");
     list.insert(list.begin(), all.begin(), all.end());
   };
   add(entry.because, explanation.because);
-  const bool windows = !entry.windows.empty() && is_of_windows(symptom.message);
+  const bool windows = !entry.windows.empty() && !told.part("windows").empty();
   add(windows ? entry.windows : entry.fix, explanation.fixes);
   return explanation;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,7 @@ struct Symptom {
   std::string needs;    // the library that it needs: libcudart.so.12, /lib64/libc.so.6
   std::string symbol, version;
   std::map<std::string, std::string> parts;  // what else its pattern names
+  std::shared_ptr<const std::string> text;   // the whole text, as patterns are compared with it
 
   std::string part(const std::string& name) const;
   void set(const std::string& name, std::string text);
@@ -43,11 +45,13 @@ struct Symptom {
 
 // A text that a message is recognised by. `{name}` stands for a part, `{name!}` between texts for a
 // part without blanks, `*` for anything short, and `{a|b}` in the file makes a pattern for each of
-// its texts; blanks, line ends, letter case and the style of quotes do not matter. Matching takes
-// time in proportion to the text, whatever the text is: nothing is ever tried again.
+// its texts; `{name:}` at the end is the rest of the line; blanks, line ends, letter case and the
+// style of quotes do not matter. Matching takes time in proportion to the text, whatever the text
+// is: nothing is ever tried again.
 struct Pattern {
   std::vector<std::string> literals;  // at least one, in lower case
   std::vector<std::string> between;   // before each literal and after the last: "", "*" or a name
+  bool capital = false;               // the first literal begins with a capital letter
 };
 
 // Returns a text in lower case and with one kind of quotes, as patterns and texts are compared.
@@ -62,17 +66,26 @@ struct MessageEntry {
   int weak = 0;           // entries count only where no entry with a smaller number matches
   bool released = false;  // counts only for names that data/attributes.csv has
 };
-inline constexpr int weakest = 3;
+inline constexpr int weakest = 4;
 const std::vector<MessageEntry>& message_entries();  // in the order of the file
 const MessageEntry& entry_of(const std::string& kind);
+const MessageEntry& missing_entry(const std::string& key);  // of data/missing.toml
 
 // Returns each symptom once, in the order of the text. A part of the text belongs to the first
 // entry that matches.
 std::vector<Symptom> recognise(std::string_view text);
 
 // What a whole text, in lower case, tells about where it comes from; each symptom gets these parts:
-// its_python and its_pip (versions), sudo and musl (not empty if the text names them).
+// its_python and its_pip (versions), windows and macos (the system), sudo and musl (not empty if
+// the text names them).
 std::map<std::string, std::string> facts_of_text(std::string_view lowered);
+
+// True for a text, in lower case, that only programs on Windows print.
+bool is_of_windows(std::string_view lowered);
+
+// True if a text was plainly not printed on this machine: it is of another system, processor or
+// Python, or names folders of users or packages that are not here.
+bool is_of_another_machine(std::string_view text, const MachineFacts& machine);
 
 struct Explanation {
   Symptom symptom;
@@ -92,6 +105,7 @@ struct Asked {
   const MachineFacts* machine = nullptr;  // may be none
   Disk& disk;                             // is asked only for files of that machine
   std::vector<Distribution> installed = {};
+  bool assumed = false;  // nobody named it: another Python may have been meant
 };
 Explanation explain(const Symptom& symptom, const Asked& asked);
 Explanation explain(const Symptom& symptom, const MachineFacts* machine, Disk& disk);
@@ -99,6 +113,10 @@ Explanation explain(const Symptom& symptom, const MachineFacts* machine, Disk& d
 // Explains all symptoms of a text. Those that differ in one name alone share an explanation, which
 // lists the names.
 std::vector<Explanation> explain_all(const std::vector<Symptom>& symptoms, const Asked& asked);
+
+// Adds the sentences of an entry of data/missing.toml, with these parts in their braces.
+void tell(const std::string& key, Explanation& explanation,
+          const std::map<std::string, std::string>& parts = {});
 
 // The questions about libraries: symbols, versions, files that are not found. They may change the
 // parts of the symptom, which the sentences of its entry are made of.

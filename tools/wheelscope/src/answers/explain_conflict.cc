@@ -87,6 +87,23 @@ class Wishes {
     return version && at > 1 ? words_[at - 2] + " " + last : last;
   }
 
+  // Returns what stands between a branch of conda's tree and a word: "python =3.12" for
+  // "└─ python =3.12 *, which".
+  std::string of_branch(std::size_t at) const {
+    std::string all;
+    for (; at > 0 && !words_[at - 1].ends_with("─"); --at) {
+      const auto part = without_comma(words_[at - 1]);
+      if (!part.empty() && part != "*" && part != "=*") all = part + (all.empty() ? "" : " ") + all;
+    }
+    return at > 0 ? all : "";
+  }
+
+  void add_branch(const std::string& who) {
+    const auto wanted = of_branch(at_);
+    if (is_requirement(wanted) && !who.empty())
+      wishes.push_back({who, name_of_requirement(wanted), wanted});
+  }
+
   void read() {
     const auto now = word(at_), next = word(at_ + 1);
     if (now == "user" && next == "requested") {
@@ -97,10 +114,17 @@ class Wishes {
       add(who_before(at_), at_ + (word(at_ + 2) == "both" ? 3 : 2));
     } else if (now == "requires") {
       add(who_before(at_), at_ + 1);
+    } else if ((now == "would" && next == "require") || (now == "is" && next == "installable")) {
+      parent_ = of_branch(at_);
+    } else if (now == "is" && next == "requested") {
+      add_branch("you");
+    } else if (now == "which" && (next == "conflicts" || next == "can")) {
+      add_branch(parent_);
     }
   }
 
   std::vector<std::string> words_;
+  std::string parent_;  // in conda's tree
   std::size_t at_ = 0;
 };
 

@@ -29,42 +29,19 @@ std::string library_stem(const std::string& library) {
 
 void explain_torch_library(const std::string& name, const MachineFacts* machine,
                            Explanation& explanation) {
-  explanation.owner = "torch";
-  const bool cuda = name.find("cuda") != name.npos;
-  if (name.find("_hip") != name.npos) {
-    explanation.say("torch for ROCm alone has this file: the package was built for ROCm");
-    explanation.advise(
-        "install torch and the package for one kind of GPU, from one index: pip install "
-        "--force-reinstall torch torchvision torchaudio --index-url "
-        "https://download.pytorch.org/whl/cu126 (rocm6.4 for AMD)");
-    return;
-  }
-  if (name == "libtorch_cuda_cu.so" || name == "libtorch_cuda_cpp.so") {
-    explanation.say(
-        "only torch 1.10 to 1.13 has this file: the package was built for one of those");
-    explanation.advise(
-        "install a build of the package for the torch here, or build it again with that torch");
-    return;
-  }
+  const bool cuda = name.contains("cuda");
+  if (name.contains("_hip")) return tell("torch-hip", explanation);
+  if (name == "libtorch_cuda_cu.so" || name == "libtorch_cuda_cpp.so")
+    return tell("torch-cuda-in-two", explanation);
+  if (cuda) tell("torch-cuda", explanation, {{"name", name}});
   if (machine && machine->torch) {
     const auto& torch = *machine->torch;
-    explanation.say("torch " + torch.version + " here is " +
-                    (torch.cuda.empty() ? "a build without CUDA" : "built for CUDA " + torch.cuda));
-    if (cuda && torch.cuda.empty()) {
-      explanation.say(name + " is in CUDA builds of torch alone");
-      explanation.advise("install a CUDA build of torch, or a CPU build of the package");
-      return;
-    }
-  } else if (machine) {
-    explanation.say("there is no torch in the environment here");
+    tell("torch-is-here", explanation, {{"torch", torch.version}, {"cuda", torch.cuda}});
+    if (cuda && torch.cuda.empty()) return tell("torch-without-cuda", explanation);
+  } else if (cuda) {
+    tell("torch-cuda-unknown", explanation);
   }
-  explanation.advise(
-      "import torch before the package: torch loads its libraries, and a search for them then ends "
-      "there");
-  explanation.advise(
-      "if torch lacks the file, the package was made for another torch: install its build for the "
-      "torch here, or build it again: pip install --no-build-isolation --no-cache-dir "
-      "--no-binary=NAME NAME");
+  tell("torch-library", explanation, {{"name", name}});
 }
 
 // Libraries of CUDA: those of the table in any version, and cuDNN's.
@@ -118,48 +95,33 @@ void explain_cuda_library(const std::string& name, const MachineFacts* machine,
   auto distributions = cuda_distributions_of(name, cuda);
   if (distributions.empty()) distributions = former_distributions(name);
   const auto release = release_of(name);
-  explanation.owner = distributions.empty() ? release : joined(distributions, " or ");
-  if (!release.empty()) explanation.say("it is part of " + release);
-  if (!distributions.empty()) explanation.say("on PyPI it comes with " + explanation.owner);
-  if (name == "libcurand.so.10") explanation.say("CUDA 10.1 to 13 all have it by this name");
-  if (machine) {
-    bool here = false;
-    for (const auto& library : machine->cuda_libraries) {
-      if (library.name == name) {
-        explanation.say("the environment here has it: " + library.path + "; no RPATH leads there");
-        explanation.advise("import torch before the package: it loads the libraries of its CUDA");
-        here = true;
-      } else if (library_stem(library.name) == library_stem(name) && library.name != name) {
-        explanation.say("the environment here has another version: " + library.name + " of " +
-                        library.distribution + " " + library.version);
-      }
-    }
-    if (!cuda.empty())
-      explanation.say("torch " + machine->torch->version + " here is built for CUDA " + cuda);
-    if (here) return;
+  const auto all = joined(distributions, " or ");
+  explanation.owner = distributions.empty() ? release : all;
+  tell("cuda-library", explanation,
+       {{"release", release},
+        {"distributions", all},
+        {"curand", name == "libcurand.so.10" ? name : ""}});
+  bool here = false;
+  for (const auto& library : machine ? machine->cuda_libraries : std::vector<CudaLibraryFacts>()) {
+    here |= library.name == name;
+    if (library.name == name)
+      tell("cuda-is-here", explanation, {{"path", library.path}});
+    else if (library_stem(library.name) == library_stem(name))
+      tell("cuda-other-is-here", explanation,
+           {{"other", library.name},
+            {"distribution", library.distribution + " " + library.version}});
   }
-  if (comes_with_cuda(name, cuda)) {
-    explanation.say("torch requires it: a part of its CUDA was removed or replaced");
-    explanation.advise("pip install " + explanation.owner +
-                       " in the version that torch requires (`pip check` names it)");
-    return;
-  }
-  explanation.advise(cuda.empty()
-                         ? "take the build of the package for the CUDA that is here; beside "
-                           "torch, for that of torch"
-                         : "take the build of the package for the CUDA that torch is built "
-                           "for");
-  if (!distributions.empty())
-    explanation.advise(
-        "or pip install " +
-        (distributions.front().contains('<') ? "'" + explanation.owner + "'" : explanation.owner) +
-        ", and put the folder of its library into LD_LIBRARY_PATH");
-  else if (!release.empty())
-    explanation.advise("or install " + release +
-                       ", and put the folder of its library into LD_LIBRARY_PATH");
-  explanation.advise(
-      "on a Jetson it is JetPack's, and a container gets it by --runtime nvidia: take a torch that "
-      "was built for that JetPack");
+  if (!cuda.empty())
+    tell("torch-is-here", explanation, {{"torch", machine->torch->version}, {"cuda", cuda}});
+  if (here) return;
+  if (comes_with_cuda(name, cuda))
+    return tell("cuda-of-torch-lost", explanation, {{"distributions", explanation.owner}});
+  const bool is_range = all.contains('<');
+  tell("cuda-of-another", explanation,
+       {{"cuda", cuda},
+        {"install", !all.empty()      ? "pip install " + (is_range ? "'" + all + "'" : all)
+                    : release.empty() ? ""
+                                      : "install " + release}});
 }
 
 bool is_libc(std::string_view name) {
@@ -169,32 +131,9 @@ bool is_libc(std::string_view name) {
   return false;
 }
 
-void explain_other_libc(bool for_musl, Explanation& explanation) {
-  explanation.owner = "the C library";
-  explanation.say(
-      for_musl
-          ? "it is musl, the C library of Alpine Linux: the file was made for musl, and this "
-            "system has glibc"
-          : "it is glibc, and this system has musl (Alpine Linux): the file was made for glibc");
-  explanation.advise(
-      for_musl ? "install the manylinux wheel of the package with the pip of this Python; a file "
-                 "that was copied out of an Alpine image does not run here"
-               : "install the musllinux wheel of the package if there is one, or build it here");
-  if (!for_musl)
-    explanation.advise("or use an image with glibc: python:3-slim, not python:3-alpine");
-}
-
-// What the place or the program in a message adds: NixOS has no folders that others search.
+// What the place in a message adds: NixOS has no folders that others search.
 void explain_place(Explanation& explanation) {
-  if (explanation.symptom.message.find("/nix/store/") == std::string::npos) return;
-  explanation.say(
-      "the file was installed by Nix: NixOS has nothing in /usr/lib, and only what the derivation "
-      "names is found");
-  explanation.advise(
-      "Nix: add the package that has the library to the derivation or shell, and its folder to "
-      "LD_LIBRARY_PATH (pkgs.lib.makeLibraryPath [...]); for files that were built elsewhere "
-      "(pip's wheels) programs.nix-ld with its libraries, or buildFHSEnv; graphics and CUDA: "
-      "/run/opengl-driver/lib (nixGL on other systems)");
+  if (explanation.symptom.message.contains("/nix/store/")) tell("nix", explanation);
 }
 
 // The loader says so of programs; Python's modules have other words.
@@ -203,77 +142,20 @@ bool is_programs_message(const Explanation& explanation) {
          std::string::npos;
 }
 
-// A library whose packages are known; see ask_provider.
-void explain_provided(Explanation& explanation) {
-  const auto& symptom = explanation.symptom;
-  explanation.say("it belongs to " + symptom.part("of"));
-  if (const auto apt = symptom.part("apt"); !apt.empty())
-    explanation.advise("apt install " + apt +
-                       " (another system: the package that `dnf provides '*/" +
-                       base_name(symptom.needs) + "'` or `apk search` names)");
-  if (const auto pip = symptom.part("pip"); !pip.empty())
-    explanation.advise("or pip install " + pip);
-  if (!is_programs_message(explanation))
-    explanation.advise("with conda: the package and this library from one channel (conda-forge)");
-  explanation.advise(
-      "if it is there, put its folder into LD_LIBRARY_PATH; another number after .so is another "
-      "release: install the build of the package for the one that is here");
-}
-
-// Alpine names packages by the libraries that they have, not by links without a number.
-std::string on_alpine(const std::string& name) {
-  return name.ends_with(".so")
-             ? " (pkgs.alpinelinux.org/contents names it; a name without a number "
-               "is in a package -dev as a rule)"
-             : " (`apk add so:" + name + "`)";
-}
-
 // Whose copy was loaded decides what helps; its path tells.
 void explain_older_libstdcxx(Explanation& explanation) {
   const auto& loaded = explanation.symptom.needs;
-  auto in = [&](std::string_view folder) { return loaded.find(folder) != loaded.npos; };
-  const char* newer =
-      "use a newer libstdc++.so.6: in a conda environment, conda install -c conda-forge "
-      "libstdcxx-ng; otherwise the system's package of a newer gcc";
-  const char* first =
-      "if the system's own is newer than the one in the message, an environment or "
-      "LD_LIBRARY_PATH put the older one first";
-  explanation.say("libstdc++ comes with gcc, and each gcc adds versions to it");
-  const bool system = loaded.starts_with("/lib") || loaded.starts_with("/usr/lib");
-  const bool conda = in("conda") || in("/envs/") || in("miniforge") || in("mamba");
-  if (conda && !in("/envs/") && explanation.symptom.library.contains("/envs/")) {
-    explanation.say(
-        "the copy that was loaded is conda's base copy, but the library is in another environment, "
-        "whose own copy is usually newer");
-    explanation.advise(
-        "in that environment, activated: LD_LIBRARY_PATH=$CONDA_PREFIX/lib python ... (conda "
-        "install -c conda-forge libstdcxx-ng first, if its lib has no libstdc++.so.6)");
-    explanation.advise(
-        "or update the copy of base: conda install -n base -c conda-forge libstdcxx-ng");
-    explanation.advise(
-        "`which python` must name the environment's: base's Python, with PYTHONPATH or a "
-        "notebook's kernel that leads to the environment, loads base's libraries");
-  } else if (system) {
-    explanation.say("the copy that was loaded is the system's");
-    explanation.advise(
-        "in a conda environment: conda install -c conda-forge libstdcxx-ng, and "
-        "LD_LIBRARY_PATH=$CONDA_PREFIX/lib if the system's is still taken; otherwise the system's "
-        "package of a newer gcc, or a newer system");
-  } else if (loaded.starts_with('/') && !conda) {
-    explanation.say(
-        "the copy that was loaded is neither the system's nor conda's: LD_LIBRARY_PATH (a compiler "
-        "module) put its folder first, or the program that runs Python (Julia, MATLAB, Blender) "
-        "brought it");
-    explanation.advise(
-        "unset LD_LIBRARY_PATH, or unload that module (module list), and try again; or load the "
-        "module of a newer gcc");
-    explanation.advise(
-        "conda: LD_LIBRARY_PATH=$CONDA_PREFIX/lib, whose copy is newer as a rule; in another "
-        "program: LD_PRELOAD=PATH/libstdc++.so.6 of the newer one, or a newer program");
-  } else {
-    explanation.advise(newer);
-    explanation.advise(first);
-  }
+  tell("libstdcxx", explanation);
+  const bool conda = loaded.contains("conda") || loaded.contains("/envs/") ||
+                     loaded.contains("miniforge") || loaded.contains("mamba");
+  if (conda && !loaded.contains("/envs/") && explanation.symptom.library.contains("/envs/"))
+    tell("libstdcxx-of-base", explanation);
+  else if (loaded.starts_with("/lib") || loaded.starts_with("/usr/lib"))
+    tell("libstdcxx-of-the-system", explanation);
+  else if (loaded.starts_with('/') && !conda)
+    tell("libstdcxx-of-a-module", explanation);
+  else
+    tell("libstdcxx-of-anyone", explanation);
 }
 
 }  // namespace
@@ -281,106 +163,58 @@ void explain_older_libstdcxx(Explanation& explanation) {
 void ask_library(const Asked& asked, Explanation& explanation) {
   explain_place(explanation);
   const auto* machine = asked.machine;
-  if (const auto stem = explanation.symptom.part("stem"); !stem.empty())
-    explanation.symptom.needs = "lib" + stem + ".so." + explanation.symptom.part("release");
-  const auto& needs = explanation.symptom.needs;
-  if (needs.empty() && explanation.symptom.kind == "nvrtc-builtins") return;  // it names none
-  const auto name = base_name(needs);
-  const bool on_musl =
-      explanation.symptom.message.find("Error loading shared library") != std::string::npos;
+  auto& symptom = explanation.symptom;
+  if (const auto stem = symptom.part("stem"); !stem.empty())
+    symptom.needs = "lib" + stem + ".so." + symptom.part("release");
+  const auto& needs = symptom.needs;
+  if (needs.empty() && symptom.kind == "nvrtc-builtins") return;  // it names none
+  const auto name = base_name(needs), small = lower(name);
+  const bool on_musl = symptom.message.contains("Error loading shared library");
+  auto tell_of = [&](const char* key) { tell(key, explanation, {{"name", name}}); };
   if (std::ranges::none_of(name, [](unsigned char c) { return std::isalpha(c) || c >= 0x80; })) {
-    explanation.say(
-        "that is no name of a library: the file that asks for it is damaged, by a download or an "
-        "installation that was cut off, or by patchelf or strip");
-    explanation.advise(
-        "install the package again, or another version of it: pip install --force-reinstall "
-        "--no-cache-dir NAME");
+    tell("nameless-library", explanation);
   } else if (is_driver_library(name) || is_driver_library(name + ".1")) {
-    explanation.owner = "the NVIDIA driver";
-    explanation.say("it is part of the NVIDIA driver; no package has it");
-    if (machine && machine->driver.empty()) explanation.say("there is no driver on this machine");
-    explanation.advise(
-        "run on a machine with a GPU and its driver; in a container, start it with --gpus all");
-    explanation.advise(
-        "in WSL: LD_LIBRARY_PATH=/usr/lib/wsl/lib, with the driver installed in Windows alone");
+    const bool absent = machine && machine->driver.empty();
+    tell("driver-library", explanation, {{"absent", absent ? "absent" : ""}});
   } else if (is_torch_library(name)) {
     explain_torch_library(name, machine, explanation);
   } else if (is_cuda_library(name)) {
     explain_cuda_library(name, machine, explanation);
   } else if (name.starts_with("libpython")) {
-    explanation.owner = "Python";
-    explanation.say(
-        "the module is linked to a shared Python library; not every Python has one, and each has "
-        "its own version");
-    explanation.advise("install a build of the package that was made for this Python");
-    explanation.advise(
-        "or make " + name +
-        " found: with conda, LD_LIBRARY_PATH=$CONDA_PREFIX/lib; of the system, apt install " +
-        name.substr(0, name.find(".so")) +
-        "; a Python that is built here needs --enable-shared to have one");
-    explanation.advise("whoever builds it: do not link a module to libpython");
-  } else if (is_musl(name) || (on_musl && is_libc(name))) {
-    explain_other_libc(is_musl(name), explanation);
+    tell("python-library", explanation,
+         {{"name", name}, {"package", name.substr(0, name.find(".so"))}});
+  } else if (is_musl(name)) {
+    tell("musl-library", explanation);
+  } else if (on_musl && is_libc(name)) {
+    tell("glibc-on-musl", explanation);
   } else if (needs.starts_with('/')) {
-    explanation.say(
-        "it was asked for by its path, and there is no file at that path: it was not built, was "
-        "not installed, or was deleted");
-    explanation.advise(
-        "install the package again, or build it: pip install --force-reinstall --no-cache-dir "
-        "NAME");
-  } else if (const auto small = lower(name); small.ends_with(".dll") || small.ends_with(".dylib")) {
-    const bool on_windows = small.ends_with(".dll");
-    explanation.say(on_windows ? "it is a file of Windows' kind, or one that it needs is missing"
-                               : "it is a file of macOS' kind");
-    explanation.advise(
-        "install the package again: pip install --force-reinstall --no-cache-dir NAME; its wheel "
-        "may bring " +
-        name);
-    explanation.advise(on_windows
-                           ? "or install what has it, and add its folder: PATH, and for Python 3.8 "
-                             "and newer os.add_dll_directory; the Visual C++ Redistributable for "
-                             "msvcp140.dll and vcruntime140.dll"
-                           : "or install what has it: brew search, brew install");
+    tell("library-by-its-path", explanation);
+  } else if (small.ends_with(".dll")) {
+    tell_of("windows-library");
+  } else if (small.ends_with(".dylib")) {
+    tell_of("macos-library");
   } else if (is_platform_library(name) || on_musl) {
-    explanation.say(
-        is_platform_library(name)
-            ? "it is a library of the system that wheels may count on; minimal images leave it out"
-            : "the message is musl's: the system is Alpine Linux, or one like it");
+    tell(is_platform_library(name) ? "platform-library" : "library-on-musl", explanation);
     ask_provider(asked, explanation);
-    if (on_musl && !explanation.owner.empty())
-      explanation.say("it belongs to " + explanation.symptom.part("of"));
-    explanation.owner = "the system";
-    const auto apt = explanation.symptom.part("apt");
-    explanation.advise(
-        "install the system's package that has " + name +
-        (on_musl ? on_alpine(name)
-         : apt.empty()
-             ? " (`apt-file search " + name + "`, `dnf provides '*/" + name + "'`)"
-             : ": apt install " + apt + "; `dnf provides '*/" + name + "'` names Fedora's"));
-  } else if (explanation.symptom.kind == SymptomKind::torch_needs) {
-    explanation.say(
-        "it is neither CUDA's nor one that every Linux has: torch's wheel should bring it");
+    const bool numbered = !name.ends_with(".so");
+    tell("library-of-the-system", explanation,
+         {{"name", name},
+          {"of", on_musl ? symptom.part("of") : ""},
+          {"link", on_musl && !numbered ? name : ""},
+          {"numbered", on_musl && numbered ? name : ""},
+          {"glibc", on_musl ? "" : "glibc"},
+          {"apt", symptom.part("apt")}});
+  } else if (symptom.kind == SymptomKind::torch_needs) {
+    tell("library-of-torchs-wheel", explanation);
   } else if (ask_provider(asked, explanation); !explanation.owner.empty()) {
-    explain_provided(explanation);
-  } else if (is_programs_message(explanation)) {
-    explanation.say(
-        "it is the program's own library, or one of a package that is not installed; the loader "
-        "does not look into the program's folder or the current one by itself");
-    explanation.advise("`find / -name '" + name +
-                       "*' 2>/dev/null` tells whether it is there: put its folder into "
-                       "LD_LIBRARY_PATH (export it), or after `make install` run sudo ldconfig");
-    explanation.advise("it is not there: install the package that has it (`apt-file search " +
-                       name + "`, `dnf provides '*/" + name +
-                       "'`), or take all files of the release");
-    explanation.advise(
-        "whoever builds it: link with -Wl,-rpath,'$ORIGIN/../lib' (CMAKE_INSTALL_RPATH)");
+    tell("provided-library", explanation,
+         {{"name", name},
+          {"of", symptom.part("of")},
+          {"apt", symptom.part("apt")},
+          {"pip", symptom.part("pip")},
+          {"program", is_programs_message(explanation) ? "program" : ""}});
   } else {
-    explanation.say(
-        "it is neither torch's, nor CUDA's, nor one that every Linux has: a wheel should bring it");
-    explanation.advise("install the package again: its wheel may bring " + name +
-                       "; a package that was built here needs it installed");
-    explanation.advise("or install the system's package that has it (`apt-file search " + name +
-                       "`), or put its folder into LD_LIBRARY_PATH");
+    tell_of(is_programs_message(explanation) ? "library-of-a-program" : "library-of-a-wheel");
   }
 }
 
@@ -402,40 +236,32 @@ void ask_version(const Asked& asked, Explanation& explanation) {
   const auto number = line == symptom.version.npos ? "" : symptom.version.substr(line + 1);
   explanation.owner = base_name(symptom.needs);
   if (kind == "GLIBC") {
-    explanation.say("it runs with glibc " + number +
-                    " and newer ones, whatever the tag of its wheel says");
-    if (machine && machine->libc == "glibc")
-      explanation.say(
-          "glibc here is " + machine->libc_version +
-          (older(machine->libc_version, number) ? "" : ": the message is of another machine"));
-    explanation.advise(
-        "take a build for an older system: one whose tag has manylinux_2_N with N at most that of "
-        "the glibc there");
-    explanation.advise(
-        "or build the package on that system; a C library comes with its system alone");
-    return;
+    // How the file came there decides what helps.
+    auto names = [&](std::string_view folder) { return symptom.message.contains(folder); };
+    const bool onefile = names("/_MEI") || names("/onefile_") || names("/.mount_");
+    const bool package =
+        !onefile && (names("site-packages") || names("dist-packages") || names(".cpython-"));
+    const auto here = machine && machine->libc == "glibc" ? machine->libc_version : "";
+    auto yes_if = [](bool is_so) { return is_so ? "yes" : ""; };
+    return tell("glibc-version", explanation,
+                {{"number", number},
+                 {"here", here},
+                 {"other", older(here, number) ? "" : here},
+                 {"onefile", yes_if(onefile)},
+                 {"package", yes_if(package)},
+                 {"wheel", yes_if(package || (!onefile && symptom.library.empty()))},
+                 {"program", yes_if(!onefile && !package)}});
   }
   if (machine && symptom.needs.starts_with('/')) {
     if (const auto* library = asked.disk.open(symptom.needs)) {
       if (const auto newest = newest_version(*library, kind); !newest.empty())
-        explanation.say(symptom.needs + " here goes up to " + kind + "_" + newest);
+        tell("version-here", explanation,
+             {{"path", symptom.needs}, {"version_here", kind + "_" + newest}});
     }
   }
-  if (kind == "GLIBCXX" || kind == "CXXABI") {
-    explain_older_libstdcxx(explanation);
-    return;
-  }
-  if (symptom.version == explanation.owner) {
-    explanation.say(
-        "the file under the name " + explanation.owner +
-        " is another library's: often a link that leads to a newer or an older release");
-    explanation.advise(
-        "remove the link, and take a build of the package for this system: one that brings or "
-        "needs the release that is here");
-    return;
-  }
-  explanation.advise("install a " + explanation.owner + " that has " + symptom.version +
-                     ", or a build of the package for the one that is here");
+  if (kind == "GLIBCXX" || kind == "CXXABI") return explain_older_libstdcxx(explanation);
+  tell(symptom.version == explanation.owner ? "version-of-another-library" : "version-of-a-library",
+       explanation, {{"owner", explanation.owner}, {"wanted", symptom.version}});
 }
 
 }  // namespace wheelscope

@@ -40,6 +40,7 @@ std::pair<std::string, std::string> missing_thing(const Symptom& symptom) {
 void ask_provider(const Asked&, Explanation& explanation) {
   auto [kind, name] = missing_thing(explanation.symptom);
   if (kind == "library" || kind == "program") name = base_name(name);
+  if (kind == "library" && name.ends_with(".dylib")) name.resize(name.find('.'));
   if (kind == "library" && !name.contains(".so"))  // as ctypes and cffi are asked for it: cairo
     name = (name.starts_with("lib") ? "" : "lib") + name + ".so";
   if (kind == "package") {  // of CMake or pkg-config: OpenMP_CXX is a part of OpenMP

@@ -108,7 +108,7 @@ struct ChosenPackage {
   std::optional<std::uint64_t> size;
   bool is_source = false;
   bool by_bytes = false;                 // its file was examined
-  FitVerdict verdict;                    // works, or depends
+  FitVerdict judged;                     // works, or depends
   std::string newest;                    // version on the index, where that is another one
   std::vector<std::string> required_by;  // package and requirement
 };

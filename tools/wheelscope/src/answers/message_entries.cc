@@ -1,5 +1,6 @@
-// Reads data/explain.toml: what messages are recognised by, and what is said of them.
+// Reads data/explain.toml and data/missing.toml: what messages are recognised by, and what is said.
 #include <algorithm>
+#include <cctype>
 
 #include "answers/explain.h"
 #include "tables/embedded.h"
@@ -32,6 +33,10 @@ Pattern parse_pattern(std::string_view text) {
     }
   }
   if (!literal.empty()) end_literal("");
+  for (auto* outer : {&pattern.between.front(), &pattern.between.back()}) {
+    if (outer->ends_with('!')) outer->pop_back();  // a word as it is
+  }
+  pattern.capital = std::isupper(static_cast<unsigned char>(text.front())) != 0;
   return pattern;
 }
 
@@ -56,10 +61,6 @@ constexpr const char* undefined_symbol[] = {
     "{library}: undefined symbol: SYMBOL",          "undefined symbol: SYMBOL",
     "dlopen({library}, *symbol not found*'_SYMBOL", "dlopen({library}, *symbol not found*(_SYMBOL",
     "dlopen({library}, *Symbol not found: _SYMBOL", "Symbol not found: _SYMBOL"};
-
-std::string replaced(std::string text, std::string_view from, const std::string& to) {
-  return text.replace(text.find(from), from.size(), to);
-}
 
 std::vector<std::string> texts(const toml::node* node) {
   if (!node) return {};
@@ -92,7 +93,7 @@ std::vector<MessageEntry> parse_entries(std::string_view text) {
     };
     for (const auto& text : texts(table.get("find"))) add(text);
     for (const auto& symbol : texts(table.get("symbols"))) {
-      for (const auto* form : undefined_symbol) add(replaced(form, "SYMBOL", symbol));
+      for (const auto* form : undefined_symbol) add(replace_all(form, "SYMBOL", symbol));
     }
     found.emplace_back(node.source().begin.line, std::move(entry));
   }
@@ -117,6 +118,11 @@ const std::vector<MessageEntry>& message_entries() {
 
 const MessageEntry& entry_of(const std::string& kind) {
   return *std::ranges::find(message_entries(), kind, &MessageEntry::kind);
+}
+
+const MessageEntry& missing_entry(const std::string& key) {
+  static const auto entries = parse_entries(embedded::missing());
+  return *std::ranges::find(entries, key, &MessageEntry::kind);
 }
 
 }  // namespace wheelscope

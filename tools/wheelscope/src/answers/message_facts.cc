@@ -1,5 +1,6 @@
 // Reads from a whole text what its messages do not say themselves: which Python and pip printed
 // them, and on what kind of system.
+#include <filesystem>
 #include <set>
 
 #include "answers/explain.h"
@@ -20,15 +21,17 @@ std::set<std::string> numbers_after(std::string_view text, std::string_view word
 }
 
 // The minor version of Python if the text names one alone: by the folder of its packages, as pip
-// and uv say it, or by its folder on Windows.
+// and uv say it, by its folder on Windows, or in the name of a module.
 std::string python_of(std::string_view text) {
   std::set<std::string> minors;
   for (const auto* word : {"/python3.", "(python 3.", " cpython 3."}) {
     for (const auto& number : numbers_after(text, word))
       minors.insert("3." + number.substr(0, number.find('.')));
   }
-  for (const auto& number : numbers_after(text, "\\python3")) {
-    if (number.size() < 3 && !number.contains('.')) minors.insert("3." + number);
+  for (const auto* word : {"\\python3", "cpython-3"}) {
+    for (const auto& number : numbers_after(text, word)) {
+      if (number.size() < 3 && !number.contains('.')) minors.insert("3." + number);
+    }
   }
   return minors.size() == 1 ? *minors.begin() : "";
 }
@@ -51,10 +54,68 @@ bool has(std::string_view text, std::initializer_list<std::string_view> words) {
   return false;
 }
 
+// Returns the folders of users and of packages in a text: /home/me, /opt/venv/.../site-packages.
+std::set<std::string> folders_of(std::string_view text) {
+  std::set<std::string> folders;
+  for (const auto* mark : {"/home/", "/Users/", "/root/", "site-packages", "dist-packages"}) {
+    for (auto at = find_in(text, mark); at != text.npos; at = find_in(text, mark, at + 1)) {
+      constexpr std::string_view before = " \t\n'\"`([=,;|";
+      const auto begin = text.find_last_of(before, at) + 1;
+      auto end = at + std::string_view(mark).size();
+      if (*mark == '/') end = text.find_first_of("/'\" \t\n:,)", end);
+      auto folder = text.substr(begin, end - begin);
+      // "ImportError:/home/me/a.so"
+      if (const auto colon = folder.rfind(":/"); colon != folder.npos)
+        folder = folder.substr(colon + 1);
+      if (folder.starts_with('/')) folders.emplace(folder);
+    }
+  }
+  return folders;
+}
+
 }  // namespace
 
+bool is_of_windows(std::string_view text) {
+  for (const auto* sign : {"c1083", ".dll", "link : fatal", "lnk1", "winerror", ".exe",
+                           "is not recognized as an internal or external command"}) {
+    if (text.contains(sign)) return true;
+  }
+  for (auto colon = text.find(":\\"); colon != text.npos; colon = text.find(":\\", colon + 1)) {
+    if (colon > 0 && text[colon - 1] >= 'a' && text[colon - 1] <= 'z' &&
+        (colon == 1 || text[colon - 2] < 'a' || text[colon - 2] > 'z'))
+      return true;
+  }
+  return false;
+}
+
+bool is_of_another_machine(std::string_view text, const MachineFacts& machine) {
+  const auto lowered = lower(text);
+  if (has(lowered, {":\\", ".dll", ".pyd", "winerror", "win_amd64", "lnk1", "lnk2", ".dylib",
+                    "dyld", "darwin", "macosx", "homebrew", "jetson", "l4t", "raspberry"}))
+    return true;
+  for (const auto* other : {"x86_64", "aarch64"}) {
+    if (machine.architecture != other && has(lowered, {std::string(other) + "-linux"})) return true;
+  }
+  const auto folders = folders_of(text);
+  if (std::ranges::any_of(folders, [](const std::string& folder) {
+        std::error_code error;
+        return std::filesystem::exists(folder, error);
+      }))
+    return false;
+  const auto python = python_of(lowered);
+  return !folders.empty() ||
+         (!python.empty() && !(machine.python && machine.python->minor() == python));
+}
+
 std::map<std::string, std::string> facts_of_text(std::string_view lowered) {
-  return {{"its_python", python_of(lowered)},
+  const bool linux = has(lowered, {"/home/", "/root/", "/mnt/c/", "linux-gnu", ".so."});
+  const bool windows = !linux && is_of_windows(lowered);
+  const bool macos = !linux && !windows &&
+                     has(lowered, {"/users/", "~/library/", ".dylib", "-darwin.so", "/opt/homebrew",
+                                   "macosx-1", "osx-arm64", "osx-64", "dyld["});
+  return {{"windows", windows ? "windows" : ""},
+          {"macos", macos ? "macos" : ""},
+          {"its_python", python_of(lowered)},
           {"its_pip", pip_of(lowered)},
           {"sudo", has(lowered, {"sudo pip", "sudo python", "sudo -h pip"}) ? "sudo" : ""},
           {"musl", has(lowered, {"musl", "alpine", "apk add"}) ? "musl" : ""}};

@@ -72,15 +72,8 @@ constexpr std::pair<std::string_view, std::string_view> translations[] = {
 
 std::string in_english(std::string_view source) {
   std::string text(source);
-  for (const auto& [translated, english] : translations) {
-    std::string done;
-    std::size_t from = 0;
-    for (auto at = text.find(translated); at != text.npos; at = text.find(translated, from)) {
-      done.append(text, from, at - from).append(english);
-      from = at + translated.size();
-    }
-    if (from > 0) text = done.append(text, from);
-  }
+  for (const auto& [translated, english] : translations)
+    text = replace_all(std::move(text), translated, english);
   return text;
 }
 
@@ -137,6 +130,14 @@ struct PlainText {
       rest.append(text, begin, end - std::min(begin, end)).append("\n");
     }
     return rest;
+  }
+
+  // Returns what stands after a place in its line, or in the next one if that is nothing.
+  std::string_view rest_of_line(std::size_t at) const {
+    at = std::min(text.find_first_not_of(' ', at), text.size());
+    const auto line = line_of(at) + 1;
+    const auto end = line < lines.size() ? lines[line] : text.size();
+    return std::string_view(text).substr(at, std::min(end - at, most_between));
   }
 
   std::size_t line_of(std::size_t at) const {
@@ -205,6 +206,11 @@ bool add_outer_parts(const Pattern& pattern, const PlainText& text, Match& match
   }
   if (const auto& name = pattern.between.back(); name.ends_with("...")) {
     match.parts[name] = text.lines_from(match.end);
+  } else if (name.ends_with(':')) {
+    auto rest = trim(text.rest_of_line(match.end));
+    while (rest.ends_with('.')) rest.remove_suffix(1);
+    if (is_template(rest)) return false;
+    match.parts[name.substr(0, name.size() - 1)] = rest;
   } else if (!name.empty() && name != "*") {
     auto word = trim(std::string_view(text.text).substr(match.end, most_between));
     if (std::string_view("<>=!~").contains(word.empty() ? 'x' : word.front())) {
@@ -221,6 +227,20 @@ bool add_outer_parts(const Pattern& pattern, const PlainText& text, Match& match
     match.parts[name] = without_quotes(word);
   }
   return true;
+}
+
+// True if a pattern without outer parts does not begin in the middle of a word, as cuda.h does in
+// my_cuda.h, nor end in the middle of a number.
+bool is_whole(const Pattern& pattern, const std::string& text, const Match& match) {
+  auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  if (const auto at = match.begin; at > 0 && pattern.between.front().empty() && is_word(text[at])) {
+    const bool new_line = at > 1 && text[at - 1] == 'n' && text[at - 2] == '\\';
+    const bool new_name = pattern.capital && std::isupper(static_cast<unsigned char>(text[at])) &&
+                          std::islower(static_cast<unsigned char>(text[at - 1]));  // ImportError
+    if (is_word(text[at - 1]) && !new_line && !new_name) return false;
+  }
+  return !(pattern.between.back().empty() && match.end < text.size() && is_digit(text[match.end]) &&
+           is_digit(text[match.end - 1]));
 }
 
 std::vector<Match> matches(const Pattern& pattern, const PlainText& text, std::size_t from = 0) {
@@ -248,7 +268,8 @@ std::vector<Match> matches(const Pattern& pattern, const PlainText& text, std::s
       }
       match.end = next + literal.size();
     }
-    if (!complete || !add_outer_parts(pattern, text, match)) continue;
+    if (!complete || !is_whole(pattern, text.text, match) || !add_outer_parts(pattern, text, match))
+      continue;
     // The shortest text that fits: "numpy.random: numpy.dtype size changed" is of numpy.dtype.
     if (!found.empty() && found.back().end == match.end) found.pop_back();
     found.push_back(std::move(match));
@@ -409,7 +430,11 @@ std::vector<Symptom> recognise(std::string_view source) {
   }
   if (symptoms.empty()) return symptoms;
   const auto facts = facts_of_text(text.lowered);
-  for (auto& symptom : symptoms) symptom.parts.insert(facts.begin(), facts.end());
+  const auto whole = std::make_shared<const std::string>(text.lowered);
+  for (auto& symptom : symptoms) {
+    symptom.parts.insert(facts.begin(), facts.end());
+    symptom.text = whole;
+  }
   return symptoms;
 }
 

@@ -146,11 +146,11 @@ class FilePlanner {
 
   // The program that ships the code picks among all that can run.
   void plan_lone(const DeviceCode& code) {
-    plan_.remove = std::ranges::none_of(wanted_.gpus, [&](const std::string& gpu) {
+    plan_.removed = std::ranges::none_of(wanted_.gpus, [&](const std::string& gpu) {
       return code.kind == CodeKind::ptx ? ptx_serves(code.target, gpu)
                                         : sass_serves(code.target, gpu);
     });
-    count(code, plan_.remove ? plan_.cut : plan_.kept);
+    count(code, plan_.removed ? plan_.cut : plan_.kept);
   }
 
   const ThinFor& wanted_;
@@ -269,7 +269,7 @@ std::vector<FileThinning> plan_thinning(const std::string& path, Bytes file,
     auto& plan = plans.emplace_back(
         FileThinning{.path = path, .size_before = file.size(), .size = file.size()});
     FilePlanner(one, device, plan).run();
-    if (plan.remove)
+    if (plan.removed)
       plan.size = 0;
     else
       plan_layout(file, device.form, plan);

@@ -65,7 +65,7 @@ struct ModuleCount {
 
 struct FileThinning {
   std::string path;
-  bool remove = false;  // a loose file that none of the GPUs could run
+  bool removed = false;  // a loose file that none of the GPUs could run
   std::vector<ContainerCut> cuts;
   CodeSums kept, cut;
   std::map<StaysWhole, std::uint64_t> stays;   // -> how many fat binaries or entries
@@ -75,7 +75,7 @@ struct FileThinning {
   std::uint64_t size_before = 0, size = 0;  // of the file
   std::uint64_t zeros = 0;                  // new zeros that are still in the file
 
-  bool changes() const { return remove || !cuts.empty(); }
+  bool changes() const { return removed || !cuts.empty(); }
 };
 
 // Reads the device code of a file of any form.

@@ -143,6 +143,12 @@ const std::map<std::string_view, std::string_view>& python_abi3() {
   return table;
 }
 
+const std::map<std::string_view, std::string_view>& driver_symbols() {
+  static const auto table =
+      parse_table<2>(embedded::driver_symbols(), [](const auto& row) { return row[1]; });
+  return table;
+}
+
 const std::map<std::string_view, std::string_view>& platform_symbols() {
   static const auto table =
       parse_table<2>(embedded::platform_symbols(), [](const auto& row) { return row[1]; });

@@ -46,6 +46,10 @@ const std::map<std::string_view, TorchSpan>& torch_symbols();
 // data/python_abi3.csv, `symbols,first_version`: the symbols of Python's limited API.
 const std::map<std::string_view, std::string_view>& python_abi3();
 
+// data/driver_symbols.csv, `symbols,first_cuda`: the functions of libcuda.so.1, and the CUDA that
+// brought each; empty: one before the oldest that is told.
+const std::map<std::string_view, std::string_view>& driver_symbols();
+
 // data/platform_symbols.csv, `symbols,library`: what the C library and the compiler's runtime
 // export.
 const std::map<std::string_view, std::string_view>& platform_symbols();
