@@ -1,4 +1,3 @@
 """Compares wheelscope with other tools and with real machines, as in `python -m
-validation.corpus.compare` from the project's folder. Modules that make containers need the
-installed package `wheelyard`; they need nothing else from outside.
+validation.corpus.compare` from the project's folder.
 """

@@ -42,13 +42,6 @@ CODE = {
 }
 
 
-def fetch(package: str, minor: str, arch: str) -> Path:
-    folder = WHEELS / f"{minor}-{arch}"
-    if not list(folder.glob("*.whl")):
-        pypi.download(f"{package}=={minor}.*", folder, pypi.platform_options(arch))
-    return next(folder.glob("*.whl"))
-
-
 def runtimes(wheel: Path) -> Iterator[bytes]:
     """Yields the ELF files of the runtime in a wheel; the static library is an archive of one
     object."""
@@ -82,7 +75,7 @@ def read_minor(package: str, minor: str) -> tuple[list[str], set[str]]:
     """Returns the wheels of a minor version and the texts that all its runtimes share."""
     wheels, shared = [], None
     for arch in ("x86_64",) if minor in X86_64_ONLY else ("x86_64", "aarch64"):
-        wheel = fetch(package, minor, arch)
+        wheel = pypi.wheel(f"{package}=={minor}.*", WHEELS / f"{minor}-{arch}", arch)
         wheels.append(wheel.name)
         for elf in runtimes(wheel):
             major, _, rest = minor.partition(".")

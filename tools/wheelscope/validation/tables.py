@@ -110,6 +110,45 @@ def write_python_abi3(_: list[Path]) -> None:
     write_csv("python_abi3.csv", [head], "symbols,first_version", rows)
 
 
+# --- driver_symbols.csv: the functions of the CUDA driver, by NVIDIA's list of their types ------------
+# PFN_cuMemAlloc_v2000 and _v3020: cuMemAlloc came with CUDA 2.0 and changed with 3.2; cuda.h names the
+# changed one cuMemAlloc_v2. Every driver that is still in use has what came before OLDEST.
+OLDEST = 10000
+
+
+def write_driver_symbols(_: list[Path]) -> None:
+    wheel = pypi.wheel("nvidia-cuda-runtime", Path("build/tables/driver"), "x86_64")
+    with zipfile.ZipFile(wheel) as archive:
+        header = {
+            Path(name).name: archive.read(name).decode()
+            for name in archive.namelist()
+            if name.endswith(("/cuda.h", "/cudaTypedefs.h"))
+        }
+    versions: dict[str, set[int]] = {}
+    for name, number in re.findall(r"\bPFN_(cu\w+?)_v(\d+)", header["cudaTypedefs.h"]):
+        versions.setdefault(name, set()).add(int(number))
+    came = {name: min(numbers) for name, numbers in versions.items()}
+    renamed = re.findall(r"#\s*define (cu\w+)\s+(cu\w+_v(\d+))\s*$", header["cuda.h"], re.MULTILINE)
+    # cuGraphAddNode_v2 is the second of _v12020, _v12030 and _v13040; the third is no function.
+    came |= {
+        new: sorted(versions[old])[int(nth) - 1] for old, new, nth in renamed if old in versions
+    }
+    rows = sorted((number if number >= OLDEST else 0, name) for name, number in came.items())
+    head = [
+        "Functions of the CUDA driver (libcuda.so.1), and the CUDA that brought each; nothing: one before 10.0.",
+        f"Source: cuda.h and cudaTypedefs.h of {wheel.name}. Generator: make table TABLE=driver_symbols",
+    ]
+    write_csv(
+        "driver_symbols.csv",
+        head,
+        "symbols,first_cuda",
+        [
+            (name, f"{number // 1000}.{number % 1000 // 10}" if number else "")
+            for number, name in rows
+        ],
+    )
+
+
 # --- platform_symbols.csv: what the C library and gcc's runtime export ------------------------------
 # Linkers leave the version out of some references; the name alone then has to tell that the platform
 # has the symbol. C++ names are left out: wheelscope knows the runtime's by their namespace.
@@ -176,7 +215,7 @@ def write_cuda_libraries(folders: list[Path]) -> None:
 # wheelscope itself reads from the wheels. x86_64 wheels serve: there every release has CUDA, so
 # libtorch_cpu.so and libtorch_cuda.so are both seen. The wheels are large (5 GB): give a folder with
 # those that you have, and the rest is downloaded into it.
-FOR_X86_64 = ["--python-version=3.11", "--abi=cp311", *pypi.platform_options("x86_64")]
+FOR_3_11 = ("x86_64", "--python-version=3.11", "--abi=cp311")
 RELEASES = [f"2.{minor}.0" for minor in range(9, 16)]
 HEADERS = re.compile(
     r"torch/include/torch/csrc/"
@@ -192,13 +231,6 @@ def symbols_of(wheel: Path) -> list[dict[str, Any]]:
     return symbols
 
 
-def wheel_of(release: str, folder: Path) -> Path:
-    pattern = f"torch-{release}-*x86_64.whl"
-    if not list(folder.glob(pattern)):
-        pypi.download(f"torch=={release}", folder, FOR_X86_64)
-    return next(folder.glob(pattern))
-
-
 def declared(wheel: Path) -> set[str]:
     with zipfile.ZipFile(wheel) as members:
         headers = [members.read(name) for name in members.namelist() if HEADERS.fullmatch(name)]
@@ -208,7 +240,11 @@ def declared(wheel: Path) -> set[str]:
 def write_torch_shims(folders: list[Path]) -> None:
     first: dict[str, tuple[str, str]] = {}
     for release in RELEASES:
-        wheel = wheel_of(release, (folders or [Path("build/tables/torch")])[0])
+        folder, pattern = (
+            (folders or [Path("build/tables/torch")])[0],
+            f"torch-{release}-*x86_64.whl",
+        )
+        wheel = pypi.wheel(f"torch=={release}", folder, *FOR_3_11, pattern=pattern)
         exported = {
             symbol["name"]: LIBRARIES[symbol["library"]]
             for symbol in symbols_of(wheel)
@@ -245,8 +281,7 @@ def torch_names(wheel: Path, defined: bool) -> set[str]:
 
 def exported_by(minor: str, folder: Path) -> set[str]:
     """Returns the symbols that the last release of a minor version exports."""
-    pypi.download(f"torch=={minor}.*", folder, FOR_X86_64)
-    (wheel,) = folder.glob("torch-2*.whl")
+    wheel = pypi.wheel(f"torch=={minor}.*", folder, *FOR_3_11, pattern="torch-2*.whl")
     found = torch_names(wheel, defined=True)
     wheel.unlink()
     print(f"torch {minor}: {len(found):,} symbols", flush=True)
@@ -301,6 +336,7 @@ TABLES: dict[str, Callable[[list[Path]], None]] = {
     "attributes": write_attributes,
     "cuda_libraries": write_cuda_libraries,
     "cudart": write_cudart,
+    "driver_symbols": write_driver_symbols,
     "manylinux": write_manylinux,
     "platform_symbols": write_platform_symbols,
     "python_abi3": write_python_abi3,

@@ -24,7 +24,7 @@ from typing import Any
 from elftools.elf.elffile import ELFFile
 
 from validation.corpus import download
-from validation.corpus.references.device_code import CUOBJDUMP, is_toolbox, older_cuobjdump
+from validation.corpus.references.device_code import is_toolbox, listing
 from validation.program import ROOT, WHEELSCOPE
 
 GPUS = ("7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
@@ -73,13 +73,9 @@ def chosen(entries: list[Entry], gpu: int) -> list[Entry]:
 
 def listed(file: Path, corpus: Path) -> Counts:
     """Returns what cuobjdump finds, including relocatable code."""
-    done = subprocess.run([CUOBJDUMP, "-all", file], capture_output=True, text=True)
-    if done.returncode not in (0, 255):  # it gives up on some old cubins
-        tool = older_cuobjdump(corpus)
-        done = subprocess.run([tool, "-all", file], capture_output=True, text=True)
     found: Counts = collections.Counter()
     kind = ""
-    for line in done.stdout.splitlines():
+    for line in listing(file, corpus)[0].splitlines():
         if line.startswith("Fatbin "):
             kind = line.split()[1]
         elif line.startswith("arch = sm_"):

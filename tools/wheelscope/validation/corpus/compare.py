@@ -5,7 +5,6 @@ tests/differences.toml lists the explained ones, with the evidence that wheelsco
 other fails. The whole corpus takes 11 GB; with --delete 4 GB are enough.
 """
 
-import argparse
 import base64
 import csv
 import email
@@ -18,7 +17,6 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +24,7 @@ from packaging.tags import parse_tag
 from packaging.utils import parse_wheel_filename
 
 from validation import program
-from validation.corpus.download import fetch, fetched, read_list
+from validation.corpus.download import arguments, chosen, fetch, fetched, read_list
 from validation.corpus.outcome import (
     REFERENCES,
     Difference,
@@ -40,6 +38,7 @@ from validation.corpus.outcome import (
 )
 from validation.corpus.reference import Facts
 from validation.corpus.references import platforms
+from validation.corpus.references.claims import claim
 from validation.corpus.references.device_code import is_toolbox
 from validation.corpus.references.loader import TORCH
 
@@ -59,17 +58,6 @@ def differences(wheel: Path) -> Iterator[Difference]:
 
 
 # --- Whether another program confirms an error -----------------------------------------------------
-def member(wheel: Path, name: str) -> str:
-    """Returns a file of the dist-info folder."""
-    with zipfile.ZipFile(wheel) as members:
-        (path,) = (
-            path
-            for path in members.namelist()
-            if path.endswith(f".dist-info/{name}") and path.count("/") == 1
-        )
-        return members.read(path).decode()
-
-
 def platform_is_newer(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
     """True if auditwheel names the same platform for the binaries, and the tag differs."""
     tag = theirs["auditwheel"][""]["platform_tag"]
@@ -78,14 +66,14 @@ def platform_is_newer(wheel: Path, item: Any, finding: Any, theirs: dict[str, Fa
 
 def tags_differ(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
     """True if the email parser reads other tags in WHEEL than packaging reads in the file name."""
-    written = email.message_from_string(member(wheel, "WHEEL")).get_all("Tag", [])
+    written = email.message_from_bytes(claim(wheel, "WHEEL")).get_all("Tag", [])
     inside = {tag for text in written for tag in parse_tag(str(text))}
     return inside != set(parse_wheel_filename(wheel.name)[3])
 
 
 def record_is_wrong(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
     """Confirms with csv and hashlib that a file, or as many files as are counted, have no hash or a wrong one."""
-    hashes = {line[0]: line[1] for line in csv.reader(member(wheel, "RECORD").splitlines())}
+    hashes = {line[0]: line[1] for line in csv.reader(claim(wheel, "RECORD").decode().splitlines())}
     if counted := re.fullmatch(r"and (\d+) more like it", finding["what"]):
         return sum(not text for text in hashes.values()) > int(counted[1])
     recorded = hashes.get(finding["place"], "")
@@ -96,7 +84,7 @@ def record_is_wrong(wheel: Path, item: Any, finding: Any, theirs: dict[str, Fact
 
 def only_one_has_it(wheel: Path, item: Any, finding: Any, theirs: dict[str, Facts]) -> bool:  # noqa: ARG001
     """Confirms with csv and zipfile that RECORD lists a file that the wheel lacks, or lacks one that it holds."""
-    listed = {line[0] for line in csv.reader(member(wheel, "RECORD").splitlines())}
+    listed = {line[0] for line in csv.reader(claim(wheel, "RECORD").decode().splitlines())}
     with zipfile.ZipFile(wheel) as members:
         held = set(members.namelist())
     found = listed - held if finding["id"] == "record-extra" else held - listed
@@ -189,18 +177,14 @@ def results(folder: Path, names: list[str], delete: bool) -> Iterator[tuple[Path
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, nargs="?", default=Path("build/corpus"))
-    parser.add_argument("--wheel", default="*", help="a pattern for the file names to compare")
-    parser.add_argument(
-        "--delete", action="store_true", help="keep no wheel on the disk once it is compared"
-    )
+    parser = arguments(__doc__)
+    parser.add_argument("--delete", action="store_true", help="keep no wheel that was compared")
     parser.add_argument("--summary", type=Path, help="write the result into this Markdown file")
     options = parser.parse_args()
     known = explanations()
     used: set[Explanation] = set()
     outcome = Outcome()
-    names = [w.file_name for w in read_list() if fnmatchcase(w.file_name, options.wheel)]
+    names = [wheel.file_name for wheel in chosen(options)]
     for wheel, result in results(options.folder, names, options.delete):
         outcome.count(wheel, result)
         for found in result.differences:

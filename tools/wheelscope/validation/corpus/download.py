@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from validation import pypi
@@ -77,11 +78,21 @@ def fetched(wheels: list[Wheel], folder: Path) -> Iterator[Path]:
             yield folder / wheel.file_name
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def arguments(description: str | None) -> argparse.ArgumentParser:
+    """Returns the arguments that say which wheels of the corpus are meant."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("folder", type=Path, nargs="?", default=Path("build/corpus"))
-    folder = parser.parse_args().folder
-    wheels = read_list()
+    parser.add_argument("--wheel", default="*", help="a pattern for the file names")
+    return parser
+
+
+def chosen(options: argparse.Namespace) -> list[Wheel]:
+    return [one for one in read_list() if fnmatchcase(one.file_name, options.wheel)]
+
+
+def main() -> None:
+    options = arguments(__doc__).parse_args()
+    folder, wheels = options.folder, chosen(options)
     for number, wheel in enumerate(wheels, 1):
         print(f"[{number}/{len(wheels)}] {wheel.file_name}", flush=True)
         fetch(wheel, folder)

@@ -5,16 +5,14 @@ that are not in the folder, and prints how much of each was read. Exits with 1 i
 With --delete, each wheel is removed afterwards, so that a gigabyte of disk is enough.
 """
 
-import argparse
 import json
 import subprocess
 import sys
 from collections import Counter
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from validation.corpus.download import fetched, read_list
+from validation.corpus.download import arguments, chosen, fetched
 
 QUESTIONS = Path(__file__).parents[2] / "build/wheelscope/wheelscope_questions"
 SHARES = (2, 10, 50, 100)  # of a wheel's bytes, in percent
@@ -36,12 +34,10 @@ def differences(part: Any, whole: Any) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, nargs="?", default=Path("build/corpus"))
-    parser.add_argument("--wheel", default="*", help="a pattern for the file names to compare")
+    parser = arguments(__doc__)
     parser.add_argument("--delete", action="store_true", help="keep no wheel that was compared")
     options = parser.parse_args()
-    wheels = [w for w in read_list() if fnmatchcase(w.file_name, options.wheel)]
+    wheels = chosen(options)
     different = 0
     shares: Counter[tuple[bool, int]] = Counter()
     for path in fetched(wheels, options.folder):

@@ -20,14 +20,12 @@ def unfolded(value: str) -> str:
     return " ".join(value.split())
 
 
-def metadata_of(wheel: Path) -> bytes:
+def claim(wheel: Path, name: str) -> bytes:
+    """Returns a file of the dist-info folder."""
     with zipfile.ZipFile(wheel) as members:
-        (name,) = (
-            name
-            for name in members.namelist()
-            if name.endswith(".dist-info/METADATA") and name.count("/") == 1
-        )
-        return members.read(name)
+        end = f".dist-info/{name}"
+        [path] = (one for one in members.namelist() if one.endswith(end) and one.count("/") == 1)
+        return members.read(path)
 
 
 def ask_text(text: bytes) -> dict[str, Any]:
@@ -40,7 +38,7 @@ def ask_text(text: bytes) -> dict[str, Any]:
 
 
 def ask(wheel: Path, tree: Path) -> Facts:  # noqa: ARG001 (the wheel is enough)
-    return {"": ask_text(metadata_of(wheel))}
+    return {"": ask_text(claim(wheel, "METADATA"))}
 
 
 def ours(item: Any, wheel: Path, theirs: Facts) -> Facts:  # noqa: ARG001

@@ -64,23 +64,24 @@ def ask_cubin(file: Path) -> dict[str, Any]:
     return {"sass": sorted(found, key=by_target)} if found else {}
 
 
+def listing(file: Path, folder: Path) -> tuple[str, str]:
+    """Returns what cuobjdump -all prints of a file, and its complaint if both versions give up."""
+    for newest in (True, False):
+        tool = CUOBJDUMP if newest else older_cuobjdump(folder)
+        with tempfile.TemporaryFile("w+") as output:
+            words = [tool, "-all", file]
+            done = subprocess.run(words, stdout=output, stderr=subprocess.PIPE, text=True)
+            if done.returncode in (0, 255):  # 255: there is no device code
+                output.seek(0)
+                return output.read(), ""
+    return "", done.stderr.strip()
+
+
 def ask_file(file: Path, folder: Path) -> dict[str, Any]:
     if is_cubin(file):
         return ask_cubin(file)
-    # It exits with 255 if there is no device code, and with 1 if it gives up.
-    with tempfile.TemporaryFile("w+") as output:
-        tool = CUOBJDUMP
-        for _ in range(2):
-            done = subprocess.run(
-                [tool, "-all", file], stdout=output, stderr=subprocess.PIPE, text=True
-            )
-            if done.returncode in (0, 255):
-                output.seek(0)
-                return targets_in(output.read())
-            output.truncate(0)
-            output.seek(0)
-            tool = older_cuobjdump(folder)
-    return {"no answer": done.stderr.strip()}
+    printed, complaint = listing(file, folder)
+    return {"no answer": complaint} if complaint else targets_in(printed)
 
 
 def ask(wheel: Path, tree: Path) -> Facts:

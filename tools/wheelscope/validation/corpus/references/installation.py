@@ -15,17 +15,17 @@ from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
-from packaging.tags import Tag, compatible_tags, cpython_tags
+from packaging.tags import Tag
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
-from validation import program
+from validation import program, pypi
 from validation.corpus.reference import Facts, Reference
-from validation.corpus.references.claims import metadata_of
+from validation.corpus.references.claims import claim
 
 ARCHES = ("x86_64", "aarch64", "s390x")
 TORCHES = ("2.10", "2.14", "2.15")
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.13t", "3.14", "3.14t", "3.15", "3.15t")
-NEWEST_GLIBC = 50
+NEWEST_GLIBC = 49
 RELEASES = range(20)  # of a minor version of torch or Python
 
 # How `cover` starts a reason for which pip would not install a wheel.
@@ -35,12 +35,7 @@ REFUSALS = ("its tag is not", "it requires", "it is not for", "it is for musl", 
 @functools.cache
 def tags_of(arch: str, python: str) -> frozenset[Tag]:
     """Returns the tags that pip installs on a Linux with glibc."""
-    number = (int(python[0]), int(python[2:].rstrip("t")))
-    interpreter = f"cp{number[0]}{number[1]}"
-    platforms = [f"manylinux_2_{minor}_{arch}" for minor in range(5, NEWEST_GLIBC)]
-    platforms += [f"manylinux{year}_{arch}" for year in (1, 2010, 2014)] + [f"linux_{arch}"]
-    own = cpython_tags(number, [interpreter + "t" * python.endswith("t")], platforms)
-    return frozenset([*own, *compatible_tags(number, interpreter, platforms)])
+    return frozenset(program.tags_of(python, pypi.platforms(NEWEST_GLIBC, arch)))
 
 
 def some_release_fulfils(specifiers: SpecifierSet, minor: str) -> bool:
@@ -73,7 +68,7 @@ def takes_torch(metadata: email.message.Message, arch: str, torch: str, python: 
 
 def ask(wheel: Path, tree: Path) -> Facts:  # noqa: ARG001 (the wheel is enough)
     tags = parse_wheel_filename(wheel.name)[3]
-    metadata = email.message_from_bytes(metadata_of(wheel))
+    metadata = email.message_from_bytes(claim(wheel, "METADATA"))
     pythons = SpecifierSet(str(metadata.get("Requires-Python", "")))
     return {
         "": {

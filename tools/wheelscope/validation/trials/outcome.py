@@ -6,8 +6,6 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
 
-from validation.environments.inside import names_of
-
 LIMIT = 120  # seconds for an import
 # Reasons that no file of a package tells: an import that fails for one of them is not counted.
 OUTSIDE = {
@@ -25,6 +23,23 @@ def canonical(name: str) -> str:
 
 def installed(site: Path) -> dict[str, Distribution]:
     return {canonical(one.name): one for one in distributions(path=[str(site)])}
+
+
+def names_of(files: list[str], roots: list[str]) -> set[str]:
+    """Returns the names that a distribution is imported by: its modules and packages, also below
+    folders without code. `roots`: folders of it that .pth files put on Python's path."""
+    for root in roots:
+        files = [path.removeprefix(f"{root}/") for path in files]
+    modules, packages = set(), set()
+    for *folders, file in (path.split("/") for path in files):
+        if not file.endswith((".py", ".so")) or any("." in folder for folder in folders):
+            continue
+        if not folders:
+            modules.add(file.partition(".")[0])
+        elif file.startswith("__init__."):
+            packages.add(".".join(folders))
+    inner = {one for one in packages for other in packages if one.startswith(f"{other}.")}
+    return modules | (packages - inner)
 
 
 def imported(python: str, name: str, settings: dict[str, str], folder: Path) -> str | None:
@@ -55,7 +70,9 @@ def imported(python: str, name: str, settings: dict[str, str], folder: Path) -> 
 def of_import(distribution: Distribution, ask: Any) -> tuple[str, dict[str, str | None]]:
     """Returns imports, fails, beside (the package of the distribution's name imports, another does
     not), a reason outside, or nothing; and Python's message for each name."""
-    names = names_of([str(path) for path in distribution.files or []])
+    files = distribution.files or []
+    paths = [path.read_text() for path in files if path.name.endswith(".pth")]
+    names = names_of([str(path) for path in files], "\n".join(paths).splitlines())
     said: dict[str, str | None] = {name: ask(name) for name in sorted(names)}
     if not said:
         return "nothing", said

@@ -1,19 +1,10 @@
-"""Draws from a seed and validation/draws/popular.txt; the draw is written down before anything is
-tried.
+"""Draws from a seed and popular.txt; versions come from the index, so a later run may draw newer ones.
 
-Versions come from the index, so a later run of a seed may draw newer ones.
-
-`python -m validation.draws.draw TOP_PACKAGES_JSON >popular.txt` makes the list: popular packages with native code, in
-order. The JSON is that of the repository hugovk/top-pypi-packages: the most downloaded projects. A project is taken
-if the index has a wheel of it with machine code for this Python and machine, of at most 60 MB.
+popular.txt has those of the most downloaded projects (hugovk/top-pypi-packages) of which versions() finds a wheel.
 """
 
 import functools
-import json
 import random
-import sys
-import textwrap
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +12,9 @@ from packaging.tags import sys_tags
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
-from validation.atlas_list import AT_ONCE, INDEX, get
+from validation import pypi
 
 LIST = Path(__file__).with_name("popular.txt")
-ASKED = 4000
 LARGEST = 60_000_000
 TAGS = frozenset(sys_tags())
 # These bring gigabytes or take minutes to import, so no project that requires one of them is tried.
@@ -49,10 +39,8 @@ Row = dict[str, Any]
 def versions(name: str) -> list[Version]:
     """Returns the versions with such a wheel, oldest first, without pre-releases and withdrawn
     files."""
-    page = get(f"{INDEX}/pypi/{name}/json")
-    releases = json.loads(page)["releases"] if page else {}
     found = set()
-    for file in (file for files in releases.values() for file in files):
+    for file in pypi.files_of(name):
         if not file["filename"].endswith(".whl") or file["yanked"] or file["size"] > LARGEST:
             continue
         try:
@@ -102,22 +90,3 @@ def packages(seed: int, count: int) -> list[Row]:
         }
         for name in dice.sample(popular(), count)
     ]
-
-
-def main() -> None:
-    top = json.loads(Path(sys.argv[1]).read_text())
-    names = [row["project"] for row in top["rows"][:ASKED]]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = pool.map(versions, names)
-        native = [name for name, there in zip(names, found, strict=True) if there]
-    python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    date = top["last_update"][:10]
-    print(f"# The {len(native):,} of the {ASKED:,} most downloaded projects of {date} that have a")
-    print(
-        f"# wheel with native code for CPython {python} on x86_64 Linux, of at most 60 MB, in order."
-    )
-    print(textwrap.fill(" ".join(native), 120, break_on_hyphens=False, break_long_words=False))
-
-
-if __name__ == "__main__":
-    main()
