@@ -45,7 +45,7 @@ constexpr std::pair<const char*, const char*> examples[] = {
     {"machine", "machine --json >node7.json      to be asked elsewhere"},
     {"explain", "explain 'ImportError: libcudart.so.12: cannot open shared object file'"},
     {"fit",
-     "fit 'vllm>=0.30'\nfit --index-url https://download.pytorch.org/whl/cu128 torch\n"
+     "fit 'vllm>=0.30'\n"
      "fit -r requirements.txt --machine node7.json      will they work there?"},
     {"atlas", "atlas projects.txt -o atlas/      then open atlas/index.html"},
     {"env", "env .venv\nenv --why libcudart.so.12      where is it searched for, and found?"}};
@@ -206,14 +206,15 @@ struct CommandLine {
 
   // Adds the options of pip and uv that say where files come from, and how long to wait for them.
   void add_index_options(CLI::App* command) {
-    add_value(command, "-i,--index-url,--index,--default-index", "URL", options.index,
+    add_value(command, "-i,--index-url,--index,--default-index", "URL", options.from.index,
               "Package index; by default, the one that pip or uv is configured for");
-    add_value(command, "--extra-index-url", "URL", options.extra_indexes, "Additional index");
-    add_value(command, "-f,--find-links", "URL", options.find_links,
+    add_value(command, "--extra-index-url", "URL", options.from.extra, "Additional index");
+    add_value(command, "-f,--find-links", "URL", options.from.find_links,
               "Page of links, or folder of files");
-    command->add_flag("--no-index", options.no_index, "Use only --find-links");
-    command->add_flag("--pre", options.prereleases, "Include pre-releases");
-    add_value(command, "--proxy", "URL", options.proxy, "Proxy; by default, pip's, or HTTPS_PROXY");
+    command->add_flag("--no-index", options.from.no_index, "Use only --find-links");
+    command->add_flag("--pre", options.from.prereleases, "Include pre-releases");
+    add_value(command, "--proxy", "URL", options.from.proxy,
+              "Proxy; by default, pip's, or HTTPS_PROXY");
     add_value(command, "--timeout", "SECONDS", options.timeout, "How long a server may stay silent")
         ->check(CLI::Range(1, 3600));
   }
@@ -228,6 +229,8 @@ struct CommandLine {
         ->expected(0, any_number);
     add_value(fit, "-r,--requirement", "FILE", options.requirement_files,
               "Include the requirements in this file");
+    add_value(fit, "-c,--constraint", "FILE", options.from.constraints,
+              "Take only versions that this file allows");
     add_value(fit, "--group", "GROUP", options.groups,
               "Include this dependency group of ./pyproject.toml");
     add_index_options(fit);
@@ -235,8 +238,7 @@ struct CommandLine {
     add_value(fit, "--why", "PACKAGE", options.why,
               "Explain why this package is in the set, and in no newer version");
     fit->add_option("--format", options.format,
-                    "set: include everything required, even for one project; pylock: print a lock "
-                    "file")
+                    "set: everything required, even for one project; pylock: a lock file")
         ->check(CLI::IsMember({"set", "pylock"}));
     add_value(fit, "--cuda", "CUDA", options.cuda, "CUDA version of torch: 12, 13.0, cpu");
     add_value(fit, "--driver", "VERSION", options.driver, "Assume this NVIDIA driver");
@@ -292,6 +294,21 @@ bool complain_about_command(const CLI::App& app, int argc, char** argv) {
   return true;
 }
 
+// Returns the arguments, the last one first, as the parser wants them. It would take a message that
+// begins with a dash for an option ("-bash: nvcc: command not found"), and one in brackets for a
+// list ("[WinError 127]"): a blank before it prevents that.
+std::vector<std::string> words_of_message(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words.front() == "explain") {
+    for (auto& word : words) {
+      if (word.starts_with('[') || (word.starts_with('-') && word.contains(' ')))
+        word.insert(0, " ");
+    }
+  }
+  std::ranges::reverse(words);
+  return words;
+}
+
 int run(int argc, char** argv) {
   CommandLine command_line;
   auto& app = command_line.app;
@@ -308,8 +325,9 @@ int run(int argc, char** argv) {
   }
   app.footer(footer);
   if (complain_about_command(app, argc, argv)) return wheelscope::usage;
+  auto words = words_of_message(argc, argv);
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? wheelscope::clean : wheelscope::usage;
   }

@@ -24,10 +24,6 @@ Outcome run(int (*command)(const Options&, Streams), Options options) {
   return {code, out.str(), err.str()};
 }
 
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
 std::string written(const std::string& name, const std::string& text) {
   const auto path = temporary_folder() + "/" + name;
   EXPECT_TRUE(write_file(path, text));

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,13 @@ import package_index
 import pytest
 import sample_wheels
 from package_index import Index
-from program import PROGRAM, QUESTIONS, Ask, Fit, Scope, run_valid, valid
+from program import PROGRAM, QUESTIONS, Ask, Fit, valid, virtual_environment
 
 
-@pytest.fixture(scope="session")
-def scope() -> Scope:
+@pytest.fixture(scope="session", autouse=True)
+def built() -> None:
     if not PROGRAM.exists():
         pytest.skip("wheelscope is not built; run `make build`")
-    return run_valid
 
 
 @pytest.fixture(scope="session")
@@ -53,25 +53,37 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.fixture
-def fit(tmp_path: Path) -> Fit:
-    """Returns a function that runs fit in a home of its own; it returns the answers, the exit code
-    and the errors."""
+def settings(tmp_path: Path) -> dict[str, str]:
+    """Returns the variables of a user with an empty home, who has configured no index."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PIP_", "UV_", "XDG_"))}
+    return kept | {"HOME": str(tmp_path)}
+
+
+@pytest.fixture
+def bare_fit(settings: dict[str, str]) -> Fit:
+    """Returns a function that runs fit; it returns the answers, the exit code and the errors."""
 
     def run(*arguments: str | Path, **environment: str) -> tuple[Any, int, str]:
-        settings = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("PIP_", "UV_", "XDG_"))
-        }
-        settings |= {"HOME": str(tmp_path), **environment}
         words = [PROGRAM, "fit", "--json", "--timeout", "2", *arguments]
         if not {"--machine", "--python"} & set(arguments):
             words += ["--python", sys.executable]
-        done = subprocess.run(
-            [str(word) for word in words], capture_output=True, text=True, env=settings, timeout=100
-        )
+        there = settings | environment
+        done = subprocess.run(words, capture_output=True, text=True, env=there, timeout=100)
         assert done.returncode in (0, 1, 3), done.stderr
         document = valid(json.loads(done.stdout))
-        return document.get("fit") or document["fit_set"], done.returncode, done.stderr
+        answer = document["fit" if "fit" in document else "fit_set"]
+        return answer, done.returncode, done.stderr
 
     return run
+
+
+@pytest.fixture
+def fit(bare_fit: Fit, index: Index) -> Fit:
+    """Returns the same with the index of the test."""
+    return partial(bare_fit, "--index", index.simple)
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """Returns a virtual environment without packages."""
+    return virtual_environment(tmp_path / "an env")

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "fixture.h"
 #include "report/text.h"
 
@@ -11,10 +13,6 @@ namespace wheelscope {
 namespace {
 
 const Cell usual{"x86_64", "2.15", "13.0", "3.13"};
-
-std::string reason(const std::string& wheel, const Cell& cell) {
-  return reason_text(why_not(read_wheel_fixture(wheel), cell));
-}
 
 TEST(Cover, OneWheelServesEveryCell) {
   const auto good = read_wheel_fixture("good");
@@ -25,28 +23,38 @@ TEST(Cover, OneWheelServesEveryCell) {
 }
 
 TEST(Cover, TellsTheReason) {
-  EXPECT_EQ(reason("good", {"aarch64", "2.15", "13.0", "3.13"}), "it is not for aarch64");
-  EXPECT_EQ(reason("good", {"x86_64", "2.15", "13.0", "3.9"}), "it requires Python >=3.10");
-  EXPECT_EQ(reason("good", {"x86_64", "2.9", "13.0", "3.13"}),
-            "it needs torch 2.10 for torch_call_dispatcher");
-  EXPECT_EQ(reason("one-python", usual), "its tag is not for Python 3.13");
-  EXPECT_EQ(reason("abi3", {"x86_64", "2.15", "13.0", "3.10"}),
-            "PyObject_GetBuffer exists since Python 3.11");
-  EXPECT_EQ(reason("abi3", {"x86_64", "2.15", "13.0", "3.13t"}), "its tag is not for Python 3.13t");
-  EXPECT_EQ(reason("abi3", usual), "");
-  EXPECT_EQ(reason("cxx-abi", usual),
-            "it is bound to torch's C++ ABI and does not say of which torch");
-  EXPECT_EQ(reason("cxx-abi-of-2.15", {"x86_64", "2.14", "13.0", "3.13"}),
-            "it is bound to the C++ ABI of torch 2.15");
-  EXPECT_EQ(reason("cxx-abi-of-2.15", usual), "");
-  EXPECT_EQ(reason("torch-symbol-unknown", usual), "no known torch has torch_no_such_function");
-  EXPECT_EQ(reason("no-device-code", usual), "it has no device code");
-  EXPECT_EQ(reason("dynamic-cudart-13", {"x86_64", "2.15", "12.6", "3.13"}),
-            "it needs libcudart.so.13; torch brings CUDA 12.6");
-  EXPECT_EQ(reason("dynamic-cudart-13", {"x86_64", "2.15", "cpu", "3.13"}),
-            "pkg/_C.so needs libcudart.so.13, which a CPU build of torch lacks");
-  EXPECT_EQ(reason("needs-cuda-shim", {"x86_64", "2.15", "cpu", "3.13"}),
-            "pkg/_C.so needs aoti_torch_get_current_cuda_stream, which a CPU build of torch lacks");
+  const std::tuple<const char*, Cell, const char*> users[] = {
+      {"good", {"aarch64", "2.15", "13.0", "3.13"}, "it is not for aarch64"},
+      {"good", {"x86_64", "2.15", "13.0", "3.9"}, "it requires Python >=3.10"},
+      {"good", {"x86_64", "2.9", "13.0", "3.13"}, "it needs torch 2.10 for torch_call_dispatcher"},
+      {"one-python", usual, "its tag is not for Python 3.13"},
+      {"abi3", {"x86_64", "2.15", "13.0", "3.10"}, "PyObject_GetBuffer exists since Python 3.11"},
+      {"abi3", {"x86_64", "2.15", "13.0", "3.13t"}, "its tag is not for Python 3.13t"},
+      {"abi3", usual, ""},
+      {"cxx-abi", usual, "it is bound to torch's C++ ABI and does not say of which torch"},
+      {"cxx-abi-of-2.15",
+       {"x86_64", "2.14", "13.0", "3.13"},
+       "it is bound to the C++ ABI of torch 2.15"},
+      {"cxx-abi-of-2.15", usual, ""},
+      {"torch-symbol-unknown", usual, "no known torch has torch_no_such_function"},
+      {"no-device-code", usual, "it has no device code"},
+      {"dynamic-cudart-13",
+       {"x86_64", "2.15", "12.6", "3.13"},
+       "it needs libcudart.so.13; torch brings CUDA 12.6"},
+      {"dynamic-cudart-13",
+       {"x86_64", "2.15", "cpu", "3.13"},
+       "pkg/_C.so needs libcudart.so.13, which a CPU build of torch lacks"},
+      {"needs-cuda-shim",
+       {"x86_64", "2.15", "cpu", "3.13"},
+       "pkg/_C.so needs aoti_torch_get_current_cuda_stream, which a CPU build of torch lacks"},
+      {"one-library-per-cuda", {"x86_64", "2.15", "12.6", "3.13"}, ""},
+      {"one-library-per-cuda", usual, ""},
+      {"macosx_11_0_arm64",
+       {"x86_64", "2.15", "cpu", "3.11"},
+       "it is for another system: macosx_11_0_arm64"},
+      {"musl", usual, "it is for musl, not for glibc"}};
+  for (const auto& [wheel, cell, why] : users)
+    EXPECT_EQ(reason_text(why_not(read_wheel_fixture(wheel), cell)), why) << wheel;
   EXPECT_EQ(reason_text(why_not(Item{}, usual)), "it is not a wheel");
 }
 
@@ -54,12 +62,6 @@ TEST(Cover, AWheelForOnePythonUsesWhatThatOneHas) {
   auto wheel = read_wheel_fixture("abi3");
   wheel.facts.wheel->file_name_tags = {"cp310-cp310-manylinux_2_28_x86_64"};
   EXPECT_EQ(reason_text(why_not(wheel, {"x86_64", "2.15", "13.0", "3.10"})), "");
-}
-
-TEST(Cover, OtherSystemsServeNoLinuxUser) {
-  EXPECT_EQ(reason("macosx_11_0_arm64", {"x86_64", "2.15", "cpu", "3.11"}),
-            "it is for another system: macosx_11_0_arm64");
-  EXPECT_EQ(reason("musl", usual), "it is for musl, not for glibc");
 }
 
 TEST(Cover, RequirementsCountWhereTheirMarkersHold) {
@@ -72,11 +74,6 @@ TEST(Cover, RequirementsCountWhereTheirMarkersHold) {
   EXPECT_EQ(reason_text(why_not(wheel, cell)), "it requires torch==2.13.*");
   requires_dist = {"torch==2.13; extra == 'old'", "torch<2; python_version < '3.9'"};
   EXPECT_EQ(reason_text(why_not(wheel, cell)), "");
-}
-
-TEST(Cover, ALibraryPerCudaServesEach) {
-  for (const auto* cuda : {"12.6", "13.0"})
-    EXPECT_EQ(reason("one-library-per-cuda", {"x86_64", "2.15", cuda, "3.13"}), "") << cuda;
 }
 
 TEST(Cover, StaticRuntimeServesLaterCudaOnly) {

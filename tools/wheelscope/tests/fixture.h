@@ -33,6 +33,14 @@ inline const std::string& temporary_folder() {
   return folder.path;
 }
 
+// Makes an empty folder inside of that one.
+inline std::string fresh_folder(const std::string& name) {
+  const auto path = std::filesystem::path(temporary_folder() + "/" + name).lexically_normal();
+  std::filesystem::remove_all(path);
+  std::filesystem::create_directories(path);
+  return path.string();
+}
+
 inline std::string fixture_path(const std::string& name) {
   return FIXTURES "/" + name;
 }
@@ -59,6 +67,10 @@ class Fixture {
  private:
   std::string text_;
 };
+
+inline bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
 
 using Ids = std::set<std::string>;
 

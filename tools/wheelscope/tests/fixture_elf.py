@@ -266,16 +266,21 @@ class Code:
         return header + padded
 
 
+def container(entries: bytes) -> bytes:
+    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entries)) + entries
+
+
 def fatbin(codes: list[Code]) -> bytes:
-    body = b"".join(code.build() for code in codes)
-    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
+    return container(b"".join(code.build() for code in codes))
+
+
+def member_header(name: str, size: int) -> bytes:
+    return f"{name:<16}{0:<12}{0:<6}{0:<6}{644:<8}{size:<10}`\n".encode()
 
 
 def archive_of_objects(*objects: bytes) -> bytes:
     """Makes a static library, with a table of symbols that a reader must skip."""
-    members = [(b"/", b"\0\0\0\0"), *((b"x.o/", data) for data in objects)]
     text = b"!<arch>\n"
-    for name, data in members:
-        text += name.ljust(16) + b"0".ljust(12) + b"0".ljust(6) * 2 + b"644".ljust(8)
-        text += str(len(data)).encode().ljust(10) + b"`\n" + data + b"\n" * (len(data) % 2)
+    for name, data in (("/", b"\0\0\0\0"), *(("x.o/", data) for data in objects)):
+        text += member_header(name, len(data)) + data + b"\n" * (len(data) % 2)
     return text

@@ -148,21 +148,10 @@ def elf_files() -> Iterator[tuple[str, bytes]]:
     c10 = Elf(soname="libc10.so", symbols=[Symbol("_ZN3c105ErrorC1ESs", defined=True)])
     yield "c10-before-cxx11.so", c10.build()
     yield from environment_files()
-    yield (
-        "object.o",
-        Elf(type=1, sections={"__nv_relfatbin": fatbin([Code("sass", 75, CUBIN)])}).build(),
-    )
-    yield (
-        "versions.so",
-        Elf(
-            soname="libv.so.1",
-            version_definitions=["V_1", "V_2"],
-            symbols=[
-                Symbol("f", defined=True, version="V_2"),
-                Symbol("f", defined=True, version="V_1", hidden=True),
-            ],
-        ).build(),
-    )
+    old = Symbol("f", defined=True, version="V_1", hidden=True)
+    symbols, versions = [Symbol("f", defined=True, version="V_2"), old], ["V_1", "V_2"]
+    versioned = Elf(soname="libv.so.1", version_definitions=versions, symbols=symbols)
+    yield "versions.so", versioned.build()
     hidden = [*extension().symbols[:-1], Symbol("my_add", defined=True, visibility=2)]
     yield "hidden-definition.so", extension(symbols=hidden).build()
     rewritten = extension(gnu_hash=True, symbols=extension().symbols[:-1], far_strings=True)
@@ -176,28 +165,23 @@ def elf_files() -> Iterator[tuple[str, bytes]]:
     family = Elf(machine="cuda", type=2, flags=100 << 8, abi_version=8, sections=note)
     yield "kernel-of-a-family.cubin", family.build()
     yield "kernel.hsaco", Elf(machine="amdgpu").build()
-    objects = [
-        Elf(type=1, sections={"__nv_relfatbin": fatbin([Code("sass", sm, CUBIN)])})
+    first, second = (
+        Elf(type=1, sections={"__nv_relfatbin": fatbin([Code("sass", sm, CUBIN)])}).build()
         for sm in (75, 80)
-    ]
-    yield "objects.a", archive_of_objects(*(one.build() for one in objects), b"text")
-    yield "damaged.a", archive_of_objects(objects[0].build())[:-100]
+    )
+    yield "object.o", first
+    yield "objects.a", archive_of_objects(first, second, b"text")
+    yield "damaged.a", archive_of_objects(first)[:-100]
     yield "kernel.ptx", b"//\n// made by hand\n//\n" + PTX
     yield "notes.ptx", b"This is no PTX.\n"
-    data = bytearray(good.build())
-    yield "too-short-for-header.so", bytes(data[:40])
-    yield "truncated.so", bytes(data[: len(data) // 2])
-    yield "empty-class.so", bytes(data[:4]) + b"\x07" + bytes(data[5:])
-    yield "unknown-byte-order.so", bytes(data[:5]) + b"\x09" + bytes(data[6:])
-    far = bytearray(data)
-    far[32:40] = struct.pack("<Q", 1 << 60)
-    yield "program-headers-out-of-range.so", bytes(far)
-    far = bytearray(data)
-    far[40:48] = struct.pack("<Q", len(data) + 1)
-    yield "section-headers-out-of-range.so", bytes(far)
-    far = bytearray(data)
-    far[54:56] = struct.pack("<H", 7)
-    yield "program-header-size.so", bytes(far)
+    data = good.build()
+    yield "too-short-for-header.so", data[:40]
+    yield "truncated.so", data[: len(data) // 2]
+    yield "empty-class.so", patched(data, 4, b"\x07")
+    yield "unknown-byte-order.so", patched(data, 5, b"\x09")
+    yield "program-headers-out-of-range.so", patched(data, 32, struct.pack("<Q", 1 << 60))
+    yield "section-headers-out-of-range.so", patched(data, 40, struct.pack("<Q", len(data) + 1))
+    yield "program-header-size.so", patched(data, 54, struct.pack("<H", 7))
 
 
 def fatbin_files() -> Iterator[tuple[str, bytes]]:
@@ -214,16 +198,13 @@ def fatbin_files() -> Iterator[tuple[str, bytes]]:
     )
     yield "truncated-body.fatbin", good[: len(good) - 30]
     yield "foreign-bytes-between.fatbin", good + b"garbage." + good
-    yield "wrong-version.fatbin", good[:4] + b"\x09\0" + good[6:]
-    yield "entry-header-too-small.fatbin", good[:20] + struct.pack("<I", 8) + good[24:]
-    yield "payload-out-of-range.fatbin", good[:24] + struct.pack("<Q", 1 << 62) + good[32:]
-    yield "damaged-zstd.fatbin", good[:84] + b"\xff" * 12 + good[96:]
-    bomb = bytearray(fatbin([Code("sass", 80, CUBIN, "lz4")]))
-    bomb[16 + 56 : 16 + 64] = struct.pack("<Q", 1 << 50)
-    yield "bomb.fatbin", bytes(bomb)
-    unknown = bytearray(fatbin([Code("sass", 80, CUBIN, "lz4")]))
-    unknown[16 + 40 : 16 + 48] = struct.pack("<Q", 0)
-    yield "unknown-compression.fatbin", bytes(unknown)
+    yield "wrong-version.fatbin", patched(good, 4, b"\x09\0")
+    yield "entry-header-too-small.fatbin", patched(good, 20, struct.pack("<I", 8))
+    yield "payload-out-of-range.fatbin", patched(good, 24, struct.pack("<Q", 1 << 62))
+    yield "damaged-zstd.fatbin", patched(good, 84, b"\xff" * 12)
+    packed = fatbin([Code("sass", 80, CUBIN, "lz4")])
+    yield "bomb.fatbin", patched(packed, 16 + 56, struct.pack("<Q", 1 << 50))
+    yield "unknown-compression.fatbin", patched(packed, 16 + 40, struct.pack("<Q", 0))
 
 
 def record(files: Files, dist_info: str, algorithm: str = "sha256") -> bytes:
@@ -384,9 +365,8 @@ def python_wheels(code: Files) -> Iterator[tuple[str, bytes]]:
             f"pkg/{path}": extension(symbols=symbols, **changes).build()
             for path, symbols in files.items()
         }
-        return named(
-            folder, {**code, **contents}, f"{tag}-manylinux_2_28_x86_64", metadata=metadata
-        )
+        tag += "-manylinux_2_28_x86_64"
+        return named(folder, {**code, **contents}, tag, metadata=metadata)
 
     def for_python(version: str) -> str:
         return f"_C.cpython-{version}-x86_64-linux-gnu.so"

@@ -81,7 +81,7 @@ TEST(Settings, WhatElsePipIsTold) {
   EXPECT_EQ(settings.find_links, Strings({"/a", "https://b.example/"}));
   EXPECT_TRUE(settings.no_index && settings.prereleases);
   EXPECT_EQ(settings.proxy, "http://p.example:3128");
-  EXPECT_EQ(addresses_of(settings), Strings({links_page("/a"), links_page("https://b.example/")}));
+  EXPECT_EQ(indexes_of(settings), Strings());
   EXPECT_FALSE(parse_pip_conf("[global]\nno-index = 0").no_index);
 }
 

@@ -75,8 +75,7 @@ TEST(Link, FollowsRunpathAndNothingElse) {
   EXPECT_EQ(led.resolved.at("libinner.so"), 1U);
   const auto lost = link(read_wheel_fixture("nothing-leads-to-a-library", with_symbols), {});
   EXPECT_EQ(lost.missing_libraries.at("libinner.so"), std::set<std::string>{"pkg/_C.so"});
-  EXPECT_NE(lost.missing_reasons.at("libinner.so").find("no RPATH or RUNPATH leads there"),
-            std::string::npos);
+  EXPECT_TRUE(has(lost.missing_reasons.at("libinner.so"), "no RPATH or RUNPATH leads there"));
   ASSERT_EQ(lost.missing.size(), 1U);
   EXPECT_EQ(lost.missing[0].symbol, "inner");
 }
@@ -144,7 +143,7 @@ TEST(Diff, TellsWhatChangedForUsers) {
   EXPECT_EQ(code.at("size of device code").after, "0");
   const auto torch = changes("good", "cxx-abi");
   EXPECT_EQ(torch.at("torch ABI").after, "cxx");
-  EXPECT_NE(torch.at("pkg/_C.so: needs").after.find("and 1 more"), std::string::npos);
+  EXPECT_TRUE(has(torch.at("pkg/_C.so: needs").after, "and 1 more"));
   EXPECT_EQ(changes("good", "abi3").at("library").after, "pkg/_C.abi3.so");
 }
 

@@ -22,10 +22,7 @@ namespace fs = std::filesystem;
 // A folder with the libraries of one test.
 class Workshop {
  public:
-  explicit Workshop(const std::string& name) : folder_(temporary_folder() + "/loader-" + name) {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
+  explicit Workshop(const std::string& name) : folder_(fresh_folder("loader-" + name)) {}
 
   // Builds `path` from one line of C, linked only as the flags say.
   void build(const std::string& path, const std::string& code, const std::string& flags = "") {
@@ -34,10 +31,6 @@ class Workshop {
     const bool program = path.find(".so") == path.npos;
     run_or_fail("gcc " + path + ".c -o " + path + (program ? " " : " -shared -fPIC ") +
                 "-Wl,--no-as-needed -Wl,--allow-shlib-undefined " + flags);
-  }
-  void move(const std::string& from, const std::string& to) {
-    fs::create_directories((folder_ / to).parent_path());
-    fs::rename(folder_ / from, folder_ / to);
   }
   void link(const std::string& target, const std::string& name) {
     fs::create_directories((folder_ / name).parent_path());
@@ -123,90 +116,75 @@ class Workshop {
   Disk disk_;
 };
 
-constexpr const char* rpath = " -Wl,--disable-new-dtags,-rpath,";
-constexpr const char* runpath = " -Wl,--enable-new-dtags,-rpath,";
+const std::string rpath = " -Wl,--disable-new-dtags,-rpath,";
+const std::string runpath = " -Wl,--enable-new-dtags,-rpath,";
 
 void expect_same(Workshop& shop, std::map<std::string, std::string> expected,
-                 const std::vector<std::string>& library_path = {},
-                 const std::string& environment = "") {
+                 const std::string& library_path = "") {
   for (auto& [name, path] : expected) path = path.empty() ? "" : shop.path(path);
-  EXPECT_EQ(shop.real(environment), expected) << "what the real loader says";
-  EXPECT_EQ(shop.ours(library_path), expected) << "what we say";
+  const bool none = library_path.empty();
+  EXPECT_EQ(shop.real(none ? "" : "LD_LIBRARY_PATH=" + library_path), expected) << "the real one";
+  EXPECT_EQ(shop.ours(none ? std::vector<std::string>{} : std::vector{library_path}), expected);
 }
 
-TEST(Loader, RunpathIsSearched) {
-  Workshop shop("runpath");
-  shop.build("lib/libt_a.so", "int a;");
-  shop.build("main", "int main() {}", std::string("-Llib -lt_a") + runpath + "'$ORIGIN/lib'");
-  expect_same(shop, {{"libt_a.so", "lib/libt_a.so"}});
-}
+// The libraries of a program, with the linker's arguments; a link; and where each is found.
+struct Search {
+  std::string rule;
+  std::vector<std::pair<std::string, std::string>> built;
+  std::map<std::string, std::string> found;
+  std::string library_path = {}, link = {}, target = {};
+};
 
-TEST(Loader, NothingLeadsThereWithoutAPath) {
-  Workshop shop("nothing");
-  shop.build("lib/libt_a.so", "int a;");
-  shop.build("main", "int main() {}", "-Llib -lt_a");
-  expect_same(shop, {{"libt_a.so", ""}});
-}
-
-TEST(Loader, RpathIsInheritedByWhatALibraryNeeds) {
-  Workshop shop("rpath-inherited");
-  shop.build("lib/libt_b.so", "int b;");
-  shop.build("lib/libt_a.so", "int a;", "-Llib -lt_b");
-  shop.build("main", "int main() {}", std::string("-Llib -lt_a") + rpath + "'$ORIGIN/lib'");
-  expect_same(shop, {{"libt_a.so", "lib/libt_a.so"}, {"libt_b.so", "lib/libt_b.so"}});
-}
-
-TEST(Loader, RunpathIsNotInherited) {
-  Workshop shop("runpath-not-inherited");
-  shop.build("lib/libt_b.so", "int b;");
-  shop.build("lib/libt_a.so", "int a;", "-Llib -lt_b");
-  shop.build("main", "int main() {}", std::string("-Llib -lt_a") + runpath + "'$ORIGIN/lib'");
-  expect_same(shop, {{"libt_a.so", "lib/libt_a.so"}, {"libt_b.so", ""}});
-}
-
-TEST(Loader, ALibraryWithRunpathIgnoresTheRpathOfItsLoaders) {
-  Workshop shop("runpath-stops-rpath");
-  shop.build("lib/libt_b.so", "int b;");
-  shop.build("lib/libt_a.so", "int a;", std::string("-Llib -lt_b") + runpath + "/nowhere");
-  shop.build("main", "int main() {}", std::string("-Llib -lt_a") + rpath + "'$ORIGIN/lib'");
-  expect_same(shop, {{"libt_a.so", "lib/libt_a.so"}, {"libt_b.so", ""}});
-}
-
-TEST(Loader, RpathComesBeforeLibraryPathAndRunpathAfter) {
-  for (const bool old_tag : {true, false}) {
-    Workshop shop(old_tag ? "rpath-over-env" : "env-over-runpath");
-    shop.build("lib/libt_a.so", "int a;");
-    shop.build("other/libt_a.so", "int a;");
-    shop.build("main", "int main() {}",
-               std::string("-Llib -lt_a") + (old_tag ? rpath : runpath) + "'$ORIGIN/lib'");
-    expect_same(shop, {{"libt_a.so", old_tag ? "lib/libt_a.so" : "other/libt_a.so"}}, {"other"},
-                "LD_LIBRARY_PATH=other");
+TEST(Loader, SearchesWhereTheRealOneDoes) {
+  const std::string a = "lib/libt_a.so", b = "lib/libt_b.so", needs_a = "-Llib -lt_a",
+                    needs_b = "-Llib -lt_b", in_lib = "'$ORIGIN/lib'";
+  const Search searches[] = {
+      {"RUNPATH is searched", {{a, ""}, {"main", needs_a + runpath + in_lib}}, {{"libt_a.so", a}}},
+      {"nothing leads there without a path", {{a, ""}, {"main", needs_a}}, {{"libt_a.so", ""}}},
+      {"RPATH is inherited by what a library needs",
+       {{b, ""}, {a, needs_b}, {"main", needs_a + rpath + in_lib}},
+       {{"libt_a.so", a}, {"libt_b.so", b}}},
+      {"RUNPATH is not",
+       {{b, ""}, {a, needs_b}, {"main", needs_a + runpath + in_lib}},
+       {{"libt_a.so", a}, {"libt_b.so", ""}}},
+      {"a library with RUNPATH ignores the RPATH of its loaders",
+       {{b, ""}, {a, needs_b + runpath + "/nowhere"}, {"main", needs_a + rpath + in_lib}},
+       {{"libt_a.so", a}, {"libt_b.so", ""}}},
+      {"RPATH comes before LD_LIBRARY_PATH",
+       {{a, ""}, {"other/libt_a.so", ""}, {"main", needs_a + rpath + in_lib}},
+       {{"libt_a.so", a}},
+       "other"},
+      {"RUNPATH comes after it",
+       {{a, ""}, {"other/libt_a.so", ""}, {"main", needs_a + runpath + in_lib}},
+       {{"libt_a.so", "other/libt_a.so"}},
+       "other"},
+      {"the origin is the folder of the link, not of its target",
+       {{b, ""},
+        {a, needs_b + runpath + "'$ORIGIN'"},
+        {"main", needs_a + runpath + "'${ORIGIN}/links'"}},
+       {{"libt_a.so", "links/libt_a.so"}, {"libt_b.so", ""}},
+       "",
+       "links/libt_a.so",
+       "../lib/libt_a.so"},
+      {"a loaded SONAME is not searched again",
+       {{b, "-Wl,-soname,libt_b.so"},
+        {a, needs_b},
+        {"main", "-Llib -lt_b -lt_a" + runpath + in_lib}},
+       {{"libt_a.so", a}, {"libt_b.so", b}}},
+      {"a file name is no SONAME",
+       {{b, "-Wl,-soname,libt_other.so"}, {"main", needs_b + runpath + in_lib}},
+       {{"libt_other.so", "lib/libt_other.so"}},
+       "",
+       "lib/libt_other.so",
+       "libt_b.so"}};
+  for (const auto& [rule, built, found, library_path, link, target] : searches) {
+    SCOPED_TRACE(rule);
+    Workshop shop("search");
+    for (const auto& [path, flags] : built)
+      shop.build(path, path == "main" ? "int main() {}" : "int a;", flags);
+    if (!link.empty()) shop.link(target, link);
+    expect_same(shop, found, library_path);
   }
-}
-
-TEST(Loader, OriginIsTheFolderOfTheLinkNotOfItsTarget) {
-  Workshop shop("origin-of-a-link");
-  shop.build("real/libt_b.so", "int b;");
-  shop.build("real/libt_a.so", "int a;", std::string("-Lreal -lt_b") + runpath + "'$ORIGIN'");
-  shop.link("../real/libt_a.so", "links/libt_a.so");
-  shop.build("main", "int main() {}", std::string("-Lreal -lt_a") + runpath + "'${ORIGIN}/links'");
-  expect_same(shop, {{"libt_a.so", "links/libt_a.so"}, {"libt_b.so", ""}});
-}
-
-TEST(Loader, ALoadedSonameIsNotSearchedAgain) {
-  Workshop shop("soname-loaded");
-  shop.build("lib/libt_b.so", "int b;", "-Wl,-soname,libt_b.so");
-  shop.build("lib/libt_a.so", "int a;", "-Llib -lt_b");  // has no path to it
-  shop.build("main", "int main() {}", std::string("-Llib -lt_b -lt_a") + runpath + "'$ORIGIN/lib'");
-  expect_same(shop, {{"libt_a.so", "lib/libt_a.so"}, {"libt_b.so", "lib/libt_b.so"}});
-}
-
-TEST(Loader, AFileNameIsNoSoname) {
-  Workshop shop("file-name");
-  shop.build("lib/libt_b.so", "int b;", "-Wl,-soname,libt_other.so");
-  shop.link("libt_b.so", "lib/libt_other.so");
-  shop.build("main", "int main() {}", std::string("-Llib -lt_b") + runpath + "'$ORIGIN/lib'");
-  expect_same(shop, {{"libt_other.so", "lib/libt_other.so"}});
 }
 
 TEST(Loader, ANeededPathIsTakenAsItIs) {
@@ -214,7 +192,7 @@ TEST(Loader, ANeededPathIsTakenAsItIs) {
   shop.build("lib/libt_a.so", "int a;");  // without SONAME the path itself is recorded
   shop.build("main", "int main() {}", "./lib/libt_a.so");
   const auto real = shop.output("LD_TRACE_LOADED_OBJECTS=1 ./main");
-  EXPECT_NE(real.find("./lib/libt_a.so (0x"), real.npos) << real;
+  EXPECT_TRUE(has(real, "./lib/libt_a.so (0x")) << real;
   Loader loader(shop.disk().world(Workshop::machine()));
   const auto here = fs::current_path();
   fs::current_path(fs::path(shop.path("main")).parent_path());
@@ -225,8 +203,7 @@ TEST(Loader, ANeededPathIsTakenAsItIs) {
 TEST(Loader, AFileOfAnotherMachineIsPassedOver) {
   Workshop shop("other-machine");
   shop.build("lib/libt_a.so", "int a;");
-  shop.build("main", "int main() {}",
-             std::string("-Llib -lt_a") + runpath + "'$ORIGIN/bad:$ORIGIN/lib'");
+  shop.build("main", "int main() {}", "-Llib -lt_a" + runpath + "'$ORIGIN/bad:$ORIGIN/lib'");
   fs::create_directories(shop.path("bad"));
   fs::copy_file(shop.path("lib/libt_a.so"), shop.path("bad/libt_a.so"));
   std::fstream file(shop.path("bad/libt_a.so"), std::ios::in | std::ios::out | std::ios::binary);
@@ -239,22 +216,22 @@ TEST(Loader, AFileOfAnotherMachineIsPassedOver) {
 TEST(Loader, NoDefaultLibIsSearchedForWhoSaysSo) {
   Workshop shop("nodefaultlib");
   shop.build("lib/libt_a.so", "int a;", "-nostdlib -lm -Wl,-z,nodefaultlib");
-  shop.build("main", "int main() {}", std::string("-Llib -lt_a") + runpath + "'$ORIGIN/lib'");
+  shop.build("main", "int main() {}", "-Llib -lt_a" + runpath + "'$ORIGIN/lib'");
   Loader loader(shop.disk().world(Workshop::machine()));
   std::vector<std::string> missing;
   for (const auto& library : shop.start(loader).missing_libraries) missing.push_back(library.name);
   const auto real = shop.output("LD_TRACE_LOADED_OBJECTS=1 ./main");
-  EXPECT_NE(real.find("libm.so.6 => not found"), real.npos) << real;
+  EXPECT_TRUE(has(real, "libm.so.6 => not found")) << real;
   EXPECT_EQ(missing, std::vector<std::string>{"libm.so.6"});
 }
 
 TEST(Loader, TheFirstDefinitionInBreadthFirstOrderIsBound) {
   Workshop shop("breadth-first");
   shop.build("lib/libt_deep.so", "int f() { return 3; }");
-  shop.build("lib/libt_a.so", "int a;", std::string("-Llib -lt_deep") + runpath + "'$ORIGIN'");
+  shop.build("lib/libt_a.so", "int a;", "-Llib -lt_deep" + runpath + "'$ORIGIN'");
   shop.build("lib/libt_b.so", "int f() { return 2; }");
   shop.build("main", "#include <stdio.h>\nint f(); int main() { printf(\"%d\", f()); }",
-             std::string("-Llib -lt_a -lt_b") + runpath + "'$ORIGIN/lib'");
+             "-Llib -lt_a -lt_b" + runpath + "'$ORIGIN/lib'");
   EXPECT_EQ(shop.output("./main"), "2");
   EXPECT_EQ(shop.binding("f"), "libt_b.so");
 }
@@ -267,7 +244,7 @@ TEST(Loader, AReferenceGetsItsVersionOrTheDefault) {
       "__asm__(\".symver f1, f@V_1\"); __asm__(\".symver f2, f@@V_2\");";
   shop.build("lib/libt_v.so", both, "-Wl,--version-script=map");
   shop.build("main", "#include <stdio.h>\nint f(); int main() { printf(\"%d\", f()); }",
-             std::string("-Llib -lt_v") + runpath + "'$ORIGIN/lib'");
+             "-Llib -lt_v" + runpath + "'$ORIGIN/lib'");
   EXPECT_EQ(shop.output("./main"), "2");
   EXPECT_EQ(shop.binding("f"), "libt_v.so");
 
@@ -275,7 +252,7 @@ TEST(Loader, AReferenceGetsItsVersionOrTheDefault) {
   std::ofstream(shop.path("map")) << "V_1 { f; };";
   shop.build("lib/libt_v.so", "int f() { return 1; }", "-Wl,--version-script=map");
   const auto refusal = shop.output("./main 2>&1");
-  EXPECT_NE(refusal.find("version `V_2' not found"), refusal.npos) << refusal;
+  EXPECT_TRUE(has(refusal, "version `V_2' not found")) << refusal;
   Disk fresh;
   Loader loader(fresh.world(Workshop::machine()));
   const auto opening = loader.start(shop.path("main"));
@@ -287,7 +264,7 @@ TEST(Loader, AReferenceWithoutVersionGetsTheFirstOrTheDefault) {
   Workshop shop("unversioned-reference");
   shop.build("lib/libt_v.so", "int f() { return 0; }");  // without versions, to link against
   shop.build("main", "#include <stdio.h>\nint f(); int main() { printf(\"%d\", f()); }",
-             std::string("-Llib -lt_v") + runpath + "'$ORIGIN/lib'");
+             "-Llib -lt_v" + runpath + "'$ORIGIN/lib'");
   std::ofstream(shop.path("map")) << "V_1 { f; }; V_2 { f; };";
   shop.build("lib/libt_v.so",
              "int f1() { return 1; } int f2() { return 2; }\n"
@@ -307,7 +284,7 @@ TEST(Loader, AVersionedReferenceTakesALibraryWithoutVersions) {
   std::ofstream(shop.path("map")) << "V_1 { f; };";
   shop.build("lib/libt_v.so", "int f() { return 1; }", "-Wl,--version-script=map");
   shop.build("main", "#include <stdio.h>\nint f(); int main() { printf(\"%d\", f()); }",
-             std::string("-Llib -lt_v") + runpath + "'$ORIGIN/lib'");
+             "-Llib -lt_v" + runpath + "'$ORIGIN/lib'");
   shop.build("lib/libt_v.so", "int f() { return 7; }");
   EXPECT_EQ(shop.output("./main 2>/dev/null"), "7");
   EXPECT_EQ(shop.binding("f"), "libt_v.so");
@@ -324,7 +301,7 @@ TEST(Loader, HiddenDefinitionsAndLocalScopesAreNotSeen) {
       " puts(dlopen(\"lib/libt_user.so\", RTLD_NOW) ? \"loaded\" : dlerror()); }",
       "-ldl");
   const auto real = shop.output("./main");
-  EXPECT_NE(real.find("undefined symbol: f"), real.npos) << real;
+  EXPECT_TRUE(has(real, "undefined symbol: f")) << real;
   for (const bool global : {false, true}) {
     Loader loader(shop.disk().world(Workshop::machine()));
     shop.start(loader);
@@ -356,8 +333,7 @@ TEST(Loader, FindsTheSystemsLibrariesAsTheRealOneDoes) {
 TEST(Loader, TellsHowTheSearchWent) {
   Workshop shop("steps");
   shop.build("lib/libt_a.so", "int a;");
-  shop.build("main", "int main() {}",
-             std::string("-Llib -lt_a") + runpath + "/nowhere:'$ORIGIN/lib'");
+  shop.build("main", "int main() {}", "-Llib -lt_a" + runpath + "/nowhere:'$ORIGIN/lib'");
   Loader loader(shop.disk().world(Workshop::machine()));
   const auto opening = shop.start(loader);
   std::vector<SearchStep> steps;

@@ -17,7 +17,6 @@ PROGRAM = Path(
 QUESTIONS = ROOT / "build/wheelscope/wheelscope_questions"
 VALIDATOR = jsonschema.Draft202012Validator(json.loads((ROOT / "schema.json").read_text()))
 
-Scope = Callable[..., Any]
 Ask = Callable[..., Any]
 Fit = Callable[..., Any]
 
@@ -64,7 +63,7 @@ def run_json(command: str, *arguments: str | Path, code: int | None = 0) -> Any:
     return json.loads(run(command, "--json", *arguments, code=code).stdout)
 
 
-def run_valid(command: str, *arguments: str | Path, code: int | None = 0) -> Any:
+def scope(command: str, *arguments: str | Path, code: int | None = 0) -> Any:
     """Does the same and checks the output against the schema."""
     return valid(run_json(command, *arguments, code=code))
 
@@ -84,10 +83,32 @@ def virtual_environment(prefix: Path, *options: str) -> Path:
     return prefix
 
 
-def compiled(library: Path, source: str, *options: str | Path) -> Path:
+def site_of(prefix: Path) -> Path:
+    return next(prefix.glob("lib/python3*/site-packages"))
+
+
+def install(prefix: Path, name: str, version: str = "1.0", metadata: str = "") -> Path:
+    """Records the files of a folder of site-packages as a distribution; returns its metadata's folder."""
+    site = site_of(prefix)
+    info = site / f"{name}-{version}.dist-info"
+    info.mkdir()
+    files = [path.relative_to(site) for path in (site / name).rglob("*") if path.is_file()]
+    (info / "RECORD").write_text("".join(f"{path},,\n" for path in files))
+    head = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    (info / "METADATA").write_text(head + metadata)
+    return info
+
+
+def imports(prefix: Path, name: str, **settings: str) -> bool:
+    """True if the environment's Python can import that."""
+    words = [prefix / "bin/python", "-c", f"import {name}"]
+    return not subprocess.run(words, capture_output=True, env=os.environ | settings).returncode
+
+
+def compiled(library: Path, source: str, *options: str | Path, compiler: str = "gcc") -> Path:
     library.parent.mkdir(parents=True, exist_ok=True)
-    code = library.with_suffix(".c")
+    code = library.with_suffix(".c" if compiler == "gcc" else ".cc")
     code.write_text(source)
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, code, *options], check=True)
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, code, *options], check=True)
     code.unlink()
     return library

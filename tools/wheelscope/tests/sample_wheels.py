@@ -30,11 +30,10 @@ def library(folder: Path, source: str = "", *flags: str) -> bytes:
 
 
 def wheel(name: str, members: dict[str, bytes], metadata: str = "") -> bytes:
+    """Makes a sound wheel, unless the members include a file of its dist-info folder."""
     project, version, *tags = name.removesuffix(".whl").split("-")
     info = f"{project}-{version}.dist-info"
-    members = {
-        **members,
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {project}\nVersion: {version}\n{metadata}".encode(),
-        f"{info}/WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {'-'.join(tags[-3:])}\n".encode(),
-    }
-    return archive({**members, f"{info}/RECORD": record(members, info)})
+    metadata = f"Metadata-Version: 2.1\nName: {project}\nVersion: {version}\n{metadata}"
+    claims = f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {'-'.join(tags[-3:])}\n"
+    written = {f"{info}/METADATA": metadata.encode(), f"{info}/WHEEL": claims.encode(), **members}
+    return archive({**written, f"{info}/RECORD": record(written, info)})

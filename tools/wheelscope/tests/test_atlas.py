@@ -1,8 +1,6 @@
 """`wheelscope atlas` on an index on loopback: verdicts, what is kept between runs, and hostile names on its pages."""
 
 import json
-import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,22 +8,19 @@ from typing import Any
 import pytest
 import sample_wheels
 from package_index import Index
-from program import PROGRAM, valid
+from program import compiled, run, valid
 
 pytestmark = [
-    pytest.mark.usefixtures("scope"),
-    pytest.mark.skipif(sample_wheels.MACHINE != "x86_64", reason="the atlas is of x86-64"),
+    pytest.mark.skipif(sample_wheels.MACHINE != "x86_64", reason="the atlas is of x86-64")
 ]
 TAG = "cp311-cp311-manylinux_2_28_x86_64"
+SAMPLE = f"sample-1.0-{TAG}.whl"
 SCRIPT = "<script>alert(1)</script>"
 Atlas = Callable[..., tuple[dict[str, Any], Path]]
 
 
-def link(folder: Path, source: str, *flags: str) -> bytes:
-    code, output = folder / "code.cc", folder / "code.so"
-    code.write_text(source)
-    subprocess.run(["g++", "-shared", "-fPIC", "-o", output, code, *flags], check=True)
-    return output.read_bytes()
+def link(folder: Path, source: str, *flags: str | Path) -> bytes:
+    return compiled(folder / "code.so", source, *flags, compiler="g++").read_bytes()
 
 
 def add_torches(index: Index, folder: Path) -> None:
@@ -38,43 +33,39 @@ def add_torches(index: Index, folder: Path) -> None:
 
 
 @pytest.fixture
-def atlas(index: Index, tmp_path: Path) -> Atlas:
+def atlas(index: Index, settings: dict[str, str], tmp_path: Path) -> Atlas:
     add_torches(index, tmp_path)
 
-    def run(
+    def ask(
         *names: str, code: int = 0, options: tuple[str, ...] = ()
     ) -> tuple[dict[str, Any], Path]:
         folder = tmp_path / "the atlas"
         (tmp_path / "list.txt").write_text("# projects\n" + "\n".join(names))
-        words = [PROGRAM, "atlas", tmp_path / "list.txt", "-o", folder, "--index", index.simple]
-        settings = {
-            name: value for name, value in os.environ.items() if not name.startswith("PIP_")
-        }
-        done = subprocess.run(
-            [*words, *options], env=settings, capture_output=True, text=True, timeout=100
-        )
-        assert done.returncode == code, done.stderr
+        words = [tmp_path / "list.txt", "-o", folder, "--index", index.simple, *options]
+        done = run("atlas", *words, code=code, env=settings, timeout=100)
         if "--sarif" in options:
             return json.loads(done.stdout)["runs"][0], folder
         return valid(json.loads((folder / "atlas.json").read_text()))["atlas"], folder
 
-    return run
+    return ask
 
 
 def add_sample(
     index: Index,
     folder: Path,
-    function: str = "grown",
-    metadata: str = "Requires-Dist: torch>=2.9\n",
+    calls: str | dict[str, str] = "c10::grown()",
+    requires: str = "torch>=2.9",
 ) -> None:
-    (folder / "libtorch_cpu.so").write_bytes(
-        link(folder, f"namespace c10 {{ void {function}() {{}} }}", "-Wl,-soname,libtorch_cpu.so")
-    )
-    source = f"""namespace c10 {{ void {function}(); }}
-    extern "C" void *PyInit_sample() {{ c10::{function}(); return 0; }}"""
-    module = link(folder, source, str(folder / "libtorch_cpu.so"))
-    name = f"sample-1.0-{TAG}.whl"
-    index.offer(name, {"sample.so": module}, metadata)
+    """Adds a wheel with a module, or one in each folder, that calls functions which nothing it is linked to has."""
+    torch = compiled(folder / "libtorch_cpu.so", "", "-Wl,-soname,libtorch_cpu.so", compiler="g++")
+    members = {}
+    for place, call in ({"": calls} if isinstance(calls, str) else calls).items():
+        source = f"""
+        namespace c10 {{ struct Thing; struct Tensor; void grown(); void kept(); void take(Tensor*); }}
+        namespace another {{ void use(c10::Thing*); }} void THPThing(c10::Thing*);
+        extern "C" void *PyInit_sample() {{ {call}; return 0; }}"""
+        members[f"{place}sample.so"] = link(folder, source, "-Wl,--no-as-needed", torch)
+    index.offer(SAMPLE, members, requires and f"Requires-Dist: {requires}\n")
 
 
 def verdicts(document: dict[str, Any]) -> dict[tuple[str, str], str]:
@@ -98,62 +89,45 @@ def test_symbols_of_each_torch_decide(atlas: Atlas, index: Index, tmp_path: Path
     assert 'href="project/sample.html"' in (folder / "index.html").read_text()
 
 
-def build(folder: Path, calls: str) -> bytes:
-    """Builds a module that calls functions which nothing it is linked to has."""
-    (folder / "libtorch_cpu.so").write_bytes(link(folder, "", "-Wl,-soname,libtorch_cpu.so"))
-    source = f"""namespace c10 {{ struct Thing; struct Tensor; void grown(); void kept(); void take(Tensor*); }}
-    namespace another {{ void use(c10::Thing*); }} void THPThing(c10::Thing*);
-    extern "C" void *PyInit_sample() {{ {calls}; return 0; }}"""
-    return link(folder, source, "-Wl,--no-as-needed", str(folder / "libtorch_cpu.so"))
+OLD, NEW = "sample/torch-2.9/", "sample/torch-2.10/"
 
 
 @pytest.mark.parametrize(
-    ("calls", "verdict"), [("another::use(0)", "works"), ("THPThing(0)", "fails")]
-)
-def test_a_symbol_is_torchs_by_its_own_namespace(
-    atlas: Atlas, index: Index, tmp_path: Path, calls: str, verdict: str
-) -> None:
-    name = f"sample-1.0-{TAG}.whl"
-    members = {"sample.so": build(tmp_path, calls)}
-    index.offer(name, members, "Requires-Dist: torch\n")
-    assert set(verdicts(atlas("sample")[0]).values()) == {verdict}
-
-
-def test_one_library_for_each_torch_is_enough(atlas: Atlas, index: Index, tmp_path: Path) -> None:
-    name = f"sample-1.0-{TAG}.whl"
-    old, new = (build(tmp_path, f"c10::{function}()") for function in ("kept", "grown"))
-    members = {"sample/torch-2.9/sample.so": old, "sample/torch-2.10/sample.so": new}
-    index.offer(name, members, "Requires-Dist: torch\n")
-    assert set(verdicts(atlas("sample")[0]).values()) == {"works"}
-
-
-@pytest.mark.parametrize(
-    ("requirement", "folders", "verdict"),
+    ("calls", "requirement", "verdict"),
     [
-        ("torch", ["sample"], "depends"),  # built before or after 2.13, which moved fields
-        ("torch<2.13", ["sample"], "works"),
-        ("torch", ["sample/torch-2.9", "sample/torch-2.10"], "works"),
+        # A symbol is torch's by its own namespace.
+        ("another::use(0)", "torch", "works"),
+        ("THPThing(0)", "torch", "fails"),
+        # A library of tensors is for one layout: it was built before or after 2.13, which moved
+        # fields. One library for each torch is enough.
+        ("c10::take(0)", "torch", "depends"),
+        ("c10::take(0)", "torch<2.13", "works"),
+        ({OLD: "c10::take(0)", NEW: "c10::take(0)"}, "torch", "works"),
+        ({OLD: "c10::kept()", NEW: "c10::grown()"}, "torch", "works"),
     ],
 )
-def test_a_library_of_tensors_is_for_one_layout(
-    atlas: Atlas, index: Index, tmp_path: Path, requirement: str, folders: list[str], verdict: str
+def test_what_a_library_calls(
+    atlas: Atlas,
+    index: Index,
+    tmp_path: Path,
+    calls: str | dict[str, str],
+    requirement: str,
+    verdict: str,
 ) -> None:
-    name = f"sample-1.0-{TAG}.whl"
-    members = {f"{folder}/sample.so": build(tmp_path, "c10::take(0)") for folder in folders}
-    index.offer(name, members, f"Requires-Dist: {requirement}\n")
+    add_sample(index, tmp_path, calls, requirement)
     assert set(verdicts(atlas("sample")[0]).values()) == {verdict}
 
 
-def test_a_true_floor_is_no_false_claim(atlas: Atlas, index: Index, tmp_path: Path) -> None:
-    add_sample(index, tmp_path, metadata="Requires-Dist: torch>=2.10\n")
+@pytest.mark.parametrize(
+    ("calls", "requires", "claims"),
+    [("c10::grown()", "torch>=2.10", []), ("c10::kept()", "", ["requirement"])],
+)
+def test_false_claims(
+    atlas: Atlas, index: Index, tmp_path: Path, calls: str, requires: str, claims: list[str]
+) -> None:
+    add_sample(index, tmp_path, calls, requires)
     [project] = atlas("sample")[0]["projects"]
-    assert project["releases"][0]["false_claims"] == []
-
-
-def test_a_missing_requirement_is_found(atlas: Atlas, index: Index, tmp_path: Path) -> None:
-    add_sample(index, tmp_path, "kept", metadata="")
-    [project] = atlas("sample")[0]["projects"]
-    assert [claim["id"] for claim in project["releases"][0]["false_claims"]] == ["requirement"]
+    assert [claim["id"] for claim in project["releases"][0]["false_claims"]] == claims
 
 
 @pytest.mark.parametrize(
@@ -168,10 +142,10 @@ def test_a_missing_requirement_is_found(atlas: Atlas, index: Index, tmp_path: Pa
 def test_a_maintainer_is_told_what_to_act_on(
     atlas: Atlas, index: Index, tmp_path: Path, torch: str, metadata: str, found: list[str]
 ) -> None:
-    add_sample(index, tmp_path, metadata=f"Requires-Dist: {metadata}\n")
-    run, _ = atlas("sample", code=1 if found else 0, options=("--torch", torch, "--sarif"))
-    assert [result["ruleId"] for result in run["results"]] == found
-    assert all("2.9" in result["message"]["text"] for result in run["results"])
+    add_sample(index, tmp_path, requires=metadata)
+    said, _ = atlas("sample", code=1 if found else 0, options=("--torch", torch, "--sarif"))
+    assert [result["ruleId"] for result in said["results"]] == found
+    assert all("2.9" in result["message"]["text"] for result in said["results"])
 
 
 @pytest.mark.parametrize(("torch", "code"), [("9", 2), (">=9", 3)])
@@ -183,7 +157,7 @@ def test_a_torch_that_is_none(atlas: Atlas, torch: str, code: int) -> None:
 def test_what_a_new_torch_broke_forecasts_the_next(
     atlas: Atlas, index: Index, tmp_path: Path
 ) -> None:
-    add_sample(index, tmp_path, "kept")
+    add_sample(index, tmp_path, "c10::kept()")
     document, folder = atlas("sample")
     [project] = document["projects"]
     [file] = project["releases"][0]["files"]
@@ -199,7 +173,7 @@ def test_only_what_is_new_is_read(atlas: Atlas, index: Index, tmp_path: Path) ->
     index.asked.clear()
     assert atlas("sample")[0] == first
     assert [path for path, _ in index.asked if path.endswith(".whl")] == []
-    add_sample(index, tmp_path, "kept")
+    add_sample(index, tmp_path, "c10::kept()")
     assert set(verdicts(atlas("sample")[0]).values()) == {"works"}
 
 
@@ -219,9 +193,7 @@ def test_one_project_that_cannot_be_read_does_not_end_the_others(
 
 
 def test_what_an_index_says_is_escaped(atlas: Atlas, index: Index, tmp_path: Path) -> None:
-    add_sample(
-        index, tmp_path, metadata=f'Requires-Dist: torch>=2.9; platform_version != "{SCRIPT}"\n'
-    )
+    add_sample(index, tmp_path, requires=f'torch>=2.9; platform_version != "{SCRIPT}"')
     document, folder = atlas("sample")
     assert SCRIPT in json.dumps(document)
     pages = [page.read_text() for page in folder.rglob("*.html")]
@@ -233,8 +205,16 @@ def test_what_an_index_says_is_escaped(atlas: Atlas, index: Index, tmp_path: Pat
 @pytest.mark.parametrize("name", ["../escape", "<b>", "a b=1"])
 def test_a_word_that_is_no_name_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / "list.txt").write_text(name)
-    words = [PROGRAM, "atlas", tmp_path / "list.txt", "-o", tmp_path / "out"]
-    done = subprocess.run(words, capture_output=True, text=True)
-    assert done.returncode == 3
+    done = run("atlas", tmp_path / "list.txt", "-o", tmp_path / "out", code=3)
     assert "is no project's name" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_pre_releases_count_if_they_are_asked_for(
+    atlas: Atlas, index: Index, tmp_path: Path
+) -> None:
+    add_sample(index, tmp_path)
+    index.offer(f"sample-2.0rc1-{TAG}.whl", {"sample.py": b""})
+    for options, newest in {(): "1.0", ("--pre",): "2.0rc1"}.items():
+        document, _ = atlas("sample", options=options)
+        assert document["projects"][0]["releases"][0]["version"] == newest

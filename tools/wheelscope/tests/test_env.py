@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program import Scope, compiled, run, save_machine, virtual_environment
+from program import compiled, install, run, save_machine, scope, site_of
 
 SITE = Path(sysconfig.get_path("platlib"))
 
@@ -43,7 +43,7 @@ for path in mine:
 """
 
 
-def env(scope: Scope, prefix: Path, code: int | None = None) -> dict[str, Any]:
+def env(prefix: Path, code: int | None = None) -> dict[str, Any]:
     return {found["name"]: found for found in scope("env", prefix, code=code)["distributions"]}
 
 
@@ -66,8 +66,8 @@ def modules_of_this_python() -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def here(scope: Scope) -> dict[str, Any]:
-    return env(scope, Path(sys.prefix))
+def here() -> dict[str, Any]:
+    return env(Path(sys.prefix))
 
 
 def test_every_module_here_loads_as_the_loader_says(here: dict[str, Any]) -> None:
@@ -107,57 +107,50 @@ def test_requirements_are_those_that_pip_check_finds(here: dict[str, Any]) -> No
 MODULE = (
     "void *PyModule_Create2(void *, int); void *PyInit__C(void) { return PyModule_Create2(0, 0); }"
 )
+HELPER = "int helper(void) { return 1; }"
+USES_HELPER = MODULE + " int helper(void); int f(void) { return helper(); }"
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> Path:
-    return virtual_environment(tmp_path / "env")
+def package(
+    prefix: Path, name: str, text: str = "", module: str | None = MODULE, *flags: str | Path
+) -> Path:
+    """Installs a package with this __init__.py and a module _C of this source; returns its folder."""
+    folder = site_of(prefix) / name
+    folder.mkdir(exist_ok=True)
+    (folder / "__init__.py").write_text(text)
+    if module:
+        compiled(folder / "_C.so", module, "-Wl,-z,now", *flags)
+    install(prefix, name)
+    return folder
 
 
-def site_of(prefix: Path) -> Path:
-    return next(prefix.glob("lib/python3*/site-packages"))
+def loads(found: dict[str, Any]) -> dict[str, str]:
+    return {name: one["loads"] for name, one in found.items()}
 
 
-def install(prefix: Path, name: str, *metadata: str) -> None:
-    """Records the files of a folder of site-packages as a distribution."""
-    site = site_of(prefix)
-    info = site / f"{name}-1.0.dist-info"
-    info.mkdir()
-    files = [path.relative_to(site) for path in (site / name).rglob("*") if path.is_file()]
-    (info / "RECORD").write_text("".join(f"{path},,\n" for path in files))
-    lines = ["Metadata-Version: 2.1", f"Name: {name}", "Version: 1.0", *metadata]
-    (info / "METADATA").write_text("\n".join(lines) + "\n")
-
-
-def test_a_made_environment(scope: Scope, environment: Path) -> None:
+def test_a_made_environment(bare: Path) -> None:
     """One distribution for each way to break, each confirmed by the real loader."""
-    site = site_of(environment)
-    helper = "int helper(void) { return 1; }"
-    uses = MODULE + " int helper(void); int f(void) { return helper(); }"
-    # sound: the library is where RUNPATH leads
-    inside = compiled(site / "sound/libs/libinside.so.1", helper, "-Wl,-soname,libinside.so.1")
-    compiled(site / "sound/_C.so", uses, inside, "-Wl,-rpath,$ORIGIN/libs")
-    # lost: it exists, but no RUNPATH leads to it
-    hidden = compiled(site / "lost/libs/libhidden.so.1", helper, "-Wl,-soname,libhidden.so.1")
-    compiled(site / "lost/_C.so", uses, hidden)
-    # absent: it was removed after linking
-    gone = compiled(site / "absent/libgone.so.1", helper, "-Wl,-soname,libgone.so.1")
-    compiled(site / "absent/_C.so", uses, gone, "-Wl,-rpath,$ORIGIN")
+    site = site_of(bare)
+
+    def library(path: str, *flags: str) -> Path:
+        soname = f"-Wl,-soname,{Path(path).name}"
+        return compiled(site / path, HELPER, soname, *flags)
+
+    def module(name: str, *flags: str | Path) -> None:
+        compiled(site / name / "_C.so", USES_HELPER, *flags)
+
+    module("sound", library("sound/libs/libinside.so.1"), "-Wl,-rpath,$ORIGIN/libs")
+    module("lost", library("lost/libs/libhidden.so.1"))  # no RUNPATH leads there
+    gone = library("absent/libgone.so.1")
+    module("absent", gone, "-Wl,-rpath,$ORIGIN")
     gone.unlink()
-    # symbol: nobody has it
-    compiled(site / "symbol/_C.so", uses)
-    # version: the library lost a version after linking
+    module("symbol")  # nobody has it
     script = site / "script.map"
-    script.write_text("V_1 { global: helper; };")
-    versioned = compiled(
-        site / "version/libv.so.1",
-        helper,
-        "-Wl,-soname,libv.so.1",
-        f"-Wl,--version-script={script}",
-    )
-    compiled(site / "version/_C.so", uses, versioned, "-Wl,-rpath,$ORIGIN")
-    script.write_text("V_0 { global: helper; };")
-    compiled(versioned, helper, "-Wl,-soname,libv.so.1", f"-Wl,--version-script={script}")
+    for version in ("V_1", "V_0"):  # lost after linking
+        script.write_text(f"{version} {{ global: helper; }};")
+        versioned = library("version/libv.so.1", f"-Wl,--version-script={script}")
+        if version == "V_1":
+            module("version", versioned, "-Wl,-rpath,$ORIGIN")
     expected = {
         "sound": ("yes", None, None),
         "lost": ("depends", "missing-library", "libhidden.so.1"),
@@ -166,10 +159,9 @@ def test_a_made_environment(scope: Scope, environment: Path) -> None:
         "version": ("no", "missing-version", "V_1"),
     }
     for name in expected:
-        install(environment, name)
-    found = env(scope, environment, code=1)
-    python = environment / "bin/python"
-    words = loaders_words(python, [site / name / "_C.so" for name in expected])
+        install(bare, name)
+    found = env(bare, code=1)
+    words = loaders_words(bare / "bin/python", [site / name / "_C.so" for name in expected])
     assert found.keys() == expected.keys()
     for name, (loads, kind, part) in expected.items():
         word = words[str(site / name / "_C.so")]
@@ -180,101 +172,80 @@ def test_a_made_environment(scope: Scope, environment: Path) -> None:
             assert broken["explanation"]["kind"] == kind
             assert part in broken["explanation"]["message"]
             assert part in word
-    text = run("env", environment, code=1).stdout
-    assert "symbol 1.0  does not load" in text
-    assert "lost 1.0  depends on Python code" in text
-    assert "undefined symbol: helper" in text
-    assert "5 distributions" in text
-    assert "1 sound" in text
+    text = run("env", bare, code=1).stdout
+    for part in (
+        "symbol 1.0  does not load",
+        "lost 1.0  depends on Python code",
+        "undefined symbol: helper",
+        "5 distributions",
+        "1 sound",
+    ):
+        assert part in text
 
 
-def test_requirements(scope: Scope, environment: Path) -> None:
-    site = site_of(environment)
-    for name in ("first", "second"):
-        compiled(site / name / "_C.so", MODULE)
-    install(environment, "first", "Requires-Dist: second<1", "Requires-Dist: none; extra == 'x'")
-    install(environment, "second", "Requires-Dist: absent>=2", "Requires-Python: <3")
-    found = env(scope, environment, code=1)
+def test_requirements(bare: Path) -> None:
+    for name, requires in {
+        "first": "Requires-Dist: second<1\nRequires-Dist: none; extra == 'x'\n",
+        "second": "Requires-Dist: absent>=2\nRequires-Python: <3\n",
+    }.items():
+        compiled(site_of(bare) / name / "_C.so", MODULE)
+        install(bare, name, metadata=requires)
+    found = env(bare, code=1)
     assert found["first"]["unmet"] == ["requires second<1; installed is 1.0"]
     assert found["second"]["unmet"][0] == "requires absent>=2, which is not installed"
     assert found["second"]["unmet"][1].startswith("requires Python <3; this is 3.")
 
 
-def test_modules_for_another_python_are_not_opened(scope: Scope, environment: Path) -> None:
-    site = site_of(environment)
-    compiled(
-        site / "several/_C.cpython-27-x86_64-linux-gnu.so",
-        "int PyInit__C(void) { extern int no(void); return no(); }",
-    )
-    compiled(site / "several/_C.so", MODULE)
-    install(environment, "several")
-    assert env(scope, environment, code=0)["several"]["opened"] == 1
+def test_modules_for_another_python_are_not_opened(bare: Path) -> None:
+    folder = site_of(bare) / "several"
+    broken = "int PyInit__C(void) { extern int no(void); return no(); }"
+    compiled(folder / "_C.cpython-27-x86_64-linux-gnu.so", broken)
+    package(bare, "several")
+    assert env(bare, code=0)["several"]["opened"] == 1
 
 
-def test_half_written_and_broken_files(scope: Scope, environment: Path) -> None:
-    site = site_of(environment)
-    compiled(site / "whole/_C.so", MODULE)
-    install(environment, "whole")
+def test_half_written_and_broken_files(bare: Path) -> None:
+    whole = package(bare, "whole")
+    site = whole.parent
     (site / "half").mkdir()
-    (site / "half/_C.so").write_bytes((site / "whole/_C.so").read_bytes()[:100])
+    (site / "half/_C.so").write_bytes((whole / "_C.so").read_bytes()[:100])
     (site / "half/loop.so").symlink_to(site / "half/loop.so")
     (site / "half/absent.so").symlink_to("/nonexistent")
-    install(environment, "half")
+    install(bare, "half")
     (site / "no_record-1.0.dist-info").mkdir()
     (site / "file-1.0.dist-info").write_text("a file where a folder should be")
-    found = env(scope, environment, code=1)
-    assert found["whole"]["loads"] == "yes"
-    assert found["half"]["loads"] == "no"
+    assert loads(env(bare, code=1)) == {"half": "no", "whole": "yes"}
 
 
-def searched(output: str, name: str) -> list[str]:
-    """Returns the files that ld.so tried for a library, from LD_DEBUG=libs."""
-    block = output.partition(f"find library={name} ")[2].partition("find library=")[0]
-    return re.findall(r"trying file=(\S+)", block)
-
-
-def test_why_follows_the_loader_folder_by_folder(scope: Scope, environment: Path) -> None:
-    site = site_of(environment)
-    folders = [site / "pkg" / name for name in ("one", "two", "three")]
+def test_why_follows_the_loader_folder_by_folder(bare: Path) -> None:
+    folders = [site_of(bare) / "pkg" / name for name in ("one", "two", "three")]
     for folder in folders:
         folder.mkdir(parents=True)
-    target = compiled(
-        folders[1] / "libx.so.1", "int helper(void) { return 1; }", "-Wl,-soname,libx.so.1"
-    )
+    target = compiled(folders[1] / "libx.so.1", HELPER, "-Wl,-soname,libx.so.1")
     shutil.copy(target, folders[2])
     paths = ":".join(f"$ORIGIN/{folder.name}" for folder in folders)
-    compiled(
-        site / "pkg/_C.so",
-        MODULE + " int helper(void); int f(void) { return helper(); }",
-        target,
-        f"-Wl,-rpath,{paths}",
-    )
-    install(environment, "pkg")
-    (search,) = scope("env", environment, "--why", "libx.so.1")["searches"]
-    code = f"import ctypes; ctypes.CDLL({str(site / 'pkg/_C.so')!r})"
-    done = subprocess.run(
-        [environment / "bin/python", "-c", code],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "LD_DEBUG": "libs"},
-    )
+    module = package(bare, "pkg", "", USES_HELPER, target, f"-Wl,-rpath,{paths}") / "_C.so"
+    (search,) = scope("env", bare, "--why", "libx.so.1")["searches"]
+    words = [bare / "bin/python", "-c", f"import ctypes; ctypes.CDLL({str(module)!r})"]
+    debug = {**os.environ, "LD_DEBUG": "libs"}
+    said = subprocess.run(words, capture_output=True, text=True, env=debug).stderr
+    block = said.partition("find library=libx.so.1 ")[2].partition("find library=")[0]
     # ld.so also tries folders for special hardware below each, which are ignored here.
-    tried = [path for path in searched(done.stderr, "libx.so.1") if Path(path).parent in folders]
+    tried = [path for path in re.findall("trying file=(.+)", block) if Path(path).parent in folders]
     assert [os.path.normpath(step["path"]) for step in search["steps"]] == [
         os.path.normpath(path) for path in tried
     ]
     assert search["found"] == search["steps"][-1]["path"]
-    text = run("env", environment, "--why", "libx.so.1").stdout
+    text = run("env", bare, "--why", "libx.so.1").stdout
     assert "absent" in text
     assert "RUNPATH of" in text
-    none = run("env", environment, "--why", "liby.so", code=1)
+    none = run("env", bare, "--why", "liby.so", code=1)
     assert "nothing that Python opens" in none.stderr
-    shutil.rmtree(site / "pkg/two")
-    shutil.rmtree(site / "pkg/three")
-    assert "found nowhere" in run("env", environment, "--why", "libx.so.1", code=None).stdout
+    for folder in folders[1:]:
+        shutil.rmtree(folder)
+    assert "found nowhere" in run("env", bare, "--why", "libx.so.1", code=None).stdout
 
 
-@pytest.mark.usefixtures("scope")
 def test_no_environment(tmp_path: Path) -> None:
     assert "no Python environment" in run("env", tmp_path, code=3).stderr
 
@@ -282,19 +253,15 @@ def test_no_environment(tmp_path: Path) -> None:
 @pytest.mark.skipif(
     any(Path("/usr/lib").glob("*/libcuda.so.1")), reason="this machine has a driver"
 )
-def test_the_driver_of_another_machine_counts(
-    scope: Scope, environment: Path, tmp_path: Path
-) -> None:
-    stub = compiled(
-        tmp_path / "libcuda.so.1", "int cuInit(int f) { return 0; }", "-Wl,-soname,libcuda.so.1"
-    )
+def test_the_driver_of_another_machine_counts(bare: Path, tmp_path: Path) -> None:
+    soname = "-Wl,-soname,libcuda.so.1"
+    stub = compiled(tmp_path / "libcuda.so.1", "int cuInit(int f) { return 0; }", soname)
     uses = "int cuInit(int); void *PyInit_gpu(void) { cuInit(0); return 0; }"
-    compiled(site_of(environment) / "gpu/gpu.so", uses, stub)
-    install(environment, "gpu")
-    assert env(scope, environment, code=1)["gpu"]["loads"] == "no"
+    compiled(site_of(bare) / "gpu/gpu.so", uses, stub)
+    install(bare, "gpu")
+    assert env(bare, code=1)["gpu"]["loads"] == "no"
     for driver, code, loads in (("580.65.06", 0, "yes"), (None, 1, "no")):
-        prefix = {"prefix": str(environment)}
-        node = save_machine(tmp_path / "node.json", prefix, driver=driver)
-        for words in ([environment], []):
+        node = save_machine(tmp_path / "node.json", {"prefix": str(bare)}, driver=driver)
+        for words in ([bare], []):
             [there] = scope("env", *words, "--machine", node, code=code)["distributions"]
             assert there["loads"] == loads

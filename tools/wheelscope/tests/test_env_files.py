@@ -5,6 +5,7 @@ import os
 import py_compile
 import shutil
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
@@ -12,38 +13,26 @@ from typing import Any
 
 import numpy
 import pytest
-from program import PROGRAM, Scope, compiled, run, run_json, valid, virtual_environment
-from test_env import MODULE, SITE, env, install, site_of
+from program import PROGRAM, compiled, imports, install, run, run_json, scope, site_of, valid
+from test_env import HELPER, MODULE, SITE, USES_HELPER, env, loads, package
 
 Change = Callable[[Path], object]
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> Path:
-    """Makes an environment with a copy of this one's NumPy, in a folder with a blank in its
-    name."""
-    prefix = virtual_environment(tmp_path / "an env")
+def environment(bare: Path) -> Path:
+    """Puts a copy of this Python's NumPy into an environment whose path has a blank."""
+    site = site_of(bare)
     for folder in SITE.glob("numpy*"):
-        shutil.copytree(
-            folder, site_of(prefix) / folder.name, ignore=shutil.ignore_patterns("tests")
-        )
-    record = site_of(prefix) / f"numpy-{numpy.__version__}.dist-info/RECORD"
+        shutil.copytree(folder, site / folder.name, ignore=shutil.ignore_patterns("tests"))
+    record = site / f"numpy-{numpy.__version__}.dist-info/RECORD"
     lines = [
         line
         for line in record.read_text().splitlines()
-        if not line.startswith("..") and (site_of(prefix) / line.split(",")[0]).exists()
+        if not line.startswith("..") and (site / line.split(",")[0]).exists()
     ]
     record.write_text("\n".join(lines) + "\n")
-    return prefix
-
-
-def imports(prefix: Path, name: str = "numpy", **settings: str) -> bool:
-    done = subprocess.run(
-        [prefix / "bin/python", "-c", f"import {name}"],
-        capture_output=True,
-        env={**os.environ, **settings},
-    )
-    return done.returncode == 0
+    return bare
 
 
 def cut_off(path: Path) -> None:
@@ -71,25 +60,25 @@ CHANGES: dict[str, tuple[str, Change, str]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_breaks_numpy(name: str, scope: Scope, environment: Path) -> None:
-    assert env(scope, environment, code=0)["numpy"]["loads"] == "yes"
+def test_what_breaks_numpy(name: str, environment: Path) -> None:
+    assert env(environment, code=0)["numpy"]["loads"] == "yes"
     pattern, change, state = CHANGES[name]
     (path,) = site_of(environment).glob(pattern)
     change(path)
-    found = env(scope, environment, code=1)["numpy"]
+    found = env(environment, code=1)["numpy"]
     assert found["loads"] == "no"
-    assert not imports(environment)
+    assert not imports(environment, "numpy")
     assert (state, str(path)) in [(one["state"], one["path"]) for one in found["files"]]
     text = run("env", environment, code=1).stdout
     assert f"pip install --force-reinstall --no-deps numpy=={numpy.__version__}" in text
 
 
-def test_what_nobody_imports_does_not_break_numpy(scope: Scope, environment: Path) -> None:
+def test_what_nobody_imports_does_not_break_numpy(environment: Path) -> None:
     (site_of(environment) / "numpy/f2py/crackfortran.py").unlink()
-    found = env(scope, environment, code=1)["numpy"]
+    found = env(environment, code=1)["numpy"]
     assert found["loads"] == "yes"
     assert [one["state"] for one in found["files"]] == ["missing"]
-    assert imports(environment)
+    assert imports(environment, "numpy")
 
 
 # In front of a command: root may read everything.
@@ -141,105 +130,82 @@ def test_a_folder_that_may_not_be_read(environment: Path) -> None:
     assert (done.returncode, done.stderr) == (3, f"wheelscope: {site}: Permission denied\n")
 
 
-def test_a_library_that_lost_what_is_not_loaded(scope: Scope, environment: Path) -> None:
+def test_a_library_that_lost_what_is_not_loaded(bare: Path) -> None:
     """Such as a stripped one, or an incomplete copy: the loader maps only segments."""
-    site = site_of(environment)
+    site = site_of(bare)
     empty = 'void *PyModule_New(const char *); void *PyInit__C(void) { return PyModule_New("_C"); }'
     module = compiled(site / "pkg/_C.so", empty)
     code = "try:\n    import pkg._C\nexcept SystemError:\n    pass  # it has no definition"
     (site / "pkg/__init__.py").write_text(code)
-    install(environment, "pkg")
+    install(bare, "pkg")
     recorded = f"pkg/__init__.py,,\npkg/_C.so,sha256=x,{module.stat().st_size + 5000}\n"
     (site / "pkg-1.0.dist-info/RECORD").write_text(recorded)
-    found = env(scope, environment, code=1)["pkg"]
-    assert imports(environment, "pkg")
+    found = env(bare, code=1)["pkg"]
+    assert imports(bare, "pkg")
     assert found["loads"] == "yes"
     assert [one["state"] for one in found["files"]] == ["shortened"]
 
 
-def test_source_that_was_cut_off(scope: Scope, environment: Path) -> None:
+def test_source_that_was_cut_off(environment: Path) -> None:
     """What is left of it may end in the middle of a statement, or lack what others import from it."""
     cut_off(site_of(environment) / "numpy/version.py")
-    assert not imports(environment)
-    assert env(scope, environment, code=1)["numpy"]["loads"] == "depends"
+    assert not imports(environment, "numpy")
+    assert env(environment, code=1)["numpy"]["loads"] == "depends"
 
 
-def test_source_that_is_imported_by_a_name(scope: Scope, environment: Path) -> None:
+def test_source_that_is_imported_by_a_name(bare: Path) -> None:
     """When others ask for what is in it, as with pydantic."""
     lazy = (
         "from importlib import import_module\nPLACES = {'x': '.main'}\ndef __getattr__(name):\n    "
     )
     lazy += "return getattr(import_module(PLACES[name], __name__), name)"
-    files = {
-        "lazy/__init__.py": lazy,
-        "lazy/main.py": "x = 1",
-        "user/__init__.py": "from lazy import x",
-    }
-    for name, text in files.items():
-        (site_of(environment) / name).parent.mkdir(exist_ok=True)
-        (site_of(environment) / name).write_text(text)
-    compiled(site_of(environment) / "user/_C.so", MODULE)
-    install(environment, "lazy")
-    install(environment, "user")
-    assert env(scope, environment, code=0)["user"]["loads"] == "yes"
-    (site_of(environment) / "lazy/main.py").unlink()
-    assert imports(environment, "lazy")
-    assert not imports(environment, "user")
-    found = env(scope, environment, code=1)
-    assert [found[name]["loads"] for name in ("lazy", "user")] == ["depends", "depends"]
+    (site_of(bare) / "lazy").mkdir()
+    (site_of(bare) / "lazy/main.py").write_text("x = 1")
+    package(bare, "lazy", lazy, None)
+    package(bare, "user", "from lazy import x")
+    assert env(bare, code=0)["user"]["loads"] == "yes"
+    (site_of(bare) / "lazy/main.py").unlink()
+    assert imports(bare, "lazy")
+    assert not imports(bare, "user")
+    found = loads(env(bare, code=1))
+    assert (found["lazy"], found["user"]) == ("depends", "depends")
 
 
-def test_a_library_that_ends_the_process(scope: Scope, environment: Path) -> None:
+def test_a_library_that_ends_the_process(environment: Path) -> None:
     """The loader maps more than the file has: no handler of Python is asked."""
-    site = site_of(environment)
-    compiled(site / "user/_C.so", MODULE)
-    (site / "user/__init__.py").write_text("try:\n    import numpy\nexcept ImportError:\n    pass")
-    install(environment, "user")
-    (module,) = site.glob("numpy/_core/_multiarray_umath*.so")
+    package(environment, "user", "try:\n    import numpy\nexcept ImportError:\n    pass")
+    (module,) = site_of(environment).glob("numpy/_core/_multiarray_umath*.so")
     cut_off(module)
     assert not imports(environment, "user")
-    found = env(scope, environment, code=1)["user"]
+    found = env(environment, code=1)["user"]
     assert (found["loads"], found["imports"]) == ("depends", "numpy")
 
 
-def test_a_foreign_module(scope: Scope, environment: Path) -> None:
+def test_a_foreign_module(environment: Path) -> None:
     (site_of(environment) / "numpy/left_over.py").write_text("")
-    found = env(scope, environment, code=1)["numpy"]
+    found = env(environment, code=1)["numpy"]
     assert [one["state"] for one in found["files"]] == ["foreign"]
 
 
 @pytest.mark.parametrize("contents", [b"", b"\x7fELF", b"not a library"])
 def test_a_bad_library_on_the_path(
-    contents: bytes,
-    environment: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    scope: Scope,
+    contents: bytes, bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site = site_of(environment)
-    target = compiled(
-        tmp_path / "lib/libx.so.1", "int helper(void) { return 1; }", "-Wl,-soname,libx.so.1"
-    )
-    compiled(
-        site / "pkg/_C.so",
-        MODULE + " int helper(void); int f(void) { return helper(); }",
-        target,
-        f"-Wl,-rpath,{target.parent}",
-    )
-    (site / "pkg/__init__.py").write_text("if len(__name__) > 1:\n    import pkg._C\n")
-    install(environment, "pkg")
-    assert env(scope, environment, code=0)["pkg"]["loads"] == "yes"
+    target = compiled(tmp_path / "lib/libx.so.1", HELPER, "-Wl,-soname,libx.so.1")
+    text = "if len(__name__) > 1:\n    import pkg._C\n"
+    package(bare, "pkg", text, USES_HELPER, target, f"-Wl,-rpath,{target.parent}")
+    assert env(bare, code=0)["pkg"]["loads"] == "yes"
     bad = tmp_path / "bad"
     bad.mkdir()
     (bad / "libx.so.1").write_bytes(contents)
     monkeypatch.setenv("LD_LIBRARY_PATH", str(bad))
-    assert not imports(environment, "pkg._C")
-    found = env(scope, environment, code=None)["pkg"]
+    assert not imports(bare, "pkg._C")
+    found = env(bare, code=None)["pkg"]
     assert found["loads"] == "depends"  # the condition is not evaluated
     assert found["broken"][0]["need"] == "depends"
 
 
-def test_a_module_of_numpys_headers(scope: Scope, environment: Path) -> None:
+def test_a_module_of_numpys_headers(environment: Path) -> None:
     source = """
     #include <Python.h>
     #include <numpy/arrayobject.h>
@@ -254,16 +220,11 @@ def test_a_module_of_numpys_headers(scope: Scope, environment: Path) -> None:
     (item,) = scope("show", module)["items"]
     assert item["numpy_abi"]["kind"] == "both"
     assert imports(environment, "made")
-    assert env(scope, environment)["made"]["loads"] == "yes"
+    assert env(environment)["made"]["loads"] == "yes"
 
 
 def test_python_is_asked(environment: Path) -> None:
-    site = site_of(environment)
-    compiled(site / "pkg/_C.so", MODULE)
-    (site / "pkg/__init__.py").write_text(
-        "import sys\nif sys.path:\n    raise OSError('not today')\n"
-    )
-    install(environment, "pkg")
+    package(environment, "pkg", "import sys\nif sys.path:\n    raise OSError('not today')\n")
     plain = run_json("env", environment, code=0)["distributions"]
     assert {one["name"]: one["imported"] for one in plain} == {"numpy": [], "pkg": []}
     asked = {
@@ -273,3 +234,19 @@ def test_python_is_asked(environment: Path) -> None:
     said: Any = asked["pkg"]["imported"]
     assert said == [{"name": "pkg", "error": "OSError: not today"}]
     assert asked["numpy"]["imported"] == [{"name": "numpy", "error": None}]
+
+
+def test_debian_strips_libraries_after_writing_record(tmp_path: Path) -> None:
+    usr, library = tmp_path / "usr", Path(sysconfig.get_path("stdlib"))
+    interpreter = Path(sys._base_executable).resolve()  # type: ignore[attr-defined]
+    (usr / "bin").mkdir(parents=True)
+    shutil.copy(interpreter, usr / "bin" / interpreter.name)
+    site = usr / "lib/python3/dist-packages"
+    info = site / "package-1.0.dist-info"
+    info.mkdir(parents=True)
+    (usr / "lib" / library.name).symlink_to(library)
+    module = compiled(site / "package/_C.so", MODULE)
+    (info / "METADATA").write_text("Name: package\nVersion: 1.0\n")
+    (info / "RECORD").write_text(f"package/_C.so,sha256=x,{module.stat().st_size + 100}\n")
+    found = env(usr / "bin" / interpreter.name, code=0)
+    assert found["package"]["libraries"] == 1

@@ -2,13 +2,12 @@
 
 import json
 import py_compile
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from program import Scope, compiled, virtual_environment
-from test_env import MODULE, env, install, site_of
+from program import compiled, imports, install, site_of, virtual_environment
+from test_env import MODULE, env, loads, package
 
 BROKEN = MODULE + " int nobody_has_it(void); int f(void) { return nobody_has_it(); }"
 
@@ -77,11 +76,10 @@ PACKAGES |= SOUND
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     prefix = virtual_environment(tmp_path_factory.mktemp("imports") / "env")
-    site = site_of(prefix)
     broken = compiled(prefix / "broken.so", BROKEN, "-Wl,-z,now").read_bytes()
     sound = compiled(prefix / "sound.so", MODULE).read_bytes()
     for name, (files, _) in PACKAGES.items():
-        folder = site / name.replace(".", "/")
+        folder = site_of(prefix) / name.replace(".", "/")
         for file, text in files.items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_text(text)
@@ -91,183 +89,129 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def verdicts(scope: Scope, environment: Path) -> dict[str, dict[str, object]]:
-    return env(scope, environment, code=1)
+def verdicts(environment: Path) -> dict[str, dict[str, object]]:
+    return env(environment, code=1)
 
 
 @pytest.mark.parametrize("name", PACKAGES)
 def test_the_verdict_is_that_of_import(
     name: str, environment: Path, verdicts: dict[str, dict[str, object]]
 ) -> None:
-    done = subprocess.run([environment / "bin/python", "-c", f"import {name}"], capture_output=True)
-    works = done.returncode == 0
-    assert works == PACKAGES[name][1], done.stderr
+    works = imports(environment, name)
+    assert works == PACKAGES[name][1]
     verdict = verdicts[name.split(".")[0]]
     assert verdict["loads"] == ("yes" if works else "no"), json.dumps(verdict)
 
 
-def test_the_standard_library_is_there(scope: Scope, tmp_path: Path) -> None:
+def test_the_standard_library_is_there(bare: Path) -> None:
     """All of it is known, for other systems too; modules without a file are known from the
     interpreter's texts."""
-    prefix = virtual_environment(tmp_path / "env")
-    compiled(site_of(prefix) / "all/_C.so", MODULE)
     text = "".join(f"import {name}\n" for name in sorted(sys.stdlib_module_names))
-    (site_of(prefix) / "all/__init__.py").write_text(text)
-    install(prefix, "all")
-    assert env(scope, prefix, code=0)["all"]["loads"] == "yes"
+    package(bare, "all", text)
+    assert env(bare, code=0)["all"]["loads"] == "yes"
 
 
-def test_a_package_beside_the_main_one_may_need_more(scope: Scope, tmp_path: Path) -> None:
+def test_a_package_beside_the_main_one_may_need_more(bare: Path) -> None:
     """duckdb brings adbc_driver_duckdb too, which imports what duckdb does not require."""
-    prefix = virtual_environment(tmp_path / "env")
-    site = site_of(prefix)
-    for name, text in {"main": "", "beside": "import nobody_has_this"}.items():
-        (site / name).mkdir()
-        (site / name / "__init__.py").write_text(text)
-    compiled(site / "main/_C.so", MODULE)
-    install(prefix, "main")
+    site = package(bare, "main").parent
+    (site / "beside").mkdir()
+    (site / "beside/__init__.py").write_text("import nobody_has_this")
     with next(site.glob("main-*/RECORD")).open("a") as record:
         record.write("beside/__init__.py,,\n")
-    found = env(scope, prefix, code=0)["main"]
-    part = {
-        "file": "beside/__init__.py",
-        "module": "nobody_has_this",
-        "name": None,
-        "library": None,
-        "need": "never",
-    }
-    assert (found["loads"], found["refusal"]) == ("yes", part)
+    found = env(bare, code=0)["main"]
+    assert (found["loads"], found["refusal"]["file"]) == ("yes", "beside/__init__.py")
+    assert (found["refusal"]["module"], found["refusal"]["need"]) == ("nobody_has_this", "never")
 
 
-def test_a_library_that_only_python_code_opens(scope: Scope, tmp_path: Path) -> None:
+def test_a_library_that_only_python_code_opens(bare: Path) -> None:
     """A library that is neither a module nor built on torch counts if executed code has its name
     and opens a library."""
-    prefix = virtual_environment(tmp_path / "env")
-    site = site_of(prefix)
     path = "from pathlib import Path\ndef find():\n    return str(Path(__file__).parent / 'libplain.so')\n"
     sources = {
         "opened": "import ctypes\nfrom .path import find\nlibrary = ctypes.cdll.LoadLibrary(find())\n",
         "later": "import ctypes\nfrom .path import find\ndef f():\n    ctypes.CDLL(find())\n",
     }
     for name, source in sources.items():
-        (site / name).mkdir()
-        (site / name / "__init__.py").write_text(source)
-        (site / name / "path.py").write_text(path)
-        compiled(site / name / "libplain.so", BROKEN.replace("PyInit__C", "start"), "-Wl,-z,now")
-        install(prefix, name)
-    found = env(scope, prefix, code=1)
+        folder = site_of(bare) / name
+        compiled(folder / "libplain.so", BROKEN.replace("PyInit__C", "start"), "-Wl,-z,now")
+        (folder / "path.py").write_text(path)
+        package(bare, name, source, None)
+    found = env(bare, code=1)
     for name in sources:
-        done = subprocess.run([prefix / "bin/python", "-c", f"import {name}"], capture_output=True)
-        assert found[name]["loads"] == ("yes" if done.returncode == 0 else "no"), done.stderr
+        assert found[name]["loads"] == ("yes" if imports(bare, name) else "no")
     assert found["opened"]["broken"][0]["need"] == "always"
     assert found["later"]["broken"] == []
 
 
-def test_machine_code_may_import_what_it_names(scope: Scope, tmp_path: Path) -> None:
+def test_machine_code_may_import_what_it_names(bare: Path) -> None:
     """A sound module imports a source file, which imports a broken module: no text tells for sure."""
-    prefix = virtual_environment(tmp_path / "env")
-    folder = site_of(prefix) / "chained"
-    folder.mkdir()
-    (folder / "__init__.py").write_text("from . import _A")
-    (folder / "b.py").write_text("from . import _C")
     calls = (
         "void *PyImport_ImportModule(const char *);"
         'void *PyInit__A(void) { return PyImport_ImportModule("chained.b"); }'
     )
-    compiled(folder / "_A.so", calls)
-    compiled(folder / "_C.so", BROKEN, "-Wl,-z,now")
-    install(prefix, "chained")
-    done = subprocess.run([prefix / "bin/python", "-c", "import chained"], capture_output=True)
-    assert done.returncode
-    assert env(scope, prefix)["chained"]["loads"] == "depends"
+    module = compiled(site_of(bare) / "chained/_A.so", calls)
+    module.with_name("b.py").write_text("from . import _C")
+    package(bare, "chained", "from . import _A", BROKEN)
+    assert not imports(bare, "chained")
+    assert env(bare)["chained"]["loads"] == "depends"
 
 
-def test_modules_that_code_makes(scope: Scope, tmp_path: Path) -> None:
+def test_modules_that_code_makes(bare: Path) -> None:
     """Without files of their own: in Python, or in machine code that has the name."""
-    prefix = virtual_environment(tmp_path / "env")
     makes = 'void *PyImport_AddModule(const char *); void *made(void) { return PyImport_AddModule("native.made"); }'
     sources = {
         "pythonic": "import sys\nsys.modules['pythonic.made'] = sys\nfrom .made import path",
         "native": "from . import _C\nfrom .made import path",
         "bytecode": "from .made import path",
     }
+    (site_of(bare) / "made.py").write_text("path = 1")
+    py_compile.compile(str(site_of(bare) / "made.py"), str(site_of(bare) / "bytecode/made.pyc"))
     for name, source in sources.items():
-        compiled(site_of(prefix) / name / "_C.so", MODULE + (makes if name == "native" else ""))
-        (site_of(prefix) / name / "__init__.py").write_text(source)
-    made = site_of(prefix) / "bytecode/made.pyc"
-    (site_of(prefix) / "made.py").write_text("path = 1")
-    py_compile.compile(str(site_of(prefix) / "made.py"), str(made))
-    for name in sources:
-        install(prefix, name)
-    found = env(scope, prefix)
-    loads = {name: found[name]["loads"] for name in sources}
-    assert loads == {"pythonic": "depends", "native": "depends", "bytecode": "yes"}
+        package(bare, name, source, MODULE + (makes if name == "native" else ""))
+    found = loads(env(bare))
+    assert found == {"pythonic": "depends", "native": "depends", "bytecode": "yes"}
 
 
-def test_an_importer_of_a_library_that_is_elsewhere(scope: Scope, tmp_path: Path) -> None:
+def test_an_importer_of_a_library_that_is_elsewhere(bare: Path) -> None:
     """numpy and scipy have a library of one name, and numpy's was deleted."""
-    prefix = virtual_environment(tmp_path / "env")
-    site = site_of(prefix)
-    other = compiled(
-        site / "other/libpart.so", "int part(void) { return 1; }", "-Wl,-soname,libpart.so"
-    )
-    compiled(site / "needy/_C.so", MODULE, "-Wl,--no-as-needed", other)
-    compiled(site / "user/_C.so", MODULE)
-    texts = {"other": "", "needy": "from . import _C", "user": "import needy"}
-    for name, text in texts.items():
-        (site / name / "__init__.py").write_text(text)
-        install(prefix, name)
-    found = env(scope, prefix)
-    assert {name: found[name]["loads"] for name in texts} == {
-        "other": "yes",
-        "needy": "depends",
-        "user": "depends",
-    }
+    part = site_of(bare) / "other/libpart.so"
+    compiled(part, "int part(void) { return 1; }", "-Wl,-soname,libpart.so")
+    package(bare, "other", "", None)
+    package(bare, "needy", "from . import _C", MODULE, "-Wl,--no-as-needed", part)
+    package(bare, "user", "import needy")
+    found = env(bare)
+    assert loads(found) == {"other": "yes", "needy": "depends", "user": "depends"}
     assert found["user"]["imports"] == "needy"
 
 
-def test_names_that_machine_code_no_longer_has(scope: Scope, tmp_path: Path) -> None:
+def test_names_that_machine_code_no_longer_has(bare: Path) -> None:
     """pyOpenSSL takes constants from cryptography's machine code, which cffi made."""
-    prefix = virtual_environment(tmp_path / "env")
     texts = ("_cffi_backend", "FIRST_CONSTANT", "SECOND_CONSTANT")
     source = "".join(f'const char *text{i} = "{text}";' for i, text in enumerate(texts))
-    compiled(site_of(prefix) / "maker/_C.so", MODULE + source)
-    (site_of(prefix) / "maker/__init__.py").write_text("from ._C import lib")
+    package(bare, "maker", "from ._C import lib", MODULE + source)
     users = {
         "sound": "A = _lib.FIRST_CONSTANT\nclass B:\n    C = _lib.SECOND_CONSTANT",
         "broken": "A = _lib.FIRST_CONSTANT\nclass B:\n    C = _lib.THIRD_CONSTANT",
         "careful": "try:\n    A = _lib.THIRD_CONSTANT\nexcept AttributeError:\n    A = None",
     }
     for name, text in users.items():
-        compiled(site_of(prefix) / name / "_D.so", MODULE)
-        (site_of(prefix) / name / "__init__.py").write_text(
-            "from maker import lib as _lib\n" + text
-        )
-        install(prefix, name)
-    install(prefix, "maker")
-    found = env(scope, prefix)
-    assert {name: found[name]["loads"] for name in users} == {
-        "sound": "yes",
-        "broken": "depends",
-        "careful": "yes",
-    }
+        package(bare, name, "from maker import lib as _lib\n" + text)
+    found = env(bare)
+    expected = {"sound": "yes", "broken": "depends", "careful": "yes"}
+    assert loads(found) | expected == loads(found)
     assert found["broken"]["refusal"]["name"] == "THIRD_CONSTANT"
 
 
-def test_a_requirement_of_an_imported_package(scope: Scope, tmp_path: Path) -> None:
+def test_a_requirement_of_an_imported_package(bare: Path) -> None:
     """pydantic, which has no machine code, refuses a pydantic-core that it does not require."""
-    prefix = virtual_environment(tmp_path / "env")
     for name, text in {"pure": "", "user": "import pure", "other": ""}.items():
-        (site_of(prefix) / name).mkdir()
-        (site_of(prefix) / name / "__init__.py").write_text(text)
+        (site_of(bare) / name).mkdir()
+        (site_of(bare) / name / "__init__.py").write_text(text)
         if name != "pure":
-            compiled(site_of(prefix) / name / "_C.so", MODULE)
-        install(prefix, name, *(["Requires-Dist: other==2.0"] if name == "pure" else []))
-    found = env(scope, prefix)
-    assert {name: one["loads"] for name, one in found.items()} == {
-        "other": "yes",
-        "user": "depends",
-    }
+            compiled(site_of(bare) / name / "_C.so", MODULE)
+        install(bare, name, metadata="Requires-Dist: other==2.0\n" if name == "pure" else "")
+    found = env(bare)
+    assert loads(found) == {"other": "yes", "user": "depends"}
     assert found["user"]["unmet"] == ["pure requires other==2.0; installed is 1.0"]
 
 
@@ -280,34 +224,29 @@ def test_parts_and_neighbours_are_named(verdicts: dict[str, dict[str, object]]) 
         assert [one["need"] for one in broken] == [need]
 
 
-def test_what_only_running_tells(scope: Scope, tmp_path: Path) -> None:
+def test_what_only_running_tells(bare: Path) -> None:
     """A module named in a text, as numpy 1.26 does; a library that nothing has; a folder in place of a module."""
-    prefix = virtual_environment(tmp_path / "env")
-    site = site_of(prefix)
+    site = site_of(bare)
     texts = {
         "told": "def add(place):\n    __import__(place)\nadd('told._C')",
         "opens": "import ctypes\ndef load():\n    return ctypes.CDLL('libnobody.so.7')\nlib = load()",
         "folder": "",
     }
     for name, text in texts.items():
-        (site / name).mkdir()
-        (site / name / "__init__.py").write_text(text)
-        compiled(site / name / "_C.so", BROKEN if name == "told" else MODULE, "-Wl,-z,now")
-        install(prefix, name)
+        package(bare, name, text, BROKEN if name == "told" else MODULE)
     (site / "folder/__init__.py").rename(site / "folder/__init__.pyi")
     (site / "folder-1.0.dist-info/RECORD").write_text(
         "folder/__init__.pyi,,\nfolder.cpython-38-x86_64-linux-gnu.so,,\n"
     )
     (site / "folder/_C.so").rename(site / "folder.cpython-38-x86_64-linux-gnu.so")
-    found = env(scope, prefix)
-    assert {name: found[name]["loads"] for name in texts} == dict.fromkeys(texts, "depends")
+    found = env(bare)
+    assert loads(found) == dict.fromkeys(texts, "depends")
     assert found["opens"]["refusal"]["library"] == "libnobody.so.7"
 
 
-def test_what_a_module_says_of_others(scope: Scope, tmp_path: Path) -> None:
+def test_what_a_module_says_of_others(bare: Path) -> None:
     """A wheel that is a single module named for an absent package, and one that compares
     versions."""
-    prefix = virtual_environment(tmp_path / "env")
     texts = {
         "nowhere.part.moved": '"nowhere.part.tokens"',
         "settled.part": '"part.tokens", "settled version mismatch"',
@@ -316,14 +255,10 @@ def test_what_a_module_says_of_others(scope: Scope, tmp_path: Path) -> None:
     for name, text in texts.items():
         module = name.rpartition(".")[2]
         source = f'const char *texts[] = {{"first", {text}}}; void *PyInit_{module}(void) {{ return 0; }}'
-        compiled(site_of(prefix) / f"{module}.so", source)
-        install(prefix, name)
-        (site_of(prefix) / f"{name}-1.0.dist-info/RECORD").write_text(f"{module}.so,,\n")
-    found = env(scope, prefix)
-    assert {name: one["loads"] for name, one in found.items()} == {
-        "nowhere-part-moved": "depends",
-        "settled-part": "yes",
-        "compared": "depends",
-    }
+        compiled(site_of(bare) / f"{module}.so", source)
+        (install(bare, name) / "RECORD").write_text(f"{module}.so,,\n")
+    found = env(bare)
+    expected = {"nowhere-part-moved": "depends", "settled-part": "yes", "compared": "depends"}
+    assert loads(found) == expected
     assert found["nowhere-part-moved"]["refusal"]["module"] == "nowhere.part.tokens"
     assert found["compared"]["refusal"]["module"] == "part"

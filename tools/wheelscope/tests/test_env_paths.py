@@ -1,13 +1,13 @@
 """`wheelscope env` agrees with `import` on modules outside of site-packages: on PYTHONPATH, in
 folders that .pth files name, and in the projects of editable installations."""
 
+import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
-from program import Scope, compiled, run, virtual_environment
-from test_env import MODULE, env, install, site_of
+from program import compiled, imports, install, run, site_of
+from test_env import MODULE, env, package
 from test_env_imports import BROKEN
 
 # What setuptools writes for a project whose package does not lie in a folder of its own.
@@ -34,6 +34,30 @@ class Finder:
 sys.meta_path.insert(0, Finder)
 """
 
+# meson-python leaves the source in the project, and what it compiled in Meson's build folder.
+MESON = """import json, sys
+from importlib.util import spec_from_file_location
+class MesonpyMetaFinder:
+    def __init__(self, build):
+        with open(build + '/meson-info/intro-install_plan.json') as file:
+            kinds = json.load(file).values()
+        self.files = {{to['destination']: file for kind in kinds for file, to in kind.items()}}
+    def find_spec(self, name, path=None, target=None):
+        for end in ('/__init__.py', '.so'):
+            if file := self.files.get('{{py_platlib}}/' + name.replace('.', '/') + end):
+                return spec_from_file_location(name, file)
+def install(package, names, build, command, verbose):
+    sys.meta_path.insert(0, MesonpyMetaFinder(build))
+
+install(
+    'package',
+    {{'package'}},
+    '{source}/build',
+    ['ninja'],
+    False,
+)
+"""
+
 # Files of site-packages.
 EDITABLE = {
     "folder": {"__editable__.package-1.0.pth": "{source}\n"},
@@ -44,6 +68,10 @@ EDITABLE = {
     "redirection": {
         "_editable_skbc_package.pth": "import _editable_skbc_package\n{source}\n",
         "_editable_skbc_package.py": REDIRECTION,
+    },
+    "meson": {
+        "package-editable.pth": "import _package_editable_loader",
+        "_package_editable_loader.py": MESON,
     },
 }
 
@@ -67,23 +95,24 @@ PACKAGES = {
 }
 
 
-def imports(prefix: Path, name: str) -> bool:
-    return not subprocess.run([prefix / "bin/python", "-c", f"import {name}"]).returncode
-
-
 @pytest.mark.parametrize("package", PACKAGES)
 @pytest.mark.parametrize("kind", EDITABLE)
-def test_editable_installations(kind: str, package: str, scope: Scope, tmp_path: Path) -> None:
+def test_editable_installations(kind: str, package: str, bare: Path, tmp_path: Path) -> None:
     text, module, works = PACKAGES[package]
-    prefix = virtual_environment(tmp_path / "env")
-    site, source = site_of(prefix), tmp_path / "a project"
+    site, source = site_of(bare), tmp_path / "a project"
     (source / "package").mkdir(parents=True)
     (source / "setup.py").write_text("import nobody_has_this")
     (source / "package/__init__.py").write_text(text)
-    folder = site if kind == "redirection" else source
-    compiled(folder / "package/_C.so", module, "-Wl,-z,now")
-    install(prefix, "package")
-    info = site / "package-1.0.dist-info"
+    folder = {"redirection": site, "meson": source / "build"}.get(kind, source)
+    library = compiled(folder / "package/_C.so", module, "-Wl,-z,now")
+    if kind == "meson":
+        (folder / "meson-info").mkdir()
+        plan = {
+            kind: {str(file): {"destination": f"{{py_platlib}}/package/{file.name}"}}
+            for kind, file in (("python", source / "package/__init__.py"), ("targets", library))
+        }
+        (folder / "meson-info/intro-install_plan.json").write_text(json.dumps(plan))
+    info = install(bare, "package")
     (info / "direct_url.json").write_text(
         '{"dir_info": {"editable": true}, "url": "file://' + str(source) + '"}'
     )
@@ -91,24 +120,21 @@ def test_editable_installations(kind: str, package: str, scope: Scope, tmp_path:
         for name, content in EDITABLE[kind].items():
             (site / name).write_text(content.format(source=source, site=site))
             record.write(f"{name},,\n")
-    assert imports(prefix, "package") == works
-    found = env(scope, prefix)
+    assert imports(bare, "package") == works
+    found = env(bare)
     assert found["package"]["loads"] == ("yes" if works else "no")
     assert found["package"]["libraries"] == 1
     with (info / "RECORD").open("a") as record:
         record.write("lost.txt,,\n")
-    assert f"pip install --no-deps --editable file://{source}" in run("env", prefix, code=1).stdout
+    assert f"pip install --no-deps --editable file://{source}" in run("env", bare, code=1).stdout
 
 
 @pytest.mark.parametrize("way", ["pth", "PYTHONPATH", "nothing"])
 def test_folders_that_python_looks_in(
-    way: str, scope: Scope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    way: str, bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prefix = virtual_environment(tmp_path / "env")
-    site, elsewhere = site_of(prefix), tmp_path / "elsewhere"
-    compiled(site / "package/_C.so", MODULE)
-    (site / "package/__init__.py").write_text("import beside.part")
-    install(prefix, "package")
+    elsewhere = tmp_path / "elsewhere"
+    site = package(bare, "package", "import beside.part").parent
     (elsewhere / "beside").mkdir(parents=True)
     (elsewhere / "beside/part.py").touch()
     if way == "pth":
@@ -116,18 +142,13 @@ def test_folders_that_python_looks_in(
     if way == "PYTHONPATH":
         monkeypatch.setenv("PYTHONPATH", str(elsewhere))
     works = way != "nothing"
-    assert imports(prefix, "package") == works
-    assert env(scope, prefix)["package"]["loads"] == ("yes" if works else "no")
+    assert imports(bare, "package") == works
+    assert env(bare)["package"]["loads"] == ("yes" if works else "no")
 
 
-def test_a_finder_of_another_kind(scope: Scope, tmp_path: Path) -> None:
-    """meson-python's finds modules wherever its build put them."""
-    prefix = virtual_environment(tmp_path / "env")
-    site = site_of(prefix)
-    compiled(site / "package/_C.so", MODULE)
-    (site / "package/__init__.py").write_text("import beside")
-    install(prefix, "package")
-    (site / "_beside_editable_loader.py").write_text("import sys\nsys.modules['beside'] = sys\n")
-    (site / "beside-editable.pth").write_text("import _beside_editable_loader\n")
-    assert imports(prefix, "package")
-    assert env(scope, prefix)["package"]["loads"] == "yes"
+def test_a_finder_of_another_kind(bare: Path) -> None:
+    site = package(bare, "package", "import beside").parent
+    (site / "_beside_editable_finder.py").write_text("import sys\nsys.modules['beside'] = sys\n")
+    (site / "beside-editable.pth").write_text("import _beside_editable_finder\n")
+    assert imports(bare, "package")
+    assert env(bare)["package"]["loads"] == "yes"

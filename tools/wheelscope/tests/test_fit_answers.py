@@ -1,7 +1,6 @@
-"""What `wheelscope fit` prints for people, and what it says about the torch and the Python that a
-wheel will meet."""
+"""What `wheelscope fit` prints for people, and what it says about the torch, the Python and the
+packages that a wheel will meet."""
 
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,22 +9,19 @@ from typing import Any
 import pytest
 import sample_wheels
 from package_index import Index
-from program import Fit, compiled, run, save_machine, virtual_environment
+from program import Fit, compiled, install, run, save_machine, site_of
 from sample_wheels import MACHINE, NAME, PYTHON
-
-pytestmark = pytest.mark.usefixtures("scope")  # skips where the program is not built
 
 Printed = Callable[..., str]
 
 
 @pytest.fixture
-def printed(index: Index, tmp_path: Path) -> Printed:
+def printed(index: Index, settings: dict[str, str]) -> Printed:
     """Returns a function that returns what fit prints about a project; fit must end with `code`."""
 
     def of(*arguments: str, code: int = 0) -> str:
         where = ("--index", index.simple, "--python", sys.executable)
-        home = {**os.environ, "HOME": str(tmp_path)}
-        done = run("fit", *arguments, *where, code=code, env=home)
+        done = run("fit", *arguments, *where, code=code, env=settings)
         return done.stdout + done.stderr
 
     return of
@@ -72,92 +68,23 @@ def test_a_torch_that_is_installed_first(
     needs = "Requires-Dist: nvidia-cuda-runtime-cu12==12.8.90\n"
     index.offer(torch, {"torch/__init__.py": b""}, needs)
     index.offer(NAME, {"sample.so": module}, "Requires-Dist: torch==2.99.0\n")
-    [answer], code, _ = fit("sample", "--with", "torch==2.99.0", "--index", index.simple)
+    [answer], code, _ = fit("sample", "--with", "torch==2.99.0")
     assert (code, answer["take"]) == (0, NAME)
     index.page("torch", [])
     assert "2.98.0" in printed("sample", "--with", "torch==2.98.0", code=3)
 
 
-def test_symbols_of_this_torch(fit: Fit, index: Index, tmp_path: Path) -> None:
+@pytest.mark.parametrize("symbol", ["aoti_torch_abi_version", "aoti_torch_of_another_year"])
+def test_symbols_of_this_torch(fit: Fit, index: Index, tmp_path: Path, symbol: str) -> None:
     torch = pytest.importorskip("torch")
+    source = f"void {symbol}(void); void call(void) {{ {symbol}(); }}"
+    flags = ("-Wl,--no-as-needed", "-ltorch", "-ltorch_cpu", "-Wl,--unresolved-symbols=ignore-all")
     folder = Path(torch.__file__).parent / "lib"
-    for symbol, outcome in {"aoti_torch_abi_version": 0, "aoti_torch_of_another_year": 1}.items():
-        source = f"void {symbol}(void); void call(void) {{ {symbol}(); }}"
-        needy = sample_wheels.library(
-            tmp_path, source, f"-L{folder}", "-Wl,--no-as-needed", "-ltorch", "-ltorch_cpu",
-            "-Wl,--unresolved-symbols=ignore-all",
-        )  # fmt: skip
-        index.offer(NAME, {"sample.so": needy}, "Requires-Dist: torch\n")
-        home = tmp_path / symbol  # of its own: the cache knows the file by its address
-        home.mkdir()
-        [answer], code, _ = fit("sample", "--index", index.simple, HOME=str(home))
-        assert code == outcome, answer["files"]
-        if outcome:
-            assert symbol in answer["files"][0]["reason"]
-
-
-def test_a_package_may_import_the_module_of_its_name(
-    fit: Fit, index: Index, tmp_path: Path
-) -> None:
-    """For instance cv2: its native module is imported by name, in a function."""
-    compiled(tmp_path / "libabsent.so", "void absent(void) {}")
-    call = "void absent(void); void call(void) { absent(); }"
-    native = sample_wheels.library(tmp_path, call, f"-L{tmp_path}", "-l:libabsent.so")
-    package = b'import importlib\ndef load(name): importlib.import_module(name)\nload("sample")\n'
-    members = {"sample/__init__.py": package, "sample/sample.so": native}
-    index.offer(NAME, members)
-    [answer], code, _ = fit("sample", "--index", index.simple)
-    assert (answer["files"][0]["verdict"], code) == ("depends", 1)
-
-
-@pytest.mark.parametrize(
-    ("requires", "verdict"), [("", "fails"), ("Requires-Dist: helper\n", "works")]
-)
-def test_a_module_that_nothing_brings(
-    fit: Fit, index: Index, module: bytes, tmp_path: Path, requires: str, verdict: str
-) -> None:
-    """Unless a requirement brings it, whatever its distribution is called."""
-    helper = "helper-1.0-py3-none-any.whl"
-    files = {"sample/__init__.py": b"import brought_by_helper", "sample/_C.so": module}
-    index.offer(NAME, files, requires)
-    index.offer(helper, {"brought_by_helper.py": b""})
-    bare = virtual_environment(tmp_path / "bare")
-    [answer], _, _ = fit("sample", "--index", index.simple, "--python", bare / "bin/python")
-    [found] = answer["files"]
-    assert found["verdict"] == verdict, found
-    if verdict == "fails":
-        assert "brought_by_helper, which is not here" in found["reason"]
-
-
-@pytest.mark.parametrize(
-    ("files", "verdict"),
-    [
-        ({"sample/__init__.py": b"from sample.absent.part import x"}, "fails"),
-        ({"sample/__init__.py": b"from .absent import x"}, "fails"),
-        ({"sample/__init__.py": b"", "beside/__init__.py": b"import sample.absent"}, "works"),
-        ({"first/__init__.py": b"", "second/__init__.py": b"import first.absent"}, "depends"),
-    ],
-)
-def test_a_module_that_its_package_lacks(
-    fit: Fit, index: Index, module: bytes, tmp_path: Path, files: dict[str, bytes], verdict: str
-) -> None:
-    """pyodps 0.13 has examples that import tests, which are not in the wheel."""
-    index.offer(NAME, {**files, "first/_C.so": module})
-    bare = virtual_environment(tmp_path / "bare")
-    [answer], _, _ = fit("sample", "--index", index.simple, "--python", bare / "bin/python")
-    assert answer["files"][0]["verdict"] == verdict, answer
-
-
-@pytest.mark.parametrize(("source", "verdict"), [({}, "fails"), ({"sample/_C.py": b""}, "works")])
-def test_a_source_beside_a_module_of_another_python(
-    fit: Fit, index: Index, module: bytes, source: dict[str, bytes], verdict: str
-) -> None:
-    """Python skips the module and takes the source: zeroconf 0.94 for 3.11 has modules of 3.9."""
-    files = {"sample/__init__.py": b"from . import _C", **source}
-    other = f"sample/_C.cpython-38-{MACHINE}-linux-gnu.so"
-    index.offer(NAME, {**files, other: module})
-    [answer], _, _ = fit("sample", "--index", index.simple)
-    assert answer["files"][0]["verdict"] == verdict, answer
+    needy = sample_wheels.library(tmp_path, source, f"-L{folder}", *flags)
+    index.offer(NAME, {"sample.so": needy}, "Requires-Dist: torch\n")
+    [answer], code, _ = fit("sample")
+    assert code == symbol.endswith("year"), answer["files"]
+    assert code == 0 or symbol in answer["files"][0]["reason"]
 
 
 # A module that uses the API of NumPy 2.0.
@@ -167,99 +94,154 @@ NUMPY_TWO = """
     const char *texts[] = {"numpy._core._multiarray_umath", "numpy.core._multiarray_umath", "_ARRAY_API",
         "module was compiled against NumPy C-API version 0x%x (NumPy 2.0) but the running NumPy"};
 """
+IMPORTS_BY_NAME = 'import importlib\ndef f(name): importlib.import_module(name)\nf("sample")\n'
+OTHER_PYTHON = f"sample/_C.cpython-38-{MACHINE}-linux-gnu.so"
+MISMATCH = 'const char *texts[] = {"first", "helper.part", "sample & helper version mismatch"};'
 PACKED = 'const char *packed = "LZSS string data decompression failed";'
-OWN = {"sample/__init__.py": b""}
-SHARED = {"shared/sample/__init__.py": b"from . import code"}
+
+# Files of the sample, or of another release, with their texts, which are C for a library; and what
+# fit says of the sample beside NumPy 1.26: the verdict, and a part of the reason.
+Texts = dict[str, str]
+REQUIRES, INIT, HELPER = "requires", "sample/__init__.py", "helper-1.0:helper/__init__.py"
+NEEDS: Texts = {INIT: "", REQUIRES: "helper>=1"}
+SHARED: Texts = {
+    "shared/sample/__init__.py": "from . import code",
+    REQUIRES: "helper",
+    HELPER: "",
+    "helper-1.0:shared/helper.py": "",
+}
+CODE = "shared/sample/code.so"
+CASES: list[tuple[Texts, str, str]] = [
+    # For instance cv2: its native module is imported by name, in a function.
+    ({INIT: IMPORTS_BY_NAME, "sample/sample.so": "void *no = absent;"}, "depends", ""),
+    ({INIT: "import brought", "a.so": ""}, "fails", "brought, which is not here"),
+    ({INIT: "import brought", REQUIRES: "helper", "helper-1.0:brought.py": ""}, "works", ""),
+    # pyodps 0.13 has examples that import tests, which are not in the wheel.
+    ({INIT: "from sample.absent.part import x", "a.so": ""}, "fails", ""),
+    ({INIT: "from .absent import x", "a.so": ""}, "fails", ""),
+    ({INIT: "", "beside/__init__.py": "import sample.absent", "a.so": ""}, "works", ""),
+    ({"a/__init__.py": "", "b/__init__.py": "import a.absent", "a/_C.so": ""}, "depends", ""),
+    # Python skips the module and takes the source: zeroconf 0.94 for 3.11 has modules of 3.9.
+    ({INIT: "from . import _C", OTHER_PYTHON: ""}, "fails", ""),
+    ({INIT: "from . import _C", OTHER_PYTHON: "", "sample/_C.py": ""}, "works", ""),
+    ({**NEEDS, HELPER: ""}, "works", ""),
+    (
+        {**NEEDS, "helper-0.9:helper.py": ""},
+        "fails",
+        "requires helper>=1, which the index does not",
+    ),
+    ({**NEEDS, HELPER: "", "helper-1.0:a.so": NUMPY_TWO}, "depends", "a.so needs NumPy 2.0"),
+    ({"sample.so": NUMPY_TWO}, "fails", "sample.so needs NumPy 2.0"),
+    (
+        {
+            "sample.so": 'const char *import = "helper.part";',
+            REQUIRES: "helper",
+            HELPER: "",
+            "helper-1.0:helper/part.py": "from sample import name",
+        },
+        "depends",
+        "helper/part.py imports name from sample, which imports that file",
+    ),
+    (
+        {"sample.so": MISMATCH, REQUIRES: "helper", HELPER: ""},
+        "depends",
+        "refuses some versions of",
+    ),
+    (
+        {**SHARED, CODE: 'const char *a = "shared.other";'},
+        "depends",
+        "names shared.other, which is",
+    ),
+    ({**SHARED, CODE: 'const char *a = "shared.helpershared.sample.code";'}, "works", ""),
+    ({**SHARED, CODE: PACKED}, "depends", "code.so hides which modules it imports"),
+    # An installer goes back to older versions, which were not examined.
+    (
+        {
+            INIT: "",
+            REQUIRES: "helper other",
+            "helper-2.0:helper.py": "",
+            "other-1.0:other.py": "",
+            f"other-1.0:{REQUIRES}": "helper<2",
+        },
+        "depends",
+        "other 1.0 requires helper<2, and 2.0 would come",
+    ),
+    # pennylane-lightning 0.29 requires pennylane, whose newest version requires a newer lightning.
+    (
+        {INIT: "", REQUIRES: "helper", HELPER: "", f"helper-1.0:{REQUIRES}": "sample>=2"},
+        "depends",
+        "helper 1.0 requires sample>=2, and 1.0 would come",
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    ("own", "source", "helper", "verdict", "reason"),
-    [
-        (OWN, "", {"1.0": {}}, "works", None),
-        (OWN, "", {"0.9": {}}, "fails", "it requires helper>=1, which the index does not have"),
-        (OWN, "", {"1.0": {"helper.so": NUMPY_TWO}}, "depends", "helper.so needs NumPy 2.0"),
-        ({"sample.so": b""}, NUMPY_TWO, {"1.0": {}}, "fails", "sample.so needs NumPy 2.0"),
-        (
-            {"sample.so": b""},
-            'const char *import = "helper.part";',
-            {"1.0": {"helper/part.py": "from sample import name"}},
-            "depends",
-            "helper/part.py imports name from sample, which imports that file",
-        ),
-        (
-            {"sample.so": b""},
-            'const char *texts[] = {"first", "helper.part", "sample & helper version mismatch"};',
-            {"1.0": {}},
-            "depends",
-            "sample.so refuses some versions of helper",
-        ),
-        (
-            {**SHARED, "shared/sample/code.so": b""},
-            'const char *import = "shared.other";',
-            {"1.0": {"shared/helper.py": ""}},
-            "depends",
-            "code.so names shared.other, which is not here",
-        ),
-        (
-            {**SHARED, "shared/sample/code.so": b""},
-            'const char *imports = "shared.helpershared.sample.code";',
-            {"1.0": {"shared/helper.py": ""}},
-            "works",
-            None,
-        ),
-        (
-            {**SHARED, "shared/sample/code.so": b""},
-            PACKED,
-            {"1.0": {"shared/helper.py": ""}},
-            "depends",
-            "code.so hides which modules it imports",
-        ),
-    ],
-)
-def test_what_is_required_counts(
-    fit: Fit,
-    index: Index,
-    tmp_path: Path,
-    own: dict[str, bytes],
-    source: str,
-    helper: dict[str, dict[str, str]],
-    verdict: str,
-    reason: str | None,
-) -> None:
-    """With NumPy 1.26 installed, the wheels that a package requires are examined too."""
-    native = sample_wheels.library(tmp_path, source)
-    members = {
-        name: body or (native if name.endswith(".so") else b"") for name, body in own.items()
-    }
-    index.offer(NAME, members, "Requires-Dist: helper>=1\n")
-    for version, texts in helper.items():
-        body = {
-            path: sample_wheels.library(tmp_path, text) if path.endswith(".so") else text.encode()
-            for path, text in texts.items()
+def offer(index: Index, folder: Path, texts: Texts) -> None:
+    compiled(folder / "libabsent.so", "void absent(void) {}")
+    flags = ("-Wl,--as-needed", f"-L{folder}", "-l:libabsent.so")
+    wheels: dict[str, Texts] = {}
+    for place, text in texts.items():
+        release, _, path = place.rpartition(":")
+        wheels.setdefault(release or "sample-1.0", {})[path] = text
+    for release, files in wheels.items():
+        required = files.pop(REQUIRES, "").split()
+        members = {
+            path: sample_wheels.library(folder, f"void absent(void); {text}", *flags)
+            if path.endswith(".so")
+            else text.encode()
+            for path, text in files.items()
         }
-        name = NAME.replace("sample-1.0", f"helper-{version}")
-        index.offer(name, {"helper/__init__.py": b"", **body})
-    bare = virtual_environment(tmp_path / "bare")
-    [site] = bare.glob("lib/python*/site-packages")
-    (site / "numpy-1.26.4.dist-info").mkdir()
-    (site / "numpy-1.26.4.dist-info/METADATA").write_text("Name: numpy\nVersion: 1.26.4\n")
-    [answer], _, _ = fit("sample", "--index", index.simple, "--python", bare / "bin/python")
-    [found] = answer["files"]
-    assert found["verdict"] == verdict, found
-    assert reason is None or reason in found["reason"]
+        metadata = "".join(f"Requires-Dist: {one}\n" for one in required)
+        index.offer(NAME.replace("sample-1.0", release), members, metadata)
 
 
-def test_versions_that_do_not_go_together(fit: Fit, index: Index, tmp_path: Path) -> None:
-    """An installer goes back to older versions, which were not examined."""
-    requires = {"sample-1.0": "helper other", "helper-2.0": "", "other-1.0": "helper<2"}
-    for file, names in requires.items():
-        lines = "".join(f"Requires-Dist: {one}\n" for one in names.split())
-        index.offer(NAME.replace("sample-1.0", file), {f"{file[:6]}.py": b""}, lines)
-    bare = virtual_environment(tmp_path / "bare")
-    [answer], _, _ = fit("sample", "--index", index.simple, "--python", bare / "bin/python")
+@pytest.mark.parametrize(("texts", "verdict", "reason"), CASES)
+def test_what_a_wheel_meets(
+    fit: Fit, index: Index, tmp_path: Path, bare: Path, texts: Texts, verdict: str, reason: str
+) -> None:
+    offer(index, tmp_path, texts)
+    install(bare, "numpy", "1.26.4")
+    [answer], code, _ = fit("sample", "--python", bare)
     [found] = answer["files"]
-    assert found["verdict"] == "depends", found
-    assert "other 1.0 requires helper<2, and 2.0 would come" in found["reason"]
+    assert (found["verdict"], code) == (verdict, verdict != "works"), found
+    assert reason in (found["reason"] or "")
+
+
+@pytest.mark.parametrize(("required", "verdict"), [("helper", "works"), ("other", "fails")])
+def test_required_wheels_in_a_folder_are_read(
+    bare_fit: Fit, index: Index, tmp_path: Path, bare: Path, required: str, verdict: str
+) -> None:
+    brought = {"helper-1.0:brought.py": "", "other-1.0:other.py": ""}
+    offer(index, tmp_path, {INIT: "import brought", REQUIRES: required, "a.so": "", **brought})
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    for path, body in index.files.items():
+        (folder / Path(path).name).write_bytes(body)
+    [answer], _, _ = bare_fit("sample", "--no-index", "--find-links", folder, "--python", bare)
+    assert answer["files"][0]["verdict"] == verdict, answer
+
+
+@pytest.mark.parametrize("way", ["pth", "PYTHONPATH"])
+def test_what_is_installed_elsewhere_counts(
+    fit: Fit, index: Index, module: bytes, bare: Path, tmp_path: Path, way: str
+) -> None:
+    index.offer(NAME, {"sample.so": module}, "Requires-Dist: helper>=1\n")
+    index.page("helper", [])
+    elsewhere = install(bare, "helper").rename(tmp_path / "helper-1.0.dist-info").parent
+    if way == "pth":
+        (site_of(bare) / "elsewhere.pth").write_text(f"{elsewhere}\n")
+    settings = {"PYTHONPATH": str(elsewhere)} if way == "PYTHONPATH" else {}
+    [answer], _, _ = fit("sample", "--python", bare, **settings)
+    assert answer["take"] == NAME
+
+
+def test_an_installed_version_is_replaced(
+    fit: Fit, index: Index, bare: Path, tmp_path: Path
+) -> None:
+    texts = {INIT: "", REQUIRES: "helper other", "helper-2.0:helper.py": ""}
+    offer(index, tmp_path, texts | {"other-1.0:other.py": "", f"other-1.0:{REQUIRES}": "helper>1"})
+    install(bare, "helper")
+    [answer], _, _ = fit("sample", "--python", bare)
+    assert answer["take"] == NAME
 
 
 # --- What lies behind the bytes that are read without --deep ---------------------------------------
@@ -282,8 +264,7 @@ def test_a_runtime_inside_may_need_a_newer_driver(fit: Fit, index: Index, tmp_pa
     index.offer(NAME, {"sample.so": module})
 
     def ask(driver: str) -> tuple[Any, int]:
-        there = with_gpu(tmp_path, driver)
-        [answer], code, _ = fit("sample", "--index", index.simple, "--machine", there)
+        [answer], code, _ = fit("sample", "--machine", with_gpu(tmp_path, driver))
         return answer["files"][0], code
 
     file, code = ask("535.54.03")
@@ -296,8 +277,7 @@ def test_a_runtime_inside_may_need_a_newer_driver(fit: Fit, index: Index, tmp_pa
 
 def test_loose_device_code_is_mentioned(fit: Fit, index: Index, tmp_path: Path) -> None:
     there = with_gpu(tmp_path, "595.45.04")
-    name = "loose-1.0-py3-none-any.whl"
     for members, notes in (({}, []), ({"kernels/add.cubin": b"\x7fELF" * 200}, [GPU_NOTE])):
-        index.offer(name, members)
-        [answer], _, _ = fit("loose", "--index", index.simple, "--machine", there)
+        index.offer("loose-1.0-py3-none-any.whl", members)
+        [answer], _, _ = fit("loose", "--machine", there)
         assert answer["files"][0]["notes"] == notes

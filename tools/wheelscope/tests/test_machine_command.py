@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program import PROGRAM, Scope, run, run_json, save_machine, virtual_environment
-
-pytestmark = pytest.mark.usefixtures("scope")  # skips where the program is not built
+from program import PROGRAM, run, run_json, save_machine, scope, virtual_environment
 
 # Run by an interpreter. Its own packaging may be old or missing, so ours is put on its path.
 QUESTION = """
@@ -59,7 +57,7 @@ if Path("/usr/bin/python3").exists():
     INTERPRETERS.append(Path("/usr/bin/python3"))
 
 
-def machine(scope: Scope, python: Path | str) -> Any:
+def machine(python: Path | str) -> Any:
     return scope("machine", "--python", str(python))["machine"]
 
 
@@ -82,17 +80,17 @@ def compare(facts: Any, words: Any) -> None:
 
 
 @pytest.mark.parametrize("python", INTERPRETERS, ids=str)
-def test_interpreter(scope: Scope, python: Path) -> None:
-    compare(machine(scope, python), own_words(python))
+def test_interpreter(python: Path) -> None:
+    compare(machine(python), own_words(python))
 
 
 @pytest.mark.parametrize("options", [[], ["--system-site-packages"], ["--copies"]], ids=str)
 @pytest.mark.parametrize("name", ["python", "python3"])
-def test_virtual_environment(scope: Scope, tmp_path: Path, options: list[str], name: str) -> None:
+def test_virtual_environment(tmp_path: Path, options: list[str], name: str) -> None:
     environment = virtual_environment(tmp_path / "env", *options)
     words = own_words(environment / "bin" / name)
-    compare(machine(scope, environment / "bin" / name), words)
-    compare(machine(scope, environment), words)
+    compare(machine(environment / "bin" / name), words)
+    compare(machine(environment), words)
 
 
 def facts_with(**variables: str) -> Any:
@@ -105,31 +103,36 @@ def test_the_active_environment_comes_first() -> None:
     assert facts_with(VIRTUAL_ENV=sys.prefix)["python"]["prefix"] == sys.prefix
 
 
+GPUS = [{"name": "GH200", "capability": "9.0"}, {"name": "unknown", "capability": None}]
+TORCH = {"path": "/t", "version": "2.4.0", "cuda": None, "rocm": None, "cxx11_abi": False}
+RUNTIME = {"name": "libcudart.so.13", "path": "/l", "distribution": "d", "version": "13.0"}
+NOTHING = dict.fromkeys(("libc", "libc_version", "driver", "python", "torch"))
+
+
 def test_what_is_printed_and_saved(tmp_path: Path) -> None:
-    assert "C library" in run("machine").stdout
-    saved = save_machine(tmp_path / "machine.json", notes=["a note"])
-    assert run_json("machine", "--machine", saved) == json.loads(saved.read_text())
+    facts = {"driver": "580.65.06", "gpus": GPUS, "torch": TORCH, "cuda_libraries": [RUNTIME]}
+    saved = save_machine(tmp_path / "machine.json", notes=["a note"], **facts)
+    empty = json.loads(saved.read_text())
+    empty["machine"] |= {**NOTHING, "gpus": [], "cuda_libraries": [], "notes": []}
+    text = run("machine", "--machine", saved).stdout
+    for part in (
+        "C library",
+        "GH200, compute capability 9.0",
+        "unknown, compute capability unknown",
+        "2.4.0, CPU build, C++ ABI from before C++11",
+        "libcudart.so.13",
+        "a note",
+    ):
+        assert part in text
+    for document in (json.loads(saved.read_text()), empty):
+        saved.write_text(json.dumps(document))
+        assert run_json("machine", "--machine", saved) == document
     run("machine", "--machine", "/bin/ls", code=3)
 
 
-@pytest.mark.parametrize("python", pyenv_interpreters(), ids=str)
-def test_shims_of_pyenv_are_followed(python: Path) -> None:
-    version = python.parents[1].name
-    shims = python.parents[3] / "shims"
-    if not shims.is_dir():
-        pytest.skip("pyenv has no shims here")
-    minor = version.rpartition(".")[0]
-    for chosen in (version, minor, f"9.9.9:{version}"):
-        facts = facts_with(PATH=f"{shims}:/usr/bin:/bin", PYENV_VERSION=chosen)["python"]
-        assert facts["executable"] == str(python), chosen
-    system = facts_with(PATH=f"{shims}:/usr/bin:/bin", PYENV_VERSION="system")
-    if Path("/usr/bin/python3").exists():
-        assert system["python"]["base_prefix"] == "/usr"
-
-
-def test_torch_and_its_cuda(scope: Scope) -> None:
+def test_torch_and_its_cuda() -> None:
     torch = pytest.importorskip("torch")
-    facts = machine(scope, sys.executable)
+    facts = machine(sys.executable)
     assert facts["torch"]["version"] == torch.__version__
     assert facts["torch"]["cuda"] == torch.version.cuda
     assert facts["torch"]["cxx11_abi"] == torch._C._GLIBCXX_USE_CXX11_ABI

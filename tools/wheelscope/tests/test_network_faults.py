@@ -1,18 +1,24 @@
-"""Whatever a server does, `wheelscope fit` says what is wrong, answers the rest, and ends."""
+"""Whatever a server does, `wheelscope fit` says what is wrong, answers the rest, and ends. It trusts a
+TLS server on loopback by the certificates that it is told of."""
 
 import base64
+import datetime
+import ipaddress
 import socket
+import ssl
 import sys
 import time
 from pathlib import Path
 
 import package_index
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from package_index import Fault, Index
 from program import Fit, measure, run
 from sample_wheels import NAME
-
-pytestmark = pytest.mark.usefixtures("scope")
 
 
 @pytest.fixture
@@ -50,11 +56,11 @@ PAGE_FAULTS: dict[str, tuple[Fault, str]] = {
 @pytest.mark.parametrize("fault", PAGE_FAULTS)
 def test_faults_of_an_index(fit: Fit, stocked: Index, fault: str) -> None:
     stocked.faults["/simple/sample/"], words = PAGE_FAULTS[fault]
-    [broken], code, said = fit("sample", "--index", stocked.simple)
+    [broken], code, said = fit("sample")
     assert code == 3
     assert words in said
     assert broken["take"] is None
-    both, code, said = fit("sample", "sound", "--index", stocked.simple)
+    both, code, said = fit("sample", "sound")
     assert code == 3
     assert words in said
     assert [one["name"] for one in both["nearest"]] == ["sound"]
@@ -76,8 +82,7 @@ def test_faults_of_a_file(fit: Fit, stocked: Index, fault: str, deep: bool) -> N
     stocked.faults[f"/files/{NAME}"], words = FILE_FAULTS[fault]
     if deep and fault in ("changing", "other-range", "other-bytes"):
         words = {"changing": "", "other-range": "cut off", "other-bytes": "SHA-256"}[fault]
-    options = ["--index", stocked.simple, *(["--deep"] if deep else [])]
-    [broken], code, said = fit("sample", *options)
+    [broken], code, said = fit("sample", *(["--deep"] if deep else []))
     if not words:
         assert broken["take"] == NAME  # one answer cannot change
         return
@@ -88,52 +93,50 @@ def test_faults_of_a_file(fit: Fit, stocked: Index, fault: str, deep: bool) -> N
 
 def test_a_server_without_ranges_is_read_whole(fit: Fit, stocked: Index) -> None:
     stocked.faults[f"/files/{NAME}"] = package_index.no_ranges
-    [answer], code, _ = fit("sample", "--index", stocked.simple)
+    [answer], code, _ = fit("sample")
     [file] = answer["files"]
     assert (code, file["verdict"], file["read"]) == (0, "works", file["size"])
     assert file["notes"] == ["its server gives no ranges: all of it was read"]
 
 
-def test_a_file_of_another_hash(fit: Fit, stocked: Index) -> None:
-    stocked.files[f"/files/{NAME}"] = stocked.files[f"/files/{NAME}"][::-1]
-    _, code, said = fit("sample", "--deep", "--index", stocked.simple)
-    assert code == 3
-    assert "is not the file that the index means" in said
-
-
-def test_a_file_of_another_size(fit: Fit, stocked: Index) -> None:
-    stocked.files[f"/files/{NAME}"] += b"more"
-    _, code, said = fit("sample", "--index", stocked.simple)
-    assert code == 3
-    assert "the index says" in said
+def test_another_file_than_the_index_says(fit: Fit, stocked: Index) -> None:
+    body = stocked.files[f"/files/{NAME}"]
+    for other, words, said in (
+        (body[::-1], ["--deep"], "is not the file that the index means"),
+        (body + b"more", [], "the index says"),
+    ):
+        stocked.files[f"/files/{NAME}"] = other
+        _, code, errors = fit("sample", *words)
+        assert code == 3
+        assert said in errors
 
 
 def test_an_overloaded_server_is_asked_again(fit: Fit, stocked: Index) -> None:
     stocked.faults[f"/files/{NAME}"] = package_index.fails_at_first
-    [answer], code, _ = fit("sample", "--index", stocked.simple)
+    [answer], code, _ = fit("sample")
     assert (code, answer["take"]) == (0, NAME)
 
 
-def test_redirects_are_followed(fit: Fit, stocked: Index) -> None:
+def test_redirects_are_followed(bare_fit: Fit, stocked: Index) -> None:
     stocked.faults["/here/sample/"] = package_index.status(301, Location="/simple/sample/")
     stocked.files["/else"] = stocked.files[f"/files/{NAME}"]
     stocked.faults[f"/files/{NAME}"] = package_index.status(302, Location="/else")
-    [answer], code, _ = fit("sample", "--index", stocked.url + "/here/")
+    [answer], code, _ = bare_fit("sample", "--index", stocked.url + "/here/")
     assert (code, answer["take"]) == (0, NAME)
 
 
 def test_credentials_of_netrc(fit: Fit, stocked: Index, tmp_path: Path) -> None:
     word = "Basic " + base64.b64encode(b"me:secret").decode()
     stocked.faults["/simple/sample/"] = package_index.password(word)
-    assert fit("sample", "--index", stocked.simple)[1] == 3
+    assert fit("sample")[1] == 3
     (tmp_path / ".netrc").write_text("machine 127.0.0.1 login me password secret\n")
-    assert fit("sample", "--index", stocked.simple)[1] == 0
+    assert fit("sample")[1] == 0
 
 
-def test_credentials_are_not_shown(fit: Fit, stocked: Index) -> None:
+def test_credentials_are_not_shown(bare_fit: Fit, stocked: Index) -> None:
     stocked.faults["/simple/sample/"] = package_index.status(401)
     address = stocked.simple.replace("http://", "http://me:secret@")
-    _, code, said = fit("sample", "--index", address)
+    _, code, said = bare_fit("sample", "--index", address)
     assert code == 3
     assert "secret" not in said
 
@@ -143,17 +146,16 @@ def test_a_folder_without_the_project_does_not_answer_for_an_index(
     fit: Fit, stocked: Index, tmp_path: Path, beside: tuple[str, ...]
 ) -> None:
     stocked.faults["/simple/sample/"] = package_index.status(500)
-    where = ("--index", stocked.simple, "--find-links", str(tmp_path))
-    _, code, said = fit("sample", *beside, *where)
+    _, code, said = fit("sample", *beside, "--find-links", str(tmp_path))
     assert code == 3
     assert "tried 3 times" in said
 
 
-def test_nobody_listens(fit: Fit) -> None:
+def test_nobody_listens(bare_fit: Fit) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}/simple/"
-        _, code, said = fit("sample", "--index", address)
+        _, code, said = bare_fit("sample", "--index", address)
     assert code == 3
     assert "tried 3 times" in said
 
@@ -173,7 +175,67 @@ def test_a_proxy_is_asked(index: Index, tmp_path: Path, command: str, project: s
 def test_an_endless_answer_costs_little(fit: Fit, stocked: Index) -> None:
     stocked.faults["/simple/sample/"] = package_index.endless
     start = time.monotonic()
-    fit("sample", "--index", stocked.simple)
+    fit("sample")
     assert time.monotonic() - start < 30
     _, peak = measure("fit", "--timeout=2", "sample", f"--index={stocked.simple}")
     assert peak < 512 << 20
+
+
+# --- Certificates -----------------------------------------------------------------------------------
+Identity = tuple[x509.Certificate, ec.EllipticCurvePrivateKey]
+
+
+def identity(name: str, signer: Identity | None = None) -> Identity:
+    """Makes a certificate for 127.0.0.1 signed by `signer`, or one that signs others and itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    here = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    now = datetime.datetime.now(datetime.UTC)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(signer[0].subject if signer else subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=not signer, path_length=None), critical=True)
+        .add_extension(here, critical=False)
+    )
+    return builder.sign(signer[1] if signer else key, hashes.SHA256()), key
+
+
+def pem(*identities: Identity) -> bytes:
+    return b"\n".join(shown.public_bytes(serialization.Encoding.PEM) for shown, _ in identities)
+
+
+OTHERS = [identity(f"Other {number}") for number in range(5)]
+ROOT = identity("Root")
+SERVER = identity("server", ROOT)
+# What the server shows, what is believed, and what fit complains of.
+CERTIFICATES: dict[str, tuple[Identity, list[Identity], str]] = {
+    "signed by one of several": (SERVER, [*OTHERS, ROOT], ""),
+    "signed by itself": (ROOT, OTHERS, "SSL"),
+    "signed by itself, and believed": (ROOT, [*OTHERS, ROOT], ""),
+    "the server's own": (SERVER, [*OTHERS, SERVER], ""),
+    "another of the same name": (identity("server", identity("Root")), [ROOT], "SSL"),
+    "none": (SERVER, [], "no certificate can be read from {}"),
+}
+
+
+@pytest.mark.parametrize("case", CERTIFICATES)
+def test_whose_certificate_is_believed(bare_fit: Fit, tmp_path: Path, case: str) -> None:
+    (shown, key), believed, complaint = CERTIFICATES[case]
+    chain, file = tmp_path / "server.pem", tmp_path / "believed.pem"
+    encoding = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    private = key.private_bytes(*encoding, serialization.NoEncryption())
+    chain.write_bytes(private + pem((shown, key)))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(chain)
+    file.write_bytes(b"Comments are allowed.\n" + pem(*believed))
+    with package_index.serve(tls) as index:
+        index.offer("sound-1.0-py3-none-any.whl", {"sound.py": b""})
+        for path in (file, tmp_path / "absent.pem") if not believed else (file,):
+            _, code, said = bare_fit("sound", "--index", index.simple, PIP_CERT=str(path))
+            assert code == (3 if complaint else 0), said
+            assert complaint.format(path) in said

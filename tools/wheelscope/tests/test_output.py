@@ -14,9 +14,8 @@ import jsonschema
 import pytest
 import sample_wheels
 from fixture_elf import Code, fatbin
-from program import ROOT, VALIDATOR, Scope, run
+from program import ROOT, VALIDATOR, run, scope
 
-pytestmark = pytest.mark.usefixtures("scope")
 MODULE = next(Path(sysconfig.get_path("purelib")).glob("numpy/_core/_multiarray_umath*.so"))
 LIBC = next(Path("/lib").glob("*-linux-gnu/libc.so.6"))
 
@@ -50,7 +49,7 @@ COMMANDS: dict[str, tuple[list[str | Path], int, list[Any]]] = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_is_printed_is_valid(scope: Scope, wheel: Path, command: str) -> None:
+def test_what_is_printed_is_valid(wheel: Path, command: str) -> None:
     words, code, path = COMMANDS[command]
     place = scope(command, *(str(word).format(wheel) for word in words), code=code)
     for step in path:
@@ -69,7 +68,7 @@ def test_what_is_printed_is_valid(scope: Scope, wheel: Path, command: str) -> No
         (["items", 0, "elf", 0, "hardening", "relro"], None),
     ],
 )
-def test_schema_refuses(scope: Scope, wheel: Path, path: list[Any], value: Any) -> None:
+def test_schema_refuses(wheel: Path, path: list[Any], value: Any) -> None:
     output = copy.deepcopy(scope("show", wheel))
     place = output
     for step in path[:-1]:
@@ -109,3 +108,14 @@ def test_annotations(broken: Path) -> None:
     lines = run("check", broken, code=1, env=on_github).stderr.splitlines()
     assert any(line.startswith("::error title=wheelscope record-missing") for line in lines)
     assert not any(line.startswith("::error::forged") for line in lines)
+
+
+def test_the_spelling_of_a_requirement_is_no_change(tmp_path: Path) -> None:
+    spellings = ["numpy (<3,>=1) ; extra == 'a'", 'NumPy>=1, <3; extra=="a"', "numpy>=1"]
+    wheels = []
+    for i, text in enumerate(spellings):
+        wheels.append(tmp_path / f"sample-{i}-py3-none-any.whl")
+        wheels[-1].write_bytes(sample_wheels.wheel(wheels[-1].name, {}, f"Requires-Dist: {text}\n"))
+    for other, changes in ((wheels[1], False), (wheels[2], True)):
+        found = scope("diff", wheels[0], other, code=1)["changes"]
+        assert ("requires" in [one["subject"] for one in found]) == changes

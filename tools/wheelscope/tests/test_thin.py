@@ -20,11 +20,9 @@ import pytest
 from fixture_elf import Code, Elf, archive_of_objects, fatbin
 from fixture_zip import Files
 from fixtures import record, wheel
-from program import run_json, virtual_environment
+from program import run_json, site_of
 
 from validation.thin import containers
-
-pytestmark = pytest.mark.usefixtures("scope")
 
 NAME = "pkg-1.0-py3-none-manylinux_2_28_x86_64.whl"
 RECORD, SBOM = "pkg-1.0.dist-info/RECORD", "pkg-1.0.dist-info/sboms/pkg.cdx.json"
@@ -40,7 +38,7 @@ int call(void) { return ++calls; }
 
 
 run = functools.partial(program.run, "thin")
-thin_json = functools.partial(program.run_valid, "thin")
+thin_json = functools.partial(program.scope, "thin")
 
 
 def thinned(path: Path, *words: str) -> tuple[Any, dict[str, bytes]]:
@@ -268,16 +266,16 @@ def test_the_new_wheel_is_sound_and_says_what_was_cut(fat: Path, tmp_path: Path)
     assert run_json("show", new)["items"][0]["findings"] == []
 
 
+DEEP = 300_000 * b"[" + 300_000 * b"]"  # enough to crash
+
+
 @pytest.mark.parametrize(
     ("sbom", "noted"),
     [
         (b'{"bomFormat": "CycloneDX", "comment": "", "metadata": {"properties": [{}]}}', True),
         (b'{\n  "spdxVersion": "SPDX-2.3"\n}\n', True),
         (b'{"spdxVersion": "SPDX-2.3", "comment": "of its own"}', False),
-        (
-            b'{"spdxVersion": ' + 300_000 * b"[" + 300_000 * b"]" + b"}",
-            False,
-        ),  # deep enough to crash
+        (b'{"spdxVersion": ' + DEEP + b"}", False),
     ],
 )
 def test_check_knows_the_note_of_an_sbom(tmp_path: Path, sbom: bytes, noted: bool) -> None:
@@ -467,14 +465,11 @@ def test_check_refuses_what_variantlib_does(
 OWNER = (1234, 1234) if os.getuid() == 0 else (os.getuid(), os.getgid())
 
 
-def unpacked(path: Path, folder: Path) -> tuple[Path, Path]:
-    """Makes a virtual environment with the wheel unpacked as by pip; returns it and its
-    site-packages."""
-    prefix = virtual_environment(folder / "an env")
-    [site] = prefix.glob("lib/python3*/site-packages")
+def unpacked(path: Path, prefix: Path) -> Path:
+    """Unpacks a wheel as pip does; returns the site-packages."""
     with zipfile.ZipFile(path) as archive:
-        archive.extractall(site)
-    return prefix, site
+        archive.extractall(site_of(prefix))
+    return site_of(prefix)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -485,29 +480,29 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_an_environment_is_thinned_and_put_back(fat: Path, tmp_path: Path) -> None:
-    environment, site = unpacked(fat, tmp_path)
+def test_an_environment_is_thinned_and_put_back(fat: Path, bare: Path, tmp_path: Path) -> None:
+    site = unpacked(fat, bare)
     listed = site / RECORD
     twice = [line for line in listed.read_text().splitlines() if line.startswith("pkg/x y.so")]
     listed.write_text("\n".join([*twice, listed.read_text()]))  # some builders list files twice
     before = contents(site)
-    [package] = thin_json("--env", environment, "--gpu", "9.0")["thin_packages"]
+    [package] = thin_json("--env", bare, "--gpu", "9.0")["thin_packages"]
     assert (package["name"], package["written"]) == ("pkg", False)
     assert contents(site) == before
     os.link(site / "pkg/x y.so", tmp_path / "cached.so")  # like uv's links
     save = tmp_path / "saved"
-    assert "--save" in run("--env", environment, "--gpu", "9.0", "--write", code=2).stderr
-    assert "--write" in run("--env", environment, "--gpu", "9.0", "--save", save, code=2).stderr
+    assert "--save" in run("--env", bare, "--gpu", "9.0", "--write", code=2).stderr
+    assert "--write" in run("--env", bare, "--gpu", "9.0", "--save", save, code=2).stderr
     (site / "pkg/x y.so").chmod(0o751)
     os.chown(site / "pkg/x y.so", *OWNER)
-    run("--env", environment, "--gpu", "9.0", "--write", "--save", save)
+    run("--env", bare, "--gpu", "9.0", "--write", "--save", save)
     after = contents(site)
     assert {n for n in before if before[n] != after[n]} == {"pkg/x y.so", RECORD}
     assert len(after["pkg/x y.so"]) == package["files"][0]["size"]
     assert_record_is_true(after)
     assert twice[0] not in listed.read_text()
     assert (tmp_path / "cached.so").read_bytes() == before["pkg/x y.so"]
-    again = run("--env", environment, "--gpu", "9.0", "--write", "--save", save, code=3)
+    again = run("--env", bare, "--gpu", "9.0", "--write", "--save", save, code=3)
     assert "empty folder" in again.stderr
     for changed in (2, 0):
         assert f"{changed} files put back" in run("--undo", save).stdout
@@ -516,18 +511,18 @@ def test_an_environment_is_thinned_and_put_back(fat: Path, tmp_path: Path) -> No
         assert (status.st_mode & 0o777, status.st_uid, status.st_gid) == (0o751, *OWNER)
 
 
-def test_a_package_stays_whole_where_it_cannot_be_thinned(tmp_path: Path) -> None:
+def test_a_package_stays_whole_where_it_cannot_be_thinned(bare: Path, tmp_path: Path) -> None:
     """Code for another GPU, a link into a cache, and a package whose second file cannot be
     replaced."""
     data = library(tmp_path, container("sm_80", "sm_90", size=9 * PAGE), container("sm_80"))
     cubin = Elf(machine="cuda", type=2, flags=80 << 8, abi_version=8).build()
     long = "pkg/" + "x" * 248 + ".so"  # too long for another file's name beside it
     files = {"pkg/a.so": data, "pkg/k80.cubin": cubin, long: data}
-    prefix, site = unpacked(written(tmp_path, files), tmp_path)
+    site = unpacked(written(tmp_path, files), bare)
     save = tmp_path / "saved"
     (site / "pkg/k80.cubin").chmod(0o640)
     before = contents(site)
-    words = ("--env", prefix, "--write", "--save", save, "--gpu")
+    words = ("--env", bare, "--write", "--save", save, "--gpu")
     assert "no code for 7.5" in run(*words, "7.5").stdout
     assert not save.exists()
     assert "File name too long" in run(*words, "9.0", code=3).stderr
@@ -536,21 +531,21 @@ def test_a_package_stays_whole_where_it_cannot_be_thinned(tmp_path: Path) -> Non
     for name in ("pkg/a.so", long):
         (site / name).rename(tmp_path / "cached.so")
         (site / name).symlink_to(tmp_path / "cached.so")
-    done = run("--env", prefix, "--gpu", "9.0", "--write", "--save", tmp_path / "other")
+    done = run("--env", bare, "--gpu", "9.0", "--write", "--save", tmp_path / "other")
     assert done.stdout.count("symbolic link") == 2
     assert "1 file, written" in done.stdout  # the cubin is gone
     assert (tmp_path / "cached.so").read_bytes() == data
 
 
-def test_a_file_that_changed_since_is_left_alone(fat: Path, tmp_path: Path) -> None:
-    environment, site = unpacked(fat, tmp_path)
+def test_a_file_that_changed_since_is_left_alone(fat: Path, bare: Path, tmp_path: Path) -> None:
+    site = unpacked(fat, bare)
     library_file = site / "pkg/x y.so"
     original = library_file.read_bytes()
     library_file.write_bytes(original + b"edited")
-    done = run("--env", environment, "--gpu", "9.0", "--write", "--save", tmp_path / "saved")
+    done = run("--env", bare, "--gpu", "9.0", "--write", "--save", tmp_path / "saved")
     assert "not what RECORD says" in done.stdout
     library_file.write_bytes(original)
-    run("--env", environment, "--gpu", "9.0", "--write", "--save", tmp_path / "saved")
+    run("--env", bare, "--gpu", "9.0", "--write", "--save", tmp_path / "saved")
     library_file.write_bytes(library_file.read_bytes() + b"edited")
     before = contents(site)
     assert "was changed after" in run("--undo", tmp_path / "saved", code=3).stderr

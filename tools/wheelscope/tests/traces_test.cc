@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <gtest/gtest.h>
 
+#include "fixture.h"
 #include "tables/tables.h"
 #include "text/text.h"
 
@@ -59,9 +60,9 @@ TEST(Cudart, EvidenceNamesBothTraces) {
   const Runtime runtime("12.8", version_function("x86_64", 12080));
   const auto evidence = find_static_cudart(runtime.elf)->evidence;
   ASSERT_EQ(evidence.size(), 4);
-  EXPECT_NE(evidence[1].find("new in CUDA 12.9"), std::string::npos) << evidence[1];
-  EXPECT_NE(evidence[2].find("new in CUDA 12.8"), std::string::npos) << evidence[2];
-  EXPECT_NE(evidence[3].find("returns CUDA 12.8"), std::string::npos) << evidence[3];
+  EXPECT_TRUE(has(evidence[1], "new in CUDA 12.9")) << evidence[1];
+  EXPECT_TRUE(has(evidence[2], "new in CUDA 12.8")) << evidence[2];
+  EXPECT_TRUE(has(evidence[3], "returns CUDA 12.8")) << evidence[3];
 }
 
 TEST(Cudart, ConstantOfAnotherLibraryDoesNotCount) {

@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <tuple>
 
 #include "answers/cover.h"
 #include "facts/wheel.h"
 #include "findings/findings.h"
 #include "fixture.h"
 #include "report/text.h"
+#include "text/text.h"
 
 namespace wheelscope {
 namespace {
@@ -120,24 +123,67 @@ TEST(NumpyAbi, OneOldModuleBindsTheWheel) {
 
 using Strings = std::vector<std::string>;
 
-std::string reason(const std::string& wheel, const std::string& python) {
-  return reason_text(why_not(read_wheel_fixture(wheel), {"x86_64", "2.15", "cpu", python}));
-}
-
 Ids checked(const std::string& wheel) {
   auto findings = check(read_wheel_fixture(wheel), {});
   std::erase_if(findings, [](const Finding& f) { return f.level != Finding::Level::error; });
   return ids(findings);
 }
 
-TEST(PythonAbi, AModuleForEachOfSeveralPythons) {
-  const auto python = read_wheel_fixture("several-pythons").verdicts.python;
-  EXPECT_EQ(python.abi, PythonAbi::version);
-  EXPECT_EQ(python.versions, (Strings{"3.10", "3.11", "3.12"}));
-  EXPECT_EQ(python.min, "3.10");
-  EXPECT_EQ(reason("several-pythons", "3.12"), "");
-  EXPECT_EQ(reason("several-pythons-and-later-ones", "3.13"),
-            "its modules are built for Python 3.10, 3.11, 3.12");
+// Returns the kind of modules, the oldest Python and, where each is for one, the Pythons.
+std::string told(const PythonVerdict& python) {
+  auto words = Strings{name_of(python.abi), python.min.value_or("?")};
+  words.insert(words.end(), python.versions.begin(), python.versions.end());
+  return joined(words, " ");
+}
+
+TEST(PythonAbi, OfEachWheelAndItsTag) {
+  const std::tuple<const char*, const char*, Ids> wheels[] = {
+      {"abi3", "abi3 3.11", {"tag-python"}},  // tagged cp310
+      {"one-python", "version 3.11 3.11", {}},
+      {"one-python-unnamed", "version 3.12 3.12", {}},  // from the tag
+      {"one-python-tagged-none", "version ?", {"tag-python"}},
+      {"several-pythons", "version 3.10 3.10 3.11 3.12", {}},
+      {"several-pythons-and-later-ones", "version 3.10 3.10 3.11 3.12", {}},  // 3.13 came later
+      {"several-pythons-not-the-oldest", "version 3.10 3.10 3.11 3.12", {"tag-python"}},
+      {"abi3-of-a-newer-python", "abi3 3.11", {"tag-python"}},
+      {"abi3-with-requires-python", "abi3 3.11", {}},  // no older Python gets it
+      {"bindings-inside", "abi3 3.11", {}},            // a library of the wheel defines the name
+      {"bindings-nowhere", "version ?", {"tag-python"}},
+      {"bindings-outside", "version ?", {}},
+      {"pypy", "version ?", {}},
+      {"free-threaded", "version 3.14 3.14t", {}},
+      {"abi3t", "abi3t 3.15", {}},  // by PyModExport_
+      {"abi3t-without-slots", "abi3t 3.11", {"tag-python"}},
+      {"abi3t-of-an-older-python", "abi3t 3.15", {"tag-python"}},
+      {"win_amd64", "abi3 3.10", {}},
+      {"macosx_11_0_arm64", "version 3.11 3.11", {}},
+  };
+  for (const auto& [wheel, python, errors] : wheels) {
+    EXPECT_EQ(told(read_wheel_fixture(wheel).verdicts.python), python) << wheel;
+    EXPECT_EQ(checked(wheel), errors) << wheel;
+  }
+  const auto findings = check(read_wheel_fixture("bindings-outside"), {});
+  const auto note = std::ranges::find(findings, "tag-python", &Finding::id);
+  ASSERT_NE(note, findings.end());
+  EXPECT_EQ(note->level, Finding::Level::note);
+  EXPECT_TRUE(has(note->what, "unless libbinding.abi3.so.6 defines it"));
+}
+
+TEST(PythonAbi, DecidesWhichPythonsAreServed) {
+  const std::array<const char*, 3> users[] = {
+      {"several-pythons", "3.12", ""},
+      {"several-pythons-and-later-ones", "3.13",
+       "its modules are built for Python 3.10, 3.11, 3.12"},
+      {"free-threaded", "3.14t", ""},
+      {"free-threaded", "3.14", "its tag is not for Python 3.14"},
+      {"abi3t", "3.15t", ""},
+      {"abi3t", "3.15", "its tag is not for Python 3.15"},
+      {"one-python-tagged-none", "3.13",
+       "its modules are bound to one Python, which they do not name"}};
+  for (const auto& [wheel, python, why] : users) {
+    const Cell cell{"x86_64", "2.15", "cpu", python};
+    EXPECT_EQ(reason_text(why_not(read_wheel_fixture(wheel), cell)), why) << wheel;
+  }
 }
 
 TEST(PythonAbi, StaticLibrariesBesideModulesOfAnotherSystem) {
@@ -148,54 +194,6 @@ TEST(PythonAbi, StaticLibrariesBesideModulesOfAnotherSystem) {
   const auto python = judge_python(facts.libraries, facts.wheel);
   EXPECT_EQ(python.abi, PythonAbi::version);
   EXPECT_EQ(python.versions, Strings{"3.11"});
-}
-
-TEST(PythonAbi, TagsAreJudgedWithRequiresPython) {
-  EXPECT_EQ(checked("several-pythons"), Ids{});
-  EXPECT_EQ(checked("several-pythons-and-later-ones"), Ids{}) << "3.13 came after the wheel";
-  EXPECT_EQ(checked("several-pythons-not-the-oldest"), Ids{"tag-python"});
-  EXPECT_EQ(checked("abi3-of-a-newer-python"), Ids{"tag-python"});
-  EXPECT_EQ(checked("abi3-with-requires-python"), Ids{}) << "no older Python gets it";
-}
-
-TEST(PythonAbi, NamesLikePythonsMayBeOfAnotherLibrary) {
-  EXPECT_EQ(read_wheel_fixture("bindings-inside").verdicts.python.abi, PythonAbi::abi3);
-  EXPECT_EQ(checked("bindings-inside"), Ids{}) << "a library of the wheel defines it";
-  EXPECT_EQ(checked("bindings-nowhere"), Ids{"tag-python"});
-  EXPECT_EQ(checked("bindings-outside"), Ids{});
-  const auto findings = check(read_wheel_fixture("bindings-outside"), {});
-  const auto note = std::ranges::find(findings, "tag-python", &Finding::id);
-  ASSERT_NE(note, findings.end());
-  EXPECT_EQ(note->level, Finding::Level::note);
-  EXPECT_NE(note->what.find("unless libbinding.abi3.so.6 defines it"), std::string::npos);
-}
-
-TEST(PythonAbi, OtherImplementationsAreNotJudged) {
-  EXPECT_EQ(checked("pypy"), Ids{});
-}
-
-TEST(PythonAbi, FreeThreadedModulesAreForThatBuild) {
-  const auto python = read_wheel_fixture("free-threaded").verdicts.python;
-  EXPECT_EQ(python.versions, Strings{"3.14t"});
-  EXPECT_EQ(python.min, "3.14") << "a version, as the schema has it";
-  EXPECT_EQ(checked("free-threaded"), Ids{});
-  EXPECT_EQ(reason("free-threaded", "3.14t"), "");
-  EXPECT_EQ(reason("free-threaded", "3.14"), "its tag is not for Python 3.14");
-}
-
-TEST(PythonAbi, Abi3tIsForFreeThreadedBuilds) {
-  EXPECT_EQ(read_wheel_fixture("abi3t").verdicts.python.abi, PythonAbi::abi3t);
-  EXPECT_EQ(read_wheel_fixture("abi3t").verdicts.python.min, "3.15") << "by PyModExport_";
-  EXPECT_EQ(checked("abi3t"), Ids{});
-  EXPECT_EQ(checked("abi3t-without-slots"), Ids{"tag-python"});
-  EXPECT_EQ(checked("abi3t-of-an-older-python"), Ids{"tag-python"});
-  EXPECT_EQ(reason("abi3t", "3.15t"), "");
-  EXPECT_EQ(reason("abi3t", "3.15"), "its tag is not for Python 3.15");
-}
-
-TEST(PythonAbi, ABoundModuleUnderATagForAllServesNobody) {
-  EXPECT_EQ(reason("one-python-tagged-none", "3.13"),
-            "its modules are bound to one Python, which they do not name");
 }
 
 // The modules' names have no Python; the tag names one.

@@ -123,12 +123,11 @@ class Atlas {
   Atlas(const Options& options, Streams streams)
       : options_(options),
         streams_(streams),
-        indexes_(index_addresses(options)),
-        http_(options.timeout),
-        cache_(options.output_folder + "/cache", largest_cache) {}
+        index_{index_settings(options), Http(options.timeout),
+               Cache(options.output_folder + "/cache", largest_cache)} {}
 
   Result<void> read_torches() {
-    torches_ = TRY(read_torch_tables(http_, cache_, indexes_, options_.torch, atlas_architecture));
+    torches_ = TRY(read_torch_tables(index_, options_.torch, atlas_architecture));
     if (torches_.empty()) return fail(0, "the index has no wheel of torch " + options_.torch);
     const auto program = TRY(Source::map("/proc/self/exe"));
     judges_ = std::to_string(std::hash<std::string_view>()(program.bytes().text()));
@@ -140,7 +139,7 @@ class Atlas {
     std::vector<Json> projects(names.size());
     std::atomic<std::size_t> next = 0, done = 0;
     auto work = [&] {
-      AtlasReader reader(http_, cache_, indexes_, torches_);
+      AtlasReader reader(index_, torches_);
       for (std::size_t i = next++; i < names.size(); i = next++) {
         projects[i] = project(names[i], reader);
         show_progress(++done, names.size());
@@ -166,7 +165,7 @@ class Atlas {
 
  private:
   Json project(const std::string& name, AtlasReader& reader) {
-    const auto releases = newest_releases(http_, indexes_, name, options_.releases);
+    const auto releases = newest_releases(index_, name, options_.releases);
     if (!releases) return to_json({.name = name, .problem = releases.error().what});
     auto key = name + "\n" + judges_;
     for (const auto& release : *releases) {
@@ -174,7 +173,7 @@ class Atlas {
       for (const auto& wheel : release.wheels)
         key += " " + wheel.file.name + "#" + wheel.file.sha256;
     }
-    if (const auto known = cache_.find(key)) return Json::parse(*known);
+    if (const auto known = index_.cache.find(key)) return Json::parse(*known);
     AtlasProject project{.name = name};
     for (const auto& release : *releases) project.releases.push_back(reader.read(release));
     if (project.releases.empty()) project.problem = "the index has no release of it";
@@ -182,7 +181,7 @@ class Atlas {
     const bool whole = std::ranges::all_of(project.releases, [](const AtlasRelease& release) {
       return std::ranges::all_of(release.files, &std::string::empty, &AtlasFile::problem);
     });
-    if (whole) cache_.store(key, json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    if (whole) index_.cache.store(key, json.dump(-1, ' ', false, Json::error_handler_t::replace));
     return json;
   }
 
@@ -193,9 +192,7 @@ class Atlas {
 
   const Options& options_;
   Streams streams_;
-  std::vector<std::string> indexes_;
-  Http http_;
-  Cache cache_;
+  PackageIndex index_;
   std::vector<TorchTable> torches_;
   std::string judges_;  // what every answer depends on besides the files: this program, and torch
 };
@@ -211,11 +208,9 @@ int atlas(const Options& options, Streams streams) {
   }
   std::ranges::sort(names);
   names.erase(std::ranges::unique(names).begin(), names.end());
-  if (options.torch != "newest" && !parse_specifiers(options.torch)) {
-    streams.err << "wheelscope: --torch " << printable(options.torch)
-                << ": neither `newest` nor versions such as >=2.14\n";
-    return usage;
-  }
+  if (options.torch != "newest" && !parse_specifiers(options.torch))
+    return bad_usage("--torch " + options.torch + ": neither `newest` nor versions such as >=2.14",
+                     streams);
   Atlas atlas(options, streams);
   if (const auto torches = atlas.read_torches(); !torches)
     return complain(torches.error(), streams);

@@ -58,12 +58,11 @@ bool fails_by_bytes(const AtlasCell& cell) {
 
 }  // namespace
 
-Result<std::vector<ReleaseFiles>> newest_releases(Http& http,
-                                                  const std::vector<std::string>& indexes,
-                                                  const std::string& project, std::size_t most) {
+Result<std::vector<ReleaseFiles>> newest_releases(PackageIndex& index, const std::string& project,
+                                                  std::size_t most) {
   std::vector<std::string> notes;
   std::map<Version, ReleaseFiles> found;
-  for (const auto& file : TRY(find_files(http, indexes, project, notes))) {
+  for (const auto& file : TRY(find_files(index, project, notes))) {
     if (file.yanked) continue;
     auto wheel = wheel_of(file, project);
     const auto version = wheel ? wheel->version : version_of_sdist(file.name);
@@ -77,11 +76,11 @@ Result<std::vector<ReleaseFiles>> newest_releases(Http& http,
       release.sdist = file.name;
     }
   }
-  const bool finished = std::ranges::any_of(
-      std::views::keys(found), [](const Version& version) { return !version.is_prerelease(); });
+  const bool only_finished = !index.from.prereleases &&
+                             !std::ranges::all_of(std::views::keys(found), &Version::is_prerelease);
   std::vector<ReleaseFiles> releases;
   for (auto& [version, release] : std::views::reverse(found)) {
-    if (finished && version.is_prerelease()) continue;
+    if (only_finished && version.is_prerelease()) continue;
     if (releases.size() == most) break;
     if (release.spelled.empty()) {
       const auto stem = release.sdist.substr(release.sdist.rfind('-') + 1);
@@ -92,16 +91,15 @@ Result<std::vector<ReleaseFiles>> newest_releases(Http& http,
   return releases;
 }
 
-AtlasReader::AtlasReader(Http& http, Cache& cache, const std::vector<std::string>& indexes,
-                         const std::vector<TorchTable>& torches)
-    : http_(http), cache_(cache), torches_(torches) {
+AtlasReader::AtlasReader(PackageIndex& index, const std::vector<TorchTable>& torches)
+    : index_(index), torches_(torches) {
   for (const auto& torch : torches) {
     for (const auto& python : torch.pythons) {
       const auto [user, is_new] = users_.try_emplace(python);
       if (!is_new) continue;
       user->second.machine = machine_with(python);
-      user->second.required = std::make_unique<RequiredWheels>(
-          http, cache, indexes, user->second.machine, std::vector<Distribution>());
+      user->second.required = std::make_unique<RequiredWheels>(index, user->second.machine,
+                                                               std::vector<Distribution>());
     }
   }
 }
@@ -124,8 +122,9 @@ AtlasReader::Wheel AtlasReader::open(const Candidate& candidate, AtlasFile& file
   file.file = candidate.file.name;
   file.size = candidate.file.size.value_or(0);
   Wheel wheel{.candidate = &candidate};
-  auto read = read_remote_wheel(http_, nothing_, on_its_server(candidate.file), candidate.file.name,
-                                metadata_of_index(http_, cache_, candidate.file), {});
+  auto read =
+      read_remote_wheel(index_.http, nothing_, on_its_server(candidate.file), candidate.file.name,
+                        metadata_of_index(index_.http, index_.cache, candidate.file), {});
   if (!read) {
     file.problem = read.error().what;
     return wheel;
@@ -163,7 +162,7 @@ FitVerdict AtlasReader::judge(Wheel& wheel, const std::string& python, const Tor
   Lookups lookups;
   lookups.torch_has = [&](const std::string& symbol) { return torch.has(symbol, has_cuda); };
   lookups.required_wheels = [&](const std::string& library) {
-    return user.required->bring(claims, {}, library);
+    return user.required->bring({claims}, library);
   };
   lookups.numpy = [&] { return user.required->version_of(claims, "numpy"); };
   lookups.imports = [&]() -> const WheelImports* {
@@ -231,8 +230,8 @@ void AtlasReader::judge_cells(std::vector<Wheel>& wheels, AtlasRelease& release)
 void AtlasReader::find_claims(std::vector<Wheel>& wheels, AtlasRelease& release) {
   // One claim of each kind: a fault of several wheels is reported for the first one only.
   auto add = [&](AtlasClaim claim) {
-    if (!contains(release.claims, claim.id, &AtlasClaim::id))
-      release.claims.push_back(std::move(claim));
+    if (!contains(release.false_claims, claim.id, &AtlasClaim::id))
+      release.false_claims.push_back(std::move(claim));
   };
   for (auto& wheel : wheels) {
     if (!wheel.readable) continue;

@@ -12,8 +12,6 @@
 #include "commands/remote_wheel.h"
 #include "commands/required_wheels.h"
 #include "index/candidates.h"
-#include "source/cache.h"
-#include "source/http.h"
 
 namespace wheelscope {
 
@@ -33,9 +31,7 @@ struct TorchTable {
 
 // Reads the last release of each minor version that is `wanted` (>=2.0, or `newest`), for Linux
 // with glibc on an architecture; oldest first.
-Result<std::vector<TorchTable>> read_torch_tables(Http& http, Cache& cache,
-                                                  const std::vector<std::string>& indexes,
-                                                  const std::string& wanted,
+Result<std::vector<TorchTable>> read_torch_tables(PackageIndex& index, const std::string& wanted,
                                                   const std::string& architecture);
 
 // All machines of the atlas are a Linux of 2023 (Debian 12) with a current driver.
@@ -51,16 +47,14 @@ struct ReleaseFiles {
 };
 
 // Returns the newest versions, newest first. Withdrawn files do not count; pre-releases count only
-// if there are no other versions.
-Result<std::vector<ReleaseFiles>> newest_releases(Http& http,
-                                                  const std::vector<std::string>& indexes,
-                                                  const std::string& project, std::size_t most);
+// if there are no other versions, or if the settings say so.
+Result<std::vector<ReleaseFiles>> newest_releases(PackageIndex& index, const std::string& project,
+                                                  std::size_t most);
 
 class AtlasReader {
  public:
   // The arguments must outlive the reader.
-  AtlasReader(Http& http, Cache& cache, const std::vector<std::string>& indexes,
-              const std::vector<TorchTable>& torches);
+  AtlasReader(PackageIndex& index, const std::vector<TorchTable>& torches);
 
   // Must be called from one thread at a time.
   AtlasRelease read(const ReleaseFiles& release);
@@ -85,8 +79,7 @@ class AtlasReader {
   void judge_cells(std::vector<Wheel>& wheels, AtlasRelease& release);
   void find_claims(std::vector<Wheel>& wheels, AtlasRelease& release);
 
-  Http& http_;
-  Cache& cache_;
+  PackageIndex& index_;
   Cache nothing_;  // keeps nothing: the answers are cached, not the bytes of wheels
   const std::vector<TorchTable>& torches_;
   std::map<std::string, User> users_;  // by Python

@@ -11,6 +11,7 @@
 #include "answers/explain.h"
 #include "commands/inputs.h"
 #include "findings/findings.h"
+#include "machine/distributions.h"
 #include "machine/imports.h"
 #include "machine/machine.h"
 #include "report/json.h"
@@ -30,8 +31,7 @@ int code_of(const Items& read) {
 int print_searches(const MachineFacts& machine, Disk& disk, const Options& options,
                    Streams streams) {
   const auto searches = searches_for(options.why, machine, disk);
-  streams.out << (options.json ? json_document("searches", to_json(searches))
-                               : searches_text(searches, options.style));
+  print("searches", searches, searches_text, options, streams);
   if (searches.empty())
     streams.err << "wheelscope: nothing that Python opens in this environment needs "
                 << printable(options.why) << "\n";
@@ -85,10 +85,7 @@ int check(const Options& options, Streams streams) {
     const auto text = read_text(options.policy);
     if (!text) return complain(text.error(), streams);
     auto parsed = parse_policy(*text);
-    if (!parsed) {
-      streams.err << "wheelscope: " << options.policy << ": " << parsed.error().what << "\n";
-      return usage;
-    }
+    if (!parsed) return bad_usage(options.policy + ": " + parsed.error().what, streams);
     policy = std::move(*parsed);
   }
   auto read = read_items(options.paths, {.build_prefixes = policy.build_paths}, options, streams);
@@ -105,14 +102,10 @@ int cover(const Options& options, Streams streams) {
   const auto text = read_text(options.matrix);
   if (!text) return complain(text.error(), streams);
   const auto cells = parse_matrix(*text);
-  if (!cells) {
-    streams.err << "wheelscope: " << options.matrix << ": " << cells.error().what << "\n";
-    return usage;
-  }
+  if (!cells) return bad_usage(options.matrix + ": " + cells.error().what, streams);
   const auto read = read_items(options.paths, {}, options, streams);
   const auto verdicts = cover(read.items, *cells);
-  streams.out << (options.json ? json_document("cells", to_json(verdicts))
-                               : cover_text(verdicts, options.style));
+  print("cells", verdicts, cover_text, options, streams);
   const bool unserved =
       std::ranges::any_of(verdicts, [](const auto& verdict) { return verdict.wheel.empty(); });
   return std::max<int>(read.code, unserved ? has_findings : clean);
@@ -142,8 +135,7 @@ int diff(const Options& options, Streams streams) {
   if (read.items.size() != 2)
     return read.code ? read.code : complain({0, "diff compares two wheels or files"}, streams);
   const auto changes = diff(read.items[0], read.items[1]);
-  streams.out << (options.json ? json_document("changes", to_json(changes))
-                               : diff_text(changes, options.style));
+  print("changes", changes, diff_text, options, streams);
   return changes.empty() ? clean : has_findings;
 }
 
@@ -151,8 +143,7 @@ int machine(const Options& options, Streams streams) {
   if (asks_two_machines(options, streams)) return usage;
   const auto facts = asked_machine(options);
   if (!facts) return complain(facts.error(), streams);
-  streams.out << (options.json ? json_document("machine", to_json(*facts))
-                               : machine_text(*facts, options.style));
+  print("machine", *facts, machine_text, options, streams);
   return clean;
 }
 
@@ -185,8 +176,7 @@ int env(const Options& options, Streams streams) {
   if (options.import) {
     for (auto& verdict : verdicts) verdict.imported = import_for_real(*machine->python, verdict);
   }
-  streams.out << (options.json ? json_document("distributions", to_json(verdicts))
-                               : environment_text(verdicts, options.style));
+  print("distributions", verdicts, environment_text, options, streams);
   const bool broken = std::ranges::any_of(verdicts, [](const DistributionVerdict& verdict) {
     return verdict.loads == Loads::no || !verdict.unmet.empty() || !verdict.unserved.empty() ||
            !verdict.files.empty() || verdict.fails_to_import();
@@ -213,9 +203,10 @@ int explain(const Options& options, Streams streams, std::istream& in) {
   const bool asked = !options.machine.empty() || !options.python.empty();
   if (!machine && asked) return complain(machine.error(), streams);
   Disk disk(options.machine.empty() ? "" : "/nonexistent");  // a saved machine's files are not here
-  Asked about{.machine = machine ? &*machine : nullptr, .disk = disk};
-  if (machine && machine->python && options.machine.empty())
-    about.installed = list_distributions(machine->python->site_packages);
+  Asked about{.disk = disk, .assumed = !asked};
+  if (machine && (asked || !is_of_another_machine(text, *machine))) about.machine = &*machine;
+  if (about.machine && machine->python && options.machine.empty())
+    about.installed = list_distributions(import_folders(machine->python->site_packages));
   print_each("explanations", explain_all(symptoms, about), explanation_text, options, streams);
   return clean;
 }

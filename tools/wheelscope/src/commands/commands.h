@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "index/settings.h"
 #include "report/style.h"
 #include "source/bytes.h"
 
@@ -27,14 +28,13 @@ struct Options {
   bool import = false;          // env: also import modules in Python
   std::string python, machine;  // an interpreter or environment; a file that `machine` wrote
   std::string with;             // fit: a requirement that will be installed first
-  std::string index, proxy;     // fit: addresses
-  std::vector<std::string> extra_indexes, find_links, requirement_files;  // fit
-  bool no_index = false, prereleases = false;                             // fit
-  std::vector<std::string> groups;     // fit: dependency groups of a pyproject.toml
-  std::string format, cuda, driver;    // fit
-  bool keep = false;                   // fit
-  bool deep = false;                   // fit: every byte
-  int timeout = 15;                    // fit: seconds without an answer from a server
+  PipSettings from;             // fit, atlas: where files come from
+  std::vector<std::string> requirement_files;  // fit
+  std::vector<std::string> groups;             // fit: of a pyproject.toml
+  std::string format, cuda, driver;            // fit
+  bool keep = false;                           // fit
+  bool deep = false;                           // fit: every byte
+  int timeout = 15;                    // fit, atlas: seconds without an answer from a server
   std::vector<std::string> gpus;       // thin, fit
   std::string arch_list;               // thin
   std::optional<std::string> variant;  // thin
@@ -51,8 +51,9 @@ struct Streams {
   std::ostream& err;
 };
 
-// Reports an error; returns the exit code for unreadable input.
+// Report an error; return the exit codes for unreadable input and for wrong usage.
 int complain(const Error& error, Streams streams);
+int bad_usage(const std::string& what, Streams streams);
 
 int show(const Options& options, Streams streams);
 int check(const Options& options, Streams streams);

@@ -20,14 +20,12 @@ using resolver::VersionSet;
 
 class SetFitter {
  public:
-  SetFitter(const Options& options, MachineFacts machine)
+  SetFitter(const Options& options, MachineFacts machine, PipSettings from)
       : options_(options),
         machine_(std::move(machine)),
-        indexes_(index_addresses(options, *machine_.python)),
-        http_(options.timeout),
-        cache_(cache_folder()),
-        universe_(http_, cache_, indexes_, machine_, options.prereleases),
-        judge_(universe_, http_, cache_, machine_, options.machine.empty(),
+        index_{std::move(from), Http(options.timeout), Cache(cache_folder())},
+        universe_(index_, machine_),
+        judge_(universe_, index_, machine_, options.machine.empty(),
                options.machine.empty() ? lookups_on(machine_, disk_, false) : Lookups(),
                {.cuda = options.cuda, .deep = options.deep}) {
     if (options.keep) {
@@ -55,7 +53,7 @@ class SetFitter {
           "whether there is code for the GPUs here was not looked at: --deep tells");
     answer.read = judge_.read();
     answer.size = judge_.size();
-    answer.received = http_.received();
+    answer.received = index_.http.received();
     return answer;
   }
 
@@ -100,9 +98,7 @@ class SetFitter {
     return of.first();
   }
 
-  bool is_asked(const std::string& name) const {
-    return std::ranges::find(universe_.names(), name) != universe_.names().end();
-  }
+  bool is_asked(const std::string& name) const { return contains(universe_.names(), name); }
 
   std::vector<ChosenPackage> chosen(const Solution& solution) {
     std::map<std::string, std::vector<std::string>> users;
@@ -114,7 +110,7 @@ class SetFitter {
         const auto who = PackageUniverse::project_of(package) + " " + release.spelled + ": " +
                          one.name + one.specifiers;
         auto& list = users[canonical_name(one.name)];
-        if (std::ranges::find(list, who) == list.end()) list.push_back(who);
+        if (!contains(list, who)) list.push_back(who);
       }
     }
     std::vector<ChosenPackage> packages;
@@ -128,7 +124,7 @@ class SetFitter {
                         .asked = is_asked(name),
                         .is_source = !release.wheel,
                         .by_bytes = judged.by_bytes,
-                        .verdict = std::move(judged.verdict),
+                        .judged = std::move(judged.verdict),
                         .newest = version == 0 ? "" : newest,
                         .required_by = users[name]};
       if (release.wheel || release.sdist) {
@@ -155,15 +151,14 @@ class SetFitter {
     auto names = universe_.names();
     for (const auto& clash : refused_) {
       for (const auto& term : clash.terms) {
-        if (solution.contains(term.package) &&
-            std::ranges::find(names, term.package) == names.end())
+        if (solution.contains(term.package) && !contains(names, term.package))
           names.push_back(term.package);
       }
     }
     auto text = pip_install(options_, machine_);
     for (const auto& name : names) {
       if (solution.contains(name))
-        text += " " + name + "==" + universe_.release(name, solution.at(name)).spelled;
+        text += " " + shell_word(universe_.to_install(name, solution.at(name)));
     }
     return text + index_words(options_);
   }
@@ -197,8 +192,7 @@ class SetFitter {
       }
       same->versions = same->versions | first.values;
       same->other_versions = same->other_versions & other_versions;
-      if (std::ranges::find(same->texts, because.text) == same->texts.end())
-        same->texts.push_back(because.text);
+      if (!contains(same->texts, because.text)) same->texts.push_back(because.text);
     }
     std::vector<ClashLine> lines;
     for (auto& [who, other, versions, other_versions, texts, because] : groups) {
@@ -297,9 +291,7 @@ class SetFitter {
 
   const Options& options_;
   MachineFacts machine_;
-  std::vector<std::string> indexes_;
-  Http http_;
-  Cache cache_;
+  PackageIndex index_;
   Disk disk_;
   PackageUniverse universe_;
   SetJudge judge_;
@@ -317,12 +309,12 @@ bool asks_for_set(const Options& options) {
          !options.format.empty() || !options.cuda.empty();
 }
 
-int fit_set(const Options& options, Streams streams, MachineFacts machine) {
+int fit_set(const Options& options, Streams streams, MachineFacts machine, PipSettings from) {
   auto asked = options.paths;
   if (!options.with.empty()) asked.push_back(options.with);
   const auto python = *machine.python;
   const auto architecture = machine.architecture;
-  SetFitter fitter(options, std::move(machine));
+  SetFitter fitter(options, std::move(machine), std::move(from));
   const auto answer = fitter.answer(asked);
   if (!answer) return complain(answer.error(), streams);
   if (options.format == "pylock" && answer->found) {
@@ -336,7 +328,7 @@ int fit_set(const Options& options, Streams streams, MachineFacts machine) {
         << fit_set_text(*answer, options.style);
   }
   const bool works = answer->found && std::ranges::all_of(answer->packages, [](const auto& one) {
-                       return one.verdict.fits == Fits::works;
+                       return one.judged.fits == Fits::works;
                      });
   for (const auto& problem : fitter.problems()) complain(problem, streams);
   if (works) return clean;

@@ -15,31 +15,22 @@
 
 namespace wheelscope {
 
-// Returns the addresses to ask; puts the proxy where libcurl looks for it.
-std::vector<std::string> index_addresses(const Options& options, const PythonFacts& python) {
+PipSettings index_settings(const Options& options, const PythonFacts& python) {
   const auto environment = python.prefix != python.base_prefix ? python.prefix : "";
-  const auto settings = configured_settings({.index = options.index,
-                                             .extra = options.extra_indexes,
-                                             .find_links = options.find_links,
-                                             .no_index = options.no_index,
-                                             .prereleases = options.prereleases,
-                                             .proxy = options.proxy},
-                                            environment);
+  auto settings = configured_settings(options.from, environment);
   for (const auto* name : {"http_proxy", "https_proxy"}) {
     if (!settings.proxy.empty()) setenv(name, settings.proxy.c_str(), 1);
   }
-  return addresses_of(settings);
+  return settings;
 }
 
-Fitter::Fitter(const Options& options, Streams streams, MachineFacts machine)
+Fitter::Fitter(const Options& options, Streams streams, MachineFacts machine, PipSettings from)
     : options_(options),
       streams_(streams),
       machine_(std::move(machine)),
-      indexes_(index_addresses(options, *machine_.python)),
-      http_(options.timeout),
-      cache_(cache_folder()),
-      torches_(http_, cache_, indexes_, machine_),
-      required_(http_, cache_, indexes_, machine_,
+      index_{std::move(from), Http(options.timeout), Cache(cache_folder())},
+      torches_(index_, machine_),
+      required_(index_, machine_,
                 options.machine.empty() ? list_distributions(machine_.python->site_packages)
                                         : std::vector<Distribution>()) {
   if (options.machine.empty()) modules_.emplace(*machine_.python);
@@ -50,8 +41,20 @@ FitAnswer Fitter::answer(const std::string& asked) {
   FitAnswer answer{.asked = asked};
   extras_ = is_url(asked) || asked.ends_with(".whl") ? std::vector<std::string>()
                                                      : parse_requirement(asked).extras;
-  if (is_url(asked))
-    judge_url(asked, answer);
+  const auto requirement = parse_requirement(asked);
+  const auto address = is_url(asked) ? asked : requirement.url;
+  const auto named = parse_wheel_name(base_name(address.substr(0, address.find_first_of("?#"))));
+  if (!requirement.url.empty() && named &&
+      canonical_name(named->name) != canonical_name(requirement.name)) {
+    complain_about({0, "'" + asked + "' is a wheel of another project"});
+    return answer;
+  }
+  if (is_url(address))
+    judge_url(address, answer);
+  else if (address.starts_with(local_file))
+    judge_file(local_path(address), answer);
+  else if (!address.empty())
+    complain_about({0, "'" + asked + "' names no wheel: it has to be built"});
   else if (asked.ends_with(".whl"))
     judge_file(asked, answer);
   else
@@ -100,7 +103,7 @@ FitVerdict Fitter::judge_remote(const RemoteFile& file, const std::string& name,
   show_progress("reading " + printable(name));
   std::jthread ahead;  // looks up the wheel's torch while libraries are read
   auto wheel =
-      read_remote_wheel(http_, cache_, file, name, std::move(metadata),
+      read_remote_wheel(index_.http, index_.cache, file, name, std::move(metadata),
                         {.deep = options_.deep, .numpy = required_.has_here("numpy")},
                         [&](const WheelClaims& claims) {
                           if (auto torch = torch_that_comes_with(claims); !torch.empty())
@@ -125,19 +128,12 @@ FitVerdict Fitter::judge_candidate(const Candidate& candidate) {
   auto by_name = fit_by_name(candidate.claims, candidate.file.name, machine_);
   by_name.size = candidate.file.size.value_or(0);
   if (by_name.fits != Fits::works) return by_name;
-  if (constexpr std::string_view local = "file://"; candidate.file.url.starts_with(local)) {
-    FitAnswer alone;
-    judge_file(candidate.file.url.substr(local.size()), alone);
-    if (alone.verdicts.empty()) return by_name;
-    alone.verdicts.front().file = candidate.file.name;
-    return std::move(alone.verdicts.front());
-  }
   const auto file = on_its_server(candidate.file);
   if (!options_.deep && !machine_.torch) {
-    Remote::expect(http_, cache_, file);
+    Remote::expect(index_.http, index_.cache, file);
     torches_.expect();
   }
-  const auto metadata = metadata_of_index(http_, cache_, candidate.file);
+  const auto metadata = metadata_of_index(index_.http, index_.cache, candidate.file);
   if (!metadata.empty()) {
     Facts facts{.file = candidate.file.name, .wheel = candidate.claims};
     parse_metadata(metadata, *facts.wheel);
@@ -158,9 +154,9 @@ std::vector<FitVerdict> Fitter::judge_all(std::span<const Candidate> candidates)
 
 void Fitter::judge_project(const std::string& asked, FitAnswer& answer) {
   const auto requirement = parse_requirement(asked);
-  if (requirement.name.empty())
+  if (!is_project_name(requirement.name))
     return complain_about({0, "'" + asked + "' is no requirement, wheel or address"});
-  auto found = find_candidates(http_, indexes_, requirement, answer.notes, options_.prereleases);
+  auto found = find_candidates(index_, requirement, answer.notes);
   if (!found) return complain_about(found.error());
   auto& wheels = found->wheels;
   const auto& tags = machine_.python->tags;
@@ -233,8 +229,9 @@ FitVerdict Fitter::judge(const Item& wheel, const WheelFiles& files) {
   const auto torch = version.empty() ? Result<TorchFacts>() : torches_.find(version);
   const std::scoped_lock lock(judging_);  // files are looked up by one thread at a time
   auto lookups = lookups_;
+  const WantedWheel wanted{claims, extras_};
   lookups.required_wheels = [&](const std::string& library) {
-    return required_.bring(claims, extras_, library);
+    return required_.bring(wanted, library);
   };
   lookups.numpy = [&] { return required_.version_of(claims, "numpy"); };
   std::unique_ptr<WheelImports> imports;
@@ -244,30 +241,28 @@ FitVerdict Fitter::judge(const Item& wheel, const WheelFiles& files) {
   };
   const auto may_have = [&](const std::string& module) {
     return (module == "torch" && machine_.torch) || modules_->may_have(module) ||
-           required_.bring_module(
-               claims, extras_, module == "distutils" ? "_distutils_hack" : module) != Brought::no;
+           required_.bring_module(wanted, module == "distutils" ? "_distutils_hack" : module) !=
+               Brought::no;
   };
   lookups.refusal = [&] {
-    if (auto unmet = required_.unmet(claims, extras_); !unmet.empty())
+    if (auto unmet = required_.unmet(wanted); !unmet.empty())
       return Refusal{{.why = Why::requirement_unmet, .what = std::move(unmet)}, Need::always};
-    if (auto clash = required_.numpy_clash(claims, extras_))
-      return Refusal{std::move(clash), Need::depends};
+    if (auto clash = required_.numpy_clash(wanted)) return Refusal{std::move(clash), Need::depends};
     if (!modules_) return refusal_in(files, *machine_.python);
-    const auto refusal =
-        refusal_in(files, *machine_.python,
-                   {may_have,
-                    [&](const std::string& module, const std::string& name) {
-                      return modules_->may_have(module, name);
-                    },
-                    [&](const std::string& library) {
-                      return lookups_.system_library(library) ||
-                             required_.bring(claims, extras_, library) != Brought::no;
-                    },
-                    [&](const OtherModules::IsWanted& is_wanted) {
-                      return required_.files_of(claims, extras_, is_wanted);
-                    }});
+    const auto refusal = refusal_in(files, *machine_.python,
+                                    {may_have,
+                                     [&](const std::string& module, const std::string& name) {
+                                       return modules_->may_have(module, name);
+                                     },
+                                     [&](const std::string& library) {
+                                       return lookups_.system_library(library) ||
+                                              required_.bring(wanted, library) != Brought::no;
+                                     },
+                                     [&](const OtherModules::IsWanted& is_wanted) {
+                                       return required_.files_of(wanted, is_wanted);
+                                     }});
     if (refusal.need != Need::never) return refusal;
-    auto conflict = required_.conflict(claims, extras_);
+    auto conflict = required_.conflict(wanted);
     return conflict ? Refusal{std::move(conflict), Need::depends} : refusal;
   };
   if (machine_.torch && TorchRequirements(claims).exact() != "") {

@@ -11,22 +11,26 @@
 #include "commands/required_wheels.h"
 #include "facts/machine.h"
 #include "index/candidates.h"
+#include "index/settings.h"
 #include "machine/imports.h"
 
 namespace wheelscope {
 
-// Returns the indexes and pages of links that the command line names, or for which pip and uv are
-// configured in the environment of this Python.
-std::vector<std::string> index_addresses(const Options& options, const PythonFacts& python = {});
+// Returns the settings of the command line, and those that pip and uv are configured for in the
+// environment of this Python. Puts the proxy where libcurl looks for it.
+PipSettings index_settings(const Options& options, const PythonFacts& python = {});
 
 // Returns the start of a command that installs something for the machine's Python, and the options
 // of the command line that pip needs too.
 std::string pip_install(const Options& options, const MachineFacts& machine);
 std::string index_words(const Options& options);
 
+// Returns a word for a shell's command, quoted if necessary.
+std::string shell_word(const std::string& text);
+
 class Fitter {
  public:
-  Fitter(const Options& options, Streams streams, MachineFacts machine);
+  Fitter(const Options& options, Streams streams, MachineFacts machine, PipSettings from);
 
   // Sets the torch that --with names; false if it is not available.
   bool assume_torch();
@@ -74,9 +78,7 @@ class Fitter {
   const Options& options_;
   Streams streams_;
   MachineFacts machine_;
-  std::vector<std::string> indexes_;
-  Http http_;
-  Cache cache_;
+  PackageIndex index_;
   Disk disk_;
   std::mutex telling_, judging_;  // for what only one thread may do at a time
   Lookups lookups_;
@@ -92,6 +94,6 @@ class Fitter {
 // project, or in a way that only sets allow.
 bool asks_for_set(const Options& options);
 
-int fit_set(const Options& options, Streams streams, MachineFacts machine);
+int fit_set(const Options& options, Streams streams, MachineFacts machine, PipSettings from);
 
 }  // namespace wheelscope

@@ -61,6 +61,11 @@ int complain(const Error& error, Streams streams) {
   return unreadable;
 }
 
+int bad_usage(const std::string& what, Streams streams) {
+  complain({0, what}, streams);
+  return usage;
+}
+
 Result<Item> read_item(const std::string& path, const ScanOptions& options, Texts texts) {
   auto facts = TRY(read_facts(path, options));
   if (texts == Texts::printable) make_printable(facts);
@@ -90,7 +95,7 @@ Items read_items(const std::vector<std::string>& paths, const ScanOptions& scan,
 
 bool asks_two_machines(const Options& options, Streams streams) {
   if (options.machine.empty() || options.python.empty()) return false;
-  streams.err << "wheelscope: --python asks this machine, --machine another: give one of them\n";
+  bad_usage("--python asks this machine, --machine another: give one of them", streams);
   return true;
 }
 

@@ -29,6 +29,14 @@ struct Items {
 Items read_items(const std::vector<std::string>& paths, const ScanOptions& scan,
                  const Options& options, Streams streams);
 
+// Prints an answer as JSON or as text.
+template <class Answer, class ToText>
+void print(const char* key, const Answer& answer, const ToText& to_text, const Options& options,
+           Streams streams) {
+  streams.out << (options.json ? json_document(key, to_json(answer))
+                               : to_text(answer, options.style));
+}
+
 // Prints an answer for each element: one JSON document, or texts one after the other.
 template <class List, class ToText>
 void print_each(const char* key, const List& list, const ToText& to_text, const Options& options,

@@ -13,8 +13,6 @@
 #include "machine/imports.h"
 #include "packaging/requirement.h"
 #include "resolver/resolver.h"
-#include "source/cache.h"
-#include "source/http.h"
 
 namespace wheelscope {
 
@@ -36,8 +34,7 @@ struct Project {
 class PackageUniverse {
  public:
   // The arguments must outlive it.
-  PackageUniverse(Http& http, Cache& cache, const std::vector<std::string>& indexes,
-                  const MachineFacts& machine, bool prereleases);
+  PackageUniverse(PackageIndex& index, const MachineFacts& machine);
 
   // Sets what is asked for: requirements, and paths and addresses of wheels. Fails if a text is
   // none of these.
@@ -63,6 +60,9 @@ class PackageUniverse {
   const Release& release(const std::string& package, std::size_t version) {
     return project(package).releases[version];
   }
+  // Returns what an installer takes for it: uvicorn[standard]==0.30, or the file that was asked
+  // for.
+  std::string to_install(const std::string& project, std::size_t version);
   // Returns what the file name and METADATA say.
   const Result<WheelClaims>& claims(const std::string& package, std::size_t version);
 
@@ -97,11 +97,9 @@ class PackageUniverse {
   void expect_metadata(const std::string& package, const resolver::VersionSet& versions,
                        std::size_t most = 1);
 
-  Http& http_;
-  Cache& cache_;
-  const std::vector<std::string>& indexes_;
+  PackageIndex& index_;
   const MachineFacts& machine_;
-  bool prereleases_, take_sources_ = true, left_sources_ = false;
+  bool take_sources_ = true, left_sources_ = false;
   MarkerEnvironment environment_;
   std::unordered_map<std::string, std::size_t> ranks_;  // of the machine's tags
   std::vector<Requirement> asked_;
@@ -124,11 +122,10 @@ struct SetWishes {
 class SetJudge {
  public:
   // The references must outlive it. `is_here`: the machine is this one.
-  SetJudge(PackageUniverse& universe, Http& http, Cache& cache, const MachineFacts& machine,
+  SetJudge(PackageUniverse& universe, PackageIndex& index, const MachineFacts& machine,
            bool is_here, Lookups lookups, SetWishes wishes)
       : universe_(universe),
-        http_(http),
-        cache_(cache),
+        index_(index),
         machine_(machine),
         lookups_(std::move(lookups)),
         wishes_(std::move(wishes)) {
@@ -187,8 +184,7 @@ class SetJudge {
                                           const FitVerdict& verdict);
 
   PackageUniverse& universe_;
-  Http& http_;
-  Cache& cache_;
+  PackageIndex& index_;
   const MachineFacts& machine_;
   Lookups lookups_;
   SetWishes wishes_;

@@ -19,7 +19,8 @@ namespace {
 
 // Returns the specifiers of a requirement that an installer understands; nothing if it is broken.
 std::optional<std::vector<Specifier>> specifiers_of(const Requirement& requirement) {
-  return requirement.name.empty() ? std::nullopt : parse_specifiers(requirement.specifiers);
+  return !is_project_name(requirement.name) ? std::nullopt
+                                            : parse_specifiers(requirement.specifiers);
 }
 
 std::string written(const Requirement& requirement) {
@@ -30,13 +31,9 @@ std::string written(const Requirement& requirement) {
 
 }  // namespace
 
-PackageUniverse::PackageUniverse(Http& http, Cache& cache, const std::vector<std::string>& indexes,
-                                 const MachineFacts& machine, bool prereleases)
-    : http_(http),
-      cache_(cache),
-      indexes_(indexes),
+PackageUniverse::PackageUniverse(PackageIndex& index, const MachineFacts& machine)
+    : index_(index),
       machine_(machine),
-      prereleases_(prereleases),
       environment_(linux_environment(machine.python->version, machine.architecture)) {
   for (const auto& tag : machine.python->tags) ranks_.emplace(tag, ranks_.size());
 }
@@ -60,7 +57,7 @@ Result<bool> PackageUniverse::ask(const std::vector<std::string>& asked) {
     if (!address.empty()) {
       const auto plain = address.substr(0, address.find('#'));
       IndexFile file{.name = base_name(is_url(plain) ? shown_url(plain) : plain),
-                     .url = is_url(plain) ? plain : std::string(local_file) + plain};
+                     .url = is_url(plain) ? plain : local_file + local_path(plain)};
       if (const auto hash = address.find("#sha256="); hash != address.npos)
         file.sha256 = lower(address.substr(hash + 8));
       const auto name = parse_wheel_name(file.name);
@@ -126,15 +123,15 @@ Project PackageUniverse::list(const std::string& name) {
     add_file(given->second, name, found);
   } else {
     std::vector<std::string> notes;
-    auto files = find_files(http_, indexes_, name, notes);
+    auto files = find_files(index_, name, notes);
     if (!files) problems_.push_back(files.error());
     if (!files) project.problem = files.error().what;
     for (auto& file : files ? *files : std::vector<IndexFile>())
       add_file(std::move(file), name, found);
   }
   auto is_prerelease = [](const auto& entry) { return entry.first.is_prerelease(); };
-  const bool all = prereleases_ || may_be_prerelease_.contains(name) || given_.contains(name) ||
-                   std::ranges::all_of(found, is_prerelease);
+  const bool all = index_.from.prereleases || may_be_prerelease_.contains(name) ||
+                   given_.contains(name) || std::ranges::all_of(found, is_prerelease);
   for (auto& entry : found) {
     if (all || !is_prerelease(entry)) project.releases.push_back(std::move(entry.second));
   }
@@ -160,15 +157,7 @@ const Result<WheelClaims>& PackageUniverse::claims(const std::string& package,
   const auto& wheel = release(package, version).wheel;
   auto read = [&]() -> Result<WheelClaims> {
     auto claims = wheel->claims;
-    std::string text;
-    if (wheel->file.url.starts_with(local_file)) {
-      const auto path = wheel->file.url.substr(local_file.size());
-      const auto source = TRY(Source::map(path));
-      text = TRY(read_wheel_metadata({path, source.bytes()}));
-    } else {
-      text = TRY(read_metadata(http_, cache_, wheel->file));
-    }
-    parse_metadata(text, claims);
+    parse_metadata(TRY(read_metadata(index_.http, index_.cache, wheel->file)), claims);
     return claims;
   };
   const auto& claims = claims_.emplace(key, read()).first->second;
@@ -182,22 +171,29 @@ void PackageUniverse::expect_metadata(const std::string& package, const VersionS
     const auto& wheel = release(package, i).wheel;
     if (!versions.contains(i) || !wheel) continue;
     --most;
-    if (!claims_.contains({project_of(package), i}) && !wheel->file.url.starts_with(local_file) &&
-        expected_.insert(wheel->file.url).second)
-      expect_metadata_of(http_, cache_, wheel->file);
+    if (!claims_.contains({project_of(package), i}) && expected_.insert(wheel->file.url).second)
+      expect_metadata_of(index_.http, index_.cache, wheel->file);
   }
 }
 
 std::vector<Requirement> PackageUniverse::requirements(const WheelClaims& claims,
                                                        const std::string& extra) const {
-  auto environment = environment_;
-  if (!extra.empty()) environment["extra"] = extra;
-  std::vector<Requirement> found;
-  for (const auto& text : claims.requires_dist) {
-    auto requirement = parse_requirement(text);
-    if (holds(requirement.marker, environment) == true) found.push_back(std::move(requirement));
+  return requirements_here(claims.requires_dist, environment_, {extra});
+}
+
+std::string PackageUniverse::to_install(const std::string& project, std::size_t version) {
+  std::vector<std::string> extras;
+  for (const auto& one : asked_) {
+    if (canonical_name(one.name) == project)
+      extras.insert(extras.end(), one.extras.begin(), one.extras.end());
   }
-  return found;
+  auto text = project;
+  if (!extras.empty()) text += "[" + joined(extras, ",") + "]";
+  const auto given = given_.find(project);
+  if (given == given_.end()) return text + "==" + release(project, version).spelled;
+  const auto& url = given->second.url;
+  if (extras.empty()) return url.starts_with(local_file) ? url.substr(local_file.size()) : url;
+  return text + " @ " + url;
 }
 
 VersionSet PackageUniverse::allowed(const std::string& package, const std::string& specifiers) {
@@ -235,7 +231,7 @@ void PackageUniverse::add_needs(const std::vector<Requirement>& requirements,
   for (const auto& requirement : requirements) {
     const auto name = canonical_name(requirement.name);
     if (!projects_.contains(name) && !given_.contains(name) && expected_.insert(name).second)
-      expect_candidates(http_, indexes_, name);
+      expect_candidates(index_, name);
   }
   for (const auto& requirement : requirements) {
     const auto name = canonical_name(requirement.name);

@@ -31,7 +31,7 @@ Result<ExaminedWheel> read_remote_wheel(Http& http, Cache& cache, const RemoteFi
   return ExaminedWheel{.item = examine(std::move(*facts)),
                        .files = TRY(files_of_wheel(remote.bytes(), keeper)),
                        .remote = keeper,
-                       .gave_ranges = reading.deep || !remote.is_whole()};
+                       .gave_ranges = reading.deep || !remote.is_whole() || !is_url(file.url)};
 }
 
 Result<WheelFiles> files_of_wheel(Bytes bytes, std::shared_ptr<const void> keeper) {

@@ -14,7 +14,7 @@ namespace wheelscope {
 struct ExaminedWheel {
   Item item;
   WheelFiles files;
-  std::shared_ptr<const Remote> remote = {};  // none: it is on the disk
+  std::shared_ptr<const Remote> remote = {};  // none: it was read by its path
   bool gave_ranges = true;
 };
 

@@ -27,82 +27,62 @@ bool is_pure(const WheelClaims& claims) {
   });
 }
 
-RequiredWheels::RequiredWheels(Http& http, Cache& cache, const std::vector<std::string>& indexes,
-                               const MachineFacts& machine, std::vector<Distribution> installed)
-    : http_(http), cache_(cache), indexes_(indexes), machine_(machine) {
-  for (auto& one : installed) installed_.emplace(one.name, one);
+RequiredWheels::RequiredWheels(PackageIndex& index, const MachineFacts& machine,
+                               const std::vector<Distribution>& installed)
+    : index_(index),
+      machine_(machine),
+      environment_(linux_environment(machine.python->version, machine.architecture)) {
+  for (const auto& one : installed) installed_.emplace(one.name, one);
 }
 
-bool RequiredWheels::holds_here(const std::string& marker,
-                                const std::vector<std::string>& extras) const {
-  auto environment = linux_environment(machine_.python->version, machine_.architecture);
-  if (holds(marker, environment) == true) return true;
-  return std::ranges::any_of(extras, [&](const std::string& extra) {
-    environment["extra"] = canonical_name(extra);
-    return holds(marker, environment) == true;
-  });
-}
-
-Brought RequiredWheels::bring(const WheelClaims& wheel, const std::vector<std::string>& extras,
-                              const std::string& library) {
-  return bring(wheel, extras, Depth::libraries, [&](const std::vector<std::string>& names) {
+Brought RequiredWheels::bring(const WantedWheel& wheel, const std::string& library) {
+  return bring(wheel, Depth::libraries, [&](const std::vector<std::string>& names) {
     return contains(names, library, base_name);
   });
 }
 
-Brought RequiredWheels::bring_module(const WheelClaims& wheel,
-                                     const std::vector<std::string>& extras,
-                                     const std::string& module) {
-  return bring(wheel, extras, Depth::files,
+Brought RequiredWheels::bring_module(const WantedWheel& wheel, const std::string& module) {
+  return bring(wheel, Depth::files,
                [&](const std::vector<std::string>& names) { return has_module(names, module); });
 }
 
-Brought RequiredWheels::bring(const WheelClaims& wheel, const std::vector<std::string>& extras,
-                              Depth depth, const OtherModules::IsWanted& is_it) {
-  const auto all_known = walk(wheel, extras, depth, [&](const Requirement&, const Chosen& chosen) {
+Brought RequiredWheels::bring(const WantedWheel& wheel, Depth depth,
+                              const OtherModules::IsWanted& is_it) {
+  const auto all_known = walk(wheel, depth, [&](const Requirement&, const Chosen& chosen) {
     return is_it(chosen.files.names);
   });
   return !all_known ? Brought::yes : *all_known ? Brought::no : Brought::unknown;
 }
 
-std::optional<bool> RequiredWheels::walk(const WheelClaims& wheel,
-                                         const std::vector<std::string>& extras, Depth depth,
+std::optional<bool> RequiredWheels::walk(const WantedWheel& wheel, Depth depth,
                                          const Visit& visit) {
   constexpr std::size_t most = 60;  // wheels to look into
-  struct Step {
-    std::vector<std::string> requires_dist, extras;
-  };
-  std::deque<Step> waiting{{wheel.requires_dist, extras}};
-  std::set<std::string> seen{canonical_name(wheel.name)};
+  std::deque<std::vector<Requirement>> waiting{
+      requirements_here(wheel.claims.requires_dist, environment_, wheel.extras)};
+  std::set<std::string> seen{canonical_name(wheel.claims.name)};
   bool all_known = true;
-  while (!waiting.empty()) {
-    const auto step = std::move(waiting.front());
-    waiting.pop_front();
-    for (const auto& text : step.requires_dist) {
-      const auto requirement = parse_requirement(text);
+  for (; !waiting.empty(); waiting.pop_front()) {
+    for (const auto& requirement : waiting.front()) {
       const auto name = canonical_name(requirement.name);
-      if (!holds_here(requirement.marker, step.extras) || !seen.insert(name).second) continue;
+      if (!seen.insert(name).second) continue;
       if (seen.size() > most) return false;
       const auto& chosen = choose(name, requirement.specifiers, depth);
       all_known &= chosen.known;
       if (visit(requirement, chosen)) return std::nullopt;
-      waiting.push_back({chosen.requires_dist, requirement.extras});
+      waiting.push_back(requirements_here(chosen.requires_dist, environment_, requirement.extras));
     }
   }
   return all_known;
 }
 
-std::string RequiredWheels::unmet(const WheelClaims& wheel,
-                                  const std::vector<std::string>& extras) {
-  std::vector<Requirement> all;
-  for (const auto& text : wheel.requires_dist) {
-    auto requirement = parse_requirement(text);
-    const auto name = canonical_name(requirement.name);
-    if (!requirement.url.empty() || name == canonical_name(wheel.name) ||
-        !holds_here(requirement.marker, extras))
-      continue;
-    if (!installed_.contains(name)) expect_candidates(http_, indexes_, name);
-    all.push_back(std::move(requirement));
+std::string RequiredWheels::unmet(const WantedWheel& wheel) {
+  auto all = requirements_here(wheel.claims.requires_dist, environment_, wheel.extras);
+  std::erase_if(all, [&](const Requirement& one) {
+    return !one.url.empty() || canonical_name(one.name) == canonical_name(wheel.claims.name);
+  });
+  for (const auto& one : all) {
+    if (const auto name = canonical_name(one.name); !has_here(name))
+      expect_candidates(index_, name);
   }
   for (const auto& one : all) {
     if (choose(canonical_name(one.name), one.specifiers, Depth::version).is_none)
@@ -111,22 +91,34 @@ std::string RequiredWheels::unmet(const WheelClaims& wheel,
   return {};
 }
 
-Reason RequiredWheels::conflict(const WheelClaims& wheel, const std::vector<std::string>& extras) {
-  std::map<std::string, std::string> versions;
-  std::vector<std::pair<std::string, std::string>> required;  // who requires what
-  walk(wheel, extras, Depth::requirements, [&](const Requirement& requirement, const Chosen& one) {
+Reason RequiredWheels::conflict(const WantedWheel& wheel) {
+  const auto own_name = canonical_name(wheel.claims.name);
+  std::map<std::string, std::string> versions{{own_name, wheel.claims.version}}, specifiers;
+  std::vector<std::pair<std::string, Requirement>> required;  // who requires what
+  auto add = [&](const Requirement& requirement) {
+    auto& all = specifiers[canonical_name(requirement.name)];
+    all += (all.empty() || requirement.specifiers.empty() ? "" : ",") + requirement.specifiers;
+  };
+  for (const auto& one : requirements_here(wheel.claims.requires_dist, environment_, wheel.extras))
+    add(one);
+  walk(wheel, Depth::requirements, [&](const Requirement& requirement, const Chosen& one) {
     versions[canonical_name(requirement.name)] = one.version;
-    for (const auto& text : one.requires_dist) {
-      if (holds_here(parse_requirement(text).marker, requirement.extras))
-        required.emplace_back(requirement.name + " " + one.version, text);
+    for (auto& further : requirements_here(one.requires_dist, environment_, requirement.extras)) {
+      add(further);
+      required.emplace_back(requirement.name + " " + one.version, std::move(further));
     }
     return false;
   });
-  for (const auto& [who, text] : required) {
-    const auto requirement = parse_requirement(text);
-    const auto chosen = versions.find(canonical_name(requirement.name));
+  for (const auto& [who, requirement] : required) {
+    const auto name = canonical_name(requirement.name);
+    const auto chosen = versions.find(name);
+    // An installed version is replaced by the newest that fulfils all.
+    auto is_replaced = [&] {
+      return name != own_name && installed_.contains(name) &&
+             !choose(name, specifiers[name], Depth::version).version.empty();
+    };
     if (chosen != versions.end() && !chosen->second.empty() &&
-        fulfils(chosen->second, requirement.specifiers) == false)
+        fulfils(chosen->second, requirement.specifiers) == false && !is_replaced())
       return {.why = Why::versions_conflict,
               .who = who,
               .what = requirement.name + requirement.specifiers,
@@ -135,13 +127,12 @@ Reason RequiredWheels::conflict(const WheelClaims& wheel, const std::vector<std:
   return {};
 }
 
-Reason RequiredWheels::numpy_clash(const WheelClaims& wheel,
-                                   const std::vector<std::string>& extras) {
+Reason RequiredWheels::numpy_clash(const WantedWheel& wheel) {
   const auto here = installed_.find("numpy");
   if (here == installed_.end()) return {};
   Reason clash;
   const auto all_known =
-      walk(wheel, extras, Depth::numpy, [&](const Requirement& requirement, const Chosen& chosen) {
+      walk(wheel, Depth::numpy, [&](const Requirement& requirement, const Chosen& chosen) {
         if (!clash) clash = chosen.numpy_clash;
         return canonical_name(requirement.name) == "numpy" &&
                fulfils(here->second.version, requirement.specifiers) == false;
@@ -149,11 +140,10 @@ Reason RequiredWheels::numpy_clash(const WheelClaims& wheel,
   return all_known ? clash : Reason();  // else an installer would replace this NumPy
 }
 
-std::vector<WheelFiles> RequiredWheels::files_of(const WheelClaims& wheel,
-                                                 const std::vector<std::string>& extras,
+std::vector<WheelFiles> RequiredWheels::files_of(const WantedWheel& wheel,
                                                  const OtherModules::IsWanted& is_wanted) {
   std::vector<WheelFiles> found;
-  walk(wheel, extras, Depth::files, [&](const Requirement&, const Chosen& chosen) {
+  walk(wheel, Depth::files, [&](const Requirement&, const Chosen& chosen) {
     if (is_wanted(chosen.files.names)) found.push_back(chosen.files);
     return false;
   });
@@ -164,9 +154,8 @@ std::optional<std::string> RequiredWheels::version_of(const WheelClaims& wheel,
                                                       const std::string& name) {
   std::string specifiers;
   bool required = false;
-  for (const auto& text : wheel.requires_dist) {
-    const auto requirement = parse_requirement(text);
-    if (canonical_name(requirement.name) != name || !holds_here(requirement.marker, {})) continue;
+  for (const auto& requirement : requirements_here(wheel.requires_dist, environment_)) {
+    if (canonical_name(requirement.name) != name) continue;
     required = true;
     specifiers +=
         (specifiers.empty() || requirement.specifiers.empty() ? "" : ",") + requirement.specifiers;
@@ -198,7 +187,7 @@ RequiredWheels::Chosen RequiredWheels::look_up(const std::string& name,
             .known = true};
   }
   std::vector<std::string> notes;
-  const auto found = find_candidates(http_, indexes_, parse_requirement(name + specifiers), notes);
+  const auto found = find_candidates(index_, parse_requirement(name + specifiers), notes);
   if (!found) return {};
   const Candidate* best = nullptr;
   const auto& tags = machine_.python->tags;
@@ -212,22 +201,20 @@ RequiredWheels::Chosen RequiredWheels::look_up(const std::string& name,
   Chosen chosen{.version = best->claims.version, .known = true};
   if (depth == Depth::version) return chosen;
   WheelClaims claims;
-  const auto metadata = read_metadata(http_, cache_, best->file).value_or("");
+  const auto metadata = read_metadata(index_.http, index_.cache, best->file).value_or("");
   parse_metadata(metadata, claims);
   chosen.requires_dist = std::move(claims.requires_dist);
   if (depth == Depth::requirements) return chosen;
   if (depth == Depth::numpy) {
-    const bool says = std::ranges::any_of(chosen.requires_dist, [](const std::string& text) {
-      return canonical_name(parse_requirement(text).name) == "numpy";
-    });
-    if (!says && name != "numpy" && !is_pure(best->claims))
+    if (!requires_project(chosen.requires_dist, "numpy") && name != "numpy" &&
+        !is_pure(best->claims))
       chosen.numpy_clash = numpy_clash_of(*best);
     return chosen;
   }
   if (depth == Depth::libraries && is_pure(best->claims)) return chosen;
   auto files = [&]() -> Result<WheelFiles> {
-    const auto remote =
-        std::make_shared<const Remote>(TRY(Remote::open(http_, cache_, on_its_server(best->file))));
+    const auto remote = std::make_shared<const Remote>(
+        TRY(Remote::open(index_.http, index_.cache, on_its_server(best->file))));
     return files_of_wheel(remote->bytes(), remote);
   }();
   chosen.known = files.has_value() && !metadata.empty();
@@ -236,8 +223,8 @@ RequiredWheels::Chosen RequiredWheels::look_up(const std::string& name,
 }
 
 Reason RequiredWheels::numpy_clash_of(const Candidate& wheel) const {
-  const auto read = read_remote_wheel(http_, cache_, on_its_server(wheel.file), wheel.file.name, {},
-                                      {.numpy = true});
+  const auto read = read_remote_wheel(index_.http, index_.cache, on_its_server(wheel.file),
+                                      wheel.file.name, {}, {.numpy = true});
   const auto& here = installed_.at("numpy").version;
   for (const auto& library : read ? read->item.facts.libraries : std::vector<LibraryFacts>()) {
     if (!library.numpy || library.machine != machine_.architecture) continue;
@@ -255,12 +242,9 @@ std::string cuda_of_torch(const WheelClaims& torch, const MachineFacts& machine)
     return label.substr(2, label.size() - 3) + "." + label.back();
   }
   const auto environment = linux_environment(machine.python->minor(), machine.architecture);
-  for (const auto& text : torch.requires_dist) {
-    const auto requirement = parse_requirement(text);
+  for (const auto& requirement : requirements_here(torch.requires_dist, environment)) {
     const auto name = canonical_name(requirement.name);
-    if ((!name.starts_with("nvidia-cuda-runtime") && name != "cuda-toolkit") ||
-        holds(requirement.marker, environment) != true)
-      continue;
+    if (!name.starts_with("nvidia-cuda-runtime") && name != "cuda-toolkit") continue;
     const auto specifiers = parse_specifiers(requirement.specifiers);
     if (!specifiers || specifiers->empty()) continue;
     return minor_of(specifiers->front().bound);
@@ -268,10 +252,10 @@ std::string cuda_of_torch(const WheelClaims& torch, const MachineFacts& machine)
   return {};
 }
 
-Result<std::string> cuda_of_torch(Http& http, Cache& cache, Candidate torch,
+Result<std::string> cuda_of_torch(PackageIndex& index, Candidate torch,
                                   const MachineFacts& machine) {
   torch.file.has_metadata = true;  // mirrors have it without saying so, and the archive is large
-  parse_metadata(TRY(read_metadata(http, cache, torch.file)), torch.claims);
+  parse_metadata(TRY(read_metadata(index.http, index.cache, torch.file)), torch.claims);
   return cuda_of_torch(torch.claims, machine);
 }
 
@@ -283,7 +267,7 @@ Result<TorchFacts> TorchLookup::find(const std::string& version) {
 }
 
 void TorchLookup::expect() {
-  std::call_once(expected_, [&] { expect_candidates(http_, indexes_, "torch"); });
+  std::call_once(expected_, [&] { expect_candidates(index_, "torch"); });
 }
 
 // Asks the index which file of torch this machine would take, and reads what that file requires.
@@ -291,14 +275,13 @@ Result<TorchFacts> TorchLookup::look_up(const std::string& version) {
   TorchFacts torch{.version = version, .cuda = cuda_of_torch({.version = version}, machine_)};
   if (version.find('+') == version.npos) {
     std::vector<std::string> notes;
-    const auto found =
-        TRY(find_candidates(http_, indexes_, parse_requirement("torch==" + version), notes));
+    const auto found = TRY(find_candidates(index_, parse_requirement("torch==" + version), notes));
     const auto fitting = std::ranges::find_if(found.wheels, [&](const Candidate& one) {
       return fit_by_name(one.claims, one.file.name, machine_).fits == Fits::works;
     });
     if (fitting == found.wheels.end())
       return fail(0, "the index has no torch " + version + " for this machine");
-    torch.cuda = TRY(cuda_of_torch(http_, cache_, *fitting, machine_));
+    torch.cuda = TRY(cuda_of_torch(index_, *fitting, machine_));
   }
   return torch;
 }

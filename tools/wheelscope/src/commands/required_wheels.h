@@ -10,8 +10,6 @@
 #include "facts/machine.h"
 #include "index/candidates.h"
 #include "machine/distributions.h"
-#include "source/cache.h"
-#include "source/http.h"
 
 namespace wheelscope {
 
@@ -22,36 +20,40 @@ bool is_pure(const WheelClaims& claims);
 // tags.size() if none fits.
 std::size_t rank_of(const WheelClaims& claims, const std::vector<std::string>& tags);
 
+// A wheel, and the extras of it that were asked for.
+struct WantedWheel {
+  const WheelClaims& claims;
+  std::vector<std::string> extras = {};
+};
+
 class RequiredWheels {
  public:
   // `installed`: installed distributions, which are kept if they fulfil the requirements.
-  RequiredWheels(Http& http, Cache& cache, const std::vector<std::string>& indexes,
-                 const MachineFacts& machine, std::vector<Distribution> installed);
+  RequiredWheels(PackageIndex& index, const MachineFacts& machine,
+                 const std::vector<Distribution>& installed);
 
   // Tells whether one of the required distributions, direct or not, has a library of that name.
-  Brought bring(const WheelClaims& wheel, const std::vector<std::string>& extras,
-                const std::string& library);
+  Brought bring(const WantedWheel& wheel, const std::string& library);
 
   // Tells whether one of them has a module; `google.utils` is google/utils.
-  Brought bring_module(const WheelClaims& wheel, const std::vector<std::string>& extras,
-                       const std::string& module);
+  Brought bring_module(const WantedWheel& wheel, const std::string& module);
 
   bool has_here(const std::string& name) const { return installed_.contains(name); }
 
   // Returns a requirement of the wheel itself that the indexes surely cannot fulfil here; empty if
   // there is none.
-  std::string unmet(const WheelClaims& wheel, const std::vector<std::string>& extras);
+  std::string unmet(const WantedWheel& wheel);
 
-  // Returns a requirement that the newest version of another required package does not fulfil; then
-  // an installer takes another version of one of the two.
-  Reason conflict(const WheelClaims& wheel, const std::vector<std::string>& extras);
+  // Returns a requirement that the wheel itself, or the newest version of another required package,
+  // does not fulfil; then an installer takes another version of one of the two.
+  Reason conflict(const WantedWheel& wheel);
 
   // Returns a clash between a library of a required wheel and the installed NumPy, if that stays.
   // Wheels that say which NumPy they require are taken at their word.
-  Reason numpy_clash(const WheelClaims& wheel, const std::vector<std::string>& extras);
+  Reason numpy_clash(const WantedWheel& wheel);
 
   // Returns the files of the required wheels that `is_wanted` picks by their file names.
-  std::vector<WheelFiles> files_of(const WheelClaims& wheel, const std::vector<std::string>& extras,
+  std::vector<WheelFiles> files_of(const WantedWheel& wheel,
                                    const OtherModules::IsWanted& is_wanted);
 
   // Returns the version of a distribution that the wheel will meet. Empty if the wheel requires
@@ -75,19 +77,15 @@ class RequiredWheels {
   // Visits what is required, directly or not, until `visit` returns true. Returns nothing if it
   // did; else whether all requirements were known.
   using Visit = std::function<bool(const Requirement& requirement, const Chosen& chosen)>;
-  std::optional<bool> walk(const WheelClaims& wheel, const std::vector<std::string>& extras,
-                           Depth depth, const Visit& visit);
-  Brought bring(const WheelClaims& wheel, const std::vector<std::string>& extras, Depth depth,
-                const OtherModules::IsWanted& is_it);
+  std::optional<bool> walk(const WantedWheel& wheel, Depth depth, const Visit& visit);
+  Brought bring(const WantedWheel& wheel, Depth depth, const OtherModules::IsWanted& is_it);
   const Chosen& choose(const std::string& name, const std::string& specifiers, Depth depth);
   Chosen look_up(const std::string& name, const std::string& specifiers, Depth depth);
   Reason numpy_clash_of(const Candidate& wheel) const;
-  bool holds_here(const std::string& marker, const std::vector<std::string>& extras) const;
 
-  Http& http_;
-  Cache& cache_;
-  const std::vector<std::string>& indexes_;
+  PackageIndex& index_;
   const MachineFacts& machine_;
+  MarkerEnvironment environment_;
   std::map<std::string, Distribution> installed_;
   std::map<std::tuple<std::string, std::string, Depth>, Chosen> known_;
 };
@@ -95,15 +93,14 @@ class RequiredWheels {
 // Returns the CUDA that a torch brings, from its version (2.15.0+cu130) or its requirements: 13.0;
 // empty if none.
 std::string cuda_of_torch(const WheelClaims& torch, const MachineFacts& machine);
-Result<std::string> cuda_of_torch(Http& http, Cache& cache, Candidate torch,
+Result<std::string> cuda_of_torch(PackageIndex& index, Candidate torch,
                                   const MachineFacts& machine);
 
 // Looks up in an index the torch that a wheel asks for and that is not installed here.
 class TorchLookup {
  public:
-  TorchLookup(Http& http, Cache& cache, const std::vector<std::string>& indexes,
-              const MachineFacts& machine)
-      : http_(http), cache_(cache), indexes_(indexes), machine_(machine) {}
+  TorchLookup(PackageIndex& index, const MachineFacts& machine)
+      : index_(index), machine_(machine) {}
 
   // Finds a torch and the CUDA that it brings, which its version may name: 2.15.0+cu130. Several
   // threads may ask; each version is looked up once.
@@ -115,9 +112,7 @@ class TorchLookup {
  private:
   Result<TorchFacts> look_up(const std::string& version);
 
-  Http& http_;
-  Cache& cache_;
-  const std::vector<std::string>& indexes_;
+  PackageIndex& index_;
   const MachineFacts& machine_;
   std::once_flag expected_;
   std::mutex mutex_;

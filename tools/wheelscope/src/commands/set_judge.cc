@@ -47,9 +47,8 @@ const std::optional<std::vector<std::string>>& SetJudge::files_of(const std::str
   if (!is_new || !wheel) return names;
   if (const auto looked = looked_into_.find({package, version}); looked != looked_into_.end()) {
     if (looked->second.problem.empty()) names = looked->second.files.names;
-  } else if (wheel->file.url.starts_with(local_file)) {
-    names = look_into(*wheel, false).files.names;
-  } else if (const auto remote = Remote::open(http_, cache_, on_its_server(wheel->file))) {
+  } else if (const auto remote =
+                 Remote::open(index_.http, index_.cache, on_its_server(wheel->file))) {
     if (auto files = files_of_wheel(remote->bytes(), nullptr)) names = std::move(files->names);
   }
   return names;
@@ -57,10 +56,8 @@ const std::optional<std::vector<std::string>>& SetJudge::files_of(const std::str
 
 SetJudge::LookedInto SetJudge::look_into(const Candidate& wheel, bool numpy) {
   const auto& file = wheel.file;
-  auto read = file.url.starts_with(local_file)
-                  ? read_local_wheel(file.url.substr(local_file.size()))
-                  : read_remote_wheel(http_, cache_, on_its_server(file), file.name, {},
-                                      {.deep = wishes_.deep, .numpy = numpy});
+  auto read = read_remote_wheel(index_.http, index_.cache, on_its_server(file), file.name, {},
+                                {.deep = wishes_.deep, .numpy = numpy});
   if (!read) return {.problem = read.error().what};
   return {.item = std::move(read->item),
           .files = std::move(read->files),
@@ -188,7 +185,7 @@ FitVerdict SetJudge::judge(const std::string& package, const Solution& solution)
   lookups.same_cuda_as_index = claims && !TorchRequirements(*claims).exact().empty();
   auto verdict = wheelscope::fit(looked.item, machine, lookups);
   verdict.size = looked.item.facts.size;
-  verdict.read = looked.remote ? looked.remote->read() : verdict.size;
+  verdict.read = looked.remote->read();
   return verdict;
 }
 

@@ -62,11 +62,6 @@ std::string unserved_gpu(const ThinnedWheel& wheel, const std::vector<std::strin
   return {};
 }
 
-int bad_usage(const std::string& what, Streams streams) {
-  streams.err << "wheelscope: " << printable(what) << "\n";
-  return usage;
-}
-
 int complain_of(const std::string& path, const Error& error, Streams streams) {
   return complain({error.offset, path + ": " + error.what}, streams);
 }
@@ -165,10 +160,7 @@ int compare(const Options& options, Streams streams) {
     all.lost.insert(check->lost.begin(), check->lost.end());
   }
   for (const auto& gpu : all.gpus) all.lost.erase(gpu);  // one of the wheels has its code
-  if (options.json)
-    streams.out << json_document("thin_check", to_json(all));
-  else
-    streams.out << thin_check_text(all, options.style);
+  print("thin_check", all, thin_check_text, options, streams);
   return all.holds() ? clean : has_findings;
 }
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "commands/inputs.h"
 #include "machine/distributions.h"
 #include "machine/machine.h"
 #include "packaging/record.h"
@@ -156,7 +157,7 @@ Result<void> replace_files(const InstalledPackage& package, const std::string& f
   };
   for (const auto& plan : package.thin.files) {
     const auto file = TRY(Source::map(plan.path));
-    if (plan.remove) {
+    if (plan.removed) {
       TRY_VOID(replace(plan.path, file, std::nullopt));
       continue;
     }
@@ -171,7 +172,7 @@ Result<void> replace_files(const InstalledPackage& package, const std::string& f
         (fs::path(package.distribution.folder) / line.path).lexically_normal().string();
     const auto plan = std::ranges::find(package.thin.files, path, &FileThinning::path);
     if (plan == package.thin.files.end()) continue;
-    if (plan->remove) {
+    if (plan->removed) {
       record.drop(line.path);
     } else {
       const auto file = TRY(Source::map(path));
@@ -195,11 +196,11 @@ Result<void> write_package(InstalledPackage& package, const std::string& folder)
 }  // namespace
 
 int thin_environment(const ThinFor& wanted, const Options& options, Streams streams) {
-  if (options.write && options.save.empty()) {
-    streams.err << "wheelscope: --write needs --save DIR, a folder for the original files: without "
-                   "it, this could not be undone\n";
-    return usage;
-  }
+  if (options.write && options.save.empty())
+    return bad_usage(
+        "--write needs --save DIR, a folder for the original files: without it, this could not be "
+        "undone",
+        streams);
   const auto machine = read_machine(options.paths.empty() ? "" : options.paths.front());
   if (!machine) return complain(machine.error(), streams);
   if (!machine->python) return complain({0, machine->notes.front()}, streams);
@@ -219,11 +220,7 @@ int thin_environment(const ThinFor& wanted, const Options& options, Streams stre
     packages.push_back(std::move(package->thin));
     if (code != clean) break;  // a full disk, most likely
   }
-  if (options.json) {
-    streams.out << json_document("thin_packages", to_json(packages));
-  } else {
-    streams.out << thin_packages_text(packages, options.style);
-  }
+  print("thin_packages", packages, thin_packages_text, options, streams);
   return code;
 }
 

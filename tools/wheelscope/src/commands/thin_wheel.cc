@@ -227,7 +227,7 @@ class WheelWriter {
     const auto& plan = thin_.files.back();
     TRY_VOID(copy_up_to(index));
     ++copied_;
-    if (plan.remove) {
+    if (plan.removed) {
       record_.drop(member.name);
       return {};
     }

@@ -44,15 +44,15 @@ bool is_for(const Candidate& wheel, const std::string& architecture) {
   });
 }
 
-Result<TorchTable> read_symbols(Http& http, Cache& cache, const IndexFile& file, TorchTable table) {
+Result<TorchTable> read_symbols(PackageIndex& index, const IndexFile& file, TorchTable table) {
   const auto key = file.url + "#" + file.sha256 + "@exports";
-  const auto kept = cache.find(key + "-cpu"), kept_cuda = cache.find(key + "-cuda");
+  const auto kept = index.cache.find(key + "-cpu"), kept_cuda = index.cache.find(key + "-cuda");
   if (kept && kept_cuda) {
     table.symbols = unpacked(*kept);
     table.cuda_symbols = unpacked(*kept_cuda);
     return table;
   }
-  const auto remote = TRY(Remote::open(http, cache, on_its_server(file), true));
+  const auto remote = TRY(Remote::open(index.http, index.cache, on_its_server(file), true));
   const auto facts =
       TRY(read_wheel({file.name, remote.bytes()}, {.symbols = true, .device_code = false}));
   std::set<std::uint64_t> symbols, cuda_symbols;
@@ -65,8 +65,8 @@ Result<TorchTable> read_symbols(Http& http, Cache& cache, const IndexFile& file,
   }
   table.symbols.assign(symbols.begin(), symbols.end());
   table.cuda_symbols.assign(cuda_symbols.begin(), cuda_symbols.end());
-  cache.store(key + "-cpu", packed(table.symbols));
-  cache.store(key + "-cuda", packed(table.cuda_symbols));
+  index.cache.store(key + "-cpu", packed(table.symbols));
+  index.cache.store(key + "-cuda", packed(table.cuda_symbols));
   return table;
 }
 
@@ -87,14 +87,12 @@ std::vector<std::string> TorchTable::builds() const {
   return all;
 }
 
-Result<std::vector<TorchTable>> read_torch_tables(Http& http, Cache& cache,
-                                                  const std::vector<std::string>& indexes,
-                                                  const std::string& wanted,
+Result<std::vector<TorchTable>> read_torch_tables(PackageIndex& index, const std::string& wanted,
                                                   const std::string& architecture) {
   const bool only_newest = wanted == "newest";
   const auto requirement = parse_requirement("torch" + (only_newest ? ">=2.0" : wanted));
   std::vector<std::string> notes;
-  const auto found = TRY(find_candidates(http, indexes, requirement, notes));  // newest first
+  const auto found = TRY(find_candidates(index, requirement, notes));  // newest first
   std::vector<TorchTable> tables;
   for (const auto& wheel : found.wheels) {
     if (!is_for(wheel, architecture)) continue;
@@ -105,9 +103,9 @@ Result<std::vector<TorchTable>> read_torch_tables(Http& http, Cache& cache,
     if (!is_newest && tables.back().version != version) continue;
     if (is_newest) {
       auto& table = tables.emplace_back(
-          TRY(read_symbols(http, cache, wheel.file, {.minor = minor, .version = version})));
+          TRY(read_symbols(index, wheel.file, {.minor = minor, .version = version})));
       table.cuda = TRY(cuda_of_torch(
-          http, cache, wheel,
+          index, wheel,
           {.architecture = architecture, .python = PythonFacts{.version = "3.11.9"}}));
     }
     auto& pythons = tables.back().pythons;

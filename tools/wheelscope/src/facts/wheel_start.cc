@@ -61,9 +61,7 @@ class StartReader {
     if (metadata.empty()) metadata = read_text("METADATA");
     parse_metadata(metadata, *facts_.wheel);
     if (on_claims) on_claims(*facts_.wheel);
-    meets_numpy_ = numpy || std::ranges::any_of(facts_.wheel->requires_dist, [](const auto& text) {
-                     return canonical_name(parse_requirement(text).name) == "numpy";
-                   });
+    meets_numpy_ = numpy || requires_project(facts_.wheel->requires_dist, "numpy");
     parse_wheel_file(read_text("WHEEL"), *facts_.wheel);
     for (const auto& member : archive_.members) inside_.insert(base_name(member.name));
     std::vector<ZipMember*> members;

@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include "packaging/claims.h"
-#include "packaging/requirement.h"
 #include "text/text.h"
 
 namespace wheelscope {
@@ -27,15 +26,15 @@ Result<std::vector<IndexFile>> read_links(Http& http, const std::string& address
         TRY(http.get({.url = address, .accept = index_page_types, .most = longest_page}));
     return parse_index_page(answer.body, answer.type, answer.url);
   }
-  auto folder = address.starts_with("file://") ? address.substr(7) : address;
-  for (auto at = folder.find("%20"); folder != address && at != folder.npos;
-       at = folder.find("%20", at))
-    folder.replace(at, 3, " ");
+  const auto folder = local_path(address);
   std::error_code error;
+  if (folder.ends_with(".whl") && std::filesystem::is_regular_file(folder, error))
+    return std::vector{IndexFile{base_name(folder),
+                                 local_file + std::filesystem::absolute(folder, error).string()}};
   std::vector<IndexFile> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
     files.push_back({entry.path().filename().string(),
-                     "file://" + std::filesystem::absolute(entry.path()).string()});
+                     local_file + std::filesystem::absolute(entry.path()).string()});
   if (error)
     return fail(0, "'" + folder + "' is no folder of files that can be read: " + error.message());
   std::ranges::sort(files, {}, &IndexFile::name);
@@ -44,8 +43,6 @@ Result<std::vector<IndexFile>> read_links(Http& http, const std::string& address
 
 Result<std::vector<IndexFile>> read_page(Http& http, const std::string& index,
                                          const std::string& project) {
-  if (constexpr std::string_view links = "links+"; index.starts_with(links))
-    return read_links(http, index.substr(links.size()));
   if (!is_url(index))
     return fail(0, "'" + shown_url(index) +
                        "' is no index: its address starts "
@@ -90,39 +87,52 @@ bool names_prerelease(const std::vector<Specifier>& specifiers) {
   });
 }
 
-void expect_candidates(Http& http, const std::vector<std::string>& indexes,
-                       const std::string& project) {
-  for (const auto& index : indexes) {
-    if (is_url(index)) http.expect(page_of(index, project));
+void expect_candidates(PackageIndex& index, const std::string& project) {
+  for (const auto& address : indexes_of(index.from)) {
+    if (is_url(address)) index.http.expect(page_of(address, project));
   }
 }
 
-Result<std::vector<IndexFile>> find_files(Http& http, const std::vector<std::string>& indexes,
-                                          const std::string& project,
+Result<std::vector<IndexFile>> find_files(PackageIndex& index, const std::string& project,
                                           std::vector<std::string>& notes) {
-  if (indexes.empty()) return fail(0, "--no-index was given, and no --find-links to look in");
   std::vector<IndexFile> files;
   std::string problem;
-  for (const auto& index : indexes) {
-    auto page = read_page(http, index, project);
+  auto add = [&](Result<std::vector<IndexFile>> page) {
     if (page) {
       std::ranges::move(*page, std::back_inserter(files));
     } else {
       if (!problem.empty()) notes.push_back(problem);
       problem = page.error().what;
     }
-  }
+  };
+  const auto indexes = indexes_of(index.from);
+  if (indexes.empty() && index.from.find_links.empty())
+    return fail(0, "--no-index was given, and no --find-links to look in");
+  for (const auto& address : indexes) add(read_page(index.http, address, project));
+  for (const auto& place : index.from.find_links) add(read_links(index.http, place));
   if (files.empty() && !problem.empty()) return fail(0, problem);
   if (!problem.empty()) notes.push_back(problem);
+  std::vector<Specifier> limits;
+  for (const auto& limit : index.from.limits) {
+    const auto clauses = parse_specifiers(limit.specifiers);
+    if (canonical_name(limit.name) == canonical_name(project) && clauses)
+      limits.insert(limits.end(), clauses->begin(), clauses->end());
+  }
+  const auto excluded = limits.empty() ? 0 : std::erase_if(files, [&](const IndexFile& file) {
+    const auto wheel = wheel_of(file, project);
+    const auto version = wheel ? wheel->version : version_of_sdist(file.name);
+    return version && !fulfils(*version, limits);
+  });
+  if (excluded > 0)
+    notes.push_back("constraints exclude " + counted(excluded, "file") + " of " + project);
   return files;
 }
 
-Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& indexes,
-                                   const Requirement& requirement, std::vector<std::string>& notes,
-                                   bool prereleases) {
+Result<Candidates> find_candidates(PackageIndex& index, const Requirement& requirement,
+                                   std::vector<std::string>& notes) {
   const auto specifiers = parse_specifiers(requirement.specifiers);
   if (!specifiers) return fail(0, "'" + requirement.specifiers + "' is no version specifier");
-  const auto files = TRY(find_files(http, indexes, requirement.name, notes));
+  const auto files = TRY(find_files(index, requirement.name, notes));
   Candidates found;
   std::optional<Version> newest_sdist;
   const bool withdrawn = names_version(*specifiers);
@@ -144,7 +154,7 @@ Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& i
   }
   const bool only_prereleases = std::ranges::all_of(
       found.wheels, [](const Candidate& wheel) { return wheel.version.is_prerelease(); });
-  if (!prereleases && !only_prereleases && !names_prerelease(*specifiers))
+  if (!index.from.prereleases && !only_prereleases && !names_prerelease(*specifiers))
     std::erase_if(found.wheels,
                   [](const Candidate& wheel) { return wheel.version.is_prerelease(); });
   std::ranges::stable_sort(found.wheels, std::greater{}, &Candidate::version);

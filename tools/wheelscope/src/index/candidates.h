@@ -8,18 +8,24 @@
 #include <vector>
 
 #include "facts/facts.h"
+#include "index/settings.h"
 #include "packaging/requirement.h"
 #include "source/bytes.h"
+#include "source/cache.h"
 #include "source/http.h"
 
 namespace wheelscope {
 
-// The start of the address of a file on disk.
-inline constexpr std::string_view local_file = "file://";
+// Where packages are looked for, and the way there.
+struct PackageIndex {
+  PipSettings from;
+  Http http;
+  Cache cache;
+};
 
 struct IndexFile {
-  std::string name, url;
-  std::string sha256;  // empty: not given
+  std::string name, url;  // of a file on the disk: its path behind local_file
+  std::string sha256;     // empty: not given
   std::optional<std::uint64_t> size = {};
   std::string requires_python;
   bool yanked = false;        // withdrawn: installers take it only if its version is asked for
@@ -45,11 +51,9 @@ struct Candidates {
   std::uint64_t other_versions = 0;  // number of wheels that the requirement does not allow
 };
 
-// Returns every file that the indexes have for a project. Fails if there is none and an index could
-// not be read; otherwise errors of single indexes become notes. `indexes` may include pages of
-// links, in the form of links_page().
-Result<std::vector<IndexFile>> find_files(Http& http, const std::vector<std::string>& indexes,
-                                          const std::string& project,
+// Returns every file of a project that the limits allow. Fails if there is none and an index could
+// not be read; otherwise errors of single indexes become notes.
+Result<std::vector<IndexFile>> find_files(PackageIndex& index, const std::string& project,
                                           std::vector<std::string>& notes);
 
 // Returns the file as a wheel of the project; nothing if it is not one, or is a variant, which pip
@@ -64,14 +68,12 @@ bool names_version(const std::vector<Specifier>& specifiers);
 bool names_prerelease(const std::vector<Specifier>& specifiers);
 
 // Returns the wheels that fulfil a requirement. Pre-releases and withdrawn files count as for pip:
-// if nothing else is allowed, if the version is asked for, or with `prereleases`. Fails as
+// if nothing else is allowed, if the version is asked for, or if the settings say so. Fails as
 // find_files() does.
-Result<Candidates> find_candidates(Http& http, const std::vector<std::string>& indexes,
-                                   const Requirement& requirement, std::vector<std::string>& notes,
-                                   bool prereleases = false);
+Result<Candidates> find_candidates(PackageIndex& index, const Requirement& requirement,
+                                   std::vector<std::string>& notes);
 
 // Requests the pages that find_candidates() will need, without waiting for them.
-void expect_candidates(Http& http, const std::vector<std::string>& indexes,
-                       const std::string& project);
+void expect_candidates(PackageIndex& index, const std::string& project);
 
 }  // namespace wheelscope

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "packaging/requirement.h"
+#include "source/http.h"
 #include "source/system.h"
 #include "tables/toml.h"
 #include "text/text.h"
@@ -42,6 +43,7 @@ void add(const PipSettings& weaker, PipSettings& settings) {
   if (settings.index.empty()) settings.index = weaker.index;
   if (settings.extra.empty()) settings.extra = weaker.extra;
   if (settings.find_links.empty()) settings.find_links = weaker.find_links;
+  if (settings.constraints.empty()) settings.constraints = weaker.constraints;
   if (settings.proxy.empty()) settings.proxy = weaker.proxy;
   settings.no_index |= weaker.no_index;
   settings.prereleases |= weaker.prereleases;
@@ -63,6 +65,8 @@ bool set_option(const std::string& name, const std::string& value, PipSettings& 
     append(settings.extra);
   else if (name == "find-links")
     append(settings.find_links);
+  else if (name == "constraint")
+    append(settings.constraints);
   else if (name == "no-index")
     settings.no_index = value.empty() || is_true(value);
   else if (name == "pre")
@@ -93,8 +97,7 @@ std::string with_credentials(const std::string& url, const std::string& name) {
   auto encoded = [](const std::string& text) {
     std::string result;
     for (const char c : text) {
-      const bool plain = is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                         std::string_view("-._~").find(c) != std::string_view::npos;
+      const bool plain = is_alphanumeric(c) || std::string_view("-._~").contains(c);
       result += plain ? std::string(1, c) : "%" + hexadecimal(std::string_view(&c, 1));
     }
     return result;
@@ -115,6 +118,7 @@ PipSettings uv_variables() {
   PipSettings uv{.index = named_url(environment_variable("UV_DEFAULT_INDEX")),
                  .extra = words_of(environment_variable("UV_INDEX")),
                  .find_links = split(environment_variable("UV_FIND_LINKS"), ','),
+                 .constraints = words_of(environment_variable("UV_CONSTRAINT")),
                  .no_index = is_true(environment_variable("UV_NO_INDEX")),
                  .prereleases = environment_variable("UV_PRERELEASE") == "allow"};
   std::erase(uv.find_links, "");
@@ -173,6 +177,42 @@ Result<std::vector<std::string>> members_of(const toml::table& groups, const std
   }
   return fail(0, "there is no group '" + wanted +
                      "'; the groups are: " + (names.empty() ? "none" : joined(names)));
+}
+
+// Puts variables in place of ${NAME}, as pip does; one that is not set stays.
+std::string with_variables(std::string text) {
+  for (auto at = text.find("${"); at != text.npos; at = text.find("${", at + 1)) {
+    const auto end = text.find('}', at);
+    if (end == text.npos) break;
+    const auto name = text.substr(at + 2, end - at - 2);
+    const auto value = environment_variable(name.c_str());
+    if (name == variable_name(name) && !value.empty()) text.replace(at, end + 1 - at, value);
+  }
+  return text;
+}
+
+// Joins lines that end in a backslash, and leaves out comments and empty lines.
+std::vector<std::string> lines_of_requirements(std::string_view text) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  std::vector<std::string> lines;
+  std::string whole;
+  auto end_line = [&] {
+    auto at = whole.find('#');
+    while (at != whole.npos && at > 0 && whole[at - 1] != ' ' && whole[at - 1] != '\t')
+      at = whole.find('#', at + 1);
+    const auto content = trim(std::string_view(whole).substr(0, at));
+    if (!content.empty()) lines.push_back(with_variables(std::string(content)));
+    whole.clear();
+  };
+  for (auto& line : split(text, '\n')) {
+    if (line.ends_with('\r')) line.pop_back();
+    const bool is_comment = trim(line).starts_with('#');
+    const bool goes_on = line.ends_with('\\') && !is_comment;
+    whole += (is_comment ? " " : "") + line.substr(0, line.size() - goes_on);
+    if (!goes_on) end_line();
+  }
+  end_line();
+  return lines;
 }
 
 }  // namespace
@@ -248,37 +288,44 @@ Result<std::vector<std::string>> read_requirements(const std::string& path, PipS
                                                    std::vector<std::string>& notes, int depth) {
   constexpr int deepest = 16;
   if (depth > deepest) return fail(0, path + " includes itself");
-  auto text = TRY(read_text(path));
-  for (auto at = text.find("\\\n"); at != text.npos; at = text.find("\\\n", at))
-    text.replace(at, 2, " ");  // a continued line
   std::vector<std::string> requirements;
-  for (const auto& line : split(text, '\n')) {
-    auto content = trim(line);
-    if (content.starts_with('#')) continue;
-    content = trim(content.substr(0, std::min(content.find(" #"), content.find(" --hash"))));
-    if (content.empty()) continue;
+  for (const auto& line : lines_of_requirements(TRY(read_text(path)))) {
+    std::string_view content = line;
     if (!content.starts_with('-')) {
+      content = trim(content.substr(0, content.find(" --")));  // --hash, --config-settings
       if (content.find("git+") != content.npos)
         notes.push_back(path + ": '" + std::string(content) + "' is not judged");
       else
         requirements.emplace_back(content);
       continue;
     }
-    const auto end = content.find_first_of(" =");
+    const bool is_short = !content.starts_with("--");  // -r FILE, -rFILE
+    const auto end = is_short ? std::min<std::size_t>(2, content.size())
+                              : std::min(content.find_first_of(" \t="), content.size());
     auto option = std::string(content.substr(0, end));
-    const auto value = end == content.npos ? "" : std::string(trim(content.substr(end + 1)));
-    const std::map<std::string, std::string> long_names{
-        {"-i", "--index-url"}, {"-f", "--find-links"}, {"-r", "--requirement"}};
+    auto value = std::string(trim(content.substr(end)));
+    if (value.starts_with('=')) value = trim(std::string_view(value).substr(1));
+    if (value.size() > 1 && (value[0] == '\'' || value[0] == '"') && value.back() == value[0])
+      value = value.substr(1, value.size() - 2);
+    const std::map<std::string, std::string> long_names{{"-i", "--index-url"},
+                                                        {"-f", "--find-links"},
+                                                        {"-c", "--constraint"},
+                                                        {"-r", "--requirement"}};
     if (const auto known = long_names.find(option); known != long_names.end())
       option = known->second;
-    if (option == "--requirement") {
+    auto beside = [&] {  // a path is relative to the file that has it
       const auto folder = folder_of(path);
-      const auto inner = value.starts_with('/') || folder.empty() ? value : folder + "/" + value;
-      std::ranges::move(TRY(read_requirements(inner, settings, notes, depth + 1)),
+      return value.starts_with('/') || is_url(value) || folder.empty() ? value
+                                                                       : folder + "/" + value;
+    };
+    if (option == "--requirement") {
+      std::ranges::move(TRY(read_requirements(beside(), settings, notes, depth + 1)),
                         std::back_inserter(requirements));
-    } else if (option == "--find-links") {  // may have blanks, in quotes
-      const bool quoted = value.size() > 1 && (value[0] == '\'' || value[0] == '"');
-      settings.find_links.push_back(quoted ? value.substr(1, value.size() - 2) : value);
+    } else if (option == "--constraint") {
+      settings.constraints.push_back(beside());
+    } else if (option == "--find-links") {
+      std::error_code error;
+      settings.find_links.push_back(std::filesystem::exists(beside(), error) ? beside() : value);
     } else if (!set_option(option.substr(std::min(option.find_first_not_of('-'), option.size())),
                            value, settings)) {
       notes.push_back(path + ": '" + std::string(content) + "' is not judged");
@@ -290,7 +337,7 @@ Result<std::vector<std::string>> read_requirements(const std::string& path, PipS
 PipSettings configured_settings(PipSettings settings, const std::string& environment) {
   PipSettings pip;
   for (const auto* name :
-       {"index-url", "extra-index-url", "find-links", "no-index", "pre", "proxy"}) {
+       {"index-url", "extra-index-url", "find-links", "constraint", "no-index", "pre", "proxy"}) {
     const auto key = variable_name("PIP_" + std::string(name));
     if (const auto value = environment_variable(key.c_str()); !value.empty())
       set_option(name, value, pip);
@@ -304,18 +351,25 @@ PipSettings configured_settings(PipSettings settings, const std::string& environ
   return settings;
 }
 
-std::string links_page(const std::string& address) {
-  return "links+" + address;
+std::vector<std::string> indexes_of(const PipSettings& settings) {
+  if (settings.no_index) return {};
+  std::vector<std::string> addresses{settings.index.empty() ? pypi : settings.index};
+  for (const auto& url : settings.extra) {
+    if (!contains(addresses, url)) addresses.push_back(url);
+  }
+  return addresses;
 }
 
-std::vector<std::string> addresses_of(const PipSettings& settings) {
-  std::vector<std::string> addresses;
-  if (!settings.no_index) {
-    addresses.push_back(settings.index.empty() ? pypi : settings.index);
-    addresses.insert(addresses.end(), settings.extra.begin(), settings.extra.end());
+Result<void> read_limits(PipSettings& settings, const MarkerEnvironment& environment) {
+  std::vector<std::string> notes;
+  PipSettings ignored;
+  for (const auto& file : settings.constraints) {
+    for (const auto& text : TRY(read_requirements(file, ignored, notes))) {
+      auto limit = parse_requirement(text);
+      if (holds(limit.marker, environment) == true) settings.limits.push_back(std::move(limit));
+    }
   }
-  for (const auto& page : settings.find_links) addresses.push_back(links_page(page));
-  return addresses;
+  return {};
 }
 
 Result<std::vector<std::string>> project_dependencies(std::string_view text) {

@@ -5,14 +5,18 @@
 #include <string_view>
 #include <vector>
 
+#include "packaging/requirement.h"
 #include "source/bytes.h"
 
 namespace wheelscope {
 
-// Settings of pip and uv about where files come from.
+// Settings of pip and uv about where files come from, and which of them count.
 struct PipSettings {
   std::string index;
-  std::vector<std::string> extra, find_links;
+  std::vector<std::string> extra;        // further indexes
+  std::vector<std::string> find_links;   // pages of links, and folders
+  std::vector<std::string> constraints;  // files
+  std::vector<Requirement> limits;       // what these say, once read_limits() was called
   bool no_index = false, prereleases = false;
   std::string proxy;
 };
@@ -22,11 +26,11 @@ struct PipSettings {
 // empty.
 PipSettings configured_settings(PipSettings given, const std::string& environment);
 
-// Returns the addresses to ask: indexes, the main one first, and pages of links (see links_page).
-std::vector<std::string> addresses_of(const PipSettings& settings);
+// Returns the addresses of the indexes to ask, the main one first.
+std::vector<std::string> indexes_of(const PipSettings& settings);
 
-// Returns a page of links or a folder of files in the form that find_candidates() takes.
-std::string links_page(const std::string& address);
+// Reads the files of constraints, and keeps the lines whose markers hold.
+Result<void> read_limits(PipSettings& settings, const MarkerEnvironment& environment);
 
 PipSettings parse_pip_conf(std::string_view text);
 

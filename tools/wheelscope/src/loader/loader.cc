@@ -17,11 +17,6 @@ std::string join_path(const std::string& folder, const std::string& name) {
   return folder.empty() ? name : folder.ends_with('/') ? folder + name : folder + "/" + name;
 }
 
-void replace_all(std::string& text, std::string_view what, const std::string& by) {
-  for (auto at = text.find(what); at != text.npos; at = text.find(what, at + by.size()))
-    text.replace(at, what.size(), by);
-}
-
 std::size_t hash_of(const SymbolFact& symbol) {
   return std::hash<std::string>()(symbol.name);
 }
@@ -54,9 +49,12 @@ bool version_fits(const SymbolFact& wanted, const SymbolFact& definition,
 std::string Loader::expand(const std::string& entry, const Loaded& library) const {
   auto folder = entry;
   const auto origin = folder_of(library.path).empty() ? std::string(".") : folder_of(library.path);
-  for (const auto* form : {"$ORIGIN", "${ORIGIN}"}) replace_all(folder, form, origin);
-  for (const auto* form : {"$LIB", "${LIB}"}) replace_all(folder, form, world_.lib);
-  for (const auto* form : {"$PLATFORM", "${PLATFORM}"}) replace_all(folder, form, world_.platform);
+  for (const auto& [name, value] : {std::pair<std::string, const std::string&>("ORIGIN", origin),
+                                    {"LIB", world_.lib},
+                                    {"PLATFORM", world_.platform}}) {
+    for (const auto& form : {"$" + name, "${" + name + "}"})
+      folder = replace_all(std::move(folder), form, value);
+  }
   return folder;
 }
 

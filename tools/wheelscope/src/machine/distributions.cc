@@ -15,7 +15,6 @@
 #include <unordered_set>
 
 #include "loader/disk.h"
-#include "machine/path_files.h"
 #include "packaging/claims.h"
 #include "packaging/record.h"
 #include "packaging/requirement.h"
@@ -274,8 +273,8 @@ std::vector<CudaLibraryFacts> find_cuda_libraries(const std::vector<std::string>
 
 std::vector<std::vector<OddFile>> compare_with_records(
     const std::vector<Distribution>& distributions, const std::string& prefix) {
-  // conda rewrites paths in files after RECORD was written.
-  const bool sizes = !fs::exists(prefix + "/conda-meta");
+  // conda rewrites paths in files after RECORD was written, and Debian strips libraries.
+  const bool conda = fs::exists(prefix + "/conda-meta");
   const auto count = distributions.size();
   std::vector<Recorded> recorded(count);
   run_on_all_cores(count, [&](std::size_t i) { recorded[i] = read_record(distributions[i]); });
@@ -287,6 +286,7 @@ std::vector<std::vector<OddFile>> compare_with_records(
   }
   std::vector<std::vector<OddFile>> odd(count);
   run_on_all_cores(count, [&](std::size_t i) {
+    const bool sizes = !conda && !distributions[i].folder.ends_with("/lib/python3/dist-packages");
     for (const auto& line : recorded[i].lines) {
       if (line.path.ends_with(".pyc")) continue;
       if (const auto state = compare(line, recorded[i].written, sizes))

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "loader/disk.h"
 #include "source/source.h"
@@ -17,14 +15,6 @@ namespace wheelscope {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Files of the kernel have no size, so they cannot be mapped.
-std::string kernel_file(const std::string& path) {
-  const std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // True for 580.65.06: digits and dots, at least one of each.
 bool is_dotted_version(std::string_view word) {
@@ -126,7 +116,8 @@ void read_libc(const std::string& root, const std::string& interpreter, MachineF
 
 std::string read_driver_version(const std::string& root, const std::string& architecture) {
   for (const auto* path : {"/proc/driver/nvidia/version", "/sys/module/nvidia/version"}) {
-    if (auto version = first_version_in(kernel_file(root + path)); !version.empty()) return version;
+    if (auto version = first_version_in(read_text(root + path).value_or("")); !version.empty())
+      return version;
   }
   for (const auto* name : {"libcuda.so.1", "libnvidia-ml.so.1"}) {
     std::error_code error;
@@ -155,7 +146,7 @@ std::vector<GpuFacts> read_gpu_names(const std::string& root) {
   std::vector<GpuFacts> gpus;
   std::error_code error;
   for (const auto& folder : fs::directory_iterator(root + "/proc/driver/nvidia/gpus", error)) {
-    for (const auto& line : split(kernel_file(folder.path() / "information"), '\n')) {
+    for (const auto& line : split(read_text(folder.path() / "information").value_or(""), '\n')) {
       constexpr std::string_view label = "Model:";
       if (line.starts_with(label))
         gpus.push_back({.name = std::string(trim(std::string_view(line).substr(label.size())))});

@@ -27,69 +27,47 @@ class Place {
     if (found == json_.end()) throw WrongKey{name + " is not there"};
     return {*found, name};
   }
-  bool is_null() const { return json_.is_null(); }
-  std::string text() const {  // null: empty
-    if (json_.is_null()) return {};
+  // Reads a value of the member's type; null is an empty text or no value.
+  void get(std::string& text) const {
+    if (json_.is_null()) return;
     if (!json_.is_string()) throw WrongKey{name_ + " is no text"};
-    return json_.get<std::string>();
+    text = json_.get<std::string>();
   }
-  std::optional<bool> truth() const {
-    if (json_.is_null()) return std::nullopt;
+  void get(bool& truth) const {
     if (!json_.is_boolean()) throw WrongKey{name_ + " is neither true nor false"};
-    return json_.get<bool>();
+    truth = json_.get<bool>();
   }
-  int number() const {
+  void get(int& number) const {
     if (!json_.is_number_integer()) throw WrongKey{name_ + " is no number"};
-    return json_.get<int>();
+    number = json_.get<int>();
   }
-  std::vector<Place> list() const {
+  template <class T>
+  void get(std::optional<T>& value) const {
+    if (!json_.is_null()) get(value.emplace());
+  }
+  template <class T>
+  void get(std::vector<T>& list) const {
     if (!json_.is_array()) throw WrongKey{name_ + " is no list"};
-    std::vector<Place> places;
-    places.reserve(json_.size());
     for (std::size_t i = 0; i < json_.size(); ++i)
-      places.emplace_back(json_[i], name_ + "[" + std::to_string(i) + "]");
-    return places;
+      Place(json_[i], name_ + "[" + std::to_string(i) + "]").get(list.emplace_back());
   }
-  std::vector<std::string> texts() const {
-    std::vector<std::string> texts;
-    for (const auto& place : list()) texts.push_back(place.text());
-    return texts;
-  }
+
+#define READ_FIELD(name) at(#name).get(to.name);
+#define READ_FIELDS(Type, ...) \
+  void get(Type& to) const { NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(READ_FIELD, __VA_ARGS__)) }
+
+  READ_FIELDS(GpuFacts, name, capability)
+  READ_FIELDS(PythonFacts, executable, version, abi, prefix, base_prefix, architecture,
+              site_packages, tags)
+  READ_FIELDS(TorchFacts, path, version, cuda, rocm, cxx11_abi)
+  READ_FIELDS(CudaLibraryFacts, name, path, distribution, version)
+  READ_FIELDS(MachineFacts, architecture, libc, libc_version, driver, gpus, python, torch,
+              cuda_libraries, notes)
 
  private:
   const Json& json_;
   std::string name_;
 };
-
-MachineFacts read(const Place& machine) {
-  MachineFacts facts{.architecture = machine.at("architecture").text(),
-                     .libc = machine.at("libc").text(),
-                     .libc_version = machine.at("libc_version").text(),
-                     .driver = machine.at("driver").text()};
-  for (const auto& gpu : machine.at("gpus").list())
-    facts.gpus.push_back({gpu.at("name").text(), gpu.at("capability").text()});
-  if (const auto python = machine.at("python"); !python.is_null())
-    facts.python = {.executable = python.at("executable").text(),
-                    .version = python.at("version").text(),
-                    .abi = python.at("abi").text(),
-                    .prefix = python.at("prefix").text(),
-                    .base_prefix = python.at("base_prefix").text(),
-                    .architecture = python.at("architecture").text(),
-                    .site_packages = python.at("site_packages").texts(),
-                    .tags = python.at("tags").texts()};
-  if (const auto torch = machine.at("torch"); !torch.is_null())
-    facts.torch = {.path = torch.at("path").text(),
-                   .version = torch.at("version").text(),
-                   .cuda = torch.at("cuda").text(),
-                   .rocm = torch.at("rocm").text(),
-                   .cxx11_abi = torch.at("cxx11_abi").truth()};
-  for (const auto& library : machine.at("cuda_libraries").list())
-    facts.cuda_libraries.push_back({library.at("name").text(), library.at("path").text(),
-                                    library.at("distribution").text(),
-                                    library.at("version").text()});
-  facts.notes = machine.at("notes").texts();
-  return facts;
-}
 
 }  // namespace
 
@@ -110,8 +88,9 @@ Result<MachineFacts> read_machine(const std::string& python) {
                               {.architecture = facts.architecture,
                                .libc = machine.libc == "musl" ? System::musl : System::glibc,
                                .libc_version = machine.libc_version});
-  machine.torch = find_torch(facts.site_packages);
-  machine.cuda_libraries = find_cuda_libraries(facts.site_packages, machine.torch);
+  const auto folders = import_folders(facts.site_packages);
+  machine.torch = find_torch(folders);
+  machine.cuda_libraries = find_cuda_libraries(folders, machine.torch);
   machine.python = std::move(facts);
   return machine;
 }
@@ -126,9 +105,13 @@ Result<MachineFacts> parse_machine(std::string_view text) {
   if (json.is_discarded()) return fail("it is no JSON");
   try {
     const Place document(json, "");
-    if (document.at("schema_version").number() != known_version)
+    int version = 0;
+    document.at("schema_version").get(version);
+    if (version != known_version)
       return fail("its schema_version is not " + std::to_string(known_version));
-    return read(document.at("machine"));
+    MachineFacts machine;
+    document.at("machine").get(machine);
+    return machine;
   } catch (const WrongKey& wrong) {
     return fail(wrong.what);
   }

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "machine/path_files.h"
 #include "machine/python_source.h"
 #include "source/source.h"
 #include "source/system.h"

@@ -1,8 +1,9 @@
 // Reads the lines of .pth files, and the finders that setuptools writes for editable projects.
-#include "machine/path_files.h"
+#include "machine/distributions.h"
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "machine/python_syntax.h"
@@ -13,21 +14,40 @@ namespace wheelscope {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::json;
 
-std::vector<std::string> quoted_texts(std::string_view text) {
-  std::vector<std::string> texts;
-  for (auto at = text.find_first_of("'\""); at != text.npos;) {
-    const auto end = text.find(text[at], at + 1);
-    if (end == text.npos) break;
-    texts.emplace_back(text.substr(at + 1, end - at - 1));
-    at = text.find_first_of("'\"", end + 1);
+void add_once(std::vector<std::string>& all, const std::vector<std::string>& folders) {
+  for (const auto& folder : folders) {
+    if (!contains(all, folder)) all.push_back(folder);
   }
-  return texts;
+}
+
+// meson-python's finder ends with install(..., '/project/build/cp311', ...): Meson's build folder,
+// where a list says which file of the project, or of the build, is installed where.
+std::optional<std::vector<std::string>> folders_of_meson(std::string_view finder) {
+  std::vector<std::string> folders;
+  const auto call = std::min(finder.rfind("\ninstall("), finder.size());
+  for (const auto& build : quoted_texts(finder.substr(call))) {
+    const auto list = build + "/meson-info/intro-install_plan.json";
+    const auto plan = Json::parse(read_text(list).value_or(""), nullptr, false);
+    for (const auto& kind : plan.is_object() ? plan : Json::object()) {
+      for (const auto& [source, target] : kind.items()) {
+        const auto place = target.is_object() ? target.value("destination", Json()) : Json();
+        const auto installed = place.is_string() ? place.get<std::string>() : "";
+        const auto end = installed.substr(std::min(installed.find('/'), installed.size()));
+        if (!installed.starts_with("{py_p")) continue;
+        if (end.empty() || !source.ends_with(end)) return std::nullopt;
+        add_once(folders, {source.substr(0, source.size() - end.size())});
+      }
+    }
+  }
+  return folders.empty() ? std::nullopt : std::optional(folders);
 }
 
 // setuptools lists where each module is: MAPPING: dict[str, str] = {'a.b': '/project/a/b'}.
 // Nothing: a module has another name than its folder.
 std::optional<std::vector<std::string>> folders_of_finder(std::string_view text) {
+  if (text.find("MesonpyMetaFinder") != text.npos) return folders_of_meson(text);
   const auto start = std::min(text.find("\nMAPPING"), text.size());
   const auto open = std::min(text.find('{', start), text.size());
   const auto pairs = quoted_texts(text.substr(open, text.find('}', open) - open));
@@ -39,12 +59,6 @@ std::optional<std::vector<std::string>> folders_of_finder(std::string_view text)
     folders.push_back(pairs[i + 1].substr(0, pairs[i + 1].size() - end.size()));
   }
   return folders.empty() ? std::nullopt : std::optional(folders);
-}
-
-void add_once(std::vector<std::string>& all, const std::vector<std::string>& folders) {
-  for (const auto& folder : folders) {
-    if (!contains(all, folder)) all.push_back(folder);
-  }
 }
 
 }  // namespace
@@ -61,7 +75,7 @@ PathFile read_path_file(const std::string& path) {
       const std::string module(first_word(trim(std::string_view(words).substr(6))));
       if (module.find("editable") == module.npos) continue;
       const auto finder = read_text(folder_of(path) + "/" + module + ".py");
-      const auto folders = finder ? folders_of_finder(*finder) : std::nullopt;
+      const auto folders = folders_of_finder(finder.value_or(""));
       if (folders) add_once(found.folders, *folders);
       has_finder |= !folders;
       continue;

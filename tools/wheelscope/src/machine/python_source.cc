@@ -180,12 +180,8 @@ class SourceReader {
       if (const auto raises = raising_.find(calls_.back().first); raises != raising_.end())
         blocks_.raise_in_handler(raises->second);
     }
-    for (auto at = text.find_first_of("'\""); at != text.npos;) {
-      const auto end = text.find(text[at], at + 1);
-      if (end == text.npos) break;
-      if (end > at + 1)
-        source_.scopes[place.scope].texts.emplace_back(text.substr(at + 1, end - at - 1));
-      at = text.find_first_of("'\"", end + 1);
+    for (auto& quoted : quoted_texts(text)) {
+      if (!quoted.empty()) source_.scopes[place.scope].texts.push_back(std::move(quoted));
     }
   }
 

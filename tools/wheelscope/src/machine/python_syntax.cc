@@ -145,6 +145,17 @@ std::string_view first_word(std::string_view text) {
   return text.substr(0, end);
 }
 
+std::vector<std::string> quoted_texts(std::string_view text) {
+  std::vector<std::string> texts;
+  for (auto at = text.find_first_of("'\""); at != text.npos;) {
+    const auto end = text.find(text[at], at + 1);
+    if (end == text.npos) break;
+    texts.emplace_back(text.substr(at + 1, end - at - 1));
+    at = text.find_first_of("'\"", end + 1);
+  }
+  return texts;
+}
+
 void PythonBlocks::leave_to(std::size_t indentation) {
   while (!blocks_.empty() && blocks_.back().indentation >= indentation) leave();
 }

@@ -28,6 +28,9 @@ using KeepsLine = bool (*)(std::string_view start);
 bool is_name_character(char c);
 std::string_view first_word(std::string_view text);
 
+// Returns what stands between quotes in a statement.
+std::vector<std::string> quoted_texts(std::string_view text);
+
 class LineReader {
  public:
   explicit LineReader(std::string_view text, KeepsLine keeps = nullptr)

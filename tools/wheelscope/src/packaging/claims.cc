@@ -23,8 +23,7 @@ namespace {
 // True for letters, digits, dots and underscores; a version may have a few more characters.
 bool is_plain(std::string_view word, bool version) {
   return !word.empty() && std::ranges::all_of(word, [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || (version && (c == '+' || c == '!'));
+    return is_alphanumeric(c) || c == '.' || c == '_' || (version && (c == '+' || c == '!'));
   });
 }
 

@@ -27,8 +27,7 @@ Truth either(Truth a, Truth b) {
 }
 
 bool is_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '.';
+  return is_alphanumeric(c) || c == '_' || c == '.';
 }
 
 // Returns the spec's name of a variable; older files spell some with a dot.
@@ -169,8 +168,14 @@ class Evaluator {
 
 }  // namespace
 
+bool is_project_name(std::string_view name) {
+  return !name.empty() && is_alphanumeric(name.front()) && is_alphanumeric(name.back()) &&
+         std::ranges::all_of(
+             name, [&](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; });
+}
+
 Requirement parse_requirement(std::string_view text) {
-  Requirement requirement;
+  Requirement requirement{.text = std::string(text)};
   text = trim(text);
   const auto name = text.substr(0, text.find_first_of(" \t\n;<>=!~([@"));
   requirement.name = name;
@@ -228,6 +233,29 @@ MarkerEnvironment linux_environment(const std::string& python_version, const std
 std::optional<bool> holds(std::string_view marker, const MarkerEnvironment& environment) {
   if (trim(marker).empty()) return true;
   return Evaluator(marker, environment).run();
+}
+
+std::vector<Requirement> requirements_here(const std::vector<std::string>& requires_dist,
+                                           MarkerEnvironment environment,
+                                           const std::vector<std::string>& extras) {
+  std::vector<Requirement> found;
+  for (const auto& text : requires_dist) {
+    auto requirement = parse_requirement(text);
+    environment["extra"] = "";
+    if (holds(requirement.marker, environment) == true ||
+        std::ranges::any_of(extras, [&](const std::string& extra) {
+          environment["extra"] = canonical_name(extra);
+          return holds(requirement.marker, environment) == true;
+        }))
+      found.push_back(std::move(requirement));
+  }
+  return found;
+}
+
+bool requires_project(const std::vector<std::string>& requires_dist, std::string_view project) {
+  return std::ranges::any_of(requires_dist, [&](const std::string& text) {
+    return canonical_name(parse_requirement(text).name) == project;
+  });
 }
 
 bool nests_too_deep(std::string_view marker) {

@@ -88,11 +88,23 @@ struct Requirement {
   std::string name;  // as written
   std::vector<std::string> extras;
   std::string specifiers, url, marker;
+  std::string text;  // all of it
 };
 
 // Parses a requirement. Parts that are invalid stay empty; the name is whatever stands in its
 // place.
 Requirement parse_requirement(std::string_view text);
+
+// Returns those of METADATA's requirements whose markers hold, with one of the extras or without.
+std::vector<Requirement> requirements_here(const std::vector<std::string>& requires_dist,
+                                           MarkerEnvironment environment,
+                                           const std::vector<std::string>& extras = {});
+
+// True if one of them names the project, whatever its marker says.
+bool requires_project(const std::vector<std::string>& requires_dist, std::string_view project);
+
+// True if a project may have this name (PEP 508).
+bool is_project_name(std::string_view name);
 
 // Normalises a name by PEP 503: lower case, with a dash for every run of dashes, dots and
 // underscores.

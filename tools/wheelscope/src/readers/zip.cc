@@ -28,6 +28,7 @@ constexpr std::uint64_t local_size = 30, central_size = 46, end_size = 22, end64
                         locator64_size = 20;
 constexpr std::uint64_t longest_comment = 0xFFFF;
 constexpr std::uint64_t best_deflate_ratio = 1032;
+constexpr int raw_deflate = -15;  // zlib's name for a stream without a header
 
 struct Directory {
   std::uint64_t offset = 0, size = 0, count = 0;
@@ -326,9 +327,41 @@ std::expected<Source, Problem> read_member(Bytes file, const ZipMember& member, 
   return data;
 }
 
+std::optional<std::vector<DeflateBlock>> inflate_blocks(std::span<const std::byte> stream,
+                                                        std::span<std::byte> room) {
+  constexpr std::size_t most_at_once = 1 << 30;  // zlib counts in 32 bits
+  constexpr int block_has_ended = 128, unused_bits = 7;
+  z_stream zlib{};
+  if (inflateInit2(&zlib, raw_deflate) != Z_OK) return std::nullopt;
+  const std::unique_ptr<z_stream, decltype(&inflateEnd)> end(&zlib, inflateEnd);
+  std::byte nothing{};
+  const auto* const in = reinterpret_cast<const unsigned char*>(stream.data());
+  auto* const out = reinterpret_cast<unsigned char*>(room.empty() ? &nothing : room.data());
+  zlib.next_in = const_cast<unsigned char*>(in);
+  zlib.next_out = out;
+  auto bit = [&](std::uint64_t at) { return in[at / 8] >> at % 8 & 1; };
+  std::vector<DeflateBlock> blocks;
+  const auto most = room.size() / 1024 + 16;
+  std::size_t read = 0, written = 0;
+  for (std::uint64_t first_bit = 0, at = 0;;) {
+    zlib.avail_in = static_cast<unsigned>(std::min(stream.size() - read, most_at_once));
+    zlib.avail_out = static_cast<unsigned>(std::min(room.size() - written, most_at_once));
+    const int code = inflate(&zlib, Z_BLOCK);
+    read = static_cast<std::size_t>(zlib.next_in - in);
+    written = static_cast<std::size_t>(zlib.next_out - out);
+    if (code == Z_STREAM_END && written == room.size()) return blocks;
+    if (code != Z_OK) return std::nullopt;
+    if (!(zlib.data_type & block_has_ended)) continue;
+    const auto end_bit = 8 * read - static_cast<unsigned>(zlib.data_type & unused_bits);
+    const bool stored = !bit(first_bit + 1) && !bit(first_bit + 2);
+    if (blocks.size() < most) blocks.push_back({first_bit, end_bit, at, written - at, stored});
+    first_bit = end_bit;
+    at = written;
+  }
+}
+
 MemberStart::MemberStart(Bytes file, const ZipMember& member)
     : file_(file), member_(member), stream_(std::make_unique<z_stream_s>()) {
-  constexpr int raw_deflate = -15;
   *stream_ = {};
   if (inflateInit2(stream_.get(), raw_deflate) != Z_OK) stream_.reset();
 }

@@ -310,7 +310,7 @@ Json to_json(const AtlasFile& file) {
           {"read", file.read},
           {"problem", or_null(file.problem)},
           {"torch_abi", name_of(file.torch.abi)},
-          {"torch_min", or_null(file.torch.min)},
+          {"torch_min", field(file.torch.min)},
           {"cxx_symbols", file.torch.abi == TorchAbi::cxx ? file.torch.symbols.size() : 0},
           {"cxx_symbols_first", std::move(symbols)},
           {"known_symbols", file.known_symbols},
@@ -332,30 +332,11 @@ Json to_json(const AtlasCell& cell) {
           {"reason", or_null(reason_text(cell.reason))}};
 }
 
-Json to_json(const AtlasClaim& claim) {
-  return {{"id", claim.id}, {"what", claim.what}, {"torches", claim.torches}};
-}
-
-Json to_json(const AtlasRelease& release) {
-  return {{"version", release.version},
-          {"wheels", release.wheels},
-          {"linux_wheels", release.linux_wheels},
-          {"architectures", release.architectures},
-          {"sdist", or_null(release.sdist)},
-          {"files", to_json(release.files)},
-          {"false_claims", to_json(release.claims)},
-          {"cells", to_json(release.cells)}};
-}
-
-Json to_json(const Breaks& breaks) {
-  return {{"loaded", breaks.loaded}, {"broke", breaks.broke}};
-}
-
-Json to_json(const AtlasProject& project) {
-  return {{"name", project.name},
-          {"problem", or_null(project.problem)},
-          {"releases", to_json(project.releases)}};
-}
+FIELDS(AtlasClaim, id, what, torches)
+FIELDS(AtlasRelease, version, wheels, linux_wheels, architectures, sdist, files, false_claims,
+       cells)
+FIELDS(AtlasProject, name, problem, releases)
+FIELDS(Breaks, loaded, broke)
 
 std::vector<AtlasPage> atlas_site(const Json& atlas) {
   return Site(atlas).pages();

@@ -132,41 +132,21 @@ Json to_json(const Refusal& refusal) {
           {"need", name_of(refusal.need)}};
 }
 
-Json to_json(const DistributionVerdict& verdict) {
-  Json json{{"name", verdict.distribution.name},  {"version", verdict.distribution.version},
-            {"libraries", verdict.libraries},     {"opened", verdict.opened},
-            {"loads", name_of(verdict.loads)},    {"imports", or_null(verdict.imports)},
-            {"refusal", to_json(verdict.refusal)}};
-  json["broken"] = Json::array();
-  for (const auto& broken : verdict.broken)
-    json["broken"].push_back({{"path", broken.path},
-                              {"loads", name_of(broken.loads)},
-                              {"trouble", name_of(broken.trouble)},
-                              {"need", name_of(broken.need)},
-                              {"explanation", to_json(broken.explanation)}});
-  json["files"] = Json::array();
-  for (const auto& [state, path] : verdict.files)
-    json["files"].push_back({{"state", name_of(state)}, {"path", path}});
-  json["imported"] = Json::array();
-  for (const auto& [name, error] : verdict.imported)
-    json["imported"].push_back({{"name", name}, {"error", or_null(error)}});
-  json["unmet"] = Json::array();
-  for (const auto& one : verdict.unmet) json["unmet"].push_back(unmet_text(one));
-  json["unserved"] = Json::array();
-  for (const auto& gpu : verdict.unserved)
-    json["unserved"].push_back(
-        {{"library", gpu.library}, {"gpu", gpu.gpu}, {"capability", gpu.capability}});
-  return json;
+Json to_json(const UnmetRequirement& unmet) {
+  return unmet_text(unmet);
 }
 
-Json to_json(const Search& search) {
-  auto steps = Json::array();
-  for (const auto& step : search.steps)
-    steps.push_back({{"place", step.place}, {"path", step.path}, {"result", name_of(step.result)}});
-  return {{"library", search.library},
-          {"already_loaded", search.already_loaded},
-          {"found", or_null(search.found)},
-          {"steps", std::move(steps)}};
+FIELDS(BrokenLibrary, path, loads, trouble, need, explanation)
+FIELDS(OddFile, state, path)
+FIELDS(ImportResult, name, error)
+FIELDS(UnservedGpu, library, gpu, capability)
+FIELDS(SearchStep, place, path, result)
+FIELDS(Search, library, already_loaded, found, steps)
+
+Json to_json(const DistributionVerdict& of) {
+  Json json{{"name", of.distribution.name}, {"version", of.distribution.version}};
+  ADD_FIELDS(libraries, opened, loads, imports, refusal, broken, files, imported, unmet, unserved)
+  return json;
 }
 
 }  // namespace wheelscope

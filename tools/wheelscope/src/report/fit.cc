@@ -26,7 +26,7 @@ std::string read_text(const FitVerdict& verdict) {
 std::string table(const std::vector<ChosenPackage>& packages, const Style& style) {
   // Shows the packages that were asked for and those with doubts; the others are many.
   auto is_shown = [](const ChosenPackage& one) {
-    return one.asked || one.verdict.fits != Fits::works;
+    return one.asked || one.judged.fits != Fits::works;
   };
   std::size_t name_width = 0, version_width = 0, others = 0, by_bytes = 0;
   for (const auto& one : packages) {
@@ -41,14 +41,14 @@ std::string table(const std::vector<ChosenPackage>& packages, const Style& style
   std::string text;
   for (const auto& one : packages) {
     if (!is_shown(one)) continue;
-    const auto word = padded(name_of(one.verdict.fits), 8);
+    const auto word = padded(name_of(one.judged.fits), 8);
     std::vector<std::string> words;
-    if (one.verdict.reason) words.push_back(reason_text(one.verdict.reason));
+    if (one.judged.reason) words.push_back(reason_text(one.judged.reason));
     words.emplace_back(one.by_bytes ? "by its bytes" : "by its metadata");
     if (!one.newest.empty()) words.push_back(one.newest + " is the newest");
     text += "  " + padded(printable(one.name), name_width) + "  " +
             padded(printable(one.version), version_width) + "  " +
-            (one.verdict.fits == Fits::works ? style.good(word) : style.warn(word)) +
+            (one.judged.fits == Fits::works ? style.good(word) : style.warn(word)) +
             printable(joined(words, "; ")) + "\n";
   }
   if (others)
@@ -174,18 +174,10 @@ Json to_json(const ClashLine& line) {
           {"text", clash_text(line)}};
 }
 
-Json to_json(const ChosenPackage& one) {
-  return {{"name", one.name},
-          {"version", one.version},
-          {"asked", one.asked},
-          {"file", one.file},
-          {"url", one.url},
-          {"sha256", or_null(one.sha256)},
-          {"by_bytes", one.by_bytes},
-          {"newest", or_null(one.newest)},
-          {"required_by", one.required_by},
-          {"judged", to_json(one.verdict)}};
-}
+FIELDS(ChosenPackage, name, version, asked, file, url, sha256, by_bytes, newest, required_by,
+       judged)
+FIELDS(SetAnswer, asked, found, packages, command, refused, conflict, nearest_asked, nearest, why,
+       notes, size, read, received)
 
 Json to_json(const FitAnswer& answer) {
   return {{"asked", answer.asked},
@@ -197,22 +189,6 @@ Json to_json(const FitAnswer& answer) {
           {"change", or_null(change_text(answer.obstacle))},
           {"sdist", or_null(answer.sdist)},
           {"notes", answer.notes}};
-}
-
-Json to_json(const SetAnswer& answer) {
-  return {{"asked", answer.asked},
-          {"found", answer.found},
-          {"packages", to_json(answer.packages)},
-          {"command", or_null(answer.command)},
-          {"refused", to_json(answer.refused)},
-          {"conflict", to_json(answer.conflict)},
-          {"nearest_asked", answer.nearest_asked},
-          {"nearest", to_json(answer.nearest)},
-          {"why", answer.why},
-          {"notes", answer.notes},
-          {"size", answer.size},
-          {"read", answer.read},
-          {"received", answer.received}};
 }
 
 Result<std::string> pylock_text(const SetAnswer& answer, const PythonFacts& python,

@@ -80,40 +80,13 @@ std::string explanation_text(const Explanation& explanation, const Style& style)
   return style.dim(printable(explanation.symptom.message)) + "\n" + lines.text;
 }
 
-Json to_json(const MachineFacts& machine) {
-  Json json{{"architecture", machine.architecture},
-            {"libc", or_null(machine.libc)},
-            {"libc_version", or_null(machine.libc_version)},
-            {"driver", or_null(machine.driver)}};
-  json["gpus"] = Json::array();
-  for (const auto& gpu : machine.gpus)
-    json["gpus"].push_back({{"name", gpu.name}, {"capability", or_null(gpu.capability)}});
-  json["python"] = nullptr;
-  if (const auto& python = machine.python)
-    json["python"] = {{"executable", python->executable},
-                      {"version", python->version},
-                      {"abi", python->abi},
-                      {"prefix", python->prefix},
-                      {"base_prefix", python->base_prefix},
-                      {"architecture", python->architecture},
-                      {"site_packages", python->site_packages},
-                      {"tags", python->tags}};
-  json["torch"] = nullptr;
-  if (const auto& torch = machine.torch)
-    json["torch"] = {{"path", torch->path},
-                     {"version", torch->version},
-                     {"cuda", or_null(torch->cuda)},
-                     {"rocm", or_null(torch->rocm)},
-                     {"cxx11_abi", torch->cxx11_abi ? Json(*torch->cxx11_abi) : Json(nullptr)}};
-  json["cuda_libraries"] = Json::array();
-  for (const auto& library : machine.cuda_libraries)
-    json["cuda_libraries"].push_back({{"name", library.name},
-                                      {"path", library.path},
-                                      {"distribution", library.distribution},
-                                      {"version", library.version}});
-  json["notes"] = machine.notes;
-  return json;
-}
+FIELDS(GpuFacts, name, capability)
+FIELDS(PythonFacts, executable, version, abi, prefix, base_prefix, architecture, site_packages,
+       tags)
+FIELDS(TorchFacts, path, version, cuda, rocm, cxx11_abi)
+FIELDS(CudaLibraryFacts, name, path, distribution, version)
+FIELDS(MachineFacts, architecture, libc, libc_version, driver, gpus, python, torch, cuda_libraries,
+       notes)
 
 Json to_json(const Explanation& explanation) {
   const auto& symptom = explanation.symptom;

@@ -115,6 +115,21 @@ std::string hardening_words(const LibraryFacts& library) {
   return words;
 }
 
+std::string target_sizes(const std::vector<DeviceTarget>& targets) {
+  std::map<std::pair<CodeKind, std::string>, std::uint64_t> sizes;
+  std::vector<std::pair<CodeKind, std::string>> order;
+  for (const auto& code : targets) {
+    const std::pair key(code.kind, code.target);
+    if (!sizes.contains(key)) order.push_back(key);
+    sizes[key] += code.bytes;
+  }
+  std::vector<std::string> words;
+  words.reserve(order.size());
+  for (const auto& key : order)
+    words.push_back(spelled(key.first, key.second) + " " + human_size(sizes[key]));
+  return joined(words);
+}
+
 void show_library(const LibraryFacts& library, const Style& style, std::string& text) {
   text += "\n  " + style.bold(library.path) + "\n";
   Lines lines(style);
@@ -174,8 +189,6 @@ std::string libraries_text(const std::vector<LibraryFacts>& libraries, const Sty
   return libraries.size() < 10 ? text : text + others_text(libraries, unlisted);
 }
 
-}  // namespace
-
 void add_targets(const CudaVerdict& cuda, Lines& lines) {
   for (const auto& code : cuda.targets) {
     std::array<char, 160> line{};
@@ -221,20 +234,7 @@ std::string library_table(const CudaVerdict& cuda, const Style& style) {
   return text;
 }
 
-std::string target_sizes(const std::vector<DeviceTarget>& targets) {
-  std::map<std::pair<CodeKind, std::string>, std::uint64_t> sizes;
-  std::vector<std::pair<CodeKind, std::string>> order;
-  for (const auto& code : targets) {
-    const std::pair key(code.kind, code.target);
-    if (!sizes.contains(key)) order.push_back(key);
-    sizes[key] += code.bytes;
-  }
-  std::vector<std::string> words;
-  words.reserve(order.size());
-  for (const auto& key : order)
-    words.push_back(spelled(key.first, key.second) + " " + human_size(sizes[key]));
-  return joined(words);
-}
+}  // namespace
 
 std::string sizes_text(const Item& item, const Style& style) {
   std::vector<SizeRow> rows;

@@ -58,15 +58,4 @@ void make_printable(Facts& facts);
 Result<std::string> pylock_text(const SetAnswer& answer, const PythonFacts& python,
                                 const std::string& architecture);
 
-// Describe device code: what is in a wheel, which GPUs it serves, what makes it big.
-void add_targets(const CudaVerdict& cuda, Lines& lines);
-void add_gpus(const CudaVerdict& cuda, const Style& style, Lines& lines);
-
-// Returns a row for each library with device code and a column for each GPU; empty if there are
-// fewer than two such libraries.
-std::string library_table(const CudaVerdict& cuda, const Style& style);
-
-// Returns a text such as "sm_80 1.2 MB, compute_90 200 kB".
-std::string target_sizes(const std::vector<DeviceTarget>& targets);
-
 }  // namespace wheelscope

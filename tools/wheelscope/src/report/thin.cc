@@ -64,13 +64,6 @@ const char* sentence_of(ThinDifference difference) {
   return sentences[static_cast<std::size_t>(difference)];
 }
 
-Json sums_to_json(const CodeSums& sums) {
-  auto json = Json::array();
-  for (const auto& [code, sum] : sums)
-    json.push_back({{"code", code}, {"count", sum.count}, {"bytes", sum.bytes}});
-  return json;
-}
-
 }  // namespace
 
 std::string thin_packages_text(const std::vector<ThinnedPackage>& packages, const Style& style) {
@@ -109,7 +102,7 @@ std::string thin_text(const ThinnedWheel& wheel, const Style& style) {
   Lines lines(style);
   std::uint64_t removed = 0, removed_bytes = 0;
   for (const auto& file : wheel.files) {
-    if (file.remove) {
+    if (file.removed) {
       ++removed;
       removed_bytes += file.size_before;
       continue;
@@ -164,33 +157,24 @@ std::string thin_table(const std::string& path, const std::vector<ThinnedWheel>&
   return text;
 }
 
-Json to_json(const ThinFor& wanted) {
-  return {{"gpus", wanted.gpus}, {"ptx", wanted.ptx}};
+Json to_json(const CodeSums& sums) {
+  auto json = Json::array();
+  for (const auto& [code, sum] : sums)
+    json.push_back({{"code", code}, {"count", sum.count}, {"bytes", sum.bytes}});
+  return json;
 }
 
-Json to_json(const FileThinning& file) {
-  auto stays = Json::object(), modules = Json::object();
-  for (const auto& [why, count] : file.stays) stays[name_of(why)] = count;
-  for (const auto& [gpu, count] : file.modules) {
-    modules[gpu] = {{"native", count.native}, {"jit", count.jit}, {"unserved", count.unserved}};
-  }
-  return {{"path", file.path},
-          {"removed", file.remove},
-          {"size_before", file.size_before},
-          {"size", file.size},
-          {"zeros", file.zeros},
-          {"keeps_zeros", file.keeps_zeros ? Json(name_of(*file.keeps_zeros)) : Json()},
-          {"kept", sums_to_json(file.kept)},
-          {"cut", sums_to_json(file.cut)},
-          {"stays", stays},
-          {"modules", modules}};
-}
+FIELDS(ThinFor, gpus, ptx)
+FIELDS(ModuleCount, native, jit, unserved)
+FIELDS(ThinnedPackage, name, version, written, size_before, size, files, notes)
 
-Json to_json(const ThinnedPackage& package) {
-  return {{"name", package.name},       {"version", package.version},
-          {"written", package.written}, {"size_before", package.size_before},
-          {"size", package.size},       {"files", to_json(package.files)},
-          {"notes", package.notes}};
+Json to_json(const FileThinning& of) {
+  Json json;
+  ADD_FIELDS(path, removed, size_before, size, zeros, keeps_zeros, kept, cut)
+  json["stays"] = json["modules"] = Json::object();
+  for (const auto& [why, count] : of.stays) json["stays"][name_of(why)] = count;
+  for (const auto& [gpu, count] : of.modules) json["modules"][gpu] = to_json(count);
+  return json;
 }
 
 Json to_json(const ThinCheck& check) {
@@ -203,16 +187,12 @@ Json to_json(const ThinCheck& check) {
           {"other_for", check.lost}};
 }
 
-Json to_json(const ThinnedWheel& wheel) {
-  Json json{{"file", wheel.file}};
-  json.update(to_json(wheel.wanted));
-  json["written"] = or_null(wheel.written);
-  json["size_before"] = wheel.size_before;
-  json["size"] = wheel.written.empty() ? Json() : Json(wheel.size);
-  json["installed_before"] = wheel.installed_before;
-  json["installed"] = wheel.installed;
-  json["files"] = to_json(wheel.files);
-  json["notes"] = wheel.notes;
+Json to_json(const ThinnedWheel& of) {
+  Json json{{"file", of.file}};
+  json.update(to_json(of.wanted));
+  ADD_FIELDS(written, size_before)
+  json["size"] = of.written.empty() ? Json() : Json(of.size);
+  ADD_FIELDS(installed_before, installed, files, notes)
   return json;
 }
 

@@ -195,6 +195,15 @@ bool is_url(std::string_view text) {
   return text.starts_with("http://") || text.starts_with("https://");
 }
 
+std::string local_path(const std::string& address) {
+  if (!address.starts_with(local_file)) return address;
+  const auto path = address.substr(local_file.size(), address.find('#') - local_file.size());
+  int length = 0;
+  const std::unique_ptr<char, decltype(&curl_free)> plain(
+      curl_easy_unescape(nullptr, path.c_str(), static_cast<int>(path.size()), &length), curl_free);
+  return {plain.get(), static_cast<std::size_t>(length)};
+}
+
 std::string shown_url(const std::string& url) {
   auto shown = url.substr(0, url.find_first_of("?#"));
   const auto start = shown.find("://");

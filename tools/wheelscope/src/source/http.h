@@ -15,6 +15,12 @@ namespace wheelscope {
 // --- Addresses on the web: recognising, showing and resolving them.
 bool is_url(std::string_view text);
 
+// The start of the address of a file on the disk.
+inline const std::string local_file = "file://";
+
+// Returns the path in file:///a%20b#sha256=..., or whatever else it is given.
+std::string local_path(const std::string& address);
+
 // Returns the address without user name, password and query, which may be a key too.
 std::string shown_url(const std::string& url);
 

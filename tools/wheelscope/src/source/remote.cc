@@ -130,8 +130,12 @@ struct Remote::Ranges {
 };
 
 Result<Remote> Remote::open(Http& http, Cache& cache, const RemoteFile& file, bool all) {
-  if (all && file.size) return download(http, file);
   Remote remote;
+  if (file.url.starts_with(local_file)) {
+    remote.source_ = TRY(Source::map(file.url.substr(local_file.size())));
+    return remote;
+  }
+  if (all && file.size) return download(http, file);
   remote.ranges_ = std::make_shared<Ranges>(http, cache, file.url, file.sha256);
   auto& ranges = *remote.ranges_;
   const bool gives_ranges = TRY(ranges.open_tail());
@@ -152,6 +156,7 @@ Result<Remote> Remote::open(Http& http, Cache& cache, const RemoteFile& file, bo
 }
 
 void Remote::expect(Http& http, const Cache& cache, const RemoteFile& file) {
+  if (file.url.starts_with(local_file)) return;
   if (file.sha256.empty() || !cache.has(key_of(file.url, file.sha256, "tail")))
     http.expect(tail_of(file.url));
 }

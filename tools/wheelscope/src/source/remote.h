@@ -1,4 +1,5 @@
-// A file on a web server as a source: its bytes are fetched when a reader asks for them.
+// A file by its address as a source: of one on a web server, bytes are fetched when a reader asks
+// for them.
 #pragma once
 
 #include <memory>

@@ -91,11 +91,12 @@ std::vector<std::string> entries_of(const std::string& folder) {
 }
 
 Result<std::string> read_text(const std::string& path) {
-  constexpr std::uintmax_t largest = 16 << 20;
+  constexpr std::uintmax_t largest = 16 << 20, page = 4096;
   std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
+  auto size = std::filesystem::file_size(path, error);
   if (error) return fail(path, error.message());
   if (size > largest) return fail(path, "too large for a text");
+  if (size == 0) size = page;  // a file of the kernel
   // Not mapped: most texts are small, and there are thousands of them.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return fail(path, std::strerror(errno));

@@ -65,6 +65,16 @@ std::size_t find_in(std::string_view text, std::string_view wanted, std::size_t 
                : text.npos;
 }
 
+std::string replace_all(std::string text, std::string_view from, std::string_view to) {
+  std::string done;
+  std::size_t next = 0;
+  for (auto at = text.find(from); at != text.npos; at = text.find(from, next)) {
+    done.append(text, next, at - next).append(to);
+    next = at + from.size();
+  }
+  return next == 0 ? text : done.append(text, next);
+}
+
 std::string joined(const std::vector<std::string>& words, std::string_view separator) {
   std::string text;
   for (const auto& word : words) {

@@ -27,6 +27,9 @@ bool contains(const List& list, const Value& value, Projection projection = {}) 
 // proportional to both lengths, unlike that of string_view::find().
 std::size_t find_in(std::string_view text, std::string_view wanted, std::size_t from = 0);
 
+// Replaces each `from`; the time is proportional to the text's length.
+std::string replace_all(std::string text, std::string_view from, std::string_view to);
+
 std::string joined(const std::vector<std::string>& words, std::string_view separator = ", ");
 std::vector<std::string> split(std::string_view text, char separator);
 
@@ -50,6 +53,11 @@ constexpr bool starts_name(char c) {
 
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
+}
+
+// True for ASCII's letters and digits.
+constexpr bool is_alphanumeric(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 // Pads a text with blanks to `width`.

@@ -1,7 +1,14 @@
-// Joins blocks of deflated data; readers/inflate.cc explains the format.
+// Joins blocks of deflated data (RFC 1951).
 //
-// A block may be copied to another bit position if its bytes, and the earlier bytes that it refers
-// to, are unchanged. Everything else is compressed anew.
+// A stream is a sequence of blocks of bits, which begin and end anywhere in a byte. A block has its
+// own Huffman codes, and repeats bytes from the last 32 KiB, which may belong to earlier blocks.
+//
+//   1 bit   1 for the last block
+//   2 bits  0: stored; 1: fixed codes; 2: the lengths of the codes follow
+//   ...     symbols; 256 ends the block
+//
+// A block may be copied to another bit position if its bytes, and those to which it may refer, are
+// unchanged. Everything else is compressed anew.
 #include "writers/zip_writer.h"
 
 #include <libdeflate.h>
@@ -15,6 +22,7 @@ namespace wheelscope {
 namespace {
 
 constexpr std::size_t buffer_size = 1 << 20, most_at_once = 2 << 20;
+constexpr std::uint64_t farthest_repeat = 32 << 10;
 
 class BlockJoiner {
  public:
@@ -118,7 +126,7 @@ Result<void> write_deflated(const Pieces& contents, const DeflatedOriginal& orig
       auto at = static_cast<std::uint64_t>(piece.data() - start);
       const auto first = at, stop = at + piece.size();
       for (; block != original.blocks.end() && block->at + block->size <= stop; ++block) {
-        if (block->at < first + block->reach) continue;
+        if (block->at < first + std::min(block->at, farthest_repeat)) continue;
         TRY_VOID(compressor.add(original.contents.subspan(at, block->at - at)));
         TRY_VOID(compressor.compress());
         TRY_VOID(joiner.copy(original.stream, *block));

@@ -1,13 +1,13 @@
 // Fuzzes the readers and everything derived from their facts. FUZZ_TARGET names the function in
 // `targets` that gets the input.
-#include <zlib.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <filesystem>
 
 #include "answers/cover.h"
 #include "answers/explain.h"
+#include "commands/thin.h"
 #include "facts/wheel.h"
 #include "findings/findings.h"
 #include "machine/python_source.h"
@@ -19,9 +19,6 @@
 #include "report/text.h"
 
 namespace wheelscope {
-
-void fuzz_thin(Bytes file);
-
 namespace {
 
 // A static library, each member of which is read as a library.
@@ -93,6 +90,45 @@ void fuzz_python_source(Bytes file) {
   (void)openings.must_open_module("_C");
 }
 
+// Thinning: for any wheel or library, the output is sound and a thinning of the input.
+const ThinFor hopper{.gpus = {"9.0"}};
+
+// The thinned file has the device code that the plan kept, and the same host code.
+void check_file(Bytes file) {
+  Allowance memory(Allowance::facts_for(file.size()));
+  for (const auto* path : {"x.so", "x.ptx"}) {
+    const auto plans = plan_thinning(path, file, {hopper}, memory);
+    if (plans.empty() || plans.front().removed || !plans.front().changes()) continue;
+    const auto output = thinned(file, plans.front()).joined();
+    if (output.bytes().size() != plans.front().size) std::abort();
+    Gpus served, lost;
+    if (compare_thinned(path, file, output.bytes(), served, lost, memory) || lost.contains("9.0"))
+      std::abort();
+  }
+}
+
+void check_wheel(Bytes file) {
+  static const std::string folder = std::filesystem::temp_directory_path() / "wheelscope-thin-fuzz";
+  static const std::string name = "pkg-1.0-cp310-abi3-manylinux_2_28_x86_64.whl";
+  const ZipLimits limits{.members = 100, .member_size = 1 << 20, .total_size = 4 << 20};
+  const auto thin = thin_wheel(
+      {name, file}, hopper, folder, std::nullopt, [](const ThinnedWheel&) { return true; }, limits);
+  if (!thin || thin->written.empty()) return;
+  const auto written = Source::map(thin->written).value();
+  const WheelInput output{name, written.bytes()};
+  const auto check = check_thinning({name, file}, output);
+  if (!check || !check->holds() || check->lost.contains("9.0")) std::abort();
+  const auto facts = read_wheel(output).value();
+  for (const auto& problem : facts.problems.listed) {
+    if (problem.id.starts_with("zip-") || problem.id.starts_with("record-")) std::abort();
+  }
+}
+
+void fuzz_thin(Bytes file) {
+  check_file(file);
+  check_wheel(file);
+}
+
 // The whole path: a wheel is read, judged, covered, linked, compared and reported.
 void fuzz_wheel(Bytes file) {
   const ZipLimits limits{.members = 100, .member_size = 1 << 20, .total_size = 4 << 20};
@@ -113,27 +149,8 @@ void fuzz_wheel(Bytes file) {
   (void)json_document("items", Json::array({to_json(item)}));
 }
 
-// Deflated data: our inflater must find the same as zlib.
-void compare_with_zlib(Bytes file) {
-  static unsigned char expected[64 << 10], found[sizeof expected];
-  auto* data = reinterpret_cast<const unsigned char*>(file.text().data());
-  z_stream stream{};
-  inflateInit2(&stream, -15);
-  stream.next_in = const_cast<unsigned char*>(data);
-  stream.avail_in = static_cast<uInt>(file.size());
-  stream.next_out = expected;
-  stream.avail_out = sizeof expected;
-  const bool sound = inflate(&stream, Z_FINISH) == Z_STREAM_END;
-  inflateEnd(&stream);
-  const auto room = std::as_writable_bytes(std::span(found).first(stream.total_out));
-  const auto blocks = inflate_blocks(file.span(), room);
-  if (blocks.has_value() != sound || (sound && std::memcmp(found, expected, room.size()) != 0))
-    std::abort();
-}
-
 // Every member of whatever looks like an archive is inflated, within small limits.
 void fuzz_zip(Bytes file) {
-  compare_with_zlib(file);
   const auto archive =
       read_zip(file, {.members = 1000, .member_size = 1 << 20, .total_size = 8 << 20});
   if (!archive) return;
